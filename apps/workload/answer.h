@@ -1,0 +1,48 @@
+#pragma once
+
+#include "text.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace canopy::workload {
+
+/// A workload has no model, and yet the next turn of a chat must begin with what the model said. So an answer is
+/// a function of the prompt alone: its token i is answer_token(prompt_hash(prompt), i). The generator writes it
+/// into the next turn, a replay inserts it as the output of this one, and neither has to ask the other. (What
+/// follows an answer in a recorded trace is in the trace, and knows nothing of this.)
+
+/// Four lanes of two tokens each, since one chain of multiplications would cost more than the expansion of a
+/// trace. Defined on token values, not on their bytes: the same on every machine.
+inline std::uint64_t prompt_hash(std::span<const Token> prompt) {
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15u;
+  constexpr std::size_t kLanes = 4;
+  std::array<std::uint64_t, kLanes> lanes = {1, 2, 3, 4};
+  const auto absorb = [](std::uint64_t lane, std::uint64_t word) {
+    lane = (lane ^ word) * kFactor;
+    return lane ^ (lane >> 29);
+  };
+  std::size_t i = 0;
+  for (; i + 2 * kLanes <= prompt.size(); i += 2 * kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint64_t low = prompt[i + 2 * lane], high = prompt[i + 2 * lane + 1];
+      lanes[lane] = absorb(lanes[lane], low | high << 32);
+    }
+  }
+  for (; i < prompt.size(); ++i) lanes[0] = absorb(lanes[0], prompt[i]);
+  std::uint64_t hash = prompt.size();
+  for (const std::uint64_t lane : lanes) hash = splitmix64(hash ^ lane);
+  return hash;
+}
+
+constexpr Token answer_token(std::uint64_t prompt_hash, std::uint32_t i) { return token_at(prompt_hash + i); }
+
+/// Lets the model answer: `conversation` is a prompt before and prompt + answer after.
+inline void append_answer(std::vector<Token>& conversation, std::uint32_t output_tokens) {
+  append_text(conversation, prompt_hash(conversation), output_tokens);
+}
+
+}  // namespace canopy::workload

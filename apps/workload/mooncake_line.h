@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace canopy::workload {
+
+inline constexpr std::uint64_t kMooncakeBlock = 512;  ///< tokens that one hash id stands for
+
+/// One line of a Mooncake trace, believed: every number is in its range, and `hash_ids` has one id for each
+/// block of `input_length`, no more.
+struct MooncakeLine {
+  std::uint64_t timestamp = 0;  ///< ms
+  std::uint32_t input_length = 0, output_length = 0;
+  std::vector<std::uint64_t> hash_ids;
+};
+
+/// Why a line cannot be used, without its file and number, which only the caller knows.
+struct LineProblem {
+  std::size_t column = 0;  ///< from 1, in bytes; 0 if the line as a whole is meant
+  std::string text;
+};
+
+/// Reads one line, reusing the storage of `out`; nothing if it can be used. Strict: JSON as in RFC 8259, at most
+/// eight levels deep, each known key once and a whole number in its range. Unknown keys are skipped, since
+/// newer traces have more of them.
+std::optional<LineProblem> read_mooncake_line(std::string_view line, MooncakeLine& out);
+
+}  // namespace canopy::workload

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "random.h"
+
+#include <canopy/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace canopy::workload {
+
+/// Size of the made-up vocabulary, that of a common tokenizer; recorded results depend on it.
+inline constexpr std::uint64_t kVocabulary = 128'000;
+
+/// A prompt may be this long: ten times the longest context that anybody has announced.
+inline constexpr std::uint64_t kMaxPromptTokens = 100'000'000;
+
+constexpr Token token_at(std::uint64_t place) { return static_cast<Token>(splitmix64(place) % kVocabulary); }
+
+/// Writes tokens `first`, `first + 1`, ... of a text. A text is any 64-bit number, its token i is
+/// token_at(text + i): no text has to be stored to be repeated.
+inline void write_text(std::uint64_t text, Token* to, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = token_at(text + i);
+}
+
+inline void append_text(std::vector<Token>& prompt, std::uint64_t text, std::size_t count) {
+  const std::size_t had = prompt.size();
+  prompt.resize(had + count);
+  write_text(text, prompt.data() + had, count);
+}
+
+}  // namespace canopy::workload

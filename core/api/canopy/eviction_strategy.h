@@ -1,0 +1,101 @@
+#pragma once
+
+#include <canopy/types.h>
+
+#include <compare>
+
+namespace canopy {
+
+/// What a policy may know about time and pressure, in tokens of its group. There is no wall clock in it, so a
+/// recording replays to the same decisions.
+struct PolicyClock {
+  std::uint64_t allocated = 0;  ///< inserted since the index was made: the work clock
+  std::uint64_t used = 0;       ///< resident now
+  std::uint64_t capacity = kUnlimited;
+  Tick now = 0;
+};
+
+/// All that a policy knows of a node.
+struct NodeFacts {
+  NodeId id{};
+  NamespaceId space{};
+  Units begin = 0, length = 0;    ///< depth where the node starts, and units it holds
+  std::uint32_t hits = 0;         ///< matches that used it   (accounting: sglang counts inserts instead)
+  std::uint32_t inserts = 0;      ///< inserts that ended in it or passed through
+  std::uint32_t children = 0;
+  std::int32_t priority = 0;      ///< highest of the requests that inserted through it
+  Tick created = 0, last_access = 0;
+  Tick spared = 0;                ///< when `spare` last kept it; 0 never
+  PolicyClock clock{};
+  std::uint64_t* tag = nullptr;   ///< a word of the policy's own on every node; a split copies it to both halves
+};
+
+/// Tokens between two fingerprints of a prompt in RequestFacts::prefix_prints.
+inline constexpr std::size_t kPrintStride = 512;
+
+/// All that a policy knows of a request.
+struct RequestFacts {
+  NamespaceId space{};
+  std::int32_t priority = 0;
+  std::uint32_t prompt = 0, matched = 0, output = 0;  ///< tokens; `output` is known when it has finished
+  std::uint64_t hints = 0;                            ///< the client's own bits, passed through
+  /// prints[i] names the first (i + 1) * kPrintStride tokens in their namespace; equal prints, equal prefix.
+  /// Empty unless a policy in use says that it reads_prints().
+  std::span<const std::uint64_t> prefix_prints{};
+  PolicyClock clock{};
+};
+
+/// Order of leaving: the smallest first, `minor` breaks ties, then the node's slot number.
+struct Rank {
+  std::uint64_t major = 0, minor = 0;
+  friend constexpr auto operator<=>(const Rank&, const Rank&) = default;
+};
+
+/// Does a rank change while its node only waits to leave?
+enum class Volatility : std::uint32_t {
+  none,   ///< it depends on the node's facts alone: asked again when they change
+  epoch,  ///< it drifts: everybody who waits is ranked anew once per 2 % of capacity turned over
+};
+
+/// The nodes of a finished request's path, deepest first, while they are still locked.
+class Path {
+ public:
+  /// The next node, nearer to the root; false at the end. `facts.tag` may be written.
+  virtual bool next(NodeFacts& facts) = 0;
+
+ protected:
+  ~Path() = default;
+};
+
+/// Decides who leaves first. The index keeps the queue of those who may leave; a policy keeps no list of
+/// nodes, so it can be replaced while the engine runs. Only `rank` must be written.
+///
+/// A policy never calls the index, never reads a clock of its own and never throws: one that does any of it
+/// breaks the engine's promise that the same input gives the same decisions.
+class EvictionStrategy {
+ public:
+  static constexpr const char* kInterface = "canopy.EvictionStrategy/1";
+  struct Context {};
+  virtual ~EvictionStrategy() = default;
+
+  /// Asked when a node becomes evictable and whenever its facts change while it waits.
+  virtual Rank rank(const NodeFacts& node) = 0;
+  virtual Volatility volatility() const { return Volatility::none; }
+
+  /// Second chance, asked of the node that is about to leave: true keeps it and ranks it anew. Asked at most
+  /// once per node and eviction, so a policy cannot stall an engine.
+  virtual bool spare(const NodeFacts& node) { return static_cast<void>(node), false; }
+  /// `node` is leaving. For ghost lists and ageing.
+  virtual void evicted(const NodeFacts& node) { static_cast<void>(node); }
+
+  /// Whether `arrived` and `finished` want RequestFacts::prefix_prints, which cost a pass over each prompt.
+  virtual bool reads_prints() const { return false; }
+  /// A request is about to be matched.
+  virtual void arrived(const RequestFacts& request) { static_cast<void>(request); }
+  /// A request ended normally; its path is still locked and its tags may be set.
+  virtual void finished(const RequestFacts& request, Path& path) {
+    static_cast<void>(request), static_cast<void>(path);
+  }
+};
+
+}  // namespace canopy

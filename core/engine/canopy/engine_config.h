@@ -1,0 +1,72 @@
+#pragma once
+
+#include <canopy/registry.h>
+#include <canopy/types.h>
+#include <canopy/yaml_document.h>
+#include <canopy/yaml_options.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace canopy {
+
+/// A component an engine names, with what the user wrote for its options. In a file: `lru`, `{ lru: {} }` or
+/// `{ slru: { protect_after: 3 } }`.
+struct ComponentConfig {
+  std::string name;
+  YamlNode options;
+  Mark mark;
+};
+
+struct GroupConfig {
+  std::string name;
+  Units reach = kWholePath;                ///< `path`, or a number of tokens
+  std::uint64_t capacity = kUnlimited;     ///< tokens; or `unlimited`
+  ComponentConfig allocator, eviction;
+};
+
+/// An engine as its file describes it, every name known and every option in range.
+///
+///   page_size: 16                    # tokens; the one key that must be there besides groups
+///   key: token
+///   index: { radix: { accounting: sglang } }
+///   groups:
+///     full: { reach: path, capacity: 3000000, allocator: free_list, eviction: lru }
+///   store: { host: { layers: 1, streams: { kv: 8 } } }     # or `none`: index and page numbers only
+///   feed: { off: {} }                # `off` is the one feed there is so far
+///   segment_pages: 65536             # how far a pool grows at a time
+struct EngineConfig {
+  std::string file;
+  Units page_size = 1;
+  ComponentConfig key{"token", {}, {}};
+  ComponentConfig index{"radix", {}, {}};
+  std::vector<GroupConfig> groups;         ///< 1..kMaxGroups, the first has the longest reach
+  ComponentConfig store{"none", {}, {}};
+  std::uint32_t segment_pages = 0;         ///< 0: the engine chooses
+};
+
+/// The typed description of a parsed document; all that is wrong with it at once, a sentence a line.
+Result<EngineConfig> read_engine_config(const YamlNode& document, const Registry& registry);
+
+/// The file with `--set` assignments on top.
+Result<EngineConfig> load_engine_config(const std::string& path, std::span<const std::string> assignments,
+                                        const Registry& registry);
+
+/// The whole configuration with every option, as YAML that reads back to the same.
+std::string dump_engine_config(const EngineConfig& config, const Registry& registry);
+
+/// The component of an engine, made with its options.
+template <class Interface>
+Result<std::shared_ptr<Interface>> make_component(const ComponentConfig& config, const Registry& registry,
+                                                  const typename Interface::Context& context) {
+  Complaints complaints;
+  YamlOptions options(config.options, config.name, complaints);
+  auto made = registry.create<Interface>(config.name, options, context);
+  if (made) options.finish();
+  if (!complaints.empty()) return Error{complaints.front()};
+  if (!made) return Error{config.mark.text() + ": " + config.name + ": " + made.error().text};
+  return made;
+}
+
+}  // namespace canopy

@@ -1,0 +1,59 @@
+#include <canopy/plugin.h>
+
+#include <vector>
+
+namespace {
+
+using namespace canopy;
+
+/// Remembers nothing: what "cache off" is, without an `if` anywhere else.
+class NullIndex final : public PrefixIndex {
+ public:
+  explicit NullIndex(const Context& context) : groups_(context.groups.begin(), context.groups.end()) {}
+
+  Probe peek(const Key&) const override { return {}; }
+  Lock match(const Key&, const RequestFacts& request) override {
+    for (const Group& group : groups_) group.eviction->arrived(request);
+    return {};
+  }
+  GroupPages pages(const Lock&) override { return {}; }
+  Inserted insert(const Lock&, const Key&, const GroupPages& pages, InsertFacts) override {
+    Inserted result;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      spare_[g].clear();
+      for (const Page page : pages[g])
+        if (page != 0) spare_[g].push_back(page);
+      result.spare[g] = spare_[g];
+    }
+    return result;
+  }
+  void relax(Lock&, std::size_t, Units) override {}
+  void release(const Lock& lock, const RequestFacts* finished) override {
+    if (lock.node != NodeId::none) ++refused_;
+    NoPath none;
+    for (const Group& group : groups_)
+      if (finished) group.eviction->finished(*finished, none);
+  }
+  GroupPages evict(std::size_t, std::size_t) override { return {}; }
+  GroupPages flush(NamespaceId) override { return {}; }
+  GroupPages clear() override { return {}; }
+  Sizes sizes(std::size_t) const override { return {}; }
+  Sizes sizes(std::size_t, NamespaceId) const override { return {}; }
+  IndexUse use() const override { return {0, 0, refused_}; }
+  void use_policy(std::size_t group, EvictionStrategy* policy) override { groups_[group].eviction = policy; }
+  void waiting(std::size_t, QueueVisitor&) const override {}
+  void remap(std::size_t, std::span<const Page>, std::span<const Page>) override {}
+  void visit(NodeVisitor&) const override {}
+
+ private:
+  struct NoPath final : Path {
+    bool next(NodeFacts&) override { return false; }
+  };
+  std::vector<Group> groups_;
+  std::array<std::vector<Page>, kMaxGroups> spare_;
+  std::uint64_t refused_ = 0;
+};
+
+}  // namespace
+
+CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PrefixIndex, NullIndex>("null", "remembers nothing: the cache is off"));

@@ -1,0 +1,100 @@
+#pragma once
+
+#include "mapping.h"
+#include "run_store.h"
+
+#include <canopy/types.h>
+
+namespace canopy::radix {
+
+using Slot = std::uint32_t;  ///< a node's place in the arena; 0 is no node
+
+/// A window on a run: `length` units from depth `begin`. A namespace's root has no run and parent 0.
+struct Node {
+  Slot parent, first_child, next, prev;  ///< siblings in the order they came; the first one's prev is the last
+  std::uint32_t generation;              ///< odd while the slot is in use
+  RunStore::Block run;
+  Units begin, length;
+  std::uint32_t children;
+  NamespaceId space;
+  std::uint32_t hits, inserts;
+  std::int32_t priority;
+  std::uint32_t resident;  ///< bit g: group g has pages here
+  Tick created, spared;
+  std::uint64_t tag;
+
+  Units end() const { return begin + length; }
+};
+
+/// What stands in front of a run's words in its block. The windows of one run always form one ancestor chain,
+/// and leaves leave from its end: so a run only ever shrinks.
+struct Run {
+  Units depth;             ///< where its first word stands
+  std::uint32_t windows;   ///< nodes on it
+  RunStore::Block pages;   ///< [page][group], its first page is that of `depth`
+  std::uint32_t reserved;
+};
+inline constexpr std::uint32_t kRunWords = sizeof(Run) / sizeof(std::uint32_t);
+
+/// The nodes, their places in the tree, and how a child is found: one flat table for the whole tree, keyed by
+/// (parent, fingerprint of the first page) and always verified against the words by the caller.
+class NodeTable {
+ public:
+  NodeTable() { nodes_.push_back({}); }
+
+  Node& operator[](Slot slot) { return nodes_[slot]; }
+  const Node& operator[](Slot slot) const { return nodes_[slot]; }
+  std::size_t slots() const { return nodes_.size(); }  ///< every slot is below this
+  NodeId id(Slot slot) const {
+    return static_cast<NodeId>(std::uint64_t{nodes_[slot].generation} << 32 | slot);
+  }
+  /// The node an id names, or 0 if it has left.
+  Slot find(NodeId id) const {
+    const Slot slot = slot_of(id);
+    return slot != 0 && slot < nodes_.size() && this->id(slot) == id ? slot : 0;
+  }
+
+  /// Room for `count` more nodes; false if the system has no memory.
+  bool reserve(std::size_t count);
+  /// A zeroed node. REQUIRES: reserve.
+  Slot make();
+  void free(Slot slot);
+  void free_all();
+  /// As the last child of `parent`.
+  void attach(Slot parent, Slot child);
+  void detach(Slot child);
+  /// `upper` takes the place of `lower` among its siblings and becomes its parent.
+  void put_between(Slot upper, Slot lower);
+  /// The next node of a walk, parents before children; 0 after the last one below `top`.
+  Slot after(Slot slot, Slot top) const;
+
+  static std::uint32_t fingerprint(Slot parent, const std::uint32_t* words, std::size_t count);
+  void file(std::uint32_t fingerprint, Slot slot);
+  void unfile(std::uint32_t fingerprint, Slot slot);
+  void refile(std::uint32_t fingerprint, Slot from, Slot to);
+  /// Calls `visit` with the slots filed under a fingerprint until it returns true.
+  template <class Visit>
+  void candidates(std::uint32_t fingerprint, Visit&& visit) const {
+    if (places_.size() == 0) return;
+    const std::size_t mask = places_.size() - 1;
+    for (std::size_t i = fingerprint & mask; places_[i].slot; i = (i + 1) & mask)
+      if (places_[i].fingerprint == fingerprint && visit(places_[i].slot)) return;
+  }
+
+  std::size_t resident() const { return nodes_.resident() + places_.resident(); }
+
+ private:
+  struct Place {
+    std::uint32_t fingerprint;
+    Slot slot;
+  };
+  void rehash(std::size_t size);
+  std::size_t place_of(std::uint32_t fingerprint, Slot slot) const;
+
+  Column<Node> nodes_;
+  Slot free_ = 0;  ///< linked through Node::next
+  Column<Place> places_;
+  std::size_t filed_ = 0;
+};
+
+}  // namespace canopy::radix

@@ -1,0 +1,210 @@
+/// Who may leave, in which order, and what becomes of the tree when they do.
+#include "radix_index.h"
+
+#include <algorithm>
+
+namespace canopy::radix {
+
+PolicyClock RadixIndex::clock(std::size_t group) const {
+  const Sizes& sizes = sizes_[group];
+  return {groups_[group].allocated, sizes.evictable + sizes.protected_, groups_[group].group.capacity, now_};
+}
+
+NodeFacts RadixIndex::facts(Slot slot, std::size_t group) const {
+  const Node& node = nodes_[slot];
+  NodeFacts facts;
+  facts.id = nodes_.id(slot);
+  facts.space = node.space;
+  facts.begin = node.begin;
+  facts.length = node.length;
+  facts.hits = node.hits;
+  facts.inserts = node.inserts;
+  facts.children = node.children;
+  facts.priority = node.priority;
+  facts.created = node.created;
+  facts.last_access = hold(slot, group).last_access;
+  facts.spared = node.spared;
+  facts.clock = clock(group);
+  facts.tag = const_cast<std::uint64_t*>(&node.tag);  // the policy's own word, whoever looks
+  return facts;
+}
+
+/// A whole-path group gives up leaves only; a window or a state may go from anywhere and leaves a gap.
+bool RadixIndex::may_leave(Slot slot, std::size_t group) const {
+  const Node& node = nodes_[slot];
+  return node.parent != 0 && (node.resident >> group & 1) && hold(slot, group).count == 0 &&
+         (node.children == 0 || !groups_[group].whole_path());
+}
+
+/// Brings a node's place in a group's queue in line with its facts.
+void RadixIndex::requeue(Slot slot, std::size_t group) {
+  Queue& queue = groups_[group].queue;
+  const bool waits = hold(slot, group).place != Queue::kNowhere;
+  if (!may_leave(slot, group)) {
+    if (waits) queue.erase(slot);
+    return;
+  }
+  const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
+  if (waits) queue.update(slot, rank);
+  else queue.push(slot, rank);
+}
+
+void RadixIndex::requeue(Slot slot) {
+  for (std::size_t g = 0; g < groups_.size(); ++g) requeue(slot, g);
+}
+
+GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
+  if (accounting_ == Accounting::standard) ++now_;
+  clear_out();
+  PerGroup& from = groups_[group];
+  EvictionStrategy& policy = *from.group.eviction;
+  if (policy.volatility() == Volatility::epoch) {
+    const Sizes& sizes = sizes_[group];
+    const std::uint64_t pool = from.group.capacity != kUnlimited ? from.group.capacity : sizes.evictable + sizes.protected_;
+    if ((from.allocated - from.ranked_at) * 50 >= pool) rank_all(group);
+  }
+  while (out_[group].size() < pages && !from.queue.empty()) {
+    const Slot victim = from.queue.front().slot;
+    if (nodes_[victim].spared != now_ && policy.spare(facts(victim, group))) {
+      nodes_[victim].spared = now_;
+      requeue(victim);
+    } else {
+      leave(victim, group);
+    }
+  }
+  return out();
+}
+
+/// REQUIRES: may_leave. A leaf that nothing holds goes altogether; otherwise the node stays with a gap in this
+/// group and in those that reach less far, which a boundary here could not use without it.
+void RadixIndex::leave(Slot slot, std::size_t group) {
+  if (nodes_[slot].children == 0 && !held(slot)) return remove(slot);
+  const Units reach = groups_[group].group.reach;
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    if (g == group || (groups_[g].group.reach < reach && may_leave(slot, g))) vacate(slot, g);
+}
+
+/// The node's pages of a group go out.
+void RadixIndex::vacate(Slot slot, std::size_t group) {
+  groups_[group].group.eviction->evicted(facts(slot, group));
+  Node& node = nodes_[slot];
+  Page* pages = node_pages(node);
+  for (std::size_t i = 0; i < node.length / page_; ++i) {
+    out_[group].push_back(pages[i * groups_.size() + group]);
+    pages[i * groups_.size() + group] = 0;
+  }
+  node.resident &= ~(1U << group);
+  for (Sizes* sizes : {&sizes_[group], &space_sizes(node.space, group)}) sizes->evictable -= node.length;
+  requeue(slot, group);
+}
+
+/// Takes a leaf that nothing holds out of the tree, and with it the ancestors that were there for it alone.
+void RadixIndex::remove(Slot slot) {
+  for (;;) {
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      if (nodes_[slot].resident >> g & 1) vacate(slot, g);
+    const Node node = nodes_[slot];
+    nodes_.unfile(fingerprint(node.parent, words(node)), slot);
+    nodes_.detach(slot);
+    auto& run = *reinterpret_cast<Run*>(runs_.at(node.run));
+    if (--run.windows == 0) {
+      runs_.free(run.pages);
+      runs_.free(node.run);
+    } else {
+      runs_.shrink(run.pages, std::size_t{(node.begin - run.depth) / page_} * groups_.size());
+      runs_.shrink(node.run, kRunWords + std::size_t{node.begin - run.depth} + overlap_);
+    }
+    nodes_.free(slot);
+    --node_count_;
+
+    Node& parent = nodes_[node.parent];
+    if (parent.parent == 0) return drop_empty_root(node.parent);
+    if (accounting_ == Accounting::standard) {
+      parent.priority = std::max(parent.priority, node.priority);
+      parent.inserts += node.inserts;
+      for (std::size_t g = 0; g < groups_.size(); ++g)
+        if (groups_[g].whole_path())
+          hold(node.parent, g).last_access = std::max(hold(node.parent, g).last_access, hold(slot, g).last_access);
+    }
+    requeue(node.parent);
+    if (parent.children != 0 || parent.resident != 0 || held(node.parent)) return;
+    slot = node.parent;
+  }
+}
+
+/// A namespace that holds nothing costs its counters only.
+void RadixIndex::drop_empty_root(Slot slot) {
+  const Node& node = nodes_[slot];
+  if (node.parent != 0 || node.children != 0) return;
+  spaces_[static_cast<std::size_t>(node.space)].root = 0;
+  nodes_.free(slot);
+}
+
+GroupPages RadixIndex::flush(NamespaceId space) {
+  if (accounting_ == Accounting::standard) ++now_;
+  clear_out();
+  const auto at = static_cast<std::size_t>(space);
+  const Slot root = at < spaces_.size() ? spaces_[at].root : 0;
+  // Children before parents: from each node on to the deepest first child of the next sibling, or up.
+  const auto deepest = [&](Slot slot) {
+    while (nodes_[slot].first_child) slot = nodes_[slot].first_child;
+    return slot;
+  };
+  for (Slot slot = root ? deepest(root) : 0; slot != root && slot != 0;) {
+    const Slot next = nodes_[slot].next, parent = nodes_[slot].parent;
+    const bool leaves = nodes_[slot].children == 0 && !held(slot);
+    const bool last = next == 0;
+    if (leaves) {
+      // `remove` climbs through ancestors that are empty; none of them has been passed, so stop there.
+      const std::uint32_t generation = nodes_[parent].generation;
+      remove(slot);
+      if (nodes_[parent].generation != generation) {
+        slot = spaces_[at].root ? deepest(spaces_[at].root) : 0;
+        continue;
+      }
+    }
+    slot = last ? parent : deepest(next);
+  }
+  return out();
+}
+
+GroupPages RadixIndex::clear() {
+  clear_out();
+  for (Slot slot = 1; slot < nodes_.slots(); ++slot) {
+    const Node& node = nodes_[slot];
+    if (node.generation % 2 == 0) continue;
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      for (std::size_t i = 0; (node.resident >> g & 1) && i < node.length / page_; ++i)
+        out_[g].push_back(node_pages(node)[i * groups_.size() + g]);
+  }
+  for (PerGroup& group : groups_) group.queue.clear();
+  nodes_.free_all();
+  runs_ = RunStore();
+  spaces_.clear_to_zero();
+  sizes_ = {};
+  node_count_ = 0;
+  return out();
+}
+
+void RadixIndex::use_policy(std::size_t group, EvictionStrategy* policy) {
+  groups_[group].group.eviction = policy;
+  rank_all(group);
+}
+
+void RadixIndex::rank_all(std::size_t group) {
+  groups_[group].ranked_at = groups_[group].allocated;
+  groups_[group].queue.rerank(
+      [&](Slot slot) { return groups_[group].group.eviction->rank(facts(slot, group)); });
+}
+
+void RadixIndex::clear_out() {
+  for (auto& pages : out_) pages.clear();
+}
+
+GroupPages RadixIndex::out() const {
+  GroupPages pages;
+  for (std::size_t g = 0; g < groups_.size(); ++g) pages[g] = {out_[g].data(), out_[g].size()};
+  return pages;
+}
+
+}  // namespace canopy::radix

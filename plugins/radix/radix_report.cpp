@@ -1,0 +1,82 @@
+/// What an index says of itself: sizes, cost, dumps.
+#include "radix_index.h"
+
+#include <unordered_map>
+#include <vector>
+
+namespace canopy::radix {
+
+Sizes RadixIndex::sizes(std::size_t group, NamespaceId space) const {
+  const auto at = static_cast<std::size_t>(space);
+  return at < spaces_.size() ? spaces_[at].sizes[group] : Sizes{};
+}
+
+IndexUse RadixIndex::use() const {
+  IndexUse use;
+  use.nodes = node_count_;
+  use.refused = refused_;
+  use.bytes = nodes_.resident() + holds_.resident() + runs_.resident() + spaces_.resident();
+  for (const PerGroup& group : groups_) use.bytes += group.queue.entries().resident();
+  for (const auto& pages : out_) use.bytes += pages.resident();
+  return use;
+}
+
+void RadixIndex::waiting(std::size_t group, QueueVisitor& visitor) const {
+  const auto& entries = groups_[group].queue.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) visitor.waiting(facts(entries[i].slot, group), entries[i].rank);
+}
+
+void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) {
+  std::unordered_map<Page, Page> moved;
+  for (std::size_t i = 0; i < from.size(); ++i) moved.emplace(from[i], to[i]);
+  for (Slot slot = 1; slot < nodes_.slots(); ++slot) {
+    const Node& node = nodes_[slot];
+    if (node.generation % 2 == 0 || !(node.resident >> group & 1)) continue;
+    for (std::size_t i = 0; i < node.length / page_; ++i) {
+      Page& page = node_pages(node)[i * groups_.size() + group];
+      if (const auto found = moved.find(page); found != moved.end()) page = found->second;
+    }
+  }
+}
+
+void RadixIndex::visit(NodeVisitor& visitor) const {
+  const std::size_t width = groups_.size();
+  std::vector<Slot> order;
+  order.reserve(node_count_);
+  for (std::size_t space = 0; space < spaces_.size(); ++space)
+    if (const Slot root = spaces_[space].root)
+      for (Slot slot = nodes_.after(root, root); slot; slot = nodes_.after(slot, root)) order.push_back(slot);
+
+  // A whole-path hold counts the node's own locks and its held children; the true reference count is the sum of
+  // own locks over the subtree, added up from the deepest nodes to the roots.
+  std::vector<std::uint32_t> locks(nodes_.slots() * width);
+  for (const Slot slot : order)
+    for (std::size_t g = 0; g < width; ++g) {
+      locks[slot * width + g] += hold(slot, g).count;
+      if (const Slot parent = nodes_[slot].parent; groups_[g].whole_path() && hold(slot, g).count && nodes_[parent].parent)
+        --locks[parent * width + g];
+    }
+  for (auto slot = order.rbegin(); slot != order.rend(); ++slot)
+    for (std::size_t g = 0; g < width; ++g)
+      if (const Slot parent = nodes_[*slot].parent; groups_[g].whole_path() && nodes_[parent].parent)
+        locks[parent * width + g] += locks[*slot * width + g];
+
+  std::array<std::vector<Page>, kMaxGroups> pages;
+  for (const Slot slot : order) {
+    const Node& node = nodes_[slot];
+    NodeView view;
+    view.facts = facts(slot, 0);
+    view.parent = nodes_[node.parent].parent ? nodes_.id(node.parent) : NodeId::none;
+    view.words = {words(node), std::size_t{node.length} + overlap_};
+    for (std::size_t g = 0; g < width; ++g) {
+      view.locks[g] = locks[slot * width + g];
+      pages[g].clear();
+      for (std::size_t i = 0; (node.resident >> g & 1) && i < node.length / page_; ++i)
+        pages[g].push_back(node_pages(node)[i * width + g]);
+      view.pages[g] = pages[g];
+    }
+    visitor.node(view);
+  }
+}
+
+}  // namespace canopy::radix

@@ -1,0 +1,136 @@
+#include "run_store.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace canopy::radix {
+namespace {
+
+constexpr std::size_t kGranuleBytes = 16;
+constexpr std::uint64_t kLeastDrop = (std::uint64_t{1} << 20) / kGranuleBytes;  // smaller savings are not worth a call
+constexpr std::uint32_t kDropBlock = (std::uint32_t{8} << 10) / kGranuleBytes;
+
+}  // namespace
+
+RunStore::RunStore() : drop_when_(kLeastDrop) {}
+
+std::uint32_t RunStore::granules(std::uint64_t words) {
+  return static_cast<std::uint32_t>(
+      std::max<std::uint64_t>(kLeastGranules, (words + kHeaderWords + kGranuleWords - 1) / kGranuleWords));
+}
+
+/// Four bins to each power of two.
+std::uint32_t RunStore::bin_of(std::uint32_t size) {
+  const auto log = static_cast<std::uint32_t>(std::bit_width(size)) - 1;
+  const std::uint32_t quarter = log >= 2 ? (size >> (log - 2)) & 3 : (size << (2 - log)) & 3;
+  return log * 4 + quarter;
+}
+
+RunStore::Block RunStore::allocate(std::uint64_t words) {
+  if (words >= std::uint64_t{1} << 32) return 0;
+  const std::uint32_t size = granules(words);
+  if (const Block found = take(size)) return found;
+  const std::uint64_t end = std::uint64_t{end_} + size;
+  // One granule past the end stays addressable, so that a block may look at its successor's header.
+  if (end >= kFree || !memory_.reserve((end + 1) * kGranuleBytes)) return 0;
+  const Block block = end_;
+  end_ = static_cast<Block>(end);
+  header(block).size = size;
+  header(block).before = 0;
+  return block;
+}
+
+RunStore::Block RunStore::take(std::uint32_t size) {
+  // The block's own bin holds some that are too small: look at a few, then anything in a larger bin fits.
+  constexpr int kLooks = 4;
+  const std::uint32_t bin = bin_of(size);
+  Block found = bins_[bin];
+  for (int look = 0; found && (header(found).size & ~kFree) < size; ++look)
+    found = look < kLooks ? header(found).next : 0;
+  if (!found) {
+    std::uint32_t word = (bin + 1) / 64;
+    if (word > 1) return 0;
+    std::uint64_t rest = filled_[word] >> ((bin + 1) % 64) << ((bin + 1) % 64);
+    if (rest == 0 && word == 0) rest = filled_[word = 1];
+    if (rest == 0) return 0;
+    found = bins_[word * 64 + static_cast<std::uint32_t>(std::countr_zero(rest))];
+  }
+  const std::uint32_t had = header(found).size & ~kFree;
+  unlink(found);
+  header(found).size = had;
+  if (found + had != end_) header(found + had).before = 0;
+  if (had - size >= kLeastGranules) {
+    header(found).size = size;
+    header(found + size).before = 0;
+    release(found + size, had - size);
+  }
+  drop_when_ = std::min(drop_when_, drop_limit());
+  return found;
+}
+
+std::uint64_t RunStore::drop_limit() const {
+  const std::uint64_t used = end_ - free_granules_;
+  return std::max(kLeastDrop, free_granules_ + used / 8);
+}
+
+void RunStore::shrink(Block block, std::uint64_t words) {
+  const std::uint32_t had = header(block).size, size = granules(words);
+  if (had - size < kLeastGranules) return;
+  header(block).size = size;
+  header(block + size).before = 0;
+  release(block + size, had - size);
+}
+
+void RunStore::free(Block block) { release(block, header(block).size); }
+
+void RunStore::release(Block block, std::uint32_t size) {
+  if (const std::uint32_t before = header(block).before) {
+    block -= before;
+    unlink(block);
+    size += before;
+  }
+  if (const Block after = block + size; after != end_ && (header(after).size & kFree)) {
+    size += header(after).size & ~kFree;
+    unlink(after);
+  }
+  if (block + size == end_) {
+    end_ = block;
+    // What lies beyond the end is resident and unused, like a free block; it is the first to be used again.
+    return;
+  }
+  link(block, size);
+  if (free_granules_ > drop_when_) give_back();
+}
+
+void RunStore::link(Block block, std::uint32_t size) {
+  const std::uint32_t bin = bin_of(size);
+  Header& head = header(block);
+  head.size = size | kFree;
+  head.next = bins_[bin];
+  head.prev = 0;
+  if (head.next) header(head.next).prev = block;
+  bins_[bin] = block;
+  filled_[bin / 64] |= std::uint64_t{1} << (bin % 64);
+  header(block + size).before = size;
+  free_granules_ += size;
+}
+
+void RunStore::unlink(Block block) {
+  Header& head = header(block);
+  const std::uint32_t size = head.size & ~kFree, bin = bin_of(size);
+  if (head.next) header(head.next).prev = head.prev;
+  if (head.prev) header(head.prev).next = head.next;
+  else if ((bins_[bin] = head.next) == 0) filled_[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
+  free_granules_ -= size;
+}
+
+void RunStore::give_back() {
+  for (std::uint32_t bin = bin_of(kDropBlock); bin < bins_.size(); ++bin)
+    for (Block block = bins_[bin]; block; block = header(block).next) {
+      const std::size_t from = std::size_t{block} * kGranuleBytes + sizeof(Header);
+      memory_.drop(from, std::size_t{block + (header(block).size & ~kFree)} * kGranuleBytes);
+    }
+  drop_when_ = drop_limit();
+}
+
+}  // namespace canopy::radix
