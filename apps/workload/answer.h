@@ -20,20 +20,20 @@ namespace canopy::workload {
 inline std::uint64_t prompt_hash(std::span<const Token> prompt) {
   constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15u;
   constexpr std::size_t kLanes = 4;
-  std::array<std::uint64_t, kLanes> lanes = {1, 2, 3, 4};
+  std::array<std::uint64_t, kLanes> lanes = {splitmix64(1), splitmix64(2), splitmix64(3), splitmix64(4)};
   const auto absorb = [](std::uint64_t lane, std::uint64_t word) {
     lane = (lane ^ word) * kFactor;
     return lane ^ (lane >> 29);
   };
-  std::size_t i = 0;
-  for (; i + 2 * kLanes <= prompt.size(); i += 2 * kLanes) {
+  const std::size_t whole = prompt.size() / (2 * kLanes) * (2 * kLanes);
+  for (std::size_t i = 0; i < whole; i += 2 * kLanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       const std::uint64_t low = prompt[i + 2 * lane], high = prompt[i + 2 * lane + 1];
       lanes[lane] = absorb(lanes[lane], low | high << 32);
     }
   }
-  for (; i < prompt.size(); ++i) lanes[0] = absorb(lanes[0], prompt[i]);
-  std::uint64_t hash = prompt.size();
+  for (const Token token : prompt.subspan(whole)) lanes[0] = absorb(lanes[0], token);
+  std::uint64_t hash = splitmix64(prompt.size());
   for (const std::uint64_t lane : lanes) hash = splitmix64(hash ^ lane);
   return hash;
 }

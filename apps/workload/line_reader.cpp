@@ -29,7 +29,7 @@ Result<std::unique_ptr<LineReader>> LineReader::open(const std::string& path) {
   // Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
   const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return Error{path + ": cannot be opened: " + reason(errno)};
-  struct stat facts {};
+  struct stat facts{};
   if (::fstat(file, &facts) != 0) {
     const int error = errno;
     ::close(file);

@@ -1,5 +1,6 @@
 #include "mooncake_line.h"
 
+#include "shown.h"
 #include "text.h"
 
 #include <canopy/nearest_name.h>
@@ -27,16 +28,9 @@ constexpr std::array<Field, kFields> kField = {{{"timestamp", 1'000'000'000'000'
                                                 {"output_length", kMaxPromptTokens, "tokens"},
                                                 {"hash_ids", kMaxId, nullptr}}};
 constexpr int kMaxDepth = 8;
-constexpr const char* kWanted = "expected an object like {\"timestamp\": 0, \"input_length\": 700, "
-                                "\"output_length\": 50, \"hash_ids\": [1, 2]}";
-
-/// What a message may repeat of a hostile file: short, one line, nothing that a terminal obeys.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kShown = 40;
-  std::string result;
-  for (const char c : text.substr(0, kShown)) result += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > kShown ? result + "..." : result;
-}
+constexpr const char* kWanted =
+    "expected an object like {\"timestamp\": 0, \"input_length\": 700, "
+    "\"output_length\": 50, \"hash_ids\": [1, 2]}";
 
 /// Takes the events of the JSON reader. It keeps a depth and a field, never a document: nesting costs nothing.
 class LineHandler final : public nlohmann::json_sax<json> {
@@ -58,9 +52,15 @@ class LineHandler final : public nlohmann::json_sax<json> {
     if (skipping()) return true;
     if (!wants_number() || value > kField[field_].max) return refuse(std::to_string(value));
     switch (field_) {
-      case kTimestamp: out_.timestamp = value; break;
-      case kInput: out_.input_length = static_cast<std::uint32_t>(value); break;
-      case kOutput: out_.output_length = static_cast<std::uint32_t>(value); break;
+      case kTimestamp:
+        out_.timestamp = value;
+        break;
+      case kInput:
+        out_.input_length = static_cast<std::uint32_t>(value);
+        break;
+      case kOutput:
+        out_.output_length = static_cast<std::uint32_t>(value);
+        break;
       default:
         // No prompt needs more ids than this, and a line has room for 33 million.
         if (ids_++ < kMaxPromptTokens / kMooncakeBlock + 1) out_.hash_ids.push_back(value);
@@ -94,7 +94,9 @@ class LineHandler final : public nlohmann::json_sax<json> {
 
   bool parse_error(std::size_t position, const std::string& last, const json::exception& why) override {
     constexpr int kNumberOverflow = 406;
-    if (why.id == kNumberOverflow) return skipping() || refuse(shown(last));
+    if (why.id == kNumberOverflow && skipping())
+      return say(fmt::format("{} is beyond any number", shown(last)), position);
+    if (why.id == kNumberOverflow) return refuse(shown(last));
     if (position > line_size_) return say("ends in the middle of its JSON; was the file cut off?", line_size_ + 1);
     return say(fmt::format("not JSON, at '{}'; {}", shown(last), kWanted), position);
   }
@@ -157,7 +159,8 @@ class LineHandler final : public nlohmann::json_sax<json> {
 
 std::optional<LineProblem> read_mooncake_line(std::string_view line, MooncakeLine& out) {
   // The JSON reader takes a NUL for the end of its input and would not see what is behind it.
-  if (const std::size_t nul = line.find('\0'); nul != line.npos) return LineProblem{nul + 1, "a NUL byte; expected text"};
+  if (const std::size_t nul = line.find('\0'); nul != line.npos)
+    return LineProblem{nul + 1, "a NUL byte; expected text"};
   out.hash_ids.clear();
   LineHandler handler(out, line.size());
   if (!json::sax_parse(line.data(), line.data() + line.size(), &handler) && !handler.problem) {

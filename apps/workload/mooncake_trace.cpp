@@ -10,9 +10,7 @@
 namespace canopy::workload {
 namespace {
 
-std::string no_requests(const std::string& path) {
-  return path + ": has no requests; expected one JSON object a line";
-}
+std::string no_requests(const std::string& path) { return path + ": has no requests; expected one JSON object a line"; }
 
 class MooncakeTrace final : public RequestSource {
  public:

@@ -1,1 +1,272 @@
-// written next
+#include <canopy/engine.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "engine_internals.h"
+
+namespace canopy {
+namespace {
+
+/// Pages a pool grows at a time where the configuration does not say: about 128 MiB of rows, as a power of two.
+std::uint32_t usual_segment_pages(const KVStore* store, Units page_size) {
+  constexpr std::uint64_t kBytes = std::uint64_t{128} << 20, kWithoutRows = 65536;
+  if (!store) return kWithoutRows;
+  std::uint64_t page_bytes = 0;
+  for (const Stream& stream : store->streams()) page_bytes += std::uint64_t{stream.row_bytes} * store->layers() * page_size;
+  return static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(kBytes / page_bytes, 1, kWithoutRows)));
+}
+
+void append_field(std::string& key, std::string_view field) {
+  // Length first, so that ("ab", "c") and ("a", "bc") stay two.
+  key += std::to_string(field.size());
+  key += ':';
+  key += field;
+}
+
+}  // namespace
+
+Engine::Engine() : scratch_(std::make_unique<WordScratch>()), digest_(std::make_unique<Digest>()) {}
+
+Engine::~Engine() {
+  // Requests that outlive their engine would be a bug of the caller; their state must not point here any more.
+  for (Request::State* state : live_) delete state;
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const Registry& registry) {
+  std::unique_ptr<Engine> engine(new Engine);
+  engine->page_size_ = config.page_size;
+  auto codec = make_component<KeyCodec>(config.key, registry, {});
+  if (!codec) return codec.error();
+  engine->codec_ = *codec;
+  engine->overlap_ = engine->codec_->overlap();
+
+  std::vector<Group> groups;
+  engine->pools_.reserve(config.groups.size());  // the index keeps pointers to their names
+  for (const GroupConfig& group : config.groups) {
+    Pool::Parts parts;
+    parts.group = group.name;
+    auto allocator = make_component<SlotAllocator>(group.allocator, registry, {});
+    if (!allocator) return allocator.error();
+    parts.allocator = *allocator;
+    auto eviction = make_component<EvictionStrategy>(group.eviction, registry, {});
+    if (!eviction) return eviction.error();
+    parts.eviction = *eviction;
+    if (config.store.name != "none") {
+      auto store = make_component<KVStore>(config.store, registry, {config.page_size});
+      if (!store) return store.error();
+      parts.store = *store;
+    }
+    if (group.capacity != kUnlimited) parts.capacity = group.capacity / config.page_size;
+    parts.segment_pages = config.segment_pages ? config.segment_pages : usual_segment_pages(parts.store.get(), config.page_size);
+    Pool& pool = engine->pools_.emplace_back(std::move(parts));
+    if (auto opened = pool.open(); !opened) return Error{config.file + ": " + opened.error().text};
+    groups.push_back({pool.group().c_str(), group.reach,
+                      pool.limit() == kUnlimited ? kUnlimited : pool.limit() * config.page_size, pool.eviction()});
+    engine->prints_wanted_ |= pool.eviction()->reads_prints();
+  }
+  auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, engine->overlap_, groups});
+  if (!index) return index.error();
+  engine->index_ = *index;
+  engine->spaces_.emplace(std::string(), NamespaceId::shared);
+  engine->space_names_.emplace_back("shared");
+  return engine;
+}
+
+NamespaceId Engine::intern(const Space& space) {
+  if (space.tenant.empty() && space.adapter.empty() && space.salt.empty()) return NamespaceId::shared;
+  std::string key;
+  append_field(key, space.tenant);
+  append_field(key, space.adapter);
+  append_field(key, space.salt);
+  const auto [found, is_new] = spaces_.emplace(std::move(key), static_cast<NamespaceId>(spaces_.size()));
+  if (is_new)
+    space_names_.push_back(fmt::format("{}{}{}{}", space.tenant, space.adapter.empty() ? "" : "/", space.adapter,
+                                       space.salt.empty() ? "" : "/*"));  // a salt is a secret
+  return found->second;
+}
+
+std::span<const std::uint32_t> Engine::encode(std::span<const Token> tokens) const {
+  return codec_->encode(tokens, *scratch_);
+}
+
+Admission Engine::admits(const Arrival& arrival) const {
+  const std::uint64_t total = arrival.prompt.size() + arrival.output_limit;
+  const std::uint64_t pages = (total + page_size_ - 1) / page_size_;
+  const std::size_t reusable = arrival.prompt.size() - std::min<std::size_t>(arrival.prompt.size(), arrival.leave);
+  const Probe probe = index_->peek({arrival.space, encode(arrival.prompt.first(reusable))});
+  for (std::size_t g = 0; g < pools_.size(); ++g) {
+    const Pool& pool = pools_[g];
+    if (pool.limit() == kUnlimited) continue;
+    if (pages > pool.limit())
+      return {Admission::Verdict::never,
+              fmt::format("the request needs {} pages of group '{}' for {} prompt and up to {} output tokens, and the pool has {}",
+                          pages, pool.group(), arrival.prompt.size(), arrival.output_limit, pool.limit())};
+    const std::uint64_t resident = probe.length / page_size_;
+    // Locking the prefix takes its evictable part off the market.
+    const std::uint64_t room = pool.allocator().occupancy().free +
+                               (index_->sizes(g).evictable - probe.evictable[g]) / page_size_;
+    if (pages - resident > room)
+      return {Admission::Verdict::wait,
+              fmt::format("the request needs {} more pages of group '{}', and {} are free or evictable", pages - resident,
+                          pool.group(), room)};
+  }
+  return {};
+}
+
+RequestFacts Engine::facts_of(const Request::State& request, std::span<const Token> prompt) {
+  RequestFacts facts;
+  facts.space = request.space;
+  facts.priority = request.priority;
+  facts.prompt = request.prompt;
+  facts.matched = request.matched;
+  facts.output = static_cast<std::uint32_t>(request.tokens.size()) - request.prompt;
+  facts.hints = request.hints;
+  if (prints_wanted_) {
+    prints_.clear();
+    std::uint64_t print = static_cast<std::uint64_t>(request.space);
+    for (std::size_t end = kPrintStride; end <= prompt.size(); end += kPrintStride)
+      prints_.push_back(print = XXH3_64bits_withSeed(prompt.data() + (end - kPrintStride), kPrintStride * sizeof(Token), print));
+    facts.prefix_prints = prints_;
+  }
+  return facts;
+}
+
+Request Engine::begin(const Arrival& arrival) {
+  std::unique_ptr<Request::State> state;
+  if (idle_.empty()) {
+    state = std::make_unique<Request::State>();
+  } else {
+    state = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  Request::State& request = *state.release();
+  request.engine = this;
+  request.id = next_request_++;
+  request.live_at = live_.size();
+  request.space = arrival.space;
+  request.priority = arrival.priority;
+  request.hints = arrival.hints;
+  request.prompt = static_cast<std::uint32_t>(arrival.prompt.size());
+  request.matched = 0;
+  request.tokens.assign(arrival.prompt.begin(), arrival.prompt.end());
+  live_.push_back(&request);
+
+  const std::size_t reusable = arrival.prompt.size() - std::min<std::size_t>(arrival.prompt.size(), arrival.leave);
+  const auto words = encode(arrival.prompt.first(reusable));
+  const RequestFacts facts = facts_of(request, arrival.prompt);
+  GroupPages resident;
+  {
+    IndexTimer timer(*this);
+    request.lock = index_->match({arrival.space, words}, facts);
+    resident = index_->pages(request.lock);
+  }
+  for (std::size_t g = 0; g < pools_.size(); ++g) request.rows[g].assign(resident[g].begin(), resident[g].end());
+  request.own_from = request.lock.length / page_size_;
+  request.matched = request.lock.length;
+  ++counters_.requests;
+  counters_.prompt_tokens += request.prompt;
+  counters_.hit_tokens += request.matched;
+  digest_->take(Digest::Step::begin, request.id, request.prompt, request.matched);
+  settle("match");
+  return Request(&request);
+}
+
+/// Sees to it that `pages` pages of a group are free, evicting exactly what is missing.
+bool Engine::make_free(std::size_t group, std::uint64_t pages) {
+  Pool& pool = pools_[group];
+  const std::uint64_t missing = pool.shortfall(pages);
+  if (missing == 0) return true;
+  GroupPages left;
+  {
+    IndexTimer timer(*this);
+    left = index_->evict(group, missing);
+  }
+  if (group == 0) {
+    ++counters_.evict_calls;
+    counters_.evicted_tokens += left[0].size() * page_size_;
+  }
+  digest_->take(Digest::Step::evict, group, missing, left[group].size());
+  for (std::size_t g = 0; g < pools_.size(); ++g) digest_->take(left[g]);
+  free(left, "evict");
+  settle("evict");
+  return pool.shortfall(pages) == 0;
+}
+
+void Engine::free(std::size_t group, std::span<const Page> pages, const char* who) {
+  if (pages.empty()) return;
+  ledger_.expect(pools_[group].free(pages), [&] {
+    return fmt::format("group '{}': {} gave back {} pages of which one was not out", pools_[group].group(), who, pages.size());
+  });
+}
+
+void Engine::free(const GroupPages& pages, const char* who) {
+  for (std::size_t g = 0; g < pools_.size(); ++g) free(g, pages[g], who);
+}
+
+void Engine::settle(const char* after) {
+  for (std::size_t g = 0; g < pools_.size(); ++g) {
+    std::uint64_t held = 0;
+    for (const Request::State* request : live_) held += request->rows[g].size() - request->own_from;
+    ledger_.check(pools_[g], *index_, g, page_size_, held, after);
+  }
+}
+
+void Engine::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy) {
+  // The index lets go of the old one before the pool does.
+  index_->use_policy(group, policy.get());
+  pools_[group].use_policy(std::move(policy));
+  prints_wanted_ = std::any_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.eviction()->reads_prints(); });
+}
+
+std::uint64_t Engine::flush(NamespaceId space) {
+  const GroupPages left = index_->flush(space);
+  const std::uint64_t tokens = left[0].size() * page_size_;
+  digest_->take(Digest::Step::flush, static_cast<std::uint64_t>(space), tokens);
+  free(left, "flush");
+  settle("flush");
+  return tokens;
+}
+
+void Engine::audit() {
+  struct Owners final : NodeVisitor {
+    std::vector<std::vector<std::uint8_t>> owners;
+    void node(const NodeView& node) override {
+      for (std::size_t g = 0; g < owners.size(); ++g)
+        for (const Page page : node.pages[g]) add(g, page);
+    }
+    void add(std::size_t group, Page page) {
+      if (owners[group].size() <= page) owners[group].resize(page + 1);
+      ++owners[group][page];
+    }
+  } found;
+  found.owners.resize(pools_.size());
+  index_->visit(found);
+  for (std::size_t g = 0; g < pools_.size(); ++g) {
+    for (const Request::State* request : live_)
+      for (std::size_t i = request->own_from; i < request->rows[g].size(); ++i) found.add(g, request->rows[g][i]);
+    const Pool& pool = pools_[g];
+    for (const Segment& segment : pool.segments())
+      for (Page page = std::max<Page>(segment.first, 1); page < segment.first + segment.pages; ++page) {
+        const std::uint32_t owners = page < found.owners[g].size() ? found.owners[g][page] : 0;
+        ledger_.expect(owners == (pool.allocator().is_out(page) ? 1U : 0U), [&] {
+          return fmt::format("group '{}': page {} is {} and has {} owners; it was last handed to request {}", pool.group(),
+                             page, pool.allocator().is_out(page) ? "out" : "free", owners, pool.last_holder(page));
+        });
+      }
+  }
+  const std::uint64_t refused = index_->use().refused;
+  ledger_.expect(refused == 0, [&] { return fmt::format("the index refused {} calls with locks that held nothing", refused); });
+}
+
+std::uint64_t Engine::digest() const {
+  const std::uint64_t counters[] = {XXH3_64bits_digest(digest_->state), counters_.requests,       counters_.prompt_tokens,
+                                    counters_.hit_tokens,               counters_.evict_calls,    counters_.evicted_tokens,
+                                    counters_.finished,                 counters_.aborted,        counters_.repointed_pages,
+                                    index_->sizes(0).evictable,         index_->sizes(0).protected_};
+  return XXH3_64bits(counters, sizeof(counters));
+}
+
+}  // namespace canopy

@@ -1,1 +1,315 @@
-// written next
+#include <canopy/engine_config.h>
+#include <canopy/nearest_name.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+
+namespace canopy {
+namespace {
+
+using Kind = YamlNode::Kind;
+
+constexpr std::uint64_t kMaxPages = std::numeric_limits<Page>::max() - 1;  // page 0 is nobody's
+constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max();
+constexpr const char* kPageSizeHelp = "tokens a page";
+
+/// A key of a map in an engine's file, and what a person wants to hear when it is missing.
+struct KnownKey {
+  const char* name;
+  const char* expected;  ///< null: need not be there
+};
+
+constexpr std::array kEngineKeys{KnownKey{"page_size", "the tokens of a page, 1..65536"},
+                                 KnownKey{"key", nullptr},
+                                 KnownKey{"index", nullptr},
+                                 KnownKey{"groups", "a map of KV cache groups, { full: { reach: path, ... } }"},
+                                 KnownKey{"store", nullptr},
+                                 KnownKey{"feed", nullptr},
+                                 KnownKey{"segment_pages", nullptr}};
+
+constexpr std::array kGroupKeys{KnownKey{"reach", nullptr}, KnownKey{"capacity", "a number of tokens, or unlimited"},
+                                KnownKey{"allocator", "the name of a slot allocator"},
+                                KnownKey{"eviction", "the name of an eviction strategy"}};
+
+/// What a component is for: what it must implement, and what people call that.
+struct Role {
+  const char* interface;
+  const char* in_words;
+  const char* article;
+};
+
+constexpr Role kRoles[] = {{KeyCodec::kInterface, "key codec", "a"},
+                           {PrefixIndex::kInterface, "prefix index", "a"},
+                           {SlotAllocator::kInterface, "slot allocator", "a"},
+                           {EvictionStrategy::kInterface, "eviction strategy", "an"},
+                           {KVStore::kInterface, "KV store", "a"}};
+
+template <class Interface>
+const Role& role_of() {
+  return *std::find_if(std::begin(kRoles), std::end(kRoles),
+                       [](const Role& role) { return role.interface == Interface::kInterface; });
+}
+
+bool is_word(const YamlNode& node, std::string_view word) { return node.kind == Kind::scalar && node.scalar == word; }
+
+bool is_group_name(std::string_view name) {
+  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !name.empty() && lower(name[0]) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return lower(c) || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+class Reader {
+ public:
+  Reader(const Registry& registry, Complaints& complaints) : registry_(registry), complaints_(complaints) {}
+
+  EngineConfig read(const YamlNode& document) {
+    EngineConfig config;
+    config.file = document.mark.source;
+    if (!is_map(document, "an engine", "page_size: ..., groups: ...")) return config;
+    check_keys(document, "an engine", kEngineKeys);
+    // Groups are checked against the page size, which may stand behind them.
+    if (const YamlNode* page_size = document.find("page_size")) {
+      Complaints later;
+      page_size_ = read_number(*page_size, "page_size", 1, 65536, {}, later).value_or(0);
+    }
+    config.key = {"token", {}, document.mark};
+    config.index = {"radix", {}, document.mark};
+    config.store = {"none", {}, document.mark};
+    for (const auto& [key, value] : document.entries) read_key(key.scalar, value, config);
+    if (!document.find("key")) check_component<KeyCodec>(config.key, ", which an engine without 'key' has");
+    if (!document.find("index")) check_component<PrefixIndex>(config.index, ", which an engine without 'index' has");
+    return config;
+  }
+
+ private:
+  void complain(const Mark& mark, const std::string& sentence) { complaints_.push_back(mark.text() + ": " + sentence); }
+
+  bool is_map(const YamlNode& node, const std::string& what, const char* example) {
+    if (node.kind == Kind::map) return true;
+    complain(node.mark, fmt::format("{} is {}; expected a map, {{ {} }}", what,
+                                    node.kind == Kind::null     ? "empty"
+                                    : node.kind == Kind::scalar ? in_quotes(node.scalar)
+                                                                : "a list",
+                                    example));
+    return false;
+  }
+
+  template <std::size_t kCount>
+  void check_keys(const YamlNode& map, const std::string& owner, const std::array<KnownKey, kCount>& keys) {
+    std::vector<std::string> known;
+    for (const KnownKey& key : keys) {
+      known.emplace_back(key.name);
+      if (key.expected && !map.find(key.name))
+        complain(map.mark, fmt::format("{} has no '{}'; expected {}", owner, key.name, key.expected));
+    }
+    for (const auto& [key, value] : map.entries)
+      if (std::find(known.begin(), known.end(), key.scalar) == known.end())
+        complain(key.mark,
+                 fmt::format("{} knows no {}{}", owner, in_quotes(key.scalar), did_you_mean(key.scalar, known)));
+  }
+
+  void read_key(const std::string& key, const YamlNode& value, EngineConfig& config) {
+    if (key == "page_size") {
+      config.page_size = static_cast<Units>(read_number(value, key, 1, 65536, kPageSizeHelp, complaints_).value_or(1));
+    } else if (key == "key") {
+      read_component<KeyCodec>(key, value, config.key);
+    } else if (key == "index") {
+      read_component<PrefixIndex>(key, value, config.index);
+    } else if (key == "groups") {
+      read_groups(value, config);
+    } else if (key == "store") {
+      read_store(value, config.store);
+    } else if (key == "feed") {
+      read_feed(value);
+    } else if (key == "segment_pages") {
+      constexpr const char* kHelp = "pages a pool grows by; 0: the engine chooses";
+      config.segment_pages =
+          static_cast<std::uint32_t>(read_number(value, key, 0, kMaxPages, kHelp, complaints_).value_or(0));
+    }
+  }
+
+  void read_groups(const YamlNode& groups, EngineConfig& config) {
+    if (!is_map(groups, "groups", "full: { reach: path, ... }")) return;
+    if (groups.entries.empty()) complain(groups.mark, "groups is empty; expected at least one KV cache group");
+    for (std::size_t i = 0; i < groups.entries.size(); ++i) {
+      const auto& [name, value] = groups.entries[i];
+      if (i == kMaxGroups)
+        complain(name.mark,
+                 fmt::format("group {} is one too many; an engine has at most {}", in_quotes(name.scalar), kMaxGroups));
+      if (!is_group_name(name.scalar))
+        complain(name.mark,
+                 fmt::format("{} cannot name a group; expected a small letter, then small letters, digits and '_'",
+                             in_quotes(name.scalar)));
+      if (i < kMaxGroups) config.groups.push_back(read_group(name.scalar, value));
+    }
+  }
+
+  GroupConfig read_group(const std::string& name, const YamlNode& value) {
+    GroupConfig group;
+    group.name = name;
+    const std::string owner = "groups." + name;
+    if (!is_map(value, owner, "reach: path, capacity: ..., allocator: ..., eviction: ...")) return group;
+    check_keys(value, owner, kGroupKeys);
+    for (const auto& [key, option] : value.entries) {
+      const std::string called = owner + "." + key.scalar;
+      if (key.scalar == "reach") {
+        constexpr const char* kHelp = "`path`, or how many trailing tokens must be resident";
+        if (!is_word(option, "path"))
+          group.reach =
+              static_cast<Units>(read_number(option, called, 1, kWholePath - 1, kHelp, complaints_).value_or(1));
+      } else if (key.scalar == "capacity") {
+        if (!is_word(option, "unlimited")) group.capacity = read_capacity(option, called);
+      } else if (key.scalar == "allocator") {
+        read_component<SlotAllocator>(called, option, group.allocator);
+      } else if (key.scalar == "eviction") {
+        read_component<EvictionStrategy>(called, option, group.eviction);
+      }
+    }
+    return group;
+  }
+
+  std::uint64_t read_capacity(const YamlNode& value, const std::string& called) {
+    const auto capacity = read_number(value, called, 1, kAnything, "tokens, or `unlimited`", complaints_);
+    if (!capacity || page_size_ == 0) return kUnlimited;
+    if (*capacity < page_size_)
+      complain(value.mark, fmt::format("{} = {} does not hold one page of {} tokens", called, *capacity, page_size_));
+    else if (*capacity / page_size_ > kMaxPages)
+      complain(value.mark, fmt::format("{} = {} is more than {} pages of {} tokens, the most a pool can number", called,
+                                       *capacity, kMaxPages, page_size_));
+    return *capacity;
+  }
+
+  /// The name and the options in `lru`, `{ lru: {} }` or `{ slru: { protect_after: 3 } }`; false with a complaint.
+  bool split_component(const std::string& called, const YamlNode& value, const Role& role, ComponentConfig& component) {
+    component.mark = component.options.mark = value.mark;
+    const bool written_null = value.kind == Kind::null && !value.scalar.empty() && value.scalar != "~";
+    if (value.kind == Kind::scalar || written_null) {  // in `index: null`, null is the name of a component
+      component.name = value.scalar;
+      return true;
+    }
+    const auto expected =
+        fmt::format("; expected {} {}: a name, or {{ name: {{ options }} }}", role.article, role.in_words);
+    if (value.kind != Kind::map || value.entries.empty()) {
+      complain(value.mark, called + (value.kind == Kind::sequence ? " is a list" : " is empty") + expected);
+      return false;
+    }
+    const YamlNode::Entry* chosen = &value.entries.front();
+    // What --set puts beside the component of the file takes its place.
+    for (const YamlNode::Entry& entry : value.entries)
+      if (entry.first.mark.line == 0) chosen = &entry;
+    if (value.entries.size() > 1 && chosen->first.mark.line != 0) {
+      complain(value.entries[1].first.mark,
+               fmt::format("{} names {} beside {}{}", called, in_quotes(value.entries[1].first.scalar),
+                           in_quotes(chosen->first.scalar), expected));
+      return false;
+    }
+    component.name = chosen->first.scalar;
+    component.options = chosen->second;
+    component.mark = chosen->first.mark;
+    return true;
+  }
+
+  template <class Interface>
+  void read_component(const std::string& called, const YamlNode& value, ComponentConfig& component) {
+    if (split_component(called, value, role_of<Interface>(), component)) check_component<Interface>(component, "");
+  }
+
+  template <class Interface>
+  void check_component(const ComponentConfig& component, const char* why_this) {
+    const Role& role = role_of<Interface>();
+    if (const Offer* offer = registry_.find(role.interface, component.name)) {
+      YamlOptions walker(component.options, component.name, complaints_);
+      offer->component->options(walker);
+      walker.finish();
+      return;
+    }
+    std::string sentence = fmt::format("no {} is called {}{}", role.in_words, in_quotes(component.name), why_this);
+    for (const Role& other : kRoles)
+      if (registry_.find(other.interface, component.name))
+        sentence += fmt::format(", that is {} {}", other.article, other.in_words);
+    sentence += did_you_mean(component.name, registry_.names(role.interface));
+    std::set<std::filesystem::path> refused;
+    for (const Refusal& refusal : registry_.refusals()) refused.insert(refusal.file);
+    if (!refused.empty())
+      sentence += fmt::format("   ({} refused, see `canopy plugins`)",
+                              refused.size() == 1 ? "1 plugin was" : fmt::format("{} plugins were", refused.size()));
+    complain(component.mark, sentence);
+  }
+
+  /// The one of `off` and `none`, as a name or as `{ off: {} }`.
+  static bool is_nothing(const YamlNode& value, std::string_view word) {
+    if (value.kind != Kind::map || value.entries.size() != 1) return is_word(value, word);
+    const YamlNode& options = value.entries[0].second;
+    return is_word(value.entries[0].first, word) && (options.kind == Kind::null || options.kind == Kind::map) &&
+           options.entries.empty();
+  }
+
+  void read_store(const YamlNode& value, ComponentConfig& store) {
+    if (is_nothing(value, "none")) store = {"none", {}, value.mark};
+    else read_component<KVStore>("store", value, store);
+  }
+
+  void read_feed(const YamlNode& value) {
+    if (is_nothing(value, "off")) return;
+    if (value.kind == Kind::map && value.entries.size() == 1 && is_word(value.entries[0].first, "off"))
+      return complain(value.entries[0].second.mark, "the feed 'off' takes no options; expected { off: {} }");
+    const YamlNode& name = value.kind == Kind::map && !value.entries.empty() ? value.entries[0].first : value;
+    complain(name.mark, name.kind == Kind::scalar
+                            ? fmt::format("no feed is called {}; `off` is the only one so far", in_quotes(name.scalar))
+                            : std::string("feed is expected to be `off`, the only one so far"));
+  }
+
+  const Registry& registry_;
+  Complaints& complaints_;
+  std::uint64_t page_size_ = 0;  ///< 0: not known
+};
+
+template <class Interface>
+std::string dump_component(const ComponentConfig& component, const Registry& registry) {
+  const std::string name = to_yaml(component.name);
+  const Offer* offer = registry.find(Interface::kInterface, component.name);
+  if (offer == nullptr) return name;
+  const std::string options = dump_options(offer->component->options, component.options);
+  return options == "{}" ? name : fmt::format("{{ {}: {} }}", name, options);
+}
+
+}  // namespace
+
+Result<EngineConfig> read_engine_config(const YamlNode& document, const Registry& registry) {
+  Complaints complaints;
+  EngineConfig config = Reader(registry, complaints).read(document);
+  if (!complaints.empty()) return Error{fmt::format("{}", fmt::join(complaints, "\n"))};
+  return config;
+}
+
+Result<EngineConfig> load_engine_config(const std::string& path, std::span<const std::string> assignments,
+                                        const Registry& registry) {
+  auto document = parse_yaml_file(path);
+  if (!document) return document.error();
+  for (const std::string& assignment : assignments)
+    if (auto set = set_value(*document, assignment); !set) return set.error();
+  auto config = read_engine_config(*document, registry);
+  if (config) config->file = path;
+  return config;
+}
+
+std::string dump_engine_config(const EngineConfig& config, const Registry& registry) {
+  std::string out =
+      fmt::format("page_size: {}\nkey: {}\nindex: {}\ngroups:\n", config.page_size,
+                  dump_component<KeyCodec>(config.key, registry), dump_component<PrefixIndex>(config.index, registry));
+  for (const GroupConfig& group : config.groups)
+    out += fmt::format("  {}: {{ reach: {}, capacity: {}, allocator: {}, eviction: {} }}\n", to_yaml(group.name),
+                       group.reach == kWholePath ? "path" : std::to_string(group.reach),
+                       group.capacity == kUnlimited ? "unlimited" : std::to_string(group.capacity),
+                       dump_component<SlotAllocator>(group.allocator, registry),
+                       dump_component<EvictionStrategy>(group.eviction, registry));
+  out += fmt::format("store: {}\nfeed: {{ off: {{}} }}\nsegment_pages: {}\n",
+                     config.store.name == "none" ? "none" : dump_component<KVStore>(config.store, registry),
+                     config.segment_pages);
+  return out;
+}
+
+}  // namespace canopy

@@ -1,1 +1,27 @@
-// written next
+#include <canopy/ledger.h>
+
+#include <fmt/format.h>
+
+namespace canopy {
+
+void Ledger::check(const Pool& pool, const PrefixIndex& index, std::size_t group, Units page_size, std::uint64_t held,
+                   const char* after) {
+  ++checks_;
+  const Occupancy occupancy = pool.allocator().occupancy();
+  const Sizes sizes = index.sizes(group);
+  const std::uint64_t evictable = sizes.evictable / page_size, protected_ = sizes.protected_ / page_size;
+  const std::uint64_t sum = occupancy.free + evictable + protected_ + held;
+  if (sum == occupancy.capacity && sizes.evictable % page_size == 0 && sizes.protected_ % page_size == 0) return;
+  violated(fmt::format("group '{}' after {}: free {} + evictable {} + protected {} + held {} = {} pages, but the pool has {}: {} {}",
+                       pool.group(), after, occupancy.free, evictable, protected_, held, sum, occupancy.capacity,
+                       sum < occupancy.capacity ? occupancy.capacity - sum : sum - occupancy.capacity,
+                       sum < occupancy.capacity ? "belong to nobody" : "are counted twice"));
+}
+
+void Ledger::violated(std::string sentence) {
+  constexpr std::size_t kKept = 8;
+  ++violations_;
+  if (reports_.size() < kKept) reports_.push_back(std::move(sentence));
+}
+
+}  // namespace canopy

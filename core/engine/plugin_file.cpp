@@ -1,1 +1,199 @@
-// written next
+#include "plugin_file.h"
+
+#include <fmt/format.h>
+#include <boost/dll/shared_library.hpp>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <vector>
+
+#include "elf_symbols.h"
+
+namespace canopy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t{256} << 20;
+constexpr std::uint32_t kMaxComponents = 4096;
+constexpr std::uint32_t kMaxComponentBytes = 4096;
+constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+
+class OpenFile {
+ public:
+  /// Never waits, even for a FIFO without a writer, and never becomes this process's terminal.
+  explicit OpenFile(const fs::path& file)
+      : descriptor_(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY)) {}
+  ~OpenFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  bool stat(struct stat& out) const { return ::fstat(descriptor_, &out) == 0; }
+  /// Read rather than mapped: a file that somebody cuts short meanwhile is then a short read, not a SIGBUS.
+  bool read(std::vector<std::byte>& all) const {
+    for (std::size_t done = 0; done < all.size();) {
+      const ssize_t now = ::pread(descriptor_, all.data() + done, all.size() - done, static_cast<off_t>(done));
+      if (now < 0 && errno == EINTR) continue;
+      if (now <= 0) return false;
+      done += static_cast<std::size_t>(now);
+    }
+    return true;
+  }
+
+ private:
+  int descriptor_;
+};
+
+std::string system_text(int code) { return std::system_category().message(code); }
+
+std::string kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+/// Where the file really is, or why it is nowhere.
+Result<fs::path> locate(const fs::path& file) {
+  std::error_code failed;
+  const fs::path found = fs::canonical(file, failed);
+  if (!failed) return found;
+  if (failed != std::errc::no_such_file_or_directory)
+    return Error{fmt::format("it cannot be reached: {}", failed.message())};
+  std::error_code no_link;
+  const fs::path target = fs::read_symlink(file, no_link);
+  if (no_link) return Error{"there is no such file"};
+  return Error{fmt::format("it is a symbolic link to {}, which does not exist", target.string())};
+}
+
+bool owner_is_trusted(const struct stat& facts) { return facts.st_uid == 0 || facts.st_uid == ::geteuid(); }
+
+std::string whose(const struct stat& facts) {
+  return fmt::format("belongs to user {}, expected root or user {}", facts.st_uid, ::geteuid());
+}
+
+std::string how_open(const struct stat& facts) {
+  return fmt::format("(its mode is {:04o}, expected no more than 0755)", facts.st_mode & 07777U);
+}
+
+/// Who, apart from root and ourselves, could change what this path means. Empty: nobody. The sticky bit of a
+/// folder like /tmp is no excuse: it protects the files in it, not the names that are still free.
+std::string who_could_change(const fs::path& asked, const fs::path& file, const struct stat& facts) {
+  std::error_code failed;
+  if (fs::canonical(fs::absolute(asked).parent_path(), failed) != file.parent_path() || failed)
+    return fmt::format("it is a symbolic link that leaves its folder, to {}", file.string());
+  if (!owner_is_trusted(facts)) return "it " + whose(facts);
+  if ((facts.st_mode & kOthersWrite) != 0) return "others than its owner can write it " + how_open(facts);
+  if ((facts.st_mode & (S_ISUID | S_ISGID)) != 0)
+    return fmt::format("it is set-user-ID or set-group-ID, a plugin is a plain file {}", how_open(facts));
+  if (facts.st_nlink != 1)
+    return fmt::format("it has {} hard links, expected 1: it could be changed under another name", facts.st_nlink);
+  for (fs::path folder = file.parent_path();; folder = folder.parent_path()) {
+    struct stat above;
+    if (::stat(folder.c_str(), &above) != 0)
+      return fmt::format("the folder {} cannot be checked: {}", folder.string(), system_text(errno));
+    if (!owner_is_trusted(above)) return fmt::format("the folder {} {}", folder.string(), whose(above));
+    if ((above.st_mode & kOthersWrite) != 0)
+      return fmt::format("others than its owner can write the folder {} {}", folder.string(), how_open(above));
+    if (folder == folder.parent_path()) return {};
+  }
+}
+
+/// Why these bytes are no library that exports a descriptor; empty if they are.
+std::string why_no_plugin(std::span<const std::byte> bytes) {
+  const auto symbols = ElfSymbols::read(bytes);
+  if (!symbols) return symbols.error().text;
+  if (symbols->defines(kPluginSymbol)) return {};
+  return fmt::format("it does not export {}, so it is no Canopy plugin and was not loaded", kPluginSymbol);
+}
+
+/// Why `file`, which is absolute and without symbolic links, is better left alone; empty if it may be loaded.
+///
+/// The loader opens it once more, by its name. Loading /proc/self/fd/N of the descriptor checked here would be
+/// one name less to trust, and was tried: glibc compares names before inodes, so a second plugin that happens
+/// to get number N while the first is mapped silently *is* the first; and $ORIGIN becomes /proc/self/fd, so
+/// a plugin that brings a library of its own is not found one. A name does as well here: under Trust::strict
+/// nobody but root and ourselves can change what it means from the file up to the root folder, and beside our
+/// own executable whoever could would change the executable. What is left is an honest rebuild meanwhile,
+/// and the last comparison narrows that.
+std::string why_not(const fs::path& asked, const fs::path& file, Trust trust) {
+  struct stat facts;
+  // Asked first, since to open a device can already have an effect.
+  if (::stat(file.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
+    return fmt::format("it is {}, a plugin is a regular file", kind_of(facts.st_mode));
+  const OpenFile opened(file);
+  if (!opened.is_open() || !opened.stat(facts)) return fmt::format("it cannot be opened: {}", system_text(errno));
+  if (!S_ISREG(facts.st_mode)) return fmt::format("it is {}, a plugin is a regular file", kind_of(facts.st_mode));
+  if (facts.st_size <= 0) return "it is empty, a plugin is an ELF shared library";
+  const auto size = static_cast<std::uint64_t>(facts.st_size);
+  if (size > kMaxFileBytes) return fmt::format("it has {} bytes, expected at most {}", size, kMaxFileBytes);
+  if (trust == Trust::strict) {
+    if (std::string who = who_could_change(asked, file, facts); !who.empty()) return who;
+  }
+  std::vector<std::byte> bytes(size);
+  if (!opened.read(bytes)) return fmt::format("its {} bytes cannot be read", size);
+  if (std::string why = why_no_plugin(bytes); !why.empty()) return why;
+  struct stat now;
+  if (::stat(file.c_str(), &now) != 0 || now.st_dev != facts.st_dev || now.st_ino != facts.st_ino)
+    return "it was replaced while it was being checked";
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<PluginFile>> PluginFile::load(const fs::path& asked, Trust trust) {
+  auto file = locate(asked);
+  if (!file) return file.error();
+  if (std::string why = why_not(asked, *file, trust); !why.empty()) return Error{std::move(why)};
+
+  namespace dll = boost::dll;
+  auto library = std::make_shared<dll::shared_library>();
+  std::error_code failed;  // always "bad file descriptor"; the loader's own text says what it was
+  library->load(*file, dll::load_mode::rtld_now | dll::load_mode::rtld_local, failed);
+  if (failed) {
+    const char* why = ::dlerror();
+    return Error{fmt::format("the loader refuses it: {}", why != nullptr ? why : "it gives no reason")};
+  }
+  if (!library->has(kPluginSymbol)) return Error{fmt::format("the loader finds no {} in it", kPluginSymbol)};
+  const auto& descriptor = library->get<const CanopyPlugin>(kPluginSymbol);
+  if (std::string why = why_unreadable(descriptor); !why.empty()) return Error{std::move(why)};
+  return std::shared_ptr<PluginFile>(new PluginFile(*std::move(file), std::move(library), descriptor));
+}
+
+const CanopyComponent& PluginFile::component(std::size_t i) const {
+  // By the plugin's own stride: it may know fields that this host does not.
+  const auto* first = reinterpret_cast<const std::byte*>(descriptor_.components);
+  return *reinterpret_cast<const CanopyComponent*>(first + i * descriptor_.component_size);
+}
+
+std::string why_unreadable(const CanopyPlugin& descriptor) {
+  if (descriptor.magic != kPluginMagic)
+    return fmt::format("its magic is {:#010x}, this host expects {:#010x}", descriptor.magic, kPluginMagic);
+  if (descriptor.size < sizeof(CanopyPlugin))
+    return fmt::format("its CanopyPlugin has {} bytes, this host expects {}", descriptor.size, sizeof(CanopyPlugin));
+  if (descriptor.component_size < sizeof(CanopyComponent) || descriptor.component_size > kMaxComponentBytes ||
+      descriptor.component_size % alignof(CanopyComponent) != 0)
+    return fmt::format("its CanopyComponent has {} bytes, this host expects {}", descriptor.component_size,
+                       sizeof(CanopyComponent));
+  if (descriptor.toolchain == nullptr)
+    return fmt::format("it does not say what it was built for, this host is {}", CANOPY_TOOLCHAIN);
+  if (std::strcmp(descriptor.toolchain, CANOPY_TOOLCHAIN) != 0)
+    return fmt::format("it was built for {}, this host is {}", descriptor.toolchain, CANOPY_TOOLCHAIN);
+  if (descriptor.version == nullptr) return "it does not say which version it is";
+  if (descriptor.count == 0 || descriptor.count > kMaxComponents)
+    return fmt::format("it says that it has {} components, expected 1 to {}", descriptor.count, kMaxComponents);
+  if (descriptor.components == nullptr)
+    return fmt::format("it says that it has {} components, but its list of them is null", descriptor.count);
+  return {};
+}
+
+}  // namespace canopy

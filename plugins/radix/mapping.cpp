@@ -49,6 +49,12 @@ std::size_t Mapping::drop(std::size_t from, std::size_t to) {
   return to - from;
 }
 
+void Mapping::keep(std::size_t bytes) {
+  if (up(bytes) >= touched_) return;
+  drop(bytes, touched_);
+  touched_ = up(bytes);
+}
+
 std::size_t Mapping::resident() const {
   constexpr std::size_t kAtATime = 1 << 16;
   std::vector<unsigned char> present(kAtATime);

@@ -27,6 +27,8 @@ class Mapping {
   bool reserve(std::size_t bytes) { return bytes <= touched_ || grow(bytes); }
   /// Gives the whole system pages inside [from, to) back; they read as zero from now on. How many bytes went.
   std::size_t drop(std::size_t from, std::size_t to);
+  /// Gives back what lies beyond the first `bytes`, which the owner does not use.
+  void keep(std::size_t bytes);
   /// Bytes that are in memory now, as the system counts them.
   std::size_t resident() const;
 

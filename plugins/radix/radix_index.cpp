@@ -167,9 +167,7 @@ Slot RadixIndex::root_of(NamespaceId space) {
   if (at >= spaces_.size() && !spaces_.resize(at + 1)) return 0;
   if (spaces_[at].root == 0) {
     if (!make_room(1)) return 0;
-    spaces_[at].root = nodes_.make();
-    nodes_[spaces_[at].root].space = space;
-    if (!holds_.resize(nodes_.slots() * groups_.size())) stop_without_memory();
+    spaces_[at].root = make_node(space);
   }
   return spaces_[at].root;
 }
@@ -180,7 +178,6 @@ Slot RadixIndex::make_node(NamespaceId space) {
   for (std::size_t g = 0; g < groups_.size(); ++g) hold(slot, g) = {0, Queue::kNowhere, now_};
   nodes_[slot].space = space;
   nodes_[slot].created = now_;
-  ++node_count_;
   return slot;
 }
 
@@ -188,6 +185,7 @@ Slot RadixIndex::make_node(NamespaceId space) {
 /// still mean the same depth; the upper half is returned. REQUIRES: make_room(1), 0 < at < length, whole pages.
 Slot RadixIndex::split(Slot lower, Units at) {
   const Slot upper = make_node(nodes_[lower].space);
+  ++node_count_;
   Node& above = nodes_[upper];
   Node& below = nodes_[lower];
   const std::uint32_t place = fingerprint(below.parent, words(below));
@@ -345,6 +343,7 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
     Units end = width == 1 ? limit : depth + page_;
     while (end < limit && brought.mask(end, page_, width) == mask) end += page_;
     const Slot slot = make_node(key.space);
+    ++node_count_;
     Node& node = nodes_[slot];
     node.run = run;
     node.begin = depth;

@@ -14,6 +14,7 @@ Sizes RadixIndex::sizes(std::size_t group, NamespaceId space) const {
 IndexUse RadixIndex::use() const {
   IndexUse use;
   use.nodes = node_count_;
+  use.now = now_;
   use.refused = refused_;
   use.bytes = nodes_.resident() + holds_.resident() + runs_.resident() + spaces_.resident();
   for (const PerGroup& group : groups_) use.bytes += group.queue.entries().resident();

@@ -7,12 +7,12 @@ namespace canopy::radix {
 namespace {
 
 constexpr std::size_t kGranuleBytes = 16;
-constexpr std::uint64_t kLeastDrop = (std::uint64_t{1} << 20) / kGranuleBytes;  // smaller savings are not worth a call
-constexpr std::uint32_t kDropBlock = (std::uint32_t{8} << 10) / kGranuleBytes;
+constexpr std::uint64_t kMayKeep = (std::uint64_t{256} << 10) / kGranuleBytes;  // less is not worth a system call
+constexpr std::uint32_t kDropBlock = (std::uint32_t{8} << 10) / kGranuleBytes;   // smaller ones may hold no whole page
 
 }  // namespace
 
-RunStore::RunStore() : drop_when_(kLeastDrop) {}
+RunStore::RunStore() : give_back_at_(kMayKeep) {}
 
 std::uint32_t RunStore::granules(std::uint64_t words) {
   return static_cast<std::uint32_t>(
@@ -55,22 +55,15 @@ RunStore::Block RunStore::take(std::uint32_t size) {
     if (rest == 0) return 0;
     found = bins_[word * 64 + static_cast<std::uint32_t>(std::countr_zero(rest))];
   }
-  const std::uint32_t had = header(found).size & ~kFree;
-  unlink(found);
+  const std::uint32_t had = header(found).size & ~kFree, resident = unlink(found);
   header(found).size = had;
   if (found + had != end_) header(found + had).before = 0;
   if (had - size >= kLeastGranules) {
     header(found).size = size;
     header(found + size).before = 0;
-    release(found + size, had - size);
+    release(found + size, had - size, std::min(resident, had - size));
   }
-  drop_when_ = std::min(drop_when_, drop_limit());
   return found;
-}
-
-std::uint64_t RunStore::drop_limit() const {
-  const std::uint64_t used = end_ - free_granules_;
-  return std::max(kLeastDrop, free_granules_ + used / 8);
 }
 
 void RunStore::shrink(Block block, std::uint64_t words) {
@@ -78,31 +71,31 @@ void RunStore::shrink(Block block, std::uint64_t words) {
   if (had - size < kLeastGranules) return;
   header(block).size = size;
   header(block + size).before = 0;
-  release(block + size, had - size);
+  release(block + size, had - size, had - size);
 }
 
-void RunStore::free(Block block) { release(block, header(block).size); }
+void RunStore::free(Block block) { release(block, header(block).size, header(block).size); }
 
-void RunStore::release(Block block, std::uint32_t size) {
+void RunStore::release(Block block, std::uint32_t size, std::uint32_t resident) {
   if (const std::uint32_t before = header(block).before) {
     block -= before;
-    unlink(block);
+    resident += unlink(block);
     size += before;
   }
   if (const Block after = block + size; after != end_ && (header(after).size & kFree)) {
     size += header(after).size & ~kFree;
-    unlink(after);
+    resident += unlink(after);
   }
   if (block + size == end_) {
     end_ = block;
-    // What lies beyond the end is resident and unused, like a free block; it is the first to be used again.
+    memory_.keep((std::size_t{end_} + 1 + may_keep()) * kGranuleBytes);
     return;
   }
-  link(block, size);
-  if (free_granules_ > drop_when_) give_back();
+  link(block, size, resident);
+  if (kept_granules_ > give_back_at_) give_back();
 }
 
-void RunStore::link(Block block, std::uint32_t size) {
+void RunStore::link(Block block, std::uint32_t size, std::uint32_t resident) {
   const std::uint32_t bin = bin_of(size);
   Header& head = header(block);
   head.size = size | kFree;
@@ -112,25 +105,38 @@ void RunStore::link(Block block, std::uint32_t size) {
   bins_[bin] = block;
   filled_[bin / 64] |= std::uint64_t{1} << (bin % 64);
   header(block + size).before = size;
+  head.resident = resident;
   free_granules_ += size;
+  kept_granules_ += resident;
 }
 
-void RunStore::unlink(Block block) {
+std::uint32_t RunStore::unlink(Block block) {
   Header& head = header(block);
   const std::uint32_t size = head.size & ~kFree, bin = bin_of(size);
   if (head.next) header(head.next).prev = head.prev;
   if (head.prev) header(head.prev).next = head.next;
   else if ((bins_[bin] = head.next) == 0) filled_[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
   free_granules_ -= size;
+  kept_granules_ -= head.resident;
+  return head.resident;
 }
+
+std::uint64_t RunStore::may_keep() const { return std::max(kMayKeep, (end_ - free_granules_) / 10); }
 
 void RunStore::give_back() {
   for (std::uint32_t bin = bin_of(kDropBlock); bin < bins_.size(); ++bin)
     for (Block block = bins_[bin]; block; block = header(block).next) {
+      Header& head = header(block);
+      const std::uint32_t size = head.size & ~kFree;
+      if (head.resident < kDropBlock) continue;
       const std::size_t from = std::size_t{block} * kGranuleBytes + sizeof(Header);
-      memory_.drop(from, std::size_t{block + (header(block).size & ~kFree)} * kGranuleBytes);
+      const std::size_t gone = memory_.drop(from, std::size_t{block + size} * kGranuleBytes) / kGranuleBytes;
+      const auto left = static_cast<std::uint32_t>(size - gone);
+      kept_granules_ -= head.resident - std::min(left, head.resident);
+      head.resident = std::min(left, head.resident);
     }
-  drop_when_ = drop_limit();
+  // Small fragments cannot be given back: not before as much again has gathered.
+  give_back_at_ = std::max(may_keep(), kept_granules_ + may_keep() / 2);
 }
 
 }  // namespace canopy::radix

@@ -9,8 +9,8 @@ namespace canopy::radix {
 
 /// Storage for runs: blocks of 32-bit words, addressed by number, which shrink from their end and are freed
 /// in any order. Two-level segregated free lists over boundary tags (Masmano et al., TLSF, 2004): allocate,
-/// shrink and free are O(1), neighbours merge at once. Free blocks that grow beyond an eighth of what is in
-/// use give their memory back to the system, so that a burst does not stay resident.
+/// shrink and free are O(1), neighbours merge at once. When the free blocks hold more memory than a tenth
+/// of what is in use, they give it back to the system: fragments cost addresses, not memory.
 class RunStore {
  public:
   using Block = std::uint32_t;  ///< 0 is no block
@@ -28,13 +28,13 @@ class RunStore {
 
  private:
   // A granule is 16 bytes. A block starts with its size in granules (top bit: free) and, if the block in front
-  // of it is free, that one's size. A free block also links its list.
+  // of it is free, that one's size. A free block also links its list, and knows how much of it is in memory.
   static constexpr std::uint32_t kGranuleWords = 4;
   static constexpr std::uint32_t kHeaderWords = 2;
   static constexpr std::uint32_t kFree = std::uint32_t{1} << 31;
   static constexpr std::uint32_t kLeastGranules = 2;
   struct Header {
-    std::uint32_t size, before, next, prev;
+    std::uint32_t size, before, next, prev, resident;
   };
 
   std::uint32_t* words_at(Block block) {
@@ -44,20 +44,20 @@ class RunStore {
   static std::uint32_t granules(std::uint64_t words);
   static std::uint32_t bin_of(std::uint32_t size);
   Block take(std::uint32_t size);
-  void link(Block block, std::uint32_t size);
-  void unlink(Block block);
-  void release(Block block, std::uint32_t size);
+  void link(Block block, std::uint32_t size, std::uint32_t resident);
+  /// Takes a free block out of its list; how much of it is in memory.
+  std::uint32_t unlink(Block block);
+  void release(Block block, std::uint32_t size, std::uint32_t resident);
   void give_back();
-  /// When to give memory back next: once an eighth of what is in use has become free on top of what is free
-  /// now, so that the walk and the page faults it costs stay a small part of the work that led there.
-  std::uint64_t drop_limit() const;
+  std::uint64_t may_keep() const;
 
   Mapping memory_;
   Block end_ = 1;  ///< granules handed out so far; block 0 is never used
   std::array<Block, 128> bins_{};
   std::array<std::uint64_t, 2> filled_{};
-  std::uint64_t free_granules_ = 0;      ///< in the lists
-  std::uint64_t drop_when_ = 0;          ///< free granules at which memory is given back next
+  std::uint64_t free_granules_ = 0;   ///< in the lists
+  std::uint64_t kept_granules_ = 0;   ///< of those, in memory
+  std::uint64_t give_back_at_ = 0;    ///< kept_granules_ at which memory is given back next
 };
 
 }  // namespace canopy::radix

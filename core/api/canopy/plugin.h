@@ -4,8 +4,9 @@
 ///   CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::EvictionStrategy, Slru>("slru", "one-hit prefixes leave first"));
 ///
 /// In front stands C: magic, sizes, toolchain, and a version for each interface, so that a library of another
-/// time is refused with a sentence and without running any of its code. Behind it stand C++ vtables, which g++
-/// and clang lay out alike. Only plain structs, spans and `const char*` cross; no exception does.
+/// time is refused with a sentence and before any function of it is called (a library without the symbol is not
+/// even loaded). Behind it stand C++ vtables, which g++ and clang lay out alike. Only plain structs, spans and
+/// `const char*` cross; no exception does.
 
 #include <canopy/eviction_strategy.h>
 #include <canopy/key_codec.h>

@@ -49,6 +49,7 @@ struct InsertFacts {
 struct IndexUse {
   std::uint64_t nodes = 0;       ///< without roots
   std::uint64_t bytes = 0;       ///< memory the index holds from the system: resident pages of all its tables
+  Tick now = 0;                  ///< its logical clock
   std::uint64_t refused = 0;     ///< calls with a lock that was stale or not held; each changed nothing
 };
 

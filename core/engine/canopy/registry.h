@@ -45,6 +45,7 @@ class Registry {
   /// Offers all that the `*.so` files of a folder have, in the order of their names.
   void scan(const std::filesystem::path& folder, Trust trust);
   /// One file; its offers, or the reasons against it, are also in offers() and refusals() from now on.
+  /// A file that is here already, whatever name it comes by, changes nothing.
   void add(const std::filesystem::path& file, Trust trust);
 
   const std::vector<Offer>& offers() const { return offers_; }

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replay.h"
+
+namespace canopy::app {
+
+/// What a process ends with: the verdict, for scripts.
+enum Exit : int {
+  kFine = 0,
+  kViolations = 1,  ///< it ran, and something that must hold did not
+  kUnusable = 2,    ///< what it was given cannot be used; a sentence on stderr says why
+};
+
+struct ReplayArguments {
+  std::string config, trace, workload, report;
+  std::optional<std::uint64_t> capacity, page_size, seed;
+  std::string policy;
+  std::vector<std::string> assignments;
+  replay::Options options;
+};
+
+struct DemoArguments {
+  std::uint64_t seed = 1;
+  std::uint64_t capacity = 150000;
+  std::string report;
+};
+
+/// Folders named by --plugins, searched after our own.
+using PluginFolders = std::vector<std::string>;
+
+int demo(const DemoArguments& arguments, const PluginFolders& folders);
+int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders);
+int list_plugins(const PluginFolders& folders);
+int describe_plugin(const std::string& name, const PluginFolders& folders);
+int check_plugin(const std::string& file);
+int check_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
+int dump_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
+int verify_recordings(const std::vector<std::string>& files, const PluginFolders& folders);
+
+/// Says why on stderr; kUnusable.
+int unusable(const std::string& why);
+Registry load_plugins(const PluginFolders& folders);
+/// The run as a table, its violations, and the closing line. The verdict.
+int print_report(const replay::Report& report);
+/// Runs with a progress bar, then writes the report if a path was given.
+Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource& source, const replay::Options& options,
+                                         const std::string& config, const std::string& source_name,
+                                         const std::string& report_path);
+
+}  // namespace canopy::app

@@ -1,0 +1,107 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+
+#include "commands.h"
+
+namespace {
+
+using namespace canopy;
+using namespace canopy::app;
+
+const char* const kAbout =
+    "Canopy: prefix reuse of KV caches in LLM serving.\n"
+    "Try `canopy demo`, then `canopy replay CONFIG --trace FILE`.";
+
+void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector<std::string>& folders, int& status) {
+  auto* replay = program.add_subcommand("replay", "Run a trace or a generated workload through an engine");
+  replay->add_option("config", arguments.config, "engine description, such as configs/engines/sglang_lru.yaml")->required();
+  auto* trace = replay->add_option("--trace", arguments.trace, "Mooncake JSONL file");
+  replay->add_option("--workload", arguments.workload, "generator description, such as configs/workloads/chat.yaml")->excludes(trace);
+  replay->add_option("--capacity", arguments.capacity, "tokens of the first group's pool")->check(CLI::PositiveNumber);
+  replay->add_option("--policy", arguments.policy, "eviction policy of every group");
+  replay->add_option("--page-size", arguments.page_size, "units a page")->check(CLI::PositiveNumber);
+  replay->add_option("--limit", arguments.options.limit, "stop after so many requests");
+  replay->add_option("--set", arguments.assignments, "path.to.key=value on top of the description; may be repeated")
+      ->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  replay->add_option("--seed", arguments.seed, "of the generator, in place of the one in its file")->check(CLI::PositiveNumber);
+  replay->add_option("--report", arguments.report, "write the result as JSON to this file");
+  replay->add_option("--mode", arguments.options.mode, "serial: one request after the other; timed: overlapping, as a server has them")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, replay::Mode>{{"serial", replay::Mode::serial},
+                                                                             {"timed", replay::Mode::timed}}));
+  replay->add_flag("!--no-content", arguments.options.content, "neither write nor compare the bytes of reused tokens");
+  const char* const timed = "Timed mode";
+  replay->add_option("--running", arguments.options.running, "requests at once")->capture_default_str()->check(CLI::Range(1, 100000))->group(timed);
+  replay->add_option("--prefill", arguments.options.prefill_tokens, "prompt tokens a step computes at most")
+      ->capture_default_str()->check(CLI::Range(1, 100000000))->group(timed);
+  replay->add_option("--step-ms", arguments.options.step_ms, "simulated time of a step")
+      ->capture_default_str()->check(CLI::Range(1, 1000000))->group(timed);
+  replay->add_option("--abort-permille", arguments.options.abort_permille, "requests cancelled on the way")
+      ->capture_default_str()->check(CLI::Range(0, 1000))->group(timed);
+  replay->callback([&] { status = replay_trace(arguments, folders); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A reader that goes away, as in `canopy plugins | head`, ends us as quietly as it ends other programs.
+  std::signal(SIGPIPE, SIG_DFL);
+  CLI::App program(kAbout, "canopy");
+  program.require_subcommand(1);
+  program.set_version_flag("--version", CANOPY_VERSION);
+  program.get_formatter()->column_width(34);
+  int status = kFine;
+  std::vector<std::string> folders;
+  program.add_option("--plugins", folders, "another folder of plugins; may be repeated")
+      ->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+
+  DemoArguments demo_arguments;
+  auto* demo_command = program.add_subcommand("demo", "A seeded multi-tenant workload through a small pool, and what became of it");
+  demo_command->add_option("--seed", demo_arguments.seed, "another seed, another workload")->capture_default_str();
+  demo_command->add_option("--capacity", demo_arguments.capacity, "tokens of the pool")->capture_default_str()->check(CLI::PositiveNumber);
+  demo_command->add_option("--report", demo_arguments.report, "write the result as JSON to this file");
+  demo_command->callback([&] { status = demo(demo_arguments, folders); });
+
+  ReplayArguments replay_arguments;
+  add_replay(program, replay_arguments, folders, status);
+
+  std::string file, name;
+  std::vector<std::string> assignments;
+  auto* plugins = program.add_subcommand("plugins", "What is loaded, what was refused and why");
+  plugins->require_subcommand(0, 1);
+  plugins->add_subcommand("list", "All of it (also without a subcommand)");
+  auto* describe = plugins->add_subcommand("describe", "A component and its options");
+  describe->add_option("name", name, "what a configuration calls it")->required();
+  describe->callback([&] { status = describe_plugin(name, folders); });
+  auto* check = plugins->add_subcommand("check", "Whether a file would be loaded, and what it offers");
+  check->add_option("file", file, "shared library")->required();
+  check->callback([&] { status = check_plugin(file); });
+  plugins->callback([&] {
+    if (!describe->parsed() && !check->parsed()) status = list_plugins(folders);
+  });
+
+  auto* config = program.add_subcommand("config", "Read an engine description without running it");
+  config->require_subcommand(1);
+  auto* config_check = config->add_subcommand("check", "Say what is wrong with it");
+  auto* config_dump = config->add_subcommand("dump", "Show every option with its value, as YAML");
+  for (auto* command : {config_check, config_dump}) {
+    command->add_option("file", file, "engine description")->required();
+    command->add_option("--set", assignments, "path.to.key=value on top of it; may be repeated")
+        ->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+  config_check->callback([&] { status = check_config(file, assignments, folders); });
+  config_dump->callback([&] { status = dump_config(file, assignments, folders); });
+
+  std::vector<std::string> recordings;
+  auto* verify = program.add_subcommand("verify", "Compare the index with recorded runs of SGLang's RadixCache, operation by operation");
+  verify->add_option("files", recordings, "POLICY_pageP_plain_seedS.jsonl.gz, or eagle in place of plain")->required();
+  verify->callback([&] { status = verify_recordings(recordings, folders); });
+
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? kFine : kUnusable;
+  }
+  return status;
+}

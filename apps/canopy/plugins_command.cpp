@@ -1,0 +1,89 @@
+#include <canopy/nearest_name.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "commands.h"
+#include "terminal.h"
+
+namespace canopy::app {
+namespace {
+
+void print_offers(const Registry& registry, const Terminal& terminal) {
+  std::vector<const Offer*> offers;
+  std::size_t widest_interface = 0, widest_name = 0;
+  for (const Offer& offer : registry.offers()) {
+    offers.push_back(&offer);
+    widest_interface = std::max(widest_interface, offer.interface.size());
+    widest_name = std::max(widest_name, offer.name.size());
+  }
+  std::stable_sort(offers.begin(), offers.end(), [](const Offer* a, const Offer* b) {
+    return a->interface != b->interface ? a->interface < b->interface : a->name < b->name;
+  });
+  for (const Offer* offer : offers)
+    fmt::print("  {:<{}}  {}  {}  {}\n", offer->interface, widest_interface,
+               terminal.bold(fmt::format("{:<{}}", offer->name, widest_name)), offer->summary,
+               terminal.dim(fmt::format("({} {})", offer->file.filename().string(), offer->version)));
+}
+
+void print_refusals(const Registry& registry, const Terminal& terminal) {
+  for (const Refusal& refusal : registry.refusals())
+    fmt::print("  {} {}: {}\n", terminal.red("refused"), refusal.file.string(), refusal.why);
+}
+
+}  // namespace
+
+int unusable(const std::string& why) {
+  fmt::print(stderr, "{}\n", why);
+  return kUnusable;
+}
+
+Registry load_plugins(const PluginFolders& folders) {
+  Registry registry;
+  registry.scan(own_plugin_folder(), Trust::as_ourselves);
+  for (const std::string& folder : folders) registry.scan(folder, Trust::strict);
+  return registry;
+}
+
+int list_plugins(const PluginFolders& folders) {
+  const Terminal terminal = Terminal::of_stdout();
+  const Registry registry = load_plugins(folders);
+  print_offers(registry, terminal);
+  print_refusals(registry, terminal);
+  return registry.refusals().empty() ? kFine : kViolations;
+}
+
+int describe_plugin(const std::string& name, const PluginFolders& folders) {
+  const Terminal terminal = Terminal::of_stdout();
+  const Registry registry = load_plugins(folders);
+  bool found = false;
+  std::vector<std::string> known;
+  for (const Offer& offer : registry.offers()) {
+    known.push_back(offer.name);
+    if (offer.name != name) continue;
+    found = true;
+    fmt::print("{}  {}\n  {}\n  {} {}\n", terminal.bold(offer.name), offer.interface, offer.summary, offer.file.filename().string(),
+               offer.version);
+    const auto options = help_of(offer.component->options);
+    if (options.empty()) fmt::print("  no options\n");
+    std::size_t widest = 0;
+    for (const OptionHelp& option : options) widest = std::max(widest, option.name.size());
+    for (const OptionHelp& option : options)
+      fmt::print("  {:<{}}  {}  {}\n", option.name, widest, option.help,
+                 terminal.dim(fmt::format("({}; default {})", option.range, option.value)));
+  }
+  std::sort(known.begin(), known.end());
+  if (!found) return unusable("no component is called '" + name + "'" + did_you_mean(name, known));
+  return kFine;
+}
+
+int check_plugin(const std::string& file) {
+  const Terminal terminal = Terminal::of_stdout();
+  Registry registry;
+  registry.add(file, Trust::strict);
+  print_offers(registry, terminal);
+  print_refusals(registry, terminal);
+  return registry.refusals().empty() ? kFine : kViolations;
+}
+
+}  // namespace canopy::app

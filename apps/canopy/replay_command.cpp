@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "commands.h"
+#include "generator.h"
+#include "mooncake_trace.h"
+#include "terminal.h"
+
+namespace canopy::app {
+namespace {
+
+/// The shortcuts of the command line as assignments, in front of those the user wrote out.
+Result<std::vector<std::string>> assignments_of(const ReplayArguments& arguments) {
+  std::vector<std::string> all;
+  if (arguments.page_size) all.push_back(fmt::format("page_size={}", *arguments.page_size));
+  if (arguments.capacity || !arguments.policy.empty()) {
+    auto document = parse_yaml_file(arguments.config);
+    if (!document) return document.error();
+    const YamlNode* groups = document->find("groups");
+    const std::size_t count = groups && groups->kind == YamlNode::Kind::map ? groups->entries.size() : 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string& group = groups->entries[i].first.scalar;
+      if (arguments.capacity && i == 0) all.push_back(fmt::format("groups.{}.capacity={}", group, *arguments.capacity));
+      if (!arguments.policy.empty()) all.push_back(fmt::format("groups.{}.eviction={}", group, arguments.policy));
+    }
+  }
+  all.insert(all.end(), arguments.assignments.begin(), arguments.assignments.end());
+  return all;
+}
+
+Result<std::unique_ptr<workload::RequestSource>> source_of(const ReplayArguments& arguments) {
+  if (!arguments.trace.empty()) return workload::open_mooncake_trace(arguments.trace);
+  if (!arguments.workload.empty()) return workload::open_generator(arguments.workload, arguments.seed.value_or(0));
+  return Error{"canopy replay: nothing to replay; name a trace with --trace FILE or a workload with --workload FILE"};
+}
+
+std::string base_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+}  // namespace
+
+Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource& source, const replay::Options& options,
+                                         const std::string& config, const std::string& source_name,
+                                         const std::string& report_path) {
+  ProgressBar bar("replay", "requests");
+  auto report = replay::run(engine, source, options, [&](double share, std::uint64_t count) { bar.show(share, count); });
+  bar.clear();
+  if (!report) return report.error();
+  report->config = config;
+  report->source = source_name;
+  if (!report_path.empty())
+    if (auto written = replay::write_report(*report, report_path); !written) return written.error();
+  return report;
+}
+
+int print_report(const replay::Report& report) {
+  const Terminal terminal = Terminal::of_stdout();
+  const auto tokens = [](std::uint64_t count) { return plural(count, "token"); };
+  Table table;
+  table.row("requests", fmt::format("{}, {}", plural(report.requests, "request"), tokens(report.prompt_tokens)));
+  table.row("reused", fmt::format("{}, {}", tokens(report.hit_tokens), terminal.bold(percent(report.hit_rate()))));
+  if (report.mode == replay::Mode::timed) {
+    table.row("decoded", tokens(report.output_tokens));
+    table.row("on the way", fmt::format("{} at once, {} waited, {} retracted, {} aborted, {} re-pointed to pages of a faster one",
+                                        grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
+                                        grouped(report.aborted), tokens(report.repointed_tokens)));
+  }
+  table.row("evicted", fmt::format("{} in {}", tokens(report.evicted_tokens), plural(report.evict_calls, "call")));
+  table.row("rejected", plural(report.rejected, "request"));
+  table.row("resident", fmt::format("{} of {} in {}", grouped(report.resident_tokens),
+                                    report.capacity_tokens == kUnlimited ? "unlimited" : grouped(report.capacity_tokens),
+                                    plural(report.nodes, "node")));
+  const std::uint64_t page = report.page_size;
+  const std::uint64_t formula = report.resident_tokens * 4 + report.resident_tokens / page * 4 + report.nodes * 160;
+  table.row("index memory", fmt::format("{}{}", bytes(report.index_bytes),
+                                        formula ? fmt::format(", {:.2f} of 4 B a token + 4 B a page + 160 B a node",
+                                                              static_cast<double>(report.index_bytes) / static_cast<double>(formula))
+                                                : std::string()));
+  table.row("index time", fmt::format("{}, {} a request", seconds(report.index_seconds),
+                                      seconds(report.requests ? report.index_seconds / static_cast<double>(report.requests) : 0)));
+  table.row("run time", seconds(report.seconds));
+  fmt::print("{}  {}\n", terminal.bold(report.config), terminal.dim(fmt::format("on {}, page {}", report.source, report.page_size)));
+  table.print(terminal);
+  fmt::print("\n");
+  for (const std::string& sentence : report.reports) fmt::print("{} {}\n", terminal.red("violation:"), sentence);
+  const std::string verdict =
+      fmt::format("{} checks, {} violations, seed {}, digest {:016x}", grouped(report.ledger_checks + report.content_checks),
+                  grouped(report.violations), report.seed, report.digest);
+  fmt::print("{}\n", report.violations ? terminal.red(verdict) : terminal.green(verdict));
+  return report.violations ? kViolations : kFine;
+}
+
+int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders) {
+  const Registry registry = load_plugins(folders);
+  auto assignments = assignments_of(arguments);
+  if (!assignments) return unusable(assignments.error().text);
+  auto config = load_engine_config(arguments.config, *assignments, registry);
+  if (!config) return unusable(config.error().text);
+  auto source = source_of(arguments);
+  if (!source) return unusable(source.error().text);
+  auto engine = Engine::create(*config, registry);
+  if (!engine) return unusable(engine.error().text);
+  auto report = run_with_progress(**engine, **source, arguments.options, base_name(arguments.config),
+                                  base_name(arguments.trace.empty() ? arguments.workload : arguments.trace), arguments.report);
+  if (!report) return unusable(report.error().text);
+  return print_report(*report);
+}
+
+}  // namespace canopy::app

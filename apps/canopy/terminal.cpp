@@ -1,0 +1,126 @@
+#include "terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+namespace canopy::app {
+namespace {
+
+bool locale_is_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const char* value = std::getenv(name); value && *value)
+      return std::strstr(value, "UTF-8") || std::strstr(value, "utf8") || std::strstr(value, "UTF8");
+  return false;
+}
+
+Terminal of(int descriptor) {
+  Terminal terminal;
+  terminal.is_terminal = isatty(descriptor) != 0;
+  const char* kind = std::getenv("TERM");
+  terminal.colour = terminal.is_terminal && !std::getenv("NO_COLOR") && kind && std::strcmp(kind, "dumb") != 0;
+  terminal.unicode = locale_is_utf8();
+  return terminal;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+Terminal Terminal::of_stdout() { return of(STDOUT_FILENO); }
+Terminal Terminal::of_stderr() { return of(STDERR_FILENO); }
+
+std::string Terminal::wrap(const char* code, std::string_view text) const {
+  return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
+}
+
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
+std::string bytes(std::uint64_t number) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(number);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", number) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string percent(double share) { return fmt::format("{:.2f} %", share * 100); }
+
+std::string seconds(double value) {
+  if (value >= 1) return fmt::format("{:.2f} s", value);
+  return value >= 1e-3 ? fmt::format("{:.1f} ms", value * 1e3) : fmt::format("{:.1f} us", value * 1e6);
+}
+
+std::string plural(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");
+}
+
+std::vector<std::string> chart(const std::vector<double>& shares, std::size_t width, std::size_t height, bool unicode) {
+  static constexpr const char* kEighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::vector<double> columns(std::min(width, shares.size()));
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const std::size_t from = i * shares.size() / columns.size(), to = (i + 1) * shares.size() / columns.size();
+    for (std::size_t k = from; k < to; ++k) columns[i] += shares[k] / static_cast<double>(to - from);
+  }
+  std::vector<std::string> lines;
+  for (std::size_t line = height; line-- > 0;) {
+    std::string text = line + 1 == height ? "100 % " : line == 0 ? "  0 % " : "      ";
+    text += unicode ? "│" : "|";
+    for (const double share : columns) {
+      const double level = std::clamp(share, 0.0, 1.0) * static_cast<double>(height) - static_cast<double>(line);
+      const auto eighths = static_cast<std::size_t>(std::lround(std::clamp(level, 0.0, 1.0) * 8));
+      text += unicode ? kEighths[eighths] : eighths >= 6 ? "#" : eighths >= 2 ? "." : " ";
+    }
+    lines.push_back(std::move(text));
+  }
+  return lines;
+}
+
+void Table::print(const Terminal& terminal) const {
+  std::size_t widest = 0;
+  for (const Row& row : rows_) widest = std::max(widest, row.label.size());
+  for (const Row& row : rows_) fmt::print("  {}  {}\n", terminal.dim(fmt::format("{:<{}}", row.label, widest)), row.value);
+}
+
+ProgressBar::ProgressBar(std::string what, std::string unit)
+    : terminal_(Terminal::of_stderr()), what_(std::move(what)), unit_(std::move(unit)), start_(now()) {}
+
+void ProgressBar::show(double share, std::uint64_t count) {
+  const double at = now(), passed = at - start_;
+  if (!terminal_.is_terminal) {
+    // Short work says nothing; long work a line for every tenth.
+    const int tenths = static_cast<int>(share * 10);
+    if (tenths <= tenths_ || passed < 2) return;
+    tenths_ = tenths;
+    fmt::print(stderr, "{}: {} %, {} {}, {} passed\n", what_, tenths * 10, grouped(count), unit_, seconds(passed));
+    return;
+  }
+  if (at - shown_ < 0.1) return;
+  shown_ = at;
+  constexpr std::size_t kWidth = 32;
+  const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * kWidth);
+  std::string bar;
+  for (std::size_t i = 0; i < kWidth; ++i) bar += i < filled ? (terminal_.unicode ? "█" : "#") : (terminal_.unicode ? "░" : ".");
+  const double rate = passed > 0 ? static_cast<double>(count) / passed : 0;
+  const std::string left = share > 0.01 ? fmt::format("{} left", seconds(passed / share - passed)) : std::string();
+  fmt::print(stderr, "\r\033[K{} {} {:3.0f} %  {} {}/s  {}", what_, bar, share * 100, grouped(static_cast<std::uint64_t>(rate)),
+             unit_, left);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void ProgressBar::clear() {
+  if (drawn_) fmt::print(stderr, "\r\033[K");
+  drawn_ = false;
+}
+
+}  // namespace canopy::app

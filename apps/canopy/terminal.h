@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace canopy::app {
+
+/// What the terminal at hand can show. Colour only on a terminal, and not if NO_COLOR is set; block characters
+/// only where the locale is UTF-8.
+struct Terminal {
+  bool is_terminal = false, colour = false, unicode = false;
+  static Terminal of_stdout();
+  static Terminal of_stderr();
+
+  std::string bold(std::string_view text) const { return wrap("1", text); }
+  std::string dim(std::string_view text) const { return wrap("2", text); }
+  std::string green(std::string_view text) const { return wrap("32", text); }
+  std::string red(std::string_view text) const { return wrap("31", text); }
+  std::string wrap(const char* code, std::string_view text) const;
+};
+
+std::string grouped(std::uint64_t number);           ///< 144,793,823
+std::string bytes(std::uint64_t number);             ///< 397.1 MiB
+std::string percent(double share);                   ///< 13.99 %
+std::string seconds(double seconds);                 ///< 1.84 s, 68.2 ms
+std::string plural(std::uint64_t number, std::string_view noun);  ///< 1 request, 12,031 requests
+
+/// Shares 0..1 as a chart of `height` lines under a scale, for a hit rate over time.
+std::vector<std::string> chart(const std::vector<double>& shares, std::size_t width, std::size_t height, bool unicode);
+
+/// Rows of label and value, the labels as wide as the widest.
+class Table {
+ public:
+  void row(std::string label, std::string value) { rows_.push_back({std::move(label), std::move(value)}); }
+  void print(const Terminal& terminal) const;
+
+ private:
+  struct Row {
+    std::string label, value;
+  };
+  std::vector<Row> rows_;
+};
+
+/// Progress of long work on stderr: a bar with rate and time left on a terminal, a line every tenth otherwise.
+class ProgressBar {
+ public:
+  ProgressBar(std::string what, std::string unit);
+  ~ProgressBar() { clear(); }
+  void show(double share, std::uint64_t count);
+  void clear();
+
+ private:
+  Terminal terminal_;
+  std::string what_, unit_;
+  double start_, shown_ = -1;
+  int tenths_ = 0;
+  bool drawn_ = false;
+};
+
+}  // namespace canopy::app

@@ -1,0 +1,29 @@
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "recording.h"
+#include "terminal.h"
+
+namespace canopy::app {
+
+int verify_recordings(const std::vector<std::string>& files, const PluginFolders& folders) {
+  const Terminal terminal = Terminal::of_stdout();
+  const Registry registry = load_plugins(folders);
+  std::uint64_t operations = 0, trees = 0;
+  for (const std::string& file : files) {
+    const auto verdict = verify::verify_recording(file, registry);
+    if (!verdict) return unusable(verdict.error().text);
+    if (!verdict->difference.empty()) {
+      fmt::print("{} {}\n", terminal.red("differs:"), verdict->difference);
+      return kViolations;
+    }
+    operations += verdict->operations;
+    trees += verdict->trees;
+    fmt::print("{} {}\n", terminal.green("agrees"), file);
+  }
+  fmt::print("{}: {} and {} compared, no difference\n", plural(files.size(), "file"), plural(operations, "operation"),
+             plural(trees, "tree"));
+  return kFine;
+}
+
+}  // namespace canopy::app

@@ -1,0 +1,94 @@
+#include "content.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace canopy::replay {
+namespace {
+
+/// Mixes 64 bits so that any change shows everywhere (the multiplier is the golden ratio's, the shape Stafford's).
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x *= 0x9E3779B97F4A7C15;
+  x ^= x >> 29;
+  x *= 0xBF58476D1CE4E5B9;
+  return x ^ x >> 32;
+}
+
+}  // namespace
+
+Trail::Trail(NamespaceId space) : space_(mix(static_cast<std::uint64_t>(space) + 1)) {}
+
+void Trail::follow(std::span<const Token> tokens) {
+  std::uint64_t print = prefix_.empty() ? space_ : prefix_.back();
+  for (std::size_t i = prefix_.size(); i < tokens.size(); ++i) prefix_.push_back(print = mix(print + tokens[i] + 1));
+}
+
+void Trail::rows(std::uint32_t first, std::uint32_t count, std::uint32_t layer, std::size_t stream, std::uint32_t row_bytes,
+                 std::byte* out) const {
+  const std::uint64_t place = (std::uint64_t{layer} << 8 | stream) * 0xD6E8FEB86659FD93;
+  for (std::uint32_t i = first; i < first + count; ++i) {
+    std::uint64_t word = prefix_[i] ^ place;
+    for (std::uint32_t at = 0; at < row_bytes; at += sizeof(word)) {
+      std::memcpy(out + at, &word, std::min<std::size_t>(sizeof(word), row_bytes - at));
+      word = mix(word);
+    }
+    out += row_bytes;
+  }
+}
+
+/// piece(layer, first, count, rows, stream widths): a piece is small enough for the cache.
+template <class Piece>
+void Content::each_piece(std::uint32_t first, std::uint32_t end, const Trail& trail, Piece&& piece) {
+  KVStore& store = *engine_.store(0);
+  std::size_t token_bytes = 0;
+  for (const Stream& stream : store.streams()) token_bytes += stream.row_bytes;
+  const auto most = static_cast<std::uint32_t>(std::clamp<std::size_t>((std::size_t{64} << 10) / token_bytes, 1, 4096));
+  expected_.resize(token_bytes * most);
+  found_.resize(token_bytes * most);
+  for (; first < end; first += most) {
+    const std::uint32_t count = std::min(most, end - first);
+    for (std::uint32_t layer = 0; layer < store.layers(); ++layer) {
+      Rows expected, found;
+      std::size_t offset = 0;
+      for (std::size_t s = 0; s < store.streams().size(); ++s) {
+        expected.streams[s] = expected_.data() + offset;
+        found.streams[s] = found_.data() + offset;
+        trail.rows(first, count, layer, s, store.streams()[s].row_bytes, expected.streams[s]);
+        offset += std::size_t{count} * store.streams()[s].row_bytes;
+      }
+      piece(layer, first, count, expected, found, offset);
+    }
+  }
+}
+
+void Content::write(Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end) {
+  each_piece(first, end, trail,
+             [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows& rows, const Rows&, std::size_t) {
+               for (std::size_t g = 0; g < engine_.groups(); ++g) request.write(layer, from, count, rows, g);
+             });
+}
+
+void Content::check(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end) {
+  constexpr std::size_t kKept = 8;
+  if (first >= end) return;
+  checks_ += end - first;
+  each_piece(first, end, trail,
+             [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows&, const Rows& found, std::size_t bytes) {
+               request.read(layer, from, count, found);
+               if (std::memcmp(expected_.data(), found_.data(), bytes) == 0) return;
+               ++violations_;
+               if (reports_.size() == kKept) return;
+               const auto differs = static_cast<std::size_t>(
+                   std::mismatch(expected_.begin(), expected_.begin() + static_cast<std::ptrdiff_t>(bytes), found_.begin()).first -
+                   expected_.begin());
+               const std::uint32_t token = from + static_cast<std::uint32_t>(differs / (bytes / count));
+               const Page page = request.row()[token / engine_.page_size()];
+               reports_.push_back(fmt::format(
+                   "request {} reuses wrong bytes for token {} or near it, in layer {}: page {}, last handed to request {}",
+                   request.id(), token, layer, page, engine_.pool(0).last_holder(page)));
+             });
+}
+
+}  // namespace canopy::replay

@@ -1,0 +1,66 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "replay.h"
+
+namespace canopy::replay {
+
+Result<std::monostate> write_report(const Report& report, const std::string& path) {
+  nlohmann::ordered_json json{{"config", report.config},
+                              {"source", report.source},
+                              {"mode", report.mode == Mode::serial ? "serial" : "timed"},
+                              {"page_size", report.page_size},
+                              {"capacity_tokens", nullptr},
+                              {"requests", report.requests},
+                              {"prompt_tokens", report.prompt_tokens},
+                              {"hit_tokens", report.hit_tokens},
+                              {"hit_rate", report.hit_rate()},
+                              {"evict_calls", report.evict_calls},
+                              {"evicted_tokens", report.evicted_tokens},
+                              {"rejected", report.rejected},
+                              {"resident_tokens", report.resident_tokens},
+                              {"nodes", report.nodes},
+                              {"namespaces", report.spaces},
+                              {"index_bytes", report.index_bytes},
+                              {"index_seconds", report.index_seconds},
+                              {"seconds", report.seconds},
+                              {"ledger_checks", report.ledger_checks},
+                              {"content_checks", report.content_checks},
+                              {"violations", report.violations},
+                              {"digest", nullptr},
+                              {"seed", report.seed}};
+  if (report.capacity_tokens != kUnlimited) json["capacity_tokens"] = report.capacity_tokens;
+  char digest[17];
+  std::snprintf(digest, sizeof(digest), "%016llx", static_cast<unsigned long long>(report.digest));
+  json["digest"] = digest;
+  if (report.mode == Mode::timed)
+    json.update({{"output_tokens", report.output_tokens},
+                 {"aborted", report.aborted},
+                 {"retracted", report.retracted},
+                 {"waited", report.waited},
+                 {"steps", report.steps},
+                 {"repointed_tokens", report.repointed_tokens},
+                 {"most_running", report.most_running}});
+  if (!report.reports.empty()) json["violation_reports"] = report.reports;
+  const std::string text = json.dump(2) + "\n";
+
+  // A reader never meets half a report: the name appears when the bytes are on disk.
+  const std::string draft = path + ".part";
+  std::FILE* file = std::fopen(draft.c_str(), "wb");
+  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0 &&
+                       fsync(fileno(file)) == 0;
+  int reason = errno;
+  if (file && std::fclose(file) != 0 && written) reason = errno;
+  if (!written || std::rename(draft.c_str(), path.c_str()) != 0) {
+    if (written) reason = errno;
+    std::remove(draft.c_str());
+    return Error{path + ": the report could not be written: " + std::strerror(reason)};
+  }
+  return std::monostate{};
+}
+
+}  // namespace canopy::replay

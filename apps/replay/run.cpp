@@ -1,0 +1,103 @@
+#include "run.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace canopy::replay {
+namespace {
+
+Result<std::monostate> run_serial(Run& run) {
+  workload::ClientRequest client;
+  for (;;) {
+    auto more = run.next(client);
+    if (!more) return more.error();
+    if (!*more) return std::monostate{};
+    const NamespaceId space = run.engine.intern({client.space, {}, {}});
+    Arrival arrival{client.prompt, space, client.priority, 0, 0, 0};
+    Request request = run.engine.begin(arrival);
+    Trail trail(space);
+    const std::uint32_t whole = run.engine.whole_pages(client.prompt.size());
+    if (run.content) {
+      trail.follow(client.prompt);
+      run.content->check(request, trail, 0, request.matched());
+    }
+    if (!request.reserve(whole)) {
+      ++run.report.rejected;
+      request.abort();
+    } else {
+      if (run.content) run.content->write(request, trail, request.matched(), whole);
+      request.finish(whole);
+    }
+    run.sample();
+  }
+}
+
+}  // namespace
+
+Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& the_options, const Progress& a_progress)
+    : engine(an_engine), options(the_options), source_(a_source), progress_(a_progress) {
+  if (options.content && engine.store(0)) content.emplace(engine);
+}
+
+Result<bool> Run::next(workload::ClientRequest& client) {
+  if (taken_ == options.limit) return false;
+  auto more = source_.next(client);
+  if (more && *more) ++taken_;
+  return more;
+}
+
+void Run::sample() {
+  constexpr std::size_t kMost = 128;
+  const Counters& counters = engine.counters();
+  if (progress_ && counters.requests % 64 == 0)
+    progress_(options.limit == kUnlimited ? source_.progress()
+                                          : std::max(source_.progress(), static_cast<double>(taken_) / static_cast<double>(options.limit)),
+              counters.requests);
+  if (counters.requests % sample_every_ != 0) return;
+  report.samples.push_back({counters.requests, counters.prompt_tokens, counters.hit_tokens});
+  if (report.samples.size() < kMost) return;
+  // Full: every second one goes, and they come half as often from now on.
+  for (std::size_t i = 0; i < kMost / 2; ++i) report.samples[i] = report.samples[2 * i + 1];
+  report.samples.resize(kMost / 2);
+  sample_every_ *= 2;
+}
+
+Result<Report> run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress) {
+  Run run(engine, source, options, progress);
+  const auto start = std::chrono::steady_clock::now();
+  auto done = options.mode == Mode::serial ? run_serial(run) : run_timed(run);
+  if (!done) return done.error();
+
+  Report& report = run.report;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  engine.audit();
+  const Counters& counters = engine.counters();
+  const Sizes sizes = engine.index().sizes(0);
+  const IndexUse use = engine.index().use();
+  report.page_size = engine.page_size();
+  report.mode = options.mode;
+  report.requests = counters.requests;
+  report.prompt_tokens = counters.prompt_tokens;
+  report.hit_tokens = counters.hit_tokens;
+  report.evict_calls = counters.evict_calls;
+  report.evicted_tokens = counters.evicted_tokens;
+  report.resident_tokens = sizes.evictable + sizes.protected_;
+  report.capacity_tokens = engine.pool(0).limit() == kUnlimited ? kUnlimited : engine.pool(0).limit() * engine.page_size();
+  report.nodes = use.nodes;
+  report.index_bytes = use.bytes;
+  report.spaces = engine.spaces();
+  report.index_seconds = counters.index_seconds;
+  report.ledger_checks = engine.ledger().checks();
+  report.violations = engine.ledger().violations();
+  report.reports = engine.ledger().reports();
+  if (run.content) {
+    report.content_checks = run.content->checks();
+    report.violations += run.content->violations();
+    report.reports.insert(report.reports.end(), run.content->reports().begin(), run.content->reports().end());
+  }
+  report.digest = engine.digest();
+  report.seed = source.seed();
+  return std::move(report);
+}
+
+}  // namespace canopy::replay

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+
+#include "content.h"
+#include "replay.h"
+
+namespace canopy::replay {
+
+/// What the two modes share while they run.
+class Run {
+ public:
+  Run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress);
+
+  /// The next request, until the source or the limit ends.
+  Result<bool> next(workload::ClientRequest& client);
+  /// A request has been dealt with: progress and chart.
+  void sample();
+
+  Engine& engine;
+  const Options& options;
+  std::optional<Content> content;
+  Report report;
+
+ private:
+  workload::RequestSource& source_;
+  const Progress& progress_;
+  std::uint64_t taken_ = 0, sample_every_ = 1;
+};
+
+Result<std::monostate> run_timed(Run& run);
+
+}  // namespace canopy::replay

@@ -1,0 +1,64 @@
+#include "answer.h"
+#include "traffic.h"
+
+#include <vector>
+
+namespace canopy::workload {
+namespace {
+
+/// Every tree is walked depth first, several at a time. So a tree is its current path, and a step back is a cut:
+/// what is kept does not grow with branches^depth.
+class Agents final : public Traffic {
+ public:
+  Agents(const AgentsConfig& config, std::uint64_t seed)
+      : config_(config), seed_(seed), random_(derive(seed, kDecisions)), trees_(config.tasks) {}
+
+  bool next(ClientRequest& request) override {
+    Tree& tree = trees_[random_.below(trees_.size())];
+    step(tree);
+    request.space.clear();
+    request.output_tokens = static_cast<std::uint32_t>(random_.around(config_.answer_tokens));
+    request.prompt = tree.said;
+    append_answer(tree.said, request.output_tokens);
+    tree.path.push_back({tree.said.size(), tree.path.size() < config_.depth ? config_.branches : 0});
+    return false;
+  }
+
+ private:
+  enum : std::uint64_t { kDecisions, kPreamble, kTask, kTool };
+  struct Step {
+    std::size_t end;  ///< of its prompt and answer: where its branches begin
+    std::uint64_t branches_left;
+  };
+  struct Tree {
+    std::vector<Token> said;
+    std::vector<Step> path;
+  };
+
+  /// Makes `said` the prompt of the next step.
+  void step(Tree& tree) {
+    while (!tree.path.empty() && tree.path.back().branches_left == 0) tree.path.pop_back();
+    if (tree.path.empty()) {
+      tree.said.clear();
+      append_text(tree.said, derive(seed_, kPreamble), config_.preamble_tokens);
+      append_text(tree.said, derive(seed_, kTask, texts_++), 1 + random_.around(config_.task_tokens - 1));
+      return;
+    }
+    --tree.path.back().branches_left;
+    tree.said.resize(tree.path.back().end);
+    append_text(tree.said, derive(seed_, kTool, texts_++), 1 + random_.around(config_.tool_tokens - 1));
+  }
+
+  AgentsConfig config_;
+  std::uint64_t seed_, texts_ = 0;
+  Random random_;
+  std::vector<Tree> trees_;
+};
+
+}  // namespace
+
+std::unique_ptr<Traffic> make_traffic(const AgentsConfig& config, std::uint64_t seed) {
+  return std::make_unique<Agents>(config, seed);
+}
+
+}  // namespace canopy::workload

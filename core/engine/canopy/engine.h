@@ -1,0 +1,131 @@
+#pragma once
+
+#include <canopy/engine_config.h>
+#include <canopy/key_codec.h>
+#include <canopy/ledger.h>
+#include <canopy/pool.h>
+#include <canopy/prefix_index.h>
+#include <canopy/request.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace canopy {
+
+/// Who may share a prefix: requests with the same tuple, and nobody else.
+struct Space {
+  std::string_view tenant, adapter, salt;
+};
+
+/// What an engine wants to know of a request before it runs.
+struct Arrival {
+  std::span<const Token> prompt;
+  NamespaceId space = NamespaceId::shared;
+  std::int32_t priority = 0;
+  std::uint64_t hints = 0;            ///< for policies, passed through
+  std::uint32_t output_limit = 0;     ///< tokens it may add at most
+  /// Prompt tokens that must be left to compute even if everything is resident: a model needs one to go on from.
+  std::uint32_t leave = 1;
+};
+
+/// Whether a request can run.
+struct Admission {
+  enum class Verdict { now, wait, never };
+  Verdict verdict = Verdict::now;
+  std::string reason;  ///< a sentence, unless it is `now`
+};
+
+/// Counted since the engine was made. Tokens unless they say otherwise.
+struct Counters {
+  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
+  std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< of the first group
+  std::uint64_t finished = 0, aborted = 0;
+  std::uint64_t repointed_pages = 0;  ///< pages of a request that another request had inserted first
+  double index_seconds = 0;           ///< inside match, pages, insert, release and evict
+};
+
+/// The one caller of all components, and the only code that sees them all. A request's life:
+///
+///   begin    match and lock the longest resident prefix
+///   reserve  pages for what is to be computed; evicts exactly what is missing
+///   write    rows of computed tokens (or the model's own kernels write, at the same page numbers)
+///   commit   what is computed so far becomes reusable by others, while the request goes on
+///   finish   all of it does; or abort at any step, which leaves no trace but the prefixes already committed
+///
+/// After every operation the ledger is checked, and the digest takes in what happened. One thread.
+class Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  NamespaceId intern(const Space& space);
+  /// "tenant/adapter/salt" without what is empty, for people; a salt shows as "*".
+  const std::string& name_of(NamespaceId space) const { return space_names_[static_cast<std::size_t>(space)]; }
+
+  /// Changes nothing, not even recency, however often it is asked.
+  Admission admits(const Arrival& arrival) const;
+  /// A request with the longest resident prefix under lock. It must end before the engine does.
+  Request begin(const Arrival& arrival);
+
+  Units page_size() const { return page_size_; }
+  /// How many of a prompt's tokens can be reused at all: whole pages of units.
+  std::uint32_t whole_pages(std::size_t tokens) const { return units(tokens) / page_size_ * page_size_; }
+  std::size_t groups() const { return pools_.size(); }
+  Pool& pool(std::size_t group) { return pools_[group]; }
+  const Pool& pool(std::size_t group) const { return pools_[group]; }
+  const PrefixIndex& index() const { return *index_; }
+  KVStore* store(std::size_t group) { return pools_[group].store(); }
+  const Counters& counters() const { return counters_; }
+  const Ledger& ledger() const { return ledger_; }
+  std::size_t live_requests() const { return live_.size(); }
+  std::size_t spaces() const { return spaces_.size(); }
+
+  /// Another policy for a group from now on; those who wait to leave are ranked anew.
+  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy);
+  /// All of a namespace that no request holds. Returns tokens freed in the first group.
+  std::uint64_t flush(NamespaceId space);
+
+  /// Proves that every page has one owner, page by page: O(pool). What is wrong goes to the ledger.
+  void audit();
+  /// Results, victims and counters so far: the same for the same input on any compiler.
+  std::uint64_t digest() const;
+
+ private:
+  friend class Request;
+  struct WordScratch;
+  struct Digest;
+  class IndexTimer;
+
+  Engine();
+  std::span<const std::uint32_t> encode(std::span<const Token> tokens) const;
+  Units units(std::size_t tokens) const { return static_cast<Units>(tokens > overlap_ ? tokens - overlap_ : 0); }
+  RequestFacts facts_of(const Request::State& request, std::span<const Token> prompt);
+  bool make_free(std::size_t group, std::uint64_t pages);
+  void free(std::size_t group, std::span<const Page> pages, const char* who);
+  void free(const GroupPages& pages, const char* who);
+  void settle(const char* after);
+
+  Units page_size_ = 1, overlap_ = 0;
+  std::shared_ptr<KeyCodec> codec_;
+  std::vector<Pool> pools_;
+  std::shared_ptr<PrefixIndex> index_;
+  std::unordered_map<std::string, NamespaceId> spaces_;
+  std::vector<std::string> space_names_;
+  std::vector<Request::State*> live_;
+  std::vector<std::unique_ptr<Request::State>> idle_;  ///< ended requests, for their storage
+  std::vector<std::uint64_t> prints_;
+  bool prints_wanted_ = false;
+  std::uint64_t next_request_ = 1;
+  Counters counters_;
+  Ledger ledger_;
+  std::unique_ptr<WordScratch> scratch_;
+  std::unique_ptr<Digest> digest_;
+};
+
+}  // namespace canopy

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <canopy/eviction_strategy.h>
+#include <canopy/kv_store.h>
+#include <canopy/result.h>
+#include <canopy/slot_allocator.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace canopy {
+
+/// The pages of one KV cache group: where the allocator's numbers and the store's memory meet, since neither
+/// knows the other. Grows a segment at a time up to its capacity.
+class Pool {
+ public:
+  struct Parts {
+    std::string group;
+    std::shared_ptr<SlotAllocator> allocator;
+    std::shared_ptr<EvictionStrategy> eviction;
+    std::shared_ptr<KVStore> store;  ///< null: page numbers only
+    std::uint64_t capacity = kUnlimited;  ///< pages, page 0 not counted
+    std::uint32_t segment_pages = 1;
+  };
+  explicit Pool(Parts parts) : parts_(std::move(parts)) {}
+
+  /// A pool of limited capacity has all of its segments from the start.
+  Result<std::monostate> open();
+
+  /// `count` pages for `holder`, appended to `row`; false, and nothing has changed, if they are not free.
+  bool allocate(std::size_t count, std::uint64_t holder, std::vector<Page>& row);
+  /// How many pages short of `count` the pool is, after growing as far as it may.
+  std::uint64_t shortfall(std::uint64_t count);
+  /// False, and nothing has changed, if one of them was not out: somebody freed a page that was not theirs.
+  bool free(std::span<const Page> pages) { return parts_.allocator->free(pages); }
+
+  const std::string& group() const { return parts_.group; }
+  SlotAllocator& allocator() { return *parts_.allocator; }
+  const SlotAllocator& allocator() const { return *parts_.allocator; }
+  EvictionStrategy* eviction() const { return parts_.eviction.get(); }
+  KVStore* store() const { return parts_.store.get(); }
+  /// The policy that was in use lives on until the pool no longer needs it. Returns the new one.
+  EvictionStrategy* use_policy(std::shared_ptr<EvictionStrategy> policy);
+  /// Pages; kUnlimited while nothing limits it.
+  std::uint64_t limit() const { return parts_.capacity; }
+  std::span<const Segment> segments() const { return segments_; }
+  /// The request that a page was last handed to, for leak reports.
+  std::uint64_t last_holder(Page page) const { return page < holders_.size() ? holders_[page] : 0; }
+
+ private:
+  bool grow();
+
+  Parts parts_;
+  std::vector<Segment> segments_;
+  std::vector<std::uint64_t> holders_;  ///< by page
+};
+
+}  // namespace canopy

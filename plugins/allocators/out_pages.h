@@ -1,0 +1,74 @@
+#pragma once
+
+#include <canopy/types.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace canopy::allocators {
+
+/// Which pages are handed out: a bit each.
+class OutPages {
+ public:
+  /// Room for pages below `end`.
+  void reserve(std::size_t end) {
+    if (bits_.size() < (end + 63) / 64) bits_.resize((end + 63) / 64);
+  }
+  bool contains(Page page) const { return page / 64 < bits_.size() && (bits_[page / 64] >> (page % 64) & 1); }
+  void add(std::span<const Page> pages) {
+    for (const Page page : pages) bits_[page / 64] |= std::uint64_t{1} << (page % 64);
+  }
+  /// False, and nothing has changed, if one of them is not out or is listed twice.
+  bool remove(std::span<const Page> pages) {
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      if (!contains(pages[i])) {
+        add(pages.first(i));
+        return false;
+      }
+      bits_[pages[i] / 64] &= ~(std::uint64_t{1} << (pages[i] % 64));
+    }
+    return true;
+  }
+  /// How many of a segment's pages are out.
+  std::uint32_t count(Segment segment) const {
+    std::uint32_t out = 0;
+    const std::size_t end = std::min(std::size_t{segment.first} + segment.pages, bits_.size() * 64);
+    for (std::size_t page = segment.first; page < end;) {
+      const std::size_t bit = page % 64, take = std::min<std::size_t>(64 - bit, end - page);
+      const std::uint64_t word = bits_[page / 64] >> bit;
+      out += static_cast<std::uint32_t>(std::popcount(take == 64 ? word : word & ((std::uint64_t{1} << take) - 1)));
+      page += take;
+    }
+    return out;
+  }
+  /// Calls free(first, pages) for each run of pages in a segment that are not out.
+  template <class Free>
+  void each_gap(Segment segment, Free&& free) const {
+    const std::size_t end = std::size_t{segment.first} + segment.pages;
+    const bool none = count(segment) == 0;
+    for (std::size_t page = segment.first; page < end;) {
+      std::size_t until = none ? end : page;
+      while (until < end && !contains(static_cast<Page>(until))) ++until;
+      if (until > page) free(static_cast<Page>(page), static_cast<std::uint32_t>(until - page));
+      page = until + 1;
+    }
+  }
+
+ private:
+  std::vector<std::uint64_t> bits_;
+};
+
+inline bool lies_in(Page page, const std::vector<Segment>& segments) {
+  return std::any_of(segments.begin(), segments.end(),
+                     [page](const Segment& segment) { return page - segment.first < segment.pages; });
+}
+
+/// Page 0 is never handed out, so a segment that begins with it has one page less to give.
+inline Segment without_page_zero(Segment segment) {
+  return segment.first == 0 ? Segment{1, segment.pages - 1} : segment;
+}
+
+}  // namespace canopy::allocators

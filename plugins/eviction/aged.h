@@ -1,0 +1,35 @@
+#pragma once
+
+#include <canopy/plugin.h>
+
+#include <algorithm>
+
+namespace canopy::eviction {
+
+/// Second chance (Corbato, 1968): first in, first out, but who was hit since it last stood at the head goes to the
+/// back of the queue instead of leaving. The tag keeps the hits seen then.
+struct Clock final : EvictionStrategy {
+  Rank rank(const NodeFacts& node) override { return {0, std::max(node.created, node.spared)}; }
+  bool spare(const NodeFacts& node) override {
+    if (node.hits <= *node.tag) return false;
+    *node.tag = node.hits;
+    return true;
+  }
+};
+
+/// Least frequently used with dynamic ageing (Arlitt et al., 2000): a hit is worth one more than what left last,
+/// so that yesterday's favourites cannot stay for ever. The tag keeps the age at the last hit (above) and the
+/// hits it was taken at (below).
+class LfuDa final : public EvictionStrategy {
+ public:
+  Rank rank(const NodeFacts& node) override {
+    if (static_cast<std::uint32_t>(*node.tag) != node.hits || *node.tag == 0) *node.tag = age_ << 32 | node.hits;
+    return {(*node.tag >> 32) + node.hits, node.last_access};
+  }
+  void evicted(const NodeFacts& node) override { age_ = std::max(age_, (*node.tag >> 32) + node.hits); }
+
+ private:
+  std::uint64_t age_ = 0;
+};
+
+}  // namespace canopy::eviction

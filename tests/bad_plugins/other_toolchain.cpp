@@ -1,0 +1,4 @@
+#include "any_strategy.h"
+
+CANOPY_DESCRIPTOR(canopy::kPluginMagic, sizeof(CanopyPlugin), "itanium/another_libc++/64", "1.0.0", kAnyComponents,
+                  sizeof(CanopyComponent), std::size(kAnyComponents));

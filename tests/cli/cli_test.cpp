@@ -1,0 +1,238 @@
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kSource = fs::path(__FILE__).parent_path().parent_path().parent_path();
+const fs::path kBin = fs::read_symlink("/proc/self/exe").parent_path();
+
+struct Ended {
+  int status = -1;
+  std::string out, err;
+};
+
+std::string slurp(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// A folder of this test's own, gone at the end.
+struct Workshop {
+  fs::path path = fs::temp_directory_path() / ("canopy_cli_" + std::to_string(getpid()));
+  Workshop() { fs::create_directories(path); }
+  ~Workshop() { fs::remove_all(path); }
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(path / name) << text;
+    return (path / name).string();
+  }
+};
+
+Ended canopy(const Workshop& workshop, const std::string& arguments) {
+  const fs::path err = workshop.path / "stderr", out = workshop.path / "stdout";
+  const std::string line = "timeout 120 " + (kBin / "canopy").string() + " " + arguments + " >" + out.string() + " 2>" +
+                           err.string() + " </dev/null";
+  const int status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out), slurp(err)};
+}
+
+std::string config(const std::string& name) { return (kSource / "configs/engines" / name).string(); }
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string trace(int requests, int broken_line = 0) {
+  std::string text;
+  for (int i = 1; i <= requests; ++i)
+    text += i == broken_line ? "{\"timestamp\": 0, \"input_length\": -3, \"output_length\": 1, \"hash_ids\": [1]}\n"
+                             : "{\"timestamp\": " + std::to_string(i) + ", \"input_length\": 700, \"output_length\": 5, \"hash_ids\": [" +
+                                   std::to_string(i % 40) + ", " + std::to_string(100 + i % 80) + "]}\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("every engine that is shipped can be read, dumped, and read back to the same") {
+  const Workshop workshop;
+  for (const auto& entry : fs::directory_iterator(kSource / "configs/engines")) {
+    CAPTURE(entry.path().string());
+    const Ended check = canopy(workshop, "config check " + entry.path().string());
+    CHECK_MESSAGE(check.status == 0, check.err);
+    const Ended dump = canopy(workshop, "config dump " + entry.path().string());
+    REQUIRE(dump.status == 0);
+    const std::string again = workshop.file("again.yaml", dump.out);
+    CHECK(canopy(workshop, "config dump " + again).out == dump.out);
+  }
+}
+
+TEST_CASE("every workload that is shipped runs through an engine, serial and timed, without a violation") {
+  const Workshop workshop;
+  for (const auto& entry : fs::directory_iterator(kSource / "configs/workloads"))
+    for (const char* mode : {"serial", "timed"}) {
+      CAPTURE(entry.path().string());
+      const Ended run = canopy(workshop, "replay " + config("lru.yaml") + " --workload " + entry.path().string() +
+                                             " --limit 150 --mode " + mode);
+      CHECK_MESSAGE(run.status == 0, run.err);
+      CHECK(has(run.out, " 0 violations"));
+    }
+}
+
+TEST_CASE("a typo in a configuration is a sentence with a place and the nearest name") {
+  const Workshop workshop;
+  const std::string file = workshop.file("typo.yaml",
+                                         "page_size: 16\n"
+                                         "groups:\n"
+                                         "  full: { reach: path, capacity: 3000, allocator: free_list, evicton: lru }\n");
+  const Ended run = canopy(workshop, "config check " + file);
+  CHECK(run.status == 2);
+  CHECK_MESSAGE(has(run.err, file + ":3:"), run.err);
+  CHECK(has(run.err, "evicton"));
+  CHECK(has(run.err, "Did you mean 'eviction'?"));
+  CHECK(run.out.empty());
+}
+
+TEST_CASE("an unknown policy on the command line names those that are known") {
+  const Workshop workshop;
+  const std::string file = workshop.file("trace.jsonl", trace(3));
+  const Ended run = canopy(workshop, "replay " + config("lru.yaml") + " --trace " + file + " --policy lru2");
+  CHECK(run.status == 2);
+  CHECK_MESSAGE(has(run.err, "no eviction strategy is called 'lru2'. Did you mean 'lru'?"), run.err);
+}
+
+TEST_CASE("a broken line 4711 stops a replay with its number, and no report is written") {
+  const Workshop workshop;
+  const std::string file = workshop.file("broken.jsonl", trace(5000, 4711));
+  const fs::path report = workshop.path / "report.json";
+  const Ended run = canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file + " --report " + report.string());
+  CHECK(run.status == 2);
+  CHECK_MESSAGE(has(run.err, file + ":4711: "), run.err);
+  CHECK(has(run.err, "-3"));
+  CHECK_FALSE(fs::exists(report));
+}
+
+TEST_CASE("a report has every figure, and the figures are those of the run") {
+  const Workshop workshop;
+  const std::string file = workshop.file("trace.jsonl", trace(500));
+  const fs::path report = workshop.path / "report.json";
+  const Ended run = canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file + " --capacity 20000 --report " + report.string());
+  REQUIRE_MESSAGE(run.status == 0, run.err);
+  const auto json = nlohmann::json::parse(slurp(report));
+  for (const char* name : {"requests", "prompt_tokens", "hit_tokens", "hit_rate", "evict_calls", "evicted_tokens", "rejected",
+                           "resident_tokens", "nodes", "index_bytes", "index_seconds", "seconds", "ledger_checks",
+                           "content_checks", "violations", "digest", "seed"})
+    CHECK_MESSAGE(json.contains(name), name);
+  CHECK(json["requests"] == 500);
+  CHECK(json["prompt_tokens"] == 350000);
+  CHECK(json["violations"] == 0);
+  CHECK(json["content_checks"] == json["hit_tokens"]);
+  CHECK(json["hit_tokens"] > 0);
+  CHECK(json["evicted_tokens"] > 0);
+  CHECK(json["resident_tokens"] <= 20000);
+  const std::string digest = json["digest"];
+  CHECK(has(run.out, "digest " + digest));
+  // The same without content checks; another for another capacity.
+  const std::string again = "replay " + config("sglang_lru.yaml") + " --trace " + file;
+  CHECK(has(canopy(workshop, again + " --capacity 20000 --no-content").out, "digest " + digest));
+  CHECK_FALSE(has(canopy(workshop, again + " --capacity 30000").out, "digest " + digest));
+}
+
+TEST_CASE("--set, --policy and --page-size reach the engine") {
+  const Workshop workshop;
+  const std::string file = workshop.file("trace.jsonl", trace(300));
+  const auto hits = [&](const std::string& arguments) {
+    const fs::path report = workshop.path / "report.json";
+    const Ended run = canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file + " --capacity 12000 --report " +
+                                           report.string() + " " + arguments);
+    REQUIRE_MESSAGE(run.status == 0, run.err);
+    return nlohmann::json::parse(slurp(report));
+  };
+  const auto plain = hits("");
+  CHECK(hits("--policy mru")["digest"] != plain["digest"]);
+  CHECK(hits("--set groups.full.eviction=mru")["digest"] == hits("--policy mru")["digest"]);
+  CHECK(hits("--page-size 64")["page_size"] == 64);
+  CHECK(hits("--set index.radix.accounting=default")["violations"] == 0);
+}
+
+TEST_CASE("the demo ends in one line that is the same for the same seed") {
+  const Workshop workshop;
+  const auto last_line = [&](const std::string& arguments) {
+    const Ended run = canopy(workshop, "demo " + arguments);
+    REQUIRE_MESSAGE(run.status == 0, run.err);
+    const std::string text = run.out.substr(0, run.out.size() - 1);
+    return text.substr(text.rfind('\n') + 1);
+  };
+  const std::string first = last_line("--seed 5");
+  CHECK(has(first, " checks, 0 violations, seed 5, digest "));
+  CHECK(first == last_line("--seed 5"));
+  CHECK(first != last_line("--seed 6"));
+}
+
+TEST_CASE("output that is no terminal has no colour and no cursor movement") {
+  const Workshop workshop;
+  for (const char* command : {"demo", "plugins", "plugins describe radix"}) {
+    const Ended run = canopy(workshop, command);
+    CHECK_FALSE(has(run.out, "\033"));
+    CHECK_FALSE(has(run.err, "\033"));
+  }
+}
+
+TEST_CASE("plugins are listed, described and checked") {
+  const Workshop workshop;
+  const Ended list = canopy(workshop, "plugins");
+  CHECK(list.status == 0);
+  for (const char* name : {"radix", "null", "token", "lru", "free_list", "host"}) CHECK(has(list.out, name));
+  const Ended described = canopy(workshop, "plugins describe host");
+  CHECK(described.status == 0);
+  CHECK(has(described.out, "layers"));
+  CHECK(canopy(workshop, "plugins describe hots").status == 2);
+  const Ended junk = canopy(workshop, "plugins check " + workshop.file("junk.so", "this is no library"));
+  CHECK(junk.status == 1);
+  CHECK(has(junk.out, "refused"));
+}
+
+TEST_CASE("nothing to do, unknown words and missing files are usage errors, not crashes") {
+  const Workshop workshop;
+  CHECK(canopy(workshop, "").status == 2);
+  CHECK(canopy(workshop, "replai").status == 2);
+  CHECK(canopy(workshop, "--help").status == 0);
+  CHECK(canopy(workshop, "replay " + config("lru.yaml")).status == 2);
+  CHECK(canopy(workshop, "replay /nowhere.yaml --trace /nowhere.jsonl").status == 2);
+  const Ended missing = canopy(workshop, "replay " + config("lru.yaml") + " --trace /nowhere.jsonl");
+  CHECK(missing.status == 2);
+  CHECK(has(missing.err, "/nowhere.jsonl"));
+  CHECK(canopy(workshop, "replay " + config("lru.yaml") + " --trace " + workshop.path.string()).status == 2);
+}
+
+TEST_CASE("killed in the middle, a run leaves no report behind") {
+  const Workshop workshop;
+  const std::string file = workshop.file("trace.jsonl", trace(200000));
+  const fs::path report = workshop.path / "report.json";
+  const std::string program = (kBin / "canopy").string(), engine = config("sglang_lru.yaml"), path = report.string();
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (!std::freopen("/dev/null", "w", stdout) || !std::freopen("/dev/null", "w", stderr)) _exit(126);
+    execl(program.c_str(), "canopy", "replay", engine.c_str(), "--trace", file.c_str(), "--report", path.c_str(), nullptr);
+    _exit(127);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFSIGNALED(status));
+  CHECK_FALSE(fs::exists(report));
+}

@@ -1,0 +1,97 @@
+#include <plugins.h>
+#include <prng.h>
+#include <victim_order.h>
+
+#include <canopy/eviction_strategy.h>
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace {
+
+using namespace canopy;
+using namespace canopy::test;
+
+NodeFacts random_facts(Prng& prng, std::uint64_t& tag) {
+  NodeFacts facts;
+  facts.id = NodeId{1 + prng.below(1'000)};
+  facts.begin = prng.below(100'000), facts.length = 1 + prng.below(10'000);
+  facts.hits = prng.below(5), facts.inserts = prng.below(5), facts.children = prng.below(3);
+  facts.priority = static_cast<std::int32_t>(prng.below(7)) - 3;
+  facts.created = 1 + prng.below(1'000), facts.last_access = facts.created + prng.below(1'000);
+  facts.clock = {2'000'000, 1'000'000, 1'500'000, 3'000};
+  facts.tag = &tag;
+  return facts;
+}
+
+template <class Test>
+void for_every_policy(Test&& test) {
+  for (const auto& name : names_of<EvictionStrategy>()) {
+    CAPTURE(name);
+    test(name, *make<EvictionStrategy>(name, {}));
+  }
+}
+
+struct ThreeNodes final : Path {
+  std::array<std::uint64_t, 3> tags{};
+  std::size_t given = 0;
+  bool next(NodeFacts& facts) override {
+    if (given == tags.size()) return false;
+    facts = {};
+    facts.begin = static_cast<Units>((tags.size() - 1 - given) * 16), facts.length = 16;
+    facts.tag = &tags[given++];
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a rank is decided by the facts alone: asking again, or another instance, gives the same") {
+  for_every_policy([](const std::string& name, EvictionStrategy& policy) {
+    const auto other = make<EvictionStrategy>(name, {});
+    Prng prng(3);
+    for (int i = 0; i < 1'000; ++i) {
+      std::uint64_t tag = 0;
+      const NodeFacts facts = random_facts(prng, tag);
+      const Rank rank = policy.rank(facts);
+      CHECK(rank == policy.rank(facts));
+      CHECK(rank == other->rank(facts));
+    }
+    CHECK(policy.volatility() == other->volatility());
+    CHECK(policy.reads_prints() == other->reads_prints());
+  });
+}
+
+TEST_CASE("a policy with a well-known name has the order everybody knows it by") {
+  for_every_policy([](const std::string& name, EvictionStrategy& policy) {
+    const LeavesBefore before = order_of(name);
+    Prng prng(4);
+    for (int i = 0; i < 10'000; ++i) {
+      std::array<std::uint64_t, 2> tags{};
+      const NodeFacts a = random_facts(prng, tags[0]), b = random_facts(prng, tags[1]);
+      const auto history = [](const NodeFacts& facts) {
+        return PageHistory{facts.created, facts.last_access, facts.hits, facts.inserts, facts.priority};
+      };
+      if (before(history(a), history(b))) CHECK(policy.rank(a) < policy.rank(b));
+    }
+  });
+}
+
+TEST_CASE("a policy takes every message in any order and still ranks") {
+  for_every_policy([](const std::string&, EvictionStrategy& policy) {
+    Prng prng(5);
+    std::uint64_t tag = 0;
+    for (int i = 0; i < 1'000; ++i) {
+      RequestFacts request;
+      request.prompt = prng.below(5'000), request.matched = prng.below(request.prompt + 1),
+      request.output = prng.below(99);
+      policy.arrived(request);
+      ThreeNodes path;
+      if (prng.one_in(2)) policy.finished(request, path);
+      const NodeFacts facts = random_facts(prng, tag);
+      policy.spare(facts);
+      if (prng.one_in(2)) policy.evicted(facts);
+      policy.rank(facts);
+    }
+  });
+}

@@ -1,0 +1,186 @@
+#include "replay.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "content.h"
+#include "generator.h"
+#include "support.h"
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+class Listed final : public workload::RequestSource {
+ public:
+  explicit Listed(std::vector<workload::ClientRequest> requests) : requests_(std::move(requests)) {}
+  Result<bool> next(workload::ClientRequest& request) override {
+    if (at_ == requests_.size()) return false;
+    request = requests_[at_++];
+    return true;
+  }
+  double progress() const override { return static_cast<double>(at_) / static_cast<double>(requests_.size()); }
+
+ private:
+  std::vector<workload::ClientRequest> requests_;
+  std::size_t at_ = 0;
+};
+
+replay::Report run(Engine& engine, workload::RequestSource& source, const replay::Options& options) {
+  auto report = replay::run(engine, source, options, {});
+  REQUIRE(report);
+  return *report;
+}
+
+replay::Options timed() {
+  replay::Options options;
+  options.mode = replay::Mode::timed;
+  options.prefill_tokens = 2048;
+  return options;
+}
+
+const char* const kDemoSized = R"(
+page_size: 16
+groups: { full: { reach: path, capacity: 150000, allocator: free_list, eviction: lru } }
+store: { host: { streams: { kv: 8 } } }
+)";
+
+}  // namespace
+
+TEST_CASE("every reused token is compared, and the bytes are those of its own prefix") {
+  const auto engine = engine_of(kSmall);
+  Listed source({{0, "", 0, 0, tokens(1, 18)}, {0, "", 0, 0, tokens(1, 30)}, {0, "other", 0, 0, tokens(1, 18)}});
+  const auto report = run(*engine, source, {});
+  CHECK(report.hit_tokens == 16);
+  CHECK(report.content_checks == 16);
+  CHECK(report.violations == 0);
+  CHECK(report.prompt_tokens == 66);
+}
+
+TEST_CASE("one wrong byte in a reused page is found and named") {
+  const auto engine = engine_of(kSmall);
+  replay::Content content(*engine);
+  const auto prompt = tokens(1, 20);
+  replay::Trail trail(NamespaceId::shared);
+  trail.follow(prompt);
+  Request first = engine->begin(arrival(prompt));
+  REQUIRE(first.reserve(20));
+  content.write(first, trail, 0, 20);
+  const Page page = first.row()[2];
+  first.finish(20);
+
+  // Layer 1, stream v, the second row of the page: one bit.
+  std::vector<std::byte> k(8), v(12);
+  Rows rows;
+  rows.streams = {k.data(), v.data()};
+  const Page pages[] = {page};
+  engine->store(0)->read(1, {pages, 1, 1}, rows);
+  v[11] ^= std::byte{4};
+  engine->store(0)->write(1, {pages, 1, 1}, rows);
+
+  const Request second = engine->begin(arrival(prompt, 0));
+  CHECK(second.matched() == 20);
+  content.check(second, trail, 0, 8);
+  CHECK(content.violations() == 0);
+  content.check(second, trail, 0, 20);
+  CHECK(content.violations() == 1);
+  REQUIRE(content.reports().size() == 1);
+  CHECK(content.reports()[0].find("last handed to request 1") != std::string::npos);
+}
+
+TEST_CASE("a page that holds another prefix's rows is found, though its own tokens are the same") {
+  const auto engine = engine_of(kSmall);
+  replay::Content content(*engine);
+  std::vector<Token> one = tokens(1, 8), two = tokens(1, 8);
+  two[0] = 99;  // the second page's tokens agree, what stands in front of them does not
+  replay::Trail right(NamespaceId::shared), wrong(NamespaceId::shared);
+  right.follow(one);
+  wrong.follow(two);
+  Request request = engine->begin(arrival(one));
+  REQUIRE(request.reserve(8));
+  content.write(request, wrong, 0, 8);
+  content.check(request, right, 4, 8);
+  CHECK(content.violations() > 0);
+}
+
+TEST_CASE("serial: whole pages and no tail; what does not fit after eviction is rejected, its hit counts") {
+  const auto engine = engine_of(kSmall);
+  Listed source({{0, "", 0, 0, tokens(1, 40)}, {0, "", 0, 0, tokens(1, 70)}, {0, "", 0, 0, tokens(500, 67)}, {0, "", 0, 0, tokens(1, 3)}});
+  const auto report = run(*engine, source, {});
+  CHECK(report.requests == 4);
+  CHECK(report.rejected == 1);          // 17 pages of 16; 67 tokens take 16
+  CHECK(report.hit_tokens == 40);
+  CHECK(report.evict_calls == 2);
+  CHECK(report.evicted_tokens == 40);   // none for the one under lock, all of it for the next
+  CHECK(report.resident_tokens == 64);
+  CHECK(report.violations == 0);
+}
+
+TEST_CASE("timed: requests overlap, wait, are aborted and set aside, and nothing is lost or wrong") {
+  const auto engine = engine_of(kDemoSized, {"groups.full.capacity=24000"});
+  const auto source = workload::demo_workload(3);
+  auto options = timed();
+  options.abort_permille = 60;
+  const auto report = run(*engine, *source, options);
+  CHECK(report.violations == 0);
+  CHECK(report.most_running > 4);
+  CHECK(report.waited > 0);
+  CHECK(report.aborted > 0);
+  CHECK(report.retracted > 0);
+  CHECK(report.repointed_tokens > 0);
+  CHECK(report.evicted_tokens > 0);
+  CHECK(report.output_tokens > 0);
+  CHECK(report.content_checks >= report.hit_tokens);
+  check_settled(*engine);
+}
+
+TEST_CASE("the same input gives the same digest: again, without content checks, and everywhere") {
+  const auto digest = [](std::uint64_t seed, bool content) {
+    const auto engine = engine_of(kDemoSized);
+    const auto source = workload::demo_workload(seed);
+    auto options = timed();
+    options.content = content;
+    return run(*engine, *source, options).digest;
+  };
+  const std::uint64_t first = digest(1, true);
+  CHECK(first == digest(1, true));
+  CHECK(first == digest(1, false));
+  CHECK(first != digest(2, true));
+}
+
+TEST_CASE("with the cache off nothing is reused and everything still adds up") {
+  const auto engine = engine_of(kDemoSized, {"index=\"null\""});
+  const auto source = workload::demo_workload(1);
+  const auto report = run(*engine, *source, timed());
+  CHECK(report.hit_tokens == 0);
+  CHECK(report.violations == 0);
+  check_settled(*engine);
+}
+
+TEST_CASE("a limit ends a run early, and reports come whole or not at all") {
+  const auto engine = engine_of(kDemoSized);
+  const auto source = workload::demo_workload(1);
+  replay::Options options;
+  options.limit = 10;
+  const auto report = run(*engine, *source, options);
+  CHECK(report.requests == 10);
+
+  const std::string path = (std::filesystem::temp_directory_path() / ("canopy_report_" + std::to_string(getpid()))).string();
+  REQUIRE(replay::write_report(report, path));
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  CHECK(text.str().find("\"requests\": 10,") != std::string::npos);
+  CHECK(text.str().find("\"digest\": \"") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(path + ".part"));
+  std::filesystem::remove(path);
+
+  const auto failed = replay::write_report(report, "/nowhere/at/all.json");
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().text == "/nowhere/at/all.json: the report could not be written: No such file or directory");
+}

@@ -1,0 +1,268 @@
+#include "support.h"
+
+using namespace canopy;
+using namespace canopy::test;
+
+TEST_CASE("what one request computed is what the next one need not") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 18);
+  {
+    Request first = engine->begin(arrival(prompt));
+    CHECK(first.matched() == 0);
+    REQUIRE(first.reserve(18));
+    CHECK(first.row().size() == 5);
+    first.finish(18);
+    CHECK(first.ended());
+  }
+  Request second = engine->begin(arrival(prompt));
+  CHECK(second.matched() == 16);
+  CHECK(second.committed() == 16);
+  second.abort();
+  check_settled(*engine);
+  CHECK(engine->counters().hit_tokens == 16);
+}
+
+TEST_CASE("at least one token is left to compute, and with pages that means a page") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 16);
+  Request first = engine->begin(arrival(prompt));
+  REQUIRE(first.reserve(16));
+  first.finish(16);
+  CHECK(engine->begin(arrival(prompt)).matched() == 12);
+  CHECK(engine->begin(arrival(prompt, 0)).matched() == 16);
+  check_settled(*engine);
+}
+
+TEST_CASE("eviction frees exactly what is missing, in whole nodes") {
+  const auto engine = engine_of(kSmall);
+  for (Token first : {100U, 200U, 300U, 400U}) {
+    const auto prompt = tokens(first, 16);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(16));
+    request.finish(16);
+  }
+  CHECK(engine->counters().evict_calls == 0);
+  const auto prompt = tokens(500, 12);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(12));
+  CHECK(engine->counters().evict_calls == 1);
+  CHECK(engine->counters().evicted_tokens == 16);  // one node: the oldest
+  request.abort();
+  CHECK(engine->begin(arrival(tokens(100, 16), 0)).matched() == 0);
+  CHECK(engine->begin(arrival(tokens(200, 16), 0)).matched() == 16);
+  check_settled(*engine);
+}
+
+TEST_CASE("a request whose prefix another inserted first reads the other's pages from then on") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 12);
+  Request fast = engine->begin(arrival(prompt));
+  Request slow = engine->begin(arrival(prompt));
+  REQUIRE(fast.reserve(12));
+  REQUIRE(slow.reserve(12));
+  const std::vector<Page> own(slow.row().begin(), slow.row().end());
+  CHECK(fast.commit(12) == 0);
+  CHECK(slow.commit(12) == 12);
+  CHECK(std::equal(slow.row().begin(), slow.row().end(), fast.row().begin(), fast.row().end()));
+  for (const Page page : own) CHECK_FALSE(engine->pool(0).allocator().is_out(page));
+  CHECK(engine->counters().repointed_pages == 3);
+  fast.finish(12);
+  slow.finish(12);
+  check_settled(*engine);
+}
+
+TEST_CASE("only the part that another inserted first is re-pointed") {
+  const auto engine = engine_of(kSmall);
+  auto long_prompt = tokens(1, 20);
+  const auto short_prompt = tokens(1, 9);
+  Request fast = engine->begin(arrival(short_prompt));
+  Request slow = engine->begin(arrival(long_prompt));
+  REQUIRE(fast.reserve(9));
+  REQUIRE(slow.reserve(20));
+  const std::vector<Page> own(slow.row().begin(), slow.row().end());
+  fast.commit(9);
+  CHECK(slow.commit(20) == 8);
+  CHECK(slow.committed() == 20);
+  for (std::size_t i = 0; i < 5; ++i) CHECK((slow.row()[i] == own[i]) == (i >= 2));
+  slow.finish(20);
+  fast.finish(9);
+  check_settled(*engine);
+}
+
+TEST_CASE("a prefix under a running request survives whatever else needs room") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 40);
+  Request running = engine->begin(arrival(prompt));
+  REQUIRE(running.reserve(40));
+  running.commit(40);
+  for (Token first = 1000; first < 3000; first += 100) {
+    const auto other = tokens(first, 24);
+    Request request = engine->begin(arrival(other));
+    REQUIRE(request.reserve(24));
+    request.finish(24);
+  }
+  const auto too_much = tokens(5000, 28);
+  Request request = engine->begin(arrival(too_much));
+  CHECK_FALSE(request.reserve(28));  // 10 pages are held, 6 can be had
+  CHECK(request.reserve(24));
+  request.abort();
+  CHECK(engine->begin(arrival(prompt, 0)).matched() == 40);
+  running.finish(40);
+  check_settled(*engine);
+}
+
+TEST_CASE("a request that can never fit is told so, and one that does not fit now is told to wait") {
+  const auto engine = engine_of(kSmall);
+  Arrival huge = arrival({});
+  const auto prompt = tokens(1, 60), other = tokens(1000, 32);
+  huge.prompt = prompt;
+  huge.output_limit = 5;
+  const Admission never = engine->admits(huge);
+  CHECK(never.verdict == Admission::Verdict::never);
+  CHECK(never.reason == "the request needs 17 pages of group 'full' for 60 prompt and up to 5 output tokens, and the pool has 16");
+  huge.output_limit = 4;
+  CHECK(engine->admits(huge).verdict == Admission::Verdict::now);
+
+  Request running = engine->begin(arrival(other));
+  REQUIRE(running.reserve(32));
+  const Admission wait = engine->admits(huge);
+  CHECK(wait.verdict == Admission::Verdict::wait);
+  CHECK(wait.reason == "the request needs 16 more pages of group 'full', and 8 are free or evictable");
+  running.finish(32);
+  CHECK(engine->admits(huge).verdict == Admission::Verdict::now);
+  check_settled(*engine);
+}
+
+TEST_CASE("locking a prefix takes its evictable part off the market, and admission knows it") {
+  const auto engine = engine_of(kSmall);
+  const auto cached = tokens(1, 32), held = tokens(500, 24);
+  Request first = engine->begin(arrival(cached));
+  REQUIRE(first.reserve(32));
+  first.finish(32);
+  Request running = engine->begin(arrival(held));
+  REQUIRE(running.reserve(24));
+  // Free 2, evictable 8 pages. A prompt on the cached prefix reuses those 8 and so cannot have them evicted.
+  const auto more = tokens(1, 41), just = tokens(1, 40);
+  CHECK(engine->admits(arrival(more)).verdict == Admission::Verdict::wait);
+  CHECK(engine->admits(arrival(just)).verdict == Admission::Verdict::now);
+  Request request = engine->begin(arrival(just));
+  CHECK(request.reserve(40));
+  request.finish(40);
+  running.abort();
+  check_settled(*engine);
+}
+
+TEST_CASE("asking changes nothing: not what leaves next, not the digest") {
+  const auto engine = engine_of(kSmall);
+  for (Token first : {100U, 200U, 300U, 400U}) {
+    const auto prompt = tokens(first, 16);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(16));
+    request.finish(16);
+  }
+  const std::uint64_t digest = engine->digest();
+  for (int i = 0; i < 10; ++i) engine->admits(arrival(tokens(100, 9)));
+  CHECK(engine->digest() == digest);
+  const auto prompt = tokens(500, 4);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(4));
+  request.abort();
+  CHECK(engine->begin(arrival(tokens(100, 16), 0)).matched() == 0);  // still the oldest, so it left
+}
+
+TEST_CASE("abort at every step leaks nothing") {
+  // The steps of a request's life; k of them are taken, then the request is dropped.
+  for (int k = 0; k <= 8; ++k) {
+    CAPTURE(k);
+    const auto engine = engine_of(kSmall);
+    const auto seed = tokens(1, 10), prompt = tokens(1, 23);
+    Request before = engine->begin(arrival(seed));
+    REQUIRE(before.reserve(10));
+    before.finish(10);
+    {
+      Request request = engine->begin(arrival(prompt));
+      int step = 0;
+      if (step++ < k) REQUIRE(request.reserve(9));
+      if (step++ < k) request.commit(9);
+      if (step++ < k) REQUIRE(request.reserve(23));
+      if (step++ < k) request.commit(17);
+      if (step++ < k) request.commit(23);
+      if (step++ < k) request.append(77);
+      if (step++ < k) REQUIRE(request.reserve(24));
+      if (step++ < k) request.commit(24);
+    }
+    CHECK(engine->counters().aborted == 1);
+    check_settled(*engine);
+    engine->flush(NamespaceId::shared);
+    CHECK(engine->pool(0).allocator().occupancy().free == 16);
+  }
+}
+
+TEST_CASE("requests of two namespaces never share, however alike their names when glued together") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 9);
+  const Space spaces[] = {{"", "", ""}, {"ab", "c", ""}, {"a", "bc", ""}, {"abc", "", ""}, {"", "", "abc"}, {"ab", "", "c"}};
+  for (const Space& space : spaces) {
+    Arrival own = arrival(prompt);
+    own.space = engine->intern(space);
+    Request request = engine->begin(own);
+    CHECK(request.matched() == 0);
+    REQUIRE(request.reserve(9));
+    request.finish(9);
+  }
+  CHECK(engine->spaces() == 6);
+  Arrival again = arrival(prompt);
+  again.space = engine->intern(spaces[2]);
+  CHECK(engine->begin(again).matched() == 8);
+  CHECK(engine->flush(again.space) == 8);
+  CHECK(engine->begin(again).matched() == 0);
+  again.space = engine->intern(spaces[1]);
+  CHECK(engine->begin(again).matched() == 8);
+  check_settled(*engine);
+}
+
+TEST_CASE("an engine whose cache is off serves requests all the same") {
+  const auto engine = engine_of(kSmall, {"index=\"null\""});
+  const auto prompt = tokens(1, 30);
+  for (int i = 0; i < 5; ++i) {
+    Request request = engine->begin(arrival(prompt));
+    CHECK(request.matched() == 0);
+    REQUIRE(request.reserve(30));
+    CHECK(request.commit(20) == 0);
+    request.finish(30);
+    check_settled(*engine);
+  }
+  CHECK(engine->pool(0).allocator().occupancy().free == 16);
+}
+
+TEST_CASE("an unlimited pool grows as far as it is asked to") {
+  const auto engine = engine_of(kSmall, {"groups.full.capacity=unlimited", "segment_pages=8"});
+  const auto prompt = tokens(1, 4000);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(4000));
+  CHECK(engine->pool(0).segments().size() == 126);  // 1,000 pages and page 0, by eights
+  CHECK(engine->counters().evict_calls == 0);
+  request.finish(4000);
+  check_settled(*engine);
+}
+
+TEST_CASE("a policy can be replaced while requests run") {
+  const auto engine = engine_of(kSmall);
+  struct Newest final : EvictionStrategy {
+    Rank rank(const NodeFacts& node) override { return {0, ~node.last_access}; }
+  };
+  for (Token first : {100U, 200U, 300U, 400U}) {
+    const auto prompt = tokens(first, 16);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(16));
+    request.finish(16);
+  }
+  engine->use_policy(0, std::make_shared<Newest>());
+  const auto prompt = tokens(500, 4);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(4));
+  CHECK(engine->begin(arrival(tokens(400, 16), 0)).matched() == 0);
+  CHECK(engine->begin(arrival(tokens(100, 16), 0)).matched() == 16);
+  request.abort();
+  check_settled(*engine);
+}

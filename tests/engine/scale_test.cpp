@@ -1,0 +1,150 @@
+#include <pthread.h>
+
+#include <functional>
+
+#include "support.h"
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t kStack = std::size_t{2} << 20;  // sanitized frames are many times larger
+constexpr Units kMillion = 100'000;
+#else
+constexpr std::size_t kStack = std::size_t{256} << 10;
+constexpr Units kMillion = 1'000'000;
+#endif
+
+/// Runs `work` on a thread with a small stack: whatever recurses on the depth of its data dies here.
+void on_small_stack(const std::function<void()>& work) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  REQUIRE(pthread_attr_setstacksize(&attributes, kStack) == 0);
+  pthread_t thread;
+  REQUIRE(pthread_create(
+              &thread, &attributes,
+              [](void* argument) -> void* {
+                (*static_cast<const std::function<void()>*>(argument))();
+                return nullptr;
+              },
+              const_cast<void*>(static_cast<const void*>(&work))) == 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+struct Tree {
+  explicit Tree(Units page_size) {
+    Complaints complaints;
+    const YamlNode nothing;
+    YamlOptions options(nothing, "test", complaints);
+    lru = *plugins().create<EvictionStrategy>("lru", options, {});
+    group.eviction = lru.get();
+    index = *plugins().create<PrefixIndex>("radix", options, {page_size, 0, {&group, 1}});
+  }
+  Lock insert(const Lock& lock, std::span<const Token> words, Units page_size) {
+    pages.resize((words.size() - lock.length) / page_size);
+    std::iota(pages.begin(), pages.end(), next);
+    next += static_cast<Page>(pages.size());
+    GroupPages brought{};
+    brought[0] = pages;
+    return index->insert(lock, {NamespaceId::shared, words}, brought, {}).lock;
+  }
+  std::shared_ptr<EvictionStrategy> lru;
+  Group group;
+  std::shared_ptr<PrefixIndex> index;
+  std::vector<Page> pages;
+  Page next = 1;
+};
+
+}  // namespace
+
+TEST_CASE("a chain of a million one-page nodes is walked, locked, visited, evicted and destroyed on a small stack") {
+  std::uint64_t matched = 0, visited = 0, freed = 0, rest = 0;
+  on_small_stack([&] {
+    Tree tree(1);
+    const auto words = tokens(1, kMillion);
+    Lock lock;
+    for (Units end = 1; end <= kMillion; ++end) lock = tree.insert(lock, std::span<const Token>(words).first(end), 1);
+    tree.index->release(lock);
+    lock = tree.index->match({NamespaceId::shared, words}, {});
+    matched = lock.length;
+    tree.index->release(lock);
+    struct Count final : NodeVisitor {
+      std::uint64_t nodes = 0;
+      void node(const NodeView&) override { ++nodes; }
+    } count;
+    tree.index->visit(count);
+    visited = count.nodes;
+    freed = tree.index->evict(0, kMillion / 2)[0].size();
+    rest = tree.index->flush(NamespaceId::shared)[0].size();
+  });
+  CHECK(matched == kMillion);
+  CHECK(visited == kMillion);
+  CHECK(freed == kMillion / 2);
+  CHECK(rest == kMillion / 2);
+}
+
+TEST_CASE("a million children under one node") {
+  Tree tree(1);
+  std::vector<Token> words(2);
+  for (Units child = 0; child < kMillion; ++child) {
+    words = {7, child + 1000};
+    tree.index->release(tree.insert({}, words, 1));
+    if (child == 0) tree.next -= 1;  // one of its two pages was the shared first token's
+  }
+  CHECK(tree.index->use().nodes == kMillion + 1);
+  words = {7, kMillion / 2 + 1000};
+  CHECK(tree.index->peek({NamespaceId::shared, words}).length == 2);
+  CHECK(tree.index->evict(0, kMillion + 1)[0].size() == kMillion + 1);
+  CHECK(tree.index->use().nodes == 0);
+}
+
+TEST_CASE("a prompt of ten million tokens, and a hundred thousand splits of it") {
+  constexpr Units kTokens = kMillion * 10, kSplits = kMillion / 10, kPage = 4;
+  Tree tree(kPage);
+  auto words = tokens(1, kTokens);
+  tree.index->release(tree.insert({}, words, kPage));
+  const std::uint64_t bytes = tree.index->use().bytes;
+  CHECK(bytes < std::uint64_t{kTokens} * 4 + kTokens / kPage * 4 + (std::uint64_t{8} << 20));
+  // Each insert continues below the last one's lock and ends a page further on: it cuts what is there.
+  Lock lock;
+  for (Units i = 1; i <= kSplits; ++i) {
+    lock = tree.insert(lock, std::span<const Token>(words).first(i * kPage), kPage);
+    REQUIRE(lock.length == i * kPage);
+  }
+  tree.index->release(lock);
+  CHECK(tree.index->use().nodes == kSplits + 1);
+  CHECK(tree.index->use().bytes < bytes + kSplits * std::uint64_t{240});  // nodes and their places, no token twice
+  CHECK(tree.index->peek({NamespaceId::shared, words}).length == kTokens);
+}
+
+TEST_CASE("a million namespaces that hold nothing cost little more than a counter each") {
+  Tree tree(1);
+  const auto words = tokens(1, 4);
+  for (std::uint32_t space = 0; space < kMillion; ++space) {
+    const Key key{static_cast<NamespaceId>(space), words};
+    const std::vector<Page> pages{1, 2, 3, 4};
+    GroupPages brought{};
+    brought[0] = pages;
+    tree.index->release(tree.index->insert({}, key, brought, {}).lock);
+    REQUIRE(tree.index->flush(static_cast<NamespaceId>(space))[0].size() == 4);
+  }
+  CHECK(tree.index->use().nodes == 0);
+  CHECK(tree.index->use().bytes < std::uint64_t{kMillion} * 128 + (std::uint64_t{4} << 20));
+}
+
+TEST_CASE("what a burst brought is given back to the system when it has been evicted") {
+  Tree tree(16);
+  std::vector<Token> words(4096);
+  for (Token request = 0; request < 4000; ++request) {
+    std::iota(words.begin(), words.end(), request * 5000);
+    tree.index->release(tree.insert({}, words, 16));
+  }
+  const std::uint64_t full = tree.index->use().bytes;
+  CHECK(full < 4000 * (4096 * 4 + 256 * 4 + 160) * std::uint64_t{11} / 10);
+  tree.index->evict(0, 4000 * 256 * 97 / 100);
+  const Sizes left = tree.index->sizes(0);
+  CHECK(tree.index->use().bytes < (left.evictable * 4 + left.evictable / 4 + 160 * tree.index->use().nodes) * 5 / 4 + (1U << 20));
+}

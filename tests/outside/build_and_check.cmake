@@ -1,0 +1,23 @@
+# cmake -DBUILD=<build folder> -DSOURCE=<this folder> -DWORK=<folder to use> -P build_and_check.cmake
+# A stranger's project, built against the installed tree alone, and its plugin looked at by the installed program.
+function(step)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGN " " line)
+    message(FATAL_ERROR "${line}\n${output}")
+  endif()
+  message("${output}")
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/installed)
+step(${CMAKE_COMMAND} -S ${SOURCE}/project -B ${WORK}/project -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/installed
+     -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER})
+step(${CMAKE_COMMAND} --build ${WORK}/project)
+step(${WORK}/installed/bin/canopy plugins check ${WORK}/project/two_hits.so)
+step(${WORK}/installed/bin/canopy config check ${SOURCE}/engine.yaml --plugins ${WORK}/project)
+if(NOT EXISTS ${WORK}/project/one_request)
+  message(FATAL_ERROR "canopy::engine was not found by a stranger's project")
+endif()
+set(shipped ${WORK}/installed/lib/canopy/plugins)
+step(${WORK}/project/one_request ${shipped} ${WORK}/project)
