@@ -48,8 +48,8 @@ Registry load_plugins(const PluginFolders& folders);
 /// The run as a table, its violations, and the closing line. The verdict.
 int print_report(const replay::Report& report);
 /// Runs with a progress bar, then writes the report if a path was given.
-Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource& source, const replay::Options& options,
-                                         const std::string& config, const std::string& source_name,
-                                         const std::string& report_path);
+Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource& source,
+                                         const replay::Options& options, const std::string& config,
+                                         const std::string& source_name, const std::string& report_path);
 
 }  // namespace canopy::app

@@ -32,12 +32,14 @@ void print_hit_rate(const replay::Report& report, const Terminal& terminal) {
   replay::Sample before;
   for (const replay::Sample& sample : report.samples) {
     const std::uint64_t tokens = sample.prompt_tokens - before.prompt_tokens;
-    shares.push_back(tokens ? static_cast<double>(sample.hit_tokens - before.hit_tokens) / static_cast<double>(tokens) : 0);
+    shares.push_back(tokens ? static_cast<double>(sample.hit_tokens - before.hit_tokens) / static_cast<double>(tokens)
+                            : 0);
     before = sample;
   }
   fmt::print("{}\n", terminal.bold("Prompt tokens reused, over time"));
   for (const std::string& line : chart(shares, 72, 6, terminal.unicode)) fmt::print("  {}\n", line);
-  fmt::print("  {:>8}{}\n\n", "", terminal.dim(fmt::format("request 1{:>60}", fmt::format("request {}", grouped(report.requests)))));
+  fmt::print("  {:>8}{}\n\n", "",
+             terminal.dim(fmt::format("request 1{:>60}", fmt::format("request {}", grouped(report.requests)))));
 }
 
 }  // namespace
@@ -51,8 +53,8 @@ int demo(const DemoArguments& arguments, const PluginFolders& folders) {
   options.mode = replay::Mode::timed;
   options.running = 24;
   options.prefill_tokens = 4096;
-  auto report = run_with_progress(**engine, *source, options, "a demo engine", "chats, agents and a batch sweep of several tenants",
-                                  arguments.report);
+  auto report = run_with_progress(**engine, *source, options, "a demo engine",
+                                  "chats, agents and a batch sweep of several tenants", arguments.report);
   if (!report) return unusable(report.error().text);
 
   const Terminal terminal = Terminal::of_stdout();

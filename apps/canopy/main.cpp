@@ -16,29 +16,45 @@ const char* const kAbout =
 
 void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector<std::string>& folders, int& status) {
   auto* replay = program.add_subcommand("replay", "Run a trace or a generated workload through an engine");
-  replay->add_option("config", arguments.config, "engine description, such as configs/engines/sglang_lru.yaml")->required();
+  replay->add_option("config", arguments.config, "engine description, such as configs/engines/sglang_lru.yaml")
+      ->required();
   auto* trace = replay->add_option("--trace", arguments.trace, "Mooncake JSONL file");
-  replay->add_option("--workload", arguments.workload, "generator description, such as configs/workloads/chat.yaml")->excludes(trace);
+  replay->add_option("--workload", arguments.workload, "generator description, such as configs/workloads/chat.yaml")
+      ->excludes(trace);
   replay->add_option("--capacity", arguments.capacity, "tokens of the first group's pool")->check(CLI::PositiveNumber);
   replay->add_option("--policy", arguments.policy, "eviction policy of every group");
   replay->add_option("--page-size", arguments.page_size, "units a page")->check(CLI::PositiveNumber);
   replay->add_option("--limit", arguments.options.limit, "stop after so many requests");
   replay->add_option("--set", arguments.assignments, "path.to.key=value on top of the description; may be repeated")
-      ->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  replay->add_option("--seed", arguments.seed, "of the generator, in place of the one in its file")->check(CLI::PositiveNumber);
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  replay->add_option("--seed", arguments.seed, "of the generator, in place of the one in its file")
+      ->check(CLI::PositiveNumber);
   replay->add_option("--report", arguments.report, "write the result as JSON to this file");
-  replay->add_option("--mode", arguments.options.mode, "serial: one request after the other; timed: overlapping, as a server has them")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, replay::Mode>{{"serial", replay::Mode::serial},
-                                                                             {"timed", replay::Mode::timed}}));
+  replay
+      ->add_option("--mode", arguments.options.mode,
+                   "serial: one request after the other; timed: overlapping, as a server has them")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, replay::Mode>{{"serial", replay::Mode::serial}, {"timed", replay::Mode::timed}}));
   replay->add_flag("!--no-content", arguments.options.content, "neither write nor compare the bytes of reused tokens");
   const char* const timed = "Timed mode";
-  replay->add_option("--running", arguments.options.running, "requests at once")->capture_default_str()->check(CLI::Range(1, 100000))->group(timed);
+  replay->add_option("--running", arguments.options.running, "requests at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000))
+      ->group(timed);
   replay->add_option("--prefill", arguments.options.prefill_tokens, "prompt tokens a step computes at most")
-      ->capture_default_str()->check(CLI::Range(1, 100000000))->group(timed);
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000000))
+      ->group(timed);
   replay->add_option("--step-ms", arguments.options.step_ms, "simulated time of a step")
-      ->capture_default_str()->check(CLI::Range(1, 1000000))->group(timed);
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000))
+      ->group(timed);
   replay->add_option("--abort-permille", arguments.options.abort_permille, "requests cancelled on the way")
-      ->capture_default_str()->check(CLI::Range(0, 1000))->group(timed);
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000))
+      ->group(timed);
   replay->callback([&] { status = replay_trace(arguments, folders); });
 }
 
@@ -49,17 +65,25 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);
   CLI::App program(kAbout, "canopy");
   program.require_subcommand(1);
+  program.fallthrough();  // --plugins may stand anywhere
   program.set_version_flag("--version", CANOPY_VERSION);
   program.get_formatter()->column_width(34);
   int status = kFine;
   std::vector<std::string> folders;
   program.add_option("--plugins", folders, "another folder of plugins; may be repeated")
-      ->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 
   DemoArguments demo_arguments;
-  auto* demo_command = program.add_subcommand("demo", "A seeded multi-tenant workload through a small pool, and what became of it");
-  demo_command->add_option("--seed", demo_arguments.seed, "another seed, another workload")->capture_default_str();
-  demo_command->add_option("--capacity", demo_arguments.capacity, "tokens of the pool")->capture_default_str()->check(CLI::PositiveNumber);
+  auto* demo_command =
+      program.add_subcommand("demo", "A seeded multi-tenant workload through a small pool, and what became of it");
+  demo_command->add_option("--seed", demo_arguments.seed, "another seed, another workload")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  demo_command->add_option("--capacity", demo_arguments.capacity, "tokens of the pool")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   demo_command->add_option("--report", demo_arguments.report, "write the result as JSON to this file");
   demo_command->callback([&] { status = demo(demo_arguments, folders); });
 
@@ -88,13 +112,16 @@ int main(int argc, char** argv) {
   for (auto* command : {config_check, config_dump}) {
     command->add_option("file", file, "engine description")->required();
     command->add_option("--set", assignments, "path.to.key=value on top of it; may be repeated")
-        ->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   }
   config_check->callback([&] { status = check_config(file, assignments, folders); });
   config_dump->callback([&] { status = dump_config(file, assignments, folders); });
 
   std::vector<std::string> recordings;
-  auto* verify = program.add_subcommand("verify", "Compare the index with recorded runs of SGLang's RadixCache, operation by operation");
+  auto* verify = program.add_subcommand(
+      "verify", "Compare the index with recorded runs of SGLang's RadixCache, operation by operation");
   verify->add_option("files", recordings, "POLICY_pageP_plain_seedS.jsonl.gz, or eagle in place of plain")->required();
   verify->callback([&] { status = verify_recordings(recordings, folders); });
 

@@ -62,8 +62,8 @@ int describe_plugin(const std::string& name, const PluginFolders& folders) {
     known.push_back(offer.name);
     if (offer.name != name) continue;
     found = true;
-    fmt::print("{}  {}\n  {}\n  {} {}\n", terminal.bold(offer.name), offer.interface, offer.summary, offer.file.filename().string(),
-               offer.version);
+    fmt::print("{}  {}\n  {}\n  {} {}\n", terminal.bold(offer.name), offer.interface, offer.summary,
+               offer.file.filename().string(), offer.version);
     const auto options = help_of(offer.component->options);
     if (options.empty()) fmt::print("  no options\n");
     std::size_t widest = 0;

@@ -40,11 +40,12 @@ std::string base_name(const std::string& path) { return std::filesystem::path(pa
 
 }  // namespace
 
-Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource& source, const replay::Options& options,
-                                         const std::string& config, const std::string& source_name,
-                                         const std::string& report_path) {
+Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource& source,
+                                         const replay::Options& options, const std::string& config,
+                                         const std::string& source_name, const std::string& report_path) {
   ProgressBar bar("replay", "requests");
-  auto report = replay::run(engine, source, options, [&](double share, std::uint64_t count) { bar.show(share, count); });
+  auto report =
+      replay::run(engine, source, options, [&](double share, std::uint64_t count) { bar.show(share, count); });
   bar.clear();
   if (!report) return report.error();
   report->config = config;
@@ -62,31 +63,36 @@ int print_report(const replay::Report& report) {
   table.row("reused", fmt::format("{}, {}", tokens(report.hit_tokens), terminal.bold(percent(report.hit_rate()))));
   if (report.mode == replay::Mode::timed) {
     table.row("decoded", tokens(report.output_tokens));
-    table.row("on the way", fmt::format("{} at once, {} waited, {} retracted, {} aborted, {} re-pointed to pages of a faster one",
-                                        grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
-                                        grouped(report.aborted), tokens(report.repointed_tokens)));
+    table.row("on the way",
+              fmt::format("{} at once, {} waited, {} retracted, {} aborted, {} re-pointed to pages of a faster one",
+                          grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
+                          grouped(report.aborted), tokens(report.repointed_tokens)));
   }
   table.row("evicted", fmt::format("{} in {}", tokens(report.evicted_tokens), plural(report.evict_calls, "call")));
   table.row("rejected", plural(report.rejected, "request"));
-  table.row("resident", fmt::format("{} of {} in {}", grouped(report.resident_tokens),
-                                    report.capacity_tokens == kUnlimited ? "unlimited" : grouped(report.capacity_tokens),
-                                    plural(report.nodes, "node")));
+  table.row("resident",
+            fmt::format("{} of {} in {}", grouped(report.resident_tokens),
+                        report.capacity_tokens == kUnlimited ? "unlimited" : grouped(report.capacity_tokens),
+                        plural(report.nodes, "node")));
   const std::uint64_t page = report.page_size;
   const std::uint64_t formula = report.resident_tokens * 4 + report.resident_tokens / page * 4 + report.nodes * 160;
-  table.row("index memory", fmt::format("{}{}", bytes(report.index_bytes),
-                                        formula ? fmt::format(", {:.2f} of 4 B a token + 4 B a page + 160 B a node",
-                                                              static_cast<double>(report.index_bytes) / static_cast<double>(formula))
-                                                : std::string()));
-  table.row("index time", fmt::format("{}, {} a request", seconds(report.index_seconds),
-                                      seconds(report.requests ? report.index_seconds / static_cast<double>(report.requests) : 0)));
+  table.row("index memory",
+            fmt::format("{}{}", bytes(report.index_bytes),
+                        formula ? fmt::format(", {:.2f} of 4 B a token + 4 B a page + 160 B a node",
+                                              static_cast<double>(report.index_bytes) / static_cast<double>(formula))
+                                : std::string()));
+  table.row("index time",
+            fmt::format("{}, {} a request", seconds(report.index_seconds),
+                        seconds(report.requests ? report.index_seconds / static_cast<double>(report.requests) : 0)));
   table.row("run time", seconds(report.seconds));
-  fmt::print("{}  {}\n", terminal.bold(report.config), terminal.dim(fmt::format("on {}, page {}", report.source, report.page_size)));
+  fmt::print("{}  {}\n", terminal.bold(report.config),
+             terminal.dim(fmt::format("on {}, page {}", report.source, report.page_size)));
   table.print(terminal);
   fmt::print("\n");
   for (const std::string& sentence : report.reports) fmt::print("{} {}\n", terminal.red("violation:"), sentence);
-  const std::string verdict =
-      fmt::format("{} checks, {} violations, seed {}, digest {:016x}", grouped(report.ledger_checks + report.content_checks),
-                  grouped(report.violations), report.seed, report.digest);
+  const std::string verdict = fmt::format("{} checks, {} violations, seed {}, digest {:016x}",
+                                          grouped(report.ledger_checks + report.content_checks),
+                                          grouped(report.violations), report.seed, report.digest);
   fmt::print("{}\n", report.violations ? terminal.red(verdict) : terminal.green(verdict));
   return report.violations ? kViolations : kFine;
 }
@@ -101,8 +107,9 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
   if (!source) return unusable(source.error().text);
   auto engine = Engine::create(*config, registry);
   if (!engine) return unusable(engine.error().text);
-  auto report = run_with_progress(**engine, **source, arguments.options, base_name(arguments.config),
-                                  base_name(arguments.trace.empty() ? arguments.workload : arguments.trace), arguments.report);
+  auto report =
+      run_with_progress(**engine, **source, arguments.options, base_name(arguments.config),
+                        base_name(arguments.trace.empty() ? arguments.workload : arguments.trace), arguments.report);
   if (!report) return unusable(report.error().text);
   return print_report(*report);
 }

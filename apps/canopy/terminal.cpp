@@ -88,7 +88,8 @@ std::vector<std::string> chart(const std::vector<double>& shares, std::size_t wi
 void Table::print(const Terminal& terminal) const {
   std::size_t widest = 0;
   for (const Row& row : rows_) widest = std::max(widest, row.label.size());
-  for (const Row& row : rows_) fmt::print("  {}  {}\n", terminal.dim(fmt::format("{:<{}}", row.label, widest)), row.value);
+  for (const Row& row : rows_)
+    fmt::print("  {}  {}\n", terminal.dim(fmt::format("{:<{}}", row.label, widest)), row.value);
 }
 
 ProgressBar::ProgressBar(std::string what, std::string unit)
@@ -109,11 +110,12 @@ void ProgressBar::show(double share, std::uint64_t count) {
   constexpr std::size_t kWidth = 32;
   const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * kWidth);
   std::string bar;
-  for (std::size_t i = 0; i < kWidth; ++i) bar += i < filled ? (terminal_.unicode ? "█" : "#") : (terminal_.unicode ? "░" : ".");
+  for (std::size_t i = 0; i < kWidth; ++i)
+    bar += i < filled ? (terminal_.unicode ? "█" : "#") : (terminal_.unicode ? "░" : ".");
   const double rate = passed > 0 ? static_cast<double>(count) / passed : 0;
   const std::string left = share > 0.01 ? fmt::format("{} left", seconds(passed / share - passed)) : std::string();
-  fmt::print(stderr, "\r\033[K{} {} {:3.0f} %  {} {}/s  {}", what_, bar, share * 100, grouped(static_cast<std::uint64_t>(rate)),
-             unit_, left);
+  fmt::print(stderr, "\r\033[K{} {} {:3.0f} %  {} {}/s  {}", what_, bar, share * 100,
+             grouped(static_cast<std::uint64_t>(rate)), unit_, left);
   std::fflush(stderr);
   drawn_ = true;
 }

@@ -121,10 +121,12 @@ std::string tree_text(const Engine& engine, std::size_t most_lines, bool unicode
     }
     done[turn.at] = true;
     if (item.parent == 0)
-      text += fmt::format("{}  {} in {}\n", engine.name_of(item.space), plural(item.subtree, "token"), plural(item.nodes, "node"));
+      text += fmt::format("{}  {} in {}\n", engine.name_of(item.space), plural(item.subtree, "token"),
+                          plural(item.nodes, "node"));
     else
-      text += fmt::format("{}{}, {}{}\n", turn.last ? corner : fork, plural(item.length, "token"), plural(item.hits, "hit"),
-                          item.locks ? fmt::format(", held by {}", plural(item.locks, "request")) : std::string());
+      text +=
+          fmt::format("{}{}, {}{}\n", turn.last ? corner : fork, plural(item.length, "token"), plural(item.hits, "hit"),
+                      item.locks ? fmt::format(", held by {}", plural(item.locks, "request")) : std::string());
     push_children(turn.at, item.parent == 0 ? turn.indent : turn.indent + (turn.last ? "   " : bar));
   }
   return text;

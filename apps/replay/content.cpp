@@ -25,8 +25,8 @@ void Trail::follow(std::span<const Token> tokens) {
   for (std::size_t i = prefix_.size(); i < tokens.size(); ++i) prefix_.push_back(print = mix(print + tokens[i] + 1));
 }
 
-void Trail::rows(std::uint32_t first, std::uint32_t count, std::uint32_t layer, std::size_t stream, std::uint32_t row_bytes,
-                 std::byte* out) const {
+void Trail::rows(std::uint32_t first, std::uint32_t count, std::uint32_t layer, std::size_t stream,
+                 std::uint32_t row_bytes, std::byte* out) const {
   const std::uint64_t place = (std::uint64_t{layer} << 8 | stream) * 0xD6E8FEB86659FD93;
   for (std::uint32_t i = first; i < first + count; ++i) {
     std::uint64_t word = prefix_[i] ^ place;
@@ -64,31 +64,35 @@ void Content::each_piece(std::uint32_t first, std::uint32_t end, const Trail& tr
 }
 
 void Content::write(Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end) {
-  each_piece(first, end, trail,
-             [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows& rows, const Rows&, std::size_t) {
-               for (std::size_t g = 0; g < engine_.groups(); ++g) request.write(layer, from, count, rows, g);
-             });
+  each_piece(
+      first, end, trail,
+      [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows& rows, const Rows&, std::size_t) {
+        for (std::size_t g = 0; g < engine_.groups(); ++g) request.write(layer, from, count, rows, g);
+      });
 }
 
 void Content::check(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end) {
   constexpr std::size_t kKept = 8;
   if (first >= end) return;
   checks_ += end - first;
-  each_piece(first, end, trail,
-             [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows&, const Rows& found, std::size_t bytes) {
-               request.read(layer, from, count, found);
-               if (std::memcmp(expected_.data(), found_.data(), bytes) == 0) return;
-               ++violations_;
-               if (reports_.size() == kKept) return;
-               const auto differs = static_cast<std::size_t>(
-                   std::mismatch(expected_.begin(), expected_.begin() + static_cast<std::ptrdiff_t>(bytes), found_.begin()).first -
-                   expected_.begin());
-               const std::uint32_t token = from + static_cast<std::uint32_t>(differs / (bytes / count));
-               const Page page = request.row()[token / engine_.page_size()];
-               reports_.push_back(fmt::format(
-                   "request {} reuses wrong bytes for token {} or near it, in layer {}: page {}, last handed to request {}",
-                   request.id(), token, layer, page, engine_.pool(0).last_holder(page)));
-             });
+  each_piece(
+      first, end, trail,
+      [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows&, const Rows& found,
+          std::size_t bytes) {
+        request.read(layer, from, count, found);
+        if (std::memcmp(expected_.data(), found_.data(), bytes) == 0) return;
+        ++violations_;
+        if (reports_.size() == kKept) return;
+        const auto differs = static_cast<std::size_t>(
+            std::mismatch(expected_.begin(), expected_.begin() + static_cast<std::ptrdiff_t>(bytes), found_.begin())
+                .first -
+            expected_.begin());
+        const std::uint32_t token = from + static_cast<std::uint32_t>(differs / (bytes / count));
+        const Page page = request.row()[token / engine_.page_size()];
+        reports_.push_back(fmt::format(
+            "request {} reuses wrong bytes for token {} or near it, in layer {}: page {}, last handed to request {}",
+            request.id(), token, layer, page, engine_.pool(0).last_holder(page)));
+      });
 }
 
 }  // namespace canopy::replay

@@ -23,13 +23,13 @@ enum class Mode {
 
 struct Options {
   Mode mode = Mode::serial;
-  std::uint64_t limit = kUnlimited;       ///< requests
-  bool content = true;                    ///< write and compare bytes, where the engine has a store
+  std::uint64_t limit = kUnlimited;  ///< requests
+  bool content = true;               ///< write and compare bytes, where the engine has a store
   // Mode::timed alone:
-  std::uint32_t running = 32;             ///< requests at once
-  std::uint32_t prefill_tokens = 8192;    ///< a step computes at most so many prompt tokens
-  std::uint32_t step_ms = 25;             ///< simulated; each running request decodes one token a step
-  std::uint32_t abort_permille = 10;      ///< of the requests, cancelled by their client at some step
+  std::uint32_t running = 32;           ///< requests at once
+  std::uint32_t prefill_tokens = 8192;  ///< a step computes at most so many prompt tokens
+  std::uint32_t step_ms = 25;           ///< simulated; each running request decodes one token a step
+  std::uint32_t abort_permille = 10;    ///< of the requests, cancelled by their client at some step
 };
 
 /// A moment of the hit rate over time, for charts.
@@ -43,7 +43,7 @@ struct Report {
   Mode mode = Mode::serial;
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
   std::uint64_t evict_calls = 0, evicted_tokens = 0;
-  std::uint64_t rejected = 0;             ///< could never fit, or (serial) did not fit after eviction
+  std::uint64_t rejected = 0;  ///< could never fit, or (serial) did not fit after eviction
   std::uint64_t resident_tokens = 0, capacity_tokens = kUnlimited;
   std::uint64_t nodes = 0, index_bytes = 0, spaces = 0;
   double index_seconds = 0, seconds = 0;
@@ -52,8 +52,8 @@ struct Report {
   // Mode::timed alone:
   std::uint64_t output_tokens = 0, aborted = 0, retracted = 0, waited = 0, steps = 0, repointed_tokens = 0;
   std::uint32_t most_running = 0;
-  std::vector<std::string> reports;       ///< violations in words
-  std::vector<Sample> samples;            ///< about a hundred, evenly spaced in requests
+  std::vector<std::string> reports;  ///< violations in words
+  std::vector<Sample> samples;       ///< about a hundred, evenly spaced in requests
 
   double hit_rate() const {
     return prompt_tokens ? static_cast<double>(hit_tokens) / static_cast<double>(prompt_tokens) : 0;

@@ -51,8 +51,8 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
   // A reader never meets half a report: the name appears when the bytes are on disk.
   const std::string draft = path + ".part";
   std::FILE* file = std::fopen(draft.c_str(), "wb");
-  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0 &&
-                       fsync(fileno(file)) == 0;
+  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;
   int reason = errno;
   if (file && std::fclose(file) != 0 && written) reason = errno;
   if (!written || std::rename(draft.c_str(), path.c_str()) != 0) {

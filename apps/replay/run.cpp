@@ -50,8 +50,9 @@ void Run::sample() {
   constexpr std::size_t kMost = 128;
   const Counters& counters = engine.counters();
   if (progress_ && counters.requests % 64 == 0)
-    progress_(options.limit == kUnlimited ? source_.progress()
-                                          : std::max(source_.progress(), static_cast<double>(taken_) / static_cast<double>(options.limit)),
+    progress_(options.limit == kUnlimited
+                  ? source_.progress()
+                  : std::max(source_.progress(), static_cast<double>(taken_) / static_cast<double>(options.limit)),
               counters.requests);
   if (counters.requests % sample_every_ != 0) return;
   report.samples.push_back({counters.requests, counters.prompt_tokens, counters.hit_tokens});
@@ -82,7 +83,8 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.evict_calls = counters.evict_calls;
   report.evicted_tokens = counters.evicted_tokens;
   report.resident_tokens = sizes.evictable + sizes.protected_;
-  report.capacity_tokens = engine.pool(0).limit() == kUnlimited ? kUnlimited : engine.pool(0).limit() * engine.page_size();
+  report.capacity_tokens =
+      engine.pool(0).limit() == kUnlimited ? kUnlimited : engine.pool(0).limit() * engine.page_size();
   report.nodes = use.nodes;
   report.index_bytes = use.bytes;
   report.spaces = engine.spaces();

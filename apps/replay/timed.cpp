@@ -11,9 +11,9 @@ namespace {
 
 /// A request that wants to run: new, or set aside on its way.
 struct Pending {
-  workload::ClientRequest client;   ///< if it was set aside: with what it had answered so far in its prompt
-  std::uint64_t answer = 0;         ///< names what the model answers
-  std::uint32_t answered = 0;       ///< tokens of it that are in the prompt
+  workload::ClientRequest client;  ///< if it was set aside: with what it had answered so far in its prompt
+  std::uint64_t answer = 0;        ///< names what the model answers
+  std::uint32_t answered = 0;      ///< tokens of it that are in the prompt
   bool has_waited = false;
 };
 
@@ -22,9 +22,9 @@ struct Running {
   Pending what;
   Request request;
   Trail trail;
-  std::uint32_t prompt;             ///< tokens it began with
+  std::uint32_t prompt;  ///< tokens it began with
   std::uint32_t computed;
-  std::uint32_t abort_at = 0;       ///< computed tokens at which its client gives up; 0 never
+  std::uint32_t abort_at = 0;  ///< computed tokens at which its client gives up; 0 never
 
   std::uint32_t total() const { return prompt + what.client.output_tokens; }
   std::uint32_t known() const { return static_cast<std::uint32_t>(request.tokens().size()); }
@@ -86,7 +86,8 @@ class Scheduler {
       case Admission::Verdict::never:
         ++run_.report.rejected;
         return true;
-      case Admission::Verdict::now: break;
+      case Admission::Verdict::now:
+        break;
     }
     const auto prompt = static_cast<std::uint32_t>(client.prompt.size());
     Request request = run_.engine.begin(arrival);
@@ -137,7 +138,8 @@ class Scheduler {
     }
     if (!running.request.reserve(until)) return false;
     if (until > known) {
-      running.request.append(workload::answer_token(running.what.answer, running.what.answered + known - running.prompt));
+      running.request.append(
+          workload::answer_token(running.what.answer, running.what.answered + known - running.prompt));
       ++run_.report.output_tokens;
     }
     if (run_.content) {
@@ -173,8 +175,8 @@ class Scheduler {
   }
 
   Run& run_;
-  std::list<Running> running_;   ///< oldest first
-  std::deque<Pending> queue_;    ///< those set aside, and at most one that has not run yet
+  std::list<Running> running_;  ///< oldest first
+  std::deque<Pending> queue_;   ///< those set aside, and at most one that has not run yet
   std::uint64_t now_ms_ = 0;
 };
 

@@ -27,7 +27,9 @@ Result<Setup> setup_of(const std::string& path) {
   std::smatch parts;
   const std::string name = std::filesystem::path(path).filename().string();
   if (!std::regex_match(name, parts, kName))
-    return Error{path + ": the name does not say what was recorded; expected POLICY_pageP_plain_seedS.jsonl.gz or POLICY_pageP_eagle_seedS.jsonl.gz"};
+    return Error{path +
+                 ": the name does not say what was recorded; expected POLICY_pageP_plain_seedS.jsonl.gz or "
+                 "POLICY_pageP_eagle_seedS.jsonl.gz"};
   Setup setup{parts[1], static_cast<Units>(std::stoul(parts[2])), parts[3] == "eagle" ? 1U : 0U};
   if (setup.page == 0) return Error{path + ": page 0 in the name; expected 1 or more"};
   return setup;
@@ -71,8 +73,8 @@ struct Row {
   std::uint64_t locks = 0, hits = 0, last_access = 0, created = 0;
   std::int64_t priority = 0;
   std::string text() const {
-    return fmt::format("depth {} tokens {} slots {} locks {} hits {} priority {} last access {} created {}", depth, tokens, slots,
-                       locks, hits, priority, last_access, created);
+    return fmt::format("depth {} tokens {} slots {} locks {} hits {} priority {} last access {} created {}", depth,
+                       tokens, slots, locks, hits, priority, last_access, created);
   }
   bool operator==(const Row&) const = default;
 };
@@ -82,7 +84,8 @@ std::vector<Row> in_order(const std::vector<Row>& rows, const std::vector<std::s
   std::vector<std::vector<std::size_t>> children(rows.size() + 1);
   for (std::size_t i = 0; i < rows.size(); ++i) children[parents[i]].push_back(i);
   for (auto& siblings : children)
-    std::sort(siblings.begin(), siblings.end(), [&](std::size_t a, std::size_t b) { return rows[a].slots > rows[b].slots; });
+    std::sort(siblings.begin(), siblings.end(),
+              [&](std::size_t a, std::size_t b) { return rows[a].slots > rows[b].slots; });
   std::vector<Row> ordered;
   std::vector<std::size_t> open = children[rows.size()];
   while (!open.empty()) {
@@ -159,7 +162,8 @@ class Replay {
  private:
   template <class T>
   void expect(const char* what, const T& recorded, const std::type_identity_t<T>& ours) {
-    if (difference_.empty() && recorded != ours) difference_ = fmt::format("{}\n  recorded  {}\n  ours      {}", what, recorded, ours);
+    if (difference_.empty() && recorded != ours)
+      difference_ = fmt::format("{}\n  recorded  {}\n  ours      {}", what, recorded, ours);
   }
 
   NamespaceId space_of(const Json& name) {
@@ -203,7 +207,8 @@ class Replay {
       path.resize(std::min<std::size_t>(path.size(), depth));
       parents.push_back(path.empty() ? tree.size() : path.back());
       path.push_back(theirs.size());
-      theirs.push_back({depth, row.at(1), first_of_pages(row.at(2)), row.at(3), row.at(4), row.at(6), row.at(7), row.at(5)});
+      theirs.push_back(
+          {depth, row.at(1), first_of_pages(row.at(2)), row.at(3), row.at(4), row.at(6), row.at(7), row.at(5)});
     }
     const std::vector<Row> recorded = in_order(theirs, parents);
 
@@ -218,7 +223,11 @@ class Replay {
         rows.push_back({parent == places.end() ? 0 : rows[parents.back()].depth + 1,
                         {node.words.begin(), node.words.end()},
                         {node.pages[0].begin(), node.pages[0].end()},
-                        node.locks[0], node.facts.hits, node.facts.last_access, node.facts.created, node.facts.priority});
+                        node.locks[0],
+                        node.facts.hits,
+                        node.facts.last_access,
+                        node.facts.created,
+                        node.facts.priority});
       }
     } collect;
     index_->visit(collect);
@@ -269,7 +278,8 @@ Result<Verdict> verify_recording(const std::string& path, const Registry& regist
       ++verdict.operations;
       verdict.trees += line.contains("tree");
       if (!difference.empty())
-        verdict.difference = fmt::format("{}:{}: operation {} ({}): {}", path, number, line.at("i").dump(), line.at("op").dump(), difference);
+        verdict.difference = fmt::format("{}:{}: operation {} ({}): {}", path, number, line.at("i").dump(),
+                                         line.at("op").dump(), difference);
     } catch (const Json::exception& error) {
       return Error{fmt::format("{}:{}: not a line of a recording: {}", path, number, error.what())};
     }

@@ -15,7 +15,8 @@ std::uint32_t usual_segment_pages(const KVStore* store, Units page_size) {
   constexpr std::uint64_t kBytes = std::uint64_t{128} << 20, kWithoutRows = 65536;
   if (!store) return kWithoutRows;
   std::uint64_t page_bytes = 0;
-  for (const Stream& stream : store->streams()) page_bytes += std::uint64_t{stream.row_bytes} * store->layers() * page_size;
+  for (const Stream& stream : store->streams())
+    page_bytes += std::uint64_t{stream.row_bytes} * store->layers() * page_size;
   return static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(kBytes / page_bytes, 1, kWithoutRows)));
 }
 
@@ -60,7 +61,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
       parts.store = *store;
     }
     if (group.capacity != kUnlimited) parts.capacity = group.capacity / config.page_size;
-    parts.segment_pages = config.segment_pages ? config.segment_pages : usual_segment_pages(parts.store.get(), config.page_size);
+    parts.segment_pages =
+        config.segment_pages ? config.segment_pages : usual_segment_pages(parts.store.get(), config.page_size);
     Pool& pool = engine->pools_.emplace_back(std::move(parts));
     if (auto opened = pool.open(); !opened) return Error{config.file + ": " + opened.error().text};
     groups.push_back({pool.group().c_str(), group.reach,
@@ -101,17 +103,19 @@ Admission Engine::admits(const Arrival& arrival) const {
     const Pool& pool = pools_[g];
     if (pool.limit() == kUnlimited) continue;
     if (pages > pool.limit())
-      return {Admission::Verdict::never,
-              fmt::format("the request needs {} pages of group '{}' for {} prompt and up to {} output tokens, and the pool has {}",
-                          pages, pool.group(), arrival.prompt.size(), arrival.output_limit, pool.limit())};
+      return {
+          Admission::Verdict::never,
+          fmt::format(
+              "the request needs {} pages of group '{}' for {} prompt and up to {} output tokens, and the pool has {}",
+              pages, pool.group(), arrival.prompt.size(), arrival.output_limit, pool.limit())};
     const std::uint64_t resident = probe.length / page_size_;
     // Locking the prefix takes its evictable part off the market.
-    const std::uint64_t room = pool.allocator().occupancy().free +
-                               (index_->sizes(g).evictable - probe.evictable[g]) / page_size_;
+    const std::uint64_t room =
+        pool.allocator().occupancy().free + (index_->sizes(g).evictable - probe.evictable[g]) / page_size_;
     if (pages - resident > room)
       return {Admission::Verdict::wait,
-              fmt::format("the request needs {} more pages of group '{}', and {} are free or evictable", pages - resident,
-                          pool.group(), room)};
+              fmt::format("the request needs {} more pages of group '{}', and {} are free or evictable",
+                          pages - resident, pool.group(), room)};
   }
   return {};
 }
@@ -128,7 +132,8 @@ RequestFacts Engine::facts_of(const Request::State& request, std::span<const Tok
     prints_.clear();
     std::uint64_t print = static_cast<std::uint64_t>(request.space);
     for (std::size_t end = kPrintStride; end <= prompt.size(); end += kPrintStride)
-      prints_.push_back(print = XXH3_64bits_withSeed(prompt.data() + (end - kPrintStride), kPrintStride * sizeof(Token), print));
+      prints_.push_back(
+          print = XXH3_64bits_withSeed(prompt.data() + (end - kPrintStride), kPrintStride * sizeof(Token), print));
     facts.prefix_prints = prints_;
   }
   return facts;
@@ -198,7 +203,8 @@ bool Engine::make_free(std::size_t group, std::uint64_t pages) {
 void Engine::free(std::size_t group, std::span<const Page> pages, const char* who) {
   if (pages.empty()) return;
   ledger_.expect(pools_[group].free(pages), [&] {
-    return fmt::format("group '{}': {} gave back {} pages of which one was not out", pools_[group].group(), who, pages.size());
+    return fmt::format("group '{}': {} gave back {} pages of which one was not out", pools_[group].group(), who,
+                       pages.size());
   });
 }
 
@@ -218,7 +224,8 @@ void Engine::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> pol
   // The index lets go of the old one before the pool does.
   index_->use_policy(group, policy.get());
   pools_[group].use_policy(std::move(policy));
-  prints_wanted_ = std::any_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.eviction()->reads_prints(); });
+  prints_wanted_ =
+      std::any_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.eviction()->reads_prints(); });
 }
 
 std::uint64_t Engine::flush(NamespaceId space) {
@@ -252,20 +259,29 @@ void Engine::audit() {
       for (Page page = std::max<Page>(segment.first, 1); page < segment.first + segment.pages; ++page) {
         const std::uint32_t owners = page < found.owners[g].size() ? found.owners[g][page] : 0;
         ledger_.expect(owners == (pool.allocator().is_out(page) ? 1U : 0U), [&] {
-          return fmt::format("group '{}': page {} is {} and has {} owners; it was last handed to request {}", pool.group(),
-                             page, pool.allocator().is_out(page) ? "out" : "free", owners, pool.last_holder(page));
+          return fmt::format("group '{}': page {} is {} and has {} owners; it was last handed to request {}",
+                             pool.group(), page, pool.allocator().is_out(page) ? "out" : "free", owners,
+                             pool.last_holder(page));
         });
       }
   }
   const std::uint64_t refused = index_->use().refused;
-  ledger_.expect(refused == 0, [&] { return fmt::format("the index refused {} calls with locks that held nothing", refused); });
+  ledger_.expect(refused == 0,
+                 [&] { return fmt::format("the index refused {} calls with locks that held nothing", refused); });
 }
 
 std::uint64_t Engine::digest() const {
-  const std::uint64_t counters[] = {XXH3_64bits_digest(digest_->state), counters_.requests,       counters_.prompt_tokens,
-                                    counters_.hit_tokens,               counters_.evict_calls,    counters_.evicted_tokens,
-                                    counters_.finished,                 counters_.aborted,        counters_.repointed_pages,
-                                    index_->sizes(0).evictable,         index_->sizes(0).protected_};
+  const std::uint64_t counters[] = {XXH3_64bits_digest(digest_->state),
+                                    counters_.requests,
+                                    counters_.prompt_tokens,
+                                    counters_.hit_tokens,
+                                    counters_.evict_calls,
+                                    counters_.evicted_tokens,
+                                    counters_.finished,
+                                    counters_.aborted,
+                                    counters_.repointed_pages,
+                                    index_->sizes(0).evictable,
+                                    index_->sizes(0).protected_};
   return XXH3_64bits(counters, sizeof(counters));
 }
 

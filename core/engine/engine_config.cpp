@@ -69,7 +69,7 @@ class Reader {
     EngineConfig config;
     config.file = document.mark.source;
     if (!is_map(document, "an engine", "page_size: ..., groups: ...")) return config;
-    check_keys(document, "an engine", kEngineKeys);
+    ask_for(document, "an engine", kEngineKeys);
     // Groups are checked against the page size, which may stand behind them.
     if (const YamlNode* page_size = document.find("page_size")) {
       Complaints later;
@@ -78,7 +78,7 @@ class Reader {
     config.key = {"token", {}, document.mark};
     config.index = {"radix", {}, document.mark};
     config.store = {"none", {}, document.mark};
-    for (const auto& [key, value] : document.entries) read_key(key.scalar, value, config);
+    for (const auto& [key, value] : document.entries) read_key(key, value, config);
     if (!document.find("key")) check_component<KeyCodec>(config.key, ", which an engine without 'key' has");
     if (!document.find("index")) check_component<PrefixIndex>(config.index, ", which an engine without 'index' has");
     return config;
@@ -97,21 +97,20 @@ class Reader {
     return false;
   }
 
-  template <std::size_t kCount>
-  void check_keys(const YamlNode& map, const std::string& owner, const std::array<KnownKey, kCount>& keys) {
-    std::vector<std::string> known;
-    for (const KnownKey& key : keys) {
-      known.emplace_back(key.name);
+  void ask_for(const YamlNode& map, const std::string& owner, std::span<const KnownKey> keys) {
+    for (const KnownKey& key : keys)
       if (key.expected && !map.find(key.name))
         complain(map.mark, fmt::format("{} has no '{}'; expected {}", owner, key.name, key.expected));
-    }
-    for (const auto& [key, value] : map.entries)
-      if (std::find(known.begin(), known.end(), key.scalar) == known.end())
-        complain(key.mark,
-                 fmt::format("{} knows no {}{}", owner, in_quotes(key.scalar), did_you_mean(key.scalar, known)));
   }
 
-  void read_key(const std::string& key, const YamlNode& value, EngineConfig& config) {
+  void complain_of_key(const YamlNode& key, const std::string& owner, std::span<const KnownKey> keys) {
+    std::vector<std::string> known;
+    for (const KnownKey& one : keys) known.emplace_back(one.name);
+    complain(key.mark, fmt::format("{} knows no {}{}", owner, in_quotes(key.scalar), did_you_mean(key.scalar, known)));
+  }
+
+  void read_key(const YamlNode& name, const YamlNode& value, EngineConfig& config) {
+    const std::string& key = name.scalar;
     if (key == "page_size") {
       config.page_size = static_cast<Units>(read_number(value, key, 1, 65536, kPageSizeHelp, complaints_).value_or(1));
     } else if (key == "key") {
@@ -128,6 +127,8 @@ class Reader {
       constexpr const char* kHelp = "pages a pool grows by; 0: the engine chooses";
       config.segment_pages =
           static_cast<std::uint32_t>(read_number(value, key, 0, kMaxPages, kHelp, complaints_).value_or(0));
+    } else {
+      complain_of_key(name, "an engine", kEngineKeys);
     }
   }
 
@@ -152,7 +153,7 @@ class Reader {
     group.name = name;
     const std::string owner = "groups." + name;
     if (!is_map(value, owner, "reach: path, capacity: ..., allocator: ..., eviction: ...")) return group;
-    check_keys(value, owner, kGroupKeys);
+    ask_for(value, owner, kGroupKeys);
     for (const auto& [key, option] : value.entries) {
       const std::string called = owner + "." + key.scalar;
       if (key.scalar == "reach") {
@@ -166,6 +167,8 @@ class Reader {
         read_component<SlotAllocator>(called, option, group.allocator);
       } else if (key.scalar == "eviction") {
         read_component<EvictionStrategy>(called, option, group.eviction);
+      } else {
+        complain_of_key(key, owner, kGroupKeys);
       }
     }
     return group;

@@ -2,8 +2,8 @@
 
 #include <canopy/engine.h>
 
-#include <chrono>
 #include <xxhash.h>
+#include <chrono>
 
 namespace canopy {
 

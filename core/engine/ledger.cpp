@@ -12,10 +12,11 @@ void Ledger::check(const Pool& pool, const PrefixIndex& index, std::size_t group
   const std::uint64_t evictable = sizes.evictable / page_size, protected_ = sizes.protected_ / page_size;
   const std::uint64_t sum = occupancy.free + evictable + protected_ + held;
   if (sum == occupancy.capacity && sizes.evictable % page_size == 0 && sizes.protected_ % page_size == 0) return;
-  violated(fmt::format("group '{}' after {}: free {} + evictable {} + protected {} + held {} = {} pages, but the pool has {}: {} {}",
-                       pool.group(), after, occupancy.free, evictable, protected_, held, sum, occupancy.capacity,
-                       sum < occupancy.capacity ? occupancy.capacity - sum : sum - occupancy.capacity,
-                       sum < occupancy.capacity ? "belong to nobody" : "are counted twice"));
+  violated(fmt::format(
+      "group '{}' after {}: free {} + evictable {} + protected {} + held {} = {} pages, but the pool has {}: {} {}",
+      pool.group(), after, occupancy.free, evictable, protected_, held, sum, occupancy.capacity,
+      sum < occupancy.capacity ? occupancy.capacity - sum : sum - occupancy.capacity,
+      sum < occupancy.capacity ? "belong to nobody" : "are counted twice"));
 }
 
 void Ledger::violated(std::string sentence) {

@@ -34,12 +34,14 @@ bool Request::reserve(std::uint32_t tokens) {
   return fits;
 }
 
-void Request::write(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& from, std::size_t group) {
+void Request::write(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& from,
+                    std::size_t group) {
   assert(first >= committed() && first + count <= reserved());
   state_->engine->pools_[group].store()->write(layer, {state_->rows[group], first, count}, from);
 }
 
-void Request::read(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& to, std::size_t group) const {
+void Request::read(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& to,
+                   std::size_t group) const {
   assert(first + count <= reserved());
   state_->engine->pools_[group].store()->read(layer, {state_->rows[group], first, count}, to);
 }
@@ -90,8 +92,7 @@ void Request::finish(std::uint32_t tokens) {
   if (tokens > 0) insert(tokens, false);
   Engine& engine = *state_->engine;
   ++engine.counters_.finished;
-  const RequestFacts facts =
-      engine.facts_of(*state_, std::span<const Token>(state_->tokens).first(state_->prompt));
+  const RequestFacts facts = engine.facts_of(*state_, std::span<const Token>(state_->tokens).first(state_->prompt));
   end(&facts);
 }
 

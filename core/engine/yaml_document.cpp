@@ -28,7 +28,7 @@ constexpr std::size_t kMaxDepth = 32;
 constexpr std::size_t kMaxValues = 10'000;
 /// yaml-cpp reads to the end of a `[` or `"` before it tells of the first value in it. This is how far it may
 /// look ahead of what it has told, so that every bomb goes off after a few milliseconds.
-constexpr std::size_t kMaxAhead = std::size_t{64} << 10;
+constexpr std::size_t kMaxAhead = std::size_t{32} << 10;
 
 struct Refused {
   std::size_t at;  ///< byte of the text
@@ -82,6 +82,10 @@ void check_characters(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     const auto byte = static_cast<unsigned char>(c);
+    if (!indenting && byte >= 0x20 && byte < 0x7F) {
+      ++at;
+      continue;
+    }
     if (c == '\0') throw Refused{at, "a NUL byte; expected a text file"};
     const bool line_end = c == '\n' || (c == '\r' && at + 1 < text.size() && text[at + 1] == '\n');
     if ((byte < 0x20 && c != '\t' && !line_end) || byte == 0x7F)
@@ -116,29 +120,35 @@ std::optional<std::size_t> quote_end(std::string_view text, std::size_t at) {
 
 constexpr const char* kUnclosed = "the quote that opens here is not closed on its line";
 
-/// For a text that is already known to be wrong: the first quote before `end` that opens a value and is not
-/// closed on its line, which is then the likely cause. Does not know about block scalars, so it may be wrong.
-std::optional<std::size_t> likely_unclosed_quote(std::string_view text, std::size_t end) {
+/// For a text that is already known to be wrong: the first quote before `end` that opens a value and is not closed
+/// on its line, or else the innermost bracket that is never closed. Does not know about block scalars, so it
+/// only guesses; but yaml-cpp names the place where it gave up, which may be a page below the cause.
+std::optional<Refused> likely_cause(std::string_view text, std::size_t end) {
+  std::vector<std::size_t> brackets;
   char before = '\n';  // the last character that is no blank
   bool blank = true;   // whether blanks, or nothing, follow it
-  for (std::size_t at = 0; at < std::min(end + 1, text.size());) {
+  for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     if (c == '#' && blank) {
       at = std::min(text.find('\n', at), text.size());
       continue;
     }
-    const bool opens = before == '\n' || std::strchr("[{,", before) || (std::strchr(":-?", before) && blank);
-    if ((c == '"' || c == '\'') && opens) {
+    const bool in_flow = std::strchr("[{,", before) != nullptr, after = std::strchr(":-?", before) != nullptr;
+    const bool begins_value = before == '\n' || in_flow || (after && blank);
+    if ((c == '"' || c == '\'') && begins_value) {
       const auto closed = quote_end(text, at);
-      if (!closed) return at;
-      at = *closed, before = c, blank = false;
+      if (!closed && at <= end) return Refused{at, kUnclosed};
+      at = closed.value_or(at + 1), before = c, blank = false;
       continue;
     }
+    if ((c == '[' || c == '{') && begins_value) brackets.push_back(at);
+    if ((c == ']' || c == '}') && !brackets.empty()) brackets.pop_back();
     blank = c == ' ' || c == '\t' || c == '\r' || c == '\n';
-    if (!blank || c == '\n') before = c;
+    if (!blank || (c == '\n' && brackets.empty())) before = c;
     ++at;
   }
-  return {};
+  if (brackets.empty()) return {};
+  return Refused{brackets.back(), fmt::format("the '{}' that opens here is not closed", text[brackets.back()])};
 }
 
 /// yaml-cpp's complaint in words for somebody who wrote a file, not a parser.
@@ -173,8 +183,9 @@ class Bites final : public std::streambuf {
   void told(std::size_t at) { told_ = std::max(told_, at); }
   void check() const {
     if (starved_)
-      throw Refused{told_, fmt::format("behind this a value, [list] or {{map}} or comment is longer than {} KiB",
-                                       kMaxAhead >> 10)};
+      throw Refused{told_,
+                    fmt::format("what follows is longer than {} KiB, as no value, [list], {{map}} or comment may be",
+                                kMaxAhead >> 10)};
   }
 
  protected:
@@ -275,7 +286,8 @@ class Builder final : public YAML::EventHandler {
   void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     const std::size_t at = come_to(mark);
     refuse_extras(at, tag, anchor);
-    if (wants_key()) throw Refused{at, "a list or a map cannot be a key; expected a name"};
+    if (wants_key())  // or so yaml-cpp takes a bracket that is not closed
+      throw likely_cause(text_, at).value_or(Refused{at, "a list or a map cannot be a key; expected a name"});
     if (open_.size() == kMaxDepth) throw Refused{at, fmt::format("more than {} levels of lists and maps", kMaxDepth)};
     count(at);
     YamlNode node;
@@ -343,7 +355,7 @@ YamlNode build(std::string_view text, Places& places) {
   } catch (const YAML::Exception& error) {
     bites.check();
     const std::size_t at = error.mark.pos < 0 ? text.size() : static_cast<std::size_t>(error.mark.pos);
-    if (const auto quote = likely_unclosed_quote(text, at)) throw Refused{*quote, kUnclosed};
+    if (const auto cause = likely_cause(text, at)) throw *cause;
     throw Refused{at, in_plain_words(error.msg)};
   }
   bites.check();

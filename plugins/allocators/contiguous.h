@@ -37,9 +37,10 @@ class Contiguous final : public SlotAllocator {
     // Neighbours mostly come back together and in order.
     for (std::size_t i = 0; i < pages.size();) {
       std::size_t end = i + 1;
-      while (end < pages.size() && pages[end] == pages[end - 1] + 1 && lies_in(pages[end], withdrawn_) == lies_in(pages[i], withdrawn_))
+      while (end < pages.size() && pages[end] == pages[end - 1] + 1 &&
+             withdrawn_.contains(pages[end]) == withdrawn_.contains(pages[i]))
         ++end;
-      if (!lies_in(pages[i], withdrawn_)) {
+      if (!withdrawn_.contains(pages[i])) {
         merge(pages[i], static_cast<std::uint32_t>(end - i));
         occupancy_.free += end - i;
       }
@@ -52,7 +53,7 @@ class Contiguous final : public SlotAllocator {
 
   void offer(Segment segment) override {
     segment = without_page_zero(segment);
-    std::erase_if(withdrawn_, [&](const Segment& gone) { return gone.first == segment.first; });
+    withdrawn_.remove(segment);
     out_.reserve(std::size_t{segment.first} + segment.pages);
     occupancy_.capacity += segment.pages;
     out_.each_gap(segment, [&](Page first, std::uint32_t pages) {
@@ -65,7 +66,7 @@ class Contiguous final : public SlotAllocator {
     segment = without_page_zero(segment);
     occupancy_.free -= segment.pages - out_.count(segment);
     occupancy_.capacity -= segment.pages;
-    withdrawn_.push_back(segment);
+    withdrawn_.add(segment);
     const std::uint64_t end = std::uint64_t{segment.first} + segment.pages;
     auto at = runs_.upper_bound(segment.first);
     if (at != runs_.begin()) --at;
@@ -115,9 +116,9 @@ class Contiguous final : public SlotAllocator {
   }
 
   OutPages out_;
-  Runs runs_;                                            ///< free: first page, how many
-  std::set<std::pair<std::uint32_t, Page>> by_size_;     ///< the same, by length
-  std::vector<Segment> withdrawn_;
+  Runs runs_;                                         ///< free: first page, how many
+  std::set<std::pair<std::uint32_t, Page>> by_size_;  ///< the same, by length
+  Withdrawn withdrawn_;
   Occupancy occupancy_;
 };
 

@@ -36,7 +36,7 @@ class FreeList final : public SlotAllocator {
     if (withdrawn_.empty()) returned_.insert(returned_.end(), pages.begin(), pages.end());
     else
       for (const Page page : pages)
-        if (!lies_in(page, withdrawn_)) returned_.push_back(page);
+        if (!withdrawn_.contains(page)) returned_.push_back(page);
     occupancy_.free += returned_.size() - had;
     return true;
   }
@@ -45,7 +45,7 @@ class FreeList final : public SlotAllocator {
 
   void offer(Segment segment) override {
     segment = without_page_zero(segment);
-    std::erase_if(withdrawn_, [&](const Segment& gone) { return gone.first == segment.first; });
+    withdrawn_.remove(segment);
     out_.reserve(std::size_t{segment.first} + segment.pages);
     occupancy_.capacity += segment.pages;
     // In front of the others: they are served from the back. One that was withdrawn may have pages out still.
@@ -59,7 +59,7 @@ class FreeList final : public SlotAllocator {
     segment = without_page_zero(segment);
     occupancy_.free -= segment.pages - out_.count(segment);
     occupancy_.capacity -= segment.pages;
-    withdrawn_.push_back(segment);
+    withdrawn_.add(segment);
     std::erase_if(returned_, [&](Page page) { return page - segment.first < segment.pages; });
     std::erase_if(fresh_, [&](const Segment& range) { return range.first - segment.first < segment.pages; });
   }
@@ -84,7 +84,7 @@ class FreeList final : public SlotAllocator {
   OutPages out_;
   std::vector<Page> returned_;
   std::vector<Segment> fresh_;  ///< served from the back
-  std::vector<Segment> withdrawn_;
+  Withdrawn withdrawn_;
   Occupancy occupancy_;
 };
 

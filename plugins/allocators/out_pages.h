@@ -61,14 +61,37 @@ class OutPages {
   std::vector<std::uint64_t> bits_;
 };
 
-inline bool lies_in(Page page, const std::vector<Segment>& segments) {
-  return std::any_of(segments.begin(), segments.end(),
-                     [page](const Segment& segment) { return page - segment.first < segment.pages; });
-}
+/// Pages that must not be handed out again when they come back. Mostly none, and then it costs nothing.
+class Withdrawn {
+ public:
+  bool empty() const { return segments_.empty(); }
+  bool contains(Page page) const {
+    return std::any_of(segments_.begin(), segments_.end(),
+                       [page](const Segment& gone) { return page - gone.first < gone.pages; });
+  }
+  void add(Segment segment) { segments_.push_back(segment); }
+  /// Any part of what was withdrawn may be offered again.
+  void remove(Segment segment) {
+    std::vector<Segment> left;
+    const std::uint64_t from = segment.first, to = from + segment.pages;
+    for (const Segment& gone : segments_) {
+      const std::uint64_t first = gone.first, end = first + gone.pages;
+      const auto keep = [&](std::uint64_t begin, std::uint64_t stop) {
+        if (begin < stop) left.push_back({static_cast<Page>(begin), static_cast<std::uint32_t>(stop - begin)});
+      };
+      keep(first, std::min(end, from));
+      keep(std::max(first, to), end);
+    }
+    segments_ = std::move(left);
+  }
+
+ private:
+  std::vector<Segment> segments_;
+};
 
 /// Page 0 is never handed out, so a segment that begins with it has one page less to give.
 inline Segment without_page_zero(Segment segment) {
-  return segment.first == 0 ? Segment{1, segment.pages - 1} : segment;
+  return segment.first == 0 && segment.pages > 0 ? Segment{1, segment.pages - 1} : segment;
 }
 
 }  // namespace canopy::allocators

@@ -46,7 +46,9 @@ class Slru final : public EvictionStrategy {
  public:
   struct Config {
     std::uint64_t protect_after = 2;
-    void visit(Options& options) { options.number("protect_after", protect_after, 1, 64, "hits that protect a prefix"); }
+    void visit(Options& options) {
+      options.number("protect_after", protect_after, 1, 64, "hits that protect a prefix");
+    }
   };
   explicit Slru(const Config& config) : protect_after_(config.protect_after) {}
   Rank rank(const NodeFacts& node) override { return {node.hits >= protect_after_, node.last_access}; }

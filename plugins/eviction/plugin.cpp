@@ -4,8 +4,7 @@
 using namespace canopy;
 using namespace canopy::eviction;
 
-CANOPY_PLUGIN("1.0.0",
-              provide<EvictionStrategy, Lru>("lru", "what was used longest ago leaves first"),
+CANOPY_PLUGIN("1.0.0", provide<EvictionStrategy, Lru>("lru", "what was used longest ago leaves first"),
               provide<EvictionStrategy, Lfu>("lfu", "what was used least often leaves first"),
               provide<EvictionStrategy, Fifo>("fifo", "what was created first leaves first"),
               provide<EvictionStrategy, Filo>("filo", "what was created last leaves first"),

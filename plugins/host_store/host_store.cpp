@@ -32,7 +32,8 @@ class StreamEntries final : public Entries {
   }
   void visit(std::size_t i, Options& options) override {
     Entry& entry = entries_[i];
-    options.number("row_bytes", entry.row_bytes, 0, 1U << 20, "bytes a token has in a layer; 0: heads x head_dim x dtype");
+    options.number("row_bytes", entry.row_bytes, 0, 1U << 20,
+                   "bytes a token has in a layer; 0: heads x head_dim x dtype");
     options.number("heads", entry.heads, 0, 4096, "KV heads");
     options.number("head_dim", entry.head_dim, 0, 65536, "elements a head");
     options.choice("dtype", entry.dtype, kDtypes, "of an element; only its width matters here");
@@ -99,7 +100,8 @@ class HostStore final : public KVStore {
       backed.streams[s] = backed.bytes;
       backed.bytes += std::size_t{layers_} * segment.pages * page_size_ * row_bytes_[s];
     }
-    void* memory = mmap(nullptr, backed.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, backed.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return false;
     backed.base = static_cast<std::byte*>(memory);
     const auto place = std::upper_bound(backed_.begin(), backed_.end(), segment.first,
@@ -131,8 +133,9 @@ class HostStore final : public KVStore {
 
   std::byte* page_at(std::uint32_t layer, std::size_t stream, Page page) {
     if (!backed_[last_].holds(page)) {
-      const auto after = std::upper_bound(backed_.begin(), backed_.end(), page,
-                                          [](Page wanted, const Backed& other) { return wanted < other.segment.first; });
+      const auto after = std::upper_bound(backed_.begin(), backed_.end(), page, [](Page wanted, const Backed& other) {
+        return wanted < other.segment.first;
+      });
       last_ = static_cast<std::size_t>(after - backed_.begin()) - 1;
     }
     const Backed& backed = backed_[last_];

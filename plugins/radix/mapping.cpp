@@ -26,8 +26,9 @@ Mapping::~Mapping() {
 bool Mapping::grow(std::size_t bytes) {
   if (bytes > mapped_) {
     const std::size_t wanted = up(std::max(bytes, mapped_ * 2));
-    void* moved = base_ ? mremap(base_, mapped_, wanted, MREMAP_MAYMOVE)
-                        : mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* moved =
+        base_ ? mremap(base_, mapped_, wanted, MREMAP_MAYMOVE)
+              : mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (moved == MAP_FAILED) return false;
     base_ = static_cast<std::byte*>(moved);
     mapped_ = wanted;

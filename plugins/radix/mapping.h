@@ -15,7 +15,8 @@ class Mapping {
   Mapping() = default;
   ~Mapping();
   Mapping(Mapping&& other) noexcept
-      : base_(std::exchange(other.base_, nullptr)), mapped_(std::exchange(other.mapped_, 0)),
+      : base_(std::exchange(other.base_, nullptr)),
+        mapped_(std::exchange(other.mapped_, 0)),
         touched_(std::exchange(other.touched_, 0)) {}
   Mapping& operator=(Mapping&& other) noexcept {
     std::swap(base_, other.base_), std::swap(mapped_, other.mapped_), std::swap(touched_, other.touched_);
@@ -67,6 +68,11 @@ class Column {
   void pop_back() { --size_; }
   void clear() { size_ = 0; }
   void clear_to_zero() { *this = Column(); }
+  /// clear, and memory for at most `size` elements stays.
+  void clear_but_keep(std::size_t size) {
+    size_ = 0;
+    memory_.keep(size * sizeof(T));
+  }
   std::size_t resident() const { return memory_.resident(); }
 
  private:

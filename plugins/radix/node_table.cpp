@@ -111,7 +111,9 @@ std::size_t NodeTable::place_of(std::uint32_t fingerprint, Slot slot) const {
   return i;
 }
 
-void NodeTable::refile(std::uint32_t fingerprint, Slot from, Slot to) { places_[place_of(fingerprint, from)].slot = to; }
+void NodeTable::refile(std::uint32_t fingerprint, Slot from, Slot to) {
+  places_[place_of(fingerprint, from)].slot = to;
+}
 
 void NodeTable::unfile(std::uint32_t fingerprint, Slot slot) {
   const std::size_t mask = places_.size() - 1;

@@ -29,9 +29,9 @@ struct Node {
 /// What stands in front of a run's words in its block. The windows of one run always form one ancestor chain,
 /// and leaves leave from its end: so a run only ever shrinks.
 struct Run {
-  Units depth;             ///< where its first word stands
-  std::uint32_t windows;   ///< nodes on it
-  RunStore::Block pages;   ///< [page][group], its first page is that of `depth`
+  Units depth;            ///< where its first word stands
+  std::uint32_t windows;  ///< nodes on it
+  RunStore::Block pages;  ///< [page][group], its first page is that of `depth`
   std::uint32_t reserved;
 };
 inline constexpr std::uint32_t kRunWords = sizeof(Run) / sizeof(std::uint32_t);
@@ -45,9 +45,7 @@ class NodeTable {
   Node& operator[](Slot slot) { return nodes_[slot]; }
   const Node& operator[](Slot slot) const { return nodes_[slot]; }
   std::size_t slots() const { return nodes_.size(); }  ///< every slot is below this
-  NodeId id(Slot slot) const {
-    return static_cast<NodeId>(std::uint64_t{nodes_[slot].generation} << 32 | slot);
-  }
+  NodeId id(Slot slot) const { return static_cast<NodeId>(std::uint64_t{nodes_[slot].generation} << 32 | slot); }
   /// The node an id names, or 0 if it has left.
   Slot find(NodeId id) const {
     const Slot slot = slot_of(id);

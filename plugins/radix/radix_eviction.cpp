@@ -60,7 +60,8 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
   EvictionStrategy& policy = *from.group.eviction;
   if (policy.volatility() == Volatility::epoch) {
     const Sizes& sizes = sizes_[group];
-    const std::uint64_t pool = from.group.capacity != kUnlimited ? from.group.capacity : sizes.evictable + sizes.protected_;
+    const std::uint64_t pool =
+        from.group.capacity != kUnlimited ? from.group.capacity : sizes.evictable + sizes.protected_;
     if ((from.allocated - from.ranked_at) * 50 >= pool) rank_all(group);
   }
   while (out_[group].size() < pages && !from.queue.empty()) {
@@ -193,12 +194,12 @@ void RadixIndex::use_policy(std::size_t group, EvictionStrategy* policy) {
 
 void RadixIndex::rank_all(std::size_t group) {
   groups_[group].ranked_at = groups_[group].allocated;
-  groups_[group].queue.rerank(
-      [&](Slot slot) { return groups_[group].group.eviction->rank(facts(slot, group)); });
+  groups_[group].queue.rerank([&](Slot slot) { return groups_[group].group.eviction->rank(facts(slot, group)); });
 }
 
 void RadixIndex::clear_out() {
-  for (auto& pages : out_) pages.clear();
+  constexpr std::size_t kUsual = std::size_t{1} << 16;  // pages of a result; a larger one is not kept room for
+  for (auto& pages : out_) pages.clear_but_keep(kUsual);
 }
 
 GroupPages RadixIndex::out() const {

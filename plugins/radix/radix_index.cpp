@@ -193,7 +193,8 @@ Slot RadixIndex::split(Slot lower, Units at) {
   above.begin = below.begin;
   above.length = at;
   above.hits = below.hits;
-  above.inserts = below.inserts;
+  // Ours are handed to the parent when a node leaves: both halves would hand over the same ones.
+  above.inserts = accounting_ == Accounting::sglang ? below.inserts : 0;
   above.priority = below.priority;
   above.resident = below.resident;
   above.created = below.created;
@@ -320,7 +321,8 @@ Slot RadixIndex::refill(Slot node, const Brought& brought) {
 /// deepest; `parent`, and the pages are the caller's again, if the system has no memory.
 Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, const Brought& brought,
                         InsertFacts facts) {
-  const std::size_t count = std::size_t{limit - depth} + overlap_, pages = (limit - depth) / page_, width = groups_.size();
+  const std::size_t count = std::size_t{limit - depth} + overlap_, pages = (limit - depth) / page_,
+                    width = groups_.size();
   const RunStore::Block run = runs_.allocate(kRunWords + count);
   const RunStore::Block page_block = run ? runs_.allocate(pages * width) : 0;
   if (!page_block) {
@@ -336,7 +338,8 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
   if (width == 1) std::memcpy(into, brought.pages[0].data() + skip, pages * sizeof(Page));
   else
     for (std::size_t i = 0; i < pages; ++i)
-      for (std::size_t g = 0; g < width; ++g) into[i * width + g] = brought.page(g, depth + static_cast<Units>(i) * page_, page_);
+      for (std::size_t g = 0; g < width; ++g)
+        into[i * width + g] = brought.page(g, depth + static_cast<Units>(i) * page_, page_);
 
   while (depth < limit) {
     const std::uint32_t mask = width == 1 ? 1 : brought.mask(depth, page_, width);

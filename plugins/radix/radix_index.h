@@ -87,7 +87,9 @@ class RadixIndex final : public PrefixIndex {
   struct Brought {
     const GroupPages& pages;
     Units from;
-    Page page(std::size_t group, Units depth, Units page_size) const { return pages[group][(depth - from) / page_size]; }
+    Page page(std::size_t group, Units depth, Units page_size) const {
+      return pages[group][(depth - from) / page_size];
+    }
     /// Which groups have something at a depth.
     std::uint32_t mask(Units depth, Units page_size, std::size_t groups) const {
       std::uint32_t mask = 0;

@@ -54,7 +54,8 @@ void RadixIndex::visit(NodeVisitor& visitor) const {
   for (const Slot slot : order)
     for (std::size_t g = 0; g < width; ++g) {
       locks[slot * width + g] += hold(slot, g).count;
-      if (const Slot parent = nodes_[slot].parent; groups_[g].whole_path() && hold(slot, g).count && nodes_[parent].parent)
+      if (const Slot parent = nodes_[slot].parent;
+          groups_[g].whole_path() && hold(slot, g).count && nodes_[parent].parent)
         --locks[parent * width + g];
     }
   for (auto slot = order.rbegin(); slot != order.rend(); ++slot)

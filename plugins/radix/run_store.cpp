@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kGranuleBytes = 16;
 constexpr std::uint64_t kMayKeep = (std::uint64_t{256} << 10) / kGranuleBytes;  // less is not worth a system call
-constexpr std::uint32_t kDropBlock = (std::uint32_t{8} << 10) / kGranuleBytes;   // smaller ones may hold no whole page
+constexpr std::uint32_t kDropBlock = (std::uint32_t{8} << 10) / kGranuleBytes;  // smaller ones may hold no whole page
 
 }  // namespace
 

@@ -55,9 +55,9 @@ class RunStore {
   Block end_ = 1;  ///< granules handed out so far; block 0 is never used
   std::array<Block, 128> bins_{};
   std::array<std::uint64_t, 2> filled_{};
-  std::uint64_t free_granules_ = 0;   ///< in the lists
-  std::uint64_t kept_granules_ = 0;   ///< of those, in memory
-  std::uint64_t give_back_at_ = 0;    ///< kept_granules_ at which memory is given back next
+  std::uint64_t free_granules_ = 0;  ///< in the lists
+  std::uint64_t kept_granules_ = 0;  ///< of those, in memory
+  std::uint64_t give_back_at_ = 0;   ///< kept_granules_ at which memory is given back next
 };
 
 }  // namespace canopy::radix

@@ -118,7 +118,7 @@ TEST_CASE("a policy hears of each node that an eviction took, in the order they 
   });
 }
 
-TEST_CASE("a finished request shows its path, deepest first; an aborted one shows nothing") {
+TEST_CASE("a finished request shows its path, deepest first, and an aborted one shows nothing") {
   for_every_index_with_a_memory([](const std::string& name) {
     Bench bench(name);
     bench.add("12");

@@ -86,5 +86,6 @@ TEST_CASE("a violation says which group, which operation and how many pages") {
   ledger.check(pool, index, 0, 16, 1, "insert");
   REQUIRE(ledger.reports().size() == 1);
   CHECK(ledger.reports()[0] ==
-        "group 'window' after insert: free 5 + evictable 2 + protected 1 + held 1 = 9 pages, but the pool has 10: 1 belong to nobody");
+        "group 'window' after insert: free 5 + evictable 2 + protected 1 + held 1 = 9 pages, but the pool has 10: 1 "
+        "belong to nobody");
 }

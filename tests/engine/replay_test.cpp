@@ -108,15 +108,18 @@ TEST_CASE("a page that holds another prefix's rows is found, though its own toke
   CHECK(content.violations() > 0);
 }
 
-TEST_CASE("serial: whole pages and no tail; what does not fit after eviction is rejected, its hit counts") {
+TEST_CASE("serial: whole pages and no tail, and what does not fit after eviction is rejected, its hit counts") {
   const auto engine = engine_of(kSmall);
-  Listed source({{0, "", 0, 0, tokens(1, 40)}, {0, "", 0, 0, tokens(1, 70)}, {0, "", 0, 0, tokens(500, 67)}, {0, "", 0, 0, tokens(1, 3)}});
+  Listed source({{0, "", 0, 0, tokens(1, 40)},
+                 {0, "", 0, 0, tokens(1, 70)},
+                 {0, "", 0, 0, tokens(500, 67)},
+                 {0, "", 0, 0, tokens(1, 3)}});
   const auto report = run(*engine, source, {});
   CHECK(report.requests == 4);
-  CHECK(report.rejected == 1);          // 17 pages of 16; 67 tokens take 16
+  CHECK(report.rejected == 1);  // 17 pages of 16; 67 tokens take 16
   CHECK(report.hit_tokens == 40);
   CHECK(report.evict_calls == 2);
-  CHECK(report.evicted_tokens == 40);   // none for the one under lock, all of it for the next
+  CHECK(report.evicted_tokens == 40);  // none for the one under lock, all of it for the next
   CHECK(report.resident_tokens == 64);
   CHECK(report.violations == 0);
 }
@@ -170,7 +173,8 @@ TEST_CASE("a limit ends a run early, and reports come whole or not at all") {
   const auto report = run(*engine, *source, options);
   CHECK(report.requests == 10);
 
-  const std::string path = (std::filesystem::temp_directory_path() / ("canopy_report_" + std::to_string(getpid()))).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("canopy_report_" + std::to_string(getpid()))).string();
   REQUIRE(replay::write_report(report, path));
   std::ifstream file(path);
   std::stringstream text;

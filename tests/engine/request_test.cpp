@@ -119,7 +119,8 @@ TEST_CASE("a request that can never fit is told so, and one that does not fit no
   huge.output_limit = 5;
   const Admission never = engine->admits(huge);
   CHECK(never.verdict == Admission::Verdict::never);
-  CHECK(never.reason == "the request needs 17 pages of group 'full' for 60 prompt and up to 5 output tokens, and the pool has 16");
+  CHECK(never.reason ==
+        "the request needs 17 pages of group 'full' for 60 prompt and up to 5 output tokens, and the pool has 16");
   huge.output_limit = 4;
   CHECK(engine->admits(huge).verdict == Admission::Verdict::now);
 
@@ -201,7 +202,8 @@ TEST_CASE("abort at every step leaks nothing") {
 TEST_CASE("requests of two namespaces never share, however alike their names when glued together") {
   const auto engine = engine_of(kSmall);
   const auto prompt = tokens(1, 9);
-  const Space spaces[] = {{"", "", ""}, {"ab", "c", ""}, {"a", "bc", ""}, {"abc", "", ""}, {"", "", "abc"}, {"ab", "", "c"}};
+  const Space spaces[] = {{"", "", ""},    {"ab", "c", ""}, {"a", "bc", ""},
+                          {"abc", "", ""}, {"", "", "abc"}, {"ab", "", "c"}};
   for (const Space& space : spaces) {
     Arrival own = arrival(prompt);
     own.space = engine->intern(space);

@@ -57,7 +57,8 @@ inline void check_settled(Engine& engine) {
   engine.audit();
   CHECK(engine.live_requests() == 0);
   CHECK(engine.index().sizes(0).protected_ == 0);
-  CHECK_MESSAGE(engine.ledger().violations() == 0, (engine.ledger().reports().empty() ? "" : engine.ledger().reports()[0]));
+  CHECK_MESSAGE(engine.ledger().violations() == 0,
+                (engine.ledger().reports().empty() ? "" : engine.ledger().reports()[0]));
 }
 
 }  // namespace canopy::test

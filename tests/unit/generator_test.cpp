@@ -82,7 +82,7 @@ Result<std::unique_ptr<RequestSource>> from_text(const std::string& text) {
   return make_generator(*document);
 }
 
-TEST_CASE("same seed, same requests; on every compiler") {
+TEST_CASE("same seed, same requests on every compiler") {
   check_deterministic<ChatConfig>(13'619'828'941'692'828'181u);
   check_deterministic<FewShotConfig>(3'400'194'557'751'156'275u);
   check_deterministic<AgentsConfig>(11'891'349'784'344'336'905u);
@@ -167,7 +167,7 @@ TEST_CASE("agents: every step continues an ancestor's answer, and a step has as 
   });
 }
 
-TEST_CASE("few_shot: the examples are shared, the question is not; shuffled, hardly anything is") {
+TEST_CASE("few_shot: the examples are shared, the question is not, shuffled, hardly anything is") {
   FewShotConfig config;
   config.tasks = 1;
   std::vector<Token> first;
@@ -359,7 +359,7 @@ TEST_CASE("a description that cannot be used is told where and why") {
   CHECK(!open_generator("/nowhere/at all.yaml", 0));
 }
 
-TEST_CASE("the workloads that come with the program can be used; another seed takes the file's place") {
+TEST_CASE("the workloads that come with the program can be used, another seed takes the file's place") {
   const fs::path folder = fs::path(__FILE__).parent_path() / "../../configs/workloads";
   std::size_t files = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {

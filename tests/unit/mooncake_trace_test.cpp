@@ -119,7 +119,7 @@ TEST_CASE("what a trace may contain") {
   }
 }
 
-TEST_CASE("an empty prompt and clocks that go back are fine; the order is the file's") {
+TEST_CASE("an empty prompt and clocks that go back are fine, the order is the file's") {
   const Folder folder;
   const auto trace = open_good(folder.write(line_of("9", "0", "0", "[]") + "\n" + line_of("4", "1", "0", "[1]")));
   ClientRequest request;

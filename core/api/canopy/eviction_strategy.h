@@ -19,15 +19,15 @@ struct PolicyClock {
 struct NodeFacts {
   NodeId id{};
   NamespaceId space{};
-  Units begin = 0, length = 0;    ///< depth where the node starts, and units it holds
-  std::uint32_t hits = 0;         ///< matches that used it   (accounting: sglang counts inserts instead)
-  std::uint32_t inserts = 0;      ///< inserts that ended in it or passed through
+  Units begin = 0, length = 0;  ///< depth where the node starts, and units it holds
+  std::uint32_t hits = 0;       ///< matches that used it   (accounting: sglang counts inserts instead)
+  std::uint32_t inserts = 0;    ///< inserts that ended in it, or in what has left below it
   std::uint32_t children = 0;
-  std::int32_t priority = 0;      ///< highest of the requests that inserted through it
+  std::int32_t priority = 0;  ///< highest of the requests that inserted through it
   Tick created = 0, last_access = 0;
-  Tick spared = 0;                ///< when `spare` last kept it; 0 never
+  Tick spared = 0;  ///< when `spare` last kept it; 0 never
   PolicyClock clock{};
-  std::uint64_t* tag = nullptr;   ///< a word of the policy's own on every node; a split copies it to both halves
+  std::uint64_t* tag = nullptr;  ///< a word of the policy's own on every node; a split copies it to both halves
 };
 
 /// Tokens between two fingerprints of a prompt in RequestFacts::prefix_prints.

@@ -27,7 +27,8 @@ class Entries {
 ///
 ///   struct Config {
 ///     std::uint64_t protect_after = 2;
-///     void visit(canopy::Options& o) { o.number("protect_after", protect_after, 1, 64, "hits that protect a prefix"); }
+///     void visit(canopy::Options& o) { o.number("protect_after", protect_after, 1, 64, "hits that protect a prefix");
+///     }
 ///   };
 ///
 /// A value has its default when the walker comes and, if the walker parses, the user's value when it leaves.

@@ -36,7 +36,8 @@ struct CanopyComponent {
   const char* summary;     ///< one line for a list
   /// An instance as a pointer to its interface, or null; then `fail` was told why, unless options.ok() is
   /// false. `context` points to the interface's Context.
-  void* (*create)(canopy::Options& options, const void* context, void (*fail)(void*, const char*), void* fail_to) noexcept;
+  void* (*create)(canopy::Options& options, const void* context, void (*fail)(void*, const char*),
+                  void* fail_to) noexcept;
   void (*destroy)(void* instance) noexcept;
   /// Walks over the options, defaults first.
   void (*options)(canopy::Options& options) noexcept;
@@ -44,9 +45,9 @@ struct CanopyComponent {
 
 struct CanopyPlugin {
   std::uint32_t magic;
-  std::uint32_t size;            ///< sizeof(CanopyPlugin) in the build that made it
+  std::uint32_t size;  ///< sizeof(CanopyPlugin) in the build that made it
   const char* toolchain;
-  const char* version;           ///< the plugin's own
+  const char* version;  ///< the plugin's own
   const CanopyComponent* components;
   std::uint32_t component_size;  ///< sizeof(CanopyComponent), likewise
   std::uint32_t count;
@@ -90,34 +91,35 @@ template <class Interface, class T>
 constexpr CanopyComponent provide(const char* name, const char* summary) {
   static_assert(std::is_base_of_v<Interface, T>, "the component must implement the interface it is provided for");
   using Config = typename detail::ConfigOf<T>::type;
-  return {
-      Interface::kInterface, name, summary,
-      [](Options& options, const void* context, void (*fail)(void*, const char*), void* fail_to) noexcept -> void* {
-        try {
-          Config config;
-          config.visit(options);
-          if (!options.ok()) return nullptr;
-          return detail::make<Interface, T>(config, *static_cast<const typename Interface::Context*>(context));
-        } catch (const std::exception& error) {
-          fail(fail_to, error.what());
-        } catch (...) {
-          fail(fail_to, "it threw something that is not a std::exception");
-        }
-        return nullptr;
-      },
-      [](void* instance) noexcept { delete static_cast<Interface*>(instance); },
-      [](Options& options) noexcept {
-        Config config;
-        config.visit(options);
-      }};
+  return {Interface::kInterface,
+          name,
+          summary,
+          [](Options& options, const void* context, void (*fail)(void*, const char*), void* fail_to) noexcept -> void* {
+            try {
+              Config config;
+              config.visit(options);
+              if (!options.ok()) return nullptr;
+              return detail::make<Interface, T>(config, *static_cast<const typename Interface::Context*>(context));
+            } catch (const std::exception& error) {
+              fail(fail_to, error.what());
+            } catch (...) {
+              fail(fail_to, "it threw something that is not a std::exception");
+            }
+            return nullptr;
+          },
+          [](void* instance) noexcept { delete static_cast<Interface*>(instance); },
+          [](Options& options) noexcept {
+            Config config;
+            config.visit(options);
+          }};
 }
 
 }  // namespace canopy
 
 /// The one symbol a plugin exports, and constant data: CANOPY_PLUGIN(version, component, ...).
-#define CANOPY_PLUGIN(plugin_version, ...)                                                          \
-  static constexpr CanopyComponent canopy_components_[] = {__VA_ARGS__};                            \
-  extern "C" [[gnu::visibility("default")]] constinit const CanopyPlugin canopy_plugin_;            \
-  constinit const CanopyPlugin canopy_plugin_ = {                                                   \
-      canopy::kPluginMagic, sizeof(CanopyPlugin), CANOPY_TOOLCHAIN, plugin_version,                 \
-      canopy_components_,   sizeof(CanopyComponent), std::size(canopy_components_)}
+#define CANOPY_PLUGIN(plugin_version, ...)                                                                         \
+  static constexpr CanopyComponent canopy_components_[] = {__VA_ARGS__};                                           \
+  extern "C" [[gnu::visibility("default")]] constinit const CanopyPlugin canopy_plugin_;                           \
+  constinit const CanopyPlugin canopy_plugin_ = {                                                                  \
+      canopy::kPluginMagic,    sizeof(CanopyPlugin),         CANOPY_TOOLCHAIN, plugin_version, canopy_components_, \
+      sizeof(CanopyComponent), std::size(canopy_components_)}

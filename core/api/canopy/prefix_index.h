@@ -19,13 +19,13 @@ struct Group {
 /// and releasing it does nothing.
 struct Lock {
   NodeId node = NodeId::none;
-  Units length = 0;                         ///< matched units
-  std::array<Units, kMaxGroups> from{};     ///< per group, the depth at which its hold begins
+  Units length = 0;                      ///< matched units
+  std::array<Units, kMaxGroups> from{};  ///< per group, the depth at which its hold begins
 };
 
 /// What a match of a key would find now.
 struct Probe {
-  Units length = 0;                               ///< units
+  Units length = 0;                                   ///< units
   std::array<std::uint64_t, kMaxGroups> evictable{};  ///< units of it that a lock would make protected
 };
 
@@ -47,18 +47,18 @@ struct InsertFacts {
 
 /// What an index costs, measured, not estimated.
 struct IndexUse {
-  std::uint64_t nodes = 0;       ///< without roots
-  std::uint64_t bytes = 0;       ///< memory the index holds from the system: resident pages of all its tables
-  Tick now = 0;                  ///< its logical clock
-  std::uint64_t refused = 0;     ///< calls with a lock that was stale or not held; each changed nothing
+  std::uint64_t nodes = 0;    ///< without roots
+  std::uint64_t bytes = 0;    ///< memory the index holds from the system: resident pages of all its tables
+  Tick now = 0;               ///< its logical clock
+  std::uint64_t refused = 0;  ///< calls with a lock that was stale or not held; each changed nothing
 };
 
 /// A node as a visitor sees it. Spans are valid during the call.
 struct NodeView {
   NodeFacts facts;
-  NodeId parent{};                             ///< none: a child of its namespace's root
-  std::span<const std::uint32_t> words;        ///< length + overlap of them
-  GroupPages pages;                            ///< empty where the group has a gap
+  NodeId parent{};                                ///< none: a child of its namespace's root
+  std::span<const std::uint32_t> words;           ///< length + overlap of them
+  GroupPages pages;                               ///< empty where the group has a gap
   std::array<std::uint32_t, kMaxGroups> locks{};  ///< true reference counts: locks that hold this node
 };
 
@@ -83,7 +83,8 @@ class QueueVisitor {
 /// page number, touches no KV byte, calls nobody but the policies it was given. Pages it stops needing leave
 /// in a result. Keys and prefixes are cut down to whole pages by the index itself.
 ///
-/// One writer; every call is one step of the logical clock. Spans in results are valid until the next call.
+/// One writer. match, insert, release and evict are each one step of the logical clock. Spans in results are
+/// valid until the next call.
 class PrefixIndex {
  public:
   static constexpr const char* kInterface = "canopy.PrefixIndex/1";

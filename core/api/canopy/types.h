@@ -25,7 +25,7 @@ constexpr std::uint32_t slot_of(NodeId id) { return static_cast<std::uint32_t>(i
 enum class NamespaceId : std::uint32_t { shared = 0 };
 
 inline constexpr std::size_t kMaxGroups = 4;
-inline constexpr Units kWholePath = ~Units{0};        ///< a reach: the whole path must be resident
+inline constexpr Units kWholePath = ~Units{0};  ///< a reach: the whole path must be resident
 inline constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
 /// A prompt as the index sees it. units = words - overlap (KeyCodec::overlap), 0 if there are fewer words.

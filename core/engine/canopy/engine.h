@@ -26,8 +26,8 @@ struct Arrival {
   std::span<const Token> prompt;
   NamespaceId space = NamespaceId::shared;
   std::int32_t priority = 0;
-  std::uint64_t hints = 0;            ///< for policies, passed through
-  std::uint32_t output_limit = 0;     ///< tokens it may add at most
+  std::uint64_t hints = 0;         ///< for policies, passed through
+  std::uint32_t output_limit = 0;  ///< tokens it may add at most
   /// Prompt tokens that must be left to compute even if everything is resident: a model needs one to go on from.
   std::uint32_t leave = 1;
 };

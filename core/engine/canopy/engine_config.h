@@ -21,8 +21,8 @@ struct ComponentConfig {
 
 struct GroupConfig {
   std::string name;
-  Units reach = kWholePath;                ///< `path`, or a number of tokens
-  std::uint64_t capacity = kUnlimited;     ///< tokens; or `unlimited`
+  Units reach = kWholePath;             ///< `path`, or a number of tokens
+  std::uint64_t capacity = kUnlimited;  ///< tokens; or `unlimited`
   ComponentConfig allocator, eviction;
 };
 
@@ -41,9 +41,9 @@ struct EngineConfig {
   Units page_size = 1;
   ComponentConfig key{"token", {}, {}};
   ComponentConfig index{"radix", {}, {}};
-  std::vector<GroupConfig> groups;         ///< 1..kMaxGroups, the first has the longest reach
+  std::vector<GroupConfig> groups;  ///< 1..kMaxGroups, the first has the longest reach
   ComponentConfig store{"none", {}, {}};
-  std::uint32_t segment_pages = 0;         ///< 0: the engine chooses
+  std::uint32_t segment_pages = 0;  ///< 0: the engine chooses
 };
 
 /// The typed description of a parsed document; all that is wrong with it at once, a sentence a line.

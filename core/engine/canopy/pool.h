@@ -21,7 +21,7 @@ class Pool {
     std::string group;
     std::shared_ptr<SlotAllocator> allocator;
     std::shared_ptr<EvictionStrategy> eviction;
-    std::shared_ptr<KVStore> store;  ///< null: page numbers only
+    std::shared_ptr<KVStore> store;       ///< null: page numbers only
     std::uint64_t capacity = kUnlimited;  ///< pages, page 0 not counted
     std::uint32_t segment_pages = 1;
   };

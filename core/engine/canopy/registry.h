@@ -23,7 +23,7 @@ enum class Trust {
 struct Offer {
   std::string interface;  ///< "EvictionStrategy"
   std::string name, summary;
-  std::string version;    ///< the plugin's
+  std::string version;  ///< the plugin's
   std::filesystem::path file;
   const CanopyComponent* component = nullptr;
 };

@@ -31,10 +31,10 @@ class Request {
   ~Request() { abort(); }
 
   std::uint64_t id() const;
-  std::span<const Token> tokens() const;   ///< prompt and output so far
-  std::uint32_t matched() const;           ///< tokens that were resident when it began: nothing to compute
-  std::uint32_t committed() const;         ///< tokens whose pages are the tree's
-  std::uint32_t reserved() const;          ///< tokens that have a page
+  std::span<const Token> tokens() const;  ///< prompt and output so far
+  std::uint32_t matched() const;          ///< tokens that were resident when it began: nothing to compute
+  std::uint32_t committed() const;        ///< tokens whose pages are the tree's
+  std::uint32_t reserved() const;         ///< tokens that have a page
   bool ended() const { return state_ == nullptr; }
 
   /// Pages for the first `tokens` tokens, evicting exactly what is missing. False if that is not to be had now

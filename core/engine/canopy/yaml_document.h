@@ -39,8 +39,8 @@ struct YamlNode::Entry {
 
 /// Parses one document strictly: no anchors, aliases, tags, merge keys, duplicate or non-scalar keys, second
 /// document, unclosed quotes, tabs as indentation, control characters or invalid UTF-8; a quoted value ends on
-/// the line where it begins. At most 1 MiB, 32 levels, 10,000 values and 64 KiB for one value, `[list]` or
-/// `{map}`. An empty text is a null. Errors carry `source:line:column`.
+/// the line where it begins. At most 1 MiB, 32 levels, 10,000 values and 32 KiB for one value, `[list]`,
+/// `{map}` or comment. An empty text is a null. Errors carry `source:line:column`.
 Result<YamlNode> parse_yaml(std::string_view text, const std::string& source);
 /// A regular file; never waits for a pipe or a device.
 Result<YamlNode> parse_yaml_file(const std::string& path);

@@ -8,7 +8,8 @@ int main(int argc, char** argv) {
   canopy::Registry registry;
   for (int i = 1; i < argc; ++i) registry.scan(argv[i], canopy::Trust::as_ourselves);
   auto document = canopy::parse_yaml(
-      "page_size: 4\ngroups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: { two_hits: { protect_after: 3 } } } }\n",
+      "page_size: 4\ngroups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: { two_hits: { "
+      "protect_after: 3 } } } }\n",
       "outside");
   auto config = canopy::read_engine_config(*document, registry);
   if (!config) return std::puts(config.error().text.c_str()), 1;
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
     if (!request.reserve(12)) return 1;
     request.finish(12);
   }
-  std::printf("matched %u, violations %llu\n", matched, static_cast<unsigned long long>((*engine)->ledger().violations()));
+  std::printf("matched %u, violations %llu\n", matched,
+              static_cast<unsigned long long>((*engine)->ledger().violations()));
   return matched == 8 && (*engine)->ledger().violations() == 0 ? 0 : 1;
 }

@@ -8,9 +8,7 @@ class TwoHits final : public canopy::EvictionStrategy {
     void visit(canopy::Options& o) { o.number("protect_after", protect_after, 1, 64, "hits that protect a prefix"); }
   };
   explicit TwoHits(const Config& config) : protect_after_(config.protect_after) {}
-  canopy::Rank rank(const canopy::NodeFacts& node) override {
-    return {node.hits >= protect_after_, node.last_access};
-  }
+  canopy::Rank rank(const canopy::NodeFacts& node) override { return {node.hits >= protect_after_, node.last_access}; }
 
  private:
   std::uint64_t protect_after_;
