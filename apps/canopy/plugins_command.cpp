@@ -17,7 +17,7 @@ void print_offers(const Registry& registry, const Terminal& terminal) {
     widest_interface = std::max(widest_interface, offer.interface.size());
     widest_name = std::max(widest_name, offer.name.size());
   }
-  std::stable_sort(offers.begin(), offers.end(), [](const Offer* a, const Offer* b) {
+  std::sort(offers.begin(), offers.end(), [](const Offer* a, const Offer* b) {
     return a->interface != b->interface ? a->interface < b->interface : a->name < b->name;
   });
   for (const Offer* offer : offers)

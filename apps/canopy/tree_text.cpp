@@ -53,8 +53,9 @@ class Outline final : public NodeVisitor {
       items[items[i].parent].nodes += items[i].nodes;
     }
     for (Item& item : items)
-      std::stable_sort(item.children.begin(), item.children.end(),
-                       [&](std::size_t a, std::size_t b) { return items[a].subtree > items[b].subtree; });
+      std::sort(item.children.begin(), item.children.end(), [&](std::size_t a, std::size_t b) {
+        return items[a].subtree != items[b].subtree ? items[a].subtree > items[b].subtree : a < b;
+      });
   }
   std::vector<Item> items;
 

@@ -142,7 +142,10 @@ std::optional<Refused> likely_cause(std::string_view text, std::size_t end) {
       continue;
     }
     if ((c == '[' || c == '{') && begins_value) brackets.push_back(at);
-    if ((c == ']' || c == '}') && !brackets.empty()) brackets.pop_back();
+    if ((c == ']' || c == '}') && !brackets.empty()) {
+      if ((c == ']') != (text[brackets.back()] == '[')) break;
+      brackets.pop_back();
+    }
     blank = c == ' ' || c == '\t' || c == '\r' || c == '\n';
     if (!blank || (c == '\n' && brackets.empty())) before = c;
     ++at;

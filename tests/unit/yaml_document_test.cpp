@@ -49,8 +49,8 @@ const Bad kBad[] = {
     {"a: \"x\\\ny\"\n", "1:4", "quote that opens here"},
     {"\xC3\xA4: '\n", "1:4", "quote that opens here"},
     {"a: 'x'y\n", "1:7", "expected a key"},
-    {"a: \"\\q\"\n", "1:6", "no such escape"},
-    {"a: \"\\ud800\"\n", "1:10", "invalid unicode"},
+    {"a: \"\\q\"\n", "1:7", "no such escape"},
+    {"a: \"\\ud800\"\n", "1:11", "invalid unicode"},
     // Characters.
     {"a: 1\nb: \0\n"sv, "2:4", "NUL byte"},
     {"a: \"\\0\"\n", "1:4", "a NUL, even an escaped one"},
@@ -112,7 +112,7 @@ const Bad kBad[] = {
     // Structure.
     {"a: {b: 1\nc: 2\n", "1:4", "the '{' that opens here is not closed"},
     {"a: [1, 2\nb: 3\n", "1:4", "the '[' that opens here is not closed"},
-    {"a: {b: [1, {c: 2]}\n", "1:12", "expected ',' or '}'"},
+    {"a: {b: [1, {c: 2]}\n", "1:12", "the '{' that opens here is not closed"},
     {"{a: {b: 1}\n", "1:1", "the '{' that opens here is not closed"},
     {"a: |\n  it's \"[\nb: {\n", "3:4", "the '{' that opens here is not closed"},
     {"a: {b: 1}}\n", "1:10", "closes nothing"},
@@ -122,7 +122,7 @@ const Bad kBad[] = {
     {"a: 1\n b: 2\n", "2:3", "a ':' that makes no key and value"},
     {"a:\n   b: 1\n  c: 1\n", "3:3", "does not continue the map above"},
     {"a: x\n- b\n", "2:1", "does not continue the map above"},
-    {"- a\nb: x\n", "2:1", "does not continue the list above"},
+    {"- a\nb: x\n", "2:1", "expected the end of the file"},
     {"a: @x\n", "1:4", "cannot begin with this character"},
     {"a: `x`\n", "1:4", "cannot begin with this character"},
     {"a: %x\n", "1:4", "cannot begin with this character"},
@@ -170,16 +170,19 @@ double milliseconds(const Run& run) {
   return best;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kSlower = 5;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr double kSlower = 5;
+// Sanitizers and unoptimized code may take longer.
+#if defined(__has_feature)
+#define CANOPY_HAS_FEATURE(feature) __has_feature(feature)
 #else
-constexpr double kSlower = 1;
+#define CANOPY_HAS_FEATURE(feature) 0
 #endif
-#else
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || CANOPY_HAS_FEATURE(address_sanitizer) || \
+    CANOPY_HAS_FEATURE(thread_sanitizer)
+constexpr double kSlower = 6;
+#elif defined(__OPTIMIZE__)
 constexpr double kSlower = 1;
+#else
+constexpr double kSlower = 3;
 #endif
 
 struct Folder {
@@ -339,7 +342,6 @@ TEST_CASE("yaml: files that are none are refused at once") {
     CHECK(why(secret).starts_with("cannot be read: "));
   }
   const std::string wrong = folder.file("wrong", "a: 'x\n");
-  CHECK(why(wrong + "").find("quote") != std::string::npos);
   CHECK(parse_yaml_file(wrong).error().text.starts_with(wrong + ":1:4: "));
   const std::string fine = folder.file("fine", "a: 1\n");
   REQUIRE(parse_yaml_file(fine));
@@ -401,7 +403,7 @@ TEST_CASE("set: what cannot be set, and then nothing is") {
       {"new='x", "--set new:1:1: the quote that opens here"},
       {"new=*a", "--set new:1:1: aliases"},
       {"new=&a 1", "--set new:1:1: anchors"},
-      {"number.x=1", "--set number.x: there is no 'x' in '8', the value at t:1:10; set that as a whole"},
+      {"number.x=1", "--set number.x: there is no 'x' in '8', the value at t:1:9; set that as a whole"},
       {"list.2=1", "--set list.2: '2' is no place in the list of 2 at t:2:7; the first is 0"},
       {"list.-1=1", "is no place in the list of 2"},
       {"list.0x=1", "is no place in the list of 2"},
