@@ -6,9 +6,9 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <unordered_map>
 #include <vector>
 
@@ -22,16 +22,26 @@ struct Setup {
   Units page = 1, overlap = 0;
 };
 
+/// POLICY_pageP_MODE_..., read from the right, since a policy's name may have `_` in it.
 Result<Setup> setup_of(const std::string& path) {
-  static const std::regex kName("([a-z_]+)_page([0-9]{1,5})_(plain|eagle)_.*\\.jsonl(\\.gz)?");
-  std::smatch parts;
-  const std::string name = std::filesystem::path(path).filename().string();
-  if (!std::regex_match(name, parts, kName))
-    return Error{path +
-                 ": the name does not say what was recorded; expected POLICY_pageP_plain_seedS.jsonl.gz or "
-                 "POLICY_pageP_eagle_seedS.jsonl.gz"};
-  Setup setup{parts[1], static_cast<Units>(std::stoul(parts[2])), parts[3] == "eagle" ? 1U : 0U};
-  if (setup.page == 0) return Error{path + ": page 0 in the name; expected 1 or more"};
+  std::string name = std::filesystem::path(path).filename().string();
+  const Error unknown{path +
+                      ": the name does not say what was recorded; expected POLICY_pageP_plain_seedS.jsonl.gz or "
+                      "POLICY_pageP_eagle_seedS.jsonl.gz"};
+  const auto cut_last = [&name] {
+    const std::size_t at = name.rfind('_');
+    std::string part = at == std::string::npos ? std::string() : name.substr(at + 1);
+    name.resize(at == std::string::npos ? 0 : at);
+    return part;
+  };
+  cut_last();  // the seed and the suffixes
+  const std::string mode = cut_last(), page = cut_last();
+  Setup setup{name, 0, mode == "eagle" ? 1U : 0U};
+  const std::string_view digits = std::string_view(page).substr(std::min<std::size_t>(4, page.size()));
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), setup.page);
+  if (name.empty() || (mode != "plain" && mode != "eagle") || !page.starts_with("page") || error != std::errc() ||
+      end != digits.end() || setup.page == 0 || setup.page > 65536)
+    return unknown;
   return setup;
 }
 

@@ -1,12 +1,11 @@
 #include <canopy/yaml_document.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
