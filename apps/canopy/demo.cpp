@@ -51,7 +51,7 @@ int demo(const DemoArguments& arguments, const PluginFolders& folders) {
   const auto source = workload::demo_workload(arguments.seed);
   replay::Options options;
   options.mode = replay::Mode::timed;
-  options.running = 24;
+  options.running = 48;
   options.prefill_tokens = 4096;
   auto report = run_with_progress(**engine, *source, options, "a demo engine",
                                   "chats, agents and a batch sweep of several tenants", arguments.report);
