@@ -80,6 +80,7 @@ std::vector<std::string> chart(const std::vector<double>& shares, std::size_t wi
       const auto eighths = static_cast<std::size_t>(std::lround(std::clamp(level, 0.0, 1.0) * 8));
       text += unicode ? kEighths[eighths] : eighths >= 6 ? "#" : eighths >= 2 ? "." : " ";
     }
+    text.erase(text.find_last_not_of(" ") + 1);
     lines.push_back(std::move(text));
   }
   return lines;

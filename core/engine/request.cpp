@@ -77,10 +77,10 @@ std::uint32_t Request::insert(std::uint32_t tokens, bool chunked) {
     }
     engine.free(inserted.spare, "commit");
     if (inserted.had > before * engine.page_size_) {
-      const GroupPages now = engine.index_->pages(state_->lock);
+      Engine::IndexTimer timer(engine);
+      const GroupPages now = engine.index_->pages(state_->lock, static_cast<Units>(before) * engine.page_size_);
       for (std::size_t g = 0; g < engine.pools_.size(); ++g)
-        std::copy(now[g].begin() + static_cast<std::ptrdiff_t>(before), now[g].end(),
-                  state_->rows[g].begin() + static_cast<std::ptrdiff_t>(before));
+        std::copy(now[g].begin(), now[g].end(), state_->rows[g].begin() + static_cast<std::ptrdiff_t>(before));
     }
     state_->own_from = after;
   }

@@ -16,7 +16,7 @@ class NullIndex final : public PrefixIndex {
     for (const Group& group : groups_) group.eviction->arrived(request);
     return {};
   }
-  GroupPages pages(const Lock&) override { return {}; }
+  GroupPages pages(const Lock&, Units) override { return {}; }
   Inserted insert(const Lock&, const Key&, const GroupPages& pages, InsertFacts) override {
     Inserted result;
     for (std::size_t g = 0; g < groups_.size(); ++g) {

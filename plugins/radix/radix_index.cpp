@@ -135,21 +135,24 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
   return lock_at(end);
 }
 
-GroupPages RadixIndex::pages(const Lock& lock) {
+GroupPages RadixIndex::pages(const Lock& lock, Units from) {
   clear_out();
   const Slot end = nodes_.find(lock.node);
-  if (end == 0) return {};
-  const std::size_t count = (std::size_t{lock.length} + page_ - 1) / page_, width = groups_.size();
+  if (end == 0 || from >= lock.length) return {};
+  const std::size_t count = (lock.length - from) / page_, width = groups_.size();
   for (std::size_t g = 0; g < width; ++g)
     if (!out_[g].resize(count)) stop_without_memory();
-  for (Slot at = end; nodes_[at].parent; at = nodes_[at].parent) {
+  for (Slot at = end; nodes_[at].parent && nodes_[at].end() > from; at = nodes_[at].parent) {
     const Node& node = nodes_[at];
-    const Page* from = node_pages(node);
-    const std::size_t first = node.begin / page_, n = node.length / page_;
-    if (width == 1) std::memcpy(out_[0].data() + first, from, n * sizeof(Page));
-    else
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t g = 0; g < width; ++g) out_[g][first + i] = from[i * width + g];
+    const Units begin = std::max(node.begin, from);
+    const Page* pages = node_pages(node) + std::size_t{(begin - node.begin) / page_} * width;
+    const std::size_t first = (begin - from) / page_, n = (node.end() - begin) / page_;
+    if (width == 1) {
+      std::memcpy(out_[0].data() + first, pages, n * sizeof(Page));
+      continue;
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t g = 0; g < width; ++g) out_[g][first + i] = pages[i * width + g];
   }
   return out();
 }

@@ -37,7 +37,7 @@ class RadixIndex final : public PrefixIndex {
 
   Probe peek(const Key& key) const override;
   Lock match(const Key& key, const RequestFacts& request) override;
-  GroupPages pages(const Lock& lock) override;
+  GroupPages pages(const Lock& lock, Units from) override;
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock& lock, std::size_t group, Units from) override;
   void release(const Lock& lock, const RequestFacts* finished) override;

@@ -5,6 +5,7 @@
 #include <canopy/prefix_index.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -122,6 +123,25 @@ TEST_CASE("a peek changes nothing that anybody can see, now or later") {
       after[peeking] = dump(*bench.index);
     }
     CHECK(after[0] == after[1]);
+  });
+}
+
+TEST_CASE("the pages from a depth on are the end of all pages, wherever nodes begin") {
+  for_every_index([](const std::string& name) {
+    constexpr Units kPage = 4;
+    Bench bench(name, kPage);
+    std::vector<std::uint32_t> words(40);
+    std::iota(words.begin(), words.end(), 1U);
+    Lock lock;
+    for (const std::size_t end : {8U, 12U, 40U}) lock = bench.insert(lock, std::span(words).first(end), kPage).lock;
+    const auto all = bench.index->pages(lock)[0];
+    const std::vector<Page> expected(all.begin(), all.end());
+    CHECK(expected.size() == lock.length / kPage);
+    for (Units from = 0; from <= lock.length; from += kPage) {
+      const auto rest = bench.index->pages(lock, from)[0];
+      CHECK(std::equal(rest.begin(), rest.end(), expected.begin() + from / kPage, expected.end()));
+    }
+    bench.index->release(lock);
   });
 }
 

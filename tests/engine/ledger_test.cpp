@@ -23,7 +23,7 @@ struct SaidIndex final : PrefixIndex {
   Sizes said;
   Probe peek(const Key&) const override { return {}; }
   Lock match(const Key&, const RequestFacts&) override { return {}; }
-  GroupPages pages(const Lock&) override { return {}; }
+  GroupPages pages(const Lock&, Units) override { return {}; }
   Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return {}; }
   void relax(Lock&, std::size_t, Units) override {}
   void release(const Lock&, const RequestFacts*) override {}

@@ -99,8 +99,9 @@ class PrefixIndex {
   virtual Probe peek(const Key& key) const = 0;
   /// Finds and locks the longest prefix that every group can serve.
   virtual Lock match(const Key& key, const RequestFacts& request) = 0;
-  /// The pages under a lock, root first, ceil to its length; 0 where a group has nothing resident.
-  virtual GroupPages pages(const Lock& lock) = 0;
+  /// The pages under a lock of the units from depth `from` on, in path order; 0 where a group has nothing
+  /// resident. REQUIRES: from is a multiple of the page size, and at most lock.length.
+  virtual GroupPages pages(const Lock& lock, Units from = 0) = 0;
   /// Adds the whole pages of `key`, continuing below `lock`. `pages` covers the units from lock.length on, in
   /// every group; page 0: nothing resident there. The index owns them from now on, all but Inserted::spare.
   /// REQUIRES: key begins with the units under `lock`; `lock` was neither released nor replaced.
