@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <set>
+
+#include "component_reader.h"
 
 namespace canopy {
 namespace {
@@ -34,25 +35,6 @@ constexpr std::array kGroupKeys{KnownKey{"reach", nullptr}, KnownKey{"capacity",
                                 KnownKey{"allocator", "the name of a slot allocator"},
                                 KnownKey{"eviction", "the name of an eviction strategy"}};
 
-/// What a component is for: what it must implement, and what people call that.
-struct Role {
-  const char* interface;
-  const char* in_words;
-  const char* article;
-};
-
-constexpr Role kRoles[] = {{KeyCodec::kInterface, "key codec", "a"},
-                           {PrefixIndex::kInterface, "prefix index", "a"},
-                           {SlotAllocator::kInterface, "slot allocator", "a"},
-                           {EvictionStrategy::kInterface, "eviction strategy", "an"},
-                           {KVStore::kInterface, "KV store", "a"}};
-
-template <class Interface>
-const Role& role_of() {
-  return *std::find_if(std::begin(kRoles), std::end(kRoles),
-                       [](const Role& role) { return role.interface == Interface::kInterface; });
-}
-
 bool is_word(const YamlNode& node, std::string_view word) { return node.kind == Kind::scalar && node.scalar == word; }
 
 bool is_group_name(std::string_view name) {
@@ -63,7 +45,8 @@ bool is_group_name(std::string_view name) {
 
 class Reader {
  public:
-  Reader(const Registry& registry, Complaints& complaints) : registry_(registry), complaints_(complaints) {}
+  Reader(const Registry& registry, Complaints& complaints)
+      : complaints_(complaints), components_(registry, complaints) {}
 
   EngineConfig read(const YamlNode& document) {
     EngineConfig config;
@@ -79,8 +62,10 @@ class Reader {
     config.index = {"radix", {}, document.mark};
     config.store = {"none", {}, document.mark};
     for (const auto& [key, value] : document.entries) read_key(key, value, config);
-    if (!document.find("key")) check_component<KeyCodec>(config.key, ", which an engine without 'key' has");
-    if (!document.find("index")) check_component<PrefixIndex>(config.index, ", which an engine without 'index' has");
+    if (!document.find("key"))
+      components_.check(KeyCodec::kInterface, config.key, ", which an engine without 'key' has");
+    if (!document.find("index"))
+      components_.check(PrefixIndex::kInterface, config.index, ", which an engine without 'index' has");
     return config;
   }
 
@@ -114,9 +99,9 @@ class Reader {
     if (key == "page_size") {
       config.page_size = static_cast<Units>(read_number(value, key, 1, 65536, kPageSizeHelp, complaints_).value_or(1));
     } else if (key == "key") {
-      read_component<KeyCodec>(key, value, config.key);
+      components_.read(KeyCodec::kInterface, key, value, config.key);
     } else if (key == "index") {
-      read_component<PrefixIndex>(key, value, config.index);
+      components_.read(PrefixIndex::kInterface, key, value, config.index);
     } else if (key == "groups") {
       read_groups(value, config);
     } else if (key == "store") {
@@ -164,9 +149,9 @@ class Reader {
       } else if (key.scalar == "capacity") {
         if (!is_word(option, "unlimited")) group.capacity = read_capacity(option, called);
       } else if (key.scalar == "allocator") {
-        read_component<SlotAllocator>(called, option, group.allocator);
+        components_.read(SlotAllocator::kInterface, called, option, group.allocator);
       } else if (key.scalar == "eviction") {
-        read_component<EvictionStrategy>(called, option, group.eviction);
+        components_.read(EvictionStrategy::kInterface, called, option, group.eviction);
       } else {
         complain_of_key(key, owner, kGroupKeys);
       }
@@ -185,63 +170,6 @@ class Reader {
     return *capacity;
   }
 
-  /// The name and the options in `lru`, `{ lru: {} }` or `{ slru: { protect_after: 3 } }`; false with a complaint.
-  bool split_component(const std::string& called, const YamlNode& value, const Role& role, ComponentConfig& component) {
-    component.mark = component.options.mark = value.mark;
-    const bool written_null = value.kind == Kind::null && !value.scalar.empty() && value.scalar != "~";
-    if (value.kind == Kind::scalar || written_null) {  // in `index: null`, null is the name of a component
-      component.name = value.scalar;
-      return true;
-    }
-    const auto expected =
-        fmt::format("; expected {} {}: a name, or {{ name: {{ options }} }}", role.article, role.in_words);
-    if (value.kind != Kind::map || value.entries.empty()) {
-      complain(value.mark, called + (value.kind == Kind::sequence ? " is a list" : " is empty") + expected);
-      return false;
-    }
-    const YamlNode::Entry* chosen = &value.entries.front();
-    // What --set puts beside the component of the file takes its place.
-    for (const YamlNode::Entry& entry : value.entries)
-      if (entry.first.mark.line == 0) chosen = &entry;
-    if (value.entries.size() > 1 && chosen->first.mark.line != 0) {
-      complain(value.entries[1].first.mark,
-               fmt::format("{} names {} beside {}{}", called, in_quotes(value.entries[1].first.scalar),
-                           in_quotes(chosen->first.scalar), expected));
-      return false;
-    }
-    component.name = chosen->first.scalar;
-    component.options = chosen->second;
-    component.mark = chosen->first.mark;
-    return true;
-  }
-
-  template <class Interface>
-  void read_component(const std::string& called, const YamlNode& value, ComponentConfig& component) {
-    if (split_component(called, value, role_of<Interface>(), component)) check_component<Interface>(component, "");
-  }
-
-  template <class Interface>
-  void check_component(const ComponentConfig& component, const char* why_this) {
-    const Role& role = role_of<Interface>();
-    if (const Offer* offer = registry_.find(role.interface, component.name)) {
-      YamlOptions walker(component.options, component.name, complaints_);
-      offer->component->options(walker);
-      walker.finish();
-      return;
-    }
-    std::string sentence = fmt::format("no {} is called {}{}", role.in_words, in_quotes(component.name), why_this);
-    for (const Role& other : kRoles)
-      if (registry_.find(other.interface, component.name))
-        sentence += fmt::format(", that is {} {}", other.article, other.in_words);
-    sentence += did_you_mean(component.name, registry_.names(role.interface));
-    std::set<std::filesystem::path> refused;
-    for (const Refusal& refusal : registry_.refusals()) refused.insert(refusal.file);
-    if (!refused.empty())
-      sentence += fmt::format("   ({} refused, see `canopy plugins`)",
-                              refused.size() == 1 ? "1 plugin was" : fmt::format("{} plugins were", refused.size()));
-    complain(component.mark, sentence);
-  }
-
   /// The one of `off` and `none`, as a name or as `{ off: {} }`.
   static bool is_nothing(const YamlNode& value, std::string_view word) {
     if (value.kind != Kind::map || value.entries.size() != 1) return is_word(value, word);
@@ -252,7 +180,7 @@ class Reader {
 
   void read_store(const YamlNode& value, ComponentConfig& store) {
     if (is_nothing(value, "none")) store = {"none", {}, value.mark};
-    else read_component<KVStore>("store", value, store);
+    else components_.read(KVStore::kInterface, "store", value, store);
   }
 
   void read_feed(const YamlNode& value) {
@@ -265,19 +193,10 @@ class Reader {
                             : std::string("feed is expected to be `off`, the only one so far"));
   }
 
-  const Registry& registry_;
   Complaints& complaints_;
+  ComponentReader components_;
   std::uint64_t page_size_ = 0;  ///< 0: not known
 };
-
-template <class Interface>
-std::string dump_component(const ComponentConfig& component, const Registry& registry) {
-  const std::string name = to_yaml(component.name);
-  const Offer* offer = registry.find(Interface::kInterface, component.name);
-  if (offer == nullptr) return name;
-  const std::string options = dump_options(offer->component->options, component.options);
-  return options == "{}" ? name : fmt::format("{{ {}: {} }}", name, options);
-}
 
 }  // namespace
 
@@ -297,22 +216,6 @@ Result<EngineConfig> load_engine_config(const std::string& path, std::span<const
   auto config = read_engine_config(*document, registry);
   if (config) config->file = path;
   return config;
-}
-
-std::string dump_engine_config(const EngineConfig& config, const Registry& registry) {
-  std::string out =
-      fmt::format("page_size: {}\nkey: {}\nindex: {}\ngroups:\n", config.page_size,
-                  dump_component<KeyCodec>(config.key, registry), dump_component<PrefixIndex>(config.index, registry));
-  for (const GroupConfig& group : config.groups)
-    out += fmt::format("  {}: {{ reach: {}, capacity: {}, allocator: {}, eviction: {} }}\n", to_yaml(group.name),
-                       group.reach == kWholePath ? "path" : std::to_string(group.reach),
-                       group.capacity == kUnlimited ? "unlimited" : std::to_string(group.capacity),
-                       dump_component<SlotAllocator>(group.allocator, registry),
-                       dump_component<EvictionStrategy>(group.eviction, registry));
-  out += fmt::format("store: {}\nfeed: {{ off: {{}} }}\nsegment_pages: {}\n",
-                     config.store.name == "none" ? "none" : dump_component<KVStore>(config.store, registry),
-                     config.segment_pages);
-  return out;
 }
 
 }  // namespace canopy

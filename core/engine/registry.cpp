@@ -129,17 +129,20 @@ std::vector<std::string> Registry::names(std::string_view interface) const {
   return out;
 }
 
+std::string Registry::refusals_in_short() const {
+  std::set<fs::path> files;
+  for (const Refusal& refusal : refusals_) files.insert(refusal.file);
+  if (files.empty()) return {};
+  return fmt::format("   ({} refused, see `canopy plugins`)",
+                     files.size() == 1 ? "1 plugin was" : fmt::format("{} plugins were", files.size()));
+}
+
 Result<std::shared_ptr<void>> Registry::create_erased(std::string_view interface, std::string_view name,
                                                       Options& options, const void* context) const {
   const Offer* offer = find(interface, name);
   if (offer == nullptr) {
     std::string text = fmt::format("no {} is called '{}'", in_words(interface), name);
-    text += did_you_mean(name, names(interface));
-    std::set<fs::path> refused;
-    for (const Refusal& refusal : refusals_) refused.insert(refusal.file);
-    if (!refused.empty())
-      text += fmt::format("   ({} refused, see `canopy plugins`)",
-                          refused.size() == 1 ? "1 plugin was" : fmt::format("{} plugins were", refused.size()));
+    text += did_you_mean(name, names(interface)) + refusals_in_short();
     return Error{std::move(text)};
   }
   const auto library = *std::find_if(files_.begin(), files_.end(),

@@ -283,7 +283,7 @@ void RadixIndex::touch(Slot slot, Tick stamp) {
 /// How often the pages that were brought change between nothing and something: where nodes must end.
 std::size_t RadixIndex::residency_changes(const Brought& brought, Units limit) const {
   std::size_t changes = 0;
-  if (groups_.size() > 1)
+  if (groups_.size() > 1 || !groups_[0].whole_path())
     for (Units depth = brought.from + page_; depth < limit; depth += page_)
       changes += brought.mask(depth, page_, groups_.size()) != brought.mask(depth - page_, page_, groups_.size());
   return changes;
@@ -324,6 +324,9 @@ Slot RadixIndex::refill(Slot node, const Brought& brought) {
 /// deepest; `parent`, and the pages are the caller's again, if the system has no memory.
 Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, const Brought& brought,
                         InsertFacts facts) {
+  // A leaf that holds nothing in any group would wait in no queue, and so stay for ever.
+  while (limit > depth && brought.mask(limit - page_, page_, groups_.size()) == 0) limit -= page_;
+  if (limit == depth) return parent;
   const std::size_t count = std::size_t{limit - depth} + overlap_, pages = (limit - depth) / page_,
                     width = groups_.size();
   const RunStore::Block run = runs_.allocate(kRunWords + count);
@@ -344,9 +347,10 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
       for (std::size_t g = 0; g < width; ++g)
         into[i * width + g] = brought.page(g, depth + static_cast<Units>(i) * page_, page_);
 
+  const bool gapless = width == 1 && groups_[0].whole_path();  // the usual engine: no need to look
   while (depth < limit) {
-    const std::uint32_t mask = width == 1 ? 1 : brought.mask(depth, page_, width);
-    Units end = width == 1 ? limit : depth + page_;
+    const std::uint32_t mask = gapless ? 1 : brought.mask(depth, page_, width);
+    Units end = gapless ? limit : depth + page_;
     while (end < limit && brought.mask(end, page_, width) == mask) end += page_;
     const Slot slot = make_node(key.space);
     ++node_count_;
@@ -448,6 +452,8 @@ void RadixIndex::release(const Lock& lock, const RequestFacts* finished) {
     groups_[g].group.eviction->finished(told, path);
   }
   for (std::size_t g = 0; node && g < groups_.size(); ++g) let_go(node, g, lock.from[g]);
+  // Its pages may all have left while it was held: then it was there for this lock alone.
+  if (node && nodes_[node].children == 0 && nodes_[node].resident == 0 && !held(node)) remove(node);
 }
 
 /// False for a lock whose node has left, or that nobody can be holding any more.

@@ -1,10 +1,10 @@
 #include <random_ops.h>
 
 #include <doctest/doctest.h>
+#include <effort.h>
 #include <fmt/core.h>
 #include <plugins.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -17,17 +17,11 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// How many times the usual work: CANOPY_OPS, a number such as 4 or 0.3 (for builds that are many times slower).
-double effort() {
-  const char* text = std::getenv("CANOPY_OPS");
-  return text ? std::strtod(text, nullptr) : 1;
-}
-
 /// Worlds of one page size. CANOPY_OPS multiplies them, CANOPY_SEED replaces the first seed.
 Coverage run_worlds(canopy::Units page_size, const std::string& policy) {
   // Few operations per world reach the corners of an empty index, many reach the depths of a full one.
   constexpr std::size_t kWorlds = 10, kOperations = 25'000;
-  const auto worlds = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(kWorlds * effort()));
+  const std::uint64_t worlds = with_effort(kWorlds);
   const std::uint64_t first = from_environment("CANOPY_SEED", 1'000 + page_size);
   Coverage coverage;
   std::uint64_t large = 0;
@@ -83,7 +77,7 @@ TEST_CASE("every loaded policy with an order the models know lets nodes leave in
     CAPTURE(policy);
     WorldConfig config;
     config.policy = policy;
-    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (std::uint64_t seed = 1; seed <= with_effort(4); ++seed) {
       const Program program = random_program(seed, config, 10'000);
       if (const auto failure = run_program(program)) FAIL(report(program, *failure));
     }

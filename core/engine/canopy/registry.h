@@ -55,6 +55,9 @@ class Registry {
   const Offer* find(std::string_view interface, std::string_view name) const;
   /// Every name that is offered for an interface, sorted.
   std::vector<std::string> names(std::string_view interface) const;
+  /// How many files were refused, to stand behind a message about a name that nobody offers: one of them may be
+  /// the reason. Empty if none was.
+  std::string refusals_in_short() const;
 
   /// An instance; it holds the library it came from, so code is never unmapped under a live object.
   /// The error is empty if `options` has already told the user what is wrong with them.

@@ -1,0 +1,34 @@
+#include <canopy/engine_config.h>
+#include <fmt/format.h>
+
+namespace canopy {
+namespace {
+
+template <class Interface>
+std::string dump_component(const ComponentConfig& component, const Registry& registry) {
+  const std::string name = to_yaml(component.name);
+  const Offer* offer = registry.find(Interface::kInterface, component.name);
+  if (offer == nullptr) return name;
+  const std::string options = dump_options(offer->component->options, component.options);
+  return options == "{}" ? name : fmt::format("{{ {}: {} }}", name, options);
+}
+
+}  // namespace
+
+std::string dump_engine_config(const EngineConfig& config, const Registry& registry) {
+  std::string out =
+      fmt::format("page_size: {}\nkey: {}\nindex: {}\ngroups:\n", config.page_size,
+                  dump_component<KeyCodec>(config.key, registry), dump_component<PrefixIndex>(config.index, registry));
+  for (const GroupConfig& group : config.groups)
+    out += fmt::format("  {}: {{ reach: {}, capacity: {}, allocator: {}, eviction: {} }}\n", to_yaml(group.name),
+                       group.reach == kWholePath ? "path" : std::to_string(group.reach),
+                       group.capacity == kUnlimited ? "unlimited" : std::to_string(group.capacity),
+                       dump_component<SlotAllocator>(group.allocator, registry),
+                       dump_component<EvictionStrategy>(group.eviction, registry));
+  out += fmt::format("store: {}\nfeed: {{ off: {{}} }}\nsegment_pages: {}\n",
+                     config.store.name == "none" ? "none" : dump_component<KVStore>(config.store, registry),
+                     config.segment_pages);
+  return out;
+}
+
+}  // namespace canopy

@@ -1,0 +1,108 @@
+#include "yaml_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace canopy {
+
+Mark Places::mark(std::size_t at) {
+  at = std::min(at, text_.size());
+  if (at < at_) at_ = 0, line_ = 1, column_ = 1;
+  for (; at_ < at; ++at_) {
+    const auto byte = static_cast<unsigned char>(text_[at_]);
+    if (byte == '\n') ++line_, column_ = 1;
+    else if ((byte & 0xC0) != 0x80) ++column_;
+  }
+  return {source_, line_, column_};
+}
+
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const unsigned first = byte(0), second = byte(1);
+  if (first < 0x80) return 1;
+  if (first < 0xC2 || first > 0xF4 || !continues(1)) return 0;
+  if (first < 0xE0) return 2;
+  if (first < 0xF0) {
+    const bool detour = first == 0xE0 && second < 0xA0, surrogate = first == 0xED && second >= 0xA0;
+    return detour || surrogate || !continues(2) ? 0 : 3;
+  }
+  const bool detour = first == 0xF0 && second < 0x90, too_high = first == 0xF4 && second >= 0x90;
+  return detour || too_high || !continues(2) || !continues(3) ? 0 : 4;
+}
+
+void check_characters(std::string_view text) {
+  bool indenting = true;
+  std::size_t tab = text.size();  // the line's first; none yet
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const auto byte = static_cast<unsigned char>(c);
+    if (!indenting && byte >= 0x20 && byte < 0x7F) {
+      ++at;
+      continue;
+    }
+    if (c == '\0') throw Refused{at, "a NUL byte; expected a text file"};
+    const bool line_end = c == '\n' || (c == '\r' && at + 1 < text.size() && text[at + 1] == '\n');
+    if ((byte < 0x20 && c != '\t' && !line_end) || byte == 0x7F)
+      throw Refused{at, fmt::format("the control character 0x{:02X} cannot stand in a text file", byte)};
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0)
+      throw Refused{at, fmt::format("the byte 0x{:02X} is not UTF-8 here; save the file as UTF-8", byte)};
+    if (line_end) {
+      indenting = true;
+      tab = text.size();
+    } else if (indenting && c == '\t') {
+      tab = std::min(tab, at);
+    } else if (indenting && c != ' ') {
+      if (tab < at && c != '#') throw Refused{tab, "a tab in the indentation; YAML is indented with spaces"};
+      indenting = false;
+    }
+    at += length;
+  }
+}
+
+std::optional<std::size_t> quote_end(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  for (++at; at < text.size() && text[at] != '\n'; ++at) {
+    const bool pair = at + 1 < text.size() && text[at + 1] != '\n' &&
+                      (quote == '"' ? text[at] == '\\' : text[at] == '\'' && text[at + 1] == '\'');
+    if (pair) ++at;
+    else if (text[at] == quote) return at + 1;
+  }
+  return {};
+}
+
+bool is_name(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !text.empty() && letter(text[0]) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kMaxShown = 48;
+  std::string out = "'";
+  for (std::size_t at = 0; at < text.size();) {
+    if (at >= kMaxShown) return out + "...'";
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0 || byte < 0x20 || byte == 0x7F) out += fmt::format("\\x{:02x}", byte);
+    else out += text.substr(at, length);
+    at += std::max<std::size_t>(length, 1);
+  }
+  return out + "'";
+}
+
+std::string to_yaml(std::string_view text) {
+  if (is_name(text) && text != "null" && text != "Null" && text != "NULL") return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') out += '\\';
+    if (byte < 0x20 || byte == 0x7F) out += fmt::format("\\x{:02x}", byte);
+    else out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace canopy

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "index_walk.h"
+#include "mismatch.h"
+
+#include <canopy/prefix_index.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace canopy::test {
+
+/// What an index with several groups must do, said without a tree: for each chain of pages, which page number each
+/// group has there, or none. A boundary can be reused when, in every group, the last min(reach, depth) units are
+/// resident; what a lock may need is never let go; nothing is lost.
+class GroupModel {
+ public:
+  using Chain = std::vector<std::uint32_t>;  ///< whole pages of words
+  using Pages = std::array<Page, kMaxGroups>;
+
+  GroupModel(Units page_size, std::vector<Units> reaches) : page_(page_size), reaches_(std::move(reaches)) {}
+
+  /// Units of the deepest boundary that every group can serve.
+  Units match(const Chain& words) const;
+  /// Units of `words` that the index has a node for: something here or further down is resident, or locked.
+  Units known(const Chain& words) const;
+  Page page(const Chain& words, Units depth, std::size_t group) const;
+
+  /// Takes in what was brought for [from, end) of `words`; what it must be given back, by group.
+  std::array<std::vector<Page>, kMaxGroups> insert(const Chain& words, Units from, Units end,
+                                                   const std::array<std::vector<Page>, kMaxGroups>& brought);
+  /// Pages that have left; complains of any that a lock needs or that was not there.
+  void left(std::size_t group, std::span<const Page> pages);
+  /// After pages have left: in a whole-path group nothing may hang below a gap.
+  void check_shape() const;
+
+  /// A request that uses `words` up to `length`, in each group from `from` on.
+  struct Lock {
+    Chain words;
+    std::array<Units, kMaxGroups> from{};
+  };
+  std::map<int, Lock> locks;
+  /// The units of a group under a lock that must stay: its last reach.
+  Units needed_from(const Lock& lock, std::size_t group) const;
+
+  /// Everything visit() and sizes() tell.
+  void check(const PrefixIndex& index) const;
+
+ private:
+  Units page_;
+  std::vector<Units> reaches_;
+  std::map<Chain, Pages> chains_;  ///< by all words up to the end of the page
+};
+
+}  // namespace canopy::test
