@@ -1,7 +1,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <csignal>
+#include <cstdio>
+#include <new>
 
 #include "commands.h"
 
@@ -10,9 +13,23 @@ namespace {
 using namespace canopy;
 using namespace canopy::app;
 
+constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+
 const char* const kAbout =
     "Canopy: prefix reuse of KV caches in LLM serving.\n"
     "Try `canopy demo`, then `canopy replay CONFIG --trace FILE`.";
+
+/// Whole numbers of a range, said in words a person wrote.
+CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
+  return {[least, most](std::string& text) {
+            std::uint64_t value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
+              return std::string();
+            return "'" + text + "' is no whole number from " + std::to_string(least) + " to " + std::to_string(most);
+          },
+          std::to_string(least) + "..", "whole number"};
+}
 
 void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector<std::string>& folders, int& status) {
   auto* replay = program.add_subcommand("replay", "Run a trace or a generated workload through an engine");
@@ -21,16 +38,16 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
   auto* trace = replay->add_option("--trace", arguments.trace, "Mooncake JSONL file");
   replay->add_option("--workload", arguments.workload, "generator description, such as configs/workloads/chat.yaml")
       ->excludes(trace);
-  replay->add_option("--capacity", arguments.capacity, "tokens of the first group's pool")->check(CLI::PositiveNumber);
+  replay->add_option("--capacity", arguments.capacity, "tokens of the first group's pool")->check(whole(1, kMost));
   replay->add_option("--policy", arguments.policy, "eviction policy of every group");
-  replay->add_option("--page-size", arguments.page_size, "units a page")->check(CLI::PositiveNumber);
-  replay->add_option("--limit", arguments.options.limit, "stop after so many requests");
+  replay->add_option("--page-size", arguments.page_size, "units a page")->check(whole(1, kMost));
+  replay->add_option("--limit", arguments.options.limit, "stop after so many requests")->check(whole(0, kMost));
   replay->add_option("--set", arguments.assignments, "path.to.key=value on top of the description; may be repeated")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   replay->add_option("--seed", arguments.seed, "of the generator, in place of the one in its file")
-      ->check(CLI::PositiveNumber);
+      ->check(whole(1, kMost));
   replay->add_option("--report", arguments.report, "write the result as JSON to this file");
   replay
       ->add_option("--mode", arguments.options.mode,
@@ -41,26 +58,26 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
   const char* const timed = "Timed mode";
   replay->add_option("--running", arguments.options.running, "requests at once")
       ->capture_default_str()
-      ->check(CLI::Range(1, 100000))
+      ->check(whole(1, 100000))
       ->group(timed);
   replay->add_option("--prefill", arguments.options.prefill_tokens, "prompt tokens a step computes at most")
       ->capture_default_str()
-      ->check(CLI::Range(1, 100000000))
+      ->check(whole(1, 100000000))
       ->group(timed);
   replay->add_option("--step-ms", arguments.options.step_ms, "simulated time of a step")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole(1, 1000000))
       ->group(timed);
   replay->add_option("--abort-permille", arguments.options.abort_permille, "requests cancelled on the way")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1000))
+      ->check(whole(0, 1000))
       ->group(timed);
   replay->callback([&] { status = replay_trace(arguments, folders); });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   // A reader that goes away, as in `canopy plugins | head`, ends us as quietly as it ends other programs.
   std::signal(SIGPIPE, SIG_DFL);
   CLI::App program(kAbout, "canopy");
@@ -80,10 +97,10 @@ int main(int argc, char** argv) {
       program.add_subcommand("demo", "A seeded multi-tenant workload through a small pool, and what became of it");
   demo_command->add_option("--seed", demo_arguments.seed, "another seed, another workload")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(whole(1, kMost));
   demo_command->add_option("--capacity", demo_arguments.capacity, "tokens of the pool")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(whole(1, kMost));
   demo_command->add_option("--report", demo_arguments.report, "write the result as JSON to this file");
   demo_command->callback([&] { status = demo(demo_arguments, folders); });
 
@@ -129,6 +146,23 @@ int main(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? kFine : kUnusable;
+  }
+  return status;
+}
+
+int main(int argc, char** argv) {
+  int status = kUnusable;
+  try {
+    status = run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("canopy: the system has no memory left for this\n", stderr);
+  } catch (const std::exception& error) {
+    std::fputs(("canopy: " + std::string(error.what()) + "\n").c_str(), stderr);
+  }
+  // Output that nobody could keep is no success.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    std::fputs("canopy: its output could not be written\n", stderr);
+    return kUnusable;
   }
   return status;
 }

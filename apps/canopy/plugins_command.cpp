@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "commands.h"
 #include "terminal.h"
@@ -34,14 +35,19 @@ void print_refusals(const Registry& registry, const Terminal& terminal) {
 }  // namespace
 
 int unusable(const std::string& why) {
-  fmt::print(stderr, "{}\n", why);
+  std::fputs((why + "\n").c_str(), stderr);
   return kUnusable;
 }
 
 Registry load_plugins(const PluginFolders& folders) {
   Registry registry;
   registry.scan(own_plugin_folder(), Trust::as_ourselves);
+  const std::size_t ours = registry.refusals().size();
   for (const std::string& folder : folders) registry.scan(folder, Trust::strict);
+  for (std::size_t i = ours; i < registry.refusals().size(); ++i)
+    std::fputs(
+        fmt::format("refused {}: {}\n", registry.refusals()[i].file.string(), registry.refusals()[i].why).c_str(),
+        stderr);
   return registry;
 }
 

@@ -43,6 +43,8 @@ std::string base_name(const std::string& path) { return std::filesystem::path(pa
 Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource& source,
                                          const replay::Options& options, const std::string& config,
                                          const std::string& source_name, const std::string& report_path) {
+  if (!report_path.empty())
+    if (auto can = replay::can_report_to(report_path); !can) return can.error();
   ProgressBar bar("replay", "requests");
   auto report =
       replay::run(engine, source, options, [&](double share, std::uint64_t count) { bar.show(share, count); });

@@ -23,7 +23,8 @@ Terminal of(int descriptor) {
   Terminal terminal;
   terminal.is_terminal = isatty(descriptor) != 0;
   const char* kind = std::getenv("TERM");
-  terminal.colour = terminal.is_terminal && !std::getenv("NO_COLOR") && kind && std::strcmp(kind, "dumb") != 0;
+  terminal.moves = terminal.is_terminal && kind && std::strcmp(kind, "dumb") != 0;
+  terminal.colour = terminal.moves && !std::getenv("NO_COLOR");
   terminal.unicode = locale_is_utf8();
   return terminal;
 }
@@ -98,7 +99,7 @@ ProgressBar::ProgressBar(std::string what, std::string unit)
 
 void ProgressBar::show(double share, std::uint64_t count) {
   const double at = now(), passed = at - start_;
-  if (!terminal_.is_terminal) {
+  if (!terminal_.moves) {
     // Short work says nothing; long work a line for every tenth.
     const int tenths = static_cast<int>(share * 10);
     if (tenths <= tenths_ || passed < 2) return;

@@ -10,7 +10,7 @@ namespace canopy::app {
 /// What the terminal at hand can show. Colour only on a terminal, and not if NO_COLOR is set; block characters
 /// only where the locale is UTF-8.
 struct Terminal {
-  bool is_terminal = false, colour = false, unicode = false;
+  bool is_terminal = false, moves = false, colour = false, unicode = false;
   static Terminal of_stdout();
   static Terminal of_stderr();
 

@@ -72,27 +72,57 @@ void Content::write(Request& request, const Trail& trail, std::uint32_t first, s
 }
 
 void Content::check(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end) {
-  constexpr std::size_t kKept = 8;
   if (first >= end) return;
   checks_ += end - first;
+  const Units page_size = engine_.page_size();
+  for (std::size_t g = 0; g < engine_.groups(); ++g) {
+    // A group with a reach has gaps above it, which nobody reads; within its reach there must be none.
+    const Units reach = engine_.pool(g).reach(), needed = reach >= end ? 0 : end - reach;
+    for (std::uint32_t from = first; from < end;) {
+      const auto has_page = [&](std::uint32_t token) { return request.row(g)[token / page_size] != 0; };
+      const bool resident = has_page(from);
+      std::uint32_t until = from;
+      while (until < end && has_page(until) == resident) until = (until / page_size + 1) * page_size;
+      until = std::min(until, end);
+      if (resident) compare(request, trail, from, until, g);
+      else if (until > needed)
+        violated(fmt::format("request {} reuses tokens {} to {}, and group '{}' has no page for them", request.id(),
+                             std::max(from, needed), until, engine_.pool(g).group()));
+      from = until;
+    }
+  }
+}
+
+void Content::compare(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end,
+                      std::size_t group) {
   each_piece(
       first, end, trail,
-      [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows&, const Rows& found,
+      [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows& expected, const Rows& found,
           std::size_t bytes) {
-        request.read(layer, from, count, found);
+        request.read(layer, from, count, found, group);
         if (std::memcmp(expected_.data(), found_.data(), bytes) == 0) return;
-        ++violations_;
-        if (reports_.size() == kKept) return;
-        const auto differs = static_cast<std::size_t>(
-            std::mismatch(expected_.begin(), expected_.begin() + static_cast<std::ptrdiff_t>(bytes), found_.begin())
-                .first -
-            expected_.begin());
-        const std::uint32_t token = from + static_cast<std::uint32_t>(differs / (bytes / count));
-        const Page page = request.row()[token / engine_.page_size()];
-        reports_.push_back(fmt::format(
-            "request {} reuses wrong bytes for token {} or near it, in layer {}: page {}, last handed to request {}",
-            request.id(), token, layer, page, engine_.pool(0).last_holder(page)));
+        const auto streams = engine_.store(group)->streams();
+        for (std::size_t s = 0; s < streams.size(); ++s) {
+          const std::uint32_t row = streams[s].row_bytes;
+          for (std::uint32_t i = 0; i < count; ++i) {
+            if (std::memcmp(expected.streams[s] + std::size_t{i} * row, found.streams[s] + std::size_t{i} * row, row) ==
+                0)
+              continue;
+            const Page page = request.row(group)[(from + i) / engine_.page_size()];
+            return violated(fmt::format(
+                "request {} reuses wrong bytes for token {} in layer {}, stream '{}': page {} of group '{}', last "
+                "handed to request {}",
+                request.id(), from + i, layer, streams[s].name, page, engine_.pool(group).group(),
+                engine_.pool(group).last_holder(page)));
+          }
+        }
       });
+}
+
+void Content::violated(std::string sentence) {
+  constexpr std::size_t kKept = 8;
+  ++violations_;
+  if (reports_.size() < kKept) reports_.push_back(std::move(sentence));
 }
 
 }  // namespace canopy::replay

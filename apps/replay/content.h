@@ -32,7 +32,7 @@ class Content {
   explicit Content(Engine& engine) : engine_(engine) {}
 
   void write(Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end);
-  /// Counts each token once, whatever the number of layers and streams.
+  /// Every group, layer and stream of [first, end); counts each token once.
   void check(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end);
 
   std::uint64_t checks() const { return checks_; }
@@ -42,6 +42,9 @@ class Content {
  private:
   template <class Piece>
   void each_piece(std::uint32_t first, std::uint32_t end, const Trail& trail, Piece&& piece);
+
+  void compare(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end, std::size_t group);
+  void violated(std::string sentence);
 
   Engine& engine_;
   std::vector<std::byte> expected_, found_;

@@ -41,7 +41,7 @@ struct Report {
   std::string config, source;
   Units page_size = 1;
   Mode mode = Mode::serial;
-  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
+  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;  ///< one that comes back counts once
   std::uint64_t evict_calls = 0, evicted_tokens = 0;
   std::uint64_t rejected = 0;  ///< could never fit, or (serial) did not fit after eviction
   std::uint64_t resident_tokens = 0, capacity_tokens = kUnlimited;
@@ -66,6 +66,8 @@ using Progress = std::function<void(double, std::uint64_t)>;
 /// Runs a source through an engine. The error is the source's: what came before it counted, the run is void.
 Result<Report> run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress);
 
+/// Whether a report can be written there: asked before a long run, not after it.
+Result<std::monostate> can_report_to(const std::string& path);
 /// JSON with the names of DESIGN and of SGLang's recorded runs; written whole or not at all.
 Result<std::monostate> write_report(const Report& report, const std::string& path);
 

@@ -1,5 +1,7 @@
 #include "run.h"
 
+#include <text.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -15,6 +17,7 @@ Result<std::monostate> run_serial(Run& run) {
     const NamespaceId space = run.engine.intern({client.space, {}, {}});
     Arrival arrival{client.prompt, space, client.priority, 0, 0, 0};
     Request request = run.engine.begin(arrival);
+    run.count(client, request.matched());
     Trail trail(space);
     const std::uint32_t whole = run.engine.whole_pages(client.prompt.size());
     if (run.content) {
@@ -28,7 +31,6 @@ Result<std::monostate> run_serial(Run& run) {
       if (run.content) run.content->write(request, trail, request.matched(), whole);
       request.finish(whole);
     }
-    run.sample();
   }
 }
 
@@ -46,16 +48,18 @@ Result<bool> Run::next(workload::ClientRequest& client) {
   return more;
 }
 
-void Run::sample() {
+void Run::count(const workload::ClientRequest& client, std::uint32_t matched) {
   constexpr std::size_t kMost = 128;
-  const Counters& counters = engine.counters();
-  if (progress_ && counters.requests % 64 == 0)
+  ++report.requests;
+  report.prompt_tokens += client.prompt.size();
+  report.hit_tokens += matched;
+  if (progress_ && report.requests % 64 == 0)
     progress_(options.limit == kUnlimited
                   ? source_.progress()
                   : std::max(source_.progress(), static_cast<double>(taken_) / static_cast<double>(options.limit)),
-              counters.requests);
-  if (counters.requests % sample_every_ != 0) return;
-  report.samples.push_back({counters.requests, counters.prompt_tokens, counters.hit_tokens});
+              report.requests);
+  if (report.requests % sample_every_ != 0) return;
+  report.samples.push_back({report.requests, report.prompt_tokens, report.hit_tokens});
   if (report.samples.size() < kMost) return;
   // Full: every second one goes, and they come half as often from now on.
   for (std::size_t i = 0; i < kMost / 2; ++i) report.samples[i] = report.samples[2 * i + 1];
@@ -77,9 +81,6 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   const IndexUse use = engine.index().use();
   report.page_size = engine.page_size();
   report.mode = options.mode;
-  report.requests = counters.requests;
-  report.prompt_tokens = counters.prompt_tokens;
-  report.hit_tokens = counters.hit_tokens;
   report.evict_calls = counters.evict_calls;
   report.evicted_tokens = counters.evicted_tokens;
   report.resident_tokens = sizes.evictable + sizes.protected_;
@@ -97,7 +98,8 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
     report.violations += run.content->violations();
     report.reports.insert(report.reports.end(), run.content->reports().begin(), run.content->reports().end());
   }
-  report.digest = engine.digest();
+  // What never reached the engine belongs to the result as well.
+  report.digest = workload::splitmix64(engine.digest() ^ workload::splitmix64(report.rejected) ^ report.requests);
   report.seed = source.seed();
   return std::move(report);
 }

@@ -14,8 +14,8 @@ class Run {
 
   /// The next request, until the source or the limit ends.
   Result<bool> next(workload::ClientRequest& client);
-  /// A request has been dealt with: progress and chart.
-  void sample();
+  /// A client's request came, and so much of its prompt was resident: figures, progress and chart.
+  void count(const workload::ClientRequest& client, std::uint32_t matched);
 
   Engine& engine;
   const Options& options;

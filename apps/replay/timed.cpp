@@ -14,7 +14,8 @@ struct Pending {
   workload::ClientRequest client;  ///< if it was set aside: with what it had answered so far in its prompt
   std::uint64_t answer = 0;        ///< names what the model answers
   std::uint32_t answered = 0;      ///< tokens of it that are in the prompt
-  bool has_waited = false;
+  std::uint32_t abort_at = 0;      ///< computed tokens at which its client gives up; 0 never
+  bool has_waited = false, has_run = false;
 };
 
 /// One on its way through prefill and decode.
@@ -24,7 +25,7 @@ struct Running {
   Trail trail;
   std::uint32_t prompt;  ///< tokens it began with
   std::uint32_t computed;
-  std::uint32_t abort_at = 0;  ///< computed tokens at which its client gives up; 0 never
+  std::uint32_t offered = 0;  ///< whole pages of it were last offered to the index at this many tokens
 
   std::uint32_t total() const { return prompt + what.client.output_tokens; }
   std::uint32_t known() const { return static_cast<std::uint32_t>(request.tokens().size()); }
@@ -66,6 +67,7 @@ class Scheduler {
         if (!more) return more.error();
         if (!*more) break;
         next.answer = workload::prompt_hash(next.client.prompt);
+        next.abort_at = abort_at(next);
         queue_.push_back(std::move(next));
       }
       if (queue_.front().client.arrival_ms > now_ms_ || !start(queue_.front())) break;
@@ -74,42 +76,55 @@ class Scheduler {
     return std::monostate{};
   }
 
+  /// Drawn once for a request, however often it is set aside.
+  std::uint32_t abort_at(const Pending& what) {
+    const std::uint64_t lot = workload::splitmix64(what.answer ^ ++drawn_);
+    const std::uint64_t total = what.client.prompt.size() + what.client.output_tokens;
+    return total > 0 && lot % 1000 < run_.options.abort_permille ? static_cast<std::uint32_t>(1 + lot / 1000 % total)
+                                                                 : 0;
+  }
+
   /// False if it must wait. A request that can never run is rejected, and that is the end of it.
   bool start(Pending& what) {
     const workload::ClientRequest& client = what.client;
     const NamespaceId space = run_.engine.intern({client.space, {}, {}});
     const Arrival arrival{client.prompt, space, client.priority, 0, client.output_tokens, 1};
-    switch (run_.engine.admits(arrival).verdict) {
-      case Admission::Verdict::wait:
-        run_.report.waited += !std::exchange(what.has_waited, true);
-        return false;
-      case Admission::Verdict::never:
-        ++run_.report.rejected;
-        return true;
-      case Admission::Verdict::now:
-        break;
+    const Admission::Verdict verdict = run_.engine.admits(arrival).verdict;
+    if (verdict == Admission::Verdict::never) {
+      ++run_.report.rejected;
+      if (!what.has_run) run_.count(client, 0);
+      return true;
     }
     const auto prompt = static_cast<std::uint32_t>(client.prompt.size());
-    Request request = run_.engine.begin(arrival);
+    if (verdict == Admission::Verdict::now) {
+      Request request = run_.engine.begin(arrival);
+      // Its whole prompt at once: what others have been promised is not there for a newcomer to be let in on.
+      if (request.reserve(prompt)) {
+        run(std::move(what), std::move(request), space);
+        return true;
+      }
+    }
+    run_.report.waited += !std::exchange(what.has_waited, true);
+    return false;
+  }
+
+  void run(Pending what, Request request, NamespaceId space) {
     const std::uint32_t matched = request.matched();
+    if (!std::exchange(what.has_run, true)) run_.count(what.client, matched);
+    const auto prompt = static_cast<std::uint32_t>(what.client.prompt.size());
     Running next{std::move(what), std::move(request), Trail(space), prompt, matched};
-    const std::uint64_t lot = workload::splitmix64(next.what.answer ^ next.request.id());
-    if (next.total() > 0 && lot % 1000 < run_.options.abort_permille)
-      next.abort_at = static_cast<std::uint32_t>(1 + lot / 1000 % next.total());
     if (run_.content) {
       next.trail.follow(next.request.tokens());
       run_.content->check(next.request, next.trail, 0, matched);
     }
     running_.push_back(std::move(next));
     run_.report.most_running = std::max(run_.report.most_running, static_cast<std::uint32_t>(running_.size()));
-    run_.sample();
-    return true;
   }
 
   void step() {
     std::uint32_t budget = run_.options.prefill_tokens;
     for (auto at = running_.begin(); at != running_.end();) {
-      if (at->abort_at && at->computed >= at->abort_at) {
+      if (at->what.abort_at && at->computed >= at->what.abort_at) {
         at = running_.erase(at);  // its client has gone: the destructor aborts
         ++run_.report.aborted;
       } else if (at->computed >= at->total()) {
@@ -130,13 +145,13 @@ class Scheduler {
     const std::uint32_t known = running.known();
     std::uint32_t until = known;
     if (running.computed < known) {
-      until = std::min(known, running.computed + budget);
-      budget -= until - running.computed;
+      until = running.computed + std::min(budget, known - running.computed);
       if (until == running.computed) return true;  // others have used up this step's prefill
     } else {
       until = known + 1;
     }
     if (!running.request.reserve(until)) return false;
+    if (until <= known) budget -= until - running.computed;
     if (until > known) {
       running.request.append(
           workload::answer_token(running.what.answer, running.what.answered + known - running.prompt));
@@ -153,8 +168,9 @@ class Scheduler {
 
   /// Makes whole new pages reusable at once, and looks at the pages that another request turned out to have.
   void commit(Running& running) {
-    const std::uint32_t before = running.request.committed();
-    if (run_.engine.whole_pages(running.computed) <= before) return;
+    const std::uint32_t before = running.request.committed(), whole = run_.engine.whole_pages(running.computed);
+    if (whole <= std::max(before, running.offered)) return;
+    running.offered = whole;
     const std::uint32_t repointed = running.request.commit(running.computed);
     run_.report.repointed_tokens += repointed;
     if (run_.content) run_.content->check(running.request, running.trail, before, before + repointed);
@@ -177,7 +193,7 @@ class Scheduler {
   Run& run_;
   std::list<Running> running_;  ///< oldest first
   std::deque<Pending> queue_;   ///< those set aside, and at most one that has not run yet
-  std::uint64_t now_ms_ = 0;
+  std::uint64_t now_ms_ = 0, drawn_ = 0;
 };
 
 }  // namespace

@@ -49,6 +49,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   for (const GroupConfig& group : config.groups) {
     Pool::Parts parts;
     parts.group = group.name;
+    parts.reach = group.reach;
     auto allocator = make_component<SlotAllocator>(group.allocator, registry, {});
     if (!allocator) return allocator.error();
     parts.allocator = *allocator;

@@ -9,7 +9,8 @@ Result<std::monostate> Pool::open() {
   while (allocator().occupancy().capacity < parts_.capacity)
     if (!grow())
       return Error{"group '" + parts_.group + "': there is no memory for a pool of " + std::to_string(parts_.capacity) +
-                   " pages; it ends at " + std::to_string(allocator().occupancy().capacity)};
+                   " pages, " + std::to_string(parts_.segment_pages) + " at a time; it ends at " +
+                   std::to_string(allocator().occupancy().capacity)};
   return std::monostate{};
 }
 
@@ -19,10 +20,16 @@ bool Pool::grow() {
   const std::uint64_t left = parts_.capacity == kUnlimited ? ~std::uint32_t{0} - first : parts_.capacity + 1 - first;
   const Segment segment{static_cast<Page>(first),
                         static_cast<std::uint32_t>(std::min<std::uint64_t>(left, parts_.segment_pages))};
-  if (segment.pages == 0 || (parts_.store && !parts_.store->back(segment))) return false;
+  if (segment.pages == 0) return false;
+  auto* holders = static_cast<std::uint64_t*>(std::calloc(parts_.segment_pages, sizeof(std::uint64_t)));
+  if (!holders) return false;
+  holders_.emplace_back(holders);
+  if (parts_.store && !parts_.store->back(segment)) {
+    holders_.pop_back();
+    return false;
+  }
   parts_.allocator->offer(segment);
   segments_.push_back(segment);
-  holders_.resize(first + segment.pages);
   return true;
 }
 
@@ -45,7 +52,7 @@ bool Pool::allocate(std::size_t count, std::uint64_t holder, std::vector<Page>& 
     row.resize(had);
     return false;
   }
-  for (const Page page : out) holders_[page] = holder;
+  for (const Page page : out) holders_[page / parts_.segment_pages][page % parts_.segment_pages] = holder;
   return true;
 }
 

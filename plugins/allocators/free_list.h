@@ -3,6 +3,7 @@
 #include <canopy/slot_allocator.h>
 
 #include <cstring>
+#include <deque>
 
 #include "out_pages.h"
 
@@ -50,7 +51,8 @@ class FreeList final : public SlotAllocator {
     occupancy_.capacity += segment.pages;
     // In front of the others: they are served from the back. One that was withdrawn may have pages out still.
     out_.each_gap(segment, [&](Page first, std::uint32_t pages) {
-      fresh_.insert(fresh_.begin(), {first, pages});
+      if (!fresh_.empty() && fresh_.front().first + fresh_.front().pages == first) fresh_.front().pages += pages;
+      else fresh_.push_front({first, pages});
       occupancy_.free += pages;
     });
   }
@@ -61,7 +63,7 @@ class FreeList final : public SlotAllocator {
     occupancy_.capacity -= segment.pages;
     withdrawn_.add(segment);
     std::erase_if(returned_, [&](Page page) { return page - segment.first < segment.pages; });
-    std::erase_if(fresh_, [&](const Segment& range) { return range.first - segment.first < segment.pages; });
+    cut_fresh(segment);
   }
 
   SegmentUse use(Segment segment) const override { return {out_.count(segment)}; }
@@ -81,9 +83,24 @@ class FreeList final : public SlotAllocator {
   }
 
  private:
+  /// What is left of the fresh ranges without a segment.
+  void cut_fresh(Segment segment) {
+    std::deque<Segment> left;
+    const std::uint64_t from = segment.first, to = from + segment.pages;
+    for (const Segment& range : fresh_) {
+      const std::uint64_t first = range.first, end = first + range.pages;
+      const auto keep = [&](std::uint64_t begin, std::uint64_t stop) {
+        if (begin < stop) left.push_back({static_cast<Page>(begin), static_cast<std::uint32_t>(stop - begin)});
+      };
+      keep(std::max(first, to), end);
+      keep(first, std::min(end, from));
+    }
+    fresh_ = std::move(left);
+  }
+
   OutPages out_;
   std::vector<Page> returned_;
-  std::vector<Segment> fresh_;  ///< served from the back
+  std::deque<Segment> fresh_;  ///< served from the back; neighbours that were offered in order are one
   Withdrawn withdrawn_;
   Occupancy occupancy_;
 };

@@ -98,7 +98,10 @@ class HostStore final : public KVStore {
     Backed backed{segment, nullptr, 0, {}};
     for (std::size_t s = 0; s < streams_.size(); ++s) {
       backed.streams[s] = backed.bytes;
-      backed.bytes += std::size_t{layers_} * segment.pages * page_size_ * row_bytes_[s];
+      std::size_t bytes = row_bytes_[s];
+      for (const std::size_t factor : {std::size_t{layers_}, std::size_t{segment.pages}, std::size_t{page_size_}})
+        if (__builtin_mul_overflow(bytes, factor, &bytes)) return false;
+      if (__builtin_add_overflow(backed.bytes, bytes, &backed.bytes)) return false;
     }
     void* memory =
         mmap(nullptr, backed.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -221,6 +221,27 @@ TEST_CASE("nothing to do, unknown words and missing files are usage errors, not 
   CHECK(canopy(workshop, "replay " + config("lru.yaml") + " --trace " + workshop.path.string()).status == 2);
 }
 
+TEST_CASE("output that cannot be kept, numbers that are none, and memory that is not there end in a sentence") {
+  const Workshop workshop;
+  const std::string file = workshop.file("trace.jsonl", trace(3)), engine = config("lru.yaml");
+  CHECK(std::system(((kBin / "canopy").string() + " config dump " + engine + " >/dev/full 2>/dev/null").c_str()) /
+            256 ==
+        2);
+  CHECK(canopy(workshop, "config check /nowhere.yaml 2>&-").status == 2);
+  for (const char* argument :
+       {"--limit -1", "--limit 99999999999999999999", "--capacity 0", "--page-size x", "--running 0"}) {
+    const Ended run = canopy(workshop, "replay " + engine + " --trace " + file + " " + argument);
+    CHECK(run.status == 2);
+    CHECK_MESSAGE(has(run.err, "is no whole number from"), run.err);
+  }
+  const Ended huge = canopy(workshop, "replay " + engine + " --trace " + file + " --capacity 1000000000000000");
+  CHECK(huge.status == 2);
+  CHECK_MESSAGE(has(huge.err, "the most a pool can number"), huge.err);
+  const Ended device = canopy(workshop, "replay " + engine + " --trace " + file + " --report /dev/null");
+  CHECK(device.status == 2);
+  CHECK(fs::is_character_file("/dev/null"));
+}
+
 TEST_CASE("killed in the middle, a run leaves no report behind") {
   const Workshop workshop;
   const std::string file = workshop.file("trace.jsonl", trace(200000));

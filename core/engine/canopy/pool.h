@@ -6,6 +6,7 @@
 #include <canopy/slot_allocator.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@ class Pool {
  public:
   struct Parts {
     std::string group;
+    Units reach = kWholePath;
     std::shared_ptr<SlotAllocator> allocator;
     std::shared_ptr<EvictionStrategy> eviction;
     std::shared_ptr<KVStore> store;       ///< null: page numbers only
@@ -38,6 +40,7 @@ class Pool {
   bool free(std::span<const Page> pages) { return parts_.allocator->free(pages); }
 
   const std::string& group() const { return parts_.group; }
+  Units reach() const { return parts_.reach; }
   SlotAllocator& allocator() { return *parts_.allocator; }
   const SlotAllocator& allocator() const { return *parts_.allocator; }
   EvictionStrategy* eviction() const { return parts_.eviction.get(); }
@@ -48,14 +51,21 @@ class Pool {
   std::uint64_t limit() const { return parts_.capacity; }
   std::span<const Segment> segments() const { return segments_; }
   /// The request that a page was last handed to, for leak reports.
-  std::uint64_t last_holder(Page page) const { return page < holders_.size() ? holders_[page] : 0; }
+  std::uint64_t last_holder(Page page) const {
+    const std::size_t segment = page / parts_.segment_pages;
+    return segment < holders_.size() ? holders_[segment][page % parts_.segment_pages] : 0;
+  }
 
  private:
   bool grow();
 
   Parts parts_;
   std::vector<Segment> segments_;
-  std::vector<std::uint64_t> holders_;  ///< by page
+  struct Freed {
+    void operator()(std::uint64_t* memory) const { std::free(memory); }
+  };
+  /// By segment and page: zeroed memory that costs nothing until it is written.
+  std::vector<std::unique_ptr<std::uint64_t[], Freed>> holders_;
 };
 
 }  // namespace canopy
