@@ -86,15 +86,7 @@ class FreeList final : public SlotAllocator {
   /// What is left of the fresh ranges without a segment.
   void cut_fresh(Segment segment) {
     std::deque<Segment> left;
-    const std::uint64_t from = segment.first, to = from + segment.pages;
-    for (const Segment& range : fresh_) {
-      const std::uint64_t first = range.first, end = first + range.pages;
-      const auto keep = [&](std::uint64_t begin, std::uint64_t stop) {
-        if (begin < stop) left.push_back({static_cast<Page>(begin), static_cast<std::uint32_t>(stop - begin)});
-      };
-      keep(std::max(first, to), end);
-      keep(first, std::min(end, from));
-    }
+    for (const Segment& range : fresh_) without(range, segment, [&](Segment piece) { left.push_back(piece); });
     fresh_ = std::move(left);
   }
 

@@ -61,6 +61,17 @@ class OutPages {
   std::vector<std::uint64_t> bits_;
 };
 
+/// Calls keep(segment) for what is left of `range` without `cut`: nothing, one piece or two, in order.
+template <class Keep>
+void without(Segment range, Segment cut, Keep&& keep) {
+  const std::uint64_t first = range.first, end = first + range.pages, from = cut.first, to = from + cut.pages;
+  const auto piece = [&](std::uint64_t begin, std::uint64_t stop) {
+    if (begin < stop) keep(Segment{static_cast<Page>(begin), static_cast<std::uint32_t>(stop - begin)});
+  };
+  piece(first, std::min(end, from));
+  piece(std::max(first, to), end);
+}
+
 /// Pages that must not be handed out again when they come back. Mostly none, and then it costs nothing.
 class Withdrawn {
  public:
@@ -73,15 +84,7 @@ class Withdrawn {
   /// Any part of what was withdrawn may be offered again.
   void remove(Segment segment) {
     std::vector<Segment> left;
-    const std::uint64_t from = segment.first, to = from + segment.pages;
-    for (const Segment& gone : segments_) {
-      const std::uint64_t first = gone.first, end = first + gone.pages;
-      const auto keep = [&](std::uint64_t begin, std::uint64_t stop) {
-        if (begin < stop) left.push_back({static_cast<Page>(begin), static_cast<std::uint32_t>(stop - begin)});
-      };
-      keep(first, std::min(end, from));
-      keep(std::max(first, to), end);
-    }
+    for (const Segment& gone : segments_) without(gone, segment, [&](Segment piece) { left.push_back(piece); });
     segments_ = std::move(left);
   }
 

@@ -98,7 +98,7 @@ class RadixIndex final : public PrefixIndex {
     }
   };
 
-  // The walk.
+  // The walk: radix_index.cpp.
   Units whole_units(std::size_t words) const;
   std::uint32_t fingerprint(Slot parent, const std::uint32_t* first) const;
   const std::uint32_t* words(const Node& node) const;
@@ -108,7 +108,7 @@ class RadixIndex final : public PrefixIndex {
   template <class Touch>
   Walk walk(const Key& key, Touch&& touch) const;
 
-  // Growing.
+  // Growing: radix_insert.cpp.
   bool make_room(std::size_t count);
   Slot root_of(NamespaceId space);
   Slot make_node(NamespaceId space);
@@ -120,7 +120,7 @@ class RadixIndex final : public PrefixIndex {
   void count_insert(Slot slot, InsertFacts facts);
   void touch(Slot slot, Tick stamp);
 
-  // Holding.
+  // Holding: radix_locks.cpp.
   std::uint32_t all_groups() const { return (1U << groups_.size()) - 1; }
   Hold& hold(Slot slot, std::size_t group) { return holds_[slot * groups_.size() + group]; }
   const Hold& hold(Slot slot, std::size_t group) const { return holds_[slot * groups_.size() + group]; }
@@ -132,7 +132,7 @@ class RadixIndex final : public PrefixIndex {
   void arrive(Slot slot, std::size_t group);
   void move(Slot slot, std::size_t group, bool to_protected);
 
-  // Leaving.
+  // Leaving: radix_eviction.cpp.
   PolicyClock clock(std::size_t group) const;
   NodeFacts facts(Slot slot, std::size_t group) const;
   bool may_leave(Slot slot, std::size_t group) const;
