@@ -21,9 +21,8 @@ bool locale_is_utf8() {
 
 Terminal of(int descriptor) {
   Terminal terminal;
-  terminal.is_terminal = isatty(descriptor) != 0;
   const char* kind = std::getenv("TERM");
-  terminal.moves = terminal.is_terminal && kind && std::strcmp(kind, "dumb") != 0;
+  terminal.moves = isatty(descriptor) != 0 && kind && std::strcmp(kind, "dumb") != 0;
   terminal.colour = terminal.moves && !std::getenv("NO_COLOR");
   terminal.unicode = locale_is_utf8();
   return terminal;

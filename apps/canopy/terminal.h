@@ -7,10 +7,10 @@
 
 namespace canopy::app {
 
-/// What the terminal at hand can show. Colour only on a terminal, and not if NO_COLOR is set; block characters
-/// only where the locale is UTF-8.
+/// What the output at hand can show: a cursor that moves only on a terminal, colour there unless NO_COLOR is set,
+/// block characters only where the locale is UTF-8.
 struct Terminal {
-  bool is_terminal = false, moves = false, colour = false, unicode = false;
+  bool moves = false, colour = false, unicode = false;
   static Terminal of_stdout();
   static Terminal of_stderr();
 

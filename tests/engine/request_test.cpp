@@ -3,6 +3,20 @@
 using namespace canopy;
 using namespace canopy::test;
 
+namespace {
+
+/// Four prompts of 16 tokens, from 100, 200, 300 and 400 on, in that order: all of the small pool.
+void fill(Engine& engine) {
+  for (const Token first : {100U, 200U, 300U, 400U}) {
+    const auto prompt = tokens(first, 16);
+    Request request = engine.begin(arrival(prompt));
+    REQUIRE(request.reserve(16));
+    request.finish(16);
+  }
+}
+
+}  // namespace
+
 TEST_CASE("what one request computed is what the next one need not") {
   const auto engine = engine_of(kSmall);
   const auto prompt = tokens(1, 18);
@@ -35,12 +49,7 @@ TEST_CASE("at least one token is left to compute, and with pages that means a pa
 
 TEST_CASE("eviction frees exactly what is missing, in whole nodes") {
   const auto engine = engine_of(kSmall);
-  for (Token first : {100U, 200U, 300U, 400U}) {
-    const auto prompt = tokens(first, 16);
-    Request request = engine->begin(arrival(prompt));
-    REQUIRE(request.reserve(16));
-    request.finish(16);
-  }
+  fill(*engine);
   CHECK(engine->counters().evict_calls == 0);
   const auto prompt = tokens(500, 12);
   Request request = engine->begin(arrival(prompt));
@@ -155,12 +164,7 @@ TEST_CASE("locking a prefix takes its evictable part off the market, and admissi
 
 TEST_CASE("asking changes nothing: not what leaves next, not the digest") {
   const auto engine = engine_of(kSmall);
-  for (Token first : {100U, 200U, 300U, 400U}) {
-    const auto prompt = tokens(first, 16);
-    Request request = engine->begin(arrival(prompt));
-    REQUIRE(request.reserve(16));
-    request.finish(16);
-  }
+  fill(*engine);
   const std::uint64_t digest = engine->digest();
   for (int i = 0; i < 10; ++i) engine->admits(arrival(tokens(100, 9)));
   CHECK(engine->digest() == digest);
@@ -253,12 +257,7 @@ TEST_CASE("a policy can be replaced while requests run") {
   struct Newest final : EvictionStrategy {
     Rank rank(const NodeFacts& node) override { return {0, ~node.last_access}; }
   };
-  for (Token first : {100U, 200U, 300U, 400U}) {
-    const auto prompt = tokens(first, 16);
-    Request request = engine->begin(arrival(prompt));
-    REQUIRE(request.reserve(16));
-    request.finish(16);
-  }
+  fill(*engine);
   engine->use_policy(0, std::make_shared<Newest>());
   const auto prompt = tokens(500, 4);
   Request request = engine->begin(arrival(prompt));

@@ -28,7 +28,6 @@ class VictimQueue {
 
   bool empty() const { return heap_.size() == 0; }
   std::size_t size() const { return heap_.size(); }
-  bool contains(std::uint32_t slot) { return places_(slot) != kNowhere; }
   const Entry& front() const { return heap_[0]; }
   const Array<Entry>& entries() const { return heap_; }
 
