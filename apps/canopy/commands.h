@@ -38,6 +38,8 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
 int list_plugins(const PluginFolders& folders);
 int describe_plugin(const std::string& name, const PluginFolders& folders);
 int check_plugin(const std::string& file);
+/// A folder with a policy of that name to change, ready to build.
+int new_plugin(const std::string& name);
 int check_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 int dump_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 int verify_recordings(const std::vector<std::string>& files, const PluginFolders& folders);

@@ -118,8 +118,11 @@ int run(int argc, char** argv) {
   auto* check = plugins->add_subcommand("check", "Whether a file would be loaded, and what it offers");
   check->add_option("file", file, "shared library")->required();
   check->callback([&] { status = check_plugin(file); });
+  auto* create = plugins->add_subcommand("new", "Write a policy of one's own to start from");
+  create->add_option("name", name, "lower-case letters, digits and _")->required();
+  create->callback([&] { status = new_plugin(name); });
   plugins->callback([&] {
-    if (!describe->parsed() && !check->parsed()) status = list_plugins(folders);
+    if (!describe->parsed() && !check->parsed() && !create->parsed()) status = list_plugins(folders);
   });
 
   auto* config = program.add_subcommand("config", "Read an engine description without running it");

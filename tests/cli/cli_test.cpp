@@ -208,6 +208,16 @@ TEST_CASE("plugins are listed, described and checked") {
   CHECK(has(junk.out, "refused"));
 }
 
+TEST_CASE("a new policy is written once, under a plain name, and never over something") {
+  const Workshop workshop;
+  const std::string in = "cd " + workshop.path.string() + " && " + (kBin / "canopy").string() + " plugins new ";
+  CHECK(std::system((in + "two_hits >/dev/null").c_str()) == 0);
+  CHECK(has(slurp(workshop.path / "two_hits/two_hits.cpp"), "class TwoHits final"));
+  CHECK(has(slurp(workshop.path / "two_hits/CMakeLists.txt"), "canopy_add_plugin(NAME two_hits"));
+  for (const char* name : {"two_hits", "../elsewhere", "Two", "2hits", "''"})
+    CHECK(std::system((in + name + " >/dev/null 2>&1").c_str()) / 256 == 2);
+}
+
 TEST_CASE("nothing to do, unknown words and missing files are usage errors, not crashes") {
   const Workshop workshop;
   CHECK(canopy(workshop, "").status == 2);

@@ -19,5 +19,11 @@ step(${WORK}/installed/bin/canopy config check ${SOURCE}/engine.yaml --plugins $
 if(NOT EXISTS ${WORK}/project/one_request)
   message(FATAL_ERROR "canopy::engine was not found by a stranger's project")
 endif()
+# What `plugins new` writes builds and passes as it is.
+step(${CMAKE_COMMAND} -E chdir ${WORK} ${WORK}/installed/bin/canopy plugins new my_policy)
+step(${CMAKE_COMMAND} -S ${WORK}/my_policy -B ${WORK}/my_policy/build -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/installed
+     -DCMAKE_CXX_COMPILER=${COMPILER})
+step(${CMAKE_COMMAND} --build ${WORK}/my_policy/build)
+step(${WORK}/installed/bin/canopy plugins check ${WORK}/my_policy/build/my_policy.so)
 set(shipped ${WORK}/installed/lib/canopy/plugins)
 step(${WORK}/project/one_request ${shipped} ${WORK}/project)

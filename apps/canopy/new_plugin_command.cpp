@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+
+#include "commands.h"
+
+namespace canopy::app {
+namespace {
+
+constexpr const char* kPolicy = R"(#include <canopy/plugin.h>
+
+/// Say here who leaves first, and why. What a policy can know and do: canopy/eviction_strategy.h.
+class {type} final : public canopy::EvictionStrategy {{
+ public:
+  struct Config {{
+    std::uint64_t protect_after = 2;
+    void visit(canopy::Options& o) {{ o.number("protect_after", protect_after, 1, 64, "hits that protect a prefix"); }}
+  }};
+  explicit {type}(const Config& config) : protect_after_(config.protect_after) {{}}
+
+  /// The smallest rank leaves first.
+  canopy::Rank rank(const canopy::NodeFacts& node) override {{
+    return {{node.hits >= protect_after_, node.last_access}};
+  }}
+
+ private:
+  std::uint64_t protect_after_;
+}};
+
+CANOPY_PLUGIN("0.1.0", canopy::provide<canopy::EvictionStrategy, {type}>("{name}", "say in a line who leaves first"));
+)";
+
+constexpr const char* kBuild = R"(cmake_minimum_required(VERSION 3.25)
+project({name} LANGUAGES CXX)
+find_package(canopy REQUIRED)
+canopy_add_plugin(NAME {name} SOURCES {name}.cpp)
+)";
+
+bool is_plain(const std::string& name) {
+  return !name.empty() && std::islower(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; });
+}
+
+/// two_hits -> TwoHits
+std::string type_of(const std::string& name) {
+  std::string type;
+  bool starts = true;
+  for (const char c : name) {
+    if (c != '_') type += starts ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    starts = c == '_';
+  }
+  return type;
+}
+
+bool write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  return static_cast<bool>(file.flush());
+}
+
+}  // namespace
+
+int new_plugin(const std::string& name) {
+  namespace fs = std::filesystem;
+  if (!is_plain(name))
+    return unusable("'" + name +
+                    "' is no name for a plugin; expected lower-case letters, digits and _, a letter first");
+  std::error_code error;
+  if (!fs::create_directory(name, error))
+    return unusable(name + ": " +
+                    (error ? error.message() : "there is something of this name already; nothing was written"));
+  if (!write(fs::path(name) / (name + ".cpp"),
+             fmt::format(kPolicy, fmt::arg("type", type_of(name)), fmt::arg("name", name))) ||
+      !write(fs::path(name) / "CMakeLists.txt", fmt::format(kBuild, fmt::arg("name", name)))) {
+    fs::remove_all(name, error);
+    return unusable(name + ": it could not be written");
+  }
+  fmt::print(
+      "{0}/{0}.cpp and {0}/CMakeLists.txt: a policy to change. With an installed Canopy in PREFIX:\n\n"
+      "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH=PREFIX && cmake --build {0}/build\n"
+      "  canopy plugins check {0}/build/{0}.so\n",
+      name);
+  return kFine;
+}
+
+}  // namespace canopy::app
