@@ -219,7 +219,7 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
     for (std::size_t g = 0; g < width; ++g)
       if (mask >> g & 1) arrive(slot, g), groups_[g].allocated += node.length;
     requeue(parent);
-    requeue(slot);
+    if (end < limit) requeue(slot);  // the deepest is about to be locked
     parent = slot;
     depth = end;
   }

@@ -41,7 +41,7 @@ struct EngineConfig {
   Units page_size = 1;
   ComponentConfig key{"token", {}, {}};
   ComponentConfig index{"radix", {}, {}};
-  std::vector<GroupConfig> groups;  ///< 1..kMaxGroups, the first has the longest reach
+  std::vector<GroupConfig> groups;  ///< 1..kMaxGroups; figures of a run are those of the first
   ComponentConfig store{"none", {}, {}};
   std::uint32_t segment_pages = 0;  ///< 0: the engine chooses
 };
