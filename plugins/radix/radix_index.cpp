@@ -100,11 +100,16 @@ Probe RadixIndex::peek(const Key& key) const {
   Probe probe;
   probe.length = found.depth;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    Units covered = 0, length = found.matched;
-    for (Slot at = found.node; at && nodes_[at].parent; at = nodes_[at].parent, length = nodes_[at].length) {
-      if (groups_[g].whole_path() ? hold(at, g).count > 0 : covered >= groups_[g].group.reach) break;
-      if (hold(at, g).count == 0 && (nodes_[at].resident >> g & 1)) probe.evictable[g] += length;
-      covered += length;
+    const Units from = hold_from(found.depth, g);
+    Units end = found.depth;
+    for (Slot at = found.node; at && nodes_[at].parent && end > from; at = nodes_[at].parent) {
+      const Node& node = nodes_[at];
+      if (hold(at, g).count == 0) {
+        if (node.resident >> g & 1) probe.evictable[g] += end - std::max(node.begin, from);
+      } else if (groups_[g].whole_path()) {
+        break;
+      }
+      end = node.begin;
     }
   }
   return probe;
@@ -122,7 +127,7 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
   const Walk found = walk(key, [&](Slot slot) {
     if (sglang) touch(slot, stamp);
   });
-  if (found.node == 0 || !make_room(1)) return {};
+  if (found.node == 0 || !make_room(1 + groups_.size())) return {};
   const Slot end = found.matched < nodes_[found.node].length ? split(found.node, found.matched) : found.node;
   if (!sglang)
     for (Slot at = end; nodes_[at].parent; at = nodes_[at].parent) {
@@ -145,12 +150,13 @@ GroupPages RadixIndex::pages(const Lock& lock, Units from) {
     const Units begin = std::max(node.begin, from);
     const Page* pages = node_pages(node) + std::size_t{(begin - node.begin) / page_} * width;
     const std::size_t first = (begin - from) / page_, n = (node.end() - begin) / page_;
-    if (width == 1) {
+    if (width == 1 && groups_[0].whole_path()) {
       std::memcpy(out_[0].data() + first, pages, n * sizeof(Page));
       continue;
     }
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t g = 0; g < width; ++g) out_[g][first + i] = pages[i * width + g];
+      for (std::size_t g = 0; g < width; ++g)
+        out_[g][first + i] = begin + static_cast<Units>(i) * page_ >= lock.from[g] ? pages[i * width + g] : 0;
   }
   return out();
 }

@@ -126,6 +126,7 @@ class RadixIndex final : public PrefixIndex {
   const Hold& hold(Slot slot, std::size_t group) const { return holds_[slot * groups_.size() + group]; }
   bool held(Slot slot) const;
   bool holds(const Lock& lock) const;
+  Units hold_from(Units length, std::size_t group) const;
   Lock lock_at(Slot node);
   void let_go(Slot node, std::size_t group, Units from);
   Sizes& space_sizes(NamespaceId space, std::size_t group);

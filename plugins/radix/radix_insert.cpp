@@ -81,7 +81,7 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
   const bool stale = lock.node != NodeId::none && !holds(lock);
   const Slot start = stale ? 0 : lock.node == NodeId::none ? root_of(key.space) : nodes_.find(lock.node);
   Slot at = start;
-  if (at == 0 || limit < lock.length || !make_room(2 + 2 * residency_changes(brought, limit))) {
+  if (at == 0 || limit < lock.length || !make_room(2 + groups_.size() + 2 * residency_changes(brought, limit))) {
     refused_ += stale;
     keep_out(brought, lock.length, limit, ~0U);
     return {lock, lock.length, out()};

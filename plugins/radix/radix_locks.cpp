@@ -5,22 +5,25 @@
 
 namespace canopy::radix {
 
-/// Locks the path that ends at `node`, in each group as far up as its reach goes.
+/// Where a lock of `length` units begins to hold: at a page, and never less than the last one.
+Units RadixIndex::hold_from(Units length, std::size_t group) const {
+  const Units reach = groups_[group].group.reach;
+  return reach >= length ? 0 : (length - reach) / page_ * page_;
+}
+
+/// Locks the path that ends at `node`, in each group as far up as its reach goes; the node in which a window
+/// begins is cut there, so that a lock holds no page more. REQUIRES: make_room(groups).
 Lock RadixIndex::lock_at(Slot node) {
   if (nodes_[node].parent == 0) return {};
   Lock lock{nodes_.id(node), nodes_[node].end(), {}};
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    Units covered = 0;
-    for (Slot at = node; nodes_[at].parent && covered < groups_[g].group.reach; at = nodes_[at].parent) {
+    const Units from = lock.from[g] = hold_from(lock.length, g);
+    for (Slot at = node; nodes_[at].parent && nodes_[at].end() > from; at = nodes_[at].parent) {
+      if (nodes_[at].begin < from) split(at, from - nodes_[at].begin);
       const bool first = hold(at, g).count++ == 0;
+      if (accounting_ == Accounting::standard && !groups_[g].whole_path()) hold(at, g).last_access = now_;
       if (first) move(at, g, true);
-      if (groups_[g].whole_path()) {
-        if (!first) break;  // everything above is held already, through this node
-        continue;
-      }
-      if (accounting_ == Accounting::standard) hold(at, g).last_access = now_;
-      covered += nodes_[at].length;
-      lock.from[g] = nodes_[at].begin;
+      else if (groups_[g].whole_path()) break;  // everything above is held already, through this node
     }
   }
   return lock;
@@ -38,12 +41,16 @@ void RadixIndex::let_go(Slot node, std::size_t group, Units from) {
 void RadixIndex::relax(Lock& lock, std::size_t group, Units from) {
   const Slot node = nodes_.find(lock.node);
   if (node == 0 || groups_[group].whole_path()) return;
-  Units keeps = lock.from[group];
+  from = std::min(from, lock.length - page_) / page_ * page_;  // the last page is what a lock is known by
+  if (from <= lock.from[group]) return;
   for (Slot at = node; nodes_[at].parent && nodes_[at].end() > lock.from[group]; at = nodes_[at].parent) {
-    if (at == node || nodes_[at].end() > from) keeps = nodes_[at].begin;
-    else if (--hold(at, group).count == 0) move(at, group, false);
+    if (nodes_[at].begin < from && nodes_[at].end() > from) {
+      if (make_room(1)) split(at, from - nodes_[at].begin);
+      else from = nodes_[at].begin;
+    }
+    if (nodes_[at].end() <= from && --hold(at, group).count == 0) move(at, group, false);
   }
-  lock.from[group] = keeps;
+  lock.from[group] = from;
 }
 
 class RadixIndex::PathOf final : public Path {

@@ -101,15 +101,19 @@ class Program {
       disagree("a match of {} words gives {}, a peek {}, the model {}", words.size(), lock.length, peeked, expected);
     coverage_.short_matches += expected < model_.known(words);
     hold(lock, {words.begin(), words.begin() + expected});
-    check_pages(lock, live_.rbegin()->second.words);
+    check_pages(lock, live_.rbegin()->first);
   }
 
-  void check_pages(const Lock& lock, const Chain& words) {
+  void check_pages(const Lock& lock, int number) {
     const auto pages = index_->pages(lock);
+    const GroupModel::Lock& expected = model_.locks.at(number);
+    const Chain& words = expected.words;
     for (std::size_t g = 0; g < count_; ++g)
       for (std::size_t i = 0; i < words.size() / page_; ++i) {
-        const Page page = model_.page(words, static_cast<Units>(i) * page_, g);
-        coverage_.gaps += page == 0;
+        const auto depth = static_cast<Units>(i) * page_;
+        const Page there = model_.page(words, depth, g);
+        const Page page = depth >= model_.needed_from(expected, g) ? there : 0;
+        coverage_.gaps += there == 0;
         if (pages[g][i] != page) disagree("page {} of group {} is {}, the model has {}", i, g, pages[g][i], page);
       }
   }
@@ -151,7 +155,7 @@ class Program {
       disagree("the lock after an insert is {} long, {} were brought", inserted.lock.length, end);
     at->second = {inserted.lock, words};
     model_.locks[at->first] = {words, {}};
-    check_pages(inserted.lock, words);
+    check_pages(inserted.lock, at->first);
   }
 
   void release() {
@@ -172,6 +176,7 @@ class Program {
     Units& holds = model_.locks[at->first].from[group];
     holds = std::max(holds, from);
     ++coverage_.relaxed;
+    if (!at->second.words.empty()) check_pages(at->second.lock, at->first);
   }
 
   void evict() {

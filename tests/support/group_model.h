@@ -42,7 +42,7 @@ class GroupModel {
     std::array<Units, kMaxGroups> from{};
   };
   std::map<int, Lock> locks;
-  /// The units of a group under a lock that must stay: its last reach.
+  /// Where the hold of a group under a lock begins: the page in which its last reach does.
   Units needed_from(const Lock& lock, std::size_t group) const;
 
   /// Everything visit() and sizes() tell.

@@ -15,8 +15,8 @@ struct Group {
   EvictionStrategy* eviction = nullptr;  ///< outlives the index, or is replaced by use_policy first
 };
 
-/// Receipt of a match: holds the path until it is released or replaced, exactly once. Lock{} holds nothing,
-/// and releasing it does nothing.
+/// Receipt of a match: holds the path until it is released or replaced, exactly once; in each group the pages
+/// of its last `reach` units and no others. Lock{} holds nothing, and releasing it does nothing.
 struct Lock {
   NodeId node = NodeId::none;
   Units length = 0;                      ///< matched units
@@ -99,14 +99,16 @@ class PrefixIndex {
   virtual Probe peek(const Key& key) const = 0;
   /// Finds and locks the longest prefix that every group can serve.
   virtual Lock match(const Key& key, const RequestFacts& request) = 0;
-  /// The pages under a lock of the units from depth `from` on, in path order; 0 where a group has nothing
-  /// resident. REQUIRES: from is a multiple of the page size, and at most lock.length.
+  /// The pages under a lock of the units from depth `from` on, in path order; 0 where the lock holds nothing of
+  /// a group: in a gap, and before Lock::from. REQUIRES: from is a multiple of the page size, and at most
+  /// lock.length.
   virtual GroupPages pages(const Lock& lock, Units from = 0) = 0;
   /// Adds the whole pages of `key`, continuing below `lock`. `pages` covers the units from lock.length on, in
   /// every group; page 0: nothing resident there. The index owns them from now on, all but Inserted::spare.
   /// REQUIRES: key begins with the units under `lock`; `lock` was neither released nor replaced.
   virtual Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) = 0;
-  /// Decode has moved past the window: `group` need be held from depth `from` only.
+  /// Decode has moved past the window: `group` need be held from depth `from` only, whole pages of it. The
+  /// last page stays held: it is what the lock is known by. Without effect on a whole-path group.
   virtual void relax(Lock& lock, std::size_t group, Units from) = 0;
   /// Lets go. `finished` tells the policies how the request ended; null: it was aborted or set aside.
   /// REQUIRES: `lock` was neither released nor replaced. One that was changes nothing and is counted.
