@@ -40,8 +40,8 @@ void Trail::rows(std::uint32_t first, std::uint32_t count, std::uint32_t layer, 
 
 /// piece(layer, first, count, rows, stream widths): a piece is small enough for the cache.
 template <class Piece>
-void Content::each_piece(std::uint32_t first, std::uint32_t end, const Trail& trail, Piece&& piece) {
-  KVStore& store = *engine_.store(0);
+void Content::each_piece(std::uint32_t first, std::uint32_t end, std::size_t group, const Trail& trail, Piece&& piece) {
+  KVStore& store = *engine_.store(group);
   std::size_t token_bytes = 0;
   for (const Stream& stream : store.streams()) token_bytes += stream.row_bytes;
   const auto most = static_cast<std::uint32_t>(std::clamp<std::size_t>((std::size_t{64} << 10) / token_bytes, 1, 4096));
@@ -63,40 +63,53 @@ void Content::each_piece(std::uint32_t first, std::uint32_t end, const Trail& tr
   }
 }
 
+/// run(from, until): stretches of [first, end) whose pages the request has in a group. Complains of pages that it
+/// should have: all within reach of the next token, as far as the group keeps them.
+template <class Run>
+void Content::each_run(const Request& request, std::uint32_t first, std::uint32_t end, std::size_t group, Run&& run) {
+  const Units page_size = engine_.page_size();
+  const PageNeeds& needs = engine_.pool(group).needs();
+  const std::uint32_t computed = request.computed(), seen = needs.reach >= computed ? 0 : computed - needs.reach;
+  const auto row = request.row(group);
+  while (first < end) {
+    const auto has_page = [&](std::uint32_t token) { return row[token / page_size] != 0; };
+    const bool there = has_page(first);
+    std::uint32_t until = first;
+    while (until < end && has_page(until) == there) {
+      if (!there && needs.keeps(until / page_size) && (until / page_size + 1) * page_size > seen)
+        violated(fmt::format("request {} needs token {}, and group '{}' has no page for it", request.id(), until,
+                             engine_.pool(group).group()));
+      until = (until / page_size + 1) * page_size;
+    }
+    until = std::min(until, end);
+    if (there) run(first, until);
+    first = until;
+  }
+}
+
 void Content::write(Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end) {
-  each_piece(
-      first, end, trail,
-      [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows& rows, const Rows&, std::size_t) {
-        for (std::size_t g = 0; g < engine_.groups(); ++g) request.write(layer, from, count, rows, g);
+  for (std::size_t g = 0; g < engine_.groups(); ++g)
+    if (engine_.store(g))
+      each_run(request, first, end, g, [&](std::uint32_t from, std::uint32_t until) {
+        each_piece(from, until, g, trail,
+                   [&](std::uint32_t layer, std::uint32_t at, std::uint32_t count, const Rows& rows, const Rows&,
+                       std::size_t) { request.write(layer, at, count, rows, g); });
       });
 }
 
 void Content::check(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end) {
   if (first >= end) return;
   checks_ += end - first;
-  const Units page_size = engine_.page_size();
-  for (std::size_t g = 0; g < engine_.groups(); ++g) {
-    // A group with a reach has gaps above it, which nobody reads; within its reach there must be none.
-    const Units reach = engine_.pool(g).reach(), needed = reach >= end ? 0 : end - reach;
-    for (std::uint32_t from = first; from < end;) {
-      const auto has_page = [&](std::uint32_t token) { return request.row(g)[token / page_size] != 0; };
-      const bool resident = has_page(from);
-      std::uint32_t until = from;
-      while (until < end && has_page(until) == resident) until = (until / page_size + 1) * page_size;
-      until = std::min(until, end);
-      if (resident) compare(request, trail, from, until, g);
-      else if (until > needed)
-        violated(fmt::format("request {} reuses tokens {} to {}, and group '{}' has no page for them", request.id(),
-                             std::max(from, needed), until, engine_.pool(g).group()));
-      from = until;
-    }
-  }
+  for (std::size_t g = 0; g < engine_.groups(); ++g)
+    if (engine_.store(g))
+      each_run(request, first, end, g,
+               [&](std::uint32_t from, std::uint32_t until) { compare(request, trail, from, until, g); });
 }
 
 void Content::compare(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end,
                       std::size_t group) {
   each_piece(
-      first, end, trail,
+      first, end, group, trail,
       [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows& expected, const Rows& found,
           std::size_t bytes) {
         request.read(layer, from, count, found, group);

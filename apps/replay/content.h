@@ -31,8 +31,10 @@ class Content {
  public:
   explicit Content(Engine& engine) : engine_(engine) {}
 
+  /// Every group, layer and stream of [first, end), wherever the group keeps the page.
   void write(Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end);
-  /// Every group, layer and stream of [first, end); counts each token once.
+  /// The same for what is reused; counts each token once. What the next token after all that is computed can see
+  /// must be there.
   void check(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end);
 
   std::uint64_t checks() const { return checks_; }
@@ -41,7 +43,9 @@ class Content {
 
  private:
   template <class Piece>
-  void each_piece(std::uint32_t first, std::uint32_t end, const Trail& trail, Piece&& piece);
+  void each_piece(std::uint32_t first, std::uint32_t end, std::size_t group, const Trail& trail, Piece&& piece);
+  template <class Run>
+  void each_run(const Request& request, std::uint32_t first, std::uint32_t end, std::size_t group, Run&& run);
 
   void compare(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end, std::size_t group);
   void violated(std::string sentence);

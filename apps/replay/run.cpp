@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 
 namespace canopy::replay {
 namespace {
@@ -15,7 +16,7 @@ Result<std::monostate> run_serial(Run& run) {
     if (!more) return more.error();
     if (!*more) return std::monostate{};
     const NamespaceId space = run.engine.intern({client.space, {}, {}});
-    Arrival arrival{client.prompt, space, client.priority, 0, 0, 0};
+    const Arrival arrival{client.prompt, space, client.priority, 0, 0, 0, 0};
     Request request = run.engine.begin(arrival);
     run.count(client, request.matched());
     Trail trail(space);
@@ -25,6 +26,8 @@ Result<std::monostate> run_serial(Run& run) {
       run.content->check(request, trail, 0, request.matched());
     }
     if (!request.reserve(whole)) {
+      // The recorded engines evict before they know that it will not do.
+      run.engine.make_free(0, (whole - request.matched()) / run.engine.page_size());
       ++run.report.rejected;
       request.abort();
     } else {
@@ -38,7 +41,9 @@ Result<std::monostate> run_serial(Run& run) {
 
 Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& the_options, const Progress& a_progress)
     : engine(an_engine), options(the_options), source_(a_source), progress_(a_progress) {
-  if (options.content && engine.store(0)) content.emplace(engine);
+  const auto has_store = [&](std::size_t group) { return engine.store(group) != nullptr; };
+  const auto groups = std::views::iota(std::size_t{0}, engine.groups());
+  if (options.content && std::ranges::any_of(groups, has_store)) content.emplace(engine);
 }
 
 Result<bool> Run::next(workload::ClientRequest& client) {

@@ -1,34 +1,29 @@
 #include <answer.h>
 
 #include <algorithm>
-#include <deque>
 #include <list>
+#include <optional>
 
 #include "run.h"
 
 namespace canopy::replay {
 namespace {
 
-/// A request that wants to run: new, or set aside on its way.
-struct Pending {
-  workload::ClientRequest client;  ///< if it was set aside: with what it had answered so far in its prompt
-  std::uint64_t answer = 0;        ///< names what the model answers
-  std::uint32_t answered = 0;      ///< tokens of it that are in the prompt
-  std::uint32_t abort_at = 0;      ///< computed tokens at which its client gives up; 0 never
-  bool has_waited = false, has_run = false;
-};
-
-/// One on its way through prefill and decode.
-struct Running {
-  Pending what;
-  Request request;
-  Trail trail;
-  std::uint32_t prompt;  ///< tokens it began with
-  std::uint32_t computed;
+/// A client's request: waiting, on its way through prefill and decode, or set aside.
+struct Job {
+  workload::ClientRequest client;
+  std::uint64_t answer = 0;    ///< names what the model answers
+  std::uint32_t abort_at = 0;  ///< computed tokens at which its client gives up; 0 never
+  bool has_waited = false;
+  NamespaceId space{};
+  std::optional<Request> request;  ///< from its first start on
+  std::optional<Trail> trail;
   std::uint32_t offered = 0;  ///< whole pages of it were last offered to the index at this many tokens
 
-  std::uint32_t total() const { return prompt + what.client.output_tokens; }
-  std::uint32_t known() const { return static_cast<std::uint32_t>(request.tokens().size()); }
+  std::uint32_t prompt() const { return static_cast<std::uint32_t>(client.prompt.size()); }
+  std::uint32_t total() const { return prompt() + client.output_tokens; }
+  std::span<const Token> tokens() const { return request ? request->tokens() : std::span<const Token>(client.prompt); }
+  std::uint32_t known() const { return static_cast<std::uint32_t>(tokens().size()); }
 };
 
 /// A serving engine's scheduler, as small as it can be while still doing to a cache what real ones do: first
@@ -58,77 +53,83 @@ class Scheduler {
   }
 
  private:
+  using Jobs = std::list<Job>;
+
   /// Whoever has arrived and fits, in order. Nobody overtakes the first who must wait.
   Result<std::monostate> admit() {
     while (running_.size() < run_.options.running) {
       if (queue_.empty()) {
-        Pending next;
+        Job next;
         auto more = run_.next(next.client);
         if (!more) return more.error();
         if (!*more) break;
         next.answer = workload::prompt_hash(next.client.prompt);
         next.abort_at = abort_at(next);
+        next.space = run_.engine.intern({next.client.space, {}, {}});
         queue_.push_back(std::move(next));
       }
       if (queue_.front().client.arrival_ms > now_ms_ || !start(queue_.front())) break;
-      queue_.pop_front();
     }
     return std::monostate{};
   }
 
   /// Drawn once for a request, however often it is set aside.
-  std::uint32_t abort_at(const Pending& what) {
-    const std::uint64_t lot = workload::splitmix64(what.answer ^ ++drawn_);
-    const std::uint64_t total = what.client.prompt.size() + what.client.output_tokens;
+  std::uint32_t abort_at(const Job& job) {
+    const std::uint64_t lot = workload::splitmix64(job.answer ^ ++drawn_);
+    const std::uint64_t total = job.total();
     return total > 0 && lot % 1000 < run_.options.abort_permille ? static_cast<std::uint32_t>(1 + lot / 1000 % total)
                                                                  : 0;
   }
 
-  /// False if it must wait. A request that can never run is rejected, and that is the end of it.
-  bool start(Pending& what) {
-    const workload::ClientRequest& client = what.client;
-    const NamespaceId space = run_.engine.intern({client.space, {}, {}});
-    const Arrival arrival{client.prompt, space, client.priority, 0, client.output_tokens, 1};
+  /// Takes the first of the queue out of it: to run, or for ever if it can never fit. False if it must wait.
+  bool start(Job& job) {
+    const Arrival arrival{
+        job.tokens(), job.space, job.client.priority, 0, job.total() - job.known(), 1, run_.options.prefill_tokens};
     const Admission::Verdict verdict = run_.engine.admits(arrival).verdict;
     if (verdict == Admission::Verdict::never) {
       ++run_.report.rejected;
-      if (!what.has_run) run_.count(client, 0);
+      if (!job.request) run_.count(job.client, 0);
+      queue_.pop_front();
       return true;
     }
-    const auto prompt = static_cast<std::uint32_t>(client.prompt.size());
     if (verdict == Admission::Verdict::now) {
-      Request request = run_.engine.begin(arrival);
+      const bool is_new = !job.request;
+      if (is_new) job.request.emplace(run_.engine.begin(arrival));
+      else job.request->resume();
       // Its whole prompt at once: what others have been promised is not there for a newcomer to be let in on.
-      if (request.reserve(prompt)) {
-        run(std::move(what), std::move(request), space);
+      const std::uint32_t first_chunk = job.request->matched() + run_.options.prefill_tokens;
+      if (job.request->reserve(job.known(), first_chunk)) {
+        run(job, is_new);
         return true;
       }
+      if (is_new) job.request.reset();
+      else job.request->retract();
     }
-    run_.report.waited += !std::exchange(what.has_waited, true);
+    run_.report.waited += !std::exchange(job.has_waited, true);
     return false;
   }
 
-  void run(Pending what, Request request, NamespaceId space) {
-    const std::uint32_t matched = request.matched();
-    if (!std::exchange(what.has_run, true)) run_.count(what.client, matched);
-    const auto prompt = static_cast<std::uint32_t>(what.client.prompt.size());
-    Running next{std::move(what), std::move(request), Trail(space), prompt, matched};
+  void run(Job& job, bool is_new) {
+    const std::uint32_t matched = job.request->matched();
+    job.offered = 0;
+    if (is_new) run_.count(job.client, matched);
     if (run_.content) {
-      next.trail.follow(next.request.tokens());
-      run_.content->check(next.request, next.trail, 0, matched);
+      if (!job.trail) job.trail.emplace(job.space);
+      job.trail->follow(job.tokens());
+      run_.content->check(*job.request, *job.trail, 0, matched);
     }
-    running_.push_back(std::move(next));
+    running_.splice(running_.end(), queue_, queue_.begin());
     run_.report.most_running = std::max(run_.report.most_running, static_cast<std::uint32_t>(running_.size()));
   }
 
   void step() {
     std::uint32_t budget = run_.options.prefill_tokens;
     for (auto at = running_.begin(); at != running_.end();) {
-      if (at->what.abort_at && at->computed >= at->what.abort_at) {
+      if (at->abort_at && at->request->computed() >= at->abort_at) {
         at = running_.erase(at);  // its client has gone: the destructor aborts
         ++run_.report.aborted;
-      } else if (at->computed >= at->total()) {
-        at->request.finish(at->computed);
+      } else if (at->request->computed() >= at->total()) {
+        at->request->finish(at->request->computed());
         at = running_.erase(at);
       } else if (advance(*at, budget)) {
         ++at;
@@ -141,58 +142,50 @@ class Scheduler {
   }
 
   /// A chunk of prefill or one decoded token; false if there is no page for it.
-  bool advance(Running& running, std::uint32_t& budget) {
-    const std::uint32_t known = running.known();
-    std::uint32_t until = known;
-    if (running.computed < known) {
-      until = running.computed + std::min(budget, known - running.computed);
-      if (until == running.computed) return true;  // others have used up this step's prefill
-    } else {
-      until = known + 1;
+  bool advance(Job& job, std::uint32_t& budget) {
+    const std::uint32_t known = job.known(), computed = job.request->computed();
+    std::uint32_t until = known + 1;
+    if (computed < known) {
+      until = computed + std::min(budget, known - computed);
+      if (until == computed) return true;  // others have used up this step's prefill
     }
-    if (!running.request.reserve(until)) return false;
-    if (until <= known) budget -= until - running.computed;
-    if (until > known) {
-      running.request.append(
-          workload::answer_token(running.what.answer, running.what.answered + known - running.prompt));
+    if (!job.request->reserve(until)) return false;
+    if (until <= known) {
+      budget -= until - computed;
+    } else {
+      job.request->append(workload::answer_token(job.answer, known - job.prompt()));
       ++run_.report.output_tokens;
     }
     if (run_.content) {
-      running.trail.follow(running.request.tokens());
-      run_.content->write(running.request, running.trail, running.computed, until);
+      job.trail->follow(job.tokens());
+      run_.content->write(*job.request, *job.trail, computed, until);
     }
-    running.computed = until;
-    commit(running);
+    commit(job, until);
     return true;
   }
 
   /// Makes whole new pages reusable at once, and looks at the pages that another request turned out to have.
-  void commit(Running& running) {
-    const std::uint32_t before = running.request.committed(), whole = run_.engine.whole_pages(running.computed);
-    if (whole <= std::max(before, running.offered)) return;
-    running.offered = whole;
-    const std::uint32_t repointed = running.request.commit(running.computed);
+  void commit(Job& job, std::uint32_t computed) {
+    const std::uint32_t before = job.request->committed(), whole = run_.engine.whole_pages(computed);
+    if (whole <= std::max(before, job.offered)) return job.request->advance(computed);
+    job.offered = whole;
+    const std::uint32_t repointed = job.request->commit(computed);
     run_.report.repointed_tokens += repointed;
-    if (run_.content) run_.content->check(running.request, running.trail, before, before + repointed);
+    if (run_.content) run_.content->check(*job.request, *job.trail, before, before + repointed);
   }
 
-  /// Sets a request aside: what it has computed stays reusable, so that it can go on from there.
-  std::list<Running>::iterator retract(std::list<Running>::iterator at) {
-    commit(*at);
-    Pending again = std::move(at->what);
-    const auto tokens = at->request.tokens();
-    const std::uint32_t decoded = at->known() - at->prompt;
-    again.answered += decoded;
-    again.client.output_tokens -= decoded;
-    again.client.prompt.assign(tokens.begin(), tokens.end());
+  /// Sets a request aside: what it has committed stays reusable, so that it can go on from there.
+  Jobs::iterator retract(Jobs::iterator at) {
+    at->request->retract();
     ++run_.report.retracted;
-    queue_.push_front(std::move(again));
-    return running_.erase(at);
+    const auto next = std::next(at);
+    queue_.splice(queue_.begin(), running_, at);
+    return next;
   }
 
   Run& run_;
-  std::list<Running> running_;  ///< oldest first
-  std::deque<Pending> queue_;   ///< those set aside, and at most one that has not run yet
+  Jobs running_;  ///< oldest first
+  Jobs queue_;    ///< those set aside, and at most one that has not run yet
   std::uint64_t now_ms_ = 0, drawn_ = 0;
 };
 

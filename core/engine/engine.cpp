@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "engine_internals.h"
 
@@ -43,21 +44,29 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   if (!codec) return codec.error();
   engine->codec_ = *codec;
   engine->overlap_ = engine->codec_->overlap();
+  engine->insert_at_finish_ = config.insert_at_finish;
 
+  std::uint64_t grid = 1;
+  for (const GroupConfig& group : config.groups)
+    if (group.every != 0) grid = std::lcm(grid, std::uint64_t{group.every / config.page_size});
+  if (grid * config.page_size > ~Units{0})
+    return Error{
+        fmt::format("{}: the groups' `every` have no common boundary below {} tokens", config.file, ~Units{0})};
   std::vector<Group> groups;
   engine->pools_.reserve(config.groups.size());  // the index keeps pointers to their names
   for (const GroupConfig& group : config.groups) {
     Pool::Parts parts;
     parts.group = group.name;
-    parts.reach = group.reach;
+    parts.needs = {config.page_size, engine->overlap_, group.reach, group.every ? group.every / config.page_size : 1,
+                   static_cast<std::uint32_t>(grid)};
     auto allocator = make_component<SlotAllocator>(group.allocator, registry, {});
     if (!allocator) return allocator.error();
     parts.allocator = *allocator;
     auto eviction = make_component<EvictionStrategy>(group.eviction, registry, {});
     if (!eviction) return eviction.error();
     parts.eviction = *eviction;
-    if (config.store.name != "none") {
-      auto store = make_component<KVStore>(config.store, registry, {config.page_size});
+    if (const ComponentConfig& wanted = group.store.name.empty() ? config.store : group.store; wanted.name != "none") {
+      auto store = make_component<KVStore>(wanted, registry, {config.page_size});
       if (!store) return store.error();
       parts.store = *store;
     }
@@ -96,27 +105,25 @@ std::span<const std::uint32_t> Engine::encode(std::span<const Token> tokens) con
 }
 
 Admission Engine::admits(const Arrival& arrival) const {
-  const std::uint64_t total = arrival.prompt.size() + arrival.output_limit;
-  const std::uint64_t pages = (total + page_size_ - 1) / page_size_;
+  const std::uint64_t prompt = arrival.prompt.size(), total = prompt + arrival.output_limit;
   const std::size_t reusable = arrival.prompt.size() - std::min<std::size_t>(arrival.prompt.size(), arrival.leave);
   const Probe probe = index_->peek({arrival.space, encode(arrival.prompt.first(reusable))});
   for (std::size_t g = 0; g < pools_.size(); ++g) {
     const Pool& pool = pools_[g];
     if (pool.limit() == kUnlimited) continue;
-    if (pages > pool.limit())
+    if (const std::size_t most = pool.needs().peak(0, prompt, total, arrival.chunk); most > pool.limit())
       return {
           Admission::Verdict::never,
           fmt::format(
               "the request needs {} pages of group '{}' for {} prompt and up to {} output tokens, and the pool has {}",
-              pages, pool.group(), arrival.prompt.size(), arrival.output_limit, pool.limit())};
-    const std::uint64_t resident = probe.length / page_size_;
+              most, pool.group(), prompt, arrival.output_limit, pool.limit())};
     // Locking the prefix takes its evictable part off the market.
     const std::uint64_t room =
         pool.allocator().occupancy().free + (index_->sizes(g).evictable - probe.evictable[g]) / page_size_;
-    if (pages - resident > room)
+    if (const std::size_t more = pool.needs().peak(probe.length, prompt, total, arrival.chunk); more > room)
       return {Admission::Verdict::wait,
-              fmt::format("the request needs {} more pages of group '{}', and {} are free or evictable",
-                          pages - resident, pool.group(), room)};
+              fmt::format("the request needs {} more pages of group '{}', and {} are free or evictable", more,
+                          pool.group(), room)};
   }
   return {};
 }
@@ -156,22 +163,10 @@ Request Engine::begin(const Arrival& arrival) {
   request.priority = arrival.priority;
   request.hints = arrival.hints;
   request.prompt = static_cast<std::uint32_t>(arrival.prompt.size());
-  request.matched = 0;
+  request.leave = arrival.leave;
   request.tokens.assign(arrival.prompt.begin(), arrival.prompt.end());
   live_.push_back(&request);
-
-  const std::size_t reusable = arrival.prompt.size() - std::min<std::size_t>(arrival.prompt.size(), arrival.leave);
-  const auto words = encode(arrival.prompt.first(reusable));
-  const RequestFacts facts = facts_of(request, arrival.prompt);
-  GroupPages resident;
-  {
-    IndexTimer timer(*this);
-    request.lock = index_->match({arrival.space, words}, facts);
-    resident = index_->pages(request.lock);
-  }
-  for (std::size_t g = 0; g < pools_.size(); ++g) request.rows[g].assign(resident[g].begin(), resident[g].end());
-  request.own_from = request.lock.length / page_size_;
-  request.matched = request.lock.length;
+  match(request);
   ++counters_.requests;
   counters_.prompt_tokens += request.prompt;
   counters_.hit_tokens += request.matched;
@@ -180,7 +175,31 @@ Request Engine::begin(const Arrival& arrival) {
   return Request(&request);
 }
 
-/// Sees to it that `pages` pages of a group are free, evicting exactly what is missing.
+/// Finds and locks what is resident of all a request's tokens, and points its row there.
+void Engine::match(Request::State& request) {
+  const std::span<const Token> tokens(request.tokens);
+  request.matched = 0;
+  const auto words = encode(tokens.first(tokens.size() - std::min<std::size_t>(tokens.size(), request.leave)));
+  const RequestFacts facts = facts_of(request, tokens);
+  GroupPages resident;
+  {
+    IndexTimer timer(*this);
+    request.lock = index_->match({request.space, words}, facts);
+    resident = index_->pages(request.lock);
+  }
+  for (std::size_t g = 0; g < pools_.size(); ++g) {
+    request.rows[g].assign(resident[g].begin(), resident[g].end());
+    request.first[g] = request.lock.from[g] / page_size_;
+  }
+  request.own_from = request.lock.length / page_size_;
+  request.matched = request.computed = request.lock.length;
+}
+
+/// Whether `pages` pages of a group are free or may leave, growing the pool as far as it may.
+bool Engine::may_be_free(std::size_t group, std::uint64_t pages) {
+  return pools_[group].shortfall(pages) <= index_->sizes(group).evictable / page_size_;
+}
+
 bool Engine::make_free(std::size_t group, std::uint64_t pages) {
   Pool& pool = pools_[group];
   const std::uint64_t missing = pool.shortfall(pages);
@@ -213,12 +232,50 @@ void Engine::free(const GroupPages& pages, const char* who) {
   for (std::size_t g = 0; g < pools_.size(); ++g) free(g, pages[g], who);
 }
 
-void Engine::settle(const char* after) {
-  for (std::size_t g = 0; g < pools_.size(); ++g) {
-    std::uint64_t held = 0;
-    for (const Request::State* request : live_) held += request->rows[g].size() - request->own_from;
-    ledger_.check(pools_[g], *index_, g, page_size_, held, after);
+/// Makes a request's row of a group `length` pages long; false, and nothing has changed, if there are no pages.
+bool Engine::extend(Request::State& request, std::size_t group, std::size_t length) {
+  std::vector<Page>& row = request.rows[group];
+  Pool& pool = pools_[group];
+  const PageNeeds& needs = pool.needs();
+  const std::size_t had = row.size();
+  if (length <= had) return true;
+  scratch_pages_.resize(needs.count(had, length));
+  if (!pool.allocate(scratch_pages_, request.id)) return false;
+  held_[group] += scratch_pages_.size();
+  row.resize(length);
+  std::size_t next = 0;
+  for (std::size_t i = had; i < length; ++i) row[i] = needs.keeps(i) ? scratch_pages_[next++] : 0;
+  return true;
+}
+
+/// Frees what a request's row has of its own in [first, end).
+void Engine::free_own(Request::State& request, std::size_t group, std::size_t first, std::size_t end, const char* who) {
+  std::vector<Page>& row = request.rows[group];
+  scratch_pages_.clear();
+  for (std::size_t i = std::max(first, request.own_from); i < std::min(end, row.size()); ++i)
+    if (const Page page = std::exchange(row[i], 0)) scratch_pages_.push_back(page);
+  held_[group] -= scratch_pages_.size();
+  free(group, scratch_pages_, who);
+}
+
+/// Nothing of a request's row before `page` is needed any more.
+void Engine::let_go_before(Request::State& request, std::size_t group, std::size_t page) {
+  std::size_t& first = request.first[group];
+  if (page <= first) return;
+  if (const auto from = static_cast<Units>(std::min(page, request.own_from) * page_size_);
+      from > request.lock.from[group]) {
+    IndexTimer timer(*this);
+    index_->relax(request.lock, group, from);
   }
+  free_own(request, group, first, page, "a window that moved on");
+  std::vector<Page>& row = request.rows[group];
+  std::fill(row.begin() + static_cast<std::ptrdiff_t>(first),
+            row.begin() + static_cast<std::ptrdiff_t>(std::min(page, row.size())), 0);
+  first = page;
+}
+
+void Engine::settle(const char* after) {
+  for (std::size_t g = 0; g < pools_.size(); ++g) ledger_.check(pools_[g], *index_, g, page_size_, held_[g], after);
 }
 
 void Engine::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy) {
@@ -253,8 +310,14 @@ void Engine::audit() {
   found.owners.resize(pools_.size());
   index_->visit(found);
   for (std::size_t g = 0; g < pools_.size(); ++g) {
+    std::uint64_t held = 0;
     for (const Request::State* request : live_)
-      for (std::size_t i = request->own_from; i < request->rows[g].size(); ++i) found.add(g, request->rows[g][i]);
+      for (std::size_t i = request->own_from; i < request->rows[g].size(); ++i)
+        if (const Page page = request->rows[g][i]) found.add(g, page), ++held;
+    ledger_.expect(held == held_[g], [&] {
+      return fmt::format("group '{}': the rows of requests hold {} pages of their own, and {} are on the books",
+                         pools_[g].group(), held, held_[g]);
+    });
     const Pool& pool = pools_[g];
     for (const Segment& segment : pool.segments())
       for (Page page = std::max<Page>(segment.first, 1); page < segment.first + segment.pages; ++page) {

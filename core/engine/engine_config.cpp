@@ -29,11 +29,15 @@ constexpr std::array kEngineKeys{KnownKey{"page_size", "the tokens of a page, 1.
                                  KnownKey{"groups", "a map of KV cache groups, { full: { reach: path, ... } }"},
                                  KnownKey{"store", nullptr},
                                  KnownKey{"feed", nullptr},
-                                 KnownKey{"segment_pages", nullptr}};
+                                 KnownKey{"segment_pages", nullptr},
+                                 KnownKey{"insert_at_finish", nullptr}};
 
-constexpr std::array kGroupKeys{KnownKey{"reach", nullptr}, KnownKey{"capacity", "a number of tokens, or unlimited"},
+constexpr std::array kGroupKeys{KnownKey{"reach", nullptr},
+                                KnownKey{"every", nullptr},
+                                KnownKey{"capacity", "a number of tokens, or unlimited"},
                                 KnownKey{"allocator", "the name of a slot allocator"},
-                                KnownKey{"eviction", "the name of an eviction strategy"}};
+                                KnownKey{"eviction", "the name of an eviction strategy"},
+                                KnownKey{"store", nullptr}};
 
 bool is_word(const YamlNode& node, std::string_view word) { return node.kind == Kind::scalar && node.scalar == word; }
 
@@ -105,13 +109,16 @@ class Reader {
     } else if (key == "groups") {
       read_groups(value, config);
     } else if (key == "store") {
-      read_store(value, config.store);
+      read_store(key, value, config.store);
     } else if (key == "feed") {
       read_feed(value);
     } else if (key == "segment_pages") {
       constexpr const char* kHelp = "pages a pool grows by; 0: the engine chooses";
       config.segment_pages =
           static_cast<std::uint32_t>(read_number(value, key, 0, kMaxPages, kHelp, complaints_).value_or(0));
+    } else if (key == "insert_at_finish") {
+      constexpr const char* kHelp = "whether a finished request's answer becomes reusable";
+      config.insert_at_finish = read_flag(value, key, kHelp, complaints_).value_or(true);
     } else {
       complain_of_key(name, "an engine", kEngineKeys);
     }
@@ -146,17 +153,31 @@ class Reader {
         if (!is_word(option, "path"))
           group.reach =
               static_cast<Units>(read_number(option, called, 1, kWholePath - 1, kHelp, complaints_).value_or(1));
+      } else if (key.scalar == "every") {
+        group.every = read_every(option, called);
       } else if (key.scalar == "capacity") {
         if (!is_word(option, "unlimited")) group.capacity = read_capacity(option, called);
       } else if (key.scalar == "allocator") {
         components_.read(SlotAllocator::kInterface, called, option, group.allocator);
       } else if (key.scalar == "eviction") {
         components_.read(EvictionStrategy::kInterface, called, option, group.eviction);
+      } else if (key.scalar == "store") {
+        read_store(called, option, group.store);
       } else {
         complain_of_key(key, owner, kGroupKeys);
       }
     }
+    if (const YamlNode* every = group.reach == kWholePath ? value.find("every") : nullptr)
+      complain(every->mark, owner + ".every: a group that needs the whole path keeps every page; it wants a reach");
     return group;
+  }
+
+  Units read_every(const YamlNode& value, const std::string& called) {
+    constexpr const char* kHelp = "tokens between two pages that are kept";
+    const auto every = read_number(value, called, 1, std::uint64_t{1} << 24, kHelp, complaints_).value_or(1);
+    if (page_size_ != 0 && every % page_size_ != 0)
+      complain(value.mark, fmt::format("{} = {} is not a multiple of the page size, {}", called, every, page_size_));
+    return static_cast<Units>(every);
   }
 
   std::uint64_t read_capacity(const YamlNode& value, const std::string& called) {
@@ -178,9 +199,9 @@ class Reader {
            options.entries.empty();
   }
 
-  void read_store(const YamlNode& value, ComponentConfig& store) {
+  void read_store(const std::string& called, const YamlNode& value, ComponentConfig& store) {
     if (is_nothing(value, "none")) store = {"none", {}, value.mark};
-    else components_.read(KVStore::kInterface, "store", value, store);
+    else components_.read(KVStore::kInterface, called, value, store);
   }
 
   void read_feed(const YamlNode& value) {

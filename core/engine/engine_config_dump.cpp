@@ -13,6 +13,10 @@ std::string dump_component(const ComponentConfig& component, const Registry& reg
   return options == "{}" ? name : fmt::format("{{ {}: {} }}", name, options);
 }
 
+std::string dump_store(const ComponentConfig& store, const Registry& registry) {
+  return store.name == "none" ? "none" : dump_component<KVStore>(store, registry);
+}
+
 }  // namespace
 
 std::string dump_engine_config(const EngineConfig& config, const Registry& registry) {
@@ -20,14 +24,15 @@ std::string dump_engine_config(const EngineConfig& config, const Registry& regis
       fmt::format("page_size: {}\nkey: {}\nindex: {}\ngroups:\n", config.page_size,
                   dump_component<KeyCodec>(config.key, registry), dump_component<PrefixIndex>(config.index, registry));
   for (const GroupConfig& group : config.groups)
-    out += fmt::format("  {}: {{ reach: {}, capacity: {}, allocator: {}, eviction: {} }}\n", to_yaml(group.name),
+    out += fmt::format("  {}: {{ reach: {}{}, capacity: {}, allocator: {}, eviction: {}{} }}\n", to_yaml(group.name),
                        group.reach == kWholePath ? "path" : std::to_string(group.reach),
+                       group.every == 0 ? "" : fmt::format(", every: {}", group.every),
                        group.capacity == kUnlimited ? "unlimited" : std::to_string(group.capacity),
                        dump_component<SlotAllocator>(group.allocator, registry),
-                       dump_component<EvictionStrategy>(group.eviction, registry));
-  out += fmt::format("store: {}\nfeed: {{ off: {{}} }}\nsegment_pages: {}\n",
-                     config.store.name == "none" ? "none" : dump_component<KVStore>(config.store, registry),
-                     config.segment_pages);
+                       dump_component<EvictionStrategy>(group.eviction, registry),
+                       group.store.name.empty() ? "" : ", store: " + dump_store(group.store, registry));
+  out += fmt::format("store: {}\nfeed: {{ off: {{}} }}\nsegment_pages: {}\ninsert_at_finish: {}\n",
+                     dump_store(config.store, registry), config.segment_pages, config.insert_at_finish);
   return out;
 }
 

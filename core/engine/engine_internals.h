@@ -22,7 +22,7 @@ class Engine::IndexTimer {
 };
 
 struct Engine::Digest {
-  enum class Step : std::uint64_t { begin = 1, reserve, evict, commit, end, flush };
+  enum class Step : std::uint64_t { begin = 1, reserve, evict, commit, end, flush, retract, resume };
   XXH3_state_t* state = XXH3_createState();
   Digest() { XXH3_64bits_reset(state); }
   ~Digest() { XXH3_freeState(state); }

@@ -44,14 +44,8 @@ std::uint64_t Pool::shortfall(std::uint64_t count) {
   return missing();
 }
 
-bool Pool::allocate(std::size_t count, std::uint64_t holder, std::vector<Page>& row) {
-  const std::size_t had = row.size();
-  row.resize(had + count);
-  const std::span<Page> out(row.data() + had, count);
-  if (!allocator().allocate(out)) {
-    row.resize(had);
-    return false;
-  }
+bool Pool::allocate(std::span<Page> out, std::uint64_t holder) {
+  if (!allocator().allocate(out)) return false;
   for (const Page page : out) holders_[page / parts_.segment_pages][page % parts_.segment_pages] = holder;
   return true;
 }

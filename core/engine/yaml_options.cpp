@@ -18,6 +18,15 @@ using Kind = YamlNode::Kind;
 
 }  // namespace
 
+std::optional<bool> read_flag(const YamlNode& value, std::string_view name, std::string_view help,
+                              Complaints& complaints) {
+  const bool plain = value.kind == YamlNode::Kind::scalar && !value.quoted;
+  if (plain && (value.scalar == "true" || value.scalar == "false")) return value.scalar == "true";
+  complaints.push_back(
+      fmt::format("{}: {} = {} is neither true nor false{}", value.mark.text(), name, shown(value), in_brackets(help)));
+  return std::nullopt;
+}
+
 YamlOptions::YamlOptions(const YamlNode& node, std::string owner, Complaints& complaints)
     : node_(node), owner_(std::move(owner)), complaints_(complaints), complaints_before_(complaints.size()) {
   if (node_.kind != Kind::sequence) return;
@@ -77,13 +86,7 @@ void YamlOptions::on_real(const char* name, double& value, double min, double ma
 void YamlOptions::on_flag(const char* name, bool& value, const char* help) {
   const YamlNode* given = take(name);
   if (given == nullptr) return;
-  const bool plain = given->kind == Kind::scalar && !given->quoted;
-  if (plain && (given->scalar == "true" || given->scalar == "false")) {
-    value = given->scalar == "true";
-  } else {
-    complain(*given,
-             fmt::format("{} = {} is neither true nor false{}", called(name), shown(*given), in_brackets(help)));
-  }
+  value = read_flag(*given, called(name), help, complaints_).value_or(value);
   came_from(taken_);
 }
 

@@ -17,16 +17,7 @@ class NullIndex final : public PrefixIndex {
     return {};
   }
   GroupPages pages(const Lock&, Units) override { return {}; }
-  Inserted insert(const Lock&, const Key&, const GroupPages& pages, InsertFacts) override {
-    Inserted result;
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
-      spare_[g].clear();
-      for (const Page page : pages[g])
-        if (page != 0) spare_[g].push_back(page);
-      result.spare[g] = spare_[g];
-    }
-    return result;
-  }
+  Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return {}; }
   void relax(Lock&, std::size_t, Units) override {}
   void release(const Lock& lock, const RequestFacts* finished) override {
     if (lock.node != NodeId::none) ++refused_;
@@ -50,7 +41,6 @@ class NullIndex final : public PrefixIndex {
     bool next(NodeFacts&) override { return false; }
   };
   std::vector<Group> groups_;
-  std::array<std::vector<Page>, kMaxGroups> spare_;
   std::uint64_t refused_ = 0;
 };
 

@@ -83,8 +83,7 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
   Slot at = start;
   if (at == 0 || limit < lock.length || !make_room(2 + groups_.size() + 2 * residency_changes(brought, limit))) {
     refused_ += stale;
-    keep_out(brought, lock.length, limit, ~0U);
-    return {lock, lock.length, out()};
+    return {lock, lock.length, {}};
   }
   if (sglang)
     for (Slot up = at; nodes_[up].parent; up = nodes_[up].parent) touch(up, stamp), count_insert(up, facts);
@@ -168,7 +167,7 @@ Slot RadixIndex::refill(Slot node, const Brought& brought) {
 }
 
 /// A run for [depth, limit) and nodes on it, a new one wherever a group's residency changes. Returns the
-/// deepest; `parent`, and the pages are the caller's again, if the system has no memory.
+/// deepest; `parent` if the system has no memory.
 Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, const Brought& brought,
                         InsertFacts facts) {
   // A leaf that holds nothing in any group would wait in no queue, and so stay for ever.
@@ -180,7 +179,6 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
   const RunStore::Block page_block = run ? runs_.allocate(pages * width) : 0;
   if (!page_block) {
     if (run) runs_.free(run);
-    keep_out(brought, depth, limit, ~0U);
     return parent;
   }
   auto& head = *reinterpret_cast<Run*>(runs_.at(run));

@@ -43,7 +43,7 @@ struct SaidIndex final : PrefixIndex {
 
 TEST_CASE("one page hidden from any of its sources, or counted twice, trips the ledger") {
   const auto allocator = std::make_shared<SaidAllocator>();
-  Pool pool({"full", kWholePath, allocator, nullptr, nullptr, 100, 1});
+  Pool pool({"full", {}, allocator, nullptr, nullptr, 100, 1});
   SaidIndex index;
   struct Books {
     std::uint64_t free, evictable, protected_, held;
@@ -67,7 +67,7 @@ TEST_CASE("one page hidden from any of its sources, or counted twice, trips the 
 
 TEST_CASE("sizes that are no whole pages trip the ledger even if they add up") {
   const auto allocator = std::make_shared<SaidAllocator>();
-  Pool pool({"full", kWholePath, allocator, nullptr, nullptr, 10, 1});
+  Pool pool({"full", {}, allocator, nullptr, nullptr, 10, 1});
   SaidIndex index;
   Ledger ledger;
   allocator->said = {10, 8};
@@ -78,7 +78,7 @@ TEST_CASE("sizes that are no whole pages trip the ledger even if they add up") {
 
 TEST_CASE("a violation says which group, which operation and how many pages") {
   const auto allocator = std::make_shared<SaidAllocator>();
-  Pool pool({"window", kWholePath, allocator, nullptr, nullptr, 10, 1});
+  Pool pool({"window", {}, allocator, nullptr, nullptr, 10, 1});
   SaidIndex index;
   Ledger ledger;
   allocator->said = {10, 5};

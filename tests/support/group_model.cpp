@@ -77,12 +77,26 @@ void GroupModel::left(std::size_t group, std::span<const Page> pages) {
       if (begins_with(lock.words, at->first) && end > needed_from(lock, group))
         disagree("page {} left group {} at depth {}, and lock {} of length {} needs it from {} on", page, group,
                  end - page_, number, lock.words.size(), needed_from(lock, group));
+    gone_.emplace_back(group, at->first);
     at->second[group] = 0;
     if (at->second == Pages{}) chains_.erase(at);
   }
 }
 
-void GroupModel::check_shape() const {
+bool GroupModel::is_held(const Chain& words, std::size_t group) const {
+  return std::any_of(locks.begin(), locks.end(), [&](const auto& lock) {
+    return begins_with(lock.second.words, words) && words.size() > needed_from(lock.second, group);
+  });
+}
+
+void GroupModel::check_shape() {
+  for (const auto& [group, words] : gone_)
+    for (std::size_t g = 0; g < reaches_.size(); ++g) {
+      const auto depth = static_cast<Units>(words.size()) - page_;
+      if (reaches_[g] < reaches_[group] && page(words, depth, g) != 0 && !is_held(words, g))
+        disagree("group {} left depth {}, and group {}, which reaches less far, stayed", group, depth, g);
+    }
+  gone_.clear();
   for (std::size_t g = 0; g < reaches_.size(); ++g) {
     if (reaches_[g] != kWholePath) continue;
     for (const auto& [words, pages] : chains_)
@@ -126,11 +140,7 @@ void GroupModel::check(const PrefixIndex& index) const {
     for (const auto& [words, pages] : chains_) {
       if (pages[g] == 0) continue;
       resident += page_;
-      for (const auto& [number, lock] : locks)
-        if (begins_with(lock.words, words) && words.size() > needed_from(lock, g)) {
-          needed += page_;
-          break;
-        }
+      if (is_held(words, g)) needed += page_;
     }
     const Sizes sizes = index.sizes(g);
     if (sizes.evictable + sizes.protected_ != resident)

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace canopy::test {
@@ -33,8 +34,9 @@ class GroupModel {
                                                    const std::array<std::vector<Page>, kMaxGroups>& brought);
   /// Pages that have left; complains of any that a lock needs or that was not there.
   void left(std::size_t group, std::span<const Page> pages);
-  /// After pages have left: in a whole-path group nothing may hang below a gap.
-  void check_shape() const;
+  /// After all of them have: what left took along what no boundary could use without it, all pages in groups that
+  /// reach less far and that no lock holds; and in a whole-path group nothing hangs below a gap.
+  void check_shape();
 
   /// A request that uses `words` up to `length`, in each group from `from` on.
   struct Lock {
@@ -49,9 +51,12 @@ class GroupModel {
   void check(const PrefixIndex& index) const;
 
  private:
+  bool is_held(const Chain& words, std::size_t group) const;
+
   Units page_;
   std::vector<Units> reaches_;
-  std::map<Chain, Pages> chains_;  ///< by all words up to the end of the page
+  std::map<Chain, Pages> chains_;                    ///< by all words up to the end of the page
+  std::vector<std::pair<std::size_t, Chain>> gone_;  ///< what left since the last check_shape, by group
 };
 
 }  // namespace canopy::test

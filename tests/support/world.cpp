@@ -16,7 +16,7 @@ bool keeps_what_it_is_given(const WorldConfig& config, const PrefixIndex::Contex
   const auto index = make<PrefixIndex>(config.index, context, config.options);
   const std::vector<std::uint32_t> words(context.page_size + context.overlap, 1);
   const std::array<Page, 1> pages{1};
-  return index->insert({}, {NamespaceId::shared, words}, {pages}, {}).spare[0].empty();
+  return index->insert({}, {NamespaceId::shared, words}, {pages}, {}).lock.length > 0;
 }
 
 }  // namespace

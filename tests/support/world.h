@@ -72,7 +72,7 @@ class World {
   std::array<std::shared_ptr<EvictionStrategy>, 2> policies_;  ///< outlive the index
   std::size_t policy_ = 0;
   std::shared_ptr<PrefixIndex> index_;
-  bool remembers_ = true;  ///< false: an index that keeps nothing, and all pages are spare
+  bool remembers_ = true;  ///< false: an index that keeps nothing, and all pages stay the caller's
 
   FlatIndex flat_;
   VictimOrder order_;

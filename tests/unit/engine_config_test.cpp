@@ -128,6 +128,11 @@ TEST_CASE("engine config: what is refused, where and why") {
       {kGroup, "t:1:1: an engine has no 'page_size'; expected the tokens of a page, 1..65536"},
       {"page_size: 4\n", "t:1:1: an engine has no 'groups'; expected a map of KV cache groups"},
       {with("pages: 4"), "t:3:1: an engine knows no 'pages'"},
+      {with("insert_at_finish: maybe"), "t:3:19: insert_at_finish = 'maybe' is neither true nor false (whether"},
+      {group_but("capacity: 64, reach: 1, every: 6"), "groups.full.every = 6 is not a multiple of the page size, 4"},
+      {group_but("capacity: 64, every: 8"),
+       "groups.full.every: a group that needs the whole path keeps every page; it wants a reach"},
+      {group_but("capacity: 64, store: hots"), "no KV store is called 'hots'. Did you mean 'host'?"},
       {with("indx: radix"),
        "t:3:1: an engine knows no 'indx'. Did you mean 'index'?\n  known here: page_size key index"},
       {"page_size: 0\n" + kGroup, "t:1:12: page_size = 0 is outside 1..65536 (tokens a page)"},
@@ -297,7 +302,9 @@ TEST_CASE("engine config: a file with assignments") {
 TEST_CASE("engine config: a dump reads back to the same") {
   const std::string rare =
       "page_size: 65536\nindex: null\nstore: { host: { streams: { \"a\\n'\": 3 } } }\n"
-      "groups: { w: { reach: 1, capacity: 65536, allocator: free_list, eviction: lfu } }\n";
+      "groups: { w: { reach: 1, every: 131072, capacity: 65536, allocator: free_list, eviction: lfu,\n"
+      "               store: { host: { streams: { state: 64 } } } } }\n"
+      "insert_at_finish: false\n";
   for (const std::string& yaml : {kFull, "page_size: 1\n" + kGroup, rare}) {
     CAPTURE(yaml);
     const EngineConfig first = good(yaml);
@@ -310,10 +317,13 @@ TEST_CASE("engine config: a dump reads back to the same") {
     CHECK(again.index.name == first.index.name);
     CHECK(again.store.name == first.store.name);
     CHECK(again.segment_pages == first.segment_pages);
+    CHECK(again.insert_at_finish == first.insert_at_finish);
     REQUIRE(again.groups.size() == first.groups.size());
     for (std::size_t i = 0; i < first.groups.size(); ++i) {
       CHECK(again.groups[i].name == first.groups[i].name);
       CHECK(again.groups[i].reach == first.groups[i].reach);
+      CHECK(again.groups[i].every == first.groups[i].every);
+      CHECK(again.groups[i].store.name == first.groups[i].store.name);
       CHECK(again.groups[i].capacity == first.groups[i].capacity);
       CHECK(again.groups[i].allocator.name == first.groups[i].allocator.name);
       CHECK(again.groups[i].eviction.name == first.groups[i].eviction.name);
@@ -328,6 +338,7 @@ groups:
 store: { host: { layers: 2, streams: { k: { row_bytes: 8, heads: 0, head_dim: 0, dtype: bf16 }, "v's": { row_bytes: 0, heads: 2, head_dim: 16, dtype: fp8 } } } }
 feed: { off: {} }
 segment_pages: 65536
+insert_at_finish: true
 )");
 }
 

@@ -32,7 +32,7 @@ struct Probe {
 struct Inserted {
   Lock lock;         ///< the deeper lock; it replaces the one passed in
   Units had = 0;     ///< units of the key that were there already
-  GroupPages spare;  ///< pages the caller brought for those: its own again, to be freed
+  GroupPages spare;  ///< pages the caller brought for those and for which the index has others: to be freed
 };
 
 /// In units. evictable + protected_ = resident.
@@ -104,7 +104,9 @@ class PrefixIndex {
   /// lock.length.
   virtual GroupPages pages(const Lock& lock, Units from = 0) = 0;
   /// Adds the whole pages of `key`, continuing below `lock`. `pages` covers the units from lock.length on, in
-  /// every group; page 0: nothing resident there. The index owns them from now on, all but Inserted::spare.
+  /// every group; page 0: nothing resident there. Up to the depth of the lock it returns the index owns them from
+  /// now on, all but Inserted::spare; beyond, they are the caller's still: it keeps nothing below a stale lock,
+  /// without memory, or by its nature.
   /// REQUIRES: key begins with the units under `lock`; `lock` was neither released nor replaced.
   virtual Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) = 0;
   /// Decode has moved past the window: `group` need be held from depth `from` only, whole pages of it. The

@@ -30,6 +30,7 @@ struct Arrival {
   std::uint32_t output_limit = 0;  ///< tokens it may add at most
   /// Prompt tokens that must be left to compute even if everything is resident: a model needs one to go on from.
   std::uint32_t leave = 1;
+  std::uint32_t chunk = 0;  ///< tokens of the prompt computed at a time at most; 0: all at once
 };
 
 /// Whether a request can run.
@@ -43,7 +44,7 @@ struct Admission {
 struct Counters {
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
   std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< of the first group
-  std::uint64_t finished = 0, aborted = 0;
+  std::uint64_t finished = 0, aborted = 0, retracted = 0;
   std::uint64_t repointed_pages = 0;  ///< pages of a request that another request had inserted first
   double index_seconds = 0;           ///< inside match, pages, insert, release and evict
 };
@@ -53,8 +54,10 @@ struct Counters {
 ///   begin    match and lock the longest resident prefix
 ///   reserve  pages for what is to be computed; evicts exactly what is missing
 ///   write    rows of computed tokens (or the model's own kernels write, at the same page numbers)
+///   advance  so much is computed: windows let go what no later token can see
 ///   commit   what is computed so far becomes reusable by others, while the request goes on
-///   finish   all of it does; or abort at any step, which leaves no trace but the prefixes already committed
+///   finish   all of it does; or abort at any step, which leaves no trace but the prefixes already committed;
+///            or retract, to resume later
 ///
 /// After every operation the ledger is checked, and the digest takes in what happened. One thread.
 class Engine {
@@ -88,6 +91,8 @@ class Engine {
 
   /// Another policy for a group from now on; those who wait to leave are ranked anew.
   void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy);
+  /// Evicts until `pages` pages of a group are free, or nothing more may leave. Whether they are.
+  bool make_free(std::size_t group, std::uint64_t pages);
   /// All of a namespace that no request holds. Returns tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
 
@@ -106,9 +111,13 @@ class Engine {
   std::span<const std::uint32_t> encode(std::span<const Token> tokens) const;
   Units units(std::size_t tokens) const { return static_cast<Units>(tokens > overlap_ ? tokens - overlap_ : 0); }
   RequestFacts facts_of(const Request::State& request, std::span<const Token> prompt);
-  bool make_free(std::size_t group, std::uint64_t pages);
+  void match(Request::State& request);
+  bool may_be_free(std::size_t group, std::uint64_t pages);
+  bool extend(Request::State& request, std::size_t group, std::size_t length);
+  void let_go_before(Request::State& request, std::size_t group, std::size_t page);
   void free(std::size_t group, std::span<const Page> pages, const char* who);
   void free(const GroupPages& pages, const char* who);
+  void free_own(Request::State& request, std::size_t group, std::size_t first, std::size_t end, const char* who);
   void settle(const char* after);
 
   Units page_size_ = 1, overlap_ = 0;
@@ -120,7 +129,9 @@ class Engine {
   std::vector<Request::State*> live_;
   std::vector<std::unique_ptr<Request::State>> idle_;  ///< ended requests, for their storage
   std::vector<std::uint64_t> prints_;
-  bool prints_wanted_ = false;
+  std::vector<Page> scratch_pages_;
+  std::array<std::uint64_t, kMaxGroups> held_{};  ///< pages of requests' own, from their rows
+  bool prints_wanted_ = false, insert_at_finish_ = true;
   std::uint64_t next_request_ = 1;
   Counters counters_;
   Ledger ledger_;

@@ -22,8 +22,10 @@ struct ComponentConfig {
 struct GroupConfig {
   std::string name;
   Units reach = kWholePath;             ///< `path`, or a number of tokens
-  std::uint64_t capacity = kUnlimited;  ///< tokens; or `unlimited`
+  Units every = 0;                      ///< tokens between two kept pages: recurrent states; 0: all pages are kept
+  std::uint64_t capacity = kUnlimited;  ///< tokens, page_size of them a page; or `unlimited`
   ComponentConfig allocator, eviction;
+  ComponentConfig store;  ///< without a name: the engine's
 };
 
 /// An engine as its file describes it, every name known and every option in range.
@@ -33,9 +35,12 @@ struct GroupConfig {
 ///   index: { radix: { accounting: sglang } }
 ///   groups:
 ///     full: { reach: path, capacity: 3000000, allocator: free_list, eviction: lru }
+///     state: { reach: 1, every: 1024, capacity: 8000, allocator: free_list, eviction: lru,
+///              store: { host: { streams: { state: 4096 } } } }     # a state is one page: page_size rows
 ///   store: { host: { layers: 1, streams: { kv: 8 } } }     # or `none`: index and page numbers only
 ///   feed: { off: {} }                # `off` is the one feed there is so far
 ///   segment_pages: 65536             # how far a pool grows at a time
+///   insert_at_finish: true
 struct EngineConfig {
   std::string file;
   Units page_size = 1;
@@ -44,6 +49,9 @@ struct EngineConfig {
   std::vector<GroupConfig> groups;  ///< 1..kMaxGroups; figures of a run are those of the first
   ComponentConfig store{"none", {}, {}};
   std::uint32_t segment_pages = 0;  ///< 0: the engine chooses
+  /// Whether what a request computed becomes reusable when it finishes. Without, only what it committed on its way
+  /// is: nothing that was decoded, so that no answer depends on another's.
+  bool insert_at_finish = true;
 };
 
 /// The typed description of a parsed document; all that is wrong with it at once, a sentence a line.

@@ -13,7 +13,8 @@ namespace canopy {
 /// from its own source (the allocator, the index, the requests' own page rows), so that the sum can fail.
 class Ledger {
  public:
-  /// One group after one operation. `held` is counted from the requests' rows by the caller.
+  /// One group after one operation. `held`: what requests' rows have of their own, kept by the caller as rows
+  /// change and proved against the rows by Engine::audit.
   void check(const Pool& pool, const PrefixIndex& index, std::size_t group, Units page_size, std::uint64_t held,
              const char* after);
   /// Anything else that must not happen; `sentence` is made only if it did.

@@ -2,6 +2,7 @@
 
 #include <canopy/eviction_strategy.h>
 #include <canopy/kv_store.h>
+#include <canopy/page_needs.h>
 #include <canopy/result.h>
 #include <canopy/slot_allocator.h>
 
@@ -20,7 +21,7 @@ class Pool {
  public:
   struct Parts {
     std::string group;
-    Units reach = kWholePath;
+    PageNeeds needs;
     std::shared_ptr<SlotAllocator> allocator;
     std::shared_ptr<EvictionStrategy> eviction;
     std::shared_ptr<KVStore> store;       ///< null: page numbers only
@@ -32,15 +33,15 @@ class Pool {
   /// A pool of limited capacity has all of its segments from the start.
   Result<std::monostate> open();
 
-  /// `count` pages for `holder`, appended to `row`; false, and nothing has changed, if they are not free.
-  bool allocate(std::size_t count, std::uint64_t holder, std::vector<Page>& row);
+  /// Fills `out` with pages for `holder`; false, and nothing has changed, if so many are not free.
+  bool allocate(std::span<Page> out, std::uint64_t holder);
   /// How many pages short of `count` the pool is, after growing as far as it may.
   std::uint64_t shortfall(std::uint64_t count);
   /// False, and nothing has changed, if one of them was not out: somebody freed a page that was not theirs.
   bool free(std::span<const Page> pages) { return parts_.allocator->free(pages); }
 
   const std::string& group() const { return parts_.group; }
-  Units reach() const { return parts_.reach; }
+  const PageNeeds& needs() const { return parts_.needs; }
   SlotAllocator& allocator() { return *parts_.allocator; }
   const SlotAllocator& allocator() const { return *parts_.allocator; }
   EvictionStrategy* eviction() const { return parts_.eviction.get(); }

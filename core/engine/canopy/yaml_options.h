@@ -20,6 +20,10 @@ using Complaints = std::vector<std::string>;
 std::optional<std::uint64_t> read_number(const YamlNode& value, std::string_view name, std::uint64_t min,
                                          std::uint64_t max, std::string_view help, Complaints& complaints);
 
+/// `true` or `false`; nothing if it is something else, and then `complaints` says so about `name`.
+std::optional<bool> read_flag(const YamlNode& value, std::string_view name, std::string_view help,
+                              Complaints& complaints);
+
 /// Reads a component's options from a map: ranges, types, unknown keys with the nearest known name. `node` may
 /// be null (all defaults) or a scalar (the first option). What is wrong is added to `complaints`.
 class YamlOptions final : public Options {

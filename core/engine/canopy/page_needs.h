@@ -1,0 +1,40 @@
+#pragma once
+
+#include <canopy/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace canopy {
+
+/// Which pages of a request's row one KV cache group needs as the request goes on: arithmetic, no state. A row
+/// is numbered by pages of tokens:
+///
+///   | gone: nothing can see them ..... | needed .......................... |
+///   0                     first_needed(computed)              row_length(tokens)
+///
+/// What is needed follows from the last boundary at or before `computed` that every group can serve: its reach
+/// must be kept, or that boundary, once inserted, could not be matched. A window counted from the last token
+/// instead would free the page that is about to be inserted wherever a page is larger than the window.
+struct PageNeeds {
+  Units page_size = 1;
+  Units overlap = 0;         ///< of the engine's keys: the last tokens of a request are no unit yet
+  Units reach = kWholePath;  ///< units
+  std::uint32_t every = 1;   ///< pages; the group keeps one in so many, the last of each stretch (recurrent states)
+  std::uint32_t grid = 1;    ///< pages; boundaries of the engine are multiples of it: all its groups' `every`
+
+  bool whole_path() const { return reach == kWholePath; }
+  /// Whether the group has a page at all at this place of the row.
+  bool keeps(std::size_t page) const { return (page + 1) % every == 0; }
+  /// Pages kept among [first, end), a stretch that is begun counting as whole.
+  std::size_t count(std::size_t first, std::size_t end) const { return (end + every - 1) / every - first / every; }
+  /// Length of the row that the first `tokens` tokens take, with the state that the last of them work on.
+  std::size_t row_length(std::uint64_t tokens) const;
+  /// The first page that is needed when `computed` tokens are computed.
+  std::size_t first_needed(std::uint64_t computed) const;
+  /// The most pages a request needs at once, besides those it matched: it goes from `matched` to `prompt` in
+  /// steps of `chunk` tokens (0: one step), then token by token to `total`.
+  std::size_t peak(std::uint64_t matched, std::uint64_t prompt, std::uint64_t total, std::uint64_t chunk) const;
+};
+
+}  // namespace canopy

@@ -1,0 +1,334 @@
+#include <canopy/page_table.h>
+
+#include "support.h"
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+/// Pages of 4; a window of 10 tokens beside full attention.
+const char* const kWindow = R"(
+page_size: 4
+groups:
+  full: { reach: path, capacity: 4000, allocator: free_list, eviction: lru }
+  window: { reach: 10, capacity: 40, allocator: free_list, eviction: lru }
+)";
+
+/// A recurrent state every 8 tokens beside full attention.
+const char* const kState = R"(
+page_size: 4
+groups:
+  full: { reach: path, capacity: 400, allocator: free_list, eviction: lru }
+  state: { reach: 1, every: 8, capacity: 400, allocator: free_list, eviction: lru }
+)";
+
+std::uint64_t free_pages(const Engine& engine, std::size_t group) {
+  return engine.pool(group).allocator().occupancy().free;
+}
+
+/// Prefill in chunks, then decode to `total`.
+void run(Request& request, std::uint32_t chunk, std::uint32_t total, bool commits) {
+  const auto prompt = static_cast<std::uint32_t>(request.tokens().size());
+  for (std::uint32_t at = request.matched(); at < total;) {
+    const std::uint32_t until = at < prompt ? std::min(prompt, at + chunk) : at + 1;
+    REQUIRE(request.reserve(until));
+    if (until > request.tokens().size()) request.append(until + 10'000);
+    if (commits) request.commit(until);
+    else request.advance(until);
+    at = until;
+  }
+}
+
+/// The places of a row that have a page: "..xx".
+std::string row_of(const Request& request, std::size_t group) {
+  std::string text;
+  for (const Page page : request.row(group)) text += page ? 'x' : '.';
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("groups: a window gives back behind it what it needs ahead, so ten pages serve a prompt of any length") {
+  for (const bool commits : {false, true}) {
+    CAPTURE(commits);
+    const auto engine = engine_of(kWindow);
+    const auto prompt = tokens(1, 1000);
+    Arrival asked = arrival(prompt);
+    asked.output_limit = 500;
+    CHECK(engine->admits(asked).verdict == Admission::Verdict::never);  // all of the prompt at once
+    asked.chunk = 16;
+    CHECK(engine->admits(asked).verdict == Admission::Verdict::now);
+    Request request = engine->begin(asked);
+    run(request, 16, 1500, commits);
+    CHECK(request.first_page(1) == 372);  // boundary 1500, and 1490 lies in page 372
+    CHECK(row_of(request, 1) == std::string(372, '.') + "xxx");
+    CHECK(free_pages(*engine, 1) + engine->index().sizes(1).evictable / 4 >= 7);
+    request.finish(1500);
+    check_settled(*engine);
+    auto all = tokens(1, 1000);
+    for (Token token = 1001; token <= 1500; ++token) all.push_back(token + 10'000);
+    Request again = engine->begin(arrival(all, 0));
+    CHECK(again.matched() == 1500);
+    CHECK(row_of(again, 1) == std::string(372, '.') + "xxx");
+    CHECK(row_of(again, 0) == std::string(375, 'x'));
+    again.abort();
+    // A boundary whose window has gone cannot be used, whatever full attention has.
+    CHECK(engine->begin(arrival(prompt, 0)).matched() < 1000);
+    check_settled(*engine);
+  }
+}
+
+TEST_CASE("groups: full attention is promised for the whole prompt, a window for the next chunk") {
+  const auto engine = engine_of(kWindow);
+  const auto prompt = tokens(1, 400);
+  Request request = engine->begin(arrival(prompt));
+  CHECK_FALSE(request.reserve(400));  // 100 pages of the window
+  REQUIRE(request.reserve(400, 12));
+  CHECK(request.row(0).size() == 100);
+  CHECK(request.row(1).size() == 3);
+  CHECK(request.reserved() == 12);
+  request.commit(12);
+  REQUIRE(request.reserve(400, 24));
+  CHECK(request.reserved() == 24);
+  request.abort();
+  check_settled(*engine);
+}
+
+TEST_CASE("groups: a reservation takes exactly the last page there is, and one more changes nothing") {
+  for (const char* narrow : {"full", "window"})
+    for (const std::uint32_t chunk : {4U, 12U, 20U}) {
+      CAPTURE(narrow);
+      CAPTURE(chunk);
+      // What one request of 61 tokens and 20 more needs of the narrow pool, and one page less.
+      const std::size_t need = PageNeeds{4, 0, std::string(narrow) == "full" ? kWholePath : 10}.peak(0, 61, 81, chunk);
+      for (const std::size_t pages : {need, need - 1}) {
+        const auto engine =
+            engine_of(kWindow, {"groups.window.capacity=4000",
+                                std::string("groups.") + narrow + ".capacity=" + std::to_string(4 * pages)});
+        const auto prompt = tokens(1, 61);
+        Arrival asked = arrival(prompt);
+        asked.output_limit = 20;
+        asked.chunk = chunk;
+        CHECK(engine->admits(asked).verdict == (pages == need ? Admission::Verdict::now : Admission::Verdict::never));
+        Request request = engine->begin(asked);
+        if (pages == need) {
+          run(request, chunk, 81, false);
+        } else {
+          std::uint32_t at = 0;
+          for (bool fits = true; fits && at < 81;) {
+            const std::uint32_t until = at < 61 ? std::min(61U, at + chunk) : at + 1;
+            const std::uint64_t before[] = {free_pages(*engine, 0), free_pages(*engine, 1)};
+            fits = request.reserve(until);
+            if (fits) {
+              while (until > request.tokens().size()) request.append(7);
+              request.advance(at = until);
+            } else {
+              CHECK(free_pages(*engine, 0) == before[0]);
+              CHECK(free_pages(*engine, 1) == before[1]);
+            }
+          }
+          CHECK(at < 81);
+        }
+        request.abort();
+        check_settled(*engine);
+      }
+    }
+}
+
+TEST_CASE("groups: what cannot be had in one group is not evicted for in another") {
+  const auto engine = engine_of(kWindow, {"groups.full.capacity=40"});
+  const auto cached = tokens(1, 36);
+  Request first = engine->begin(arrival(cached));
+  run(first, 36, 36, true);
+  first.finish(36);
+  const auto other = tokens(1000, 36);
+  Request second = engine->begin(arrival(other));
+  REQUIRE(second.reserve(4));
+  // 9 pages of full attention could be made free; 10 window pages cannot: one is held.
+  CHECK_FALSE(second.reserve(44));
+  CHECK(engine->counters().evict_calls == 0);
+  second.abort();
+  CHECK(engine->begin(arrival(cached, 0)).matched() == 36);
+  check_settled(*engine);
+}
+
+TEST_CASE("groups: a state is kept once a stretch, matched there, and worked on ahead") {
+  const auto engine = engine_of(kState);
+  const auto prompt = tokens(1, 21);
+  Request first = engine->begin(arrival(prompt));
+  REQUIRE(first.reserve(21));
+  CHECK(row_of(first, 0) == "xxxxxx");
+  CHECK(row_of(first, 1) == ".x.x.x");  // after 8, after 16, and the one in the making for 24
+  first.commit(21);
+  CHECK(first.committed() == 20);
+  CHECK(row_of(first, 1) == ".....x");  // those of 8 and 16 are the tree's, and nobody's in particular
+  CHECK(engine->index().sizes(1).evictable == 8);
+  first.finish(21);
+  CHECK(engine->index().sizes(1).evictable == 8);
+  check_settled(*engine);
+
+  const auto longer = tokens(1, 40);
+  Request second = engine->begin(arrival(longer));
+  CHECK(second.matched() == 16);  // full attention has 20, the last state stands at 16
+  CHECK(row_of(second, 1) == "...x");
+  run(second, 8, 40, false);
+  CHECK(row_of(second, 1) == ".........x");  // uncommitted states behind the last one are given back
+  second.finish(40);
+  CHECK(engine->begin(arrival(longer, 0)).matched() == 40);
+  CHECK(engine->begin(arrival(tokens(1, 39), 0)).matched() == 16);
+  check_settled(*engine);
+}
+
+TEST_CASE("groups: full attention, a window and a state keep what their common boundary needs") {
+  const std::string yaml =
+      std::string(kState) + "  window: { reach: 6, capacity: 400, allocator: contiguous, eviction: slru }\n";
+  const auto engine = engine_of(yaml);
+  const auto prompt = tokens(1, 30);
+  Request request = engine->begin(arrival(prompt));
+  run(request, 30, 31, false);
+  // Boundaries lie at multiples of 8: that of 24 wants tokens 18 to 23, though the next token sees 25 to 30.
+  CHECK(request.first_page(2) == 4);
+  request.finish(31);
+  CHECK(engine->begin(arrival(prompt, 0)).matched() == 24);
+  check_settled(*engine);
+}
+
+TEST_CASE("groups: bigrams reach one token further, in a window as on a whole path") {
+  const auto engine = engine_of(kWindow, {"key=bigram"});
+  const auto prompt = tokens(1, 41);
+  Request first = engine->begin(arrival(prompt));
+  run(first, 8, 41, false);
+  CHECK(first.first_page(1) == 7);  // 40 bigrams: boundary 40, its window begins at 30, in page 7
+  first.finish(41);
+  CHECK(engine->begin(arrival(prompt, 0)).matched() == 40);
+  CHECK(engine->begin(arrival(tokens(1, 40), 0)).matched() == 0);  // 39 bigrams: boundary 36 lost its window
+  check_settled(*engine);
+
+  // The last token is no unit yet: a page is full one token later.
+  const auto exact = tokens(100, 40);
+  Request second = engine->begin(arrival(exact));
+  run(second, 8, 40, true);
+  CHECK(second.committed() == 36);
+  second.finish(40);
+  CHECK(engine->begin(arrival(exact, 0)).matched() == 36);
+  check_settled(*engine);
+}
+
+TEST_CASE("groups: a gap is refilled by whoever computes it again, and his page is what others then read") {
+  const auto engine = engine_of(kWindow, {"groups.window.capacity=400"});
+  const auto prompt = tokens(1, 60);
+  Request first = engine->begin(arrival(prompt));
+  run(first, 60, 60, false);  // in the window only what boundary 60 needs stays
+  first.finish(60);
+  auto branch = tokens(1, 40);
+  branch.push_back(9999);
+  Request second = engine->begin(arrival(branch));
+  CHECK(second.matched() == 0);  // boundary 40 has a gap before it
+  REQUIRE(second.reserve(41));
+  const std::vector<Page> own(second.row(1).begin(), second.row(1).end());
+  const std::vector<Page> own_full(second.row(0).begin(), second.row(0).end());
+  CHECK(second.commit(41) == 40);
+  // Full attention was there: its pages are re-pointed. The window's were not: its own fill the gap.
+  CHECK_FALSE(engine->pool(0).allocator().is_out(own_full[9]));
+  CHECK(second.row(1)[9] == own[9]);
+  CHECK(engine->index().sizes(1).protected_ == 12);
+  second.finish(41);
+  Request third = engine->begin(arrival(tokens(1, 40), 0));
+  CHECK(third.matched() == 40);
+  CHECK(third.row(1)[9] == own[9]);
+  third.abort();
+  check_settled(*engine);
+}
+
+TEST_CASE("a request that was retracted holds nothing, and goes on from what is still resident") {
+  const auto engine = engine_of(kWindow);
+  const auto prompt = tokens(1, 22);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(22));
+  request.commit(22);
+  REQUIRE(request.reserve(24));
+  request.append(501);
+  request.append(502);
+  request.advance(24);
+  request.retract();
+  CHECK(engine->live_requests() == 1);
+  CHECK(request.row(0).empty());
+  CHECK(engine->index().sizes(0).protected_ == 0);
+  CHECK(free_pages(*engine, 0) == 995);
+  CHECK(request.tokens().size() == 24);
+  CHECK(request.resume() == 20);
+  CHECK(request.computed() == 20);
+  REQUIRE(request.reserve(24));
+  request.finish(24);
+  CHECK(engine->counters().retracted == 1);
+  CHECK(engine->counters().requests == 1);
+  CHECK(engine->begin(arrival(prompt)).matched() == 20);
+
+  // Between its two lives its prefix is anybody's to evict, and it may end there.
+  Request second = engine->begin(arrival(prompt));
+  second.retract();
+  engine->flush(NamespaceId::shared);
+  CHECK(second.resume() == 0);
+  second.retract();
+  second.abort();
+  check_settled(*engine);
+}
+
+TEST_CASE("insert_at_finish: false keeps what was committed on the way, and no answer") {
+  for (const bool inserts : {false, true}) {
+    const auto engine = engine_of(kSmall, {inserts ? "insert_at_finish=true" : "insert_at_finish=false"});
+    auto prompt = tokens(1, 9);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(9));
+    request.commit(9);
+    for (Token token = 10; token < 20; ++token) request.append(token);
+    REQUIRE(request.reserve(19));
+    request.finish(19);
+    CHECK(engine->begin(arrival(tokens(1, 19), 0)).matched() == (inserts ? 16 : 8));
+    check_settled(*engine);
+  }
+}
+
+TEST_CASE("page table: rows of a batch as kernels take them") {
+  const auto engine = engine_of(kWindow, {"groups.window.capacity=400"});
+  const auto one = tokens(1, 30), two = tokens(500, 5);
+  Request first = engine->begin(arrival(one)), second = engine->begin(arrival(two));
+  REQUIRE(first.reserve(30));
+  REQUIRE(second.reserve(5));
+  first.advance(30);
+  const Request* const batch[] = {&first, &second};
+  PageTable table;
+  REQUIRE(table.fill(*engine, batch, PageTable::Entry::page));
+  CHECK(table.rows() == 2);
+  CHECK(table.width() == 8);
+  CHECK(table.entries().size() == 16);
+  for (std::size_t i = 0; i < 8; ++i) {
+    CHECK(static_cast<Page>(table.row(0)[i]) == first.row()[i]);
+    CHECK(static_cast<Page>(table.row(1)[i]) == (i < 2 ? second.row()[i] : 0));
+  }
+  REQUIRE(table.fill(*engine, batch, PageTable::Entry::slot, 1));
+  CHECK(table.width() == 32);
+  CHECK(table.row(0)[0] == 0);  // gone: boundary 28 needs tokens from 18 on
+  CHECK(table.row(0)[15] == 0);
+  for (std::size_t token = 16; token < 32; ++token)
+    CHECK(static_cast<Page>(table.row(0)[token]) == first.row(1)[token / 4] * 4 + token % 4);
+  REQUIRE(table.fill(*engine, {}, PageTable::Entry::page));
+  CHECK(table.entries().empty());
+}
+
+TEST_CASE("page table: slots are too many for int32 long before pages are, and that is said") {
+  const auto engine = engine_of(
+      "page_size: 65536\n"
+      "groups: { full: { reach: path, capacity: unlimited, allocator: free_list, eviction: lru } }\n");
+  const auto prompt = tokens(1, 5);
+  Request request = engine->begin(arrival(prompt));
+  const Request* const batch[] = {&request};
+  PageTable table;
+  REQUIRE(request.reserve(65536));
+  CHECK(table.fill(*engine, batch, PageTable::Entry::slot));
+  REQUIRE(request.reserve(32768U * 65536U));  // page 32768 begins at slot 2^31
+  CHECK(table.fill(*engine, batch, PageTable::Entry::page));
+  CHECK_FALSE(table.fill(*engine, batch, PageTable::Entry::slot));
+  CHECK(table.entries().empty());
+}
