@@ -9,6 +9,8 @@
 
 namespace canopy::app {
 
+struct Terminal;
+
 /// What a process ends with: the verdict, for scripts.
 enum Exit : int {
   kFine = 0,
@@ -37,7 +39,8 @@ int demo(const DemoArguments& arguments, const PluginFolders& folders);
 int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders);
 int list_plugins(const PluginFolders& folders);
 int describe_plugin(const std::string& name, const PluginFolders& folders);
-int check_plugin(const std::string& file);
+/// Loads a file, says what it offers, and runs the contract suite over each component. A case may take `seconds`.
+int check_plugin(const std::string& file, unsigned seconds);
 /// A folder with a policy of that name to change, ready to build.
 int new_plugin(const std::string& name);
 int check_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
@@ -47,6 +50,8 @@ int verify_recordings(const std::vector<std::string>& files, const PluginFolders
 /// Says why on stderr; kUnusable.
 int unusable(const std::string& why);
 Registry load_plugins(const PluginFolders& folders);
+void print_offers(const Registry& registry, const Terminal& terminal);
+void print_refusals(const Registry& registry, const Terminal& terminal);
 /// The run as a table, its violations, and the closing line. The verdict.
 int print_report(const replay::Report& report);
 /// Runs with a progress bar, then writes the report if a path was given.

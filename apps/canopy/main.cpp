@@ -115,9 +115,16 @@ int run(int argc, char** argv) {
   auto* describe = plugins->add_subcommand("describe", "A component and its options");
   describe->add_option("name", name, "what a configuration calls it")->required();
   describe->callback([&] { status = describe_plugin(name, folders); });
-  auto* check = plugins->add_subcommand("check", "Whether a file would be loaded, and what it offers");
+  unsigned time_limit = 60;
+  auto* check = plugins->add_subcommand(
+      "check",
+      "Load a file, list what it offers, and run the contract suite over each component, a case in a process of its "
+      "own. Exit code 0: all passed; 1: refused, or something failed; 2: this build has no contract suite.");
   check->add_option("file", file, "shared library")->required();
-  check->callback([&] { status = check_plugin(file); });
+  check->add_option("--time-limit", time_limit, "seconds a case may take")
+      ->capture_default_str()
+      ->check(whole(1, 86400));
+  check->callback([&] { status = check_plugin(file, time_limit); });
   auto* create = plugins->add_subcommand("new", "Write a policy of one's own to start from");
   create->add_option("name", name, "lower-case letters, digits and _")->required();
   create->callback([&] { status = new_plugin(name); });

@@ -8,7 +8,6 @@
 #include "terminal.h"
 
 namespace canopy::app {
-namespace {
 
 void print_offers(const Registry& registry, const Terminal& terminal) {
   std::vector<const Offer*> offers;
@@ -31,8 +30,6 @@ void print_refusals(const Registry& registry, const Terminal& terminal) {
   for (const Refusal& refusal : registry.refusals())
     fmt::print("  {} {}: {}\n", terminal.red("refused"), refusal.file.string(), refusal.why);
 }
-
-}  // namespace
 
 int unusable(const std::string& why) {
   std::fputs((why + "\n").c_str(), stderr);
@@ -80,21 +77,6 @@ int describe_plugin(const std::string& name, const PluginFolders& folders) {
   }
   std::sort(known.begin(), known.end());
   if (!found) return unusable("no component is called '" + name + "'" + did_you_mean(name, known));
-  return kFine;
-}
-
-int check_plugin(const std::string& file) {
-  const Terminal terminal = Terminal::of_stdout();
-  // Whoever names the very file wants it run; a folder that is searched has to earn that.
-  Registry registry;
-  registry.add(file, Trust::as_ourselves);
-  print_offers(registry, terminal);
-  print_refusals(registry, terminal);
-  if (!registry.refusals().empty()) return kViolations;
-  Registry searched;
-  searched.add(file, Trust::strict);
-  for (const Refusal& refusal : searched.refusals())
-    fmt::print("  {} --plugins would refuse it where it lies: {}\n", terminal.bold("note:"), refusal.why);
   return kFine;
 }
 

@@ -1,59 +1,23 @@
+#include "program.h"
+
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <thread>
 
 namespace {
 
-namespace fs = std::filesystem;
-
-const fs::path kSource = fs::path(__FILE__).parent_path().parent_path().parent_path();
-const fs::path kBin = fs::read_symlink("/proc/self/exe").parent_path();
-
-struct Ended {
-  int status = -1;
-  std::string out, err;
-};
-
-std::string slurp(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// A folder of this test's own, gone at the end.
-struct Workshop {
-  fs::path path = fs::temp_directory_path() / ("canopy_cli_" + std::to_string(getpid()));
-  Workshop() { fs::create_directories(path); }
-  ~Workshop() { fs::remove_all(path); }
-  std::string file(const std::string& name, const std::string& text) const {
-    std::ofstream(path / name) << text;
-    return (path / name).string();
-  }
-};
-
-Ended canopy(const Workshop& workshop, const std::string& arguments) {
-  const fs::path err = workshop.path / "stderr", out = workshop.path / "stdout";
-  const std::string line = "timeout 120 " + (kBin / "canopy").string() + " " + arguments + " >" + out.string() + " 2>" +
-                           err.string() + " </dev/null";
-  const int status = std::system(line.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out), slurp(err)};
-}
+using namespace cli;
 
 std::string config(const std::string& name) { return (kSource / "configs/engines" / name).string(); }
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::string trace(int requests, int broken_line = 0) {
   std::string text;

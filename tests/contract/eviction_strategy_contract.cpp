@@ -1,11 +1,19 @@
 #include <plugins.h>
 #include <prng.h>
+#include <random_ops.h>
 #include <victim_order.h>
 
 #include <canopy/eviction_strategy.h>
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <thread>
 #include <vector>
+
+template <>
+struct doctest::StringMaker<canopy::Rank> {
+  static String convert(canopy::Rank rank) { return fmt::format("{{{}, {}}}", rank.major, rank.minor).c_str(); }
+};
 
 namespace {
 
@@ -46,19 +54,59 @@ struct ThreeNodes final : Path {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("EvictionStrategy");
+
 TEST_CASE("a rank is decided by the facts alone: asking again, or another instance, gives the same") {
   for_every_policy([](const std::string& name, EvictionStrategy& policy) {
     const auto other = make<EvictionStrategy>(name, {});
     Prng prng(3);
     for (int i = 0; i < 1'000; ++i) {
-      std::uint64_t tag = 0;
-      const NodeFacts facts = random_facts(prng, tag);
+      std::uint64_t tag = 0, moved_tag = 0;
+      NodeFacts facts = random_facts(prng, tag);
       const Rank rank = policy.rank(facts);
       CHECK(rank == policy.rank(facts));
       CHECK(rank == other->rank(facts));
+      facts.tag = &moved_tag;
+      CHECK_MESSAGE(rank == policy.rank(facts), "the same facts, their tag at another address");
     }
     CHECK(policy.volatility() == other->volatility());
     CHECK(policy.reads_prints() == other->reads_prints());
+  });
+}
+
+TEST_CASE("a rank is the same a second later: a policy reads no clock") {
+  struct Asked {
+    std::string name;
+    std::shared_ptr<EvictionStrategy> policy;
+    std::vector<Rank> ranks;
+  };
+  std::uint64_t tag = 0;
+  const auto ranks_of = [&](EvictionStrategy& policy) {
+    Prng prng(6);
+    std::vector<Rank> ranks(100);
+    for (Rank& rank : ranks) rank = policy.rank(random_facts(prng, tag));
+    return ranks;
+  };
+  std::vector<Asked> all;
+  for (const auto& name : names_of<EvictionStrategy>()) {
+    auto policy = make<EvictionStrategy>(name, {});
+    auto ranks = ranks_of(*policy);
+    all.push_back({name, std::move(policy), std::move(ranks)});
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'100));
+  for (const auto& [name, policy, before] : all) {
+    CAPTURE(name);
+    const auto after = ranks_of(*policy);
+    for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] == after[i]);
+  }
+}
+
+TEST_CASE("an index led by the policy does what the models say") {
+  for_every_policy([](const std::string& name, EvictionStrategy&) {
+    WorldConfig config;
+    config.policy = name, config.walk_every = 100;
+    const Program program = random_program(7, config, 3'000);
+    if (const auto failure = run_program(program)) FAIL(report(program, *failure));
   });
 }
 
@@ -95,3 +143,5 @@ TEST_CASE("a policy takes every message in any order and still ranks") {
     }
   });
 }
+
+TEST_SUITE_END();

@@ -42,6 +42,8 @@ std::vector<Token> random_tokens(Prng& prng, std::size_t count) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("KeyCodec");
+
 TEST_CASE("a codec gives one word a token, and the same words each time") {
   for_every_codec([](const KeyCodec& codec) {
     Prng prng(1);
@@ -81,3 +83,5 @@ TEST_CASE("prompts that begin alike have keys that begin alike, up to where they
     }
   });
 }
+
+TEST_SUITE_END();

@@ -111,6 +111,8 @@ void for_every_store(Test&& test) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("KVStore");
+
 TEST_CASE("a store has the layers and streams it was configured with") {
   for_every_store([](Watched& watched) {
     CHECK(watched.store().layers() == 3);
@@ -185,3 +187,5 @@ TEST_CASE("segments come and go without a change to those that stay") {
     watched.check_all(pages);
   });
 }
+
+TEST_SUITE_END();

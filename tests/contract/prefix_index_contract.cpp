@@ -58,6 +58,8 @@ std::string dump(const PrefixIndex& index) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("PrefixIndex");
+
 TEST_CASE("every index does what the models say, or keeps nothing and gives all pages back") {
   for_every_index([](const std::string& name) {
     std::uint64_t seed = 100;
@@ -220,3 +222,5 @@ TEST_CASE("a key of ten million tokens is one node, and half of it is two") {
     CHECK(bench.index->evict(0, 1)[0].size() == (remembers ? kLong / 32 : 0));
   });
 }
+
+TEST_SUITE_END();

@@ -86,6 +86,8 @@ void for_every_index_with_a_memory(Test&& test) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("PrefixIndex");
+
 TEST_CASE("a policy hears of each match once, with the request's facts, also if nothing is found") {
   for (const auto& name : names_of<PrefixIndex>()) {
     CAPTURE(name);
@@ -246,3 +248,5 @@ TEST_CASE("the policy's clock counts what was inserted, what is resident and wha
     CHECK(clock.now > 0);
   });
 }
+
+TEST_SUITE_END();

@@ -34,6 +34,8 @@ void check(const SlotAllocator& allocator, std::uint64_t capacity, std::uint64_t
 
 }  // namespace
 
+TEST_SUITE_BEGIN("SlotAllocator");
+
 TEST_CASE("an allocator starts empty and serves what it is offered") {
   for_every_allocator([](SlotAllocator& allocator) {
     std::vector<Page> one(1);
@@ -56,7 +58,7 @@ TEST_CASE("exactly all pages can be had, one more than that is refused, and page
     auto pages = take(allocator, 100);
     std::ranges::sort(pages);
     for (Page page = 1; page <= 100; ++page) CHECK(pages[page - 1] == page);
-    CHECK(!allocator.is_out(0));
+    CHECK_MESSAGE(!allocator.is_out(0), "page 0 was handed out");
     std::vector<Page> one(1);
     CHECK(!allocator.allocate(one));
     check(allocator, 100, 0);
@@ -161,7 +163,7 @@ TEST_CASE("an allocator agrees with a set over a hundred thousand random calls")
         REQUIRE(allocator.allocate(pages) == fits);
         for (const Page page : pages) {
           if (!fits) break;
-          REQUIRE(free.erase(page) == 1);
+          REQUIRE_MESSAGE(free.erase(page) == 1, "page ", page, " was handed out and is not free");
           out.insert(page);
         }
       } else if (dice < 95) {
@@ -210,3 +212,5 @@ TEST_CASE("an allocator agrees with a set over a hundred thousand random calls")
     }
   });
 }
+
+TEST_SUITE_END();

@@ -1,14 +1,51 @@
 #include "plugins.h"
 
+#include <algorithm>
+#include <system_error>
+
 namespace canopy::test {
+
+namespace {
+
+Subject& subject() {
+  static Subject subject;
+  return subject;
+}
+
+}  // namespace
+
+void test_only(Subject only) {
+  std::error_code unreachable;
+  only.file = std::filesystem::canonical(only.file, unreachable);
+  subject() = std::move(only);
+}
 
 const Registry& plugins() {
   static const Registry loaded = [] {
     Registry registry;
-    registry.scan(own_plugin_folder(), Trust::as_ourselves);
+    // In front: should it offer a name that ours have too, it is the one that is meant.
+    if (!subject().file.empty()) registry.add(subject().file, Trust::as_ourselves);
+    registry.scan(subject().ours.empty() ? own_plugin_folder() : subject().ours, Trust::as_ourselves);
     return registry;
   }();
   return loaded;
+}
+
+std::vector<const Offer*> offers_under_test() {
+  std::vector<const Offer*> under_test;
+  for (const Offer& offer : plugins().offers())
+    if ((subject().file.empty() || offer.file == subject().file) &&
+        (subject().component.empty() || offer.name == subject().component))
+      under_test.push_back(&offer);
+  return under_test;
+}
+
+std::vector<std::string> names_under_test(std::string_view interface) {
+  std::vector<std::string> names;
+  for (const Offer* offer : offers_under_test())
+    if (plugins().find(interface, offer->name) == offer) names.push_back(offer->name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace canopy::test
