@@ -163,6 +163,9 @@ GroupPages RadixIndex::flush(NamespaceId space) {
         slot = spaces_[at].root ? deepest(spaces_[at].root) : 0;
         continue;
       }
+    } else {
+      for (std::size_t g = 0; g < groups_.size(); ++g)
+        if (may_leave(slot, g)) vacate(slot, g);  // above somebody's lock: as gaps
     }
     slot = last ? parent : deepest(next);
   }

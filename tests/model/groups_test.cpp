@@ -191,6 +191,9 @@ class Program {
 
   void flush() {
     take_out(index_->flush(NamespaceId::shared));
+    for (std::size_t g = 0; g < count_; ++g)
+      if (index_->sizes(g).evictable != 0)
+        disagree("a flush left {} evictable units in group {}", index_->sizes(g).evictable, g);
     if (live_.empty() && index_->use().nodes != 0) disagree("a flush without locks left {} nodes", index_->use().nodes);
   }
 
