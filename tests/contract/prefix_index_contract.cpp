@@ -223,4 +223,21 @@ TEST_CASE("a key of ten million tokens is one node, and half of it is two") {
   });
 }
 
+// Random keys of some hundred words that part at just one certain word are rare; here each word has its turn.
+TEST_CASE("long keys agree up to the word at which they part, wherever that is") {
+  for_every_index([](const std::string& name) {
+    constexpr Units kLong = 700;
+    Bench bench(name, 1);
+    std::vector<std::uint32_t> words(kLong);
+    std::iota(words.begin(), words.end(), 1);
+    bench.index->release(bench.insert({}, words, 1).lock);
+    if (bench.index->use().nodes == 0) return;
+    for (Units at = 0; at < kLong; ++at) {
+      words[at] += kLong;
+      CHECK(bench.index->peek({NamespaceId::shared, words}).length == at);
+      words[at] -= kLong;
+    }
+  });
+}
+
 TEST_SUITE_END();

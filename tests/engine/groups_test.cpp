@@ -241,6 +241,30 @@ TEST_CASE("groups: a gap is refilled by whoever computes it again, and his page 
   check_settled(*engine);
 }
 
+// A window that is held too long does no harm but that others find no room: no sum is wrong, no byte is.
+TEST_CASE("groups: a request that moves on without committing lets go of the window that it matched") {
+  const auto engine = engine_of(
+      "page_size: 4\n"
+      "groups:\n"
+      "  full: { reach: path, capacity: 400, allocator: free_list, eviction: lru }\n"
+      "  window: { reach: 16, capacity: 400, allocator: free_list, eviction: lru }\n");
+  const auto prompt = tokens(1, 40);
+  Request first = engine->begin(arrival(prompt));
+  REQUIRE(first.reserve(40));
+  first.finish(40);
+  Request second = engine->begin(arrival(prompt, 0));
+  CHECK(second.matched() == 40);
+  CHECK(engine->index().sizes(1).protected_ == 16);
+  for (std::uint32_t token = 41; token <= 56; ++token) {
+    second.append(token);
+    REQUIRE(second.reserve(token));
+    second.advance(token);
+  }
+  CHECK(engine->index().sizes(1).protected_ == 4);  // a lock keeps its last page
+  second.abort();
+  check_settled(*engine);
+}
+
 TEST_CASE("a request that was retracted holds nothing, and goes on from what is still resident") {
   const auto engine = engine_of(kWindow);
   const auto prompt = tokens(1, 22);

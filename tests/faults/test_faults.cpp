@@ -1,0 +1,249 @@
+// test_faults [NAME...]
+//
+// Proves that the tests notice wrong code. First every check runs without a fault and must pass; then each planted
+// fault (or those that are named) is switched on in processes of their own until one check objects. A crash or a
+// hang is an objection too. A fault that nobody notices is a failure of this test: some check is too weak.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <planted_list.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// A part of the real test programs, built with the planted code.
+struct Check {
+  const char* program;
+  std::array<const char*, 2> filters;
+  const char* objects_first_to;  ///< faults in files that begin so
+};
+/// From cheap to dear.
+constexpr Check kChecks[] = {
+    {"planted_model", {"--source-file=*scenario_test*"}, "plugins/radix"},
+    {"planted_contract",
+     {"--test-suite=PrefixIndex", "--test-case-exclude=every index*,neither*,a key of*"},
+     "plugins/radix"},
+    {"planted_contract", {"--test-suite=SlotAllocator"}, "plugins/allocators"},
+    {"planted_contract", {"--test-suite=EvictionStrategy"}, "plugins/eviction"},
+    {"planted_contract", {"--test-suite=PrefixIndex", "--test-case=every index*,neither*,a key of*"}, "plugins/radix"},
+    {"planted_engine", {"--source-file-exclude=*scale_test*"}, "core/engine"},
+    {"planted_model", {"--source-file=*groups_test*"}, "plugins/radix"},
+    {"planted_model", {"--test-case=every loaded policy*"}, "plugins"},
+    {"planted_model", {"--test-case=a radix index*"}, "plugins"},
+};
+
+std::string line_at(const std::string& text, std::size_t at) { return text.substr(at, text.find('\n', at) - at); }
+
+std::string trimmed(std::string text) {
+  text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
+  return text;
+}
+
+/// A random program that failed says so at once, and then shrinks, which nobody waits for here.
+std::string random_objection(const std::string& output) {
+  const std::size_t at = output.find(", operation "), end = output.find('\n', at);
+  if (at == std::string::npos || end == std::string::npos) return {};
+  const std::size_t seed = output.rfind("seed ", at);
+  if (seed == std::string::npos) return {};
+  return "a random program: " + output.substr(seed, end - seed);
+}
+
+/// The first failure of doctest's report, with the test case it stands under.
+std::string reported_objection(const std::string& output) {
+  const std::size_t error = output.find("ERROR: ");
+  if (error == std::string::npos) return {};
+  std::string what = line_at(output, error + std::strlen("ERROR: "));
+  if (const std::size_t next = output.find('\n', error); next != std::string::npos) {
+    const std::string values = trimmed(line_at(output, next + 1));
+    if (values.starts_with("values: ")) what = values.substr(std::strlen("values: "));
+    else if (!values.empty() && what.find("THREW") != std::string::npos) what += " " + values;
+  }
+  const std::size_t name = output.rfind("TEST CASE:  ", error);
+  if (name == std::string::npos) return what;
+  return line_at(output, name + std::strlen("TEST CASE:  ")) + ": " + what;
+}
+
+/// A filter that matches nothing passes, and would prove nothing.
+bool nothing_ran(const std::string& output) {
+  const std::size_t at = output.find("test cases:");
+  return at == std::string::npos || trimmed(line_at(output, at + std::strlen("test cases:"))).starts_with("0 ");
+}
+
+std::vector<char*> environment_with(std::vector<std::string>& settings) {
+  std::vector<char*> all;
+  for (char** variable = environ; *variable; ++variable)
+    if (std::strncmp(*variable, "CANOPY_", std::strlen("CANOPY_")) != 0) all.push_back(*variable);
+  for (std::string& setting : settings) all.push_back(setting.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+/// Runs one check with one fault; what it objects to, empty if all of it passed.
+std::string run(const fs::path& folder, const Check& check, std::size_t fault) {
+  constexpr auto kPatience = std::chrono::seconds(60);
+  int pipe_ends[2];
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return "no pipe";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDERR_FILENO);
+  const std::string program = (folder / check.program).string();
+  std::vector<std::string> words{program, "--abort-after=1", "--no-colors=true"};
+  for (const char* filter : check.filters)
+    if (filter) words.emplace_back(filter);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::vector<std::string> settings{fmt::format("CANOPY_PLANTED={}", fault), "CANOPY_OPS=0.1"};
+  pid_t child = 0;
+  const int failed =
+      posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environment_with(settings).data());
+  posix_spawn_file_actions_destroy(&actions);
+  close(pipe_ends[1]);
+  if (failed != 0) {
+    close(pipe_ends[0]);
+    return fmt::format("{} could not be started: {}", program, std::strerror(failed));
+  }
+
+  std::string output, objection;
+  const auto deadline = Clock::now() + kPatience;
+  for (bool open = true; open && objection.empty();) {
+    pollfd waiting{pipe_ends[0], POLLIN, 0};
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) objection = "it stands still";
+    else if (poll(&waiting, 1, static_cast<int>(left)) > 0) {
+      char some[4096];
+      const ssize_t count = read(pipe_ends[0], some, sizeof(some));
+      open = count > 0;
+      if (open) output.append(some, static_cast<std::size_t>(count));
+      objection = random_objection(output);
+    }
+  }
+  close(pipe_ends[0]);
+  if (!objection.empty()) kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (objection.empty()) objection = reported_objection(output);
+  if (!objection.empty()) return objection;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return nothing_ran(output) ? "there is no such test case" : "";
+  if (!WIFSIGNALED(status)) return fmt::format("it ended with {}", WEXITSTATUS(status));
+  return WTERMSIG(status) == SIGXCPU ? "it does not come to an end"
+                                     : fmt::format("a crash: {}", strsignal(WTERMSIG(status)));
+}
+
+/// All checks, those that are meant for a fault's file first.
+std::vector<Check> checks_for(const std::string& file) {
+  std::vector<Check> checks;
+  for (const bool meant : {true, false})
+    for (const Check& check : kChecks)
+      if (file.starts_with(check.objects_first_to) == meant) checks.push_back(check);
+  return checks;
+}
+
+struct Verdict {
+  std::string caught_by;  ///< empty: nobody noticed
+  std::chrono::milliseconds took{};
+};
+
+Verdict try_fault(const fs::path& folder, std::size_t number) {
+  const auto start = Clock::now();
+  Verdict verdict;
+  for (const Check& check : checks_for(kPlanted[number - 1].file)) {
+    verdict.caught_by = run(folder, check, number);
+    if (verdict.caught_by.empty()) continue;
+    verdict.caught_by.insert(0, fmt::format("{}: ", check.program + std::strlen("planted_")));
+    break;
+  }
+  verdict.took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+  return verdict;
+}
+
+/// Calls work(0) ... work(count - 1), on as many threads as there are cores.
+template <class Work>
+void in_parallel(std::size_t count, Work&& work) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back([&] {
+      for (std::size_t at = next++; at < count; at = next++) work(at);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+void limit_children() {
+  const auto limit = [](auto resource, rlim_t most) {
+    const rlimit both{most, most};
+    setrlimit(resource, &both);
+  };
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_CPU, 20);
+  limit(RLIMIT_AS, rlim_t{8} << 30);
+}
+
+bool all_pass_without_a_fault(const fs::path& folder) {
+  std::atomic<bool> all = true;
+  in_parallel(std::size(kChecks), [&](std::size_t i) {
+    const std::string objection = run(folder, kChecks[i], 0);
+    if (objection.empty()) return;
+    all = false;
+    fmt::print("without a fault, {} {}: {}\n", kChecks[i].program, kChecks[i].filters[0], objection);
+  });
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> names(argv + 1, argv + argc);
+  std::vector<std::size_t> numbers;
+  for (std::size_t number = 1; number <= std::size(kPlanted); ++number)
+    if (names.empty() || std::find(names.begin(), names.end(), kPlanted[number - 1].name) != names.end())
+      numbers.push_back(number);
+  if (!names.empty() && numbers.size() != names.size()) {
+    fmt::print("not all of these are names of planted faults\n");
+    return 2;
+  }
+  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  limit_children();
+  const auto start = Clock::now();
+  if (!all_pass_without_a_fault(folder)) return 1;
+
+  std::vector<Verdict> verdicts(numbers.size());
+  std::mutex printing;
+  in_parallel(numbers.size(), [&](std::size_t i) {
+    verdicts[i] = try_fault(folder, numbers[i]);
+    const std::lock_guard lock(printing);
+    fmt::print("{:6} ms  {:40} {}\n", verdicts[i].took.count(), kPlanted[numbers[i] - 1].name,
+               verdicts[i].caught_by.empty() ? "NOBODY NOTICED" : verdicts[i].caught_by);
+    std::fflush(stdout);
+  });
+  std::size_t caught = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Planted& fault = kPlanted[numbers[i] - 1];
+    if (!verdicts[i].caught_by.empty()) ++caught;
+    else fmt::print("nobody noticed '{}' in {}: {}\n", fault.name, fault.file, fault.sentence);
+  }
+  const std::chrono::duration<double> took = Clock::now() - start;
+  fmt::print("{} of {} planted faults are noticed, in {:.0f} s\n", caught, numbers.size(), took.count());
+  return caught == numbers.size() ? 0 : 1;
+}
