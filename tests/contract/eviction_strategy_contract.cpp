@@ -125,6 +125,77 @@ TEST_CASE("a policy with a well-known name has the order everybody knows it by")
   });
 }
 
+/// A queue as an index keeps it, of three nodes that came one after the other: who leaves next, by number.
+struct ThreeWaiting {
+  EvictionStrategy& policy;
+  std::array<std::uint64_t, 3> tags{};
+  std::array<NodeFacts, 3> nodes{};
+  std::array<Rank, 3> ranks{};
+  Tick now = 3;
+
+  explicit ThreeWaiting(EvictionStrategy& of) : policy(of) {
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      nodes[i].id = NodeId{i + 1}, nodes[i].length = 16, nodes[i].tag = &tags[i];
+      nodes[i].created = nodes[i].last_access = i + 1;
+      ranks[i] = policy.rank(nodes[i]);
+    }
+  }
+  void hit(std::size_t i) {
+    ++nodes[i].hits;
+    nodes[i].last_access = ++now;
+    ranks[i] = policy.rank(nodes[i]);
+  }
+  /// Its place is taken by a new node.
+  std::size_t leave() {
+    ++now;
+    for (;;) {
+      const auto next = static_cast<std::size_t>(std::min_element(ranks.begin(), ranks.end()) - ranks.begin());
+      NodeFacts& node = nodes[next];
+      if (node.spared != now && policy.spare(node)) {
+        node.spared = now;
+        ranks[next] = policy.rank(node);
+        continue;
+      }
+      policy.evicted(node);
+      tags[next] = 0;
+      node.hits = 0, node.spared = 0, node.created = node.last_access = now;
+      ranks[next] = policy.rank(node);
+      return next;
+    }
+  }
+};
+
+TEST_CASE("clock gives who was hit a second chance, once, and lfu_da lets old favourites grow old") {
+  for_every_policy([](const std::string& name, EvictionStrategy& policy) {
+    ThreeWaiting queue(policy);
+    if (name == "clock") {
+      queue.hit(0);
+      CHECK(queue.leave() == 1);  // 0 is spared, and stands behind the others now
+      CHECK(queue.leave() == 2);
+      CHECK(queue.leave() == 0);  // no hit since: its chance is used up
+      queue.hit(1);
+      queue.hit(1);
+      CHECK(queue.leave() == 2);  // two hits are one chance
+      CHECK(queue.leave() == 0);
+      CHECK(queue.leave() == 1);
+    }
+    if (name == "lfu_da") {
+      for (int i = 0; i < 3; ++i) queue.hit(0);
+      CHECK(queue.leave() == 1);
+      CHECK(queue.leave() == 2);
+      // One hit is worth more the later it comes: what leaves raises the age, and in the end three old ones lose.
+      std::size_t passed = 0;
+      for (std::size_t last = 2; last != 0 && passed < 50; ++passed) {
+        queue.hit(1);
+        queue.hit(2);
+        last = queue.leave();
+      }
+      CHECK(passed > 1);
+      CHECK(passed < 10);
+    }
+  });
+}
+
 TEST_CASE("a policy takes every message in any order and still ranks") {
   for_every_policy([](const std::string&, EvictionStrategy& policy) {
     Prng prng(5);
