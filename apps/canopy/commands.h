@@ -20,8 +20,8 @@ enum Exit : int {
 
 struct ReplayArguments {
   std::string config, trace, workload, report;
-  std::optional<std::uint64_t> capacity, page_size, seed;
-  std::string policy;
+  std::string capacity, page_size, policy;  ///< as in the engine's file
+  std::optional<std::uint64_t> seed;
   std::vector<std::string> assignments;
   replay::Options options;
 };

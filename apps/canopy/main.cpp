@@ -38,9 +38,9 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
   auto* trace = replay->add_option("--trace", arguments.trace, "Mooncake JSONL file");
   replay->add_option("--workload", arguments.workload, "generator description, such as configs/workloads/chat.yaml")
       ->excludes(trace);
-  replay->add_option("--capacity", arguments.capacity, "tokens of the first group's pool")->check(whole(1, kMost));
+  replay->add_option("--capacity", arguments.capacity, "tokens of the first group's pool; 3M is 3000000");
   replay->add_option("--policy", arguments.policy, "eviction policy of every group");
-  replay->add_option("--page-size", arguments.page_size, "units a page")->check(whole(1, kMost));
+  replay->add_option("--page-size", arguments.page_size, "tokens a page");
   replay->add_option("--limit", arguments.options.limit, "stop after so many requests")->check(whole(0, kMost));
   replay->add_option("--set", arguments.assignments, "path.to.key=value on top of the description; may be repeated")
       ->expected(1)

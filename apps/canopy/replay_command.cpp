@@ -14,15 +14,16 @@ namespace {
 /// The shortcuts of the command line as assignments, in front of those the user wrote out.
 Result<std::vector<std::string>> assignments_of(const ReplayArguments& arguments) {
   std::vector<std::string> all;
-  if (arguments.page_size) all.push_back(fmt::format("page_size={}", *arguments.page_size));
-  if (arguments.capacity || !arguments.policy.empty()) {
+  if (!arguments.page_size.empty()) all.push_back("page_size=" + arguments.page_size);
+  if (!arguments.capacity.empty() || !arguments.policy.empty()) {
     auto document = parse_yaml_file(arguments.config);
     if (!document) return document.error();
     const YamlNode* groups = document->find("groups");
     const std::size_t count = groups && groups->kind == YamlNode::Kind::map ? groups->entries.size() : 0;
     for (std::size_t i = 0; i < count; ++i) {
       const std::string& group = groups->entries[i].first.scalar;
-      if (arguments.capacity && i == 0) all.push_back(fmt::format("groups.{}.capacity={}", group, *arguments.capacity));
+      if (!arguments.capacity.empty() && i == 0)
+        all.push_back(fmt::format("groups.{}.capacity={}", group, arguments.capacity));
       if (!arguments.policy.empty()) all.push_back(fmt::format("groups.{}.eviction={}", group, arguments.policy));
     }
   }
@@ -76,6 +77,11 @@ int print_report(const replay::Report& report) {
             fmt::format("{} of {} in {}", grouped(report.resident_tokens),
                         report.capacity_tokens == kUnlimited ? "unlimited" : grouped(report.capacity_tokens),
                         plural(report.nodes, "node")));
+  for (const replay::GroupReport& group : report.groups)
+    table.row(report.groups.size() == 1 ? "pool" : "pool " + group.name,
+              fmt::format("{} in tree, {} free, longest run {}; handed out in runs of {:.1f} pages",
+                          plural(group.tree_pages, "page"), grouped(group.free_pages), grouped(group.longest_free_run),
+                          group.mean_run()));
   const std::uint64_t page = report.page_size;
   const std::uint64_t formula = report.resident_tokens * 4 + report.resident_tokens / page * 4 + report.nodes * 160;
   table.row("index memory",

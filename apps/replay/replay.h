@@ -37,6 +37,18 @@ struct Sample {
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
 };
 
+/// What became of a group's pool.
+struct GroupReport {
+  std::string name;
+  std::uint64_t tree_pages = 0, free_pages = 0, longest_free_run = 0;
+  std::uint64_t handed_pages = 0, handed_runs = 0;  ///< to requests, all in all; a run: page numbers in a row
+
+  /// 1: page numbers in no order. What a bulk copy can take at once.
+  double mean_run() const {
+    return handed_runs ? static_cast<double>(handed_pages) / static_cast<double>(handed_runs) : 0;
+  }
+};
+
 struct Report {
   std::string config, source;
   Units page_size = 1;
@@ -52,6 +64,7 @@ struct Report {
   // Mode::timed alone:
   std::uint64_t output_tokens = 0, aborted = 0, retracted = 0, waited = 0, steps = 0, repointed_tokens = 0;
   std::uint32_t most_running = 0;
+  std::vector<GroupReport> groups;
   std::vector<std::string> reports;  ///< violations in words
   std::vector<Sample> samples;       ///< about a hundred, evenly spaced in requests
 

@@ -56,6 +56,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                               {"evicted_tokens", report.evicted_tokens},
                               {"rejected", report.rejected},
                               {"resident_tokens", report.resident_tokens},
+                              {"groups", nullptr},
                               {"nodes", report.nodes},
                               {"namespaces", report.spaces},
                               {"index_bytes", report.index_bytes},
@@ -67,6 +68,14 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                               {"digest", nullptr},
                               {"seed", report.seed}};
   if (report.capacity_tokens != kUnlimited) json["capacity_tokens"] = report.capacity_tokens;
+  json["groups"] = nlohmann::ordered_json::array();
+  for (const GroupReport& group : report.groups)
+    json["groups"].push_back({{"name", group.name},
+                              {"tree_pages", group.tree_pages},
+                              {"free_pages", group.free_pages},
+                              {"longest_free_run", group.longest_free_run},
+                              {"handed_pages", group.handed_pages},
+                              {"handed_runs", group.handed_runs}});
   char digest[17];
   std::snprintf(digest, sizeof(digest), "%016llx", static_cast<unsigned long long>(report.digest));
   json["digest"] = digest;

@@ -91,6 +91,13 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.resident_tokens = sizes.evictable + sizes.protected_;
   report.capacity_tokens =
       engine.pool(0).limit() == kUnlimited ? kUnlimited : engine.pool(0).limit() * engine.page_size();
+  for (std::size_t g = 0; g < engine.groups(); ++g) {
+    const Pool& pool = engine.pool(g);
+    const Sizes held = engine.index().sizes(g);
+    report.groups.push_back({pool.group(), (held.evictable + held.protected_) / engine.page_size(),
+                             pool.allocator().occupancy().free, pool.allocator().longest_run(), pool.handed_out().pages,
+                             pool.handed_out().runs});
+  }
   report.nodes = use.nodes;
   report.index_bytes = use.bytes;
   report.spaces = engine.spaces();

@@ -46,7 +46,13 @@ std::uint64_t Pool::shortfall(std::uint64_t count) {
 
 bool Pool::allocate(std::span<Page> out, std::uint64_t holder) {
   if (!allocator().allocate(out)) return false;
-  for (const Page page : out) holders_[page / parts_.segment_pages][page % parts_.segment_pages] = holder;
+  Page before = 0;
+  for (const Page page : out) {
+    holders_[page / parts_.segment_pages][page % parts_.segment_pages] = holder;
+    handed_out_.runs += page != before + 1;
+    before = page;
+  }
+  handed_out_.pages += out.size();
   return true;
 }
 

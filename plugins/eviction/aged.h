@@ -17,18 +17,21 @@ struct Clock final : EvictionStrategy {
   }
 };
 
-/// Least frequently used with dynamic ageing (Arlitt et al., 2000): a hit is worth one more than what left last,
-/// so that yesterday's favourites cannot stay for ever. The tag keeps the age at the last hit (above) and the
-/// hits it was taken at (below).
+/// Least frequently used with dynamic ageing (Arlitt et al., 2000): a use is worth one more than what left last,
+/// so that yesterday's favourites cannot stay for ever. Being inserted is a use: were a prefix worth nothing before
+/// its first hit, the age would stand still as long as such prefixes are there to leave. The tag keeps the age at
+/// the last use (above) and the hits it was taken at (below).
 class LfuDa final : public EvictionStrategy {
  public:
   Rank rank(const NodeFacts& node) override {
     if (static_cast<std::uint32_t>(*node.tag) != node.hits || *node.tag == 0) *node.tag = age_ << 32 | node.hits;
-    return {(*node.tag >> 32) + node.hits, node.last_access};
+    return {worth(node), node.last_access};
   }
-  void evicted(const NodeFacts& node) override { age_ = std::max(age_, (*node.tag >> 32) + node.hits); }
+  void evicted(const NodeFacts& node) override { age_ = std::max(age_, worth(node)); }
 
  private:
+  static std::uint64_t worth(const NodeFacts& node) { return (*node.tag >> 32) + node.hits + 1; }
+
   std::uint64_t age_ = 0;
 };
 

@@ -203,11 +203,15 @@ TEST_CASE("output that cannot be kept, numbers that are none, and memory that is
         2);
   CHECK(canopy(workshop, "config check /nowhere.yaml 2>&-").status == 2);
   for (const char* argument :
-       {"--limit -1", "--limit 99999999999999999999", "--capacity 0", "--page-size x", "--running 0"}) {
+       {"--limit -1", "--limit 99999999999999999999", "--running 0", "--seed 1M"}) {
     const Ended run = canopy(workshop, "replay " + engine + " --trace " + file + " " + argument);
     CHECK(run.status == 2);
     CHECK_MESSAGE(has(run.err, "is no whole number from"), run.err);
   }
+  const std::string replay = "replay " + engine + " --trace " + file;
+  CHECK(has(canopy(workshop, replay + " --capacity 0").err, "groups.full.capacity = 0 is outside"));
+  CHECK(has(canopy(workshop, replay + " --page-size x").err, "page_size = 'x' is not a whole number"));
+  CHECK(canopy(workshop, replay + " --capacity 12k").status == 0);
   const Ended huge = canopy(workshop, "replay " + engine + " --trace " + file + " --capacity 1000000000000000");
   CHECK(huge.status == 2);
   CHECK_MESSAGE(has(huge.err, "the most a pool can number"), huge.err);

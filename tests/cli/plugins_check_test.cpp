@@ -25,8 +25,8 @@ TEST_CASE("a plugin that keeps the contract passes all cases of its interface") 
   const Workshop workshop;
   const Ended run = check(workshop, "good");
   CHECK_MESSAGE(run.status == 0, run.out, run.err);
-  CHECK(has(run.out, "slru       EvictionStrategy       5       0\n"));
-  CHECK(has(run.out, "5 cases of the contract, all passed"));
+  CHECK(has(run.out, "slru       EvictionStrategy       6       0\n"));
+  CHECK(has(run.out, "6 cases of the contract, all passed"));
   // A search would find the name taken; who only wants it checked need not rename it.
   CHECK(has(run.out, "note: --plugins would refuse it where it lies"));
 }
@@ -35,7 +35,7 @@ TEST_CASE("a policy that breaks the contract fails with the case it broke, and h
   const Workshop workshop;
   const Ended run = check(workshop, "broken_policies", "--time-limit 4");
   CHECK(run.status == 1);
-  CHECK_MESSAGE(has(run.out, "sound         EvictionStrategy       5       0\n"), run.out);
+  CHECK_MESSAGE(has(run.out, "sound         EvictionStrategy       6       0\n"), run.out);
   CHECK(said_of(run.out, "sound").empty());
 
   const std::string restless = said_of(run.out, "restless");
@@ -49,7 +49,7 @@ TEST_CASE("a policy that breaks the contract fails with the case it broke, and h
   // One that crashes, hangs or leaves is told with the case it did it in.
   const std::string hanger = said_of(run.out, "hanger");
   CHECK_MESSAGE(has(hanger, "did not finish 'an index led by the policy does what the models say' within 4 s"), hanger);
-  CHECK(has(run.out, "  2 not run, after one that did not finish"));
+  CHECK(has(run.out, "  3 not run, after one that did not finish"));
   CHECK(has(said_of(run.out, "quitter"), "ended the process (exit code 0) in case 'a policy takes every message"));
   // A sanitizer takes the signal, says so itself, and ends the process.
   const std::string crasher = said_of(run.out, "crasher"), terminator = said_of(run.out, "terminator");

@@ -192,6 +192,10 @@ TEST_CASE("clock gives who was hit a second chance, once, and lfu_da lets old fa
       }
       CHECK(passed > 1);
       CHECK(passed < 10);
+      // What was never hit makes the others older too.
+      for (int i = 0; i < 3; ++i) queue.hit(1);
+      for (passed = 0; queue.leave() != 1 && passed < 50;) ++passed;
+      CHECK(passed < 20);
     }
   });
 }

@@ -51,6 +51,12 @@ class Pool {
   /// Pages; kUnlimited while nothing limits it.
   std::uint64_t limit() const { return parts_.capacity; }
   std::span<const Segment> segments() const { return segments_; }
+  /// What was ever handed out, and in how many runs of page numbers in a row: pages / runs is what a bulk copy can
+  /// take at once.
+  struct HandedOut {
+    std::uint64_t pages = 0, runs = 0;
+  };
+  const HandedOut& handed_out() const { return handed_out_; }
   /// The request that a page was last handed to, for leak reports.
   std::uint64_t last_holder(Page page) const {
     const std::size_t segment = page / parts_.segment_pages;
@@ -61,6 +67,7 @@ class Pool {
   bool grow();
 
   Parts parts_;
+  HandedOut handed_out_;
   std::vector<Segment> segments_;
   struct Freed {
     void operator()(std::uint64_t* memory) const { std::free(memory); }
