@@ -12,7 +12,7 @@ using canopy::test::run_scenario;
 std::vector<std::filesystem::path> scenario_files() {
   const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path() / "scenarios";
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
     if (entry.path().extension() == ".scenario") files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
@@ -22,7 +22,7 @@ std::vector<std::filesystem::path> scenario_files() {
 
 TEST_CASE("every scenario goes as it is told") {
   const auto files = scenario_files();
-  CHECK(files.size() >= 15);
+  CHECK(files.size() >= 80);
   for (const auto& file : files)
     for (const auto& error : run_scenario(file)) FAIL_CHECK(error);
 }
@@ -34,9 +34,59 @@ TEST_CASE("a scenario that goes otherwise is reported with its line, what was ex
 }
 
 TEST_CASE("a scenario that cannot be understood is reported with its line") {
-  CHECK(run_scenario("insert 1\n", "a") == std::vector<std::string>{"a:1: the first line must be 'engine ...'"});
+  CHECK(run_scenario("insert 1\n", "a") ==
+        std::vector<std::string>{"a:1: the first line must be 'engine ...' or 'requests ...'"});
   CHECK(run_scenario("engine\nswim 1\n", "b") == std::vector<std::string>{"b:2: 'swim' is no operation"});
   CHECK(run_scenario("engine\nmatch x\n", "c") == std::vector<std::string>{"c:2: 'x' is not a number"});
   CHECK(run_scenario("engine\nclear -> swum 3\n", "d") ==
         std::vector<std::string>{"d:2: expected swum 3, came nothing of the kind"});
+}
+
+TEST_CASE("a story is told with every combination of its values, and a mistake says with which") {
+  const std::string story =
+      "with page=1 4\nwith groups=full full,window:1\n"
+      "engine page_size=$page groups=$groups words=pages capacity=4\n"
+      "insert 1   -> length 1, window.from 0\n";
+  CHECK(run_scenario(story, "a").empty());
+  CHECK(run_scenario(story + "evict window 1 -> window.left 1\n", "b").empty());
+  CHECK(run_scenario(story + "evict window 1 -> window.left 7\n", "c") ==
+        std::vector<std::string>{"c:5: with groups=full,window:1 page=1: expected window.left 7, came 1"});
+  CHECK(run_scenario(story + "state -> states.free 4\n", "d") ==
+        std::vector<std::string>{"d:5: with groups=full page=1: expected states.free 4, came nothing of the kind"});
+}
+
+TEST_CASE("a second engine line begins another world") {
+  CHECK(run_scenario("engine page_size=1\ninsert 1\nrequests page_size=1\npeek 1 -> 0\n", "a").empty());
+  CHECK(run_scenario("engine page_size=1\nengine page_size=1 groups=full\nmatch as=a 1 -> 1\n", "b") ==
+        std::vector<std::string>{"b:3: expected length 1, came 0"});
+}
+
+TEST_CASE("what cannot be understood of groups, requests and values is a sentence") {
+  const auto error = [](const std::string& text) {
+    const auto errors = run_scenario(text, "s");
+    return errors.empty() ? std::string() : errors.front();
+  };
+  CHECK(error("with page\nengine\n") == "s:1: 'with' wants name=value, and perhaps more values");
+  CHECK(error("engine page_size=$page\n") == "s:1: '$page' is not set by a line 'with page=...'");
+  CHECK(error("with page=1\n") == "s:2: there is no 'engine' or 'requests' line");
+  CHECK(error("engine groups=full,window:x\n") == "s:1: 'x' is not a number");
+  CHECK(error("engine groups=a:1:2:lru:9\n") == "s:1: 'a:1:2:lru:9' is no group: name[:reach[:capacity[:policy]]]");
+  CHECK(error("engine groups=a,b,c,d,e\n") == "s:1: 'a,b,c,d,e' is not 1 to 4 groups");
+  CHECK(error("engine groups=full\nevict window 1\n") == "s:2: 'window' is no group of this engine");
+  CHECK(error("engine groups=full\nrelease a\n") == "s:2: there is no lock called 'a'");
+  CHECK(error("engine groups=full\nclear\n") == "s:2: 'clear' is for an engine without groups=");
+  CHECK(error("engine groups=full page_size=2\ninsert full.from=1 1 2\n") == "s:2: full.from=1 is inside a page");
+  CHECK(error("engine\nevict window 1\n") == "s:2: this engine has one group, which needs no name");
+  CHECK(error("engine words=pages\n") == "s:1: words=pages is for an engine with groups=, or for requests");
+  CHECK(error("engine\nmatch 3..1\n") == "s:2: '3..1' goes down");
+  CHECK(error("engine\n-> 3\n") == "s:2: nothing is done before '->'");
+  CHECK(error("engine\nstate ->\n") == "s:2: an expectation is empty");
+  CHECK(error("requests\nreserve a\n") == "s:2: there is no request called 'a'");
+  CHECK(error("requests\nbegin a 1\nbegin a 1\n") == "s:3: there is a request called 'a' already");
+  CHECK(error("requests\nbegin a 1\nfly a\n") == "s:3: 'fly' is nothing that a request does");
+  CHECK(error("requests\nbegin a 1\ncommit a\n") == "s:3: of 1 tokens 0 have pages: 1 cannot be computed");
+  CHECK(error("requests\nbegin a 1\nfinish a\n") == "s:3: of 1 tokens 0 have pages: 1 cannot be computed");
+  CHECK(error("requests\nbegin a 1\nreserve a\nresume a\n") == "s:4: 'a' was not retracted");
+  CHECK(error("requests\nbegin a 1 colour=2\n") == "s:2: 'colour' is no setting of a request");
+  CHECK(error("requests index=tree\n").starts_with("s:1: "));
 }

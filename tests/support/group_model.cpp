@@ -16,6 +16,13 @@ bool begins_with(const GroupModel::Chain& words, const GroupModel::Chain& start)
 
 }  // namespace
 
+GroupModel::Chain GroupModel::units_of(std::span<const std::uint32_t> words, Units overlap) {
+  Chain units;
+  for (std::size_t i = 0; i + overlap < words.size(); ++i)
+    units.push_back(overlap == 0 ? words[i] : words[i] << 16 | words[i + 1]);
+  return units;
+}
+
 Page GroupModel::page(const Chain& words, Units depth, std::size_t group) const {
   const auto found = chains_.find(first(words, depth + page_));
   return found == chains_.end() ? 0 : found->second[group];
@@ -116,8 +123,9 @@ void GroupModel::check(const PrefixIndex& index) const {
       Chain words = node.parent == NodeId::none ? Chain{} : ends.at(node.parent);
       if (words.size() != node.facts.begin)
         disagree("a node begins at {} below a path of {}", node.facts.begin, words.size());
+      const Chain units = units_of(node.words, model.overlap_);
       for (Units i = 0; i < node.facts.length; i += model.page_) {
-        words.insert(words.end(), node.words.begin() + i, node.words.begin() + i + model.page_);
+        words.insert(words.end(), units.begin() + i, units.begin() + i + model.page_);
         Pages pages{};
         for (std::size_t g = 0; g < model.reaches_.size(); ++g)
           if (!node.pages[g].empty()) pages[g] = node.pages[g][i / model.page_];

@@ -18,10 +18,14 @@ namespace canopy::test {
 /// resident; what a lock may need is never let go; nothing is lost.
 class GroupModel {
  public:
-  using Chain = std::vector<std::uint32_t>;  ///< whole pages of words
+  using Chain = std::vector<std::uint32_t>;  ///< whole pages of units, as units_of names them
   using Pages = std::array<Page, kMaxGroups>;
 
-  GroupModel(Units page_size, std::vector<Units> reaches) : page_(page_size), reaches_(std::move(reaches)) {}
+  GroupModel(Units page_size, std::vector<Units> reaches, Units overlap = 0)
+      : page_(page_size), overlap_(overlap), reaches_(std::move(reaches)) {}
+
+  /// What an index compares of these words: themselves, or with an overlap of 1 pairs. REQUIRES: then below 2^16.
+  static Chain units_of(std::span<const std::uint32_t> words, Units overlap);
 
   /// Units of the deepest boundary that every group can serve.
   Units match(const Chain& words) const;
@@ -53,7 +57,7 @@ class GroupModel {
  private:
   bool is_held(const Chain& words, std::size_t group) const;
 
-  Units page_;
+  Units page_, overlap_;
   std::vector<Units> reaches_;
   std::map<Chain, Pages> chains_;                    ///< by all words up to the end of the page
   std::vector<std::pair<std::size_t, Chain>> gone_;  ///< what left since the last check_shape, by group

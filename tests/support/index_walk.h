@@ -29,4 +29,8 @@ std::vector<WalkedNode> walk(const PrefixIndex& index);
 void check_whole(const PrefixIndex& index, const SlotAllocator& allocator, EvictionStrategy& policy,
                  const FlatIndex& flat, const VictimOrder& order, const WorldConfig& config);
 
+/// The shape of a tree, parents before children: "0..4 4..8:full 4..6:-", the groups named where not all are
+/// resident. `scale`: units in what depths are told in.
+std::string shape_of(const PrefixIndex& index, const std::vector<std::string>& groups, Units scale);
+
 }  // namespace canopy::test

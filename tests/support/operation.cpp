@@ -1,45 +1,37 @@
 #include "operation.h"
 
-#include "mismatch.h"
+#include "line_words.h"
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace canopy::test {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kVerbs{"match", "insert", "release", "evict", "flush",  "clear",
-                                                  "peek",  "hold",   "drop",    "remap", "policy", "state"};
+constexpr std::array<std::string_view, 14> kVerbs{"match", "insert", "release", "evict",  "flush", "clear", "peek",
+                                                  "hold",  "drop",   "remap",   "policy", "state", "tree",  "relax"};
 
-std::vector<std::string_view> split(std::string_view line) {
-  std::vector<std::string_view> parts;
-  for (std::size_t at = 0; (at = line.find_first_not_of(" \t", at)) != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
-    parts.push_back(line.substr(at, end - at));
-    at = end;
-  }
-  return parts;
-}
-
-template <class T>
-T number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) disagree("'{}' is not a number", text);
-  return value;
-}
-
-/// "key=value" or a bare word with an empty key.
-std::pair<std::string_view, std::string_view> setting(std::string_view part) {
-  const std::size_t equals = part.find('=');
-  if (equals == std::string_view::npos) return {{}, part};
-  return {part.substr(0, equals), part.substr(equals + 1)};
-}
-
-bool takes_name(Verb verb) { return verb == Verb::release || verb == Verb::drop; }
-bool takes_count(Verb verb) { return verb == Verb::evict || verb == Verb::hold || verb == Verb::remap; }
+bool takes_name(Verb verb) { return verb == Verb::release || verb == Verb::drop || verb == Verb::relax; }
+bool takes_group(Verb verb) { return verb == Verb::evict || verb == Verb::relax; }
+bool takes_count(Verb verb) { return takes_group(verb) || verb == Verb::hold || verb == Verb::remap; }
 bool takes_words(Verb verb) { return verb == Verb::match || verb == Verb::insert || verb == Verb::peek; }
+
+/// "full,window:4:16:slru": names, then perhaps reach (`path`), capacity and policy.
+std::vector<GroupSettings> groups_from(std::string_view text) {
+  std::vector<GroupSettings> groups;
+  for (const std::string_view one : split(text, ",")) {
+    const auto parts = split(one, ":");
+    if (parts.empty() || parts.size() > 4) disagree("'{}' is no group: name[:reach[:capacity[:policy]]]", one);
+    GroupSettings& group = groups.emplace_back();
+    group.name = parts[0];
+    if (parts.size() > 1 && parts[1] != "path") group.reach = number<Units>(parts[1]);
+    if (parts.size() > 2) group.capacity = number<std::uint32_t>(parts[2]);
+    if (parts.size() > 3) group.policy = parts[3];
+  }
+  if (groups.empty() || groups.size() > kMaxGroups) disagree("'{}' is not 1 to {} groups", text, kMaxGroups);
+  return groups;
+}
 
 }  // namespace
 
@@ -52,6 +44,8 @@ std::string text_of(const Operation& operation) {
   if (operation.priority != 0) text += fmt::format(" priority={}", operation.priority);
   if (operation.chunked) text += " chunked";
   if (operation.finished) text += " finished";
+  for (const auto& [group, from] : operation.from) text += fmt::format(" {}.from={}", group, from);
+  if (!operation.group.empty()) text += " " + operation.group;
   if (takes_count(operation.verb)) text += fmt::format(" {}", operation.count);
   for (const std::uint32_t word : operation.words) text += fmt::format(" {}", word);
   return text;
@@ -73,25 +67,41 @@ Operation operation_from(std::string_view line) {
   operation.verb = static_cast<Verb>(verb);
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const auto [key, value] = setting(parts[i]);
+    const auto [group, what] = of_group(key);
+    std::uint32_t ignored = 0;
     if (key == "as") operation.as = value;
     else if (key == "below") operation.name = value;
     else if (key == "in") operation.space = static_cast<NamespaceId>(number<std::uint32_t>(value));
     else if (key == "priority") operation.priority = number<std::int32_t>(value);
+    else if (what == "from" && operation.verb == Verb::insert)
+      operation.from[std::string(group)] = number<std::uint32_t>(value);
     else if (!key.empty()) disagree("'{}' is no setting of an operation", key);
     else if (value == "chunked") operation.chunked = true;
     else if (value == "finished") operation.finished = true;
     else if (takes_name(operation.verb) && operation.name.empty()) operation.name = value;
+    else if (takes_group(operation.verb) && operation.group.empty() && !is_number(value, ignored))
+      operation.group = value;
     else if (takes_count(operation.verb)) operation.count = number<std::uint32_t>(value);
-    else if (takes_words(operation.verb)) operation.words.push_back(number<std::uint32_t>(value));
+    else if (takes_words(operation.verb)) add_numbers(value, operation.words);
     else disagree("'{}' is too much", value);
   }
   return operation;
 }
 
+std::vector<std::uint32_t> words_in(const WorldConfig& config, const std::vector<std::uint32_t>& words) {
+  if (!config.words_are_pages) return words;
+  std::vector<std::uint32_t> all;
+  for (const std::uint32_t word : words)
+    for (Units i = 0; i < config.page_size; ++i) all.push_back(word * config.page_size + i);
+  return all;
+}
+
 WorldConfig config_from(std::string_view line) {
   const auto parts = split(line);
-  if (parts.empty() || parts.front() != "engine") disagree("the first line must be 'engine ...'");
+  if (parts.empty() || (parts.front() != "engine" && parts.front() != "requests"))
+    disagree("the first line must be 'engine ...' or 'requests ...'");
   WorldConfig config;
+  config.requests = parts.front() == "requests";
   config.walk_every = 1;
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const auto [key, value] = setting(parts[i]);
@@ -103,6 +113,9 @@ WorldConfig config_from(std::string_view line) {
     else if (key == "overlap") config.overlap = number<Units>(value);
     else if (key == "capacity") config.capacity = number<std::uint32_t>(value);
     else if (key == "namespaces") config.namespaces = number<std::uint32_t>(value);
+    else if (key == "groups") config.groups = groups_from(value);
+    else if (parts[i] == "words=pages") config.words_are_pages = true;
+    else if (parts[i] == "insert_at_finish=no") config.insert_at_finish = false;
     else disagree("'{}' is no setting of an engine", parts[i]);
   }
   return config;

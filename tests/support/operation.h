@@ -1,11 +1,13 @@
 #pragma once
 
+#include "outcome.h"
+
 #include <canopy/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace canopy::test {
@@ -15,7 +17,7 @@ enum class Verb : std::uint8_t {
   match,    ///< `as` keeps the lock
   insert,   ///< `below` continues from a lock, which it replaces; `as` keeps the new one
   release,  ///< `name`; `finished` tells the policies
-  evict,    ///< `count` pages
+  evict,    ///< `count` pages, of `group`
   flush,    ///< `space`
   clear,
   peek,
@@ -24,6 +26,8 @@ enum class Verb : std::uint8_t {
   remap,   ///< gives `count` unlocked pages other numbers
   policy,  ///< another instance of the same policy
   state,   ///< looks at everything: sizes, nodes, those who wait
+  tree,    ///< the shape
+  relax,   ///< the lock `name` holds `group` from depth `count` on only; one group has none to relax
 };
 
 struct Operation {
@@ -33,11 +37,18 @@ struct Operation {
   std::uint32_t count = 0;
   std::int32_t priority = 0;
   bool chunked = false, finished = false;
-  std::vector<std::uint32_t> words;
+  std::string group;                            ///< empty: the first
+  std::map<std::string, std::uint32_t> from{};  ///< depths from which on pages of a group are brought; else all are
+  std::vector<std::uint32_t> words{};
 };
 
-/// What one operation answered: "had" 4, "spare" 1.
-using Outcome = std::vector<std::pair<std::string_view, std::uint64_t>>;
+/// One KV cache group of a world; what is empty or 0 is as the world's.
+struct GroupSettings {
+  std::string name;
+  Units reach = kWholePath;    ///< as depths are told
+  std::uint32_t capacity = 0;  ///< pages
+  std::string policy;
+};
 
 /// The world a program of operations runs in.
 struct WorldConfig {
@@ -45,12 +56,20 @@ struct WorldConfig {
   Units page_size = 4, overlap = 0;
   std::uint32_t capacity = 64;  ///< pages
   std::uint32_t namespaces = 1;
-  std::uint32_t walk_every = 1'000;  ///< operations between two walks over everything
+  std::vector<GroupSettings> groups;      ///< none: one, that needs the whole path
+  bool requests = false;                  ///< an Engine, and requests; else an index, and locks
+  bool words_are_pages = false;           ///< each word of a key stands for a page of them; depths are told in pages
+  bool insert_at_finish = true;           ///< of an Engine
+  std::vector<std::string> other_groups;  ///< of the same story told of another world: passed over in this one
+  std::uint32_t walk_every = 1'000;       ///< operations between two walks over everything
 };
 
 /// One line of a scenario file, without expectations.
 std::string text_of(const Operation& operation);
 std::string text_of(const WorldConfig& config);
+
+/// The words of a key as the world is to see them.
+std::vector<std::uint32_t> words_in(const WorldConfig& config, const std::vector<std::uint32_t>& words);
 
 /// A Mismatch says what cannot be understood.
 Operation operation_from(std::string_view line);

@@ -77,6 +77,8 @@ class Draw {
       case Verb::clear:
       case Verb::policy:
       case Verb::state:
+      case Verb::tree:
+      case Verb::relax:  // of several groups, and so of no program
         break;
     }
     return made;

@@ -1,94 +1,136 @@
 #include "scenario.h"
 
-#include "mismatch.h"
-#include "world.h"
+#include "line_words.h"
+#include "stage.h"
 
-#include <algorithm>
-#include <charconv>
+#include <cctype>
 #include <fstream>
+#include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <sstream>
 
 namespace canopy::test {
 
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
+/// What each $name stands for in one telling of a story.
+using Values = std::map<std::string, std::string, std::less<>>;
 
-struct Expected {
-  std::string label;  ///< empty: the first thing the operation answers
-  std::uint64_t value = 1;
-};
-
-/// "had 4", "2 pages", "4" or "refused".
-Expected expected_from(std::string_view item) {
-  Expected expected;
-  std::istringstream words{std::string(item)};
-  for (std::string word; words >> word;) {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error == std::errc{} && end == word.data() + word.size()) expected.value = value;
-    else expected.label = word == "page" ? "pages" : word == "node" ? "nodes" : word;
-  }
-  return expected;
-}
-
-void compare(const Outcome& outcome, std::string_view expectations) {
-  while (!expectations.empty()) {
-    const std::size_t comma = std::min(expectations.find(','), expectations.size());
-    const Expected expected = expected_from(trimmed(expectations.substr(0, comma)));
-    expectations.remove_prefix(std::min(comma + 1, expectations.size()));
-    const auto found = std::ranges::find_if(
-        outcome, [&](const auto& value) { return expected.label.empty() || value.first == expected.label; });
-    if (found == outcome.end()) disagree("expected {} {}, came nothing of the kind", expected.label, expected.value);
-    if (found->second != expected.value)
-      disagree("expected {} {}, came {}", found->first, expected.value, found->second);
-  }
-}
-
-class Runner {
- public:
-  void line(std::string_view text) {
-    text = trimmed(text.substr(0, text.find('#')));
-    if (text.empty()) return;
-    const std::size_t arrow = text.find("->");
-    const std::string_view doing = trimmed(text.substr(0, arrow));
-    if (!world_) {
-      world_ = std::make_unique<World>(config_from(doing));
-      return;
+std::string filled_in(std::string_view text, const Values& values) {
+  std::string filled;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] != '$') {
+      filled += text[at++];
+      continue;
     }
-    const Outcome outcome = world_->apply(operation_from(doing));
-    if (arrow != std::string_view::npos) compare(outcome, trimmed(text.substr(arrow + 2)));
+    std::size_t end = at + 1;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+    const std::string_view name = text.substr(at + 1, end - at - 1);
+    const auto found = values.find(name);
+    if (found == values.end()) disagree("'${}' is not set by a line 'with {}=...'", name, name);
+    filled += found->second;
+    at = end;
   }
-  void finish() {
-    if (!world_) disagree("there is no 'engine' line");
-    world_->finish();
+  return filled;
+}
+
+/// A story: its lines, and the values that it is to be told with.
+class Story {
+ public:
+  explicit Story(const std::string& text) {
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines_.push_back(line.substr(0, line.find('#')));
+  }
+
+  /// What is wrong, without the name of the file.
+  std::vector<std::string> run() {
+    try {
+      const std::vector<Values> tellings = read_with();
+      const std::size_t first = at_;
+      for (const Values& values : tellings)
+        for (at_ = first; at_ <= lines_.size(); ++at_)
+          if (begins_world(lines_[at_ - 1]))
+            for (const GroupSettings& group : config_from(filled_in(lines_[at_ - 1], values)).groups)
+              groups_.insert(group.name);
+      for (const Values& values : tellings) {
+        for (const auto& [name, value] : values)
+          told_with_ += fmt::format("{}{}={}", told_with_.empty() ? "with " : " ", name, value);
+        if (!told_with_.empty()) told_with_ += ": ";
+        at_ = first;
+        tell(values);
+        told_with_.clear();
+      }
+    } catch (const Mismatch& error) {
+      // The first one only: what follows a difference is its consequence.
+      return {fmt::format("{}: {}{}", at_, told_with_, error.what())};
+    }
+    return {};
   }
 
  private:
-  std::unique_ptr<World> world_;
+  static bool begins_world(std::string_view line) {
+    const auto words = split(line);
+    return !words.empty() && (words.front() == "engine" || words.front() == "requests");
+  }
+
+  /// The lines `with name=value value ...`: every combination of the values, the first name varying slowest.
+  std::vector<Values> read_with() {
+    std::vector<Values> tellings{{}};
+    for (; at_ <= lines_.size(); ++at_) {
+      const auto words = split(lines_[at_ - 1]);
+      if (words.empty()) continue;
+      if (words.front() != "with") break;
+      const auto [name, first] = words.size() > 1 ? setting(words[1]) : setting("");
+      if (name.empty() || first.empty()) disagree("'with' wants name=value, and perhaps more values");
+      std::vector<Values> more;
+      for (const Values& values : tellings)
+        for (std::size_t i = 1; i < words.size(); ++i) {
+          more.push_back(values);
+          more.back()[std::string(name)] = i == 1 ? first : words[i];
+        }
+      tellings = std::move(more);
+    }
+    if (at_ > lines_.size()) disagree("there is no 'engine' or 'requests' line");
+    return tellings;
+  }
+
+  void tell(const Values& values) {
+    std::unique_ptr<Stage> stage;
+    std::set<std::string, std::less<>> others;
+    const auto passes_over = [&](std::string_view label) { return others.contains(of_group(label).first); };
+    for (; at_ <= lines_.size(); ++at_) {
+      const std::string line = filled_in(lines_[at_ - 1], values);
+      const std::size_t arrow = line.find("->");
+      const std::string_view doing = std::string_view(line).substr(0, arrow);
+      if (split(doing).empty()) {
+        if (arrow != std::string::npos) disagree("nothing is done before '->'");
+      } else if (!stage || begins_world(doing)) {
+        if (stage) stage->finish();
+        WorldConfig world = config_from(doing);
+        others = groups_;
+        for (const GroupSettings& group : world.groups) others.erase(group.name);
+        world.other_groups.assign(others.begin(), others.end());
+        stage = stage_of(world);
+      } else {
+        const Outcome outcome = stage->apply(doing);
+        if (arrow != std::string::npos) compare(outcome, std::string_view(line).substr(arrow + 2), passes_over);
+      }
+    }
+    stage->finish();
+  }
+
+  std::vector<std::string> lines_;
+  std::size_t at_ = 1;
+  std::string told_with_;
+  std::set<std::string, std::less<>> groups_;  ///< of all tellings
 };
 
 }  // namespace
 
 std::vector<std::string> run_scenario(const std::string& text, const std::string& name) {
-  std::vector<std::string> errors;
-  Runner runner;
-  std::istringstream lines(text);
-  int number = 0;
-  try {
-    for (std::string line; std::getline(lines, line);) ++number, runner.line(line);
-    ++number;
-    runner.finish();
-  } catch (const Mismatch& error) {
-    // The first one only: what follows a difference is its consequence.
-    errors.push_back(fmt::format("{}:{}: {}", name, number, error.what()));
-  }
+  std::vector<std::string> errors = Story(text).run();
+  for (std::string& error : errors) error = name + ":" + error;
   return errors;
 }
 

@@ -41,6 +41,7 @@ World::World(const WorldConfig& config)
 }
 
 Outcome World::apply(const Operation& operation) {
+  if (!operation.group.empty() || !operation.from.empty()) disagree("this engine has one group, which needs no name");
   Outcome outcome;
   switch (operation.verb) {
     case Verb::match:
@@ -79,6 +80,11 @@ Outcome World::apply(const Operation& operation) {
     case Verb::state:
       outcome = state();
       break;
+    case Verb::tree:
+      outcome = {{"tree", shape_of(*index_, {"full"}, 1)}};
+      break;
+    case Verb::relax:
+      disagree("relax is for an engine with groups=");
   }
   ++coverage_.operations;
   check_sums();
