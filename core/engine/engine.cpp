@@ -108,22 +108,28 @@ Admission Engine::admits(const Arrival& arrival) const {
   const std::uint64_t prompt = arrival.prompt.size(), total = prompt + arrival.output_limit;
   const std::size_t reusable = arrival.prompt.size() - std::min<std::size_t>(arrival.prompt.size(), arrival.leave);
   const Probe probe = index_->peek({arrival.space, encode(arrival.prompt.first(reusable))});
+  const bool whole_path =
+      std::any_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.needs().whole_path(); });
   for (std::size_t g = 0; g < pools_.size(); ++g) {
     const Pool& pool = pools_[g];
     if (pool.limit() == kUnlimited) continue;
-    if (const std::size_t most = pool.needs().peak(0, prompt, total, arrival.chunk); most > pool.limit())
+    const PageNeeds& needs = pool.needs();
+    // Where nothing holds the whole path, a lock that windows have left behind is known by a page it keeps.
+    const std::size_t kept = whole_path ? 0 : 1;
+    if (const std::size_t most = needs.peak(0, 0, prompt, total, arrival.chunk) + kept; most > pool.limit())
       return {
           Admission::Verdict::never,
           fmt::format(
               "the request needs {} pages of group '{}' for {} prompt and up to {} output tokens, and the pool has {}",
               most, pool.group(), prompt, arrival.output_limit, pool.limit())};
     // Locking the prefix takes its evictable part off the market.
-    const std::uint64_t room =
-        pool.allocator().occupancy().free + (index_->sizes(g).evictable - probe.evictable[g]) / page_size_;
-    if (const std::size_t more = pool.needs().peak(probe.length, prompt, total, arrival.chunk); more > room)
+    const std::size_t taken = probe.evictable[g] / page_size_;
+    const std::size_t most = needs.peak(probe.length, taken, prompt, total, arrival.chunk) + kept;
+    const std::uint64_t room = pool.allocator().occupancy().free + index_->sizes(g).evictable / page_size_;
+    if (most > room)
       return {Admission::Verdict::wait,
-              fmt::format("the request needs {} more pages of group '{}', and {} are free or evictable", more,
-                          pool.group(), room)};
+              fmt::format("the request needs {} more pages of group '{}', and {} are free or evictable",
+                          most - std::min(most, taken), pool.group(), room - std::min<std::uint64_t>(room, taken))};
   }
   return {};
 }

@@ -16,16 +16,18 @@ std::size_t PageNeeds::first_needed(std::uint64_t computed) const {
   return reach >= boundary ? 0 : (boundary - reach) / page_size;
 }
 
-std::size_t PageNeeds::peak(std::uint64_t matched, std::uint64_t prompt, std::uint64_t total,
+std::size_t PageNeeds::peak(std::uint64_t matched, std::size_t taken, std::uint64_t prompt, std::uint64_t total,
                             std::uint64_t chunk) const {
   const std::size_t own = matched / page_size;
-  if (whole_path()) return count(own, row_length(total));
+  if (whole_path()) return count(own, row_length(total)) + taken;
   std::size_t most = 0;
   const auto step = [&](std::uint64_t from, std::uint64_t until) {
-    most = std::max(most, count(std::max(own, first_needed(from)), row_length(until)));
+    const std::size_t first = first_needed(from);
+    const std::size_t shared = first < own ? std::min(taken, count(first, own)) : 0;
+    most = std::max(most, shared + count(std::max(own, first), row_length(until)));
   };
-  // One period further the need is never less, so the last steps of each stage tell: as many as a period has
-  // different ones.
+  // One period further the need is never less (what is shared no more is outdone by what is new), so the last
+  // steps of each stage tell: as many as a period has different ones.
   const std::uint64_t period = std::uint64_t{page_size} * grid;
   if (matched < prompt) {
     const std::uint64_t width = chunk ? chunk : prompt - matched, steps = (prompt - matched + width - 1) / width;

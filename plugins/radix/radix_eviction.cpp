@@ -45,8 +45,10 @@ void RadixIndex::requeue(Slot slot, std::size_t group) {
     return;
   }
   const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
-  if (waits) queue.update(slot, rank);
-  else queue.push(slot, rank);
+  // What one request brought to a window has one age: what lies nearer the root is of less use than its end.
+  const std::uint32_t order = groups_[group].whole_path() ? 0 : nodes_[slot].begin;
+  if (waits) queue.update(slot, rank, order);
+  else queue.push(slot, rank, order);
 }
 
 void RadixIndex::requeue(Slot slot) {

@@ -41,7 +41,10 @@ void RadixIndex::let_go(Slot node, std::size_t group, Units from) {
 void RadixIndex::relax(Lock& lock, std::size_t group, Units from) {
   const Slot node = nodes_.find(lock.node);
   if (node == 0 || groups_[group].whole_path()) return;
-  from = std::min(from, lock.length - page_) / page_ * page_;  // the last page is what a lock is known by
+  from = std::min(from, lock.length) / page_ * page_;
+  bool known = from < lock.length;  // by what it still holds
+  for (std::size_t g = 0; g < groups_.size(); ++g) known |= g != group && lock.from[g] < lock.length;
+  if (!known) from -= page_;
   if (from <= lock.from[group]) return;
   for (Slot at = node; nodes_[at].parent && nodes_[at].end() > lock.from[group]; at = nodes_[at].parent) {
     if (nodes_[at].begin < from && nodes_[at].end() > from) {

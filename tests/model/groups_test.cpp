@@ -173,8 +173,7 @@ class Program {
     const Units from = random_.below(static_cast<std::uint32_t>(at->second.words.size() + 1));
     index_->relax(at->second.lock, group, from);
     if (groups_[group].reach == kWholePath) return;
-    Units& holds = model_.locks[at->first].from[group];
-    holds = std::max(holds, from);
+    model_.relax(at->first, group, from);
     ++coverage_.relaxed;
     if (!at->second.words.empty()) check_pages(at->second.lock, at->first);
   }

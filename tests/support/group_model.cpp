@@ -71,7 +71,16 @@ std::array<std::vector<Page>, kMaxGroups> GroupModel::insert(const Chain& words,
 Units GroupModel::needed_from(const Lock& lock, std::size_t group) const {
   const auto length = static_cast<Units>(lock.words.size());
   const Units window = reaches_[group] >= length ? 0 : length - reaches_[group];
-  return std::max(window, std::min(lock.from[group], length - page_)) / page_ * page_;
+  return std::max(window, std::min(lock.from[group], length)) / page_ * page_;
+}
+
+void GroupModel::relax(int number, std::size_t group, Units from) {
+  if (reaches_[group] == kWholePath) return;
+  Lock& lock = locks.at(number);
+  const auto length = static_cast<Units>(lock.words.size());
+  bool known = from / page_ * page_ < length;
+  for (std::size_t g = 0; g < reaches_.size(); ++g) known |= g != group && needed_from(lock, g) < length;
+  lock.from[group] = std::max(lock.from[group], known ? from : from - std::min(from, page_));
 }
 
 void GroupModel::left(std::size_t group, std::span<const Page> pages) {

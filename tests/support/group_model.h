@@ -48,6 +48,8 @@ class GroupModel {
     std::array<Units, kMaxGroups> from{};
   };
   std::map<int, Lock> locks;
+  /// A lock holds less of a group; what it is known by, the last page of what would be its last group, it keeps.
+  void relax(int lock, std::size_t group, Units from);
   /// Where the hold of a group under a lock begins: the page in which its last reach does.
   Units needed_from(const Lock& lock, std::size_t group) const;
 

@@ -249,9 +249,8 @@ Outcome GroupWorld::relax(const Operation& operation) {
   if (!of) return {};
   Receipt& receipt = held(operation.name);
   index_->relax(receipt.lock, *of, meant(operation.count));
-  GroupModel::Lock& lock = model_.locks.at(receipt.number);
-  if (reaches_of(config_)[*of] != kWholePath) lock.from[*of] = std::max(lock.from[*of], meant(operation.count));
-  return shown(receipt.lock, lock);
+  model_.relax(receipt.number, *of, meant(operation.count));
+  return shown(receipt.lock, model_.locks.at(receipt.number));
 }
 
 Outcome GroupWorld::evict(std::size_t group, std::size_t pages) {

@@ -12,6 +12,7 @@ namespace {
 struct Walk {
   PageNeeds needs;
   std::uint64_t matched;
+  std::size_t taken = 0;
 
   bool needed(std::size_t page, std::uint64_t computed) const {
     // The last boundary that every group serves; a page is needed if it ends within reach of it, or lies ahead.
@@ -22,18 +23,19 @@ struct Walk {
     return needs.whole_path() || end + needs.reach > boundary;
   }
   std::size_t pages_at(std::uint64_t computed, std::uint64_t until) const {
-    std::size_t count = 0;
     // A token is kept in the page of its stretch: the next one that the group keeps.
     std::vector<std::size_t> kept;
     for (std::uint64_t token = 0; token < until; ++token) {
       std::size_t page = token / needs.page_size;
-      if (!needed(page, computed) || page < matched / needs.page_size) continue;
+      if (!needed(page, computed)) continue;
       while ((page + 1) % needs.every != 0) ++page;
       kept.push_back(page);
     }
     std::sort(kept.begin(), kept.end());
-    count = static_cast<std::size_t>(std::unique(kept.begin(), kept.end()) - kept.begin());
-    return count;
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    const auto own = std::lower_bound(kept.begin(), kept.end(), matched / needs.page_size);
+    // Of those it matched, only so many were on the market.
+    return std::min(taken, static_cast<std::size_t>(own - kept.begin())) + static_cast<std::size_t>(kept.end() - own);
   }
   std::size_t peak(std::uint64_t prompt, std::uint64_t total, std::uint64_t chunk) const {
     std::size_t most = 0;
@@ -103,22 +105,26 @@ TEST_CASE("page needs: the peak of a request is what a walk over its life finds,
                  {std::uint64_t{0}, std::uint64_t{page} * grid, std::uint64_t{3} * page * grid})
               for (const std::uint64_t more : {0U, 1U, 5U, 40U, 61U})
                 for (const std::uint64_t output : {0U, 1U, 2U, 9U, 33U})
-                  for (const std::uint64_t chunk : {0U, 1U, 5U, 8U, 16U}) {
-                    const std::uint64_t prompt = matched + more, total = prompt + output;
-                    const PageNeeds needs{page, overlap, reach, every, grid};
-                    const Walk walk{needs, matched};
-                    CAPTURE(page);
-                    CAPTURE(overlap);
-                    CAPTURE(reach);
-                    CAPTURE(every);
-                    CAPTURE(grid);
-                    CAPTURE(matched);
-                    CAPTURE(prompt);
-                    CAPTURE(total);
-                    CAPTURE(chunk);
-                    REQUIRE(needs.peak(matched, prompt, total, chunk) == walk.peak(prompt, total, chunk));
-                    ++looked;
-                  }
+                  for (const std::uint64_t chunk : {0U, 1U, 5U, 8U, 16U})
+                    for (const std::size_t taken : {0U, 1U, 3U}) {
+                      // Full attention holds all that it matched; whoever else holds some of it.
+                      if (reach == kWholePath && taken > matched / page) continue;
+                      const std::uint64_t prompt = matched + more, total = prompt + output;
+                      const PageNeeds needs{page, overlap, reach, every, grid};
+                      const Walk walk{needs, matched, taken};
+                      CAPTURE(page);
+                      CAPTURE(overlap);
+                      CAPTURE(reach);
+                      CAPTURE(every);
+                      CAPTURE(grid);
+                      CAPTURE(matched);
+                      CAPTURE(taken);
+                      CAPTURE(prompt);
+                      CAPTURE(total);
+                      CAPTURE(chunk);
+                      REQUIRE(needs.peak(matched, taken, prompt, total, chunk) == walk.peak(prompt, total, chunk));
+                      ++looked;
+                    }
           }
   CHECK(looked > 10'000);
 }

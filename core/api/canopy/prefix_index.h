@@ -109,8 +109,9 @@ class PrefixIndex {
   /// without memory, or by its nature.
   /// REQUIRES: key begins with the units under `lock`; `lock` was neither released nor replaced.
   virtual Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) = 0;
-  /// Decode has moved past the window: `group` need be held from depth `from` only, whole pages of it. The
-  /// last page stays held: it is what the lock is known by. Without effect on a whole-path group.
+  /// Decode has moved past the window: `group` need be held from depth `from` only, whole pages of it. A lock
+  /// that would hold nothing in any group keeps its last page in this one: it is what it is known by. Without
+  /// effect on a whole-path group.
   virtual void relax(Lock& lock, std::size_t group, Units from) = 0;
   /// Lets go. `finished` tells the policies how the request ended; null: it was aborted or set aside.
   /// REQUIRES: `lock` was neither released nor replaced. One that was changes nothing and is counted.

@@ -9,7 +9,8 @@
 namespace canopy {
 
 /// Min-queue of nodes by rank, with removal of any of them: a 4-ary heap whose entries know their place. For
-/// index authors; a policy never sees it. push, erase and pop are O(log n); equal ranks leave by slot number.
+/// index authors; a policy never sees it. push, erase and pop are O(log n); equal ranks leave by `order`, which
+/// the index chooses, then by slot number.
 ///
 /// `Places` maps a slot to a std::uint32_t& that this queue alone writes: kNowhere, or where the slot stands.
 template <class Places, template <class...> class Array = std::vector>
@@ -18,9 +19,10 @@ class VictimQueue {
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
   struct Entry {
     Rank rank;
-    std::uint32_t slot;
+    std::uint32_t order, slot;
     friend bool operator<(const Entry& a, const Entry& b) {
-      return a.rank != b.rank ? a.rank < b.rank : a.slot < b.slot;
+      if (a.rank != b.rank) return a.rank < b.rank;
+      return a.order != b.order ? a.order < b.order : a.slot < b.slot;
     }
   };
 
@@ -32,9 +34,9 @@ class VictimQueue {
   const Array<Entry>& entries() const { return heap_; }
 
   /// REQUIRES: `slot` is not in the queue.
-  void push(std::uint32_t slot, Rank rank) {
-    heap_.push_back({rank, slot});
-    rise(heap_.size() - 1, {rank, slot});
+  void push(std::uint32_t slot, Rank rank, std::uint32_t order = 0) {
+    heap_.push_back({rank, order, slot});
+    rise(heap_.size() - 1, {rank, order, slot});
   }
   /// REQUIRES: `slot` is in the queue.
   void erase(std::uint32_t slot) {
@@ -46,9 +48,9 @@ class VictimQueue {
     else sink(hole, last);
   }
   /// REQUIRES: `slot` is in the queue.
-  void update(std::uint32_t slot, Rank rank) {
+  void update(std::uint32_t slot, Rank rank, std::uint32_t order = 0) {
     const std::size_t at = places_(slot);
-    const Entry entry{rank, slot};
+    const Entry entry{rank, order, slot};
     if (entry < heap_[at]) rise(at, entry);
     else sink(at, entry);
   }
