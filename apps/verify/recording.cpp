@@ -164,7 +164,7 @@ class Replay {
     expect("protected", line.at("pr_").get<std::uint64_t>(), sizes.protected_);
     expect("total", line.at("total").get<std::uint64_t>(), sizes.evictable + sizes.protected_);
     expect("evictable leaves", line.at("leaves").get<std::uint64_t>(), leaves());
-    expect("clock", line.at("clk").get<std::uint64_t>(), index_->use().now);
+    expect("clock", line.at("clk").get<std::uint64_t>(), index_->now());
     if (line.contains("tree")) compare_trees(line.at("tree"));
     return std::exchange(difference_, {});
   }

@@ -39,6 +39,7 @@ Engine::~Engine() {
 
 Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const Registry& registry) {
   std::unique_ptr<Engine> engine(new Engine);
+  engine->registry_ = &registry;
   engine->page_size_ = config.page_size;
   auto codec = make_component<KeyCodec>(config.key, registry, {});
   if (!codec) return codec.error();
@@ -78,12 +79,17 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
     groups.push_back({pool.group().c_str(), group.reach,
                       pool.limit() == kUnlimited ? kUnlimited : pool.limit() * config.page_size, pool.eviction()});
     engine->prints_wanted_ |= pool.eviction()->reads_prints();
+    engine->policy_names_.push_back(group.eviction.name);
   }
-  auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, engine->overlap_, groups});
+  if (config.feed.kind != FeedConfig::Kind::off)
+    if (auto opened = engine->open_feed(config, registry); !opened) return opened.error();
+  auto index =
+      make_component<PrefixIndex>(config.index, registry, {config.page_size, engine->overlap_, groups, engine->feed_});
   if (!index) return index.error();
   engine->index_ = *index;
   engine->spaces_.emplace(std::string(), NamespaceId::shared);
   engine->space_names_.emplace_back("shared");
+  if (engine->told()) engine->tell_all();  // a recording begins with what there is
   return engine;
 }
 
@@ -97,6 +103,7 @@ NamespaceId Engine::intern(const Space& space) {
   if (is_new)
     space_names_.push_back(fmt::format("{}{}{}{}", space.tenant, space.adapter.empty() ? "" : "/", space.adapter,
                                        space.salt.empty() ? "" : "/*"));  // a salt is a secret
+  if (is_new && told()) tell_text(TextKind::space, space_names_.size() - 1, space_names_.back());
   return found->second;
 }
 
@@ -177,7 +184,8 @@ Request Engine::begin(const Arrival& arrival) {
   counters_.prompt_tokens += request.prompt;
   counters_.hit_tokens += request.matched;
   digest_->take(Digest::Step::begin, request.id, request.prompt, request.matched);
-  settle("match");
+  tell_begun(request);
+  settle(Operation::begin);
   return Request(&request);
 }
 
@@ -222,7 +230,7 @@ bool Engine::make_free(std::size_t group, std::uint64_t pages) {
   digest_->take(Digest::Step::evict, group, missing, left[group].size());
   for (std::size_t g = 0; g < pools_.size(); ++g) digest_->take(left[g]);
   free(left, "evict");
-  settle("evict");
+  settle(Operation::evict);
   return pool.shortfall(pages) == 0;
 }
 
@@ -251,6 +259,7 @@ bool Engine::extend(Request::State& request, std::size_t group, std::size_t leng
   row.resize(length);
   std::size_t next = 0;
   for (std::size_t i = had; i < length; ++i) row[i] = needs.keeps(i) ? scratch_pages_[next++] : 0;
+  tell_own_pages(request, group, had);
   return true;
 }
 
@@ -262,6 +271,7 @@ void Engine::free_own(Request::State& request, std::size_t group, std::size_t fi
     if (const Page page = std::exchange(row[i], 0)) scratch_pages_.push_back(page);
   held_[group] -= scratch_pages_.size();
   free(group, scratch_pages_, who);
+  tell_freed(group, scratch_pages_);
 }
 
 /// Nothing of a request's row before `page` is needed any more.
@@ -280,16 +290,22 @@ void Engine::let_go_before(Request::State& request, std::size_t group, std::size
   first = page;
 }
 
-void Engine::settle(const char* after) {
-  for (std::size_t g = 0; g < pools_.size(); ++g) ledger_.check(pools_[g], *index_, g, page_size_, held_[g], after);
+void Engine::settle(Operation after) {
+  ++operations_;
+  for (std::size_t g = 0; g < pools_.size(); ++g)
+    ledger_.check(pools_[g], *index_, g, page_size_, held_[g], name_of_operation(after));
+  if (feed_) turn_feed(after);
 }
 
-void Engine::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy) {
+void Engine::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
   // The index lets go of the old one before the pool does.
   index_->use_policy(group, policy.get());
   pools_[group].use_policy(std::move(policy));
   prints_wanted_ =
       std::any_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.eviction()->reads_prints(); });
+  policy_names_[group] = name;
+  if (told()) tell_text(TextKind::policy, group, name);
+  settle(Operation::policy);
 }
 
 std::uint64_t Engine::flush(NamespaceId space) {
@@ -297,7 +313,7 @@ std::uint64_t Engine::flush(NamespaceId space) {
   const std::uint64_t tokens = left[0].size() * page_size_;
   digest_->take(Digest::Step::flush, static_cast<std::uint64_t>(space), tokens);
   free(left, "flush");
-  settle("flush");
+  settle(Operation::flush);
   return tokens;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
 
 #include "component_reader.h"
@@ -111,7 +112,7 @@ class Reader {
     } else if (key == "store") {
       read_store(key, value, config.store);
     } else if (key == "feed") {
-      read_feed(value);
+      read_feed(value, config.feed);
     } else if (key == "segment_pages") {
       constexpr const char* kHelp = "pages a pool grows by; 0: the engine chooses";
       config.segment_pages =
@@ -204,14 +205,58 @@ class Reader {
     else components_.read(KVStore::kInterface, called, value, store);
   }
 
-  void read_feed(const YamlNode& value) {
+  void read_feed(const YamlNode& value, FeedConfig& feed) {
     if (is_nothing(value, "off")) return;
-    if (value.kind == Kind::map && value.entries.size() == 1 && is_word(value.entries[0].first, "off"))
-      return complain(value.entries[0].second.mark, "the feed 'off' takes no options; expected { off: {} }");
+    static const std::vector<std::string> kKinds{"off", "heap", "shm", "file"};
+    const bool has_options = value.kind == Kind::map && value.entries.size() == 1;
     const YamlNode& name = value.kind == Kind::map && !value.entries.empty() ? value.entries[0].first : value;
-    complain(name.mark, name.kind == Kind::scalar
-                            ? fmt::format("no feed is called {}; `off` is the only one so far", in_quotes(name.scalar))
-                            : std::string("feed is expected to be `off`, the only one so far"));
+    if (name.kind != Kind::scalar || (value.kind == Kind::map && !has_options))
+      return complain(name.mark, "feed is expected to be one of off, heap, shm and file: { shm: { name: serve-3 } }");
+    const auto kind = std::find(kKinds.begin(), kKinds.end(), name.scalar);
+    if (kind == kKinds.end())
+      return complain(name.mark,
+                      fmt::format("no feed is called {}{}", in_quotes(name.scalar), did_you_mean(name.scalar, kKinds)));
+    feed.kind = static_cast<FeedConfig::Kind>(kind - kKinds.begin());
+    if (feed.kind == FeedConfig::Kind::off)
+      return complain(value.entries[0].second.mark, "the feed 'off' takes no options; expected { off: {} }");
+    if (has_options) read_feed_options(value.entries[0].second, *kind, feed);
+    if (feed.kind == FeedConfig::Kind::shm && !is_feed_name(feed.name))
+      complain(name.mark, fmt::format("feed.shm.name is {}; expected what an inspector asks for: letters, digits, '-', "
+                                      "'_' and '.', at most 48 of them",
+                                      feed.name.empty() ? "missing" : in_quotes(feed.name)));
+    if (feed.kind == FeedConfig::Kind::file && feed.name.empty())
+      complain(name.mark, "feed.file.path is missing; expected the file to record to");
+  }
+
+  void read_feed_options(const YamlNode& options, const std::string& kind, FeedConfig& feed) {
+    const std::string owner = "feed." + kind;
+    if (options.kind == Kind::null) return;
+    if (!is_map(options, owner, kind == "file" ? "path: run.feed" : "name: serve-3")) return;
+    const char* called = kind == "shm" ? "name" : kind == "file" ? "path" : "tokens";
+    const std::array known{KnownKey{called, nullptr}, KnownKey{"tokens", nullptr},
+                           KnownKey{kind == "file" ? "tokens" : "events", nullptr},
+                           KnownKey{kind == "shm" ? "controls" : "tokens", nullptr}};
+    for (const auto& [key, value] : options.entries) {
+      const std::string full = owner + "." + key.scalar;
+      if (std::none_of(known.begin(), known.end(), [&](const KnownKey& one) { return key.scalar == one.name; }))
+        complain_of_key(key, owner, known);
+      else if (key.scalar == "tokens")
+        feed.tokens = read_flag(value, full, "whether tokens leave the process", complaints_).value_or(false);
+      else if (key.scalar == "controls")
+        feed.controls = read_flag(value, full, "whether who reads may steer", complaints_).value_or(false);
+      else if (key.scalar == "events")
+        feed.events =
+            read_number(value, full, 1024, std::uint64_t{1} << 28, "events of the ring, 32 bytes each", complaints_)
+                .value_or(0);
+      else if (value.kind == Kind::scalar) feed.name = value.scalar;
+      else complain(value.mark, full + " is no word");
+    }
+  }
+
+  static bool is_feed_name(std::string_view name) {
+    return !name.empty() && name.size() <= 48 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+      return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+    });
   }
 
   Complaints& complaints_;

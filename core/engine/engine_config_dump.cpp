@@ -17,6 +17,22 @@ std::string dump_store(const ComponentConfig& store, const Registry& registry) {
   return store.name == "none" ? "none" : dump_component<KVStore>(store, registry);
 }
 
+std::string dump_feed(const FeedConfig& feed) {
+  const std::string events = feed.events ? fmt::format(", events: {}", feed.events) : std::string();
+  switch (feed.kind) {
+    case FeedConfig::Kind::off:
+      break;
+    case FeedConfig::Kind::heap:
+      return fmt::format("{{ heap: {{ tokens: {}{} }} }}", feed.tokens, events);
+    case FeedConfig::Kind::shm:
+      return fmt::format("{{ shm: {{ name: {}, tokens: {}, controls: {}{} }} }}", to_yaml(feed.name), feed.tokens,
+                         feed.controls, events);
+    case FeedConfig::Kind::file:
+      return fmt::format("{{ file: {{ path: {}, tokens: {} }} }}", to_yaml(feed.name), feed.tokens);
+  }
+  return "{ off: {} }";
+}
+
 }  // namespace
 
 std::string dump_engine_config(const EngineConfig& config, const Registry& registry) {
@@ -31,8 +47,9 @@ std::string dump_engine_config(const EngineConfig& config, const Registry& regis
                        dump_component<SlotAllocator>(group.allocator, registry),
                        dump_component<EvictionStrategy>(group.eviction, registry),
                        group.store.name.empty() ? "" : ", store: " + dump_store(group.store, registry));
-  out += fmt::format("store: {}\nfeed: {{ off: {{}} }}\nsegment_pages: {}\ninsert_at_finish: {}\n",
-                     dump_store(config.store, registry), config.segment_pages, config.insert_at_finish);
+  out +=
+      fmt::format("store: {}\nfeed: {}\nsegment_pages: {}\ninsert_at_finish: {}\n", dump_store(config.store, registry),
+                  dump_feed(config.feed), config.segment_pages, config.insert_at_finish);
   return out;
 }
 

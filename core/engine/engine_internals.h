@@ -7,12 +7,22 @@
 
 namespace canopy {
 
-/// Adds what passes while it lives to Counters::index_seconds.
+/// What a ledger's sentence calls an operation.
+constexpr const char* name_of_operation(Operation operation) {
+  constexpr const char* kNames[] = {
+      "nothing", "match", "reserve", "advance", "evict", "insert", "release", "flush", "a change of policy", "retract"};
+  return kNames[static_cast<std::size_t>(operation)];
+}
+
+/// Adds what passes while it lives to Counters::index_seconds, and keeps the time for the feed.
 class Engine::IndexTimer {
  public:
   explicit IndexTimer(Engine& engine) : engine_(engine), start_(std::chrono::steady_clock::now()) {}
   ~IndexTimer() {
-    engine_.counters_.index_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    const auto end = std::chrono::steady_clock::now();
+    engine_.counters_.index_seconds += std::chrono::duration<double>(end - start_).count();
+    engine_.elapsed_us_ =
+        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(end - engine_.began_).count());
   }
   IndexTimer(const IndexTimer&) = delete;
 

@@ -49,7 +49,7 @@ bool Request::reserve(std::uint32_t tokens, std::uint32_t soon) {
     state_->rows[g].resize(had[g]);
   }
   engine.digest_->take(Engine::Digest::Step::reserve, state_->id, pages, fits);
-  engine.settle("reserve");
+  engine.settle(Operation::reserve);
   return fits;
 }
 
@@ -76,7 +76,8 @@ void Request::advance(std::uint32_t tokens) {
     engine.let_go_before(*state_, g, needs.first_needed(state_->computed));
     any = true;
   }
-  if (any) engine.settle("advance");
+  engine.tell_moved(*state_, RequestPhase::running);
+  if (any || engine.told()) engine.settle(Operation::advance);
 }
 
 std::uint32_t Request::commit(std::uint32_t tokens) {
@@ -114,6 +115,7 @@ std::uint32_t Request::insert(std::uint32_t tokens, bool chunked) {
       engine.digest_->take(inserted.spare[g]);
     }
     engine.free(inserted.spare, "commit");
+    for (std::size_t g = 0; g < engine.pools_.size(); ++g) engine.tell_freed(g, inserted.spare[g]);
     if (inserted.had > before * engine.page_size_) {
       Engine::IndexTimer timer(engine);
       const GroupPages now = engine.index_->pages(state_->lock, static_cast<Units>(before) * engine.page_size_);
@@ -125,7 +127,8 @@ std::uint32_t Request::insert(std::uint32_t tokens, bool chunked) {
     for (std::size_t g = 0; g < engine.pools_.size(); ++g)
       engine.let_go_before(*state_, g, state_->lock.from[g] / engine.page_size_);
   }
-  engine.settle("insert");
+  engine.tell_moved(*state_, RequestPhase::committed);
+  engine.settle(Operation::insert);
   return after > before ? inserted.had - static_cast<std::uint32_t>(before) * engine.page_size_ : 0;
 }
 
@@ -148,16 +151,18 @@ void Request::retract() {
   ++engine.counters_.retracted;
   let_go(nullptr);
   state_->matched = state_->computed = 0;
+  engine.tell_moved(*state_, RequestPhase::retracted);
   engine.digest_->take(Engine::Digest::Step::retract, state_->id, state_->tokens.size());
-  engine.settle("retract");
+  engine.settle(Operation::retract);
 }
 
 std::uint32_t Request::resume() {
   Engine& engine = *state_->engine;
   assert(state_->rows[0].empty() && state_->lock.node == NodeId::none);
   engine.match(*state_);
+  engine.tell_moved(*state_, RequestPhase::resumed);
   engine.digest_->take(Engine::Digest::Step::resume, state_->id, state_->tokens.size(), state_->matched);
-  engine.settle("match");
+  engine.settle(Operation::begin);
   return state_->matched;
 }
 
@@ -180,12 +185,13 @@ void Request::let_go(const RequestFacts* finished) {
 void Request::end(const RequestFacts* finished) {
   Engine& engine = *state_->engine;
   let_go(finished);
+  engine.tell_moved(*state_, finished ? RequestPhase::finished : RequestPhase::aborted);
   engine.digest_->take(Engine::Digest::Step::end, state_->id, finished != nullptr);
   engine.live_.back()->live_at = state_->live_at;
   engine.live_[state_->live_at] = engine.live_.back();
   engine.live_.pop_back();
   engine.idle_.emplace_back(std::exchange(state_, nullptr));
-  engine.settle("release");
+  engine.settle(Operation::release);
 }
 
 }  // namespace canopy

@@ -30,7 +30,8 @@ class NullIndex final : public PrefixIndex {
   GroupPages clear() override { return {}; }
   Sizes sizes(std::size_t) const override { return {}; }
   Sizes sizes(std::size_t, NamespaceId) const override { return {}; }
-  IndexUse use() const override { return {0, 0, 0, refused_}; }
+  IndexUse use() const override { return {0, 0, refused_}; }
+  Tick now() const override { return 0; }
   void use_policy(std::size_t group, EvictionStrategy* policy) override { groups_[group].eviction = policy; }
   void waiting(std::size_t, QueueVisitor&) const override {}
   void remap(std::size_t, std::span<const Page>, std::span<const Page>) override {}

@@ -45,6 +45,7 @@ void RadixIndex::requeue(Slot slot, std::size_t group) {
     return;
   }
   const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
+  tell(EventKind::node_ranked, slot, group, rank.major, rank.minor);
   // What one request brought to a window has one age: what lies nearer the root is of less use than its end.
   const std::uint32_t order = groups_[group].whole_path() ? 0 : nodes_[slot].begin;
   if (waits) queue.update(slot, rank, order);
@@ -84,7 +85,8 @@ void RadixIndex::leave(Slot slot, std::size_t group) {
   if (nodes_[slot].children == 0 && !held(slot)) return remove(slot);
   const Units reach = groups_[group].group.reach;
   for (std::size_t g = 0; g < groups_.size(); ++g)
-    if (g == group || (groups_[g].group.reach < reach && may_leave(slot, g))) vacate(slot, g);
+    if (g == group || (groups_[g].group.reach < reach && may_leave(slot, g)))
+      vacate(slot, g), tell(EventKind::node_emptied, slot, g);
 }
 
 /// The node's pages of a group go out.
@@ -117,6 +119,7 @@ void RadixIndex::remove(Slot slot) {
       runs_.shrink(run.pages, std::size_t{(node.begin - run.depth) / page_} * groups_.size());
       runs_.shrink(node.run, kRunWords + std::size_t{node.begin - run.depth} + overlap_);
     }
+    tell(EventKind::node_removed, slot);
     nodes_.free(slot);
     --node_count_;
 
@@ -128,6 +131,7 @@ void RadixIndex::remove(Slot slot) {
       for (std::size_t g = 0; g < groups_.size(); ++g)
         if (groups_[g].whole_path())
           hold(node.parent, g).last_access = std::max(hold(node.parent, g).last_access, hold(slot, g).last_access);
+      tell_facts(node.parent);
     }
     requeue(node.parent);
     if (parent.children != 0 || parent.resident != 0 || held(node.parent)) return;
@@ -167,7 +171,7 @@ GroupPages RadixIndex::flush(NamespaceId space) {
       }
     } else {
       for (std::size_t g = 0; g < groups_.size(); ++g)
-        if (may_leave(slot, g)) vacate(slot, g);  // above somebody's lock: as gaps
+        if (may_leave(slot, g)) vacate(slot, g), tell(EventKind::node_emptied, slot, g);  // above a lock: as gaps
     }
     slot = last ? parent : deepest(next);
   }
@@ -189,6 +193,7 @@ GroupPages RadixIndex::clear() {
   spaces_.clear_to_zero();
   sizes_ = {};
   node_count_ = 0;
+  tell(EventKind::cleared, 0);
   return out();
 }
 
@@ -199,7 +204,11 @@ void RadixIndex::use_policy(std::size_t group, EvictionStrategy* policy) {
 
 void RadixIndex::rank_all(std::size_t group) {
   groups_[group].ranked_at = groups_[group].allocated;
-  groups_[group].queue.rerank([&](Slot slot) { return groups_[group].group.eviction->rank(facts(slot, group)); });
+  groups_[group].queue.rerank([&](Slot slot) {
+    const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
+    tell(EventKind::node_ranked, slot, group, rank.major, rank.minor);
+    return rank;
+  });
 }
 
 void RadixIndex::clear_out() {

@@ -17,7 +17,7 @@ void RadixIndex::Config::visit(Options& options) {
 }
 
 RadixIndex::RadixIndex(const Config& config, const Context& context)
-    : accounting_(config.accounting), page_(context.page_size), overlap_(context.overlap) {
+    : accounting_(config.accounting), page_(context.page_size), overlap_(context.overlap), feed_(context.feed) {
   groups_.reserve(context.groups.size());
   for (const Group& group : context.groups)
     groups_.push_back({group, Queue(Places{&holds_, context.groups.size(), groups_.size()})});
@@ -129,6 +129,7 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
   });
   if (found.node == 0 || !make_room(1 + groups_.size())) return {};
   const Slot end = found.matched < nodes_[found.node].length ? split(found.node, found.matched) : found.node;
+  if (!sglang) tell(EventKind::node_used, end, 0, stamp);
   if (!sglang)
     for (Slot at = end; nodes_[at].parent; at = nodes_[at].parent) {
       ++nodes_[at].hits;

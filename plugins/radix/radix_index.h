@@ -47,6 +47,7 @@ class RadixIndex final : public PrefixIndex {
   Sizes sizes(std::size_t group) const override { return sizes_[group]; }
   Sizes sizes(std::size_t group, NamespaceId space) const override;
   IndexUse use() const override;
+  Tick now() const override { return now_; }
   void use_policy(std::size_t group, EvictionStrategy* policy) override;
   void waiting(std::size_t group, QueueVisitor& visitor) const override;
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override;
@@ -133,6 +134,16 @@ class RadixIndex final : public PrefixIndex {
   void arrive(Slot slot, std::size_t group);
   void move(Slot slot, std::size_t group, bool to_protected);
 
+  // Telling: radix_report.cpp.
+  bool told() const { return feed_ && feed_->on(); }
+  void tell(EventKind kind, Slot slot, std::size_t group = 0, std::uint64_t a = 0, std::uint64_t b = 0) const {
+    if (told())
+      feed_->push({kind, static_cast<std::uint8_t>(group), 0, 0, static_cast<std::uint64_t>(nodes_.id(slot)), a, b});
+  }
+  void tell_added(Slot slot) const;
+  void tell_pages(Slot slot, std::size_t group) const;
+  void tell_facts(Slot slot) const;
+
   // Leaving: radix_eviction.cpp.
   PolicyClock clock(std::size_t group) const;
   NodeFacts facts(Slot slot, std::size_t group) const;
@@ -149,6 +160,7 @@ class RadixIndex final : public PrefixIndex {
 
   Accounting accounting_;
   Units page_, overlap_;
+  FeedWriter* feed_;
   std::vector<PerGroup> groups_;
   std::array<Sizes, kMaxGroups> sizes_{};
   NodeTable nodes_;

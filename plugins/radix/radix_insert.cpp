@@ -66,6 +66,8 @@ Slot RadixIndex::split(Slot lower, Units at) {
     for (std::size_t g = 0; g < groups_.size(); ++g) hold(upper, g).last_access = now_;
     above.created = ++now_;
   }
+  tell(EventKind::node_split, lower, 0, static_cast<std::uint64_t>(nodes_.id(upper)), at);
+  if (accounting_ == Accounting::sglang) tell_facts(upper);
   requeue(upper);
   requeue(lower);
   return upper;
@@ -103,6 +105,7 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
     count_insert(at, facts);
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (groups_[g].whole_path()) hold(at, g).last_access = stamp;
+    tell_facts(at);
   }
   const Lock deeper = lock_at(at);
   for (std::size_t g = 0; g < groups_.size(); ++g) let_go(start, g, lock.from[g]);
@@ -116,7 +119,7 @@ void RadixIndex::count_insert(Slot slot, InsertFacts facts) {
   node.priority = std::max(node.priority, facts.priority);
   if (facts.chunked) return;
   ++node.inserts;
-  if (accounting_ == Accounting::sglang) ++node.hits;
+  if (accounting_ == Accounting::sglang) ++node.hits, tell_facts(slot);
 }
 
 void RadixIndex::touch(Slot slot, Tick stamp) {
@@ -124,6 +127,7 @@ void RadixIndex::touch(Slot slot, Tick stamp) {
     hold(slot, g).last_access = stamp;
     if (hold(slot, g).place != Queue::kNowhere) requeue(slot, g);
   }
+  tell_facts(slot);
 }
 
 /// How often the pages that were brought change between nothing and something: where nodes must end.
@@ -160,6 +164,7 @@ Slot RadixIndex::refill(Slot node, const Brought& brought) {
         into[std::size_t{(depth - begin) / page_} * groups_.size() + g] = brought.page(g, depth, page_);
       nodes_[piece].resident |= 1U << g;
       arrive(piece, g);
+      tell_pages(piece, g);
       requeue(piece, g);
     }
     if (cut >= end) return node;
@@ -214,6 +219,7 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
     }
     nodes_.attach(parent, slot);
     nodes_.file(fingerprint(parent, words(node)), slot);
+    if (told()) tell_added(slot);
     for (std::size_t g = 0; g < width; ++g)
       if (mask >> g & 1) arrive(slot, g), groups_[g].allocated += node.length;
     requeue(parent);

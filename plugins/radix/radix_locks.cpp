@@ -18,6 +18,7 @@ Lock RadixIndex::lock_at(Slot node) {
   Lock lock{nodes_.id(node), nodes_[node].end(), {}};
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const Units from = lock.from[g] = hold_from(lock.length, g);
+    tell(EventKind::locked, node, g, from);
     for (Slot at = node; nodes_[at].parent && nodes_[at].end() > from; at = nodes_[at].parent) {
       if (nodes_[at].begin < from) split(at, from - nodes_[at].begin);
       const bool first = hold(at, g).count++ == 0;
@@ -31,6 +32,7 @@ Lock RadixIndex::lock_at(Slot node) {
 
 /// Undoes what lock_at did in one group, for the nodes that end deeper than `from`.
 void RadixIndex::let_go(Slot node, std::size_t group, Units from) {
+  if (nodes_[node].parent) tell(EventKind::unlocked, node, group, from);
   for (Slot at = node; nodes_[at].parent && nodes_[at].end() > from; at = nodes_[at].parent) {
     const bool last = --hold(at, group).count == 0;
     if (last) move(at, group, false);
@@ -53,6 +55,7 @@ void RadixIndex::relax(Lock& lock, std::size_t group, Units from) {
     }
     if (nodes_[at].end() <= from && --hold(at, group).count == 0) move(at, group, false);
   }
+  tell(EventKind::relaxed, node, group, lock.from[group], from);
   lock.from[group] = from;
 }
 

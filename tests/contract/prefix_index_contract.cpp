@@ -45,7 +45,7 @@ void for_every_index(Test&& test) {
 
 /// All that visit() and use() tell, as text, ticks included.
 std::string dump(const PrefixIndex& index) {
-  std::string text = fmt::format("tick {}, {} refused\n", index.use().now, index.use().refused);
+  std::string text = fmt::format("tick {}, {} refused\n", index.now(), index.use().refused);
   for (const WalkedNode& node : walk(index)) {
     const NodeFacts& f = node.facts;
     text += fmt::format("{} {} {} {} {} {} {} {} {} {} {} [{}] [{}] {}\n", static_cast<std::uint64_t>(f.id),

@@ -33,6 +33,7 @@ struct SaidIndex final : PrefixIndex {
   Sizes sizes(std::size_t) const override { return said; }
   Sizes sizes(std::size_t, NamespaceId) const override { return said; }
   IndexUse use() const override { return {}; }
+  Tick now() const override { return 0; }
   void use_policy(std::size_t, EvictionStrategy*) override {}
   void waiting(std::size_t, QueueVisitor&) const override {}
   void remap(std::size_t, std::span<const Page>, std::span<const Page>) override {}

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/eviction_strategy.h>
+#include <canopy/feed.h>
 #include <canopy/types.h>
 
 namespace canopy {
@@ -49,7 +50,6 @@ struct InsertFacts {
 struct IndexUse {
   std::uint64_t nodes = 0;    ///< without roots
   std::uint64_t bytes = 0;    ///< memory the index holds from the system: resident pages of all its tables
-  Tick now = 0;               ///< its logical clock
   std::uint64_t refused = 0;  ///< calls with a lock that was stale or not held; each changed nothing
 };
 
@@ -87,11 +87,12 @@ class QueueVisitor {
 /// valid until the next call.
 class PrefixIndex {
  public:
-  static constexpr const char* kInterface = "canopy.PrefixIndex/1";
+  static constexpr const char* kInterface = "canopy.PrefixIndex/2";
   struct Context {
     Units page_size = 1;
     Units overlap = 0;  ///< KeyCodec::overlap of the keys it will see
     std::span<const Group> groups;
+    FeedWriter* feed = nullptr;  ///< hears of every change while it is on; outlives the index
   };
   virtual ~PrefixIndex() = default;
 
@@ -127,7 +128,9 @@ class PrefixIndex {
 
   virtual Sizes sizes(std::size_t group) const = 0;
   virtual Sizes sizes(std::size_t group, NamespaceId space) const = 0;
+  /// Asks the system: for reports, not for every operation.
   virtual IndexUse use() const = 0;
+  virtual Tick now() const = 0;  ///< its logical clock
 
   /// Replaces a group's policy; those who wait are ranked anew, once.
   virtual void use_policy(std::size_t group, EvictionStrategy* policy) = 0;

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <canopy/engine_config.h>
+#include <canopy/feed_sink.h>
 #include <canopy/key_codec.h>
 #include <canopy/ledger.h>
 #include <canopy/pool.h>
 #include <canopy/prefix_index.h>
 #include <canopy/request.h>
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -62,6 +64,7 @@ struct Counters {
 /// After every operation the ledger is checked, and the digest takes in what happened. One thread.
 class Engine {
  public:
+  /// REQUIRES: `registry` outlives the engine.
   static Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -90,11 +93,17 @@ class Engine {
   std::size_t spaces() const { return spaces_.size(); }
 
   /// Another policy for a group from now on; those who wait to leave are ranked anew.
-  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy);
+  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name = "a policy");
   /// Evicts until `pages` pages of a group are free, or nothing more may leave. Whether they are.
   bool make_free(std::size_t group, std::uint64_t pages);
   /// All of a namespace that no request holds. Returns tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
+
+  /// Does what was asked at an inspector, if the feed takes controls, and serves readers who came while nothing
+  /// happened. False while the engine is paused: sleep a little and ask again. Call it between operations.
+  bool poll();
+  /// The feed of this process, for a reader in it; null if there is none.
+  FeedSink* feed() { return sink_.get(); }
 
   /// Proves that every page has one owner, page by page: O(pool). What is wrong goes to the ledger.
   void audit();
@@ -118,7 +127,21 @@ class Engine {
   void free(std::size_t group, std::span<const Page> pages, const char* who);
   void free(const GroupPages& pages, const char* who);
   void free_own(Request::State& request, std::size_t group, std::size_t first, std::size_t end, const char* who);
-  void settle(const char* after);
+  void settle(Operation after);
+
+  // Telling the feed, where there is one: engine_feed.cpp.
+  Result<std::monostate> open_feed(const EngineConfig& config, const Registry& registry);
+  bool told() const { return feed_ && feed_->on(); }
+  void tell_text(TextKind kind, std::size_t index, std::string_view text);
+  void tell_texts();
+  void tell_all();
+  void tell_begun(const Request::State& request);
+  void tell_own_pages(const Request::State& request, std::size_t group, std::size_t from);
+  void tell_moved(const Request::State& request, RequestPhase phase);
+  void tell_freed(std::size_t group, std::span<const Page> pages);
+  void tell_commit(Operation operation);
+  void turn_feed(Operation operation);
+  void obey(const Command& command);
 
   Units page_size_ = 1, overlap_ = 0;
   std::shared_ptr<KeyCodec> codec_;
@@ -135,6 +158,18 @@ class Engine {
   std::uint64_t next_request_ = 1;
   Counters counters_;
   Ledger ledger_;
+
+  const Registry* registry_ = nullptr;
+  std::unique_ptr<FeedSink> sink_;
+  FeedWriter* feed_ = nullptr;  ///< null: off
+  std::string config_text_;
+  std::vector<std::string> policy_names_, plugin_texts_, refusal_texts_;
+  std::array<std::uint64_t, kMaxGroups> told_capacity_{};
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::uint64_t elapsed_us_ = 0;  ///< when an index was last called, since began_
+  std::uint64_t operations_ = 0, keyframes_told_ = 0, commands_done_ = 0, steps_left_ = 0;
+  bool paused_ = false;
+
   std::unique_ptr<WordScratch> scratch_;
   std::unique_ptr<Digest> digest_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/feed_sink.h>
 #include <canopy/registry.h>
 #include <canopy/types.h>
 #include <canopy/yaml_document.h>
@@ -38,7 +39,7 @@ struct GroupConfig {
 ///     state: { reach: 1, every: 1024, capacity: 8000, allocator: free_list, eviction: lru,
 ///              store: { host: { streams: { state: 4096 } } } }     # a state is one page: page_size rows
 ///   store: { host: { layers: 1, streams: { kv: 8 } } }     # or `none`: index and page numbers only
-///   feed: { off: {} }                # `off` is the one feed there is so far
+///   feed: { off: {} }                # or { heap: {} }, { shm: { name: serve-3 } }, { file: { path: run.feed } }
 ///   segment_pages: 65536             # how far a pool grows at a time
 ///   insert_at_finish: true
 struct EngineConfig {
@@ -48,6 +49,7 @@ struct EngineConfig {
   ComponentConfig index{"radix", {}, {}};
   std::vector<GroupConfig> groups;  ///< 1..kMaxGroups; figures of a run are those of the first
   ComponentConfig store{"none", {}, {}};
+  FeedConfig feed;
   std::uint32_t segment_pages = 0;  ///< 0: the engine chooses
   /// Whether what a request computed becomes reusable when it finishes. Without, only what it committed on its way
   /// is: nothing that was decoded, so that no answer depends on another's.

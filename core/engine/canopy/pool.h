@@ -50,6 +50,7 @@ class Pool {
   EvictionStrategy* use_policy(std::shared_ptr<EvictionStrategy> policy);
   /// Pages; kUnlimited while nothing limits it.
   std::uint64_t limit() const { return parts_.capacity; }
+  std::uint32_t segment_pages() const { return parts_.segment_pages; }
   std::span<const Segment> segments() const { return segments_; }
   /// What was ever handed out, and in how many runs of page numbers in a row: pages / runs is what a bulk copy can
   /// take at once.

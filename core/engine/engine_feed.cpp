@@ -1,0 +1,231 @@
+/// What an engine tells a feed, and what a feed's readers may ask of it.
+#include <canopy/engine.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine_internals.h"
+
+namespace canopy {
+namespace {
+
+/// Pushes what visitors of an index see, as the events that would build it.
+class NodeTeller final : public NodeVisitor, public QueueVisitor {
+ public:
+  NodeTeller(FeedWriter& feed, std::size_t groups) : feed_(feed), groups_(groups) {}
+
+  std::size_t group = 0;  ///< whose queue is visited
+
+  void node(const NodeView& node) override {
+    const auto id = static_cast<std::uint64_t>(node.facts.id);
+    const FeedHeader& header = feed_.header();
+    std::uint16_t resident = 0;
+    for (std::size_t g = 0; g < groups_; ++g)
+      if (!node.pages[g].empty()) resident = static_cast<std::uint16_t>(resident | 1U << g);
+    feed_.push({EventKind::node_added, 0, resident, static_cast<std::uint32_t>(node.facts.space), id,
+                static_cast<std::uint64_t>(node.parent), node.facts.begin | std::uint64_t{node.facts.length} << 32});
+    const std::size_t named = (std::size_t{header.page_size} + header.overlap) * sizeof(std::uint32_t);
+    feed_.push({EventKind::node_named, 0, 0, 0, id, XXH3_64bits_withSeed(node.words.data(), named, feed_.digest_key()),
+                node.facts.created});
+    for (Units at = 0; header.tokens && at < node.facts.length; at += 4) {
+      std::uint32_t some[4] = {};
+      std::copy(node.words.begin() + at, node.words.begin() + std::min(at + 4, node.facts.length), some);
+      feed_.push({EventKind::node_words, 0, 0, at, id, some[0] | std::uint64_t{some[1]} << 32,
+                  some[2] | std::uint64_t{some[3]} << 32});
+    }
+    feed_.push({EventKind::node_facts, 0, 0, static_cast<std::uint32_t>(node.facts.priority), id,
+                node.facts.last_access, node.facts.hits | std::uint64_t{node.facts.inserts} << 32});
+    for (std::size_t g = 0; g < groups_; ++g) {
+      feed_.push_pages(EventKind::node_pages, id, g, 0, node.pages[g].size(),
+                       [&](std::size_t i) { return node.pages[g][i]; });
+      if (node.locks[g]) feed_.push({EventKind::node_held, static_cast<std::uint8_t>(g), 0, 0, id, node.locks[g], 0});
+    }
+  }
+  void waiting(const NodeFacts& node, Rank rank) override {
+    feed_.push({EventKind::node_ranked, static_cast<std::uint8_t>(group), 0, 0, static_cast<std::uint64_t>(node.id),
+                rank.major, rank.minor});
+  }
+
+ private:
+  FeedWriter& feed_;
+  std::size_t groups_;
+};
+
+}  // namespace
+
+Result<std::monostate> Engine::open_feed(const EngineConfig& config, const Registry& registry) {
+  // Room for a keyframe of the most nodes there can be, since each holds a page. What is never written costs nothing.
+  constexpr std::uint64_t kLeast = std::uint64_t{1} << 16, kMost = std::uint64_t{1} << 22, kPerPage = 6;
+  FeedConfig feed = config.feed;
+  if (feed.events == 0) {
+    for (const Pool& pool : pools_)
+      feed.events += std::min(kMost, pool.limit() == kUnlimited ? kMost : pool.limit() * kPerPage);
+    feed.events = std::clamp(feed.events, kLeast, kMost);
+  }
+  FeedHeader shape{};
+  shape.page_size = page_size_;
+  shape.overlap = overlap_;
+  shape.groups = static_cast<std::uint32_t>(pools_.size());
+  for (std::size_t g = 0; g < pools_.size(); ++g) shape.reaches[g] = pools_[g].needs().reach;
+  auto sink = FeedSink::open(feed, shape);
+  if (!sink) return Error{config.file + ": " + sink.error().text};
+  sink_ = std::move(*sink);
+  feed_ = &sink_->writer();
+  config_text_ = dump_engine_config(config, registry);
+  for (const Offer& offer : registry.offers())
+    plugin_texts_.push_back(fmt::format("{}\t{}\t{}\t{} {}", offer.interface, offer.name, offer.summary,
+                                        offer.file.filename().string(), offer.version));
+  for (const Refusal& refusal : registry.refusals())
+    refusal_texts_.push_back(fmt::format("{}\t{}", refusal.file.string(), refusal.why));
+  return std::monostate{};
+}
+
+void Engine::tell_text(TextKind kind, std::size_t index, std::string_view text) {
+  constexpr std::size_t kPiece = 2 * sizeof(std::uint64_t);
+  std::size_t at = 0;
+  do {
+    const std::string_view piece = text.substr(at, kPiece);
+    Event event{EventKind::text, 0, static_cast<std::uint16_t>(piece.size()), static_cast<std::uint32_t>(at),
+                static_cast<std::uint64_t>(kind) | std::uint64_t{index} << 8};
+    char bytes[kPiece] = {};
+    piece.copy(bytes, kPiece);
+    std::memcpy(&event.a, bytes, sizeof(event.a));
+    std::memcpy(&event.b, bytes + sizeof(event.a), sizeof(event.b));
+    at += piece.size();
+    if (at == text.size()) event.extra |= std::uint32_t{1} << 31;
+    feed_->push(event);
+  } while (at < text.size());
+}
+
+void Engine::tell_texts() {
+  for (std::size_t i = 0; i < space_names_.size(); ++i) tell_text(TextKind::space, i, space_names_[i]);
+  for (std::size_t g = 0; g < pools_.size(); ++g) {
+    tell_text(TextKind::group, g, pools_[g].group());
+    tell_text(TextKind::policy, g, policy_names_[g]);
+  }
+  tell_text(TextKind::config, 0, config_text_);
+  for (std::size_t i = 0; i < plugin_texts_.size(); ++i) tell_text(TextKind::plugin, i, plugin_texts_[i]);
+  for (std::size_t i = 0; i < refusal_texts_.size(); ++i) tell_text(TextKind::refusal, i, refusal_texts_[i]);
+}
+
+/// A keyframe: what there is, as the events that would build it.
+void Engine::tell_all() {
+  feed_->push({EventKind::keyframe});
+  tell_texts();
+  NodeTeller teller(*feed_, pools_.size());
+  index_->visit(teller);
+  for (; teller.group < pools_.size(); ++teller.group) index_->waiting(teller.group, teller);
+  for (const Request::State* request : live_) {
+    tell_begun(*request);
+    for (std::size_t g = 0; g < pools_.size(); ++g) tell_own_pages(*request, g, request->own_from);
+    tell_moved(*request, request->rows[0].empty() ? RequestPhase::retracted : RequestPhase::running);
+  }
+  told_capacity_.fill(kUnlimited);
+  tell_commit(Operation::none);
+}
+
+void Engine::tell_begun(const Request::State& request) {
+  if (told())
+    feed_->push({EventKind::request_begun, 0, 0, request.prompt, request.id,
+                 request.matched | static_cast<std::uint64_t>(request.space) << 32, 0});
+}
+
+void Engine::tell_own_pages(const Request::State& request, std::size_t group, std::size_t from) {
+  const std::vector<Page>& row = request.rows[group];
+  if (told())
+    feed_->push_pages(EventKind::request_pages, request.id, group, std::min(from, row.size()), row.size(),
+                      [&](std::size_t i) { return row[i]; });
+}
+
+void Engine::tell_moved(const Request::State& request, RequestPhase phase) {
+  if (told())
+    feed_->push({EventKind::request_moved, 0, static_cast<std::uint16_t>(phase), request.computed, request.id,
+                 request.own_from * page_size_, request.tokens.size()});
+}
+
+void Engine::tell_freed(std::size_t group, std::span<const Page> pages) {
+  if (told()) feed_->push_pages(EventKind::freed, 0, group, 0, pages.size(), [&](std::size_t i) { return pages[i]; });
+}
+
+void Engine::tell_commit(Operation operation) {
+  for (std::size_t g = 0; g < pools_.size(); ++g) {
+    const auto group = static_cast<std::uint8_t>(g);
+    const Occupancy occupancy = pools_[g].allocator().occupancy();
+    if (occupancy.capacity != told_capacity_[g]) {
+      told_capacity_[g] = occupancy.capacity;
+      feed_->push(
+          {EventKind::pool_sized, group, 0, pools_[g].segment_pages(), 0, occupancy.capacity, pools_[g].limit()});
+    }
+    const Sizes sizes = index_->sizes(g);
+    feed_->push({EventKind::totals, group, 0, static_cast<std::uint32_t>(held_[g]), occupancy.free, sizes.evictable,
+                 sizes.protected_});
+  }
+  feed_->push(
+      {EventKind::commit, 0, 0, static_cast<std::uint32_t>(operation), index_->now(), operations_, elapsed_us_});
+  feed_->publish();
+}
+
+/// The end of an operation: it is published, and readers who came, left or were lapped are served.
+void Engine::turn_feed(Operation operation) {
+  if (feed_->on()) tell_commit(operation);
+  FeedHeader& header = feed_->header();
+  if (header.capacity == 0) return;  // a file has no readers
+  const bool wanted = header.readers.load(std::memory_order_relaxed) > 0;
+  const std::uint64_t keyframes = header.keyframes_wanted.load(std::memory_order_acquire);
+  feed_->turn(wanted);
+  if (wanted && keyframes != keyframes_told_) {
+    keyframes_told_ = keyframes;
+    tell_all();
+  }
+}
+
+bool Engine::poll() {
+  if (!feed_) return true;
+  FeedHeader& header = feed_->header();
+  if (header.capacity != 0 && header.keyframes_wanted.load(std::memory_order_relaxed) != keyframes_told_)
+    turn_feed(Operation::none);
+  if (!header.controls) return true;
+  for (;;) {
+    const FeedHeader::Slot& slot = header.commands[commands_done_ % FeedHeader::kCommands];
+    if (slot.ready.load(std::memory_order_acquire) != commands_done_ + 1) break;
+    const Command command = slot.command;
+    ++commands_done_;
+    obey(command);
+  }
+  if (!paused_) return true;
+  if (steps_left_ == 0) return false;
+  --steps_left_;
+  return true;
+}
+
+void Engine::obey(const Command& command) {
+  switch (command.kind) {
+    case Command::Kind::pause:
+      paused_ = true;
+      break;
+    case Command::Kind::go_on:
+      paused_ = false;
+      break;
+    case Command::Kind::step:
+      paused_ = true;
+      steps_left_ += command.amount;
+      break;
+    case Command::Kind::evict:
+      if (command.group < pools_.size())
+        make_free(command.group, pools_[command.group].allocator().occupancy().free + command.amount);
+      break;
+    case Command::Kind::flush:
+      if (command.amount < spaces_.size()) flush(static_cast<NamespaceId>(command.amount));
+      break;
+    case Command::Kind::policy: {
+      const std::string name(command.name, strnlen(command.name, sizeof(command.name)));
+      if (command.group >= pools_.size() || !registry_->find(EvictionStrategy::kInterface, name)) break;
+      if (auto policy = make_component<EvictionStrategy>({name, {}, {}}, *registry_, {}))
+        use_policy(command.group, *policy, name);
+      break;
+    }
+  }
+}
+
+}  // namespace canopy
