@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ranges>
+#include <thread>
 
 namespace canopy::replay {
 namespace {
@@ -47,6 +48,8 @@ Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& th
 }
 
 Result<bool> Run::next(workload::ClientRequest& client) {
+  // Whoever looks on may have asked for a pause.
+  while (!engine.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (taken_ == options.limit) return false;
   auto more = source_.next(client);
   if (more && *more) ++taken_;

@@ -1,8 +1,10 @@
 #include <answer.h>
 
 #include <algorithm>
+#include <chrono>
 #include <list>
 #include <optional>
+#include <thread>
 
 #include "run.h"
 
@@ -37,6 +39,7 @@ class Scheduler {
       auto admitted = admit();
       if (!admitted) return admitted.error();
       if (!running_.empty()) {
+        while (!run_.engine.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
         step();
         now_ms_ += run_.options.step_ms;
         ++run_.report.steps;

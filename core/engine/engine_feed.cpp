@@ -190,7 +190,7 @@ bool Engine::poll() {
     const FeedHeader::Slot& slot = header.commands[commands_done_ % FeedHeader::kCommands];
     if (slot.ready.load(std::memory_order_acquire) != commands_done_ + 1) break;
     const Command command = slot.command;
-    ++commands_done_;
+    header.taken.store(++commands_done_, std::memory_order_release);
     obey(command);
   }
   if (!paused_) return true;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -24,24 +25,52 @@ struct PageRun {
 
 /// A node as the feed told it. Slots are those of the index: slot_of(NodeId).
 struct MirrorNode {
-  std::uint64_t id = 0;  ///< 0: nobody in this slot
+  std::uint64_t id = 0;                                                           ///< 0: nobody in this slot
   std::uint32_t parent = 0, first_child = 0, last_child = 0, next = 0, prev = 0;  ///< slots; 0 none
   std::uint32_t children = 0;
   NamespaceId space{};
   Units begin = 0, length = 0;
-  std::uint16_t resident = 0;                        ///< bit g: group g has its pages
-  std::array<std::uint32_t, kMaxGroups> hold{};      ///< whole path: own locks + held children; else: locks over it
-  std::array<Rank, kMaxGroups> rank{};               ///< as last told; it counts while the node waits
+  std::uint16_t resident = 0;                    ///< bit g: group g has its pages
+  std::array<std::uint32_t, kMaxGroups> hold{};  ///< whole path: own locks + held children; else: locks over it
+  std::array<Rank, kMaxGroups> rank{};           ///< as last told; it counts while the node waits
   std::uint32_t hits = 0, inserts = 0;
   std::int32_t priority = 0;
   Tick created = 0, last_access = 0;
   std::uint64_t digest = 0;
-  std::uint64_t added_at = 0;                        ///< commit
-  std::vector<PageRun> pages;                        ///< of all groups
-  std::vector<std::uint32_t> words;                  ///< only if the feed carries tokens
+  std::uint64_t added_at = 0;        ///< commit
+  std::vector<PageRun> pages;        ///< of all groups
+  std::vector<std::uint32_t> words;  ///< only if the feed carries tokens
 
   Units end() const { return begin + length; }
   bool has(std::size_t group) const { return resident >> group & 1; }
+};
+
+/// Nodes by slot, in blocks that are made when they are first written: slots may be few and far apart.
+class NodeBlocks {
+ public:
+  MirrorNode& operator[](std::uint32_t slot) {
+    if (blocks_.size() <= slot / kBlock) blocks_.resize(slot / kBlock + 1);
+    auto& block = blocks_[slot / kBlock];
+    if (!block) block = std::make_unique<MirrorNode[]>(kBlock);
+    return block[slot % kBlock];
+  }
+  const MirrorNode& operator[](std::uint32_t slot) const {
+    static const MirrorNode kNobody{};
+    return slot / kBlock < blocks_.size() && blocks_[slot / kBlock] ? blocks_[slot / kBlock][slot % kBlock] : kNobody;
+  }
+  std::size_t size() const { return blocks_.size() * kBlock; }  ///< every slot is below
+  void clear() { blocks_.clear(); }
+  /// visit(slot) of every node there is.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (std::size_t b = 0; b < blocks_.size(); ++b)
+      for (std::size_t i = 0; blocks_[b] && i < kBlock; ++i)
+        if (blocks_[b][i].id) visit(static_cast<std::uint32_t>(b * kBlock + i));
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 1024;
+  std::vector<std::unique_ptr<MirrorNode[]>> blocks_;
 };
 
 enum class NodeState : std::uint8_t { evictable, protected_, gap };
@@ -86,7 +115,7 @@ struct MirrorPool {
     friend bool operator==(const Sums&, const Sums&) = default;
   };
   Sums counted, told;
-  /// By page: 0 free, 1 + slot of a node, or ~request index in Mirror::requests().
+  /// By page: 0 free, the slot of a node, or ~id of a request.
   std::vector<std::int64_t> owner;
 };
 
@@ -145,6 +174,11 @@ class Mirror {
   const MirrorPool& pool(std::size_t group) const { return pools_[group]; }
 
   std::size_t slots() const { return nodes_.size(); }
+  /// visit(node) of every node, in no particular order.
+  template <class Visit>
+  void each_node(Visit&& visit) const {
+    nodes_.each([&](std::uint32_t slot) { visit(nodes_[slot]); });
+  }
   std::size_t node_count() const { return node_count_; }
   const MirrorNode& node(std::uint32_t slot) const { return nodes_[slot]; }
   /// The node of an id, null if it has left.
@@ -174,7 +208,7 @@ class Mirror {
   std::vector<NodeMoment> history(std::uint64_t node) const;       ///< what is remembered of it, oldest first
 
   const std::string& config() const { return config_; }
-  const std::vector<std::string>& plugins() const { return plugins_; }    ///< fields apart by tabs
+  const std::vector<std::string>& plugins() const { return plugins_; }  ///< fields apart by tabs
   const std::vector<std::string>& refusals() const { return refusals_; }
 
   /// Ids and sizes of all nodes now, to compare with later.
@@ -183,12 +217,14 @@ class Mirror {
   static Difference difference(const Moment& before, const Moment& after);
 
  private:
+  /// A node that has left, so that it is known when it comes again.
   struct Ghost {
-    std::uint64_t id, digest;
-    Units begin, length;
-    Tick left;
+    std::uint64_t id = 0, digest = 0;
+    Units begin = 0, length = 0;
+    Tick left = 0;
     std::string policy;
   };
+  void take_commit(std::span<const Event> events);
   void apply(const Event& event);
   void commit(const Event& event);
   void forget();
@@ -204,8 +240,8 @@ class Mirror {
   void attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space);
   void detach(std::uint32_t slot);
   void own(std::size_t group, Page first, std::uint32_t count, std::int64_t owner);
-  void let_hold(MirrorNode& node, std::size_t group, bool up);
-  void count_node(const MirrorNode& node, std::size_t group, bool in);
+  void hold(MirrorNode& node, std::size_t group, bool more);
+  void count(const MirrorNode& node, std::size_t group, bool in);
   void begin_request(const Event& event);
   void move_request(const Event& event);
   void take_text(const Event& event);
@@ -215,12 +251,12 @@ class Mirror {
 
   Units page_size_;
   std::vector<MirrorPool> pools_;
-  std::vector<MirrorNode> nodes_;
+  NodeBlocks nodes_;
   std::vector<Space> spaces_;
   std::vector<MirrorRequest> requests_;
   std::unordered_map<std::uint64_t, std::size_t> request_places_;
   std::vector<Event> pending_;  ///< since the last commit
-  bool in_step_ = false, in_keyframe_ = false;
+  bool in_step_ = false;
   std::uint64_t commits_ = 0, us_ = 0, drift_ = 0;
   Tick tick_ = 0;
   std::size_t node_count_ = 0;
@@ -233,13 +269,13 @@ class Mirror {
   std::unordered_map<std::uint64_t, std::vector<Ghost>> ghosts_;  ///< by the id of the node they hung below; 0 + space
   std::size_t ghost_count_ = 0;
   std::unordered_map<std::uint64_t, std::vector<NamespaceId>> first_pages_;  ///< digest of a first page: where it is
-  LogLine line_;                 ///< of the commit being applied
-  Ghost revived_{};              ///< what this commit brought back; id 0: nothing
-  bool filled_ = false;          ///< this commit filled a gap
+  LogLine line_;                                                             ///< of the commit being applied
+  Ghost revived_{};                 ///< what this commit brought back; id 0: nothing
+  bool filled_ = false;             ///< this commit filled a gap
   std::uint64_t fresh_digest_ = 0;  ///< of the first page of what this commit added below a root; 0 nothing
   NamespaceId fresh_space_{};
-  std::uint64_t locked_node_ = 0;   ///< the last lock of this commit
-  std::string text_;                ///< pieces of the text being told
+  std::uint64_t locked_node_ = 0;  ///< the last lock of this commit
+  std::string text_;               ///< pieces of the text being told
   std::string config_;
   std::vector<std::string> plugins_, refusals_;
 };

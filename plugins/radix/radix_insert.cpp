@@ -67,7 +67,8 @@ Slot RadixIndex::split(Slot lower, Units at) {
     above.created = ++now_;
   }
   tell(EventKind::node_split, lower, 0, static_cast<std::uint64_t>(nodes_.id(upper)), at);
-  if (accounting_ == Accounting::sglang) tell_facts(upper);
+  if (accounting_ == Accounting::sglang) tell(EventKind::node_created, upper, 0, nodes_[upper].created);
+  tell_facts(upper);
   requeue(upper);
   requeue(lower);
   return upper;
@@ -117,9 +118,11 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
 void RadixIndex::count_insert(Slot slot, InsertFacts facts) {
   Node& node = nodes_[slot];
   node.priority = std::max(node.priority, facts.priority);
-  if (facts.chunked) return;
-  ++node.inserts;
-  if (accounting_ == Accounting::sglang) ++node.hits, tell_facts(slot);
+  if (!facts.chunked) {
+    ++node.inserts;
+    if (accounting_ == Accounting::sglang) ++node.hits;
+  }
+  if (accounting_ == Accounting::sglang) tell_facts(slot);
 }
 
 void RadixIndex::touch(Slot slot, Tick stamp) {

@@ -18,7 +18,6 @@ Lock RadixIndex::lock_at(Slot node) {
   Lock lock{nodes_.id(node), nodes_[node].end(), {}};
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const Units from = lock.from[g] = hold_from(lock.length, g);
-    tell(EventKind::locked, node, g, from);
     for (Slot at = node; nodes_[at].parent && nodes_[at].end() > from; at = nodes_[at].parent) {
       if (nodes_[at].begin < from) split(at, from - nodes_[at].begin);
       const bool first = hold(at, g).count++ == 0;
@@ -26,6 +25,7 @@ Lock RadixIndex::lock_at(Slot node) {
       if (first) move(at, g, true);
       else if (groups_[g].whole_path()) break;  // everything above is held already, through this node
     }
+    tell(EventKind::locked, node, g, from);
   }
   return lock;
 }

@@ -20,6 +20,7 @@ enum class EventKind : std::uint8_t {
   node_removed,    ///< with its pages in all groups
   node_emptied,    ///< its pages of `group` have left: a gap
   node_used,       ///< a match ended here: a hit for every node up to the root; a: tick
+  node_created,    ///< a: tick of its creation, where a split made it anew (accounting: sglang)
   node_facts,      ///< extra: priority; a: last access; b: hits | inserts << 32
   node_held,       ///< in a keyframe: a: locks that hold it in `group`
   node_ranked,     ///< it waits to leave `group` with this rank; a: major, b: minor
@@ -91,6 +92,7 @@ struct FeedHeader {
   alignas(64) std::atomic<std::uint64_t> keyframes_wanted;  ///< readers add, the engine answers
   std::atomic<std::uint32_t> readers;                       ///< attached; nothing is written for nobody
   alignas(64) std::atomic<std::uint64_t> posted;            ///< commands
+  std::atomic<std::uint64_t> taken;                         ///< of them, by the engine
   struct Slot {
     std::atomic<std::uint64_t> ready;  ///< number of the command in it, from 1
     Command command;

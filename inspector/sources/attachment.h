@@ -1,0 +1,38 @@
+#pragma once
+
+#include <canopy/feed.h>
+#include <canopy/result.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace canopy::inspector {
+
+/// The reading end of a feed in shared memory. Whoever reads may die at any moment: the writer does not notice.
+class Attachment {
+ public:
+  /// The feed that a process of this user publishes under `name`; the error says which names there are.
+  static Result<std::unique_ptr<Attachment>> attach(const std::string& name);
+  /// Names that can be attached to now, sorted.
+  static std::vector<std::string> names();
+  ~Attachment();
+  Attachment(const Attachment&) = delete;
+
+  FeedReader& reader() { return *reader_; }
+  const FeedHeader& header() const { return *header_; }
+  /// Why nothing comes any more: the writer has closed the feed, or its process has gone. Empty while it lives.
+  std::string gone() const;
+  /// Leaves a command for the engine; false if it takes none, or has not read the last ones yet.
+  bool send(const Command& command) { return post(*header_, command); }
+  /// The same for a feed of this process.
+  static bool post(FeedHeader& header, const Command& command);
+
+ private:
+  Attachment() = default;
+  FeedHeader* header_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::unique_ptr<FeedReader> reader_;
+};
+
+}  // namespace canopy::inspector

@@ -1,0 +1,63 @@
+#include "recording.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace canopy::inspector {
+
+Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
+  const auto cannot = [&](const std::string& why) { return Error{path + ": " + why}; };
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return cannot(std::strerror(errno));
+  struct stat facts{};
+  const bool is_file = ::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
+  const auto bytes = is_file ? static_cast<std::size_t>(facts.st_size) : 0;
+  void* at = bytes >= FeedHeader::kBytes ? ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
+  ::close(descriptor);
+  if (!is_file) return cannot("a recording is a regular file, and this is something else");
+  if (at == MAP_FAILED) return cannot("this is no recording of a feed: it is too short to have a header");
+  std::unique_ptr<Recording> recording(new Recording);
+  recording->bytes_ = bytes;
+  recording->header_ = static_cast<const FeedHeader*>(at);
+  recording->events_ = reinterpret_cast<const Event*>(static_cast<const std::byte*>(at) + FeedHeader::kBytes);
+  const FeedHeader& header = *recording->header_;
+  if (std::memcmp(header.magic, FeedHeader::kMagic, sizeof(header.magic)) != 0)
+    return cannot("this is no recording of a feed; `canopy replay ... --record FILE` makes one");
+  if (header.event_bytes != sizeof(Event) || header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
+    return cannot("it was recorded by another version of Canopy");
+  const std::uint64_t events = (bytes - FeedHeader::kBytes) / sizeof(Event);
+  for (std::uint64_t i = 0; i < events; ++i) {
+    if (recording->events_[i].kind != EventKind::commit) continue;
+    if (recording->commits_ % kStride == 0) recording->marks_.push_back(recording->whole_);
+    ++recording->commits_;
+    recording->whole_ = i + 1;
+  }
+  recording->cut_short_ = recording->whole_ != events;
+  if (recording->commits_ == 0) return cannot("the recording holds no whole operation");
+  return recording;
+}
+
+Recording::~Recording() {
+  if (header_) ::munmap(const_cast<FeedHeader*>(header_), bytes_);
+}
+
+std::uint64_t Recording::event_of(std::uint64_t commit) const {
+  if (commit >= commits_) return whole_;
+  std::uint64_t at = marks_[commit / kStride];
+  for (std::uint64_t passed = commit / kStride * kStride; passed < commit; ++at)
+    passed += events_[at].kind == EventKind::commit;
+  return at;
+}
+
+std::span<const Event> Recording::events(std::uint64_t first, std::uint64_t end) const {
+  const std::uint64_t from = event_of(std::min(first, commits_)), to = event_of(std::min(end, commits_));
+  return {events_ + from, to > from ? to - from : 0};
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <canopy/feed.h>
+#include <canopy/result.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace canopy::inspector {
+
+/// A feed in a file, mapped; whole commits of it, whatever its end looks like.
+class Recording {
+ public:
+  /// The error says what the file is instead.
+  static Result<std::unique_ptr<Recording>> open(const std::string& path);
+  ~Recording();
+  Recording(const Recording&) = delete;
+
+  const FeedHeader& header() const { return *header_; }
+  std::uint64_t commits() const { return marks_.empty() ? 0 : commits_; }
+  /// The events of commits [first, end), numbered from 0.
+  std::span<const Event> events(std::uint64_t first, std::uint64_t end) const;
+  /// Whether it ends in the middle of an operation: the process that wrote it did not end in peace.
+  bool cut_short() const { return cut_short_; }
+
+ private:
+  static constexpr std::uint64_t kStride = 1024;  ///< commits between two marks
+  Recording() = default;
+  std::uint64_t event_of(std::uint64_t commit) const;
+
+  const FeedHeader* header_ = nullptr;
+  const Event* events_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::uint64_t commits_ = 0, whole_ = 0;  ///< whole_: events up to the last commit
+  std::vector<std::uint64_t> marks_;       ///< the event at which every kStride-th commit begins
+  bool cut_short_ = false;
+};
+
+}  // namespace canopy::inspector

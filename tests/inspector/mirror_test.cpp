@@ -1,0 +1,252 @@
+#include <doctest/doctest.h>
+#include <effort.h>
+#include <mirror.h>
+#include <mismatch.h>
+#include <random_requests.h>
+#include <support.h>
+
+#include <map>
+#include <set>
+
+using namespace canopy;
+using namespace canopy::test;
+using inspector::Mirror;
+using inspector::MirrorNode;
+
+namespace {
+
+/// Reads what a feed of this process has, as an inspector does.
+struct Watcher {
+  explicit Watcher(Engine& engine)
+      : reader(engine.feed()->writer().header(), words_of(engine), engine.feed()->writer().header().capacity),
+        mirror(engine.feed()->writer().header()) {}
+  static const FeedWriter::Word* words_of(Engine& engine) {
+    const auto* base = reinterpret_cast<const std::byte*>(&engine.feed()->writer().header());
+    return reinterpret_cast<const FeedWriter::Word*>(base + FeedHeader::kBytes);
+  }
+  void look() {
+    Event events[512];
+    std::size_t count = 0;
+    for (;;) {
+      const auto outcome = reader.read(events, std::size(events), count);
+      if (outcome == FeedReader::Outcome::nothing) return;
+      if (outcome == FeedReader::Outcome::lapped) mirror.lost(), ++laps;
+      else mirror.take({events, count});
+    }
+  }
+  FeedReader reader;
+  Mirror mirror;
+  int laps = 0;
+};
+
+/// Everything visit(), waiting() and sizes() tell, against the mirror.
+struct Compare final : NodeVisitor, QueueVisitor {
+  const Mirror& mirror;
+  const Engine& engine;
+  std::set<std::uint64_t> seen, waiting_seen;
+  std::size_t group = 0;
+  Compare(const Mirror& of, const Engine& with) : mirror(of), engine(with) {}
+
+  void node(const NodeView& view) override {
+    const auto id = static_cast<std::uint64_t>(view.facts.id);
+    const MirrorNode* node = mirror.find(id);
+    if (!node) disagree("node {} is not in the mirror", id);
+    seen.insert(id);
+    const std::uint64_t parent = node->parent ? mirror.node(node->parent).id : 0;
+    expect_equal("parent", parent, static_cast<std::uint64_t>(view.parent));
+    expect_equal("begin", node->begin, view.facts.begin);
+    expect_equal("length", node->length, view.facts.length);
+    expect_equal("namespace", node->space == view.facts.space, true);
+    expect_equal("children", node->children, view.facts.children);
+    expect_equal("hits", node->hits, view.facts.hits);
+    expect_equal("inserts", node->inserts, view.facts.inserts);
+    expect_equal("priority", node->priority, view.facts.priority);
+    expect_equal("created", node->created, view.facts.created);
+    if (engine.pool(0).needs().whole_path()) expect_equal("last access", node->last_access, view.facts.last_access);
+    for (std::size_t g = 0; g < mirror.groups(); ++g) {
+      expect_equal("locks", mirror.locks(*node, g), std::uint64_t{view.locks[g]});
+      std::vector<Page> pages(view.pages[g].size());
+      for (const inspector::PageRun& run : node->pages)
+        for (std::uint32_t i = 0; run.group == g && i < run.count; ++i) pages.at(run.place + i) = run.first + i;
+      if (!std::equal(pages.begin(), pages.end(), view.pages[g].begin(), view.pages[g].end()))
+        disagree("node {} has other pages of group {}", id, g);
+      for (const Page page : pages)
+        if (mirror.pool(g).owner[page] != static_cast<std::int64_t>(slot_of(view.facts.id)))
+          disagree("page {} belongs to node {}, the mirror says {}", page, id, mirror.pool(g).owner[page]);
+    }
+  }
+  void waiting(const NodeFacts& facts, Rank rank) override {
+    const MirrorNode* node = mirror.find(static_cast<std::uint64_t>(facts.id));
+    if (!node || !mirror.waits(*node, group)) disagree("a node waits, and the mirror does not know");
+    waiting_seen.insert(node->id);
+    if (node->rank[group] != rank) disagree("a node waits with another rank");
+  }
+  void run() {
+    engine.index().visit(*this);
+    expect_equal("nodes", mirror.node_count(), seen.size());
+    for (group = 0; group < mirror.groups(); ++group) {
+      waiting_seen.clear();
+      engine.index().waiting(group, *this);
+      expect_equal("waiting", mirror.next_to_leave(group, ~std::size_t{0}).size(), waiting_seen.size());
+    }
+    expect_equal("drift", mirror.drift(), std::uint64_t{0});
+    expect_equal("tick", mirror.tick(), engine.index().now());
+  }
+};
+
+std::string yaml(const char* groups, const char* accounting, const char* codec, const char* feed) {
+  return fmt::format("page_size: 4\nkey: {}\nindex: {{ radix: {{ accounting: {} }} }}\ngroups:\n{}feed: {}\n", codec,
+                     accounting, groups, feed);
+}
+
+constexpr const char* kFull = "  full: { reach: path, capacity: 400, allocator: free_list, eviction: lru }\n";
+constexpr const char* kAll =
+    "  full: { reach: path, capacity: 800, allocator: free_list, eviction: slru }\n"
+    "  window: { reach: 10, capacity: 400, allocator: contiguous, eviction: lru }\n"
+    "  state: { reach: 1, every: 12, capacity: 400, allocator: free_list, eviction: clock }\n";
+
+}  // namespace
+
+TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
+  for (const char* groups : {kFull, kAll})
+    for (const char* accounting : {"default", "sglang"})
+      for (const char* codec : {"token", "bigram"}) {
+        CAPTURE(groups);
+        CAPTURE(accounting);
+        CAPTURE(codec);
+        const auto engine = engine_of(yaml(groups, accounting, codec, "{ heap: { events: 262144, tokens: true } }") +
+                                      "store: { host: { streams: { kv: 8 } } }\n");
+        Watcher watcher(*engine);
+        RandomRequests requests(*engine, plugins(), 7, 3);
+        try {
+          for (std::size_t i = 0; i < with_effort(2'000); ++i) {
+            requests.run(1);
+            engine->poll();
+            watcher.look();
+            if (!watcher.mirror.in_step()) disagree("no keyframe came");
+            expect_equal("drift", watcher.mirror.drift(), std::uint64_t{0});
+            if (i % 16 == 0) Compare(watcher.mirror, *engine).run();
+          }
+          requests.finish();
+          watcher.look();
+          Compare(watcher.mirror, *engine).run();
+        } catch (const Mismatch& difference) {
+          FAIL(std::string(difference.what()));
+        }
+        CHECK(watcher.laps == 0);
+        CHECK(watcher.mirror.requests().size() > 10);
+      }
+}
+
+TEST_CASE("mirror: who comes late or is lapped gets a keyframe, and is in step again") {
+  const auto engine = engine_of(yaml(kAll, "default", "token", "{ heap: { events: 65536 } }") +
+                                "store: { host: { streams: { kv: 8 } } }\n");
+  RandomRequests requests(*engine, plugins(), 3, 2);
+  requests.run(500);
+  Watcher watcher(*engine);
+  watcher.look();
+  CHECK_FALSE(watcher.mirror.in_step());
+  engine->poll();
+  watcher.look();
+  CHECK(watcher.mirror.in_step());
+  Compare(watcher.mirror, *engine).run();
+  {
+    Watcher second(*engine);  // another one's keyframe changes nothing for the first
+    requests.run(50);
+    watcher.look();
+    second.look();
+    Compare(watcher.mirror, *engine).run();
+    Compare(second.mirror, *engine).run();
+  }
+  requests.run(8'000);  // far more than the ring holds
+  watcher.look();
+  CHECK(watcher.laps == 1);
+  CHECK_FALSE(watcher.mirror.in_step());
+  requests.run(1);
+  watcher.look();
+  CHECK(watcher.mirror.in_step());
+  Compare(watcher.mirror, *engine).run();
+}
+
+TEST_CASE("mirror: nobody listens, nothing is written") {
+  const auto engine =
+      engine_of(yaml(kFull, "default", "token", "{ heap: {} }") + "store: { host: { streams: { kv: 8 } } }\n");
+  RandomRequests requests(*engine, plugins(), 3, 2);
+  requests.run(200);
+  CHECK(engine->feed()->writer().at() == 0);
+  {
+    Watcher watcher(*engine);
+    requests.run(20);
+    CHECK(engine->feed()->writer().at() > 0);
+  }
+  requests.run(1);
+  const std::uint64_t at = engine->feed()->writer().at();
+  requests.run(200);
+  CHECK(engine->feed()->writer().at() == at);
+}
+
+TEST_CASE("mirror: it knows why a request missed") {
+  const auto engine = engine_of(
+      "page_size: 4\ngroups:\n  full: { reach: path, capacity: 80, allocator: free_list, eviction: lru }\n"
+      "feed: { heap: {} }\n");
+  Watcher watcher(*engine);
+  const auto serve = [&](const std::vector<Token>& prompt, const char* tenant = "") {
+    Arrival asked = arrival(prompt);
+    asked.space = engine->intern({tenant, "", ""});
+    Request request = engine->begin(asked);
+    const std::uint64_t id = request.id();
+    REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
+    request.commit(static_cast<std::uint32_t>(prompt.size()));
+    request.finish(static_cast<std::uint32_t>(prompt.size()));
+    engine->poll();
+    watcher.look();
+    const inspector::MirrorRequest* known = watcher.mirror.request(id);
+    REQUIRE(known);
+    CHECK(known->phase == RequestPhase::finished);
+    return *known;
+  };
+  serve(tokens(1, 4));  // the keyframe comes
+  const auto a = tokens(100, 40), b = tokens(500, 40), c = tokens(900, 40);
+  CHECK(serve(a).miss == inspector::Miss::never_seen);
+  CHECK(serve(a).miss == inspector::Miss::rounding);
+  serve(b);
+  serve(c);  // a has left by now
+  const auto again = serve(a);
+  CHECK(again.miss == inspector::Miss::evicted);
+  CHECK(again.missed_policy == "lru");
+  CHECK(again.missed_tokens == 36);  // its second use had cut it there
+  CHECK(watcher.mirror.why_missed(again).find("evicted at tick") == 0);
+  const auto elsewhere = serve(a, "acme");
+  CHECK(elsewhere.miss == inspector::Miss::other_space);
+  CHECK(watcher.mirror.why_missed(elsewhere) ==
+        "it is there for namespace 'shared', and no prefix is shared across two");
+  CHECK(watcher.mirror.drift() == 0);
+}
+
+TEST_CASE("mirror: a damaged feed is passed over, never followed") {
+  const auto engine = engine_of(yaml(kAll, "default", "token", "{ heap: { events: 262144 } }") +
+                                "store: { host: { streams: { kv: 8 } } }\n");
+  Watcher watcher(*engine);
+  RandomRequests requests(*engine, plugins(), 5, 2);
+  std::vector<Event> events;
+  for (int i = 0; i < 300; ++i) {
+    requests.run(1);
+    Event some[512];
+    for (std::size_t count = 0; watcher.reader.read(some, std::size(some), count) == FeedReader::Outcome::events;)
+      events.insert(events.end(), some, some + count);
+  }
+  Prng random(1);
+  for (std::uint64_t round = 0; round < with_effort(200); ++round) {
+    std::vector<Event> damaged = events;
+    for (int k = 0; k < 40; ++k) {
+      Event& event = damaged[random.below(static_cast<std::uint32_t>(damaged.size()))];
+      auto* bytes = reinterpret_cast<unsigned char*>(&event);
+      bytes[random.below(sizeof(event))] = static_cast<unsigned char>(random.next());
+    }
+    Mirror mirror(engine->feed()->writer().header());
+    mirror.take(damaged);
+    for (std::uint32_t slot = 1; slot < mirror.slots(); ++slot)
+      if (mirror.node(slot).id) mirror.locks(mirror.node(slot), 0);
+    mirror.next_to_leave(0, 10);
+  }
+}
