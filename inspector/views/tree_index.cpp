@@ -1,0 +1,140 @@
+#include "tree_index.h"
+
+#include <algorithm>
+
+namespace canopy::inspector {
+
+bool TreeIndex::update(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded) {
+  if (of_ == &mirror && commits_ == mirror.commits() && group_ == group && folded_ == folded) return false;
+  of_ = &mirror, commits_ = mirror.commits(), group_ = group, folded_ = folded;
+  order(mirror);
+  sum(mirror, group);
+  if (!folded.empty()) fold(mirror, folded);
+  place();
+  return true;
+}
+
+/// Breadth first: a level after the other, children in the order of their parents.
+void TreeIndex::order(const Mirror& mirror) {
+  nodes_.clear(), parents_.clear(), level_begin_.assign(1, 0);
+  nodes_.reserve(mirror.node_count() + mirror.spaces().size());
+  parents_.reserve(nodes_.capacity());
+  for (std::uint32_t s = 0; s < mirror.spaces().size(); ++s)
+    if (mirror.spaces()[s].first_child != 0) {
+      nodes_.push_back({});
+      nodes_.back().space = s;
+      parents_.push_back(kNowhere);
+    }
+  for (std::size_t at = 0; at < nodes_.size();) {
+    level_begin_.push_back(nodes_.size());
+    for (const std::size_t end = nodes_.size(); at < end; ++at) {
+      const Node parent = nodes_[at];
+      std::uint32_t child =
+          parent.slot == 0 ? mirror.spaces()[parent.space].first_child : mirror.node(parent.slot).first_child;
+      for (; child != 0; child = mirror.node(child).next) {
+        nodes_.push_back({});
+        nodes_.back().slot = child;
+        nodes_.back().space = parent.space;
+        parents_.push_back(static_cast<std::uint32_t>(at));
+      }
+    }
+  }
+}
+
+/// From the last level up, so that children are done before their parent.
+void TreeIndex::sum(const Mirror& mirror, std::size_t group) {
+  states_.assign(mirror.slots(), NodeState::gap);
+  const bool whole_path = group < mirror.groups() && mirror.pool(group).reach == kWholePath;
+  // Until a parent has been reached, its `locks` are the children that are held.
+  for (std::size_t at = nodes_.size(); at-- > 0;) {
+    Node& node = nodes_[at];
+    if (node.slot != 0) {
+      const MirrorNode& told = mirror.node(node.slot);
+      node.tokens += told.length;
+      ++node.nodes;
+      node.state = states_[node.slot] = mirror.state(told, group);
+    }
+    if (parents_[at] == kNowhere) continue;
+    Node& parent = nodes_[parents_[at]];
+    parent.tokens += node.tokens;
+    parent.nodes += node.nodes;
+  }
+  std::vector<std::uint32_t> held_children(nodes_.size());
+  for (std::size_t at = nodes_.size(); at-- > 0;) {
+    Node& node = nodes_[at];
+    if (node.slot == 0) continue;
+    const std::uint32_t hold = mirror.node(node.slot).hold[group];
+    // Of a whole path the mirror keeps the node's own locks and its held children: the sum is over what hangs below.
+    node.locks = whole_path ? node.locks + hold - std::min(hold, held_children[at]) : hold;
+    if (Node& parent = nodes_[parents_[at]]; whole_path) {
+      parent.locks += node.locks;
+      held_children[parents_[at]] += hold != 0;
+    }
+  }
+}
+
+/// Takes out what hangs on folded nodes; sums are done already.
+void TreeIndex::fold(const Mirror& mirror, const std::unordered_set<std::uint64_t>& folded) {
+  constexpr std::uint32_t kHidden = kNowhere - 1;
+  std::vector<std::uint32_t> moved(nodes_.size(), kHidden);
+  std::vector<std::size_t> begins{0};
+  std::size_t kept = 0;
+  for (std::size_t level = 0; level + 1 < level_begin_.size(); ++level) {
+    for (std::size_t at = level_begin_[level]; at < level_begin_[level + 1]; ++at) {
+      std::uint32_t parent = parents_[at];
+      if (parent != kNowhere) {
+        parent = moved[parent];
+        if (parent == kHidden || nodes_[parent].folded) continue;
+      }
+      Node node = nodes_[at];
+      node.folded = node.slot != 0 && mirror.node(node.slot).children != 0 && folded.contains(mirror.node(node.slot).id);
+      moved[at] = static_cast<std::uint32_t>(kept);
+      nodes_[kept] = node;
+      parents_[kept++] = parent;
+    }
+    if (kept == begins.back()) break;
+    begins.push_back(kept);
+  }
+  nodes_.resize(kept), parents_.resize(kept);
+  level_begin_ = std::move(begins);
+}
+
+void TreeIndex::place() {
+  std::vector<std::uint64_t> filled(nodes_.size());  // tokens of a node's children that have their place
+  places_.assign(states_.size(), kNowhere);
+  before_.assign(nodes_.size() + 1, {});
+  tokens_ = 0;
+  for (std::size_t at = 0; at < nodes_.size(); ++at) {
+    Node& node = nodes_[at];
+    if (parents_[at] == kNowhere) {
+      node.start = tokens_;
+      tokens_ += node.tokens;
+    } else {
+      node.start = nodes_[parents_[at]].start + filled[parents_[at]];
+      filled[parents_[at]] += node.tokens;
+    }
+    Below next = before_[at];
+    next.nodes += node.nodes;
+    next.tokens += node.tokens;
+    if (node.slot != 0) {
+      places_[node.slot] = static_cast<std::uint32_t>(at);
+      (node.state == NodeState::evictable    ? next.evictable
+       : node.state == NodeState::protected_ ? next.protected_
+                                             : next.gap) += node.tokens;
+    }
+    before_[at + 1] = next;
+  }
+}
+
+TreeIndex::Mix TreeIndex::mix(std::size_t first, std::size_t count) const {
+  const Below &from = before_[first], &to = before_[first + count];
+  return {to.evictable - from.evictable, to.protected_ - from.protected_, to.gap - from.gap, to.nodes - from.nodes,
+          to.tokens - from.tokens};
+}
+
+std::size_t TreeIndex::level_of(std::size_t place) const {
+  return static_cast<std::size_t>(std::upper_bound(level_begin_.begin(), level_begin_.end(), place) -
+                                  level_begin_.begin()) - 1;
+}
+
+}  // namespace canopy::inspector
