@@ -52,7 +52,10 @@ void App::draw() {
   }
   if (std::exchange(selection_.pause_wanted, false)) toggle_pause();
   if (selection_.group >= mirror_.groups()) selection_.group = 0;
-  if (mirror_.groups() != 0) index_.update(mirror_, selection_.group, tree_.folded());
+  const auto began = std::chrono::steady_clock::now();
+  if (mirror_.groups() != 0 && index_.update(mirror_, selection_.group, tree_.folded()))
+    if (const auto took = std::chrono::steady_clock::now() - began; took > std::chrono::milliseconds(10))
+      rests_until_ = began + took * 6;
 
   Scene scene{mirror_, index_, selection_, mailbox_, session_, time_};
   const Layout layout = lay_out_panels(io.DisplaySize.x, io.DisplaySize.y, em());
@@ -82,16 +85,22 @@ void App::draw() {
 void App::draw_tabs(Scene& scene, const Area& area) {
   begin_panel("##tabs", area);
   if (ImGui::BeginTabBar("tabs")) {
+    const auto shown = [&](const char* name) {
+      return ImGui::BeginTabItem(name, nullptr, wanted_tab_ == name ? ImGuiTabItemFlags_SetSelected : 0);
+    };
+    if (shown("EVENTS")) {
+      events_.draw(scene);
+      ImGui::EndTabItem();
+    }
     const struct {
       const char* name;
       void (*draw)(Scene&);
-    } tabs[] = {{"EVENTS", draw_events},
-                {"CONTROLS", draw_controls},
+    } tabs[] = {{"CONTROLS", draw_controls},
                 {"PLUGINS", draw_plugins},
                 {"CONFIG", draw_config},
                 {"COMPARE", draw_compare}};
     for (const auto& tab : tabs)
-      if (ImGui::BeginTabItem(tab.name, nullptr, wanted_tab_ == tab.name ? ImGuiTabItemFlags_SetSelected : 0)) {
+      if (shown(tab.name)) {
         tab.draw(scene);
         ImGui::EndTabItem();
       }
@@ -201,14 +210,14 @@ void App::draw_help() {
               {"1 .. 5", "events, controls, plugins, config, compare"},
               {"t", "dark or light"},
               {"+  -", "larger or smaller"},
+              {"Ctrl Q", "quit"},
               {"Esc", "back: close this, show all of the tree, select nothing"}};
-  const ImVec2 size{em() * 52, em() * 1.75F * static_cast<float>(std::size(keys)) + em() * 4};
   const ImVec2 display = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
-  ImGui::SetNextWindowSize({std::min(size.x, display.x), std::min(size.y, display.y)});
   ImGui::SetNextWindowFocus();
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
-  ImGui::Begin("keys", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
+  ImGui::Begin("keys", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                                     ImGuiWindowFlags_AlwaysAutoResize);
   text("KEYS", palette().dim);
   ImGui::Dummy({0, em() * 0.2F});
   for (const auto& each : keys) {

@@ -18,6 +18,9 @@ class App {
 
   /// Takes what has come, sends what was asked. False if there is more to take than one frame had time for.
   bool pump(std::chrono::milliseconds budget);
+  /// Whether the picture of this moment cost so much that it should be looked at for a while before the next one:
+  /// moving about in it stays smooth.
+  bool resting() const { return std::chrono::steady_clock::now() < rests_until_; }
   void draw();
   /// Whether theme or scale changed since the last call: apply_theme, and a new font texture, before the next frame.
   bool theme_changed() { return std::exchange(theme_changed_, false); }
@@ -55,6 +58,8 @@ class App {
   PoolPanel pool_;
   LeavePanel leave_;
   RequestsPanel requests_;
+  EventsTab events_;
+  std::chrono::steady_clock::time_point rests_until_{};
   std::string_view wanted_tab_;
   bool theme_changed_ = true;
 };

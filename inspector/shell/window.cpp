@@ -45,10 +45,17 @@ std::string show_in_window(App& app, const Settings& settings) {
   if (!opened.drawing) return "ImGui could not prepare OpenGL";
 
   Settings last = settings;
+  const auto remember = [&] {
+    Settings now = app.settings();
+    now.width = last.width, now.height = last.height;
+    now.save(Settings::path());
+  };
   while (!glfwWindowShouldClose(opened.window)) {
     // Behind on events: no waiting for the display as well.
-    const bool behind = !app.pump(std::chrono::milliseconds(10));
+    const bool behind = !app.resting() && !app.pump(std::chrono::milliseconds(10));
     glfwPollEvents();
+    const bool control = glfwGetKey(opened.window, GLFW_KEY_LEFT_CONTROL) || glfwGetKey(opened.window, GLFW_KEY_RIGHT_CONTROL);
+    if (control && glfwGetKey(opened.window, GLFW_KEY_Q)) glfwSetWindowShouldClose(opened.window, GLFW_TRUE);
     if (app.theme_changed()) {
       float display = 1;
       glfwGetWindowContentScale(opened.window, &display, nullptr);
@@ -69,9 +76,7 @@ std::string show_in_window(App& app, const Settings& settings) {
     glfwSwapBuffers(opened.window);
     glfwGetWindowSize(opened.window, &last.width, &last.height);
   }
-  Settings now = app.settings();
-  now.width = last.width, now.height = last.height;
-  now.save(Settings::path());
+  remember();
   return {};
 }
 

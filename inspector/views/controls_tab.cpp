@@ -72,7 +72,6 @@ void draw_controls(Scene& scene) {
     if (ImGui::Button(name.c_str())) mailbox.send(Command::Kind::policy, 0, group, name);
     if (chosen) ImGui::PopStyleColor(2);
   }
-  ImGui::NewLine();
   line("flush");
   Flow spaces;
   for (std::size_t s = 0; s < scene.mirror.spaces().size(); ++s) {

@@ -27,7 +27,8 @@ void begin_panel(const char* title, const Area& area, std::string_view note) {
   ImGui::Begin(title, nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                    ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoScrollWithMouse);
-  if (const std::string_view shown(title, std::string_view(title).find("##")); !shown.empty()) {
+  const std::string_view name(title);
+  if (const std::string_view shown = name.substr(0, name.find("##")); !shown.empty()) {
     text(shown, palette().dim);
     if (!note.empty()) {
       ImGui::SameLine();
@@ -185,6 +186,17 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
       }
       break;
     }
+  }
+}
+
+void column_heads(std::initializer_list<ColumnHead> heads) {
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (const ColumnHead& head : heads) {
+    ImGui::TableNextColumn();
+    ImGui::PushStyleColor(ImGuiCol_Text, palette().dim);
+    if (head.is_number) number(head.name);
+    else text(head.name);
+    ImGui::PopStyleColor();
   }
 }
 

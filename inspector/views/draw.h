@@ -2,6 +2,7 @@
 
 #include <imgui.h>
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,12 @@ void text(std::string_view words, ImU32 colour);
 void dim(std::string_view words);
 /// Right-aligned in what is left of a table's column.
 void number(std::string_view digits);
+/// The first row of a table: a number's head stands over its digits.
+struct ColumnHead {
+  const char* name;
+  bool is_number = false;
+};
+void column_heads(std::initializer_list<ColumnHead> heads);
 void wrapped(std::string_view words, ImU32 colour);
 /// A tooltip for what was drawn last.
 void explain(std::string_view words);

@@ -22,6 +22,12 @@ const char* operation_word(Operation operation) {
   return "keyframe";
 }
 
+bool is_change(const LogLine& line) {
+  return line.added || line.split || line.removed || line.gaps || line.operation == Operation::begin ||
+         line.operation == Operation::flush || line.operation == Operation::policy ||
+         line.operation == Operation::retract;
+}
+
 }  // namespace
 
 std::string sentence_of(const LogLine& line) {
@@ -36,17 +42,28 @@ std::string sentence_of(const LogLine& line) {
   return words;
 }
 
-void draw_events(Scene& scene) {
+void EventsTab::draw(Scene& scene) {
   const auto& log = scene.mirror.log();
-  if (log.empty()) return nothing_here("Nothing has happened yet.");
+  if (choice("changes", !all_)) all_ = false;
+  explain("Operations that changed the tree, and arrivals.");
+  ImGui::SameLine(0, em() * 0.4F);
+  if (choice("all operations", all_)) all_ = true;
+  if (at_ != scene.mirror.commits() || listed_all_ != all_) {
+    at_ = scene.mirror.commits(), listed_all_ = all_;
+    rows_.clear();
+    for (std::size_t i = log.size(); i-- > 0;)
+      if (all_ || is_change(log[i])) rows_.push_back(i);
+  }
+  if (rows_.empty()) return nothing_here("Nothing has happened yet.");
   ImGui::BeginChild("events");
   ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(log.size()));
+  clipper.Begin(static_cast<int>(rows_.size()));
   while (clipper.Step())
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const LogLine& line = log[log.size() - 1 - static_cast<std::size_t>(i)];
+      const LogLine& line = log[rows_[static_cast<std::size_t>(i)]];
       ImGui::PushID(i);
-      const bool ours = (line.node && line.node == scene.selection.node) || (line.request && line.request == scene.selection.request);
+      const bool ours =
+          (line.node && line.node == scene.selection.node) || (line.request && line.request == scene.selection.request);
       if (ImGui::Selectable("##line", ours)) {
         if (const MirrorRequest* request = line.request ? scene.mirror.request(line.request) : nullptr)
           scene.selection.select_request(*request);

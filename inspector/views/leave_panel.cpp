@@ -54,7 +54,7 @@ void LeavePanel::draw(Scene& scene, const Area& area) {
     ImGui::TableSetupColumn("node", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
     ImGui::TableSetupColumn("tokens", ImGuiTableColumnFlags_WidthFixed, em() * 4);
     ImGui::TableSetupColumn("because");
-    ImGui::TableHeadersRow();
+    column_heads({{""}, {"node"}, {"tokens", true}, {"because"}});
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(slots_.size()));
     while (clipper.Step())

@@ -15,7 +15,6 @@ namespace canopy::inspector {
 
 void draw_header(Scene& scene, const Area& area);
 void draw_health(Scene& scene, const Area& area);
-void draw_events(Scene& scene);
 void draw_plugins(Scene& scene);
 void draw_config(Scene& scene);
 void draw_controls(Scene& scene);
@@ -146,6 +145,17 @@ class RequestsPanel {
   bool running_only_ = false;
   std::uint64_t at_ = ~std::uint64_t{0};
   bool shown_running_ = false;
+  std::vector<std::size_t> rows_;
+};
+
+/// What happened, the newest first.
+class EventsTab {
+ public:
+  void draw(Scene& scene);
+
+ private:
+  bool all_ = false, listed_all_ = false;
+  std::uint64_t at_ = ~std::uint64_t{0};
   std::vector<std::size_t> rows_;
 };
 

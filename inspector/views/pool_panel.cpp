@@ -99,13 +99,16 @@ void PoolPanel::draw(Scene& scene, const Area& area) {
     end_panel();
     return;
   }
-  // The largest square that lets every page have its own, but none so small that it cannot be hit.
-  const float least = std::max(3.F, em() * 0.35F);
-  float size = std::floor(std::clamp(std::sqrt(room.x * height / static_cast<float>(pool.pages)), least, em() * 1.4F));
+  // The largest squares that fill the panel: one for every page, or for several where they would be too small to hit.
+  const float least = std::max(3.F, em() * 0.3F);
   const auto across = [&](float square) { return static_cast<std::size_t>(std::max(1.F, std::floor(room.x / square))); };
-  const auto down = [&](float square) { return static_cast<std::size_t>(std::max(1.F, std::floor(height / square))); };
-  while (size > least && across(size) * down(size) < pool.pages) size -= 1;
-  const std::size_t columns = across(size), most = columns * down(size);
+  const auto fit = [&](float square) {
+    return across(square) * static_cast<std::size_t>(std::max(1.F, std::floor(height / square)));
+  };
+  const std::size_t together = (pool.pages + fit(least) - 1) / fit(least), most = (pool.pages + together - 1) / together;
+  float size = std::floor(em() * 1.4F);
+  while (size > least && fit(size) < most) size -= 0.25F;
+  const std::size_t columns = across(size);
   if (at_ != scene.mirror.commits() || group_ != scene.selection.group || most_ != most || node_ != scene.selection.node ||
       request_ != scene.selection.request) {
     at_ = scene.mirror.commits(), group_ = scene.selection.group, most_ = most;

@@ -49,7 +49,7 @@ void RequestsPanel::draw(Scene& scene, const Area& area) {
     ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
     ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed, em() * 5);
     ImGui::TableSetupColumn("why not more");
-    ImGui::TableHeadersRow();
+    column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"why not more"}});
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(rows_.size()));
     while (clipper.Step())

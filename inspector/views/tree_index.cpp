@@ -5,9 +5,11 @@
 namespace canopy::inspector {
 
 bool TreeIndex::update(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded) {
-  if (of_ == &mirror && commits_ == mirror.commits() && group_ == group && folded_ == folded) return false;
-  of_ = &mirror, commits_ = mirror.commits(), group_ = group, folded_ = folded;
-  order(mirror);
+  if (of_ == &mirror && commits_ == mirror.commits() && in_step_ == mirror.in_step() && group_ == group &&
+      folded_ == folded)
+    return false;
+  of_ = &mirror, commits_ = mirror.commits(), in_step_ = mirror.in_step(), group_ = group, folded_ = folded;
+  order(mirror, group);
   sum(mirror, group);
   if (!folded.empty()) fold(mirror, folded);
   place();
@@ -15,7 +17,7 @@ bool TreeIndex::update(const Mirror& mirror, std::size_t group, const std::unord
 }
 
 /// Breadth first: a level after the other, children in the order of their parents.
-void TreeIndex::order(const Mirror& mirror) {
+void TreeIndex::order(const Mirror& mirror, std::size_t group) {
   nodes_.clear(), parents_.clear(), level_begin_.assign(1, 0);
   nodes_.reserve(mirror.node_count() + mirror.spaces().size());
   parents_.reserve(nodes_.capacity());
@@ -32,9 +34,10 @@ void TreeIndex::order(const Mirror& mirror) {
       std::uint32_t child =
           parent.slot == 0 ? mirror.spaces()[parent.space].first_child : mirror.node(parent.slot).first_child;
       for (; child != 0; child = mirror.node(child).next) {
-        nodes_.push_back({});
-        nodes_.back().slot = child;
-        nodes_.back().space = parent.space;
+        // All that is wanted of it at once: it is far away in memory.
+        const MirrorNode& told = mirror.node(child);
+        nodes_.push_back({child, parent.space, 1, told.hold[group], 0, told.length, told.length,
+                          mirror.state(told, group), false});
         parents_.push_back(static_cast<std::uint32_t>(at));
       }
     }
@@ -44,32 +47,21 @@ void TreeIndex::order(const Mirror& mirror) {
 /// From the last level up, so that children are done before their parent.
 void TreeIndex::sum(const Mirror& mirror, std::size_t group) {
   states_.assign(mirror.slots(), NodeState::gap);
-  const bool whole_path = group < mirror.groups() && mirror.pool(group).reach == kWholePath;
-  // Until a parent has been reached, its `locks` are the children that are held.
+  const bool whole_path = mirror.pool(group).reach == kWholePath;
+  std::vector<std::uint32_t> held_children(nodes_.size()), locks_below(nodes_.size());
   for (std::size_t at = nodes_.size(); at-- > 0;) {
     Node& node = nodes_[at];
-    if (node.slot != 0) {
-      const MirrorNode& told = mirror.node(node.slot);
-      node.tokens += told.length;
-      ++node.nodes;
-      node.state = states_[node.slot] = mirror.state(told, group);
-    }
-    if (parents_[at] == kNowhere) continue;
-    Node& parent = nodes_[parents_[at]];
-    parent.tokens += node.tokens;
-    parent.nodes += node.nodes;
-  }
-  std::vector<std::uint32_t> held_children(nodes_.size());
-  for (std::size_t at = nodes_.size(); at-- > 0;) {
-    Node& node = nodes_[at];
-    if (node.slot == 0) continue;
-    const std::uint32_t hold = mirror.node(node.slot).hold[group];
-    // Of a whole path the mirror keeps the node's own locks and its held children: the sum is over what hangs below.
-    node.locks = whole_path ? node.locks + hold - std::min(hold, held_children[at]) : hold;
-    if (Node& parent = nodes_[parents_[at]]; whole_path) {
-      parent.locks += node.locks;
-      held_children[parents_[at]] += hold != 0;
-    }
+    const std::uint32_t hold = node.locks;
+    // Of a whole path the mirror keeps a node's own locks and its held children: who holds it are the locks on it and
+    // on all that hangs below.
+    if (whole_path && node.slot != 0) node.locks = locks_below[at] + hold - std::min(hold, held_children[at]);
+    if (node.slot != 0) states_[node.slot] = node.state;
+    const std::uint32_t parent = parents_[at];
+    if (parent == kNowhere) continue;
+    nodes_[parent].tokens += node.tokens;
+    nodes_[parent].nodes += node.nodes;
+    locks_below[parent] += node.locks;
+    held_children[parent] += hold != 0;
   }
 }
 
@@ -120,7 +112,7 @@ void TreeIndex::place() {
       places_[node.slot] = static_cast<std::uint32_t>(at);
       (node.state == NodeState::evictable    ? next.evictable
        : node.state == NodeState::protected_ ? next.protected_
-                                             : next.gap) += node.tokens;
+                                             : next.gap) += node.own;
     }
     before_[at + 1] = next;
   }

@@ -20,6 +20,7 @@ class TreeIndex {
     std::uint32_t nodes = 0;           ///< on it, itself included; a namespace does not count itself
     std::uint32_t locks = 0;           ///< that hold it
     std::uint64_t start = 0, tokens = 0;
+    Units own = 0;                     ///< tokens of its own
     NodeState state = NodeState::evictable;
     bool folded = false;               ///< it has children that are not shown
     std::uint64_t end() const { return start + tokens; }
@@ -55,13 +56,14 @@ class TreeIndex {
   struct Below {
     std::uint64_t evictable = 0, protected_ = 0, gap = 0, nodes = 0, tokens = 0;
   };
-  void order(const Mirror& mirror);
+  void order(const Mirror& mirror, std::size_t group);
   void sum(const Mirror& mirror, std::size_t group);
   void fold(const Mirror& mirror, const std::unordered_set<std::uint64_t>& folded);
   void place();
 
   const Mirror* of_ = nullptr;
   std::uint64_t commits_ = 0;
+  bool in_step_ = false;
   std::size_t group_ = 0;
   std::unordered_set<std::uint64_t> folded_;
   std::uint64_t tokens_ = 0;

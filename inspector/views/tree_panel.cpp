@@ -74,8 +74,12 @@ void TreePanel::draw(Scene& scene, const Area& area) {
   }
   ImGui::SetCursorScreenPos({from.x, from.y + size.y + ImGui::GetStyle().ItemSpacing.y});
   colour_legend(scene.selection.colour, scene.mirror);
-  const std::string scale = right_ - left_ < 1 ? fmt::format("{:.0f} x, Esc shows all", 1 / (right_ - left_))
-                                               : std::string("wheel zooms, drag pans, double click goes in");
+  std::string scale = laid_.rows < scene.tree.levels()
+                          ? fmt::format("levels {} to {} of {}, ", laid_.top,
+                                        std::min(laid_.top + laid_.rows, scene.tree.levels()) - 1, scene.tree.levels() - 1)
+                          : std::string();
+  scale += right_ - left_ < 1 ? fmt::format("{:.3g} x, Esc shows all", 1 / (right_ - left_))
+                              : std::string("wheel zooms, drag pans");
   const float width = ImGui::CalcTextSize(scale.c_str()).x;
   ImGui::SameLine();
   if (ImGui::GetContentRegionAvail().x > width) {
