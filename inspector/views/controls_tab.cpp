@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "figures.h"
 #include "panels.h"
@@ -19,21 +19,11 @@ std::vector<std::string> policies_of(const Mirror& mirror) {
   return names;
 }
 
-/// Buttons one after the other, on a new line where there is no room.
-struct Flow {
-  bool first = true;
-  void place(const std::string& name) {
-    const float width = ImGui::CalcTextSize(name.c_str()).x + ImGui::GetStyle().FramePadding.x * 2;
-    if (!first) {
-      ImGui::SameLine();
-      if (ImGui::GetContentRegionAvail().x < width) {
-        ImGui::NewLine();
-        ImGui::SameLine(em() * 5.5F);
-      }
-    }
-    first = false;
-  }
-};
+/// Beside the button before, if there is one.
+void place(const std::string& name, bool& first) {
+  if (!std::exchange(first, false))
+    flow(ImGui::CalcTextSize(name.c_str()).x + ImGui::GetStyle().FramePadding.x * 2, em() * 5.5F);
+}
 
 }  // namespace
 
@@ -63,9 +53,9 @@ void draw_controls(Scene& scene) {
     if (ImGui::Button(plural(pages, "page").c_str())) mailbox.send(Command::Kind::evict, pages, group);
   }
   line("policy");
-  Flow policies;
+  bool first = true;
   for (const std::string& name : policies_of(scene.mirror)) {
-    policies.place(name);
+    place(name, first);
     const bool chosen = name == scene.pool().policy;
     if (chosen) ImGui::PushStyleColor(ImGuiCol_Button, palette().accent);
     if (chosen) ImGui::PushStyleColor(ImGuiCol_Text, palette().accent_text);
@@ -73,11 +63,11 @@ void draw_controls(Scene& scene) {
     if (chosen) ImGui::PopStyleColor(2);
   }
   line("flush");
-  Flow spaces;
+  first = true;
   for (std::size_t s = 0; s < scene.mirror.spaces().size(); ++s) {
     if (scene.mirror.spaces()[s].nodes == 0) continue;
     const std::string name = space_name(scene.mirror, NamespaceId{static_cast<std::uint32_t>(s)});
-    spaces.place(name);
+    place(name, first);
     if (ImGui::Button(name.c_str())) mailbox.send(Command::Kind::flush, s);
     explain("Lets go of all that is cached for this namespace and that no request holds.");
   }

@@ -200,6 +200,13 @@ void column_heads(std::initializer_list<ColumnHead> heads) {
   }
 }
 
+void flow(float width, float indent) {
+  const float spacing = em() * 0.4F;
+  const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
+  if (ImGui::GetItemRectMax().x + spacing + width <= right) ImGui::SameLine(0, spacing);
+  else ImGui::SetCursorPosX(indent);
+}
+
 bool button(const char* label, bool enabled) {
   if (!enabled) ImGui::BeginDisabled();
   const bool pressed = ImGui::SmallButton(label);

@@ -58,6 +58,9 @@ void swatch(NodeState state, std::string_view word);
 /// What colours mean at the moment.
 void colour_legend(ColourBy by, const Mirror& mirror);
 
+/// The next widget stands beside the last one, or, where its `width` has no room there, on a new line at `indent`.
+void flow(float width, float indent);
+
 bool button(const char* label, bool enabled = true);
 /// One of several choices side by side.
 bool choice(const char* label, bool chosen);

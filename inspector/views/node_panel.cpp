@@ -121,14 +121,11 @@ void NodePanel::draw(Scene& scene, const Area& area) {
   text("root", palette().dim);
   constexpr std::size_t kShown = 8;
   for (std::size_t i = path_.size() > kShown ? path_.size() - kShown : 0; i < path_.size(); ++i) {
-    ImGui::SameLine(0, em() * 0.3F);
-    dim(i != 0 && i == path_.size() - kShown ? fmt::format("> {} more >", i) : ">");
-    ImGui::SameLine(0, em() * 0.3F);
     const std::string name = node_name(path_[i]);
-    if (ImGui::GetContentRegionAvail().x < ImGui::CalcTextSize(name.c_str()).x + em()) {
-      ImGui::NewLine();
-      ImGui::SameLine(em() * 7);
-    }
+    const std::string step = i != 0 && i + kShown == path_.size() ? fmt::format("> {} more >", i) : ">";
+    flow(ImGui::CalcTextSize((step + name).c_str()).x + em() * 1.5F, em() * 7);
+    dim(step);
+    ImGui::SameLine(0, em() * 0.4F);
     if (path_[i] == node->id) text(name);
     else if (button(name.c_str())) scene.selection.select_node(path_[i]);
   }

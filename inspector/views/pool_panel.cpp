@@ -15,9 +15,8 @@ PoolPanel::Owner PoolPanel::Cell::most() const {
 PoolPanel::Map PoolPanel::map(const MirrorPool& pool, const TreeIndex& tree, std::size_t most_cells,
                               std::uint32_t node_slot, std::uint64_t request) {
   Map map;
-  const std::size_t end = std::min<std::size_t>(pool.owner.size(), pool.pages + 1);
-  if (end <= 1 || most_cells == 0) return map;
-  const std::size_t pages = end - 1;  // page 0 is nobody's
+  const std::size_t pages = pool.pages, end = pages + 1;  // page 0 is nobody's
+  if (pages == 0 || most_cells == 0) return map;
   map.pages_per_cell = static_cast<std::uint32_t>((pages + most_cells - 1) / most_cells);
   map.cells.reserve(pages / map.pages_per_cell + 1);
   std::uint64_t run = 0;
@@ -25,7 +24,7 @@ PoolPanel::Map PoolPanel::map(const MirrorPool& pool, const TreeIndex& tree, std
     Cell cell;
     cell.first = static_cast<Page>(page);
     for (; page < end && cell.pages < map.pages_per_cell; ++page, ++cell.pages) {
-      const std::int64_t owner = pool.owner[page];
+      const std::int64_t owner = page < pool.owner.size() ? pool.owner[page] : 0;
       Owner kind = Owner::free;
       if (owner > 0) {
         const auto slot = static_cast<std::uint32_t>(owner);

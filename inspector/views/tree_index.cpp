@@ -9,16 +9,18 @@ bool TreeIndex::update(const Mirror& mirror, std::size_t group, const std::unord
       folded_ == folded)
     return false;
   of_ = &mirror, commits_ = mirror.commits(), in_step_ = mirror.in_step(), group_ = group, folded_ = folded;
-  order(mirror, group);
+  order(mirror, group, folded);
   sum(mirror, group);
   if (!folded.empty()) fold(mirror, folded);
-  place();
+  place(mirror);
   return true;
 }
 
 /// Breadth first: a level after the other, children in the order of their parents.
-void TreeIndex::order(const Mirror& mirror, std::size_t group) {
+void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded) {
+  const bool whole_path = mirror.pool(group).reach == kWholePath;
   nodes_.clear(), parents_.clear(), level_begin_.assign(1, 0);
+  states_.assign(mirror.slots(), NodeState::gap);
   nodes_.reserve(mirror.node_count() + mirror.spaces().size());
   parents_.reserve(nodes_.capacity());
   for (std::uint32_t s = 0; s < mirror.spaces().size(); ++s)
@@ -32,12 +34,26 @@ void TreeIndex::order(const Mirror& mirror, std::size_t group) {
     for (const std::size_t end = nodes_.size(); at < end; ++at) {
       const Node parent = nodes_[at];
       std::uint32_t child =
-          parent.slot == 0 ? mirror.spaces()[parent.space].first_child : mirror.node(parent.slot).first_child;
+          parent.slot == 0 ? mirror.spaces()[parent.space].first_child : mirror.node(parent.last).first_child;
       for (; child != 0; child = mirror.node(child).next) {
-        // All that is wanted of it at once: it is far away in memory.
-        const MirrorNode& told = mirror.node(child);
-        nodes_.push_back({child, parent.space, 1, told.hold[group], 0, told.length, told.length,
-                          mirror.state(told, group), false});
+        // All that is wanted of a node at once: it is far away in memory.
+        const MirrorNode* told = &mirror.node(child);
+        const NodeState state = states_[child] = mirror.state(*told, group);
+        Node node{child, child, 1, parent.space, 1, 0, 0, told->length, told->length, state, false};
+        while (told->children == 1 && (folded.empty() || !folded.contains(told->id))) {
+          const std::uint32_t only = told->first_child;
+          const MirrorNode& next = mirror.node(only);
+          const std::uint32_t hold = told->hold[group], below = next.hold[group];
+          // Of a whole path, one held child and nothing else: no lock ends here.
+          if (mirror.state(next, group) != state || hold != (whole_path ? std::uint32_t{below != 0} : below)) break;
+          states_[only] = state;
+          node.last = only;
+          node.own += next.length, node.tokens += next.length;
+          ++node.chain, ++node.nodes;
+          told = &next;
+        }
+        node.locks = told->hold[group];
+        nodes_.push_back(node);
         parents_.push_back(static_cast<std::uint32_t>(at));
       }
     }
@@ -46,7 +62,6 @@ void TreeIndex::order(const Mirror& mirror, std::size_t group) {
 
 /// From the last level up, so that children are done before their parent.
 void TreeIndex::sum(const Mirror& mirror, std::size_t group) {
-  states_.assign(mirror.slots(), NodeState::gap);
   const bool whole_path = mirror.pool(group).reach == kWholePath;
   std::vector<std::uint32_t> held_children(nodes_.size()), locks_below(nodes_.size());
   for (std::size_t at = nodes_.size(); at-- > 0;) {
@@ -55,7 +70,6 @@ void TreeIndex::sum(const Mirror& mirror, std::size_t group) {
     // Of a whole path the mirror keeps a node's own locks and its held children: who holds it are the locks on it and
     // on all that hangs below.
     if (whole_path && node.slot != 0) node.locks = locks_below[at] + hold - std::min(hold, held_children[at]);
-    if (node.slot != 0) states_[node.slot] = node.state;
     const std::uint32_t parent = parents_[at];
     if (parent == kNowhere) continue;
     nodes_[parent].tokens += node.tokens;
@@ -79,7 +93,7 @@ void TreeIndex::fold(const Mirror& mirror, const std::unordered_set<std::uint64_
         if (parent == kHidden || nodes_[parent].folded) continue;
       }
       Node node = nodes_[at];
-      node.folded = node.slot != 0 && mirror.node(node.slot).children != 0 && folded.contains(mirror.node(node.slot).id);
+      node.folded = node.slot != 0 && mirror.node(node.last).children != 0 && folded.contains(mirror.node(node.last).id);
       moved[at] = static_cast<std::uint32_t>(kept);
       nodes_[kept] = node;
       parents_[kept++] = parent;
@@ -91,7 +105,7 @@ void TreeIndex::fold(const Mirror& mirror, const std::unordered_set<std::uint64_
   level_begin_ = std::move(begins);
 }
 
-void TreeIndex::place() {
+void TreeIndex::place(const Mirror& mirror) {
   std::vector<std::uint64_t> filled(nodes_.size());  // tokens of a node's children that have their place
   places_.assign(states_.size(), kNowhere);
   before_.assign(nodes_.size() + 1, {});
@@ -109,7 +123,9 @@ void TreeIndex::place() {
     next.nodes += node.nodes;
     next.tokens += node.tokens;
     if (node.slot != 0) {
-      places_[node.slot] = static_cast<std::uint32_t>(at);
+      places_[node.slot] = places_[node.last] = static_cast<std::uint32_t>(at);
+      for (std::uint32_t slot = node.last; slot != node.slot; slot = mirror.node(slot).parent)
+        places_[slot] = static_cast<std::uint32_t>(at);
       (node.state == NodeState::evictable    ? next.evictable
        : node.state == NodeState::protected_ ? next.protected_
                                              : next.gap) += node.own;

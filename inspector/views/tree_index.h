@@ -12,10 +12,14 @@ namespace canopy::inspector {
 /// namespaces, level 1 what begins in them. What a node is wide is the tokens of all that hangs on it, its own
 /// included; where it begins is counted in the same tokens. So a part of a row is a range found by bisection, and a
 /// million nodes cost a picture no more than its pixels. Made anew when the mirror's moment changes, without recursion.
+///
+/// A chain, nodes that are each the only child of the one before and of the same state under the same locks, is one
+/// place: what decoding adds page by page is a line in a text, not a staircase.
 class TreeIndex {
  public:
   struct Node {
     std::uint32_t slot = 0;            ///< 0: a namespace
+    std::uint32_t last = 0, chain = 1; ///< a chain's last slot, and how many it has
     std::uint32_t space = 0;
     std::uint32_t nodes = 0;           ///< on it, itself included; a namespace does not count itself
     std::uint32_t locks = 0;           ///< that hold it
@@ -56,10 +60,10 @@ class TreeIndex {
   struct Below {
     std::uint64_t evictable = 0, protected_ = 0, gap = 0, nodes = 0, tokens = 0;
   };
-  void order(const Mirror& mirror, std::size_t group);
+  void order(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded);
   void sum(const Mirror& mirror, std::size_t group);
   void fold(const Mirror& mirror, const std::unordered_set<std::uint64_t>& folded);
-  void place();
+  void place(const Mirror& mirror);
 
   const Mirror* of_ = nullptr;
   std::uint64_t commits_ = 0;

@@ -200,7 +200,7 @@ void TreePanel::navigate(Scene& scene, ImVec2 from, ImVec2 size, bool hovered) {
   const std::uint64_t id = scene.mirror.node(node.slot).id;
   if (click) scene.selection.select_node(id, false);
   if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) zoom_to(scene.tree, id);
-  if (ImGui::IsMouseClicked(ImGuiMouseButton_Right)) fold(scene.mirror, id);
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Right)) fold(scene.mirror, scene.mirror.node(node.last).id);
 }
 
 /// Moves as little as brings a node into sight, wide enough to be seen.
@@ -295,9 +295,10 @@ void TreePanel::draw_cell(Scene& scene, const IcicleCell& cell, ImDrawList* list
     lock_mark(list, {to.x, (from.y + to.y) / 2}, node.locks, by_state && node.state == NodeState::gap ? colours.text : colours.on_fill);
     right -= em() * 1.8F;
   }
-  const std::string words = width > em() * 7
-                                ? fmt::format("{}  {}", node_name(told.id), grouped(told.length))
-                                : grouped(told.length);
+  std::string words = grouped(node.own);
+  if (width > em() * 7)
+    words = node.chain == 1 ? fmt::format("{}  {}", node_name(told.id), words)
+                            : fmt::format("{}  {} in a chain of {}", node_name(told.id), words, grouped(node.chain));
   const bool hollow = by_state && node.state == NodeState::gap;
   if (by_state && node.state == NodeState::protected_) {
     // Letters need a quiet ground under them.
@@ -313,9 +314,11 @@ void TreePanel::draw_selected(Scene& scene, ImDrawList* list) {
   if (!node) return;
   const Palette& colours = palette();
   const double scale = static_cast<double>(laid_.width) / (laid_.right - laid_.left);
+  const std::size_t own = scene.tree.place_of(slot_of(static_cast<NodeId>(node->id)));
+  std::size_t place = TreeIndex::kNowhere;
   for (std::uint32_t slot = slot_of(static_cast<NodeId>(node->id)); slot != 0; slot = scene.mirror.node(slot).parent) {
-    const std::size_t place = scene.tree.place_of(slot);
-    if (place == TreeIndex::kNowhere) continue;
+    if (scene.tree.place_of(slot) == place) continue;  // of the same chain, or below a folded node
+    place = scene.tree.place_of(slot);
     const std::size_t level = scene.tree.level_of(place);
     if (level < laid_.top) break;
     if (level >= laid_.top + laid_.rows) continue;
@@ -326,7 +329,7 @@ void TreePanel::draw_selected(Scene& scene, ImDrawList* list) {
     };
     const float top = origin_.y + row_ * static_cast<float>(level - laid_.top);
     const ImVec2 from{x_of(drawn.start), top}, to{std::max(x_of(drawn.end()) - 1, from.x + 3), top + row_ - 1};
-    const bool itself = slot == slot_of(static_cast<NodeId>(node->id));
+    const bool itself = place == own;
     list->AddRect(from, to, itself ? colours.selected : with_alpha(colours.selected, 0.6F), 0, 0,
                   em() * (itself ? 0.18F : 0.08F));
   }
@@ -346,12 +349,16 @@ void TreePanel::tell(Scene& scene, const IcicleCell& cell) {
     dim(fmt::format("{} tokens in {}", grouped(node.tokens), plural(node.nodes, "node")));
   } else {
     const MirrorNode& told = scene.mirror.node(node.slot);
-    text(fmt::format("node {}   {} tokens, depth {} to {}", node_name(told.id), grouped(told.length),
-                     grouped(told.begin), grouped(told.end())));
+    const MirrorNode& last = scene.mirror.node(node.last);
+    text(fmt::format("node {}   {} tokens, depth {} to {}", node_name(told.id), grouped(node.own), grouped(told.begin),
+                     grouped(last.end())));
+    if (node.chain > 1)
+      dim(fmt::format("a chain of {} nodes to {}, each the only child of the one before", grouped(node.chain),
+                      node_name(last.id)));
     dim(fmt::format("with all below: {} tokens in {}", grouped(node.tokens), plural(node.nodes, "node")));
     dim(fmt::format("{}, {}, used {} ticks ago", node.locks ? plural(node.locks, "lock") : "no lock",
                     plural(told.hits, "hit"), grouped(scene.mirror.tick() - told.last_access)));
-    dim(node.folded ? "right click: unfold" : told.children ? "double click: go in, right click: fold" : "a leaf");
+    dim(node.folded ? "right click: unfold" : last.children ? "double click: go in, right click: fold" : "a leaf");
   }
   ImGui::EndTooltip();
 }
