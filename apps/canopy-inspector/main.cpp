@@ -21,7 +21,7 @@ const char* const kAbout =
     "Without a subcommand it runs a demo engine in this process.";
 
 struct Arguments {
-  std::string name, file;        ///< attach, open
+  std::string name, file;  ///< attach, open
   std::string screenshot, script, size = "1600x900", theme;
   double scale = 0;
   std::uint64_t requests = 600;  ///< of the demo, before a picture is taken
@@ -50,7 +50,8 @@ int draw_in_memory(App& app, const Arguments& arguments, const Script& script) {
   } else {
     only.str((script.run_to ? fmt::format("requests {}\nselect heaviest\n", arguments.requests) : std::string()));
   }
-  const std::string complaint = script.run(arguments.script.empty() ? static_cast<std::istream&>(only) : file, *canvas, app);
+  const std::string complaint =
+      script.run(arguments.script.empty() ? static_cast<std::istream&>(only) : file, *canvas, app);
   if (!complaint.empty()) return unusable(fmt::format("{}, {}", arguments.script, complaint));
   if (!arguments.screenshot.empty() && !write_png(arguments.screenshot, canvas->pixels(), width, height))
     return unusable(fmt::format("'{}' could not be written", arguments.screenshot));
@@ -71,7 +72,8 @@ int look(const Arguments& arguments, bool attach, bool open) {
     const std::vector<std::string> names = Attachment::names();
     if (name.empty() && names.size() == 1) name = names.front();
     if (name.empty() && names.empty())
-      return unusable("no process publishes a feed now; an engine does with `feed: { shm: { name: NAME } }` in its file");
+      return unusable(
+          "no process publishes a feed now; an engine does with `feed: { shm: { name: NAME } }` in its file");
     if (name.empty()) {
       std::string listed;
       for (const std::string& each : names) listed += "\n  canopy-inspector attach " + each;
@@ -110,7 +112,8 @@ int run(int argc, char** argv) {
   program.set_version_flag("--version", CANOPY_VERSION);
   Arguments arguments;
   program.add_option("--screenshot", arguments.screenshot, "draw one picture to this PNG, without a display");
-  program.add_option("--script", arguments.script, "do what this file says, without a display (inspector/shell/script.h)");
+  program.add_option("--script", arguments.script,
+                     "do what this file says, without a display (inspector/shell/script.h)");
   program.add_option("--size", arguments.size, "of the picture, in pixels")->capture_default_str();
   program.add_option("--scale", arguments.scale, "of letters and distances; 2 for a display of twice the density")
       ->check(CLI::Range(0.5, 4.0));

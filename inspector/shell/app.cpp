@@ -95,10 +95,8 @@ void App::draw_tabs(Scene& scene, const Area& area) {
     const struct {
       const char* name;
       void (*draw)(Scene&);
-    } tabs[] = {{"CONTROLS", draw_controls},
-                {"PLUGINS", draw_plugins},
-                {"CONFIG", draw_config},
-                {"COMPARE", draw_compare}};
+    } tabs[] = {
+        {"CONTROLS", draw_controls}, {"PLUGINS", draw_plugins}, {"CONFIG", draw_config}, {"COMPARE", draw_compare}};
     for (const auto& tab : tabs)
       if (shown(tab.name)) {
         tab.draw(scene);
@@ -138,7 +136,8 @@ void App::press(unsigned character) {
       toggle_pause();
       break;
     case 'c':
-      selection_.colour = static_cast<ColourBy>((static_cast<std::size_t>(selection_.colour) + 1) % kColourNames.size());
+      selection_.colour =
+          static_cast<ColourBy>((static_cast<std::size_t>(selection_.colour) + 1) % kColourNames.size());
       break;
     case 'f':
       tree_.fold(mirror_, selection_.node);
@@ -155,7 +154,8 @@ void App::press(unsigned character) {
       break;
     case '+':
     case '-':
-      settings_.scale = std::clamp((settings_.scale > 0 ? settings_.scale : 1.F) + (character == '+' ? 0.25F : -0.25F), 0.75F, 4.F);
+      settings_.scale =
+          std::clamp((settings_.scale > 0 ? settings_.scale : 1.F) + (character == '+' ? 0.25F : -0.25F), 0.75F, 4.F);
       theme_changed_ = true;
       break;
     case 'm':
@@ -216,8 +216,9 @@ void App::draw_help() {
   ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowFocus();
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
-  ImGui::Begin("keys", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                                     ImGuiWindowFlags_AlwaysAutoResize);
+  ImGui::Begin("keys", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_AlwaysAutoResize);
   text("KEYS", palette().dim);
   ImGui::Dummy({0, em() * 0.2F});
   for (const auto& each : keys) {

@@ -6,7 +6,6 @@
 #include <GL/gl.h>
 #include <GL/glext.h>
 #include <backends/imgui_impl_opengl3.h>
-#include <stb/stb_image_write.h>
 
 #include "theme.h"
 
@@ -27,7 +26,8 @@ class EglCanvas final : public Canvas {
 
   const char* open(int width, int height) {
     width_ = width, height_ = height;
-    const auto platform = reinterpret_cast<PFNEGLGETPLATFORMDISPLAYEXTPROC>(eglGetProcAddress("eglGetPlatformDisplayEXT"));
+    const auto platform =
+        reinterpret_cast<PFNEGLGETPLATFORMDISPLAYEXTPROC>(eglGetProcAddress("eglGetPlatformDisplayEXT"));
     if (platform) display_ = platform(EGL_PLATFORM_SURFACELESS_MESA, nullptr, nullptr);
     if (display_ == EGL_NO_DISPLAY) display_ = eglGetDisplay(EGL_DEFAULT_DISPLAY);
     if (display_ == EGL_NO_DISPLAY || !eglInitialize(display_, nullptr, nullptr))
@@ -37,8 +37,9 @@ class EglCanvas final : public Canvas {
     EGLConfig config{};
     EGLint count = 0;
     eglChooseConfig(display_, choice, &config, 1, &count);
-    const EGLint version[] = {EGL_CONTEXT_MAJOR_VERSION, 3, EGL_CONTEXT_MINOR_VERSION, 2,
-                              EGL_CONTEXT_OPENGL_PROFILE_MASK, EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL_NONE};
+    const EGLint version[] = {
+        EGL_CONTEXT_MAJOR_VERSION,           3,       EGL_CONTEXT_MINOR_VERSION, 2, EGL_CONTEXT_OPENGL_PROFILE_MASK,
+        EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL_NONE};
     context_ = eglCreateContext(display_, count ? config : nullptr, EGL_NO_CONTEXT, version);
     if (context_ == EGL_NO_CONTEXT || !eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, context_))
       return "this EGL makes no OpenGL 3.2 context without a window";
@@ -108,10 +109,6 @@ std::unique_ptr<Canvas> Canvas::make(int width, int height, std::string& why) {
     return nullptr;
   }
   return canvas;
-}
-
-bool write_png(const std::string& path, const std::vector<unsigned char>& rgb, int width, int height) {
-  return stbi_write_png(path.c_str(), width, height, 3, rgb.data(), width * 3) != 0;
 }
 
 }  // namespace canopy::inspector

@@ -51,7 +51,9 @@ class RingLink : public Link {
 class HeapLink final : public RingLink {
  public:
   HeapLink(FeedHeader& header, std::string name)
-      : RingLink(std::move(name), "in this process"), header_(header), reader_(header, words_behind(header), header.capacity) {}
+      : RingLink(std::move(name), "in this process"),
+        header_(header),
+        reader_(header, words_behind(header), header.capacity) {}
   const FeedHeader& header() const override { return header_; }
   bool send(const Command& command) override { return Attachment::post(header_, command); }
 
@@ -112,7 +114,8 @@ class FileLink final : public Link {
   /// As fast as it was recorded, times the speed.
   void play(Mirror& mirror, Timeline& time, Clock::time_point now) {
     if (!std::exchange(resumed_, true) || time.wanted != time.at) from_us_ = mirror.us(), from_ = now;
-    const double passed = std::chrono::duration<double, std::micro>(now - from_).count() * static_cast<double>(time.speed);
+    const double passed =
+        std::chrono::duration<double, std::micro>(now - from_).count() * static_cast<double>(time.speed);
     const std::uint64_t until = from_us_ + static_cast<std::uint64_t>(passed);
     while (time.at < time.end && mirror.us() <= until) {
       mirror.take(recording_->events(time.at, time.at + 1));

@@ -94,12 +94,14 @@ class Line {
       if (!node) return;
       ImVec2 at;
       frame();
-      if (!app_.tree_panel().middle_of(app_.tree(), node->id, at)) return complain("the node has no rectangle of its own");
+      if (!app_.tree_panel().middle_of(app_.tree(), node->id, at))
+        return complain("the node has no rectangle of its own");
       move(at.x, at.y);
     } else {
       float x = 0;
       const auto [end, error] = std::from_chars(first.data(), first.data() + first.size(), x);
-      if (error != std::errc() || end != first.data() + first.size()) return complain(fmt::format("'{}' is no place", first));
+      if (error != std::errc() || end != first.data() + first.size())
+        return complain(fmt::format("'{}' is no place", first));
       move(x, number());
     }
     if (complaint_.empty()) press(mouse_button, times);
@@ -120,10 +122,10 @@ class Line {
     ImGui::GetIO().MouseWheel = 0;
   }
   void key(const std::string& name) {
-    static const std::map<std::string, ImGuiKey> kNamed = {
-        {"Escape", ImGuiKey_Escape}, {"Left", ImGuiKey_LeftArrow}, {"Right", ImGuiKey_RightArrow},
-        {"Up", ImGuiKey_UpArrow},    {"Down", ImGuiKey_DownArrow}, {"Home", ImGuiKey_Home},
-        {"End", ImGuiKey_End},       {"Enter", ImGuiKey_Enter}};
+    static const std::map<std::string, ImGuiKey> kNamed = {{"Escape", ImGuiKey_Escape},    {"Left", ImGuiKey_LeftArrow},
+                                                           {"Right", ImGuiKey_RightArrow}, {"Up", ImGuiKey_UpArrow},
+                                                           {"Down", ImGuiKey_DownArrow},   {"Home", ImGuiKey_Home},
+                                                           {"End", ImGuiKey_End},          {"Enter", ImGuiKey_Enter}};
     if (name.size() == 1) {
       ImGui::GetIO().AddInputCharacter(static_cast<unsigned char>(name[0]));
       return frame();

@@ -54,7 +54,8 @@ std::string show_in_window(App& app, const Settings& settings) {
     // Behind on events: no waiting for the display as well.
     const bool behind = !app.resting() && !app.pump(std::chrono::milliseconds(10));
     glfwPollEvents();
-    const bool control = glfwGetKey(opened.window, GLFW_KEY_LEFT_CONTROL) || glfwGetKey(opened.window, GLFW_KEY_RIGHT_CONTROL);
+    const bool control =
+        glfwGetKey(opened.window, GLFW_KEY_LEFT_CONTROL) || glfwGetKey(opened.window, GLFW_KEY_RIGHT_CONTROL);
     if (control && glfwGetKey(opened.window, GLFW_KEY_Q)) glfwSetWindowShouldClose(opened.window, GLFW_TRUE);
     if (app.theme_changed()) {
       float display = 1;

@@ -31,10 +31,11 @@ void draw_controls(Scene& scene) {
   Mailbox& mailbox = scene.mailbox;
   const auto group = static_cast<std::uint32_t>(scene.selection.group);
   if (!mailbox.open)
-    return nothing_here(scene.session.state == Session::State::recording
-                            ? "A recording has happened: there is no engine to control."
-                            : "This feed can be looked at only. To allow controls, write `feed: { shm: { name: NAME, controls: "
-                              "true } }` in the engine's file, and let its loop call Engine::poll().");
+    return nothing_here(
+        scene.session.state == Session::State::recording
+            ? "A recording has happened: there is no engine to control."
+            : "This feed can be looked at only. To allow controls, write `feed: { shm: { name: NAME, controls: "
+              "true } }` in the engine's file, and let its loop call Engine::poll().");
   ImGui::BeginChild("controls");
   const auto line = [](const char* what) {
     ImGui::AlignTextToFramePadding();
@@ -42,10 +43,12 @@ void draw_controls(Scene& scene) {
     ImGui::SameLine(em() * 5.5F);
   };
   line("engine");
-  if (ImGui::Button(mailbox.paused ? "go on" : "pause")) mailbox.send(mailbox.paused ? Command::Kind::go_on : Command::Kind::pause);
+  if (ImGui::Button(mailbox.paused ? "go on" : "pause"))
+    mailbox.send(mailbox.paused ? Command::Kind::go_on : Command::Kind::pause);
   for (const int steps : {1, 10, 100}) {
     ImGui::SameLine();
-    if (ImGui::Button(fmt::format("step {}", steps).c_str())) mailbox.send(Command::Kind::step, static_cast<std::uint64_t>(steps));
+    if (ImGui::Button(fmt::format("step {}", steps).c_str()))
+      mailbox.send(Command::Kind::step, static_cast<std::uint64_t>(steps));
   }
   line("evict");
   for (const std::uint64_t pages : {1U, 64U, 1024U}) {
@@ -83,7 +86,8 @@ void draw_compare(Scene& scene) {
   ImGui::BeginChild("compare");
   const Difference& difference = time.difference;
   text(fmt::format("A: commit {}    B: commit {}", grouped(time.a), grouped(time.b)));
-  text(fmt::format("+ {} came, {} tokens", plural(difference.appeared.size(), "node"), grouped(difference.appeared_tokens)),
+  text(fmt::format("+ {} came, {} tokens", plural(difference.appeared.size(), "node"),
+                   grouped(difference.appeared_tokens)),
        palette().good);
   text(fmt::format("- {} left, {} tokens", plural(difference.left.size(), "node"), grouped(difference.left_tokens)),
        palette().bad);
@@ -91,7 +95,8 @@ void draw_compare(Scene& scene) {
     constexpr std::size_t kShown = 200;
     for (std::size_t i = 0; i < ids.size() && i < kShown; ++i) {
       const MirrorNode* node = scene.mirror.find(ids[i]);
-      const std::string words = fmt::format("{} {}  {}", what, node_name(ids[i]), node ? plural(node->length, "token") : "not here now");
+      const std::string words =
+          fmt::format("{} {}  {}", what, node_name(ids[i]), node ? plural(node->length, "token") : "not here now");
       if (ImGui::Selectable(words.c_str(), ids[i] == scene.selection.node)) scene.selection.select_node(ids[i]);
     }
     if (ids.size() > kShown) dim(fmt::format("  and {} more", grouped(ids.size() - kShown)));

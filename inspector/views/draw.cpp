@@ -26,7 +26,8 @@ void begin_panel(const char* title, const Area& area, std::string_view note) {
   ImGui::SetNextWindowSize({area.width, area.height});
   ImGui::Begin(title, nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                   ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoScrollWithMouse);
+                   ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav |
+                   ImGuiWindowFlags_NoScrollWithMouse);
   const std::string_view name(title);
   if (const std::string_view shown = name.substr(0, name.find("##")); !shown.empty()) {
     text(shown, palette().dim);

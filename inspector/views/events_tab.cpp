@@ -8,16 +8,26 @@ namespace {
 
 const char* operation_word(Operation operation) {
   switch (operation) {
-    case Operation::begin: return "match";
-    case Operation::reserve: return "reserve";
-    case Operation::advance: return "advance";
-    case Operation::evict: return "evict";
-    case Operation::insert: return "insert";
-    case Operation::release: return "release";
-    case Operation::flush: return "flush";
-    case Operation::policy: return "policy";
-    case Operation::retract: return "set aside";
-    case Operation::none: break;
+    case Operation::begin:
+      return "match";
+    case Operation::reserve:
+      return "reserve";
+    case Operation::advance:
+      return "advance";
+    case Operation::evict:
+      return "evict";
+    case Operation::insert:
+      return "insert";
+    case Operation::release:
+      return "release";
+    case Operation::flush:
+      return "flush";
+    case Operation::policy:
+      return "policy";
+    case Operation::retract:
+      return "set aside";
+    case Operation::none:
+      break;
   }
   return "keyframe";
 }

@@ -56,11 +56,11 @@ void draw_header(Scene& scene, const Area& area) {
     text(grouped(scene.mirror.tick()));
     explain("The engine's logical clock. Nothing here is decided by wall time.");
     apart();
-    text(fmt::format("{} in {}", plural(scene.mirror.node_count(), "node"),
-                     plural(static_cast<std::uint64_t>(std::count_if(
-                                scene.mirror.spaces().begin(), scene.mirror.spaces().end(),
-                                [](const Mirror::Space& space) { return space.nodes != 0; })),
-                            "namespace")));
+    text(fmt::format(
+        "{} in {}", plural(scene.mirror.node_count(), "node"),
+        plural(static_cast<std::uint64_t>(std::count_if(scene.mirror.spaces().begin(), scene.mirror.spaces().end(),
+                                                        [](const Mirror::Space& space) { return space.nodes != 0; })),
+               "namespace")));
     ImGui::SameLine();
     dim(fmt::format("page {}", scene.mirror.page_size()));
     apart();
@@ -82,13 +82,15 @@ void draw_header(Scene& scene, const Area& area) {
     } else {
       text(fmt::format("drift {}", plural(scene.mirror.drift(), "page")), colours.bad);
     }
-    explain("Pages by which what this picture counts differs from the totals that the engine sends along. Anything "
-            "but 0 is a fault, in the engine or in here.");
+    explain(
+        "Pages by which what this picture counts differs from the totals that the engine sends along. Anything "
+        "but 0 is a fault, in the engine or in here.");
     if (scene.session.laps != 0) {
       apart();
       text(fmt::format("lapped {} x", grouped(scene.session.laps)), colours.warn);
-      explain("Times that events came faster than they were read. The picture was told anew; history before the last "
-              "one is gone.");
+      explain(
+          "Times that events came faster than they were read. The picture was told anew; history before the last "
+          "one is gone.");
     }
   }
 

@@ -82,8 +82,7 @@ void draw_health(Scene& scene, const Area& area) {
   next();
   const float line = ImGui::GetTextLineHeightWithSpacing() + ImGui::GetTextLineHeight();
   const bool wide = area.width > em() * 80;
-  sparkline(SizesPanel::columns(scene.mirror.samples(), scene.selection.group, 48),
-            {em() * (wide ? 12.F : 8.F), line});
+  sparkline(SizesPanel::columns(scene.mirror.samples(), scene.selection.group, 48), {em() * (wide ? 12.F : 8.F), line});
   next();
 
   if (scene.selection.group < scene.mirror.groups()) {
@@ -96,8 +95,9 @@ void draw_health(Scene& scene, const Area& area) {
       ImU32 colour;
       const char* meaning;
     } parts[] = {{"free", sums.free, colours.free, "Pages of nobody."},
-                 {"evictable", sums.evictable, colours.evictable, "Pages of the tree that no request holds: reusable, "
-                                                                  "and the first to leave."},
+                 {"evictable", sums.evictable, colours.evictable,
+                  "Pages of the tree that no request holds: reusable, "
+                  "and the first to leave."},
                  {"protected", sums.protected_, colours.protected_, "Pages of the tree under a request's lock."},
                  {"held", sums.held, colours.held, "Pages of running requests that are not in the tree yet."}};
     ImGui::BeginGroup();
@@ -130,11 +130,13 @@ void draw_health(Scene& scene, const Area& area) {
   figure("evicted", brief(health.evicted_per_second) + " tok/s",
          "Tokens that left the tree, a second of the engine's own clock, over the last minute.", colours.text);
   next();
-  figure("requests", fmt::format("{:.1f} /s", health.requests_per_second), "Requests begun, over the last minute.",
-         colours.text);
+  figure("requests",
+         (health.requests_per_second < 100 ? fmt::format("{:.1f}", health.requests_per_second)
+                                           : brief(health.requests_per_second)) +
+             " /s",
+         "Requests begun, over the last minute.", colours.text);
   next();
-  figure("request p50 / p99",
-         health.p50_us < 0 ? "-" : duration(health.p50_us) + " / " + duration(health.p99_us),
+  figure("request p50 / p99", health.p50_us < 0 ? "-" : duration(health.p50_us) + " / " + duration(health.p99_us),
          "From a request's begin to its end on the engine's clock, of the last 1,000 that have ended.", colours.text);
   end_panel();
 }

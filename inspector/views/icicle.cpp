@@ -9,7 +9,9 @@ void lay_out(const TreeIndex& tree, const IcicleWindow& window, std::vector<Icic
   if (window.right <= window.left || window.width <= 0) return;
   const double scale = window.width / (window.right - window.left);
   const auto x_of = [&](std::uint64_t token) { return (static_cast<double>(token) - window.left) * scale; };
-  const auto pixel = [&](double x) { return static_cast<float>(std::clamp(x, 0.0, static_cast<double>(window.width))); };
+  const auto pixel = [&](double x) {
+    return static_cast<float>(std::clamp(x, 0.0, static_cast<double>(window.width)));
+  };
 
   for (std::size_t row = 0; row < window.rows && window.top + row < tree.levels(); ++row) {
     const std::size_t end = tree.end(window.top + row);

@@ -22,7 +22,9 @@ std::string LeavePanel::rule_of(const std::string& policy) {
 }
 
 std::string LeavePanel::rank_words(const std::string& policy, const Rank& rank, Tick now) {
-  const auto ago = [&](std::uint64_t tick) { return fmt::format("{} ticks ago", grouped(now > tick ? now - tick : 0)); };
+  const auto ago = [&](std::uint64_t tick) {
+    return fmt::format("{} ticks ago", grouped(now > tick ? now - tick : 0));
+  };
   if (policy == "lru") return "used " + ago(rank.minor);
   if (policy == "mru") return "used " + ago(~rank.minor);
   if (policy == "fifo") return "created " + ago(rank.minor);
@@ -47,7 +49,8 @@ void LeavePanel::draw(Scene& scene, const Area& area) {
     end_panel();
     return;
   }
-  constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
+  constexpr ImGuiTableFlags kFlags =
+      ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
   if (ImGui::BeginTable("leave", 4, kFlags)) {
     ImGui::TableSetupScrollFreeze(0, 1);
     ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 1.6F);
@@ -65,10 +68,11 @@ void LeavePanel::draw(Scene& scene, const Area& area) {
         ImGui::PushID(i);
         if (ImGui::Selectable("##row", node.id == scene.selection.node, ImGuiSelectableFlags_SpanAllColumns))
           scene.selection.select_node(node.id);
-        explain(fmt::format("{} of those who wait, because {}. Rank {} / {}: the smallest leaves first, and among equal "
-                            "ranks the smallest number.",
-                            i == 0 ? "The first" : fmt::format("Number {}", i + 1), rule_of(pool.policy),
-                            grouped(node.rank[group_].major), grouped(node.rank[group_].minor)));
+        explain(
+            fmt::format("{} of those who wait, because {}. Rank {} / {}: the smallest leaves first, and among equal "
+                        "ranks the smallest number.",
+                        i == 0 ? "The first" : fmt::format("Number {}", i + 1), rule_of(pool.policy),
+                        grouped(node.rank[group_].major), grouped(node.rank[group_].minor)));
         ImGui::PopID();
         ImGui::SameLine(0, 0);
         dim(std::to_string(i + 1));

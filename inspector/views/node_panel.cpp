@@ -13,16 +13,26 @@ constexpr std::size_t kMostSteps = 100'000;
 
 const char* moment_word(EventKind kind) {
   switch (kind) {
-    case EventKind::node_added: return "added";
-    case EventKind::node_split: return "split";
-    case EventKind::node_removed: return "removed";
-    case EventKind::node_emptied: return "became a gap";
-    case EventKind::node_pages: return "got pages";
-    case EventKind::node_used: return "hit";
-    case EventKind::locked: return "locked";
-    case EventKind::unlocked: return "unlocked";
-    case EventKind::relaxed: return "relaxed";
-    default: return "touched";
+    case EventKind::node_added:
+      return "added";
+    case EventKind::node_split:
+      return "split";
+    case EventKind::node_removed:
+      return "removed";
+    case EventKind::node_emptied:
+      return "became a gap";
+    case EventKind::node_pages:
+      return "got pages";
+    case EventKind::node_used:
+      return "hit";
+    case EventKind::locked:
+      return "locked";
+    case EventKind::unlocked:
+      return "unlocked";
+    case EventKind::relaxed:
+      return "relaxed";
+    default:
+      return "touched";
   }
 }
 
@@ -31,8 +41,7 @@ void draw_runs(Scene& scene, const MirrorNode& node) {
   std::size_t runs = 0;
   for (const PageRun& run : node.pages)
     if (run.group == scene.selection.group) pages += run.count, ++runs;
-  fact("pages", runs == 0 ? "none in this group"
-                          : fmt::format("{} in {}", grouped(pages), plural(runs, "run")));
+  fact("pages", runs == 0 ? "none in this group" : fmt::format("{} in {}", grouped(pages), plural(runs, "run")));
   if (runs == 0) return;
   constexpr std::size_t kShown = 64;
   std::string words;
@@ -56,10 +65,11 @@ void NodePanel::draw(Scene& scene, const Area& area) {
   const MirrorNode* node = scene.node();
   begin_panel("SELECTED", area, node ? "node " + node_name(node->id) : "");
   if (!node) {
-    nothing_here(scene.selection.node != 0
-                     ? fmt::format("Node {} has left the tree. EVENTS says when; another click selects another node.",
-                                   node_name(scene.selection.node))
-                     : "Click a node in the tree, a page in the pool or a request, to see all that is known of it here.");
+    nothing_here(
+        scene.selection.node != 0
+            ? fmt::format("Node {} has left the tree. EVENTS says when; another click selects another node.",
+                          node_name(scene.selection.node))
+            : "Click a node in the tree, a page in the pool or a request, to see all that is known of it here.");
     end_panel();
     return;
   }
@@ -75,7 +85,8 @@ void NodePanel::draw(Scene& scene, const Area& area) {
     for (const MirrorRequest& request : mirror.requests()) {
       if (request.ended() || request.last_node == 0) continue;
       const MirrorNode* at = mirror.find(request.last_node);
-      while (at && at->begin > node->begin && ++steps < kMostSteps) at = at->parent ? &mirror.node(at->parent) : nullptr;
+      while (at && at->begin > node->begin && ++steps < kMostSteps)
+        at = at->parent ? &mirror.node(at->parent) : nullptr;
       if (at == node) lockers_.push_back(request.id);
     }
     history_ = mirror.history(node->id);
@@ -84,8 +95,9 @@ void NodePanel::draw(Scene& scene, const Area& area) {
   const NodeState state = mirror.state(*node, scene.selection.group);
   const std::size_t place = scene.tree.place_of(slot_of(static_cast<NodeId>(node->id)));
   ImGui::SameLine(0, em() * 1.5F);
-  swatch(state, state == NodeState::evictable    ? (mirror.waits(*node, scene.selection.group) ? "evictable, waits to leave"
-                                                                                               : "evictable, after its children")
+  swatch(state, state == NodeState::evictable
+                    ? (mirror.waits(*node, scene.selection.group) ? "evictable, waits to leave"
+                                                                  : "evictable, after its children")
                 : state == NodeState::protected_ ? "protected"
                                                  : "a gap: its pages of this group have left");
   ImGui::BeginChild("facts");
@@ -110,11 +122,11 @@ void NodePanel::draw(Scene& scene, const Area& area) {
   ImGui::SameLine(em() * 24);
   text(std::to_string(node->priority));
   if (place != TreeIndex::kNowhere)
-    fact("below it", node->children == 0 ? "nothing: a leaf"
-                                         : fmt::format("{}, {} tokens in {} with its own", 
-                                                       node->children == 1 ? "1 child" : grouped(node->children) + " children",
-                                                       grouped(scene.tree[place].tokens),
-                                                       plural(scene.tree[place].nodes, "node")));
+    fact("below it", node->children == 0
+                         ? "nothing: a leaf"
+                         : fmt::format("{}, {} tokens in {} with its own",
+                                       node->children == 1 ? "1 child" : grouped(node->children) + " children",
+                                       grouped(scene.tree[place].tokens), plural(scene.tree[place].nodes, "node")));
 
   dim("path");
   ImGui::SameLine(em() * 7);
@@ -143,7 +155,6 @@ void NodePanel::draw(Scene& scene, const Area& area) {
     explain(fmt::format("Request {}, {}: it holds {} from the root on.", request->id, phase_word(*request),
                         plural(request->committed, "token")));
   }
-  draw_runs(scene, *node);
   if (mirror.waits(*node, scene.selection.group))
     fact("rank", LeavePanel::rank_words(scene.pool().policy, node->rank[scene.selection.group], mirror.tick()));
   if (node->digest != 0) fact("first page", fmt::format("{:016x}", node->digest));
@@ -159,7 +170,8 @@ void NodePanel::draw(Scene& scene, const Area& area) {
       std::size_t end = i + 1;
       while (end < history_.size() && history_[end].kind == history_[i].kind) ++end;
       if (!words.empty()) words += " · ";
-      words += fmt::format("{}{} {} ago", moment_word(history_[i].kind), end - i > 1 ? fmt::format(" x{}, last", end - i) : "",
+      words += fmt::format("{}{} {} ago", moment_word(history_[i].kind),
+                           end - i > 1 ? fmt::format(" x{}, last", end - i) : "",
                            plural(mirror.commits() - history_[end - 1].commit, "commit"));
       i = end;
     }
@@ -167,6 +179,7 @@ void NodePanel::draw(Scene& scene, const Area& area) {
     ImGui::SameLine(em() * 7);
     wrapped(words, palette().text);
   }
+  draw_runs(scene, *node);
   ImGui::EndChild();
   end_panel();
 }

@@ -11,16 +11,44 @@ constexpr ImU32 rgb(std::uint32_t hex) { return IM_COL32(hex >> 16 & 255, hex >>
 constexpr std::array<ImU32, 8> kSpaces = {rgb(0x56B4E9), rgb(0xE69F00), rgb(0x35B08A), rgb(0xCC79A7),
                                           rgb(0xE8DD5A), rgb(0x7E9BD9), rgb(0xE07B4A), rgb(0xA9B4C0)};
 // One hue from faint to strong: what is more is further from the background, in either theme.
-constexpr Palette kDark = {
-    rgb(0x14171C), rgb(0x1B1F26), rgb(0x2E343E), rgb(0xE7EAEF), rgb(0x9CA7B5), rgb(0x56B4E9), rgb(0x0F1216),
-    rgb(0x343B46), rgb(0x56B4E9), rgb(0xE69F00), rgb(0xCC79A7), rgb(0x6B7480), rgb(0x35B08A), rgb(0xE69F00),
-    rgb(0xF0764A), rgb(0x0F1216), rgb(0xFFFFFF), kSpaces,
-    {rgb(0x3B4A63), rgb(0x4A6E9C), rgb(0x56A0D0), rgb(0xA9C77A), rgb(0xF5E04C)}};
-constexpr Palette kLight = {
-    rgb(0xECEEF2), rgb(0xFFFFFF), rgb(0xD3D8E0), rgb(0x1A1E25), rgb(0x596373), rgb(0x0067A3), rgb(0xFFFFFF),
-    rgb(0xDFE3E9), rgb(0x6FC1EE), rgb(0xE8A51B), rgb(0xD58AB3), rgb(0xB4BCC7), rgb(0x00734F), rgb(0x8A5A00),
-    rgb(0xB84300), rgb(0x10141A), rgb(0x000000), kSpaces,
-    {rgb(0xDCE6F2), rgb(0xB5CFE8), rgb(0x86B6DC), rgb(0x7FB37C), rgb(0xD8A200)}};
+constexpr Palette kDark = {rgb(0x14171C),
+                           rgb(0x1B1F26),
+                           rgb(0x2E343E),
+                           rgb(0xE7EAEF),
+                           rgb(0x9CA7B5),
+                           rgb(0x56B4E9),
+                           rgb(0x0F1216),
+                           rgb(0x343B46),
+                           rgb(0x56B4E9),
+                           rgb(0xE69F00),
+                           rgb(0xCC79A7),
+                           rgb(0x6B7480),
+                           rgb(0x35B08A),
+                           rgb(0xE69F00),
+                           rgb(0xF0764A),
+                           rgb(0x0F1216),
+                           rgb(0xFFFFFF),
+                           kSpaces,
+                           {rgb(0x3B4A63), rgb(0x4A6E9C), rgb(0x56A0D0), rgb(0xA9C77A), rgb(0xF5E04C)}};
+constexpr Palette kLight = {rgb(0xECEEF2),
+                            rgb(0xFFFFFF),
+                            rgb(0xD3D8E0),
+                            rgb(0x1A1E25),
+                            rgb(0x596373),
+                            rgb(0x0067A3),
+                            rgb(0xFFFFFF),
+                            rgb(0xDFE3E9),
+                            rgb(0x6FC1EE),
+                            rgb(0xE8A51B),
+                            rgb(0xD58AB3),
+                            rgb(0xB4BCC7),
+                            rgb(0x00734F),
+                            rgb(0x8A5A00),
+                            rgb(0xB84300),
+                            rgb(0x10141A),
+                            rgb(0x000000),
+                            kSpaces,
+                            {rgb(0xDCE6F2), rgb(0xB5CFE8), rgb(0x86B6DC), rgb(0x7FB37C), rgb(0xD8A200)}};
 
 const Palette* used = &kDark;
 

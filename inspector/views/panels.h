@@ -64,9 +64,9 @@ class NodePanel {
   void draw(Scene& scene, const Area& area);
 
  private:
-  std::uint64_t at_ = 0, node_ = 0;       ///< the moment of what follows
-  std::vector<std::uint64_t> path_;       ///< ids, root first
-  std::vector<std::uint64_t> lockers_;    ///< running requests that end in or below it
+  std::uint64_t at_ = 0, node_ = 0;     ///< the moment of what follows
+  std::vector<std::uint64_t> path_;     ///< ids, root first
+  std::vector<std::uint64_t> lockers_;  ///< running requests that end in or below it
   std::vector<NodeMoment> history_;
 };
 
@@ -107,9 +107,7 @@ class PoolPanel {
     std::uint32_t pages_per_cell = 1;
     std::uint64_t free = 0, free_runs = 0, longest_run = 0;
     /// Share of the free pages that are not in the longest run.
-    double fragmentation() const {
-      return free ? 1 - static_cast<double>(longest_run) / static_cast<double>(free) : 0;
-    }
+    double fragmentation() const { return free ? 1 - static_cast<double>(longest_run) / static_cast<double>(free) : 0; }
   };
   static Map map(const MirrorPool& pool, const TreeIndex& tree, std::size_t most_cells, std::uint32_t node_slot,
                  std::uint64_t request);
@@ -171,8 +169,8 @@ struct Health {
   std::uint64_t hit_tokens = 0, prompt_tokens = 0;  ///< of the last minute
   double evicted_per_second = 0;                    ///< tokens
   double requests_per_second = 0;
-  double p50_us = -1, p99_us = -1;                  ///< from begin to end of a request; < 0 none has ended
-  std::uint64_t span_us = 0;                        ///< that the rates are over
+  double p50_us = -1, p99_us = -1;  ///< from begin to end of a request; < 0 none has ended
+  std::uint64_t span_us = 0;        ///< that the rates are over
 };
 Health health_of(const Mirror& mirror);
 

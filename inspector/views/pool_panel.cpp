@@ -29,7 +29,9 @@ PoolPanel::Map PoolPanel::map(const MirrorPool& pool, const TreeIndex& tree, std
       if (owner > 0) {
         const auto slot = static_cast<std::uint32_t>(owner);
         const NodeState state = tree.state_of(slot);
-        kind = state == NodeState::evictable ? Owner::evictable : state == NodeState::protected_ ? Owner::protected_ : Owner::gap;
+        kind = state == NodeState::evictable    ? Owner::evictable
+               : state == NodeState::protected_ ? Owner::protected_
+                                                : Owner::gap;
         cell.selected |= slot == node_slot;
       } else if (owner < 0) {
         kind = Owner::held;
@@ -73,8 +75,9 @@ ImU32 colour_of(const Scene& scene, const PoolPanel::Cell& cell) {
 
 void tell(const Scene& scene, const PoolPanel::Cell& cell) {
   ImGui::BeginTooltip();
-  text(cell.pages == 1 ? fmt::format("page {}", grouped(cell.first))
-                       : fmt::format("pages {} to {}", grouped(cell.first), grouped(std::uint64_t{cell.first} + cell.pages - 1)));
+  text(cell.pages == 1
+           ? fmt::format("page {}", grouped(cell.first))
+           : fmt::format("pages {} to {}", grouped(cell.first), grouped(std::uint64_t{cell.first} + cell.pages - 1)));
   constexpr const char* kNames[] = {"free", "evictable", "protected", "of a gap", "held by requests"};
   for (std::size_t i = 0; i < cell.by_owner.size(); ++i)
     if (cell.by_owner[i]) dim(fmt::format("{} {}", grouped(cell.by_owner[i]), kNames[i]));
@@ -89,7 +92,8 @@ void tell(const Scene& scene, const PoolPanel::Cell& cell) {
 void PoolPanel::draw(Scene& scene, const Area& area) {
   const MirrorPool& pool = scene.pool();
   begin_panel("POOL", area,
-              fmt::format("{}: {} pages, {} tokens", pool.name, grouped(pool.pages), brief(static_cast<double>(pool.pages * scene.mirror.page_size()))));
+              fmt::format("{}: {} pages, {} tokens", pool.name, grouped(pool.pages),
+                          brief(static_cast<double>(pool.pages * scene.mirror.page_size()))));
   const ImVec2 from = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float foot = ImGui::GetTextLineHeight() * 1.1F;
   const float height = room.y - foot;
@@ -100,16 +104,19 @@ void PoolPanel::draw(Scene& scene, const Area& area) {
   }
   // The largest squares that fill the panel: one for every page, or for several where they would be too small to hit.
   const float least = std::max(3.F, em() * 0.3F);
-  const auto across = [&](float square) { return static_cast<std::size_t>(std::max(1.F, std::floor(room.x / square))); };
+  const auto across = [&](float square) {
+    return static_cast<std::size_t>(std::max(1.F, std::floor(room.x / square)));
+  };
   const auto fit = [&](float square) {
     return across(square) * static_cast<std::size_t>(std::max(1.F, std::floor(height / square)));
   };
-  const std::size_t together = (pool.pages + fit(least) - 1) / fit(least), most = (pool.pages + together - 1) / together;
+  const std::size_t together = (pool.pages + fit(least) - 1) / fit(least),
+                    most = (pool.pages + together - 1) / together;
   float size = std::floor(em() * 1.4F);
   while (size > least && fit(size) < most) size -= 0.25F;
   const std::size_t columns = across(size);
-  if (at_ != scene.mirror.commits() || group_ != scene.selection.group || most_ != most || node_ != scene.selection.node ||
-      request_ != scene.selection.request) {
+  if (at_ != scene.mirror.commits() || group_ != scene.selection.group || most_ != most ||
+      node_ != scene.selection.node || request_ != scene.selection.request) {
     at_ = scene.mirror.commits(), group_ = scene.selection.group, most_ = most;
     node_ = scene.selection.node, request_ = scene.selection.request;
     const MirrorNode* node = scene.node();
@@ -149,10 +156,10 @@ void PoolPanel::draw(Scene& scene, const Area& area) {
       }
     }
   }
-  const std::string words =
-      fmt::format("{}{} free in {}, longest {}, fragmentation {:.0f} %",
-                  map_.pages_per_cell > 1 ? fmt::format("{} pages a square, ", grouped(map_.pages_per_cell)) : "",
-                  grouped(map_.free), plural(map_.free_runs, "run"), grouped(map_.longest_run), map_.fragmentation() * 100);
+  const std::string words = fmt::format(
+      "{}{} free in {}, longest {}, fragmentation {:.0f} %",
+      map_.pages_per_cell > 1 ? fmt::format("{} pages a square, ", grouped(map_.pages_per_cell)) : "",
+      grouped(map_.free), plural(map_.free_runs, "run"), grouped(map_.longest_run), map_.fragmentation() * 100);
   dim(fitted(words, room.x));
   explain(words + ". Fragmentation is the share of the free pages that are not in the longest run.");
   end_panel();

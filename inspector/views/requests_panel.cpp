@@ -7,10 +7,14 @@ namespace canopy::inspector {
 
 const char* phase_word(const MirrorRequest& request) {
   switch (request.phase) {
-    case RequestPhase::finished: return "finished";
-    case RequestPhase::aborted: return "aborted";
-    case RequestPhase::retracted: return "set aside";
-    default: break;
+    case RequestPhase::finished:
+      return "finished";
+    case RequestPhase::aborted:
+      return "aborted";
+    case RequestPhase::retracted:
+      return "set aside";
+    default:
+      break;
   }
   return request.computed < request.prompt ? "prefill" : "decoding";
 }
@@ -39,7 +43,8 @@ void RequestsPanel::draw(Scene& scene, const Area& area) {
     end_panel();
     return;
   }
-  constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
+  constexpr ImGuiTableFlags kFlags =
+      ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
   if (ImGui::BeginTable("requests", 7, kFlags)) {
     ImGui::TableSetupScrollFreeze(0, 1);
     ImGui::TableSetupColumn("id", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
@@ -61,10 +66,11 @@ void RequestsPanel::draw(Scene& scene, const Area& area) {
         if (ImGui::Selectable("##row", request.id == scene.selection.request, ImGuiSelectableFlags_SpanAllColumns))
           scene.selection.select_request(request);
         const std::string why = scene.mirror.why_missed(request);
-        explain(fmt::format("Request {}: {} of {} prompt tokens were in the cache; {} are computed, {} are the tree's, {} "
-                            "are known. Not more because: {}.",
-                            request.id, grouped(request.matched), grouped(request.prompt), grouped(request.computed),
-                            grouped(request.committed), grouped(request.known), why));
+        explain(
+            fmt::format("Request {}: {} of {} prompt tokens were in the cache; {} are computed, {} are the tree's, {} "
+                        "are known. Not more because: {}.",
+                        request.id, grouped(request.matched), grouped(request.prompt), grouped(request.computed),
+                        grouped(request.committed), grouped(request.known), why));
         ImGui::PopID();
         ImGui::SameLine(0, 0);
         text(std::to_string(request.id));

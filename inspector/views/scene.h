@@ -17,10 +17,10 @@ struct Selection {
   std::uint64_t node = 0, request = 0;  ///< ids; 0 none
   std::size_t group = 0;
   ColourBy colour = ColourBy::state;
-  std::uint64_t cursor = 0;  ///< the commit under the mouse in a chart over time; 0 none
-  bool reveal = false;       ///< the tree shall bring the node into sight
-  bool pause_wanted = false; ///< space, or its button
-  bool help = false;         ///< the sheet of keys is open
+  std::uint64_t cursor = 0;   ///< the commit under the mouse in a chart over time; 0 none
+  bool reveal = false;        ///< the tree shall bring the node into sight
+  bool pause_wanted = false;  ///< space, or its button
+  bool help = false;          ///< the sheet of keys is open
 
   void select_node(std::uint64_t id, bool bring_into_sight = true) {
     node = id;
@@ -53,9 +53,9 @@ struct Mailbox {
 struct Session {
   enum class State : std::uint8_t { attaching, live, held, gone, recording, refused };
   State state = State::attaching;
-  std::string name;    ///< of the feed or of the file
-  std::string source;  ///< in this process, shared memory, recording
-  std::string detail;  ///< gone, refused: why; recording: what is odd about it
+  std::string name;        ///< of the feed or of the file
+  std::string source;      ///< in this process, shared memory, recording
+  std::string detail;      ///< gone, refused: why; recording: what is odd about it
   std::uint64_t laps = 0;  ///< times that events were lost because they came faster than they were read
 };
 

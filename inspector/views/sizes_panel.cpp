@@ -72,8 +72,8 @@ void draw_bars(ImDrawList* list, const Chart& chart, const std::vector<SizesPane
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const float x0 = chart.from.x + width * static_cast<float>(i), x1 = std::max(x0 + 1, x0 + width - 0.5F);
     if (columns[i].hit_share > 0)
-      list->AddRectFilled({x0, middle - static_cast<float>(columns[i].hit_share) * (middle - chart.from.y)}, {x1, middle},
-                          colours.good);
+      list->AddRectFilled({x0, middle - static_cast<float>(columns[i].hit_share) * (middle - chart.from.y)},
+                          {x1, middle}, colours.good);
     if (columns[i].evicted > 0)
       list->AddRectFilled({x0, middle + 1},
                           {x1, middle + 1 + static_cast<float>(columns[i].evicted / most) * (chart.to.y - middle - 1)},
@@ -107,7 +107,8 @@ void SizesPanel::draw(Scene& scene, const Area& area) {
     return;
   }
   const float split = from.y + (room.y - foot) * 0.62F;
-  const Chart stack{from, {from.x + room.x, split}}, bars{{from.x, split + em() * 0.3F}, {from.x + room.x, from.y + room.y - foot}};
+  const Chart stack{from, {from.x + room.x, split}},
+      bars{{from.x, split + em() * 0.3F}, {from.x + room.x, from.y + room.y - foot}};
   ImGui::InvisibleButton("over time", {room.x, room.y - foot});
   ImDrawList* list = ImGui::GetWindowDrawList();
   draw_stack(list, stack, columns_);
@@ -125,19 +126,25 @@ void SizesPanel::draw(Scene& scene, const Area& area) {
                                   [](const Column& column, std::uint64_t commit) { return column.commit < commit; });
     if (found == columns_.end()) --found;
     at = &*found;
-    const float x = from.x + room.x * (static_cast<float>(found - columns_.begin()) + 0.5F) / static_cast<float>(columns_.size());
+    const float x =
+        from.x + room.x * (static_cast<float>(found - columns_.begin()) + 0.5F) / static_cast<float>(columns_.size());
     list->AddLine({x, from.y}, {x, bars.to.y}, colours.selected, std::max(1.F, em() / 12));
   }
   const MirrorPool::Sums& pages = at->pages;
   const std::uint64_t all = pages.free + pages.evictable + pages.protected_ + pages.held;
   const std::string words = fmt::format(
       "{}{} {}   hit {}   out {} tok   {} pages", at == &columns_.back() ? "now" : "then",
-      at == &columns_.back() ? "" : fmt::format(", {} before", duration(static_cast<double>(scene.mirror.us() - std::min(at->us, scene.mirror.us())))),
+      at == &columns_.back()
+          ? ""
+          : fmt::format(", {} before",
+                        duration(static_cast<double>(scene.mirror.us() - std::min(at->us, scene.mirror.us())))),
       percent(pages.evictable + pages.protected_, all) + " in the tree",
       at->hit_share < 0 ? "-" : fmt::format("{:.0f} %", at->hit_share * 100), brief(at->evicted), grouped(all));
   dim(fitted(words, room.x));
-  explain("Above: the pages of the pool, from evictable below to free on top. Below the middle line: tokens evicted "
-          "since the column before; above it: the share of prompts' tokens that was reused. " + words);
+  explain(
+      "Above: the pages of the pool, from evictable below to free on top. Below the middle line: tokens evicted "
+      "since the column before; above it: the share of prompts' tokens that was reused. " +
+      words);
   end_panel();
 }
 

@@ -27,7 +27,8 @@ void draw_line(Scene& scene, ImVec2 size) {
   list->AddRectFilled({from.x, middle - thick / 2}, {from.x + size.x, middle + thick / 2}, colours.line, thick);
   list->AddRectFilled({from.x, middle - thick / 2}, {x_of(time.at), middle + thick / 2}, colours.accent, thick);
   for (const std::uint64_t mark : time.bookmarks)
-    list->AddTriangleFilled({x_of(mark) - em() * 0.3F, from.y}, {x_of(mark) + em() * 0.3F, from.y}, {x_of(mark), middle}, colours.warn);
+    list->AddTriangleFilled({x_of(mark) - em() * 0.3F, from.y}, {x_of(mark) + em() * 0.3F, from.y},
+                            {x_of(mark), middle}, colours.warn);
   for (const auto& [commit, name] : {std::pair(time.a, "A"), std::pair(time.b, "B")})
     if (commit != 0) {
       list->AddLine({x_of(commit), from.y}, {x_of(commit), from.y + size.y}, colours.good);
@@ -35,11 +36,10 @@ void draw_line(Scene& scene, ImVec2 size) {
     }
   list->AddCircleFilled({x_of(time.at), middle}, em() * 0.42F, colours.accent);
   if (!time.seekable) return;
-  const auto under = static_cast<std::uint64_t>(
-      std::clamp((ImGui::GetIO().MousePos.x - from.x) / size.x, 0.F, 1.F) * static_cast<float>(time.end));
+  const auto under = static_cast<std::uint64_t>(std::clamp((ImGui::GetIO().MousePos.x - from.x) / size.x, 0.F, 1.F) *
+                                                static_cast<float>(time.end));
   if (ImGui::IsItemActive()) time.seek(under);
-  if (ImGui::IsItemHovered())
-    explain(fmt::format("commit {} of {}", grouped(under), grouped(time.end)));
+  if (ImGui::IsItemHovered()) explain(fmt::format("commit {} of {}", grouped(under), grouped(time.end)));
 }
 
 }  // namespace
@@ -64,7 +64,8 @@ void draw_time_bar(Scene& scene, const Area& area) {
     if (button(">|")) time.seek(time.end);
     explain("to the end (End)");
     apart();
-    if (button(fmt::format("{:g} x", static_cast<double>(time.speed)).c_str())) time.speed = time.speed >= 16 ? 0.25F : time.speed * 4;
+    if (button(fmt::format("{:g} x", static_cast<double>(time.speed)).c_str()))
+      time.speed = time.speed >= 16 ? 0.25F : time.speed * 4;
     explain("how fast it plays, of the time it was recorded in");
   } else {
     const bool held = scene.session.state == Session::State::held;
@@ -74,9 +75,10 @@ void draw_time_bar(Scene& scene, const Area& area) {
                                : "holds the picture, not the engine (space): this feed takes no controls");
   }
   ImGui::SameLine(0, em());
-  const std::string end = time.seekable ? fmt::format("commit {} of {}", grouped(time.at), grouped(time.end))
-                                        : fmt::format("commit {}   {} since the engine began", grouped(scene.mirror.commits()),
-                                                      duration(static_cast<double>(scene.mirror.us())));
+  const std::string end = time.seekable
+                              ? fmt::format("commit {} of {}", grouped(time.at), grouped(time.end))
+                              : fmt::format("commit {}   {} since the engine began", grouped(scene.mirror.commits()),
+                                            duration(static_cast<double>(scene.mirror.us())));
   const float buttons = em() * (time.seekable ? 12.F : 6.F), words = ImGui::CalcTextSize(end.c_str()).x;
   const float width = ImGui::GetContentRegionAvail().x - words - buttons - em() * 2;
   if (width > em() * 4) {

@@ -93,7 +93,8 @@ void TreeIndex::fold(const Mirror& mirror, const std::unordered_set<std::uint64_
         if (parent == kHidden || nodes_[parent].folded) continue;
       }
       Node node = nodes_[at];
-      node.folded = node.slot != 0 && mirror.node(node.last).children != 0 && folded.contains(mirror.node(node.last).id);
+      node.folded =
+          node.slot != 0 && mirror.node(node.last).children != 0 && folded.contains(mirror.node(node.last).id);
       moved[at] = static_cast<std::uint32_t>(kept);
       nodes_[kept] = node;
       parents_[kept++] = parent;
@@ -142,7 +143,8 @@ TreeIndex::Mix TreeIndex::mix(std::size_t first, std::size_t count) const {
 
 std::size_t TreeIndex::level_of(std::size_t place) const {
   return static_cast<std::size_t>(std::upper_bound(level_begin_.begin(), level_begin_.end(), place) -
-                                  level_begin_.begin()) - 1;
+                                  level_begin_.begin()) -
+         1;
 }
 
 }  // namespace canopy::inspector

@@ -18,15 +18,15 @@ namespace canopy::inspector {
 class TreeIndex {
  public:
   struct Node {
-    std::uint32_t slot = 0;            ///< 0: a namespace
-    std::uint32_t last = 0, chain = 1; ///< a chain's last slot, and how many it has
+    std::uint32_t slot = 0;             ///< 0: a namespace
+    std::uint32_t last = 0, chain = 1;  ///< a chain's last slot, and how many it has
     std::uint32_t space = 0;
-    std::uint32_t nodes = 0;           ///< on it, itself included; a namespace does not count itself
-    std::uint32_t locks = 0;           ///< that hold it
+    std::uint32_t nodes = 0;  ///< on it, itself included; a namespace does not count itself
+    std::uint32_t locks = 0;  ///< that hold it
     std::uint64_t start = 0, tokens = 0;
-    Units own = 0;                     ///< tokens of its own
+    Units own = 0;  ///< tokens of its own
     NodeState state = NodeState::evictable;
-    bool folded = false;               ///< it has children that are not shown
+    bool folded = false;  ///< it has children that are not shown
     std::uint64_t end() const { return start + tokens; }
   };
   /// Own tokens by state, of a range of nodes of one level.
@@ -76,7 +76,7 @@ class TreeIndex {
   std::vector<std::uint32_t> places_;   ///< by slot
   std::vector<NodeState> states_;       ///< by slot
   std::vector<std::size_t> level_begin_;
-  std::vector<Below> before_;           ///< sums over all places before one
+  std::vector<Below> before_;  ///< sums over all places before one
 };
 
 }  // namespace canopy::inspector

@@ -74,10 +74,11 @@ void TreePanel::draw(Scene& scene, const Area& area) {
   }
   ImGui::SetCursorScreenPos({from.x, from.y + size.y + ImGui::GetStyle().ItemSpacing.y});
   colour_legend(scene.selection.colour, scene.mirror);
-  std::string scale = laid_.rows < scene.tree.levels()
-                          ? fmt::format("levels {} to {} of {}, ", laid_.top,
-                                        std::min(laid_.top + laid_.rows, scene.tree.levels()) - 1, scene.tree.levels() - 1)
-                          : std::string();
+  std::string scale =
+      laid_.rows < scene.tree.levels()
+          ? fmt::format("levels {} to {} of {}, ", laid_.top, std::min(laid_.top + laid_.rows, scene.tree.levels()) - 1,
+                        scene.tree.levels() - 1)
+          : std::string();
   scale += right_ - left_ < 1 ? fmt::format("{:.3g} x, Esc shows all", 1 / (right_ - left_))
                               : std::string("wheel zooms, drag pans");
   const float width = ImGui::CalcTextSize(scale.c_str()).x;
@@ -142,7 +143,9 @@ void TreePanel::find(Scene& scene) {
 void TreePanel::navigate(Scene& scene, ImVec2 from, ImVec2 size, bool hovered) {
   ImGuiIO& io = ImGui::GetIO();
   origin_ = from;
-  row_ = std::round(em() * 1.5F);
+  // A shallow tree fills the panel; a deep one is scrolled.
+  const float levels = static_cast<float>(std::max<std::size_t>(scene.tree.levels(), 1));
+  row_ = std::floor(std::clamp(size.y / levels, em() * 1.5F, em() * 2.6F));
   const double all = static_cast<double>(scene.tree.tokens());
   const double span = right_ - left_;
   if (hovered && io.MouseWheel != 0) {
@@ -240,7 +243,8 @@ void TreePanel::draw_cells(Scene& scene, ImVec2 from, ImVec2 size) {
     const float width = ImGui::CalcTextSize(words.c_str()).x + em() * 0.6F;
     if (cells_[end - 1].x1 - cells_[i].x0 > width + em()) {
       const float middle = from.x + (cells_[i].x0 + cells_[end - 1].x1) / 2;
-      const ImVec2 a{middle - width / 2, top + em() * 0.2F}, b{middle + width / 2, top + row_ - em() * 0.2F};
+      const ImVec2 a{middle - width / 2, top + (row_ - em() * 1.2F) / 2},
+          b{middle + width / 2, top + (row_ + em() * 1.2F) / 2};
       list->AddRectFilled(a, b, with_alpha(palette().panel, 0.85F), em() * 0.2F);
       label(list, a, b, words, palette().text, true);
     }
@@ -261,19 +265,19 @@ void TreePanel::draw_cell(Scene& scene, const IcicleCell& cell, ImDrawList* list
     const TreeIndex::Mix mix = scene.tree.mix(cell.first, cell.count);
     const std::uint32_t middle = scene.tree[cell.first + cell.count / 2].slot;
     // Not the full height: so it is told from a node.
-    const ImU32 colour = middle == 0 ? colours.line
-                         : by_state  ? colours.of(mix.most())
-                                     : colour_of(scene.mirror.node(middle), mix.most(), scene.selection.colour,
-                                                 scene.mirror.tick());
-    list->AddRectFilled({from.x, from.y + row_ * 0.25F}, {to.x, to.y - row_ * 0.1F}, with_alpha(colour, 0.75F));
+    const ImU32 colour =
+        middle == 0 ? colours.line
+        : by_state  ? colours.of(mix.most())
+                    : colour_of(scene.mirror.node(middle), mix.most(), scene.selection.colour, scene.mirror.tick());
+    list->AddRectFilled({from.x, from.y + em() * 0.35F}, {to.x, to.y - em() * 0.15F}, with_alpha(colour, 0.75F));
     return;
   }
   if (node.slot == 0) {
     list->AddRectFilled(from, to, colours.line, em() * 0.15F);
     if (width > em() * 2)
       label(list, from, to,
-            fmt::format("{}   {} tokens in {}", space_name(scene.mirror, NamespaceId{node.space}),
-                        grouped(node.tokens), plural(node.nodes, "node")),
+            fmt::format("{}   {} tokens in {}", space_name(scene.mirror, NamespaceId{node.space}), grouped(node.tokens),
+                        plural(node.nodes, "node")),
             colours.text);
     return;
   }
@@ -292,7 +296,8 @@ void TreePanel::draw_cell(Scene& scene, const IcicleCell& cell, ImDrawList* list
   if (width < em() * 1.6F) return;
   float right = to.x;
   if (node.locks != 0 && width > em() * 4) {
-    lock_mark(list, {to.x, (from.y + to.y) / 2}, node.locks, by_state && node.state == NodeState::gap ? colours.text : colours.on_fill);
+    lock_mark(list, {to.x, (from.y + to.y) / 2}, node.locks,
+              by_state && node.state == NodeState::gap ? colours.text : colours.on_fill);
     right -= em() * 1.8F;
   }
   std::string words = grouped(node.own);
@@ -304,7 +309,8 @@ void TreePanel::draw_cell(Scene& scene, const IcicleCell& cell, ImDrawList* list
     // Letters need a quiet ground under them.
     const float wide = std::min(ImGui::CalcTextSize(words.c_str()).x, right - from.x - em() * 0.6F);
     if (wide > em() * 0.6F)
-      list->AddRectFilled({from.x + em() * 0.2F, from.y + 1}, {from.x + em() * 0.4F + wide, to.y - 1}, colour);
+      list->AddRectFilled({from.x + em() * 0.2F, (from.y + to.y) / 2 - em() * 0.6F},
+                          {from.x + em() * 0.4F + wide, (from.y + to.y) / 2 + em() * 0.6F}, colour);
   }
   label(list, from, {right, to.y}, words, hollow ? colours.text : colours.on_fill);
 }

@@ -26,8 +26,10 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
   App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
   const auto path = std::filesystem::temp_directory_path() / "canopy-inspector-picture.png";
   std::filesystem::remove(path);
-  std::istringstream lines("# a comment\n\nclick node 3\ncolour hits\nkey t\nwheel 300 200 3\nkey Escape\ntab PLUGINS\n"
-                           "key ?\nkey Escape\nscreenshot " + path.string() + "\n");
+  std::istringstream lines(
+      "# a comment\n\nclick node 3\ncolour hits\nkey t\nwheel 300 200 3\nkey Escape\ntab PLUGINS\n"
+      "key ?\nkey Escape\nscreenshot " +
+      path.string() + "\n");
   CHECK(Script{}.run(lines, *canvas, app) == "");
   CHECK(app.selection().node == (std::uint64_t{1} << 32 | 3));
   CHECK(app.settings().light);

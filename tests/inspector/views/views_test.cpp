@@ -272,8 +272,12 @@ TEST_CASE("a line of the log is a sentence") {
 }
 
 TEST_CASE("panels share a window without overlap, from 1280 x 720 to 4K at twice the size") {
-  for (const auto& [width, height, em] : {std::tuple(1280, 720, 14), {1600, 900, 14}, {3840, 2160, 28}, {3840, 2160, 14},
-                                          {1280, 720, 11}, {2560, 1080, 14}}) {
+  for (const auto& [width, height, em] : {std::tuple(1280, 720, 14),
+                                          {1600, 900, 14},
+                                          {3840, 2160, 28},
+                                          {3840, 2160, 14},
+                                          {1280, 720, 11},
+                                          {2560, 1080, 14}}) {
     const auto w = static_cast<float>(width), h = static_cast<float>(height);
     const auto all = lay_out_panels(w, h, static_cast<float>(em)).all();
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -399,8 +403,8 @@ TEST_CASE("every panel draws every state, and a picture of a million nodes costs
     double worst = 0;
     for (int i = 0; i < 10; ++i) worst = std::max(worst, seconds_of([&] { screen.frame(app); }));
     vertices[nodes] = Headless::vertices();
-    std::printf("%zu nodes: events %.1f ms, first frame %.1f ms, then at most %.2f ms, %d vertices\n", nodes, take * 1e3,
-                first * 1e3, worst * 1e3, vertices[nodes]);
+    std::printf("%zu nodes: events %.1f ms, first frame %.1f ms, then at most %.2f ms, %d vertices\n", nodes,
+                take * 1e3, first * 1e3, worst * 1e3, vertices[nodes]);
     CHECK(vertices[nodes] < 60'000);
   }
   CHECK(vertices[1'000'000] < 2 * vertices[1000] + 10'000);

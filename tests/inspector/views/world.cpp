@@ -25,9 +25,13 @@ void World::say(TextKind kind, std::uint32_t index, const std::string& text) {
   for (std::size_t at = 0;; at += 16) {
     const std::string piece = text.substr(at, 16);
     const bool last = at + 16 >= text.size();
-    Event event{EventKind::text, 0, static_cast<std::uint16_t>(piece.size()),
+    Event event{EventKind::text,
+                0,
+                static_cast<std::uint16_t>(piece.size()),
                 static_cast<std::uint32_t>(at) | (last ? std::uint32_t{1} << 31 : 0),
-                static_cast<std::uint64_t>(kind) | std::uint64_t{index} << 8, 0, 0};
+                static_cast<std::uint64_t>(kind) | std::uint64_t{index} << 8,
+                0,
+                0};
     char bytes[16] = {};
     piece.copy(bytes, sizeof(bytes));
     std::memcpy(&event.a, bytes, 8);
