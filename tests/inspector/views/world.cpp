@@ -7,7 +7,7 @@
 
 namespace canopy::test {
 
-World::World(std::uint64_t pages) : pages_(pages), free_(pages) {
+World::World(std::uint64_t pages) : free_(pages) {
   header_.event_bytes = sizeof(Event);
   header_.page_size = 16;
   header_.groups = 1;

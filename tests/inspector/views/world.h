@@ -24,7 +24,6 @@ class World {
   std::vector<Event> commit(Operation operation = Operation::insert);
 
   FeedHeader& header() { return header_; }
-  std::uint64_t free_pages() const { return free_; }
 
  private:
   struct Made {
@@ -36,7 +35,7 @@ class World {
   FeedHeader header_{};
   std::vector<Event> events_;
   std::vector<Made> nodes_{{0, 0, 0}};
-  std::uint64_t pages_, free_, next_page_ = 1, held_ = 0, commits_ = 0;
+  std::uint64_t free_, next_page_ = 1, held_ = 0, commits_ = 0;
 };
 
 /// A link that brings prepared events and keeps the commands it is sent.
