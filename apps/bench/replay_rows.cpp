@@ -196,8 +196,9 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
       warm_up->hit_tokens == original_hits ? "equal" : "NOT EQUAL", style->huge_pages ? "2 MiB" : "4 KiB",
       style->streaming ? "streaming" : "plain"));
 
-  const std::string section = fmt::format("Replay of {}: {} requests, {} tokens, a pool of {} tokens", source->name,
-                                          warm_up->requests, warm_up->prompt_tokens, source->capacity);
+  const std::string section =
+      fmt::format("Replay of {}: {} requests, {:.1f} M tokens, a pool of {:.1f} M", source->name, warm_up->requests,
+                  static_cast<double>(warm_up->prompt_tokens) / 1e6, static_cast<double>(source->capacity) / 1e6);
   const double share = 1 / static_cast<double>(warm_up->requests);
   const std::vector<std::string> called = names(page_size);
   const auto add = [&](const Repeated& mine, std::optional<Spread> floor, const Repeated& original, std::string note) {

@@ -1,3 +1,4 @@
+#include <canopy/nearest_name.h>
 #include <canopy/prefix_index.h>
 #include <fmt/format.h>
 
@@ -11,8 +12,9 @@ namespace {
 
 Result<std::monostate> check_index(const Options& options, const Registry& registry) {
   if (!registry.find(PrefixIndex::kInterface, options.index))
-    return Error{fmt::format("canopy bench: no index is called '{}'{}; there are: {}", options.index,
-                             registry.refusals_in_short(), fmt::join(registry.names(PrefixIndex::kInterface), ", "))};
+    return Error{fmt::format("canopy bench: no index is called '{}'{}{}", options.index,
+                             did_you_mean(options.index, registry.names(PrefixIndex::kInterface)),
+                             registry.refusals_in_short())};
   auto subject = make_subject(registry, options.index, 1, kUnlimited);
   if (!subject) return subject.error();
   const std::uint32_t word = 1;

@@ -58,7 +58,8 @@ std::string percent(double share) { return fmt::format("{:.2f} %", share * 100);
 std::string seconds(double value) {
   if (value >= 1) return fmt::format("{:.2f} s", value);
   if (value >= 1e-3) return fmt::format("{:.1f} ms", value * 1e3);
-  return value >= 1e-6 ? fmt::format("{:.1f} us", value * 1e6) : fmt::format("{:.0f} ns", value * 1e9);
+  if (value >= 1e-6) return fmt::format("{:.1f} us", value * 1e6);
+  return value >= 1e-8 ? fmt::format("{:.0f} ns", value * 1e9) : fmt::format("{:.1f} ns", value * 1e9);
 }
 
 std::string plural(std::uint64_t number, std::string_view noun) {
