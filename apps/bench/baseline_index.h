@@ -16,7 +16,9 @@ namespace canopy::bench {
 /// root, an insert walks and stamps from the root; an eviction builds a heap over all leaves that may leave.
 ///
 /// Its answers are those of any other index, so a replay must find the same hits. One whole-path group: the
-/// original has no other. IndexUse::bytes is 0, since what malloc holds for it cannot be told from the rest.
+/// original has no other. Two duties of an index it cannot keep by its nature: it asks a policy for ranks only when
+/// it evicts, not when a leaf begins to wait, and a chain of 100,000 nodes takes it hours. IndexUse::bytes is 0, since
+/// what malloc holds for it cannot be told from the rest.
 class BaselineIndex final : public PrefixIndex {
  public:
   explicit BaselineIndex(const Context& context);

@@ -64,8 +64,7 @@ std::string size_text(std::size_t count) { return fmt::format("10^{}", std::lrou
 
 void add_chain(Units page_size, std::size_t nodes, std::vector<Case>& cases) {
   const std::string shape = fmt::format("chain, page {}, {} nodes", page_size, size_text(nodes));
-  const std::vector<std::string> names{"match: cold " + shape, "lock + release: end of a " + shape,
-                                       "insert: below a lock at the end of a " + shape};
+  const std::vector<std::string> names{"match: cold " + shape, "release: " + shape, "insert: below a lock, " + shape};
   const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
     Repeated matched[2], released[2], inserted[2], floor, copy;
     for (const bool original : {false, true}) {

@@ -136,23 +136,29 @@ Result<FloorTook> replay_floor(const Setting& setting, Units page_size, const Re
   return took;
 }
 
-Result<FloorStyle> best_style(const Setting& setting, Units page_size, const ReplayPlan& plan) {
-  FloorStyle best;
+struct BestStyle {
+  FloorStyle style;
+  std::string tried;  ///< all of them, with their times
+};
+
+Result<BestStyle> best_style(const Setting& setting, Units page_size, const ReplayPlan& plan) {
+  BestStyle best;
   double least = 0;
   for (const bool huge_pages : {false, true})
     for (const bool streaming : {false, true}) {
       const auto took = replay_floor(setting, page_size, plan, {huge_pages, streaming});
       if (!took) return took.error();
       const double all = took->compare + took->copy;
-      if (least == 0 || all < least) best = {huge_pages, streaming}, least = all;
+      if (least == 0 || all < least) best.style = {huge_pages, streaming}, least = all;
+      best.tried += fmt::format("{}{:.1f} ms with {} pages and {} stores", best.tried.empty() ? "" : ", ", all * 1e3,
+                                huge_pages ? "2 MiB" : "4 KiB", streaming ? "streaming" : "plain");
     }
   return best;
 }
 
 std::vector<std::string> names(Units page_size) {
-  std::vector<std::string> all;
-  for (const char* step : {"match + insert + evict + release", "match", "insert", "evict", "release", "pages"})
-    all.push_back(fmt::format("replay: {}, page {}", step, page_size));
+  std::vector<std::string> all{fmt::format("replay: match + insert + evict + release, page {}", page_size)};
+  for (const char* step : kStepNames) all.push_back(fmt::format("replay: {}, page {}", step, page_size));
   all.push_back(fmt::format("replay: memory, page {}", page_size));
   return all;
 }
@@ -162,14 +168,14 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
   ReplayPlan plan(page_size);
   const auto warm_up = replay(setting, index_name, page_size, &plan);
   if (!warm_up) return warm_up.error();
-  const auto style = best_style(setting, page_size, plan);
-  if (!style) return style.error();
+  const auto best = best_style(setting, page_size, plan);
+  if (!best) return best.error();
 
   std::array<Repeated, kSteps> ours, originals;
   Repeated our_four, original_four, floor_compare, floor_copy, floor_all;
   std::uint64_t original_hits = 0;
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
-    const auto floor = replay_floor(setting, page_size, plan, *style);
+    const auto floor = replay_floor(setting, page_size, plan, best->style);
     if (!floor) return floor.error();
     floor_compare.add(floor->compare);
     floor_copy.add(floor->copy);
@@ -189,12 +195,10 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
   const auto source = open_source(setting.options);
   if (!source) return source.error();
   report.source = source->name;
-  report.remarks.push_back(fmt::format(
-      "replay, page {}: {} hit {} tokens and the original's algorithm {}, {}; the floor was fastest with {} pages and "
-      "{} stores",
-      page_size, index_name, warm_up->hit_tokens, original_hits,
-      warm_up->hit_tokens == original_hits ? "equal" : "NOT EQUAL", style->huge_pages ? "2 MiB" : "4 KiB",
-      style->streaming ? "streaming" : "plain"));
+  report.remarks.push_back(
+      fmt::format("replay, page {}: {} hit {} tokens and the original's algorithm {}, {}. The floor is the best of {}.",
+                  page_size, index_name, warm_up->hit_tokens, original_hits,
+                  warm_up->hit_tokens == original_hits ? "equal" : "NOT EQUAL", best->tried));
 
   const std::string section =
       fmt::format("Replay of {}: {} requests, {:.1f} M tokens, a pool of {:.1f} M", source->name, warm_up->requests,

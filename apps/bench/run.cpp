@@ -44,7 +44,7 @@ Result<Report> run(const Options& options, const Registry& registry, const Progr
   if (cases.empty())
     return Error{
         fmt::format("canopy bench: no row's name contains '{}'; they begin with replay, engine, match, insert, "
-                    "lock + release, evict, snapshot, split, allocate + free or start",
+                    "release, lock + release, evict, snapshot, split, allocate + free or start",
                     options.only)};
 
   Report report;

@@ -72,7 +72,7 @@ class Tree {
 
 enum Figure : std::size_t { match, insert, release, evict, evict_p99, evict_all, snapshot, kFigures };
 constexpr std::array<const char*, kFigures> kFigureNames{
-    "match", "insert", "lock + release", "evict one page", "evict one page, 99th percentile", "evict all", "snapshot"};
+    "match", "insert", "lock + release", "evict one page", "evict one page, p99", "evict all", "snapshot"};
 using Figures = std::array<Repeated, kFigures>;
 
 struct CountsNodes final : NodeVisitor {
