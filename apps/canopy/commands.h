@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench.h"
 #include "replay.h"
 
 namespace canopy::app {
@@ -26,6 +27,11 @@ struct ReplayArguments {
   replay::Options options;
 };
 
+struct BenchArguments {
+  bench::Options options;
+  std::string json, compare, from;
+};
+
 struct DemoArguments {
   std::uint64_t seed = 1;
   std::uint64_t capacity = 150000;
@@ -37,6 +43,8 @@ using PluginFolders = std::vector<std::string>;
 
 int demo(const DemoArguments& arguments, const PluginFolders& folders);
 int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders);
+/// Measures, or shows what was measured before; beside another measurement if one is named.
+int measure(const BenchArguments& arguments, const PluginFolders& folders);
 int list_plugins(const PluginFolders& folders);
 int describe_plugin(const std::string& name, const PluginFolders& folders);
 /// Loads a file, says what it offers, and runs the contract suite over each component. A case may take `seconds`.

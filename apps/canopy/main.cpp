@@ -75,6 +75,20 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
   replay->callback([&] { status = replay_trace(arguments, folders); });
 }
 
+void add_bench(CLI::App& program, BenchArguments& arguments, const std::vector<std::string>& folders, int& status) {
+  auto* bench = program.add_subcommand(
+      "bench", "Measure the hot paths beside the least that must be done and the original's algorithm");
+  bench->add_flag("--quick", arguments.options.quick, "smaller trees, fewer requests and repetitions: about 20 s");
+  bench->add_option("--only", arguments.options.only, "rows whose name contains this");
+  bench->add_option("--index", arguments.options.index, "the index to measure")->capture_default_str();
+  bench->add_option("--trace", arguments.options.trace,
+                    "Mooncake JSONL file to replay, in place of a generated workload");
+  bench->add_option("--json", arguments.json, "write the figures to this file");
+  bench->add_option("--compare", arguments.compare, "show how each row changed since this file of --json");
+  bench->add_option("--from", arguments.from, "show the figures of this file of --json, and measure nothing");
+  bench->callback([&] { status = measure(arguments, folders); });
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -106,6 +120,9 @@ int run(int argc, char** argv) {
 
   ReplayArguments replay_arguments;
   add_replay(program, replay_arguments, folders, status);
+
+  BenchArguments bench_arguments;
+  add_bench(program, bench_arguments, folders, status);
 
   std::string file, name;
   std::vector<std::string> assignments;

@@ -79,8 +79,6 @@ using Progress = std::function<void(double, std::uint64_t)>;
 /// Runs a source through an engine. The error is the source's: what came before it counted, the run is void.
 Result<Report> run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress);
 
-/// Whether a report can be written there: asked before a long run, not after it.
-Result<std::monostate> can_report_to(const std::string& path);
 /// JSON with the names of DESIGN and of SGLang's recorded runs; written whole or not at all.
 Result<std::monostate> write_report(const Report& report, const std::string& path);
 
