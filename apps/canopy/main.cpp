@@ -48,6 +48,10 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   replay->add_option("--seed", arguments.seed, "of the generator, in place of the one in its file")
       ->check(whole(1, kMost));
+  auto* serve = replay->add_option("--serve", arguments.serve,
+                                   "publish the feed under this name, for canopy-inspector and canopy top");
+  replay->add_option("--record", arguments.record, "record the feed to this file")->excludes(serve);
+  replay->add_option("--pace", arguments.options.pace, "requests a second at most, to look on")->check(whole(1, kMost));
   replay->add_option("--report", arguments.report, "write the result as JSON to this file");
   replay
       ->add_option("--mode", arguments.options.mode,
@@ -132,6 +136,13 @@ int run(int argc, char** argv) {
   auto* describe = plugins->add_subcommand("describe", "A component and its options");
   describe->add_option("name", name, "what a configuration calls it")->required();
   describe->callback([&] { status = describe_plugin(name, folders); });
+  bool once = false;
+  auto* top_command = program.add_subcommand(
+      "top", "What a running engine's cache holds, every second: sizes, hit rate, hottest prefixes, next victims");
+  top_command->add_option("name", name, "of the feed; not needed if there is one only");
+  top_command->add_flag("--once", once, "print once and end");
+  top_command->callback([&] { status = top(name, once); });
+
   unsigned time_limit = 60;
   auto* check = plugins->add_subcommand(
       "check",

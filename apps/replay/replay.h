@@ -24,6 +24,7 @@ enum class Mode {
 struct Options {
   Mode mode = Mode::serial;
   std::uint64_t limit = kUnlimited;  ///< requests
+  std::uint64_t pace = 0;            ///< requests a second at most, for who looks on; 0: as fast as it goes
   bool content = true;               ///< write and compare bytes, where the engine has a store
   // Mode::timed alone:
   std::uint32_t running = 32;           ///< requests at once
