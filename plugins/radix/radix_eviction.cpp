@@ -215,7 +215,7 @@ void RadixIndex::rank_all(std::size_t group) {
 }
 
 void RadixIndex::clear_out() {
-  constexpr std::size_t kUsual = std::size_t{1} << 18;  // pages of a result; a larger one is not kept room for
+  constexpr std::size_t kUsual = std::size_t{1} << 16;  // pages of a result; a larger one is not kept room for
   for (auto& pages : out_) pages.clear_but_keep(kUsual);
 }
 

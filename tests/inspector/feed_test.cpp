@@ -80,22 +80,23 @@ TEST_CASE("feed: two threads over a ring that laps its reader see whole commits 
     const auto* words =
         reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(&header) + FeedHeader::kBytes);
     std::atomic<bool> done = false;
-    std::uint64_t seen = 0;
+    std::atomic<std::uint64_t> seen = 0;
     std::thread reader_thread([&] {
       FeedReader reader(header, words, header.capacity);
       Mirror mirror(header);
-      while (!done) seen = std::max(seen, follow(reader, mirror, mirror.commits() + 50));
+      while (!done) seen = std::max(seen.load(), follow(reader, mirror, mirror.commits() + 10));
     });
     RandomRequests requests(*engine, plugins(), 3, 2);
-    for (int i = 0; i < 3'000; ++i) {
+    // On a busy machine the reader of a small ring is lapped again and again: it is given time, not for ever.
+    for (int i = 0; i < 3'000 || (seen < 100 && i < 30'000); ++i) {
       requests.run(1);
       engine->poll();
-      if (i % 100 == 0) std::this_thread::sleep_for(1ms);
+      if (i % 50 == 0) std::this_thread::sleep_for(1ms);
     }
     done = true;
     for (int i = 0; i < 200; ++i) requests.run(1);  // so that the reader's last wait ends
     reader_thread.join();
-    CHECK(seen > 100);
+    CHECK(seen.load() >= 100);
   }
 }
 
