@@ -1,0 +1,103 @@
+#include "demo_engine.h"
+
+#include <attachment.h>
+#include <generator.h>
+#include <replay.h>
+
+#include <chrono>
+
+namespace canopy::inspector {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A pool small enough that prefixes leave all the time. The ring holds some minutes.
+constexpr const char* kEngine = R"(
+page_size: 16
+key: token
+index: radix
+groups:
+  full: { reach: path, capacity: 150000, allocator: free_list, eviction: lru }
+feed: { heap: { events: 1M } }
+)";
+
+}  // namespace
+
+/// One demo workload after the other, each with the next seed; waits where a client would.
+class DemoEngine::Clients final : public workload::RequestSource {
+ public:
+  explicit Clients(DemoEngine& demo) : demo_(demo) {}
+
+  Result<bool> next(workload::ClientRequest& request) override {
+    for (;;) {
+      auto more = source_->next(request);
+      if (!more) return more.error();
+      if (*more) break;
+      source_ = workload::demo_workload(++seed_);
+      round_began_ms_ = last_ms_;
+    }
+    request.arrival_ms += round_began_ms_;
+    last_ms_ = request.arrival_ms;
+    while (!demo_.stopping_ && !may_come(request.arrival_ms)) {
+      demo_.waiting_at_ = taken_;
+      demo_.engine_->poll();
+      std::this_thread::sleep_for(1ms);
+    }
+    ++taken_;
+    return !demo_.stopping_;
+  }
+  double progress() const override { return 0; }
+
+ private:
+  bool may_come(std::uint64_t arrival_ms) const {
+    if (!demo_.paced_) return taken_ < demo_.allowed_;
+    return std::chrono::steady_clock::now() - began_ >= std::chrono::milliseconds(arrival_ms);
+  }
+
+  DemoEngine& demo_;
+  std::uint64_t seed_ = 1, taken_ = 0, round_began_ms_ = 0, last_ms_ = 0;
+  std::unique_ptr<workload::RequestSource> source_ = workload::demo_workload(1);
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+Result<std::unique_ptr<DemoEngine>> DemoEngine::make() {
+  std::unique_ptr<DemoEngine> demo(new DemoEngine);
+  demo->registry_.scan(own_plugin_folder(), Trust::as_ourselves);
+  auto document = parse_yaml(kEngine, "demo");
+  if (!document) return document.error();
+  auto config = read_engine_config(*document, demo->registry_);
+  if (!config) return config.error();
+  config->feed.controls = true;  // a file cannot ask for it: who could send commands is in the same process
+  auto engine = Engine::create(*config, demo->registry_);
+  if (!engine) return engine.error();
+  demo->engine_ = std::move(*engine);
+  demo->clients_ = std::make_unique<Clients>(*demo);
+  return demo;
+}
+
+void DemoEngine::start(bool paced) {
+  paced_ = paced;
+  thread_ = std::thread([this] {
+    replay::Options options;
+    options.mode = replay::Mode::timed;
+    options.running = 48;
+    options.prefill_tokens = 4096;
+    options.content = false;
+    static_cast<void>(replay::run(*engine_, *clients_, options, {}));
+  });
+}
+
+void DemoEngine::run_to(std::uint64_t requests) {
+  allowed_ = requests;
+  while (waiting_at_ < requests) std::this_thread::sleep_for(1ms);
+}
+
+DemoEngine::~DemoEngine() {
+  stopping_ = true;
+  if (!thread_.joinable()) return;
+  // A paused engine would wait for ever.
+  while (!Attachment::post(header(), {Command::Kind::go_on, 0, 0, {}})) std::this_thread::sleep_for(1ms);
+  thread_.join();
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,144 @@
+#include <canvas.h>
+#include <fmt/format.h>
+#include <script.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "demo_engine.h"
+
+namespace {
+
+using namespace canopy;
+using namespace canopy::inspector;
+
+constexpr int kUnusable = 2;
+
+const char* const kAbout =
+    "The inspector of Canopy: the living radix tree of an engine, its pools, its requests, and who leaves next.\n"
+    "Without a subcommand it runs a demo engine in this process.";
+
+struct Arguments {
+  std::string name, file;  ///< attach, open
+  std::string screenshot, script, size = "1600x900", theme;
+  double scale = 0;
+  std::uint64_t requests = 600;  ///< of the demo, before a picture is taken
+};
+
+int unusable(const std::string& why) {
+  fmt::print(stderr, "canopy-inspector: {}\n", why);
+  return kUnusable;
+}
+
+/// A picture or a script, without a window.
+int draw_in_memory(App& app, const Arguments& arguments, const Script& script) {
+  int width = 0, height = 0;
+  char rest = 0;
+  if (std::sscanf(arguments.size.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < 320 || height < 240 ||
+      width > 16384 || height > 16384)
+    return unusable(fmt::format("--size {} is no size; 1600x900 is one", arguments.size));
+  std::string why;
+  const auto canvas = Canvas::make(width, height, why);
+  if (!canvas) return unusable("no picture can be drawn: " + why);
+  std::ifstream file;
+  std::istringstream only;
+  if (!arguments.script.empty()) {
+    file.open(arguments.script);
+    if (!file) return unusable(fmt::format("the script '{}' cannot be read", arguments.script));
+  } else {
+    only.str((script.run_to ? fmt::format("requests {}\nselect heaviest\n", arguments.requests) : std::string()));
+  }
+  const std::string complaint =
+      script.run(arguments.script.empty() ? static_cast<std::istream&>(only) : file, *canvas, app);
+  if (!complaint.empty()) return unusable(fmt::format("{}, {}", arguments.script, complaint));
+  if (!arguments.screenshot.empty() && !write_png(arguments.screenshot, canvas->pixels(), width, height))
+    return unusable(fmt::format("'{}' could not be written", arguments.screenshot));
+  return 0;
+}
+
+int look(const Arguments& arguments, bool attach, bool open) {
+  const bool in_memory = !arguments.screenshot.empty() || !arguments.script.empty();
+  // A picture is the same on every machine: what a window remembers is the window's.
+  Settings settings = in_memory ? Settings{} : Settings::load(Settings::path());
+  if (!arguments.theme.empty()) settings.light = arguments.theme == "light";
+  if (arguments.scale > 0) settings.scale = static_cast<float>(arguments.scale);
+
+  std::unique_ptr<DemoEngine> demo;  // before the link, which reads from it until it goes
+  std::unique_ptr<Link> link;
+  if (attach) {
+    std::string name = arguments.name;
+    const std::vector<std::string> names = Attachment::names();
+    if (name.empty() && names.size() == 1) name = names.front();
+    if (name.empty() && names.empty())
+      return unusable(
+          "no process publishes a feed now; an engine does with `feed: { shm: { name: NAME } }` in its file");
+    if (name.empty()) {
+      std::string listed;
+      for (const std::string& each : names) listed += "\n  canopy-inspector attach " + each;
+      return unusable("there are several feeds; choose one:" + listed);
+    }
+    auto attachment = Attachment::attach(name);
+    if (!attachment) return unusable(attachment.error().text);
+    link = link_to(std::move(*attachment), name);
+  } else if (open) {
+    auto recording = Recording::open(arguments.file);
+    if (!recording) return unusable(recording.error().text);
+    link = link_to(std::move(*recording), arguments.file);
+  } else {
+    auto made = DemoEngine::make();
+    if (!made) return unusable(made.error().text);
+    demo = std::move(*made);
+    link = link_to(demo->header(), "demo");
+    demo->start(!in_memory);
+  }
+
+  App app(std::move(link), settings);
+  if (!in_memory) {
+    const std::string why = show_in_window(app, settings);
+    if (why.empty()) return 0;
+    return unusable(why + "\nWithout a display, --screenshot FILE.png draws a picture, and --script FILE drives it.");
+  }
+  Script script;
+  if (demo) script.run_to = [&](std::uint64_t requests) { demo->run_to(requests); };
+  return draw_in_memory(app, arguments, script);
+}
+
+int run(int argc, char** argv) {
+  CLI::App program(kAbout, "canopy-inspector");
+  program.require_subcommand(0, 1);
+  program.fallthrough();
+  program.set_version_flag("--version", CANOPY_VERSION);
+  Arguments arguments;
+  program.add_option("--screenshot", arguments.screenshot, "draw one picture to this PNG, without a display");
+  program.add_option("--script", arguments.script,
+                     "do what this file says, without a display (inspector/shell/script.h)");
+  program.add_option("--size", arguments.size, "of the picture, in pixels")->capture_default_str();
+  program.add_option("--scale", arguments.scale, "of letters and distances; 2 for a display of twice the density")
+      ->check(CLI::Range(0.5, 4.0));
+  program.add_option("--theme", arguments.theme, "dark or light")->check(CLI::IsMember({"dark", "light"}));
+  program.add_option("--requests", arguments.requests, "that the demo engine serves before its picture is drawn")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  auto* attach = program.add_subcommand("attach", "Look at an engine of another process");
+  attach->add_option("name", arguments.name, "of its feed; may be left out if there is only one");
+  auto* open = program.add_subcommand("open", "Look at a recording");
+  open->add_option("file", arguments.file, "made with `feed: { file: { path: FILE } }`")->required();
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : kUnusable;
+  }
+  return look(arguments, attach->parsed(), open->parsed());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    return unusable(error.what());
+  }
+}

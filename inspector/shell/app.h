@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+
+#include "layout.h"
+#include "link.h"
+#include "panels.h"
+#include "settings.h"
+
+namespace canopy::inspector {
+
+/// The inspector without its window: everything between ImGui::NewFrame and ImGui::Render. The same for a window, for
+/// a picture and for a test.
+class App {
+ public:
+  /// Without a link it says `refused`, and why.
+  App(std::unique_ptr<Link> link, const Settings& settings, std::string refused = {});
+
+  /// Takes what has come, sends what was asked. False if there is more to take than one frame had time for.
+  bool pump(std::chrono::milliseconds budget);
+  /// Whether the picture of this moment cost so much that it should be looked at for a while before the next one:
+  /// moving about in it stays smooth.
+  bool resting() const { return std::chrono::steady_clock::now() < rests_until_; }
+  void draw();
+  /// Whether theme or scale changed since the last call: apply_theme, and a new font texture, before the next frame.
+  bool theme_changed() { return std::exchange(theme_changed_, false); }
+  /// Keys of 1.86 come as characters, and as ImGui's few names.
+  void press(unsigned character);
+
+  Settings settings() const;
+  Selection& selection() { return selection_; }
+  Timeline& time() { return time_; }
+  Mailbox& mailbox() { return mailbox_; }
+  const Session& session() const { return session_; }
+  const Mirror& mirror() const { return mirror_; }
+  const TreeIndex& tree() const { return index_; }
+  const TreePanel& tree_panel() const { return tree_; }
+  void open_tab(std::string_view name) { wanted_tab_ = name; }
+
+ private:
+  void arrows();
+  void toggle_pause();
+  void next_bookmark();
+  void draw_tabs(Scene& scene, const Area& area);
+  void draw_help();
+
+  std::unique_ptr<Link> link_;
+  Settings settings_;
+  Mirror mirror_;
+  Session session_;
+  Selection selection_;
+  Mailbox mailbox_;
+  Timeline time_;
+  TreeIndex index_;
+  TreePanel tree_;
+  NodePanel node_;
+  SizesPanel sizes_;
+  PoolPanel pool_;
+  LeavePanel leave_;
+  RequestsPanel requests_;
+  EventsTab events_;
+  std::chrono::steady_clock::time_point rests_until_{};
+  std::string_view wanted_tab_;
+  bool theme_changed_ = true;
+};
+
+}  // namespace canopy::inspector

@@ -1,0 +1,147 @@
+#include "link.h"
+
+#include <vector>
+
+namespace canopy::inspector {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What rings have in common: they are read until they are empty, and may have gone round meanwhile.
+class RingLink : public Link {
+ public:
+  explicit RingLink(std::string name, const char* source) : name_(std::move(name)), source_(source) {}
+
+  bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) override {
+    session.name = name_, session.source = source_;
+    if (session.state != Session::State::held) {
+      const auto until = Clock::now() + budget;
+      for (;;) {
+        std::size_t count = 0;
+        const auto outcome = reader().read(buffer_.data(), buffer_.size(), count);
+        if (outcome == FeedReader::Outcome::nothing) break;
+        if (outcome == FeedReader::Outcome::lapped) {
+          mirror.lost();
+          ++session.laps;
+        } else {
+          mirror.take({buffer_.data(), count});
+        }
+        if (Clock::now() > until) return false;
+      }
+      session.state = mirror.in_step() ? Session::State::live : Session::State::attaching;
+      if (std::string gone = why_gone(); !gone.empty()) {
+        session.state = Session::State::gone;
+        session.detail = std::move(gone);
+      }
+    }
+    time.at = time.end = time.wanted = mirror.commits();
+    return true;
+  }
+
+ protected:
+  virtual FeedReader& reader() = 0;
+  virtual std::string why_gone() { return {}; }
+
+ private:
+  std::string name_;
+  const char* source_;
+  std::vector<Event> buffer_ = std::vector<Event>(8192);
+};
+
+class HeapLink final : public RingLink {
+ public:
+  HeapLink(FeedHeader& header, std::string name)
+      : RingLink(std::move(name), "in this process"),
+        header_(header),
+        reader_(header, words_behind(header), header.capacity) {}
+  const FeedHeader& header() const override { return header_; }
+  bool send(const Command& command) override { return Attachment::post(header_, command); }
+
+ private:
+  static const FeedWriter::Word* words_behind(FeedHeader& header) {
+    return reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(&header) + FeedHeader::kBytes);
+  }
+  FeedReader& reader() override { return reader_; }
+
+  FeedHeader& header_;
+  FeedReader reader_;
+};
+
+class SharedLink final : public RingLink {
+ public:
+  SharedLink(std::unique_ptr<Attachment> attachment, std::string name)
+      : RingLink(std::move(name), "shared memory"), attachment_(std::move(attachment)) {}
+  const FeedHeader& header() const override { return attachment_->header(); }
+  bool send(const Command& command) override { return attachment_->send(command); }
+
+ private:
+  FeedReader& reader() override { return attachment_->reader(); }
+  std::string why_gone() override { return attachment_->gone(); }
+
+  std::unique_ptr<Attachment> attachment_;
+};
+
+class FileLink final : public Link {
+ public:
+  FileLink(std::unique_ptr<Recording> recording, std::string name)
+      : recording_(std::move(recording)), name_(std::move(name)) {}
+  const FeedHeader& header() const override { return recording_->header(); }
+
+  bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) override {
+    session.state = Session::State::recording;
+    session.name = name_, session.source = "recording";
+    if (recording_->cut_short()) session.detail = "it ends in the middle of an operation";
+    if (time.end == 0) time.wanted = time.end = recording_->commits();
+    time.seekable = true;
+    const auto began = Clock::now();
+    if (time.playing) play(mirror, time, began);
+    else resumed_ = false;
+    if (time.wanted < time.at) {
+      mirror.reset();
+      time.at = 0;
+    }
+    while (time.at < time.wanted) {
+      constexpr std::uint64_t kChunk = 256;
+      const std::uint64_t next = std::min(time.wanted, time.at + kChunk);
+      mirror.take(recording_->events(time.at, next));
+      time.at = next;
+      if (Clock::now() - began > budget) break;
+    }
+    return time.at == time.wanted;
+  }
+
+ private:
+  /// As fast as it was recorded, times the speed.
+  void play(Mirror& mirror, Timeline& time, Clock::time_point now) {
+    if (!std::exchange(resumed_, true) || time.wanted != time.at) from_us_ = mirror.us(), from_ = now;
+    const double passed =
+        std::chrono::duration<double, std::micro>(now - from_).count() * static_cast<double>(time.speed);
+    const std::uint64_t until = from_us_ + static_cast<std::uint64_t>(passed);
+    while (time.at < time.end && mirror.us() <= until) {
+      mirror.take(recording_->events(time.at, time.at + 1));
+      ++time.at;
+    }
+    time.wanted = time.at;
+    if (time.at == time.end) time.playing = false;
+  }
+
+  std::unique_ptr<Recording> recording_;
+  std::string name_;
+  bool resumed_ = false;
+  std::uint64_t from_us_ = 0;
+  Clock::time_point from_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Link> link_to(FeedHeader& header, std::string name) {
+  return std::make_unique<HeapLink>(header, std::move(name));
+}
+std::unique_ptr<Link> link_to(std::unique_ptr<Attachment> attachment, std::string name) {
+  return std::make_unique<SharedLink>(std::move(attachment), std::move(name));
+}
+std::unique_ptr<Link> link_to(std::unique_ptr<Recording> recording, std::string name) {
+  return std::make_unique<FileLink>(std::move(recording), std::move(name));
+}
+
+}  // namespace canopy::inspector

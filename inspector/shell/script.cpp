@@ -1,0 +1,237 @@
+#include "script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <sstream>
+
+#include "figures.h"
+
+namespace canopy::inspector {
+namespace {
+
+/// One line, word by word; `complaint` is what went wrong first.
+class Line {
+ public:
+  Line(const std::string& words, Canvas& canvas, App& app, const Script& script)
+      : words_(words), canvas_(canvas), app_(app), script_(script) {}
+
+  std::string run() {
+    std::string verb;
+    words_ >> verb;
+    if (verb.empty() || verb[0] == '#') return {};
+    if (verb == "requests") run_to();
+    else if (verb == "click") click(0, 1);
+    else if (verb == "double") click(0, 2);
+    else if (verb == "right") click(1, 1);
+    else if (verb == "move") move(number(), number());
+    else if (verb == "drag") drag();
+    else if (verb == "wheel") wheel();
+    else if (verb == "key") key(word());
+    else if (verb == "type") type();
+    else if (verb == "select") select();
+    else if (verb == "tab") tab();
+    else if (verb == "colour") colour();
+    else if (verb == "seek") seek();
+    else if (verb == "screenshot") screenshot();
+    else complaint_ = fmt::format("'{}' is no command", verb);
+    if (complaint_.empty()) settle(canvas_, app_);
+    return complaint_;
+  }
+
+ private:
+  std::string word() {
+    std::string text;
+    if (!(words_ >> text)) complain("a word is missing");
+    return text;
+  }
+  std::string rest() {
+    std::string text;
+    std::getline(words_ >> std::ws, text);
+    return text;
+  }
+  float number() {
+    float value = 0;
+    if (!(words_ >> value)) complain("a number is missing");
+    return value;
+  }
+  void complain(std::string why) {
+    if (complaint_.empty()) complaint_ = std::move(why);
+  }
+
+  void run_to() {
+    const float wanted = number();
+    if (!script_.run_to) return complain("there is no demo engine to run");
+    if (app_.mailbox().paused) return complain("the engine is paused");
+    // In steps, so that no more comes at a time than the ring holds.
+    constexpr std::uint64_t kStep = 50;
+    for (std::uint64_t next = 0, last = static_cast<std::uint64_t>(wanted); next < last;) {
+      next = std::min(last, next + kStep);
+      script_.run_to(next);
+      while (!app_.pump(std::chrono::milliseconds(50))) continue;
+    }
+  }
+  void frame() { canvas_.frame(app_); }
+  void move(float x, float y) {
+    ImGui::GetIO().MousePos = {x, y};
+    frame();
+  }
+  void press(int mouse_button, int times) {
+    bool& down = ImGui::GetIO().MouseDown[mouse_button];
+    for (int i = 0; i < times; ++i) {
+      down = true;
+      frame();
+      down = false;
+      frame();
+    }
+  }
+  void click(int mouse_button, int times) {
+    std::string first = word();
+    if (first == "node") {
+      const MirrorNode* node = this->node();
+      if (!node) return;
+      ImVec2 at;
+      frame();
+      if (!app_.tree_panel().middle_of(app_.tree(), node->id, at))
+        return complain("the node has no rectangle of its own");
+      move(at.x, at.y);
+    } else {
+      float x = 0;
+      const auto [end, error] = std::from_chars(first.data(), first.data() + first.size(), x);
+      if (error != std::errc() || end != first.data() + first.size())
+        return complain(fmt::format("'{}' is no place", first));
+      move(x, number());
+    }
+    if (complaint_.empty()) press(mouse_button, times);
+  }
+  void drag() {
+    move(number(), number());
+    ImGui::GetIO().MouseDown[0] = true;
+    frame();
+    const float x = number(), y = number();
+    move(x, y);
+    ImGui::GetIO().MouseDown[0] = false;
+    frame();
+  }
+  void wheel() {
+    move(number(), number());
+    ImGui::GetIO().MouseWheel = number();
+    frame();
+    ImGui::GetIO().MouseWheel = 0;
+  }
+  void key(const std::string& name) {
+    static const std::map<std::string, ImGuiKey> kNamed = {{"Escape", ImGuiKey_Escape},    {"Left", ImGuiKey_LeftArrow},
+                                                           {"Right", ImGuiKey_RightArrow}, {"Up", ImGuiKey_UpArrow},
+                                                           {"Down", ImGuiKey_DownArrow},   {"Home", ImGuiKey_Home},
+                                                           {"End", ImGuiKey_End},          {"Enter", ImGuiKey_Enter}};
+    if (name.size() == 1) {
+      ImGui::GetIO().AddInputCharacter(static_cast<unsigned char>(name[0]));
+      return frame();
+    }
+    if (name == "Space") {
+      ImGui::GetIO().AddInputCharacter(' ');
+      return frame();
+    }
+    const auto found = kNamed.find(name);
+    if (found == kNamed.end()) return complain(fmt::format("'{}' is no key", name));
+    bool& down = ImGui::GetIO().KeysDown[ImGui::GetKeyIndex(found->second)];
+    down = true;
+    frame();
+    down = false;
+    frame();
+  }
+  void type() {
+    frame();
+    ImGui::GetIO().AddInputCharactersUTF8(rest().c_str());
+    frame();
+  }
+  const MirrorNode* node() {
+    const std::string name = word();
+    std::uint32_t slot = 0, life = 0;
+    if (parse_node_name(name, slot, life) && slot < app_.mirror().slots()) {
+      const MirrorNode& node = app_.mirror().node(slot);
+      if (node.id != 0 && (life == 0 || life == life_of(node.id))) return &node;
+    }
+    complain(fmt::format("there is no node '{}'", name));
+    return nullptr;
+  }
+  void select() {
+    const std::string what = word();
+    if (what == "node") {
+      if (const MirrorNode* chosen = node()) app_.selection().select_node(chosen->id);
+    } else if (what == "request") {
+      const MirrorRequest* request = app_.mirror().request(static_cast<std::uint64_t>(number()));
+      if (!request) return complain("there is no such request");
+      app_.selection().select_request(*request);
+    } else if (what == "heaviest") {
+      const MirrorNode* heaviest = nullptr;
+      for (std::uint32_t slot = 1; slot < app_.mirror().slots(); ++slot)
+        if (const MirrorNode& here = app_.mirror().node(slot);
+            here.id != 0 && here.children == 0 && (!heaviest || here.length > heaviest->length))
+          heaviest = &here;
+      if (!heaviest) return complain("there is no node");
+      app_.selection().select_node(heaviest->id, false);
+    } else {
+      complain("select what: node, request or heaviest");
+    }
+  }
+  void tab() {
+    static std::string name;  // the panel looks at it in the next frame
+    name = word();
+    app_.open_tab(name);
+    frame();
+  }
+  void colour() {
+    const std::string name = rest();
+    for (std::size_t i = 0; i < kColourNames.size(); ++i)
+      if (name == kColourNames[i]) {
+        app_.selection().colour = static_cast<ColourBy>(i);
+        return;
+      }
+    complain(fmt::format("'{}' is no meaning of colour", name));
+  }
+  void seek() {
+    std::string to = word();
+    if (!app_.time().seekable) return complain("there is no recording to seek in");
+    const bool share = to.ends_with('%');
+    double value = 0;
+    const auto [end, error] = std::from_chars(to.data(), to.data() + to.size() - share, value);
+    if (error != std::errc() || end != to.data() + to.size() - share || value < 0)
+      return complain(fmt::format("'{}' is no moment", to));
+    app_.time().seek(static_cast<std::uint64_t>(share ? value / 100 * static_cast<double>(app_.time().end) : value));
+  }
+  void screenshot() {
+    const std::string path = rest();
+    settle(canvas_, app_);
+    if (path.empty() || !write_png(path, canvas_.pixels(), canvas_.width(), canvas_.height()))
+      complain(fmt::format("'{}' could not be written", path));
+  }
+
+  std::istringstream words_;
+  Canvas& canvas_;
+  App& app_;
+  const Script& script_;
+  std::string complaint_;
+};
+
+}  // namespace
+
+void settle(Canvas& canvas, App& app) {
+  while (!app.pump(std::chrono::milliseconds(50))) continue;
+  // ImGui knows what a table or a window needs only after it has drawn it once.
+  for (int i = 0; i < 3; ++i) canvas.frame(app);
+}
+
+std::string Script::run(std::istream& lines, Canvas& canvas, App& app) const {
+  ImGui::GetIO().MousePos = {-1, -1};
+  settle(canvas, app);
+  std::string words;
+  for (int number = 1; std::getline(lines, words); ++number)
+    if (const std::string why = Line(words, canvas, app, *this).run(); !why.empty())
+      return fmt::format("line {}: {}", number, why);
+  return {};
+}
+
+}  // namespace canopy::inspector

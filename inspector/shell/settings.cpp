@@ -1,0 +1,57 @@
+#include "settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace canopy::inspector {
+namespace {
+
+int whole(const std::string& text, int least, int most, int otherwise) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::clamp(value, least, most) : otherwise;
+}
+
+}  // namespace
+
+std::string Settings::path() {
+  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config && *config == '/')
+    return std::string(config) + "/canopy/inspector.ini";
+  if (const char* home = std::getenv("HOME"); home && *home == '/')
+    return std::string(home) + "/.config/canopy/inspector.ini";
+  return {};
+}
+
+Settings Settings::load(const std::string& path) {
+  Settings settings;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t equals = line.find(" = ");
+    if (equals == std::string::npos) continue;
+    const std::string key = line.substr(0, equals), value = line.substr(equals + 3);
+    if (key == "theme") settings.light = value == "light";
+    else if (key == "scale_percent") settings.scale = static_cast<float>(whole(value, 0, 400, 0)) / 100;
+    else if (key == "width") settings.width = whole(value, 640, 16384, settings.width);
+    else if (key == "height") settings.height = whole(value, 400, 16384, settings.height);
+    else if (key == "colour")
+      for (std::size_t i = 0; i < kColourNames.size(); ++i)
+        if (value == kColourNames[i]) settings.colour = static_cast<ColourBy>(i);
+  }
+  return settings;
+}
+
+bool Settings::save(const std::string& path) const {
+  if (path.empty()) return false;
+  std::error_code failed;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
+  std::ofstream file(path);
+  file << "theme = " << (light ? "light" : "dark") << "\nscale_percent = " << static_cast<int>(scale * 100)
+       << "\nwidth = " << width << "\nheight = " << height
+       << "\ncolour = " << kColourNames[static_cast<std::size_t>(colour)] << "\n";
+  return file.good();
+}
+
+}  // namespace canopy::inspector

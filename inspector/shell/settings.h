@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "palette.h"
+
+namespace canopy::inspector {
+
+/// What is remembered from one run to the next: $XDG_CONFIG_HOME/canopy/inspector.ini, lines of `key = value`.
+struct Settings {
+  bool light = false;
+  float scale = 0;  ///< of letters and distances; 0: the display's
+  ColourBy colour = ColourBy::state;
+  int width = 1600, height = 900;  ///< of the window
+
+  static std::string path();  ///< empty if there is no home
+  /// What a file says; a line that makes no sense is passed over.
+  static Settings load(const std::string& path);
+  /// False if it could not be written, which ends nothing: the next run starts as this one did.
+  bool save(const std::string& path) const;
+};
+
+}  // namespace canopy::inspector

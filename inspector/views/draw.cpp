@@ -1,0 +1,230 @@
+#include "draw.h"
+
+#include <algorithm>
+
+namespace canopy::inspector {
+namespace {
+
+const char* begin_of(std::string_view words) { return words.data() ? words.data() : ""; }
+const char* end_of(std::string_view words) { return begin_of(words) + words.size(); }
+float width_of(std::string_view words) { return ImGui::CalcTextSize(begin_of(words), end_of(words)).x; }
+
+/// A box as tall as a letter, in a line of widgets.
+std::pair<ImVec2, ImVec2> swatch_place() {
+  const float size = em() * 0.72F;
+  ImVec2 at = ImGui::GetCursorScreenPos();
+  at.y += (ImGui::GetTextLineHeight() - size) / 2;
+  ImGui::Dummy({size, ImGui::GetTextLineHeight()});
+  ImGui::SameLine(0, em() * 0.3F);
+  return {at, {at.x + size, at.y + size}};
+}
+
+}  // namespace
+
+void begin_panel(const char* title, const Area& area, std::string_view note) {
+  ImGui::SetNextWindowPos(area.from());
+  ImGui::SetNextWindowSize({area.width, area.height});
+  ImGui::Begin(title, nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav |
+                   ImGuiWindowFlags_NoScrollWithMouse);
+  const std::string_view name(title);
+  if (const std::string_view shown = name.substr(0, name.find("##")); !shown.empty()) {
+    text(shown, palette().dim);
+    if (!note.empty()) {
+      ImGui::SameLine();
+      text(fitted(note, ImGui::GetContentRegionAvail().x));
+    }
+  }
+}
+
+void end_panel() { ImGui::End(); }
+
+void text(std::string_view words) { ImGui::TextUnformatted(begin_of(words), end_of(words)); }
+void text(std::string_view words, ImU32 colour) {
+  ImGui::PushStyleColor(ImGuiCol_Text, colour);
+  text(words);
+  ImGui::PopStyleColor();
+}
+void dim(std::string_view words) { text(words, palette().dim); }
+
+void number(std::string_view digits) {
+  const float room = ImGui::GetContentRegionAvail().x - width_of(digits);
+  if (room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
+  text(digits);
+}
+
+void wrapped(std::string_view words, ImU32 colour) {
+  ImGui::PushTextWrapPos(0);
+  text(words, colour);
+  ImGui::PopTextWrapPos();
+}
+
+void explain(std::string_view words) {
+  if (!ImGui::IsItemHovered()) return;
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(em() * 28);
+  text(words);
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+}
+
+void fact(const char* label, std::string_view value, float column) {
+  dim(label);
+  ImGui::SameLine(column * em());
+  text(fitted(value, ImGui::GetContentRegionAvail().x));
+  if (width_of(value) > ImGui::GetContentRegionAvail().x) explain(value);
+}
+
+void nothing_here(std::string_view sentence) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float width = std::min(room.x * 0.9F, em() * 30);
+  const ImVec2 size = ImGui::CalcTextSize(begin_of(sentence), end_of(sentence), false, width);
+  const ImVec2 at = ImGui::GetCursorPos();
+  ImGui::SetCursorPos({at.x + std::max(0.F, (room.x - size.x) / 2), at.y + std::max(0.F, (room.y - size.y) / 2.5F)});
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
+  dim(sentence);
+  ImGui::PopTextWrapPos();
+}
+
+std::string fitted(std::string_view words, float width) {
+  if (width_of(words) <= width) return std::string(words);
+  // Not every font has the one character.
+  const char* const dots = ImGui::GetFont()->FindGlyphNoFallback(0x2026) ? "…" : "...";
+  const float room = width - width_of(dots);
+  const char* rest = nullptr;
+  if (room <= 0) return {};
+  ImGui::GetFont()->CalcTextSizeA(ImGui::GetFontSize(), room, 0, begin_of(words), end_of(words), &rest);
+  if (rest == begin_of(words)) return {};
+  return std::string(begin_of(words), rest) + dots;
+}
+
+void label(ImDrawList* list, ImVec2 from, ImVec2 to, std::string_view words, ImU32 colour, bool centred) {
+  const float pad = em() * 0.3F;
+  const std::string shown = fitted(words, to.x - from.x - 2 * pad);
+  if (shown.empty()) return;
+  const float x = centred ? (from.x + to.x - width_of(shown)) / 2 : from.x + pad;
+  list->AddText({x, (from.y + to.y - em()) / 2}, colour, shown.data(), shown.data() + shown.size());
+}
+
+void hatch(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, bool up, float step) {
+  const float height = to.y - from.y;
+  const float thickness = std::max(1.F, em() / 14);
+  // Each line starts on a grid of the screen, so that neighbours continue each other's pattern.
+  for (float x = (static_cast<float>(static_cast<int>(from.x / step)) * step) - height; x < to.x; x += step) {
+    const float x0 = std::max(x, from.x), x1 = std::min(x + height, to.x);
+    if (x1 <= x0) continue;
+    const float y0 = up ? to.y - (x0 - x) : from.y + (x0 - x), y1 = up ? to.y - (x1 - x) : from.y + (x1 - x);
+    list->AddLine({x0, y0}, {x1, y1}, colour, thickness);
+  }
+}
+
+void state_box(ImDrawList* list, ImVec2 from, ImVec2 to, NodeState state) {
+  const Palette& colours = palette();
+  if (state == NodeState::gap) {
+    list->AddRectFilled(from, to, with_alpha(colours.gap, 0.35F));
+    hatch(list, from, to, colours.gap, false, em() * 0.4F);
+    list->AddRect(from, to, colours.gap);
+    return;
+  }
+  list->AddRectFilled(from, to, colours.of(state));
+  if (state == NodeState::protected_) hatch(list, from, to, with_alpha(colours.on_fill, 0.28F), true, em() * 0.4F);
+}
+
+void swatch(ImU32 colour, std::string_view word) {
+  const auto [from, to] = swatch_place();
+  ImGui::GetWindowDrawList()->AddRectFilled(from, to, colour);
+  dim(word);
+}
+
+void swatch(NodeState state, std::string_view word) {
+  const auto [from, to] = swatch_place();
+  state_box(ImGui::GetWindowDrawList(), from, to, state);
+  dim(word);
+}
+
+void colour_legend(ColourBy by, const Mirror& mirror) {
+  const Palette& colours = palette();
+  const auto next = [] { ImGui::SameLine(0, em() * 0.9F); };
+  const auto scale = [&](const char* cold, const char* hot) {
+    dim(cold);
+    for (const ImU32 colour : colours.heat) {
+      ImGui::SameLine(0, em() * 0.2F);
+      const auto [from, to] = swatch_place();
+      ImGui::GetWindowDrawList()->AddRectFilled(from, to, colour);
+    }
+    ImGui::SameLine(0, em() * 0.2F);
+    dim(hot);
+  };
+  switch (by) {
+    case ColourBy::state:
+      swatch(NodeState::evictable, "evictable");
+      next();
+      swatch(NodeState::protected_, "protected");
+      for (std::size_t g = 0; g < mirror.groups(); ++g)
+        if (mirror.pool(g).reach != kWholePath) {
+          next();
+          swatch(NodeState::gap, "gap");
+          break;
+        }
+      break;
+    case ColourBy::recency:
+      scale("4,000 ticks ago", "just used");
+      break;
+    case ColourBy::hits:
+      scale("no hit", "255 hits");
+      break;
+    case ColourBy::space: {
+      std::size_t shown = 0;
+      for (std::size_t s = 0; s < mirror.spaces().size(); ++s) {
+        if (mirror.spaces()[s].nodes == 0) continue;
+        if (shown++) next();
+        if (shown > colours.spaces.size() || ImGui::GetContentRegionAvail().x < em() * 8) {
+          dim("…");
+          break;
+        }
+        swatch(colours.spaces[s % colours.spaces.size()], fitted(mirror.spaces()[s].name, em() * 7));
+      }
+      break;
+    }
+  }
+}
+
+void column_heads(std::initializer_list<ColumnHead> heads) {
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (const ColumnHead& head : heads) {
+    ImGui::TableNextColumn();
+    ImGui::PushStyleColor(ImGuiCol_Text, palette().dim);
+    if (head.is_number) number(head.name);
+    else text(head.name);
+    ImGui::PopStyleColor();
+  }
+}
+
+void flow(float width, float indent) {
+  const float spacing = em() * 0.4F;
+  const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
+  if (ImGui::GetItemRectMax().x + spacing + width <= right) ImGui::SameLine(0, spacing);
+  else ImGui::SetCursorPosX(indent);
+}
+
+bool button(const char* label, bool enabled) {
+  if (!enabled) ImGui::BeginDisabled();
+  const bool pressed = ImGui::SmallButton(label);
+  if (!enabled) ImGui::EndDisabled();
+  return pressed && enabled;
+}
+
+bool choice(const char* label, bool chosen) {
+  const Palette& colours = palette();
+  if (chosen) {
+    ImGui::PushStyleColor(ImGuiCol_Button, colours.accent);
+    ImGui::PushStyleColor(ImGuiCol_ButtonHovered, colours.accent);
+    ImGui::PushStyleColor(ImGuiCol_Text, colours.accent_text);
+  }
+  const bool pressed = ImGui::SmallButton(label);
+  if (chosen) ImGui::PopStyleColor(3);
+  return pressed;
+}
+
+}  // namespace canopy::inspector

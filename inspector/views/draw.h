@@ -1,0 +1,68 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "palette.h"
+
+namespace canopy::inspector {
+
+/// The few things all panels are drawn with. Sizes are in ems, so that everything grows with the font.
+
+inline float em() { return ImGui::GetFontSize(); }
+
+struct Area {
+  float x = 0, y = 0, width = 0, height = 0;
+  ImVec2 from() const { return {x, y}; }
+  ImVec2 to() const { return {x + width, y + height}; }
+};
+
+/// A panel with its title, at a fixed place; `note` stands beside the title, dim. end_panel() must follow.
+void begin_panel(const char* title, const Area& area, std::string_view note = {});
+void end_panel();
+
+void text(std::string_view words);
+void text(std::string_view words, ImU32 colour);
+void dim(std::string_view words);
+/// Right-aligned in what is left of a table's column.
+void number(std::string_view digits);
+/// The first row of a table: a number's head stands over its digits.
+struct ColumnHead {
+  const char* name;
+  bool is_number = false;
+};
+void column_heads(std::initializer_list<ColumnHead> heads);
+void wrapped(std::string_view words, ImU32 colour);
+/// A tooltip for what was drawn last.
+void explain(std::string_view words);
+/// A label and its value, the values of a panel in one column at `column` ems.
+void fact(const char* label, std::string_view value, float column = 7);
+/// What a panel says while it has nothing to show: centred, dim.
+void nothing_here(std::string_view sentence);
+
+/// Words cut to a width, with "…" where something is missing; empty if not even that has room.
+std::string fitted(std::string_view words, float width);
+/// Words in a box of a drawing, cut to it.
+void label(ImDrawList* list, ImVec2 from, ImVec2 to, std::string_view words, ImU32 colour, bool centred = false);
+
+/// Diagonal lines over a box: what is protected (up) and what is a gap (down) without its hue.
+void hatch(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, bool up, float step);
+/// A box in the colour of a state with its pattern, as in the tree, the pool and the legend.
+void state_box(ImDrawList* list, ImVec2 from, ImVec2 to, NodeState state);
+/// A swatch and a word in a line of widgets.
+void swatch(ImU32 colour, std::string_view word);
+void swatch(NodeState state, std::string_view word);
+/// What colours mean at the moment.
+void colour_legend(ColourBy by, const Mirror& mirror);
+
+/// The next widget stands beside the last one, or, where its `width` has no room there, on a new line at `indent`.
+void flow(float width, float indent);
+
+bool button(const char* label, bool enabled = true);
+/// One of several choices side by side.
+bool choice(const char* label, bool chosen);
+
+}  // namespace canopy::inspector

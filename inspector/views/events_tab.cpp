@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include "figures.h"
+#include "panels.h"
+
+namespace canopy::inspector {
+namespace {
+
+const char* operation_word(Operation operation) {
+  switch (operation) {
+    case Operation::begin:
+      return "match";
+    case Operation::reserve:
+      return "reserve";
+    case Operation::advance:
+      return "advance";
+    case Operation::evict:
+      return "evict";
+    case Operation::insert:
+      return "insert";
+    case Operation::release:
+      return "release";
+    case Operation::flush:
+      return "flush";
+    case Operation::policy:
+      return "policy";
+    case Operation::retract:
+      return "set aside";
+    case Operation::none:
+      break;
+  }
+  return "keyframe";
+}
+
+bool is_change(const LogLine& line) {
+  return line.added || line.split || line.removed || line.gaps || line.operation == Operation::begin ||
+         line.operation == Operation::flush || line.operation == Operation::policy ||
+         line.operation == Operation::retract;
+}
+
+}  // namespace
+
+std::string sentence_of(const LogLine& line) {
+  std::string words = operation_word(line.operation);
+  if (line.request) words += fmt::format(" req {}", line.request);
+  if (line.added) words += fmt::format(", {} added", plural(line.added, "node"));
+  if (line.split) words += fmt::format(", {} split", grouped(line.split));
+  if (line.removed) words += fmt::format(", {} left", plural(line.removed, "node"));
+  if (line.gaps) words += fmt::format(", {} opened", plural(line.gaps, "gap"));
+  if (line.tokens) words += fmt::format(", {}", plural(line.tokens, "token"));
+  if (line.node) words += " " + node_name(line.node);
+  return words;
+}
+
+void EventsTab::draw(Scene& scene) {
+  const auto& log = scene.mirror.log();
+  if (choice("changes", !all_)) all_ = false;
+  explain("Operations that changed the tree, and arrivals.");
+  ImGui::SameLine(0, em() * 0.4F);
+  if (choice("all operations", all_)) all_ = true;
+  if (at_ != scene.mirror.commits() || listed_all_ != all_) {
+    at_ = scene.mirror.commits(), listed_all_ = all_;
+    rows_.clear();
+    for (std::size_t i = log.size(); i-- > 0;)
+      if (all_ || is_change(log[i])) rows_.push_back(i);
+  }
+  if (rows_.empty()) return nothing_here("Nothing has happened yet.");
+  ImGui::BeginChild("events");
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(rows_.size()));
+  while (clipper.Step())
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const LogLine& line = log[rows_[static_cast<std::size_t>(i)]];
+      ImGui::PushID(i);
+      const bool ours =
+          (line.node && line.node == scene.selection.node) || (line.request && line.request == scene.selection.request);
+      if (ImGui::Selectable("##line", ours)) {
+        if (const MirrorRequest* request = line.request ? scene.mirror.request(line.request) : nullptr)
+          scene.selection.select_request(*request);
+        if (line.node) scene.selection.select_node(line.node);
+      }
+      ImGui::PopID();
+      ImGui::SameLine(0, 0);
+      dim(grouped(line.commit));
+      ImGui::SameLine(em() * 5.5F);
+      text(fitted(sentence_of(line), ImGui::GetContentRegionAvail().x),
+           line.removed || line.gaps ? palette().bad : palette().text);
+    }
+  ImGui::EndChild();
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,27 @@
+#include "scene.h"
+
+namespace canopy::inspector {
+
+Notice notice_of(const Session& session, const Mirror& mirror) {
+  switch (session.state) {
+    case Session::State::refused:
+      return {session.detail, "Check the name or the file, then start canopy-inspector again."};
+    case Session::State::gone:
+      if (!mirror.in_step())
+        return {session.detail, "Nothing of it had arrived yet. Start the engine again, then attach to it."};
+      return {};
+    default:
+      break;
+  }
+  if (!mirror.in_step() && mirror.commits() == 0)
+    return {"Attached; waiting for the engine to tell what there is.",
+            "It does so with its next operation, or when it calls Engine::poll(). If nothing comes, it is idle: send "
+            "it a request."};
+  if (!mirror.in_step())
+    return {"Events came faster than they could be read, and some were lost.",
+            "The engine has been asked to tell everything again. If this comes back, give the feed a longer ring: "
+            "`events: 4M` in the engine's file."};
+  return {};
+}
+
+}  // namespace canopy::inspector

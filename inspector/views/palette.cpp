@@ -1,0 +1,96 @@
+#include "palette.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace canopy::inspector {
+namespace {
+
+constexpr ImU32 rgb(std::uint32_t hex) { return IM_COL32(hex >> 16 & 255, hex >> 8 & 255, hex & 255, 255); }
+
+constexpr std::array<ImU32, 8> kSpaces = {rgb(0x56B4E9), rgb(0xE69F00), rgb(0x35B08A), rgb(0xCC79A7),
+                                          rgb(0xE8DD5A), rgb(0x7E9BD9), rgb(0xE07B4A), rgb(0xA9B4C0)};
+// One hue from faint to strong: what is more is further from the background, in either theme.
+constexpr Palette kDark = {rgb(0x14171C),
+                           rgb(0x1B1F26),
+                           rgb(0x2E343E),
+                           rgb(0xE7EAEF),
+                           rgb(0x9CA7B5),
+                           rgb(0x56B4E9),
+                           rgb(0x0F1216),
+                           rgb(0x343B46),
+                           rgb(0x56B4E9),
+                           rgb(0xE69F00),
+                           rgb(0xCC79A7),
+                           rgb(0x6B7480),
+                           rgb(0x35B08A),
+                           rgb(0xE69F00),
+                           rgb(0xF0764A),
+                           rgb(0x0F1216),
+                           rgb(0xFFFFFF),
+                           kSpaces,
+                           {rgb(0x3B4A63), rgb(0x4A6E9C), rgb(0x56A0D0), rgb(0xA9C77A), rgb(0xF5E04C)}};
+constexpr Palette kLight = {rgb(0xECEEF2),
+                            rgb(0xFFFFFF),
+                            rgb(0xD3D8E0),
+                            rgb(0x1A1E25),
+                            rgb(0x596373),
+                            rgb(0x0067A3),
+                            rgb(0xFFFFFF),
+                            rgb(0xDFE3E9),
+                            rgb(0x6FC1EE),
+                            rgb(0xE8A51B),
+                            rgb(0xD58AB3),
+                            rgb(0xB4BCC7),
+                            rgb(0x00734F),
+                            rgb(0x8A5A00),
+                            rgb(0xB84300),
+                            rgb(0x10141A),
+                            rgb(0x000000),
+                            kSpaces,
+                            {rgb(0xDCE6F2), rgb(0xB5CFE8), rgb(0x86B6DC), rgb(0x7FB37C), rgb(0xD8A200)}};
+
+const Palette* used = &kDark;
+
+}  // namespace
+
+const Palette& dark_palette() { return kDark; }
+const Palette& light_palette() { return kLight; }
+const Palette& palette() { return *used; }
+void use_palette(const Palette& which) { used = &which; }
+
+ImU32 with_alpha(ImU32 colour, float alpha) {
+  return (colour & ~IM_COL32_A_MASK) | static_cast<ImU32>(std::clamp(alpha, 0.F, 1.F) * 255) << IM_COL32_A_SHIFT;
+}
+
+ImU32 mixed(ImU32 from, ImU32 to, float share) {
+  const ImVec4 a = ImGui::ColorConvertU32ToFloat4(from), b = ImGui::ColorConvertU32ToFloat4(to);
+  const auto between = [&](float x, float y) { return x + (y - x) * std::clamp(share, 0.F, 1.F); };
+  return ImGui::ColorConvertFloat4ToU32({between(a.x, b.x), between(a.y, b.y), between(a.z, b.z), between(a.w, b.w)});
+}
+
+ImU32 Palette::warmth(float share) const {
+  const float at = std::clamp(share, 0.F, 1.F) * static_cast<float>(heat.size() - 1);
+  const auto low = std::min(static_cast<std::size_t>(at), heat.size() - 2);
+  return mixed(heat[low], heat[low + 1], at - static_cast<float>(low));
+}
+
+ImU32 colour_of(const MirrorNode& node, NodeState state, ColourBy by, Tick now) {
+  const Palette& colours = palette();
+  switch (by) {
+    case ColourBy::state:
+      break;
+    case ColourBy::recency: {
+      // Each step of the scale is eight times as long ago.
+      const double age = static_cast<double>(now > node.last_access ? now - node.last_access : 0);
+      return colours.warmth(1 - static_cast<float>(std::log2(1 + age) / 12));
+    }
+    case ColourBy::hits:
+      return colours.warmth(static_cast<float>(std::log2(1.0 + node.hits) / 8));
+    case ColourBy::space:
+      return colours.spaces[static_cast<std::size_t>(node.space) % colours.spaces.size()];
+  }
+  return colours.of(state);
+}
+
+}  // namespace canopy::inspector

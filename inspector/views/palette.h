@@ -1,0 +1,46 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <array>
+#include <cstdint>
+
+#include "mirror.h"
+
+namespace canopy::inspector {
+
+/// What colour says at the moment; in the tree and in the pool alike, and the legend names it.
+enum class ColourBy : std::uint8_t { state, recency, hits, space };
+inline constexpr std::array<const char*, 4> kColourNames = {"state", "last use", "hits", "namespace"};
+
+/// Every colour of the inspector. Hues are Okabe and Ito's, which all common kinds of colour vision tell apart; what
+/// is protected or a gap is hatched as well.
+struct Palette {
+  ImU32 background, panel, line, text, dim, accent, accent_text;
+  ImU32 free, evictable, protected_, held, gap;
+  ImU32 good, warn, bad;
+  ImU32 on_fill;  ///< text on any of the fills
+  ImU32 selected;
+  std::array<ImU32, 8> spaces;
+  std::array<ImU32, 5> heat;  ///< from cold to hot
+
+  ImU32 of(NodeState state) const {
+    return state == NodeState::evictable ? evictable : state == NodeState::protected_ ? protected_ : gap;
+  }
+  /// 0 cold .. 1 hot.
+  ImU32 warmth(float share) const;
+};
+
+const Palette& dark_palette();
+const Palette& light_palette();
+/// The one in use.
+const Palette& palette();
+void use_palette(const Palette& which);
+
+ImU32 with_alpha(ImU32 colour, float alpha);
+ImU32 mixed(ImU32 from, ImU32 to, float share);
+
+/// A node's colour. `now` is the mirror's tick.
+ImU32 colour_of(const MirrorNode& node, NodeState state, ColourBy by, Tick now);
+
+}  // namespace canopy::inspector

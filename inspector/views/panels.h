@@ -1,0 +1,177 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "draw.h"
+#include "icicle.h"
+#include "scene.h"
+
+namespace canopy::inspector {
+
+/// One panel, one file. A panel draws what the mirror says, writes what was clicked into the selection and what was
+/// asked for into the mailbox; what it keeps itself is how it is scrolled and what it computed for this moment.
+
+void draw_header(Scene& scene, const Area& area);
+void draw_health(Scene& scene, const Area& area);
+void draw_plugins(Scene& scene);
+void draw_config(Scene& scene);
+void draw_controls(Scene& scene);
+void draw_compare(Scene& scene);
+void draw_time_bar(Scene& scene, const Area& area);
+
+/// The tree as an icicle: width is tokens, a row is a step away from the root.
+class TreePanel {
+ public:
+  void draw(Scene& scene, const Area& area);
+  void focus_search() { search_wanted_ = true; }
+  /// Shows all of the tree again; false if that is what it did.
+  bool zoom_out();
+  void zoom_to(const TreeIndex& tree, std::uint64_t node_id);
+  void fold(const Mirror& mirror, std::uint64_t node_id);
+  const std::unordered_set<std::uint64_t>& folded() const { return folded_; }
+
+  const std::vector<IcicleCell>& cells() const { return cells_; }
+  /// Middle of a node's rectangle on the screen, if it has one of its own.
+  bool middle_of(const TreeIndex& tree, std::uint64_t node_id, ImVec2& at) const;
+
+ private:
+  void draw_bar(Scene& scene);
+  void find(Scene& scene);
+  void navigate(Scene& scene, ImVec2 from, ImVec2 size, bool hovered);
+  void reveal(const TreeIndex& tree, std::uint32_t place);
+  void draw_cells(Scene& scene, ImVec2 from, ImVec2 size);
+  void draw_cell(Scene& scene, const IcicleCell& cell, ImDrawList* list);
+  void draw_selected(Scene& scene, ImDrawList* list);
+  void tell(Scene& scene, const IcicleCell& cell);
+
+  double left_ = 0, right_ = 1;  ///< shares of all tokens
+  double top_ = 0;               ///< levels
+  float row_ = 20;
+  ImVec2 origin_{};
+  IcicleWindow laid_{};
+  std::vector<IcicleCell> cells_;
+  std::unordered_set<std::uint64_t> folded_;
+  char search_[64] = {};
+  std::string not_found_;
+  bool search_wanted_ = false, dragged_ = false;
+};
+
+/// All that is known of the selected node.
+class NodePanel {
+ public:
+  void draw(Scene& scene, const Area& area);
+
+ private:
+  std::uint64_t at_ = 0, node_ = 0;     ///< the moment of what follows
+  std::vector<std::uint64_t> path_;     ///< ids, root first
+  std::vector<std::uint64_t> lockers_;  ///< running requests that end in or below it
+  std::vector<NodeMoment> history_;
+};
+
+/// Free, evictable, protected and held pages over time, up to the capacity; hit rate and evictions below.
+class SizesPanel {
+ public:
+  /// A column of the chart.
+  struct Column {
+    MirrorPool::Sums pages;
+    double hit_share = -1;  ///< of the prompts since the column before; < 0: there were none
+    double evicted = 0;     ///< tokens since the column before
+    std::uint64_t commit = 0, us = 0;
+  };
+  static std::vector<Column> columns(const std::vector<Sample>& samples, std::size_t group, std::size_t most);
+  void draw(Scene& scene, const Area& area);
+
+ private:
+  std::uint64_t at_ = ~std::uint64_t{0};
+  std::size_t group_ = 0, most_ = 0;
+  std::vector<Column> columns_;
+};
+
+/// A pool's pages by who owns them.
+class PoolPanel {
+ public:
+  enum class Owner : std::uint8_t { free, evictable, protected_, gap, held };
+  /// Pages [first, first + pages) of the map, as one cell.
+  struct Cell {
+    Page first = 0;
+    std::uint32_t pages = 0;
+    std::array<std::uint32_t, 5> by_owner{};
+    std::int64_t sample = 0;  ///< an owner among them (MirrorPool::owner), to colour and to click on
+    bool selected = false;    ///< some are the selected node's or request's
+    Owner most() const;
+  };
+  struct Map {
+    std::vector<Cell> cells;
+    std::uint32_t pages_per_cell = 1;
+    std::uint64_t free = 0, free_runs = 0, longest_run = 0;
+    /// Share of the free pages that are not in the longest run.
+    double fragmentation() const { return free ? 1 - static_cast<double>(longest_run) / static_cast<double>(free) : 0; }
+  };
+  static Map map(const MirrorPool& pool, const TreeIndex& tree, std::size_t most_cells, std::uint32_t node_slot,
+                 std::uint64_t request);
+  void draw(Scene& scene, const Area& area);
+
+ private:
+  std::uint64_t at_ = ~std::uint64_t{0}, node_ = 0, request_ = 0;
+  std::size_t group_ = 0, most_ = 0;
+  Map map_;
+};
+
+/// Who leaves next, and by which rank.
+class LeavePanel {
+ public:
+  void draw(Scene& scene, const Area& area);
+  /// What a policy of this name compares, and a rank of its as words.
+  static std::string rule_of(const std::string& policy);
+  static std::string rank_words(const std::string& policy, const Rank& rank, Tick now);
+
+ private:
+  static constexpr std::size_t kMost = 200;
+  std::uint64_t at_ = ~std::uint64_t{0};
+  std::size_t group_ = 0;
+  std::vector<std::uint32_t> slots_;
+};
+
+/// Requests, the newest first.
+class RequestsPanel {
+ public:
+  void draw(Scene& scene, const Area& area);
+
+ private:
+  bool running_only_ = false;
+  std::uint64_t at_ = ~std::uint64_t{0};
+  bool shown_running_ = false;
+  std::vector<std::size_t> rows_;
+};
+
+/// What happened, the newest first.
+class EventsTab {
+ public:
+  void draw(Scene& scene);
+
+ private:
+  bool all_ = false, listed_all_ = false;
+  std::uint64_t at_ = ~std::uint64_t{0};
+  std::vector<std::size_t> rows_;
+};
+
+/// One word for where a request stands.
+const char* phase_word(const MirrorRequest& request);
+/// What a commit did, in a line.
+std::string sentence_of(const LogLine& line);
+/// A namespace as people call it.
+std::string space_name(const Mirror& mirror, NamespaceId space);
+
+/// The figures of the health line.
+struct Health {
+  std::uint64_t hit_tokens = 0, prompt_tokens = 0;  ///< of the last minute
+  double evicted_per_second = 0;                    ///< tokens
+  double requests_per_second = 0;
+  double p50_us = -1, p99_us = -1;  ///< from begin to end of a request; < 0 none has ended
+  std::uint64_t span_us = 0;        ///< that the rates are over
+};
+Health health_of(const Mirror& mirror);
+
+}  // namespace canopy::inspector

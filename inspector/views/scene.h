@@ -1,0 +1,96 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "mirror.h"
+#include "palette.h"
+#include "tree_index.h"
+
+namespace canopy::inspector {
+
+/// What a person looks at: one of each, and every panel shows it.
+struct Selection {
+  std::uint64_t node = 0, request = 0;  ///< ids; 0 none
+  std::size_t group = 0;
+  ColourBy colour = ColourBy::state;
+  std::uint64_t cursor = 0;   ///< the commit under the mouse in a chart over time; 0 none
+  bool reveal = false;        ///< the tree shall bring the node into sight
+  bool pause_wanted = false;  ///< space, or its button
+  bool help = false;          ///< the sheet of keys is open
+
+  void select_node(std::uint64_t id, bool bring_into_sight = true) {
+    node = id;
+    reveal = bring_into_sight && id != 0;
+  }
+  /// The request, and the node it holds if it is known.
+  void select_request(const MirrorRequest& chosen) {
+    request = chosen.id;
+    if (chosen.last_node != 0) select_node(chosen.last_node);
+  }
+};
+
+/// What the person asked of the engine: the shell takes it from here to the source.
+struct Mailbox {
+  bool open = false;    ///< the feed takes controls
+  bool paused = false;  ///< by us
+  std::vector<Command> commands;
+
+  void send(Command::Kind kind, std::uint64_t amount = 0, std::uint32_t group = 0, const std::string& name = {}) {
+    if (!open) return;
+    Command command{kind, group, amount, {}};
+    name.copy(command.name, sizeof(command.name) - 1);
+    commands.push_back(command);
+    if (kind == Command::Kind::pause || kind == Command::Kind::step) paused = true;
+    if (kind == Command::Kind::go_on) paused = false;
+  }
+};
+
+/// Where the events come from, and how that goes.
+struct Session {
+  enum class State : std::uint8_t { attaching, live, held, gone, recording, refused };
+  State state = State::attaching;
+  std::string name;        ///< of the feed or of the file
+  std::string source;      ///< in this process, shared memory, recording
+  std::string detail;      ///< gone, refused: why; recording: what is odd about it
+  std::uint64_t laps = 0;  ///< times that events were lost because they came faster than they were read
+};
+
+/// Where a recording stands, and where the person wants it. Of a live feed there is only now.
+struct Timeline {
+  bool seekable = false, playing = false;
+  std::uint64_t at = 0, end = 0;  ///< commits
+  std::uint64_t wanted = 0;       ///< shown from the next frame on
+  float speed = 1;                ///< of the recorded time
+  std::vector<std::uint64_t> bookmarks;
+  std::uint64_t a = 0, b = 0;  ///< commits of the comparison; 0 not set
+  Mirror::Moment moment_a, moment_b;
+  Difference difference;
+
+  void seek(std::uint64_t commit) { wanted = std::min(commit, end); }
+};
+
+/// All that a panel sees.
+struct Scene {
+  const Mirror& mirror;
+  const TreeIndex& tree;
+  Selection& selection;
+  Mailbox& mailbox;
+  const Session& session;
+  Timeline& time;
+
+  const MirrorPool& pool() const { return mirror.pool(selection.group); }
+  /// The selected node, or null if none is or it has left.
+  const MirrorNode* node() const { return selection.node ? mirror.find(selection.node) : nullptr; }
+};
+
+/// A sentence for a picture that cannot be, and what to do next; empty if there is something to show.
+struct Notice {
+  std::string what, next;
+};
+Notice notice_of(const Session& session, const Mirror& mirror);
+
+}  // namespace canopy::inspector

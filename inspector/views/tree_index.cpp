@@ -1,0 +1,150 @@
+#include "tree_index.h"
+
+#include <algorithm>
+
+namespace canopy::inspector {
+
+bool TreeIndex::update(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded) {
+  if (of_ == &mirror && commits_ == mirror.commits() && in_step_ == mirror.in_step() && group_ == group &&
+      folded_ == folded)
+    return false;
+  of_ = &mirror, commits_ = mirror.commits(), in_step_ = mirror.in_step(), group_ = group, folded_ = folded;
+  order(mirror, group, folded);
+  sum(mirror, group);
+  if (!folded.empty()) fold(mirror, folded);
+  place(mirror);
+  return true;
+}
+
+/// Breadth first: a level after the other, children in the order of their parents.
+void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded) {
+  const bool whole_path = mirror.pool(group).reach == kWholePath;
+  nodes_.clear(), parents_.clear(), level_begin_.assign(1, 0);
+  states_.assign(mirror.slots(), NodeState::gap);
+  nodes_.reserve(mirror.node_count() + mirror.spaces().size());
+  parents_.reserve(nodes_.capacity());
+  for (std::uint32_t s = 0; s < mirror.spaces().size(); ++s)
+    if (mirror.spaces()[s].first_child != 0) {
+      nodes_.push_back({});
+      nodes_.back().space = s;
+      parents_.push_back(kNowhere);
+    }
+  for (std::size_t at = 0; at < nodes_.size();) {
+    level_begin_.push_back(nodes_.size());
+    for (const std::size_t end = nodes_.size(); at < end; ++at) {
+      const Node parent = nodes_[at];
+      std::uint32_t child =
+          parent.slot == 0 ? mirror.spaces()[parent.space].first_child : mirror.node(parent.last).first_child;
+      for (; child != 0; child = mirror.node(child).next) {
+        // All that is wanted of a node at once: it is far away in memory.
+        const MirrorNode* told = &mirror.node(child);
+        const NodeState state = states_[child] = mirror.state(*told, group);
+        Node node{child, child, 1, parent.space, 1, 0, 0, told->length, told->length, state, false};
+        while (told->children == 1 && (folded.empty() || !folded.contains(told->id))) {
+          const std::uint32_t only = told->first_child;
+          const MirrorNode& next = mirror.node(only);
+          const std::uint32_t hold = told->hold[group], below = next.hold[group];
+          // Of a whole path, one held child and nothing else: no lock ends here.
+          if (mirror.state(next, group) != state || hold != (whole_path ? std::uint32_t{below != 0} : below)) break;
+          states_[only] = state;
+          node.last = only;
+          node.own += next.length, node.tokens += next.length;
+          ++node.chain, ++node.nodes;
+          told = &next;
+        }
+        node.locks = told->hold[group];
+        nodes_.push_back(node);
+        parents_.push_back(static_cast<std::uint32_t>(at));
+      }
+    }
+  }
+}
+
+/// From the last level up, so that children are done before their parent.
+void TreeIndex::sum(const Mirror& mirror, std::size_t group) {
+  const bool whole_path = mirror.pool(group).reach == kWholePath;
+  std::vector<std::uint32_t> held_children(nodes_.size()), locks_below(nodes_.size());
+  for (std::size_t at = nodes_.size(); at-- > 0;) {
+    Node& node = nodes_[at];
+    const std::uint32_t hold = node.locks;
+    // Of a whole path the mirror keeps a node's own locks and its held children: who holds it are the locks on it and
+    // on all that hangs below.
+    if (whole_path && node.slot != 0) node.locks = locks_below[at] + hold - std::min(hold, held_children[at]);
+    const std::uint32_t parent = parents_[at];
+    if (parent == kNowhere) continue;
+    nodes_[parent].tokens += node.tokens;
+    nodes_[parent].nodes += node.nodes;
+    locks_below[parent] += node.locks;
+    held_children[parent] += hold != 0;
+  }
+}
+
+/// Takes out what hangs on folded nodes; sums are done already.
+void TreeIndex::fold(const Mirror& mirror, const std::unordered_set<std::uint64_t>& folded) {
+  constexpr std::uint32_t kHidden = kNowhere - 1;
+  std::vector<std::uint32_t> moved(nodes_.size(), kHidden);
+  std::vector<std::size_t> begins{0};
+  std::size_t kept = 0;
+  for (std::size_t level = 0; level + 1 < level_begin_.size(); ++level) {
+    for (std::size_t at = level_begin_[level]; at < level_begin_[level + 1]; ++at) {
+      std::uint32_t parent = parents_[at];
+      if (parent != kNowhere) {
+        parent = moved[parent];
+        if (parent == kHidden || nodes_[parent].folded) continue;
+      }
+      Node node = nodes_[at];
+      node.folded =
+          node.slot != 0 && mirror.node(node.last).children != 0 && folded.contains(mirror.node(node.last).id);
+      moved[at] = static_cast<std::uint32_t>(kept);
+      nodes_[kept] = node;
+      parents_[kept++] = parent;
+    }
+    if (kept == begins.back()) break;
+    begins.push_back(kept);
+  }
+  nodes_.resize(kept), parents_.resize(kept);
+  level_begin_ = std::move(begins);
+}
+
+void TreeIndex::place(const Mirror& mirror) {
+  std::vector<std::uint64_t> filled(nodes_.size());  // tokens of a node's children that have their place
+  places_.assign(states_.size(), kNowhere);
+  before_.assign(nodes_.size() + 1, {});
+  tokens_ = 0;
+  for (std::size_t at = 0; at < nodes_.size(); ++at) {
+    Node& node = nodes_[at];
+    if (parents_[at] == kNowhere) {
+      node.start = tokens_;
+      tokens_ += node.tokens;
+    } else {
+      node.start = nodes_[parents_[at]].start + filled[parents_[at]];
+      filled[parents_[at]] += node.tokens;
+    }
+    Below next = before_[at];
+    next.nodes += node.nodes;
+    next.tokens += node.tokens;
+    if (node.slot != 0) {
+      places_[node.slot] = places_[node.last] = static_cast<std::uint32_t>(at);
+      for (std::uint32_t slot = node.last; slot != node.slot; slot = mirror.node(slot).parent)
+        places_[slot] = static_cast<std::uint32_t>(at);
+      (node.state == NodeState::evictable    ? next.evictable
+       : node.state == NodeState::protected_ ? next.protected_
+                                             : next.gap) += node.own;
+    }
+    before_[at + 1] = next;
+  }
+}
+
+TreeIndex::Mix TreeIndex::mix(std::size_t first, std::size_t count) const {
+  const Below &from = before_[first], &to = before_[first + count];
+  return {to.evictable - from.evictable, to.protected_ - from.protected_, to.gap - from.gap, to.nodes - from.nodes,
+          to.tokens - from.tokens};
+}
+
+std::size_t TreeIndex::level_of(std::size_t place) const {
+  return static_cast<std::size_t>(std::upper_bound(level_begin_.begin(), level_begin_.end(), place) -
+                                  level_begin_.begin()) -
+         1;
+}
+
+}  // namespace canopy::inspector

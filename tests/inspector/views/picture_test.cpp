@@ -1,0 +1,52 @@
+#include <doctest/doctest.h>
+#include <script.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "world.h"
+
+using namespace canopy;
+using namespace canopy::inspector;
+using namespace canopy::test;
+
+TEST_CASE("a script selects, zooms and takes pictures that are not blank, without a display") {
+  std::string why;
+  const auto canvas = Canvas::make(1280, 720, why);
+  if (!canvas) {
+    std::printf("SKIPPED: %s\n", why.c_str());
+    return;
+  }
+  World world;
+  const auto root = world.add(0, 10);
+  world.add(root, 30);
+  world.lock(world.add(root, 60));
+  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  const auto path = std::filesystem::temp_directory_path() / "canopy-inspector-picture.png";
+  std::filesystem::remove(path);
+  std::istringstream lines(
+      "# a comment\n\nclick node 3\ncolour hits\nkey t\nwheel 300 200 3\nkey Escape\ntab PLUGINS\n"
+      "key ?\nkey Escape\nscreenshot " +
+      path.string() + "\n");
+  CHECK(Script{}.run(lines, *canvas, app) == "");
+  CHECK(app.selection().node == (std::uint64_t{1} << 32 | 3));
+  CHECK(app.settings().light);
+  CHECK(std::filesystem::file_size(path) > 10'000);
+  std::filesystem::remove(path);
+  const auto pixels = canvas->pixels();
+  std::set<std::uint32_t> colours;
+  for (std::size_t i = 0; i + 2 < pixels.size(); i += 3)
+    colours.insert(static_cast<std::uint32_t>(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]));
+  CHECK(colours.size() > 50);
+
+  for (const auto& [line, complaint] : {std::pair("jump", "line 1: 'jump' is no command"),
+                                        {"select node 99", "line 1: there is no node '99'"},
+                                        {"click over there", "line 1: 'over' is no place"},
+                                        {"seek 50%", "line 1: there is no recording to seek in"},
+                                        {"requests 5", "line 1: there is no demo engine to run"}}) {
+    std::istringstream wrong(line);
+    CHECK(Script{}.run(wrong, *canvas, app) == complaint);
+  }
+}

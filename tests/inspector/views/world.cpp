@@ -1,0 +1,122 @@
+#include "world.h"
+
+#include <theme.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace canopy::test {
+
+World::World(std::uint64_t pages) : pages_(pages), free_(pages) {
+  header_.event_bytes = sizeof(Event);
+  header_.page_size = 16;
+  header_.groups = 1;
+  header_.reaches[0] = kWholePath;
+  header_.capacity = 1024;
+  header_.controls = 1;
+  events_.push_back({EventKind::keyframe});
+  events_.push_back({EventKind::pool_sized, 0, 0, 0, 0, pages, pages});
+  say(TextKind::group, 0, "full");
+  say(TextKind::policy, 0, "lru");
+  name_space(0, "");
+}
+
+void World::say(TextKind kind, std::uint32_t index, const std::string& text) {
+  for (std::size_t at = 0;; at += 16) {
+    const std::string piece = text.substr(at, 16);
+    const bool last = at + 16 >= text.size();
+    Event event{EventKind::text,
+                0,
+                static_cast<std::uint16_t>(piece.size()),
+                static_cast<std::uint32_t>(at) | (last ? std::uint32_t{1} << 31 : 0),
+                static_cast<std::uint64_t>(kind) | std::uint64_t{index} << 8,
+                0,
+                0};
+    char bytes[16] = {};
+    piece.copy(bytes, sizeof(bytes));
+    std::memcpy(&event.a, bytes, 8);
+    std::memcpy(&event.b, bytes + 8, 8);
+    events_.push_back(event);
+    if (last) return;
+  }
+}
+
+void World::name_space(std::uint32_t space, const std::string& name) { say(TextKind::space, space, name); }
+
+std::uint64_t World::add(std::uint64_t parent, std::uint32_t pages, std::uint32_t space, std::uint32_t hits,
+                         Tick last_access) {
+  const std::uint64_t slot = nodes_.size(), id = std::uint64_t{1} << 32 | slot;
+  const Units begin = nodes_[slot_of(NodeId{parent})].end, length = pages * 16;
+  nodes_.push_back({parent, begin + length, pages});
+  events_.push_back({EventKind::node_added, 0, 1, space, id, parent, begin | std::uint64_t{length} << 32});
+  events_.push_back({EventKind::node_facts, 0, 0, 0, id, last_access, hits});
+  events_.push_back({EventKind::node_pages, 0, 0, 0, id, run_of(static_cast<Page>(next_page_), pages), 0});
+  events_.push_back({EventKind::node_ranked, 0, 0, 0, id, 0, last_access});
+  next_page_ += pages;
+  free_ -= pages;
+  return id;
+}
+
+void World::lock(std::uint64_t node, std::uint32_t times) {
+  if (commits_ == 0) events_ = commit();  // a keyframe tells of locks in another way
+  for (std::uint32_t i = 0; i < times; ++i) events_.push_back({EventKind::locked, 0, 0, 0, node, 0, 0});
+  for (std::uint64_t at = node; at != 0; at = nodes_[slot_of(NodeId{at})].parent)
+    nodes_[slot_of(NodeId{at})].locks += times;
+}
+
+void World::begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages) {
+  events_.push_back({EventKind::request_begun, 0, 0, prompt, id, matched, 0});
+  if (own_pages == 0) return;
+  events_.push_back(
+      {EventKind::request_pages, 0, 0, matched / 16, id, run_of(static_cast<Page>(next_page_), own_pages), 0});
+  next_page_ += own_pages, held_ += own_pages, free_ -= own_pages;
+}
+
+std::vector<Event> World::commit(Operation operation) {
+  std::uint64_t evictable = 0, protected_ = 0;
+  for (const Made& node : nodes_) (node.locks ? protected_ : evictable) += node.pages * 16;
+  events_.push_back({EventKind::totals, 0, 0, static_cast<std::uint32_t>(held_), free_, evictable, protected_});
+  ++commits_;
+  events_.push_back(
+      {EventKind::commit, 0, 0, static_cast<std::uint32_t>(operation), commits_ * 10, commits_, commits_ * 1000});
+  return std::exchange(events_, {});
+}
+
+Headless::Headless(float width, float height) {
+  ImGui::CreateContext();
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;
+  io.DisplaySize = {width, height};
+  io.MousePos = {-1, -1};
+  for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
+}
+
+void Headless::frame(inspector::App& app) {
+  if (app.theme_changed()) {
+    inspector::apply_theme(app.settings().light, app.settings().scale > 0 ? app.settings().scale : 1);
+    unsigned char* pixels = nullptr;
+    int width = 0, height = 0;
+    ImGui::GetIO().Fonts->GetTexDataAsAlpha8(&pixels, &width, &height);
+  }
+  ImGui::GetIO().DeltaTime = 1.F / 60;
+  ImGui::NewFrame();
+  app.draw();
+  ImGui::Render();
+}
+
+void Headless::click(inspector::App& app, ImVec2 at) {
+  ImGuiIO& io = ImGui::GetIO();
+  io.MousePos = at;
+  frame(app);
+  io.MouseDown[0] = true;
+  frame(app);
+  io.MouseDown[0] = false;
+  frame(app);
+}
+
+void Headless::key(inspector::App& app, char character) {
+  ImGui::GetIO().AddInputCharacter(static_cast<unsigned char>(character));
+  frame(app);
+}
+
+}  // namespace canopy::test

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <app.h>
+#include <mirror.h>
+
+#include <memory>
+#include <vector>
+
+namespace canopy::test {
+
+/// Events of a small engine that never was: one group, page 16, whatever tree a test wants.
+class World {
+ public:
+  explicit World(std::uint64_t pages = 1000);
+
+  /// A node of `pages` pages below `parent` (0: its namespace), with pages of its own. Returns its id.
+  std::uint64_t add(std::uint64_t parent, std::uint32_t pages, std::uint32_t space = 0, std::uint32_t hits = 0,
+                    Tick last_access = 0);
+  void lock(std::uint64_t node, std::uint32_t times = 1);
+  void begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages = 0);
+  void name_space(std::uint32_t space, const std::string& name);
+  void say(TextKind kind, std::uint32_t index, const std::string& text);
+  /// Ends an operation, and gives all events since the last one.
+  std::vector<Event> commit(Operation operation = Operation::insert);
+
+  FeedHeader& header() { return header_; }
+  std::uint64_t free_pages() const { return free_; }
+
+ private:
+  struct Made {
+    std::uint64_t parent;
+    Units end;
+    std::uint32_t pages;
+    std::uint32_t locks = 0;  ///< on it or below it
+  };
+  FeedHeader header_{};
+  std::vector<Event> events_;
+  std::vector<Made> nodes_{{0, 0, 0}};
+  std::uint64_t pages_, free_, next_page_ = 1, held_ = 0, commits_ = 0;
+};
+
+/// A link that brings prepared events and keeps the commands it is sent.
+class WorldLink final : public inspector::Link {
+ public:
+  WorldLink(World& world, std::vector<Event> events) : world_(world), events_(std::move(events)) {}
+  const FeedHeader& header() const override { return world_.header(); }
+  bool pump(inspector::Mirror& mirror, inspector::Session& session, inspector::Timeline& time,
+            std::chrono::milliseconds) override {
+    mirror.take(events_);
+    events_.clear();
+    session.name = "a world", session.source = "test";
+    if (session.state != inspector::Session::State::held)
+      session.state = mirror.in_step() ? inspector::Session::State::live : inspector::Session::State::attaching;
+    time.at = time.end = mirror.commits();
+    return true;
+  }
+  bool send(const Command& command) override {
+    sent.push_back(command);
+    return true;
+  }
+  void bring(std::vector<Event> events) { events_ = std::move(events); }
+  std::vector<Command> sent;
+
+ private:
+  World& world_;
+  std::vector<Event> events_;
+};
+
+/// ImGui without a window and without OpenGL: frames are computed, and nobody sees them.
+class Headless {
+ public:
+  explicit Headless(float width = 1600, float height = 900);
+  ~Headless() { ImGui::DestroyContext(); }
+  void frame(inspector::App& app);
+  void click(inspector::App& app, ImVec2 at);
+  void key(inspector::App& app, char character);
+  static int vertices() { return ImGui::GetDrawData()->TotalVtxCount; }
+};
+
+}  // namespace canopy::test
