@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench.h"
 #include "replay.h"
 
 namespace canopy::app {
@@ -21,9 +22,15 @@ enum Exit : int {
 struct ReplayArguments {
   std::string config, trace, workload, report;
   std::string capacity, page_size, policy;  ///< as in the engine's file
+  std::string serve, record;                ///< a feed's name, or the file of a recording; empty: none
   std::optional<std::uint64_t> seed;
   std::vector<std::string> assignments;
   replay::Options options;
+};
+
+struct BenchArguments {
+  bench::Options options;
+  std::string json, compare, from;
 };
 
 struct DemoArguments {
@@ -37,6 +44,10 @@ using PluginFolders = std::vector<std::string>;
 
 int demo(const DemoArguments& arguments, const PluginFolders& folders);
 int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders);
+/// Measures, or shows what was measured before; beside another measurement if one is named.
+int measure(const BenchArguments& arguments, const PluginFolders& folders);
+/// Attaches to a feed in shared memory; without a name to the one there is.
+int top(const std::string& name, bool once);
 int list_plugins(const PluginFolders& folders);
 int describe_plugin(const std::string& name, const PluginFolders& folders);
 /// Loads a file, says what it offers, and runs the contract suite over each component. A case may take `seconds`.

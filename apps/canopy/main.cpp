@@ -48,6 +48,10 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   replay->add_option("--seed", arguments.seed, "of the generator, in place of the one in its file")
       ->check(whole(1, kMost));
+  auto* serve = replay->add_option("--serve", arguments.serve,
+                                   "publish the feed under this name, for canopy-inspector and canopy top");
+  replay->add_option("--record", arguments.record, "record the feed to this file")->excludes(serve);
+  replay->add_option("--pace", arguments.options.pace, "requests a second at most, to look on")->check(whole(1, kMost));
   replay->add_option("--report", arguments.report, "write the result as JSON to this file");
   replay
       ->add_option("--mode", arguments.options.mode,
@@ -73,6 +77,20 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
       ->check(whole(0, 1000))
       ->group(timed);
   replay->callback([&] { status = replay_trace(arguments, folders); });
+}
+
+void add_bench(CLI::App& program, BenchArguments& arguments, const std::vector<std::string>& folders, int& status) {
+  auto* bench = program.add_subcommand(
+      "bench", "Measure the hot paths beside the least that must be done and the original's algorithm");
+  bench->add_flag("--quick", arguments.options.quick, "smaller trees, fewer requests and repetitions: about 20 s");
+  bench->add_option("--only", arguments.options.only, "rows whose name contains this");
+  bench->add_option("--index", arguments.options.index, "the index to measure")->capture_default_str();
+  bench->add_option("--trace", arguments.options.trace,
+                    "Mooncake JSONL file to replay, in place of a generated workload");
+  bench->add_option("--json", arguments.json, "write the figures to this file");
+  bench->add_option("--compare", arguments.compare, "show how each row changed since this file of --json");
+  bench->add_option("--from", arguments.from, "show the figures of this file of --json, and measure nothing");
+  bench->callback([&] { status = measure(arguments, folders); });
 }
 
 }  // namespace
@@ -107,6 +125,9 @@ int run(int argc, char** argv) {
   ReplayArguments replay_arguments;
   add_replay(program, replay_arguments, folders, status);
 
+  BenchArguments bench_arguments;
+  add_bench(program, bench_arguments, folders, status);
+
   std::string file, name;
   std::vector<std::string> assignments;
   auto* plugins = program.add_subcommand("plugins", "What is loaded, what was refused and why");
@@ -115,6 +136,13 @@ int run(int argc, char** argv) {
   auto* describe = plugins->add_subcommand("describe", "A component and its options");
   describe->add_option("name", name, "what a configuration calls it")->required();
   describe->callback([&] { status = describe_plugin(name, folders); });
+  bool once = false;
+  auto* top_command = program.add_subcommand(
+      "top", "What a running engine's cache holds, every second: sizes, hit rate, hottest prefixes, next victims");
+  top_command->add_option("name", name, "of the feed; not needed if there is one only");
+  top_command->add_flag("--once", once, "print once and end");
+  top_command->callback([&] { status = top(name, once); });
+
   unsigned time_limit = 60;
   auto* check = plugins->add_subcommand(
       "check",

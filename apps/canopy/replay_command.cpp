@@ -7,6 +7,7 @@
 #include "generator.h"
 #include "mooncake_trace.h"
 #include "terminal.h"
+#include "whole_file.h"
 
 namespace canopy::app {
 namespace {
@@ -27,6 +28,9 @@ Result<std::vector<std::string>> assignments_of(const ReplayArguments& arguments
       if (!arguments.policy.empty()) all.push_back(fmt::format("groups.{}.eviction={}", group, arguments.policy));
     }
   }
+  if (!arguments.serve.empty())
+    all.push_back(fmt::format("feed={{shm: {{name: {}, controls: true}}}}", to_yaml(arguments.serve)));
+  if (!arguments.record.empty()) all.push_back(fmt::format("feed={{file: {{path: {}}}}}", to_yaml(arguments.record)));
   all.insert(all.end(), arguments.assignments.begin(), arguments.assignments.end());
   return all;
 }
@@ -45,7 +49,7 @@ Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource
                                          const replay::Options& options, const std::string& config,
                                          const std::string& source_name, const std::string& report_path) {
   if (!report_path.empty())
-    if (auto can = replay::can_report_to(report_path); !can) return can.error();
+    if (auto can = replay::can_write_file(report_path); !can) return can.error();
   ProgressBar bar("replay", "requests");
   auto report =
       replay::run(engine, source, options, [&](double share, std::uint64_t count) { bar.show(share, count); });
@@ -119,7 +123,9 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
       run_with_progress(**engine, **source, arguments.options, base_name(arguments.config),
                         base_name(arguments.trace.empty() ? arguments.workload : arguments.trace), arguments.report);
   if (!report) return unusable(report.error().text);
-  return print_report(*report);
+  const int verdict = print_report(*report);
+  if (const FeedSink* feed = (*engine)->feed(); feed && !feed->failure().empty()) return unusable(feed->failure());
+  return verdict;
 }
 
 }  // namespace canopy::app

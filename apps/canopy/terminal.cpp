@@ -57,7 +57,9 @@ std::string percent(double share) { return fmt::format("{:.2f} %", share * 100);
 
 std::string seconds(double value) {
   if (value >= 1) return fmt::format("{:.2f} s", value);
-  return value >= 1e-3 ? fmt::format("{:.1f} ms", value * 1e3) : fmt::format("{:.1f} us", value * 1e6);
+  if (value >= 1e-3) return fmt::format("{:.1f} ms", value * 1e3);
+  if (value >= 1e-6) return fmt::format("{:.1f} us", value * 1e6);
+  return value >= 1e-8 ? fmt::format("{:.0f} ns", value * 1e9) : fmt::format("{:.1f} ns", value * 1e9);
 }
 
 std::string plural(std::uint64_t number, std::string_view noun) {
@@ -91,6 +93,34 @@ void Table::print(const Terminal& terminal) const {
   for (const Row& row : rows_) widest = std::max(widest, row.label.size());
   for (const Row& row : rows_)
     fmt::print("  {}  {}\n", terminal.dim(fmt::format("{:<{}}", row.label, widest)), row.value);
+}
+
+Grid::Grid(std::vector<std::string> heading) {
+  std::vector<Cell> cells;
+  for (std::string& text : heading) cells.push_back({std::move(text), "2"});
+  rows_.push_back(std::move(cells));
+}
+
+void Grid::print(const Terminal& terminal) const {
+  std::vector<std::size_t> widths(rows_[0].size());
+  for (const auto& cells : rows_)
+    for (std::size_t i = 0; cells.size() > 1 && i < cells.size(); ++i)
+      widths[i] = std::max(widths[i], cells[i].text.size());
+  for (const auto& cells : rows_) {
+    if (cells.size() == 1) {
+      fmt::print("\n{}\n", terminal.bold(cells[0].text));
+      continue;
+    }
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string gap(widths[i] - cells[i].text.size(), ' ');
+      const std::string text = cells[i].colour ? terminal.wrap(cells[i].colour, cells[i].text) : cells[i].text;
+      const bool left = i == 0 || i + 1 == cells.size();
+      line += "  " + (left ? text + (i + 1 == cells.size() ? "" : gap) : gap + text);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    fmt::print("{}\n", line);
+  }
 }
 
 ProgressBar::ProgressBar(std::string what, std::string unit)

@@ -24,7 +24,7 @@ struct Terminal {
 std::string grouped(std::uint64_t number);                        ///< 144,793,823
 std::string bytes(std::uint64_t number);                          ///< 397.1 MiB
 std::string percent(double share);                                ///< 13.99 %
-std::string seconds(double seconds);                              ///< 1.84 s, 68.2 ms
+std::string seconds(double seconds);                              ///< 1.84 s, 68.2 ms, 340 ns
 std::string plural(std::uint64_t number, std::string_view noun);  ///< 1 request, 12,031 requests
 
 /// Shares 0..1 as a chart of `height` lines under a scale, for a hit rate over time.
@@ -41,6 +41,25 @@ class Table {
     std::string label, value;
   };
   std::vector<Row> rows_;
+};
+
+/// Rows of cells under a heading, the first column to the left and figures to the right, each column as wide as its
+/// widest cell; what stands in the last column may be of any length.
+class Grid {
+ public:
+  struct Cell {
+    std::string text;
+    const char* colour = nullptr;  ///< as Terminal::wrap takes it; null: plain
+  };
+  explicit Grid(std::vector<std::string> heading);
+  /// REQUIRES: as many cells as the heading has.
+  void row(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
+  /// A line of its own, above the rows that follow.
+  void section(std::string title) { rows_.push_back({{std::move(title), nullptr}}); }
+  void print(const Terminal& terminal) const;
+
+ private:
+  std::vector<std::vector<Cell>> rows_;  ///< the heading first; a row of one cell is a title
 };
 
 /// Progress of long work on stderr: a bar with rate and time left on a terminal, a line every tenth otherwise.

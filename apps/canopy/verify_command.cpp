@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "recording.h"
+#include "verify_recording.h"
 #include "terminal.h"
 
 namespace canopy::app {

@@ -24,6 +24,7 @@ enum class Mode {
 struct Options {
   Mode mode = Mode::serial;
   std::uint64_t limit = kUnlimited;  ///< requests
+  std::uint64_t pace = 0;            ///< requests a second at most, for who looks on; 0: as fast as it goes
   bool content = true;               ///< write and compare bytes, where the engine has a store
   // Mode::timed alone:
   std::uint32_t running = 32;           ///< requests at once
@@ -79,8 +80,6 @@ using Progress = std::function<void(double, std::uint64_t)>;
 /// Runs a source through an engine. The error is the source's: what came before it counted, the run is void.
 Result<Report> run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress);
 
-/// Whether a report can be written there: asked before a long run, not after it.
-Result<std::monostate> can_report_to(const std::string& path);
 /// JSON with the names of DESIGN and of SGLang's recorded runs; written whole or not at all.
 Result<std::monostate> write_report(const Report& report, const std::string& path);
 

@@ -48,6 +48,8 @@ Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& th
 }
 
 Result<bool> Run::next(workload::ClientRequest& client) {
+  if (options.pace)
+    std::this_thread::sleep_until(started_ + taken_ * std::chrono::microseconds(1'000'000) / options.pace);
   // Whoever looks on may have asked for a pause.
   while (!engine.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (taken_ == options.limit) return false;

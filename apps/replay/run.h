@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 #include "content.h"
@@ -25,6 +26,7 @@ class Run {
  private:
   workload::RequestSource& source_;
   const Progress& progress_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::uint64_t taken_ = 0, sample_every_ = 1;
 };
 

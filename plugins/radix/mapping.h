@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -64,6 +65,12 @@ class Column {
     const T copy = value;
     if (!reserve(size_ + 1)) out_of_memory();
     data()[size_++] = copy;
+  }
+  void append(const T* values, std::size_t count) {
+    if (count == 0) return;
+    if (!reserve(size_ + count)) out_of_memory();
+    std::memcpy(data() + size_, values, count * sizeof(T));
+    size_ += count;
   }
   void pop_back() { --size_; }
   void clear() { size_ = 0; }

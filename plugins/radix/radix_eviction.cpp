@@ -94,10 +94,13 @@ void RadixIndex::vacate(Slot slot, std::size_t group) {
   groups_[group].group.eviction->evicted(facts(slot, group));
   Node& node = nodes_[slot];
   Page* pages = node_pages(node);
-  for (std::size_t i = 0; i < node.length / page_; ++i) {
-    out_[group].push_back(pages[i * groups_.size() + group]);
-    pages[i * groups_.size() + group] = 0;
-  }
+  const std::size_t count = node.length / page_, width = groups_.size();
+  if (width == 1 && groups_[0].whole_path()) out_[group].append(pages, count);  // it leaves the tree as well
+  else
+    for (std::size_t i = 0; i < count; ++i) {
+      out_[group].push_back(pages[i * width + group]);
+      pages[i * width + group] = 0;
+    }
   node.resident &= ~(1U << group);
   for (Sizes* sizes : {&sizes_[group], &space_sizes(node.space, group)}) sizes->evictable -= node.length;
   requeue(slot, group);

@@ -1,5 +1,6 @@
 /// How the tree grows: splits, new runs, gaps that fill again.
 #include "radix_index.h"
+#include "stream_copy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -144,9 +145,14 @@ std::size_t RadixIndex::residency_changes(const Brought& brought, Units limit) c
 
 /// The caller's pages of [from, to) in the groups of `mask` are its own again.
 void RadixIndex::keep_out(const Brought& brought, Units from, Units to, std::uint32_t mask) {
-  for (std::size_t g = 0; g < groups_.size(); ++g)
-    for (Units depth = from; (mask >> g & 1) && depth < to; depth += page_)
-      if (const Page page = brought.page(g, depth, page_)) out_[g].push_back(page);
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (!(mask >> g & 1)) continue;
+    const auto pages = brought.pages[g].subspan((from - brought.from) / page_, (to - from) / page_);
+    if (groups_[g].whole_path()) out_[g].append(pages.data(), pages.size());
+    else
+      for (const Page page : pages)
+        if (page) out_[g].push_back(page);
+  }
 }
 
 /// Fills the gaps of a node with what was brought for its span, cutting it where that begins or ends. Returns
@@ -191,7 +197,7 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
   }
   auto& head = *reinterpret_cast<Run*>(runs_.at(run));
   head = {depth, 0, page_block, 0};
-  std::memcpy(runs_.at(run) + kRunWords, key.words.data() + depth, count * sizeof(std::uint32_t));
+  stream_copy(runs_.at(run) + kRunWords, key.words.data() + depth, count);
   Page* into = runs_.at(page_block);
   const std::size_t skip = (depth - brought.from) / page_;
   if (width == 1) std::memcpy(into, brought.pages[0].data() + skip, pages * sizeof(Page));

@@ -202,8 +202,7 @@ TEST_CASE("output that cannot be kept, numbers that are none, and memory that is
             256 ==
         2);
   CHECK(canopy(workshop, "config check /nowhere.yaml 2>&-").status == 2);
-  for (const char* argument :
-       {"--limit -1", "--limit 99999999999999999999", "--running 0", "--seed 1M"}) {
+  for (const char* argument : {"--limit -1", "--limit 99999999999999999999", "--running 0", "--seed 1M"}) {
     const Ended run = canopy(workshop, "replay " + engine + " --trace " + file + " " + argument);
     CHECK(run.status == 2);
     CHECK_MESSAGE(has(run.err, "is no whole number from"), run.err);
@@ -218,6 +217,45 @@ TEST_CASE("output that cannot be kept, numbers that are none, and memory that is
   const Ended device = canopy(workshop, "replay " + engine + " --trace " + file + " --report /dev/null");
   CHECK(device.status == 2);
   CHECK(fs::is_character_file("/dev/null"));
+}
+
+TEST_CASE("a replay is recorded, served and looked at while it runs, and changes nothing by it") {
+  const Workshop workshop;
+  const std::string replay = "replay " + config("sliding_window.yaml") + " --workload " +
+                             (kSource / "configs/workloads/chat.yaml").string() + " --mode timed --limit 60";
+  const fs::path recorded = workshop.path / "run.feed";
+  const Ended plain = canopy(workshop, replay), told = canopy(workshop, replay + " --record " + recorded.string());
+  CHECK(plain.status == 0);
+  CHECK(told.status == 0);
+  const auto digest = [](const Ended& run) { return run.out.substr(run.out.find("digest ")); };
+  CHECK(digest(plain) == digest(told));
+  CHECK(fs::file_size(recorded) > 100'000);
+  CHECK(canopy(workshop, replay + " --record /nowhere/run.feed")
+            .err.find("/nowhere/run.feed: No such file or directory") != std::string::npos);
+  CHECK(canopy(workshop, replay + " --record a --serve b").status == 2);
+
+  const std::string name = "cli-" + std::to_string(::getpid());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Workshop own;  // its output is not to be mixed with ours
+    canopy(own, replay + " --pace 20 --serve " + name);
+    std::error_code ignored;
+    fs::remove_all(own.path, ignored);
+    ::_exit(0);
+  }
+  Ended shown;
+  for (int tries = 0; tries < 50 && !has(shown.out, "Next to leave"); ++tries) {
+    ::usleep(100'000);
+    shown = canopy(workshop, "top " + name + " --once");
+  }
+  CHECK(shown.status == 0);
+  CHECK_MESSAGE(has(shown.out, "drift 0"), (shown.out + shown.err));
+  CHECK(has(shown.out, "Hottest prefixes"));
+  CHECK(has(shown.out, "Next to leave window, policy lru"));
+  const Ended nobody = canopy(workshop, "top nobody-" + name);
+  CHECK(nobody.status == 2);
+  CHECK(has(nobody.err, "there is no feed of this name; there is "));
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("killed in the middle, a run leaves no report behind") {

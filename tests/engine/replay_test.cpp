@@ -10,6 +10,7 @@
 #include "content.h"
 #include "generator.h"
 #include "support.h"
+#include "whole_file.h"
 
 using namespace canopy;
 using namespace canopy::test;
@@ -219,9 +220,9 @@ TEST_CASE("a limit ends a run early, and reports come whole or not at all") {
   CHECK_FALSE(std::filesystem::exists(path + ".part"));
   std::filesystem::remove(path);
 
-  CHECK_FALSE(replay::can_report_to("/dev/null"));
-  CHECK_FALSE(replay::can_report_to("/nowhere/at/all.json"));
-  CHECK(replay::can_report_to(path));
+  CHECK_FALSE(replay::can_write_file("/dev/null"));
+  CHECK_FALSE(replay::can_write_file("/nowhere/at/all.json"));
+  CHECK(replay::can_write_file(path));
   const auto failed = replay::write_report(report, "/nowhere/at/all.json");
   REQUIRE_FALSE(failed);
   CHECK(failed.error().text == "/nowhere/at/all.json: the report could not be written: No such file or directory");

@@ -1,7 +1,7 @@
 #include <canopy/engine.h>
 #include <doctest/doctest.h>
 #include <mooncake_trace.h>
-#include <recording.h>
+#include <verify_recording.h>
 #include <replay.h>
 #include <shared_folder.h>
 

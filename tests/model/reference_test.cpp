@@ -142,10 +142,10 @@ TEST_CASE("a failing program shrinks to the operations that matter") {
   };
   Program program = random_program(3, {}, 300);
   program.operations.insert(program.operations.begin() + 150,
-                            Operation{Verb::flush, {}, {}, {}, 0, 0, false, false, {}});
+                            test::Operation{Verb::flush, {}, {}, {}, 0, 0, false, false, {}});
   for (const std::ptrdiff_t at : {200, 250})
     program.operations.insert(program.operations.begin() + at,
-                              Operation{Verb::evict, {}, {}, {}, 1, 0, false, false, {}});
+                              test::Operation{Verb::evict, {}, {}, {}, 1, 0, false, false, {}});
   REQUIRE(run(program));
   const Program small = shrunk(program, run);
   CHECK(small.operations.size() == 3);

@@ -211,12 +211,18 @@ TEST_CASE("engine config: what is refused, where and why") {
       {with("store: { host: { streams: { a: 1, b: 1, c: 1, d: 1, e: 1 } } }"),
        "t:3:53: host.streams cannot have 'e': a store keeps at most four"},
       {with("store: { none: { layers: 1 } }"), "no KV store is called 'none'"},
-      {with("feed: ring"), "t:3:7: no feed is called 'ring'; `off` is the only one so far"},
+      {with("feed: ring"), "t:3:7: no feed is called 'ring'\n  known here: off heap shm file"},
       {with("feed: { ring: {} }"), "t:3:9: no feed is called 'ring'"},
       {with("feed: { off: { x: 1 } }"), "t:3:14: the feed 'off' takes no options"},
       {with("feed: { off: 3 }"), "t:3:14: the feed 'off' takes no options"},
-      {with("feed: [off]"), "t:3:7: feed is expected to be `off`"},
-      {with("feed:"), "t:3:1: feed is expected to be `off`"},
+      {with("feed: [off]"), "t:3:7: feed is expected to be one of off, heap, shm and file"},
+      {with("feed:"), "t:3:1: feed is expected to be one of off, heap, shm and file"},
+      {with("feed: { shm: {} }"), "t:3:9: feed.shm.name is missing; expected what an inspector asks for"},
+      {with("feed: { shm: { name: a/b } }"), "t:3:9: feed.shm.name is 'a/b'; expected what an inspector asks for"},
+      {with("feed: { shm: { name: a, eventz: 9 } }"), "feed.shm knows no 'eventz'. Did you mean 'events'?"},
+      {with("feed: { file: { controls: true } }"), "feed.file knows no 'controls'"},
+      {with("feed: { file: {} }"), "t:3:9: feed.file.path is missing; expected the file to record to"},
+      {with("feed: { heap: { tokens: maybe } }"), "feed.heap.tokens = 'maybe' is neither true nor false"},
   };
   for (const Bad& bad : kBad) {
     CAPTURE(bad.yaml);
@@ -305,7 +311,8 @@ TEST_CASE("engine config: a dump reads back to the same") {
       "groups: { w: { reach: 1, every: 131072, capacity: 65536, allocator: free_list, eviction: lfu,\n"
       "               store: { host: { streams: { state: 64 } } } } }\n"
       "insert_at_finish: false\n";
-  for (const std::string& yaml : {kFull, "page_size: 1\n" + kGroup, rare}) {
+  const std::string told = "page_size: 1\n" + kGroup + "feed: { shm: { name: a.b-c, controls: true, events: 4096 } }\n";
+  for (const std::string& yaml : {kFull, "page_size: 1\n" + kGroup, rare, told}) {
     CAPTURE(yaml);
     const EngineConfig first = good(yaml);
     const std::string dump = dump_engine_config(first, plugins());

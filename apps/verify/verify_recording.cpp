@@ -1,4 +1,4 @@
-#include "recording.h"
+#include "verify_recording.h"
 
 #include <canopy/yaml_options.h>
 #include <fmt/format.h>

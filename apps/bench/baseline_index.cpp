@@ -1,0 +1,411 @@
+#include "baseline_index.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+
+namespace canopy::bench {
+
+std::size_t BaselineIndex::HashOfWords::operator()(const Words& words) const {
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(words.data()), words.size() * sizeof(words[0])});
+}
+
+BaselineIndex::BaselineIndex(const Context& context) : page_(context.page_size), overlap_(context.overlap) {
+  if (context.groups.size() != 1 || context.groups[0].reach != kWholePath)
+    throw std::invalid_argument("the original's algorithm knows one group, and it needs the whole path");
+  group_ = context.groups[0];
+  nodes_.push_back(nullptr);
+}
+
+Units BaselineIndex::whole_units(std::size_t words) const {
+  return static_cast<Units>((words > overlap_ ? words - overlap_ : 0) / page_ * page_);
+}
+
+/// Whole pages of units that a node and what is left of a key share.
+Units BaselineIndex::common_units(const Node& node, const Words& words) const {
+  const auto differs = std::mismatch(node.words.begin(), node.words.end(), words.begin(), words.end()).first;
+  return std::min(whole_units(static_cast<std::size_t>(differs - node.words.begin())), node.length);
+}
+
+BaselineIndex::Node* BaselineIndex::root_of(NamespaceId space) {
+  const auto at = static_cast<std::size_t>(space);
+  if (at >= spaces_.size()) spaces_.resize(at + 1);
+  if (!spaces_[at].root) spaces_[at].root = std::make_unique<Node>();
+  return spaces_[at].root.get();
+}
+
+BaselineIndex::Node* BaselineIndex::find(NodeId id) const {
+  const std::uint32_t slot = slot_of(id);
+  Node* node = slot < nodes_.size() ? nodes_[slot].get() : nullptr;
+  return node && node->parent && id_of(*node) == id ? node : nullptr;
+}
+
+BaselineIndex::Node* BaselineIndex::make() {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(nodes_.size()));
+    nodes_.push_back(std::make_unique<Node>());
+    nodes_.back()->slot = free_.back();
+  }
+  Node* node = nodes_[free_.back()].get();
+  free_.pop_back();
+  ++node_count_;
+  return node;
+}
+
+/// The lower half keeps the node's identity; words and pages of both are copied.
+BaselineIndex::Node* BaselineIndex::split(Node* lower, Units at) {
+  Node* upper = make();
+  upper->space = lower->space;
+  upper->parent = lower->parent;
+  upper->begin = lower->begin;
+  upper->length = at;
+  upper->words.assign(lower->words.begin(), lower->words.begin() + at + overlap_);
+  upper->pages.assign(lower->pages.begin(), lower->pages.begin() + at / page_);
+  upper->locks = lower->locks;
+  upper->hits = lower->hits;
+  upper->inserts = lower->inserts;
+  upper->priority = lower->priority;
+  upper->created = lower->created;
+  upper->last_access = lower->last_access;
+  upper->spared = lower->spared;
+  upper->tag = lower->tag;
+  upper->parent->children[first_page(upper->words)] = upper;
+  lower->parent = upper;
+  lower->begin += at;
+  lower->length -= at;
+  lower->words = Words(lower->words.begin() + at, lower->words.end());
+  lower->pages = std::vector<Page>(lower->pages.begin() + at / page_, lower->pages.end());
+  upper->children.emplace(first_page(lower->words), lower);
+  return upper;
+}
+
+void BaselineIndex::remove(Node* node) {
+  group_.eviction->evicted(facts(*node));
+  out_.insert(out_.end(), node->pages.begin(), node->pages.end());
+  for (Sizes* sizes : {&sizes_, &spaces_[static_cast<std::size_t>(node->space)].sizes})
+    sizes->evictable -= node->length;
+  Node* parent = node->parent;
+  parent->children.erase(first_page(node->words));
+  leaves_.erase(node);
+  const std::uint32_t slot = node->slot, generation = node->generation + 1;
+  *node = {};
+  node->slot = slot;
+  node->generation = generation;
+  free_.push_back(slot);
+  --node_count_;
+  if (parent->parent) note_leaf(parent);
+}
+
+void BaselineIndex::lock_path(Node* node) {
+  for (; node->parent; node = node->parent) {
+    if (node->locks++ == 0)
+      for (Sizes* sizes : {&sizes_, &spaces_[static_cast<std::size_t>(node->space)].sizes})
+        sizes->evictable -= node->length, sizes->protected_ += node->length;
+    note_leaf(node);
+  }
+}
+
+void BaselineIndex::unlock_path(Node* node) {
+  for (; node->parent; node = node->parent) {
+    if (--node->locks == 0)
+      for (Sizes* sizes : {&sizes_, &spaces_[static_cast<std::size_t>(node->space)].sizes})
+        sizes->protected_ -= node->length, sizes->evictable += node->length;
+    note_leaf(node);
+  }
+}
+
+void BaselineIndex::note_leaf(Node* node) {
+  if (node->locks == 0 && node->children.empty()) leaves_.insert(node);
+  else leaves_.erase(node);
+}
+
+PolicyClock BaselineIndex::clock() const {
+  return {allocated_, sizes_.evictable + sizes_.protected_, group_.capacity, now_};
+}
+
+NodeFacts BaselineIndex::facts(const Node& node) const {
+  NodeFacts facts;
+  facts.id = id_of(node);
+  facts.space = node.space;
+  facts.begin = node.begin;
+  facts.length = node.length;
+  facts.hits = node.hits;
+  facts.inserts = node.inserts;
+  facts.children = static_cast<std::uint32_t>(node.children.size());
+  facts.priority = node.priority;
+  facts.created = node.created;
+  facts.last_access = node.last_access;
+  facts.spared = node.spared;
+  facts.clock = clock();
+  facts.tag = const_cast<std::uint64_t*>(&node.tag);  // the policy's own word, whoever looks
+  return facts;
+}
+
+Probe BaselineIndex::peek(const Key& key) const {
+  Probe probe;
+  const auto space = static_cast<std::size_t>(key.space);
+  if (space >= spaces_.size() || !spaces_[space].root) return probe;
+  const Node* at = spaces_[space].root.get();
+  Words rest(key.words.begin(), key.words.end());
+  while (whole_units(rest.size()) > 0) {
+    const auto found = at->children.find(first_page(rest));
+    if (found == at->children.end()) break;
+    const Units common = common_units(*found->second, rest);
+    probe.length += common;
+    if (found->second->locks == 0) probe.evictable[0] += common;
+    at = found->second;
+    if (common < at->length) break;
+    rest = Words(rest.begin() + common, rest.end());
+  }
+  return probe;
+}
+
+Lock BaselineIndex::match(const Key& key, const RequestFacts& request) {
+  ++now_;
+  RequestFacts told = request;
+  told.clock = clock();
+  group_.eviction->arrived(told);
+  Node* at = root_of(key.space);
+  Words rest(key.words.begin(), key.words.end());
+  while (whole_units(rest.size()) > 0) {
+    const auto found = at->children.find(first_page(rest));
+    if (found == at->children.end()) break;
+    at = found->second;
+    const Units common = common_units(*at, rest);
+    const bool whole = common == at->length;
+    if (!whole) at = split(at, common);
+    at->last_access = now_;
+    ++at->hits;
+    if (!whole) break;
+    rest = Words(rest.begin() + common, rest.end());
+  }
+  if (!at->parent) return {};
+  lock_path(at);
+  return {id_of(*at), at->begin + at->length, {}};
+}
+
+GroupPages BaselineIndex::pages(const Lock& lock, Units from) {
+  out_.clear();
+  const Node* at = find(lock.node);
+  if (!at || from >= lock.length) return out();
+  out_.resize((lock.length - from) / page_);
+  for (; at->parent && at->begin + at->length > from; at = at->parent) {
+    const std::size_t skip = (std::max(at->begin, from) - at->begin) / page_;
+    std::copy(at->pages.begin() + static_cast<std::ptrdiff_t>(skip), at->pages.end(),
+              out_.begin() + static_cast<std::ptrdiff_t>((std::max(at->begin, from) - from) / page_));
+  }
+  return out();
+}
+
+Inserted BaselineIndex::insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) {
+  ++now_;
+  out_.clear();
+  const Units limit = whole_units(key.words.size());
+  Node* held = lock.node == NodeId::none ? nullptr : find(lock.node);
+  const bool stale = lock.node != NodeId::none && (!held || held->locks == 0);
+  if (stale || limit < lock.length) {
+    refused_ += stale;
+    return {lock, lock.length, {}};
+  }
+  const auto use = [&](Node* node) {
+    node->last_access = now_;
+    node->priority = std::max(node->priority, facts.priority);
+    node->inserts += !facts.chunked;
+  };
+  const auto brought = [&](Units depth) {
+    return pages[0].begin() + static_cast<std::ptrdiff_t>((depth - lock.length) / page_);
+  };
+  Node* at = root_of(key.space);
+  Words rest(key.words.begin(), key.words.begin() + (limit ? limit + overlap_ : 0));
+  Units depth = 0;
+  while (whole_units(rest.size()) > 0) {
+    const auto found = at->children.find(first_page(rest));
+    if (found == at->children.end()) break;
+    at = found->second;
+    const Units common = common_units(*at, rest);
+    const bool whole = common == at->length;
+    if (!whole) at = split(at, common);
+    use(at);
+    if (depth + common > lock.length)
+      out_.insert(out_.end(), brought(std::max(depth, lock.length)), brought(depth + common));
+    depth += common;
+    rest = Words(rest.begin() + common, rest.end());
+    if (!whole) break;
+  }
+  const Units had = depth;
+  if (depth < limit) {
+    Node* leaf = make();
+    leaf->space = key.space;
+    leaf->parent = at;
+    leaf->begin = depth;
+    leaf->length = limit - depth;
+    leaf->words = rest;
+    leaf->pages.assign(brought(depth), brought(limit));
+    leaf->created = now_;
+    leaf->priority = facts.priority;
+    use(leaf);
+    at->children.emplace(first_page(rest), leaf);
+    for (Sizes* sizes : {&sizes_, &spaces_[static_cast<std::size_t>(key.space)].sizes})
+      sizes->evictable += leaf->length;
+    allocated_ += leaf->length;
+    if (at->parent) note_leaf(at);
+    note_leaf(leaf);
+    at = leaf;
+  }
+  if (!at->parent) return {{}, had, out()};
+  lock_path(at);
+  if (held) unlock_path(held);
+  return {{id_of(*at), limit, {}}, had, out()};
+}
+
+class BaselineIndex::PathOf final : public Path {
+ public:
+  PathOf(BaselineIndex& index, Node* end) : index_(index), at_(end) {}
+  bool next(NodeFacts& facts) override {
+    if (!at_ || !at_->parent) return false;
+    facts = index_.facts(*at_);
+    at_ = at_->parent;
+    return true;
+  }
+
+ private:
+  BaselineIndex& index_;
+  Node* at_;
+};
+
+void BaselineIndex::release(const Lock& lock, const RequestFacts* finished) {
+  ++now_;
+  Node* node = find(lock.node);
+  if (lock.node != NodeId::none && (!node || node->locks == 0)) {
+    ++refused_;
+    return;
+  }
+  if (finished) {
+    RequestFacts told = *finished;
+    told.clock = clock();
+    PathOf path(*this, node);
+    group_.eviction->finished(told, path);
+  }
+  if (node) unlock_path(node);
+}
+
+GroupPages BaselineIndex::evict(std::size_t, std::size_t pages) {
+  ++now_;
+  out_.clear();
+  struct Entry {
+    Rank rank;
+    Node* node;
+    bool operator<(const Entry& other) const {  // the standard's heaps have the largest in front
+      return rank != other.rank ? rank > other.rank : node->slot > other.node->slot;
+    }
+  };
+  std::vector<Entry> heap;
+  heap.reserve(leaves_.size());
+  for (Node* leaf : leaves_) heap.push_back({group_.eviction->rank(facts(*leaf)), leaf});
+  std::make_heap(heap.begin(), heap.end());
+  const auto push = [&](Node* node) {
+    heap.push_back({group_.eviction->rank(facts(*node)), node});
+    std::push_heap(heap.begin(), heap.end());
+  };
+  while (out_.size() < pages && !heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end());
+    Node* victim = heap.back().node;
+    heap.pop_back();
+    if (victim->spared != now_ && group_.eviction->spare(facts(*victim))) {
+      victim->spared = now_;
+      push(victim);
+      continue;
+    }
+    Node* parent = victim->parent;
+    remove(victim);
+    if (parent->parent && leaves_.contains(parent)) push(parent);
+  }
+  return out();
+}
+
+GroupPages BaselineIndex::flush(NamespaceId space) {
+  ++now_;
+  out_.clear();
+  const auto at = static_cast<std::size_t>(space);
+  if (at >= spaces_.size() || !spaces_[at].root) return out();
+  const std::vector<const Node*> all = preorder(spaces_[at].root.get());
+  for (std::size_t i = all.size(); i-- > 0;) {
+    Node* node = nodes_[all[i]->slot].get();
+    if (node->locks == 0 && node->children.empty()) remove(node);
+  }
+  return out();
+}
+
+GroupPages BaselineIndex::clear() {
+  out_.clear();
+  for (const auto& node : nodes_)
+    if (node && node->parent) {
+      out_.insert(out_.end(), node->pages.begin(), node->pages.end());
+      const std::uint32_t slot = node->slot, generation = node->generation + 1;
+      *node = {};
+      node->slot = slot;
+      node->generation = generation;
+      free_.push_back(slot);
+    }
+  spaces_.clear();
+  leaves_.clear();
+  sizes_ = {};
+  node_count_ = 0;
+  return out();
+}
+
+Sizes BaselineIndex::sizes(std::size_t, NamespaceId space) const {
+  const auto at = static_cast<std::size_t>(space);
+  return at < spaces_.size() ? spaces_[at].sizes : Sizes{};
+}
+
+void BaselineIndex::waiting(std::size_t, QueueVisitor& visitor) const {
+  for (const Node* leaf : leaves_) {
+    const NodeFacts told = facts(*leaf);
+    visitor.waiting(told, group_.eviction->rank(told));
+  }
+}
+
+void BaselineIndex::remap(std::size_t, std::span<const Page> from, std::span<const Page> to) {
+  std::unordered_map<Page, Page> names;
+  for (std::size_t i = 0; i < from.size(); ++i) names.emplace(from[i], to[i]);
+  for (const auto& node : nodes_)
+    for (std::size_t i = 0; node && i < node->pages.size(); ++i)
+      if (const auto found = names.find(node->pages[i]); found != names.end()) node->pages[i] = found->second;
+}
+
+/// Parents before children, siblings in the order they came, without the root.
+std::vector<const BaselineIndex::Node*> BaselineIndex::preorder(const Node* root) const {
+  std::vector<const Node*> all, open;
+  const auto descend = [&](const Node* node) {
+    const std::size_t first = open.size();
+    for (const auto& [page, child] : node->children) open.push_back(child);
+    std::sort(open.begin() + static_cast<std::ptrdiff_t>(first), open.end(),
+              [](const Node* a, const Node* b) { return a->created > b->created; });
+  };
+  descend(root);
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    all.push_back(node);
+    descend(node);
+  }
+  return all;
+}
+
+void BaselineIndex::visit(NodeVisitor& visitor) const {
+  for (const Space& space : spaces_) {
+    if (!space.root) continue;
+    for (const Node* node : preorder(space.root.get())) {
+      NodeView view;
+      view.facts = facts(*node);
+      view.parent = node->parent->parent ? id_of(*node->parent) : NodeId::none;
+      view.words = node->words;
+      view.pages[0] = node->pages;
+      view.locks[0] = node->locks;
+      visitor.node(view);
+    }
+  }
+}
+
+}  // namespace canopy::bench

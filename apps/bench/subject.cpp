@@ -1,0 +1,39 @@
+#include "subject.h"
+
+#include <canopy/yaml_options.h>
+
+#include "baseline_index.h"
+
+namespace canopy::bench {
+namespace {
+
+template <class Interface>
+Result<std::shared_ptr<Interface>> make(const Registry& registry, const std::string& name,
+                                        const typename Interface::Context& context) {
+  Complaints complaints;
+  const YamlNode no_options;
+  YamlOptions options(no_options, name, complaints);
+  auto made = registry.create<Interface>(name, options, context);
+  if (!made && !complaints.empty()) return Error{complaints.front()};
+  return made;
+}
+
+}  // namespace
+
+Result<Subject> make_subject(const Registry& registry, const std::string& name, Units page_size,
+                             std::uint64_t capacity) {
+  auto policy = make<EvictionStrategy>(registry, "lru", {});
+  if (!policy) return policy.error();
+  const Group group{"full", kWholePath, capacity, policy->get()};
+  const PrefixIndex::Context context{page_size, 0, {&group, 1}};
+  if (name.empty()) return Subject{*policy, std::make_shared<BaselineIndex>(context)};
+  auto index = make<PrefixIndex>(registry, name, context);
+  if (!index) return index.error();
+  return Subject{*policy, *index};
+}
+
+Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, const std::string& name) {
+  return make<SlotAllocator>(registry, name, {});
+}
+
+}  // namespace canopy::bench

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <canopy/eviction_strategy.h>
+#include <canopy/prefix_index.h>
+#include <canopy/registry.h>
+#include <canopy/slot_allocator.h>
+
+#include <memory>
+#include <string>
+
+namespace canopy::bench {
+
+/// An index with one whole-path group that forgets the least recently used first.
+struct Subject {
+  std::shared_ptr<EvictionStrategy> policy;  ///< outlives the index
+  std::shared_ptr<PrefixIndex> index;
+};
+
+/// The index that the registry has under `name`; the original's algorithm if it is empty.
+Result<Subject> make_subject(const Registry& registry, const std::string& name, Units page_size,
+                             std::uint64_t capacity);
+
+Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, const std::string& name);
+
+}  // namespace canopy::bench

@@ -1,0 +1,188 @@
+#include <attachment.h>
+#include <fmt/format.h>
+#include <mirror.h>
+#include <recording.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "commands.h"
+#include "terminal.h"
+
+namespace canopy::app {
+namespace {
+
+using inspector::Attachment;
+using inspector::Mirror;
+using inspector::MirrorNode;
+using inspector::MirrorPool;
+using inspector::Sample;
+
+std::string share(std::uint64_t part, std::uint64_t whole) {
+  return percent(whole ? static_cast<double>(part) / static_cast<double>(whole) : 0);
+}
+
+/// ▓ evictable, █ protected, ▒ held by requests, · free; letters where there are no such characters.
+std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& terminal) {
+  const MirrorPool::Sums& sums = pool.counted;
+  const char* const kMarks[] = {terminal.unicode ? "█" : "P", terminal.unicode ? "▓" : "e",
+                                terminal.unicode ? "▒" : "h", terminal.unicode ? "·" : "."};
+  const char* const kColours[] = {"33", "36", "35", "2"};
+  const std::uint64_t parts[] = {sums.protected_, sums.evictable, sums.held, sums.free};
+  std::string text;
+  std::uint64_t before = 0;
+  std::size_t drawn = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    before += parts[i];
+    const std::size_t until = pool.pages ? static_cast<std::size_t>(before * width / pool.pages) : 0;
+    std::string cells;
+    for (; drawn < until; ++drawn) cells += kMarks[i];
+    text += terminal.wrap(kColours[i], cells);
+  }
+  return text;
+}
+
+/// The path of a node from its namespace on: "acme > 48 > 1,024 tokens".
+std::string where(const Mirror& mirror, const MirrorNode& node) {
+  const std::string& name = mirror.spaces()[static_cast<std::size_t>(node.space)].name;
+  return fmt::format("{}, depth {} to {}", name.empty() ? "shared" : name, grouped(node.begin), grouped(node.end()));
+}
+
+std::vector<const MirrorNode*> hottest(const Mirror& mirror, std::size_t most) {
+  std::vector<const MirrorNode*> nodes;
+  mirror.each_node([&](const MirrorNode& node) { nodes.push_back(&node); });
+  const auto worth = [](const MirrorNode* node) { return std::uint64_t{node->hits} * node->length; };
+  const std::size_t shown = std::min(most, nodes.size());
+  std::partial_sort(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(shown), nodes.end(),
+                    [&](const MirrorNode* a, const MirrorNode* b) {
+                      return worth(a) != worth(b) ? worth(a) > worth(b) : a->id < b->id;
+                    });
+  nodes.resize(shown);
+  return nodes;
+}
+
+/// One screen. `before` is what the last one showed, for rates.
+void print(const Mirror& mirror, const FeedHeader& header, const Sample& before, std::size_t width,
+           const Terminal& terminal) {
+  const Sample now = mirror.samples().empty() ? Sample{} : mirror.samples().back();
+  fmt::print(
+      "{}  {}\n", terminal.bold(fmt::format("canopy top: {}", header.name)),
+      terminal.dim(fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid, header.page_size,
+                               grouped(mirror.tick()), grouped(mirror.commits()), mirror.drift())));
+  Table table;
+  table.row("hit rate", fmt::format("{} since attached, {} lately, {} requests seen, {} running",
+                                    share(now.hit_tokens, now.prompt_tokens),
+                                    share(now.hit_tokens - before.hit_tokens, now.prompt_tokens - before.prompt_tokens),
+                                    grouped(now.requests), now.running));
+  table.row("evicted", plural(now.evicted_tokens, "token") +
+                           fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
+  for (std::size_t g = 0; g < mirror.groups(); ++g) {
+    const MirrorPool& pool = mirror.pool(g);
+    table.row(pool.name, fmt::format("{}  {}", bar(pool, std::clamp<std::size_t>(width, 60, 160) - 30, terminal),
+                                     terminal.dim(pool.policy)));
+    table.row("", fmt::format("{} protected, {} evictable, {} held, {} free of {}", grouped(pool.counted.protected_),
+                              grouped(pool.counted.evictable), grouped(pool.counted.held), grouped(pool.counted.free),
+                              plural(pool.pages, "page")));
+  }
+  table.row("tree", plural(mirror.node_count(), "node"));
+  table.print(terminal);
+
+  fmt::print("\n{}\n", terminal.bold("Hottest prefixes"));
+  Grid hot({"namespace and depth", "tokens", "hits", "locks", "last use"});
+  for (const MirrorNode* node : hottest(mirror, 8))
+    hot.row({{where(mirror, *node)},
+             {grouped(node->length)},
+             {grouped(node->hits)},
+             {grouped(mirror.locks(*node, 0))},
+             {fmt::format("{} ticks ago", grouped(mirror.tick() - node->last_access))}});
+  hot.print(terminal);
+  for (std::size_t g = 0; g < mirror.groups(); ++g) {
+    fmt::print("\n{}\n",
+               terminal.bold(fmt::format("Next to leave {}, policy {}", mirror.pool(g).name, mirror.pool(g).policy)));
+    Grid next({"namespace and depth", "tokens", "hits", "rank", "last use"});
+    for (const std::uint32_t slot : mirror.next_to_leave(g, 5)) {
+      const MirrorNode& node = mirror.node(slot);
+      next.row({{where(mirror, node)},
+                {grouped(node.length)},
+                {grouped(node.hits)},
+                {fmt::format("{} / {}", node.rank[g].major, node.rank[g].minor)},
+                {fmt::format("{} ticks ago", grouped(mirror.tick() - node.last_access))}});
+    }
+    next.print(terminal);
+  }
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+}
+
+/// Takes what has come; whether anything had.
+bool take_all(FeedReader& reader, Mirror& mirror) {
+  std::vector<Event> events(4096);
+  bool any = false;
+  for (;;) {
+    std::size_t count = 0;
+    switch (reader.read(events.data(), events.size(), count)) {
+      case FeedReader::Outcome::nothing:
+        return any;
+      case FeedReader::Outcome::lapped:
+        mirror.lost();
+        break;
+      case FeedReader::Outcome::events:
+        mirror.take({events.data(), count});
+        any = true;
+    }
+  }
+}
+
+}  // namespace
+
+int top(const std::string& wanted, bool once) {
+  using namespace std::chrono_literals;
+  const Terminal terminal = Terminal::of_stdout();
+  std::string name = wanted;
+  if (name.empty()) {
+    const auto names = Attachment::names();
+    if (names.empty())
+      return unusable(
+          "no process publishes a feed now; `canopy replay ... --serve NAME` does, or feed: { shm: { name: "
+          "NAME } } in an engine's file");
+    if (names.size() > 1) return unusable(fmt::format("which feed? there are {}", fmt::join(names, ", ")));
+    name = names[0];
+  }
+  auto attachment = Attachment::attach(name);
+  if (!attachment) return unusable(attachment.error().text);
+  const FeedHeader& header = (*attachment)->header();
+  Mirror mirror(header);
+  Sample before;
+  for (auto waited = 0ms;; waited += 100ms) {
+    take_all((*attachment)->reader(), mirror);
+    if (mirror.in_step()) break;
+    if (const std::string gone = (*attachment)->gone(); !gone.empty())
+      return unusable("the feed '" + name + "': " + gone);
+    if (waited > 10s)
+      return unusable("the feed '" + name + "': nothing came for 10 s; its engine does nothing, and nobody polls it");
+    std::this_thread::sleep_for(100ms);
+  }
+  for (;;) {
+    if (terminal.moves && !once) fmt::print("\x1b[H\x1b[2J");
+    print(mirror, header, before, terminal_width(), terminal);
+    std::fflush(stdout);
+    if (once) return kFine;
+    if (!mirror.samples().empty()) before = mirror.samples().back();
+    std::this_thread::sleep_for(1s);
+    const bool came = take_all((*attachment)->reader(), mirror);
+    if (const std::string gone = (*attachment)->gone(); !gone.empty() && !came) {
+      fmt::print("\n{}\n", terminal.bold("That was the last: " + gone + "."));
+      return kFine;
+    }
+    if (!terminal.moves) fmt::print("\n");
+  }
+}
+
+}  // namespace canopy::app
