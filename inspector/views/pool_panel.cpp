@@ -156,12 +156,16 @@ void PoolPanel::draw(Scene& scene, const Area& area) {
       }
     }
   }
-  const std::string words = fmt::format(
-      "{}{} free in {}, longest {}, fragmentation {:.0f} %",
-      map_.pages_per_cell > 1 ? fmt::format("{} pages a square, ", grouped(map_.pages_per_cell)) : "",
-      grouped(map_.free), plural(map_.free_runs, "run"), grouped(map_.longest_run), map_.fragmentation() * 100);
+  const std::string words =
+      fmt::format("{} free, longest run {}, frag {:.0f} %{}", grouped(map_.free), grouped(map_.longest_run),
+                  map_.fragmentation() * 100,
+                  map_.pages_per_cell > 1 ? fmt::format(", {} a square", grouped(map_.pages_per_cell)) : "");
   dim(fitted(words, room.x));
-  explain(words + ". Fragmentation is the share of the free pages that are not in the longest run.");
+  explain(
+      fmt::format("{} free in {}, the longest of {}. Fragmentation is the share of the free pages that are not in "
+                  "the longest run. A square is {}.",
+                  plural(map_.free, "page"), plural(map_.free_runs, "run"), grouped(map_.longest_run),
+                  plural(map_.pages_per_cell, "page")));
   end_panel();
 }
 
