@@ -21,7 +21,7 @@ constexpr const char* kPageSizeHelp = "tokens a page";
 /// A key of a map in an engine's file, and what a person wants to hear when it is missing.
 struct KnownKey {
   const char* name;
-  const char* expected;  ///< null: need not be there
+  const char* expected = nullptr;  ///< null: need not be there
 };
 
 constexpr std::array kEngineKeys{KnownKey{"page_size", "the tokens of a page, 1..65536"},
@@ -232,10 +232,11 @@ class Reader {
     const std::string owner = "feed." + kind;
     if (options.kind == Kind::null) return;
     if (!is_map(options, owner, kind == "file" ? "path: run.feed" : "name: serve-3")) return;
-    const char* called = kind == "shm" ? "name" : kind == "file" ? "path" : "tokens";
-    const std::array known{KnownKey{called, nullptr}, KnownKey{"tokens", nullptr},
-                           KnownKey{kind == "file" ? "tokens" : "events", nullptr},
-                           KnownKey{kind == "shm" ? "controls" : "tokens", nullptr}};
+    static constexpr KnownKey kShm[] = {{"name"}, {"tokens"}, {"controls"}, {"events"}},
+                              kHeap[] = {{"tokens"}, {"controls"}, {"events"}}, kFile[] = {{"path"}, {"tokens"}};
+    const std::span<const KnownKey> known = kind == "shm"    ? std::span<const KnownKey>(kShm)
+                                            : kind == "heap" ? std::span<const KnownKey>(kHeap)
+                                                             : std::span<const KnownKey>(kFile);
     for (const auto& [key, value] : options.entries) {
       const std::string full = owner + "." + key.scalar;
       if (std::none_of(known.begin(), known.end(), [&](const KnownKey& one) { return key.scalar == one.name; }))

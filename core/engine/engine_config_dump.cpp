@@ -23,7 +23,7 @@ std::string dump_feed(const FeedConfig& feed) {
     case FeedConfig::Kind::off:
       break;
     case FeedConfig::Kind::heap:
-      return fmt::format("{{ heap: {{ tokens: {}{} }} }}", feed.tokens, events);
+      return fmt::format("{{ heap: {{ tokens: {}, controls: {}{} }} }}", feed.tokens, feed.controls, events);
     case FeedConfig::Kind::shm:
       return fmt::format("{{ shm: {{ name: {}, tokens: {}, controls: {}{} }} }}", to_yaml(feed.name), feed.tokens,
                          feed.controls, events);

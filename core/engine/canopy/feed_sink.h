@@ -11,7 +11,7 @@ namespace canopy {
 
 /// Where an engine's feed goes. In an engine's file: `off`, `{ heap: {} }`, `{ shm: { name: serve-3 } }` or
 /// `{ file: { path: run.feed } }`, each with `tokens: true` if they may leave the process; the first two with
-/// `events: 1M`; shm with `controls: true`.
+/// `events: 1M` and `controls: true`.
 struct FeedConfig {
   enum class Kind { off, heap, shm, file };
   Kind kind = Kind::off;
