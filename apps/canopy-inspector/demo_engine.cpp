@@ -67,7 +67,7 @@ Result<std::unique_ptr<DemoEngine>> DemoEngine::make() {
   if (!document) return document.error();
   auto config = read_engine_config(*document, demo->registry_);
   if (!config) return config.error();
-  config->feed.controls = true;  // a file cannot ask for it: who could send commands is in the same process
+  config->feed.controls = true;  // who can send commands is in the same process
   auto engine = Engine::create(*config, demo->registry_);
   if (!engine) return engine.error();
   demo->engine_ = std::move(*engine);

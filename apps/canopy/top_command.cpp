@@ -1,7 +1,6 @@
 #include <attachment.h>
 #include <fmt/format.h>
 #include <mirror.h>
-#include <recording.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -46,7 +45,7 @@ std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& termi
   return text;
 }
 
-/// The path of a node from its namespace on: "acme > 48 > 1,024 tokens".
+/// "acme, depth 48 to 1,072"
 std::string where(const Mirror& mirror, const MirrorNode& node) {
   const std::string& name = mirror.spaces()[static_cast<std::size_t>(node.space)].name;
   return fmt::format("{}, depth {} to {}", name.empty() ? "shared" : name, grouped(node.begin), grouped(node.end()));
