@@ -22,6 +22,7 @@ struct Case {
 
 void add_replay_cases(const Options& options, std::vector<Case>& cases);
 void add_engine_cases(const Options& options, std::vector<Case>& cases);
+void add_feed_cases(const Options& options, std::vector<Case>& cases);
 void add_tree_cases(const Options& options, std::vector<Case>& cases);
 void add_depth_cases(const Options& options, std::vector<Case>& cases);
 void add_allocator_cases(const Options& options, std::vector<Case>& cases);

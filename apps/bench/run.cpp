@@ -35,6 +35,7 @@ Result<Report> run(const Options& options, const Registry& registry, const Progr
   std::vector<Case> all, cases;
   add_replay_cases(options, all);
   add_engine_cases(options, all);
+  add_feed_cases(options, all);
   add_tree_cases(options, all);
   add_depth_cases(options, all);
   add_allocator_cases(options, all);
@@ -43,7 +44,7 @@ Result<Report> run(const Options& options, const Registry& registry, const Progr
     if (std::any_of(one.names.begin(), one.names.end(), wanted)) cases.push_back(std::move(one));
   if (cases.empty())
     return Error{
-        fmt::format("canopy bench: no row's name contains '{}'; they begin with replay, engine, match, insert, "
+        fmt::format("canopy bench: no row's name contains '{}'; they begin with replay, engine, feed, match, insert, "
                     "release, lock + release, evict, snapshot, split, allocate + free or start",
                     options.only)};
 

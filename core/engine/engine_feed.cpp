@@ -170,7 +170,9 @@ void Engine::tell_commit(Operation operation) {
 void Engine::turn_feed(Operation operation) {
   if (feed_->on()) tell_commit(operation);
   FeedHeader& header = feed_->header();
-  if (header.capacity == 0) return;  // a file has no readers
+  if (header.capacity == 0) return;      // a file has no readers
+  constexpr std::uint64_t kLook = 4096;  // operations: a system call in so many is nothing
+  if (feed_->on() && ++told_operations_ % kLook == 0) sink_->forget_dead_readers();
   const bool wanted = header.readers.load(std::memory_order_relaxed) > 0;
   const std::uint64_t keyframes = header.keyframes_wanted.load(std::memory_order_acquire);
   feed_->turn(wanted);

@@ -1,3 +1,4 @@
+#include <canopy/feed_presence.h>
 #include <canopy/feed_sink.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -8,10 +9,13 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <random>
+#include <thread>
 
 namespace canopy {
 namespace {
@@ -32,8 +36,10 @@ class Mapped {
   Mapped(const Mapped&) = delete;
 
   bool map(std::size_t bytes, int descriptor) {
-    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED, descriptor, 0);
+    // Shared memory is there already; to meet it page by page would be part of the first events' cost.
+    void* at =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+               descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | MAP_POPULATE, descriptor, 0);
     if (at == MAP_FAILED) return false;
     base_ = static_cast<std::byte*>(at), bytes_ = bytes;
     return true;
@@ -48,7 +54,6 @@ class Mapped {
 /// The shape, field by field: its atomics are what a feed starts with.
 FeedHeader* begin_header(std::byte* at, const FeedHeader& shape, const FeedConfig& config, std::uint64_t capacity) {
   auto* header = new (at) FeedHeader();
-  std::memcpy(header->magic, FeedHeader::kMagic, sizeof(header->magic));
   header->event_bytes = sizeof(Event);
   header->page_size = shape.page_size, header->overlap = shape.overlap, header->groups = shape.groups;
   std::copy(std::begin(shape.reaches), std::end(shape.reaches), header->reaches);
@@ -56,6 +61,8 @@ FeedHeader* begin_header(std::byte* at, const FeedHeader& shape, const FeedConfi
   header->pid = static_cast<std::uint64_t>(::getpid());
   header->tokens = config.tokens, header->controls = config.controls;
   config.name.copy(header->name, sizeof(header->name) - 1);
+  // Last: who attaches at this moment must not see the half of it.
+  header->begin();
   return header;
 }
 
@@ -79,11 +86,13 @@ class HeapSink : public FeedSink {
     choose_key(*writer_, config);
     return std::monostate{};
   }
-  ~HeapSink() override {
+  ~HeapSink() override { end(); }
+
+ protected:
+  void end() {
     if (header_) header_->closed.store(1, std::memory_order_release);
   }
 
- protected:
   Mapped memory_;
   FeedHeader* header_ = nullptr;
   std::unique_ptr<FeedWriter> writer_;
@@ -92,56 +101,92 @@ class HeapSink : public FeedSink {
 class ShmSink final : public HeapSink {
  public:
   Result<std::monostate> create(const FeedConfig& config, const FeedHeader& shape, std::uint64_t events) {
-    const std::string object = kFeedPrefix + config.name;
-    if (const std::uint64_t pid = living_writer(object))
-      return Error{
-          fmt::format("the feed '{}' is already written by process {}; another name is needed", config.name, pid)};
-    ::shm_unlink(object.c_str());
-    // Made under another name and renamed by nobody: O_EXCL, so that two who start at once cannot share one.
-    const int descriptor = ::shm_open(object.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (descriptor < 0) return cannot(fmt::format("the feed '{}'", config.name), std::strerror(errno));
-    object_ = object;
-    const bool sized = ::ftruncate(descriptor, static_cast<off_t>(bytes_of(events))) == 0;
-    auto opened = sized
-                      ? open(config, shape, events, descriptor)
-                      : Result<std::monostate>(cannot(fmt::format("the feed '{}'", config.name), std::strerror(errno)));
-    ::close(descriptor);
-    return opened;
+    const std::string feed = fmt::format("the feed '{}'", config.name);
+    object_ = kFeedPrefix + config.name;
+    if (auto taken = take_name(feed); !taken) return taken.error();
+    // Room is made now: a page that cannot be had later would kill the engine at an event.
+    if (const int why = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes_of(events))); why != 0)
+      return cannot(feed, fmt::format("{} MiB of shared memory: {}; `events: {}` takes half of it",
+                                      bytes_of(events) >> 20, std::strerror(why), events / 2)
+                              .c_str());
+    return open(config, shape, events, descriptor_);
   }
   ~ShmSink() override {
+    if (descriptor_ < 0) return;
     // Who reads keeps the memory and sees `closed`; nobody new can come.
-    if (!object_.empty()) ::shm_unlink(object_.c_str());
+    end();
+    if (is_ours()) ::shm_unlink(object_.c_str());
+    ::close(descriptor_);
+  }
+
+  void forget_dead_readers() override {
+    std::uint32_t counted = header_->readers.load();
+    // A reader takes its place before it counts itself, so one who comes meanwhile makes the exchange fail.
+    if (counted > 0 && !presence::taken(descriptor_, presence::Place::reader))
+      header_->readers.compare_exchange_strong(counted, 0);
   }
 
  private:
-  /// The process that writes a feed of this name, if there is one.
-  static std::uint64_t living_writer(const std::string& object) {
-    const int descriptor = ::shm_open(object.c_str(), O_RDONLY | O_CLOEXEC, 0);
-    if (descriptor < 0) return 0;
-    std::uint64_t pid = 0;
-    struct stat facts{};
-    if (::fstat(descriptor, &facts) == 0 && facts.st_size >= static_cast<off_t>(FeedHeader::kBytes)) {
-      void* at = ::mmap(nullptr, FeedHeader::kBytes, PROT_READ, MAP_SHARED, descriptor, 0);
-      if (at != MAP_FAILED) {
-        const auto* header = static_cast<const FeedHeader*>(at);
-        if (header->closed.load() == 0 && header->pid != 0 &&
-            (::kill(static_cast<pid_t>(header->pid), 0) == 0 || errno == EPERM))
-          pid = header->pid;
-        ::munmap(at, FeedHeader::kBytes);
+  /// Leaves an empty object of the name in descriptor_, with the writer's place in it taken.
+  Result<std::monostate> take_name(const std::string& feed) {
+    using namespace std::chrono_literals;
+    std::uint64_t writer = 0;
+    for (int tries = 0; tries < 100; ++tries) {
+      descriptor_ = ::shm_open(object_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+      if (descriptor_ < 0) return cannot(feed, std::strerror(errno));
+      struct stat facts{};
+      if (::fstat(descriptor_, &facts) != 0) return cannot(feed, std::strerror(errno));
+      if (facts.st_uid != ::geteuid()) return fail(feed + ": its shared memory belongs to another user");
+      if (!presence::take(descriptor_, presence::Place::writer)) {
+        writer = writer_of(descriptor_);
+        // Who has the place and has not said who it is, or took it of one who died, needs a moment.
+        if (writer != 0 && ::kill(static_cast<pid_t>(writer), 0) == 0) break;
+        std::this_thread::sleep_for(2ms);
+      } else if (is_ours()) {
+        if (facts.st_size == 0 && (facts.st_mode & 0777) == 0600) return std::monostate{};
+        // What a writer left who died: its readers keep it, and the name begins anew.
+        ::shm_unlink(object_.c_str());
       }
+      ::close(descriptor_);
+      descriptor_ = -1;
     }
-    ::close(descriptor);
-    return pid;
+    return fail(writer ? fmt::format("{} is already written by process {}; another name is needed", feed, writer)
+                       : feed + " is already written by another process; another name is needed");
+  }
+  Error fail(std::string why) {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = -1;
+    return Error{std::move(why)};
+  }
+  /// Whether the name still leads to the object that is held.
+  bool is_ours() const {
+    const int now = ::shm_open(object_.c_str(), O_RDONLY | O_CLOEXEC, 0);
+    if (now < 0) return false;
+    struct stat held {
+    }, named{};
+    const bool same = ::fstat(descriptor_, &held) == 0 && ::fstat(now, &named) == 0 && held.st_dev == named.st_dev &&
+                      held.st_ino == named.st_ino;
+    ::close(now);
+    return same;
+  }
+  /// What the header of an object says; 0 if there is none yet.
+  static std::uint64_t writer_of(int descriptor) {
+    std::uint64_t pid = 0;
+    return ::pread(descriptor, &pid, sizeof(pid), offsetof(FeedHeader, pid)) == sizeof(pid) ? pid : 0;
   }
 
   std::string object_;
+  int descriptor_ = -1;
 };
 
 class FileSink final : public FeedSink {
  public:
   Result<std::monostate> create(const FeedConfig& config, const FeedHeader& shape) {
     name_ = config.name;
-    descriptor_ = ::open(config.name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    // Whoever has the last recording of this name open keeps it: cut short under a reader, it would kill the reader.
+    struct stat facts{};
+    if (::lstat(name_.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) ::unlink(name_.c_str());
+    descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (descriptor_ < 0) return cannot(name_, std::strerror(errno));
     if (!memory_.map(bytes_of(kFileEvents), -1)) return cannot(name_, std::strerror(errno));
     header_ = begin_header(memory_.base(), shape, config, 0);

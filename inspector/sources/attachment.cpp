@@ -1,5 +1,6 @@
 #include "attachment.h"
 
+#include <canopy/feed_presence.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -7,52 +8,60 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 
 namespace canopy::inspector {
 namespace {
 
-bool lives(std::uint64_t pid) { return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM; }
-
 /// The header and the events of a shared memory object, or why they cannot be used.
 struct Mapped {
   FeedHeader* header = nullptr;
   std::size_t bytes = 0;
+  int descriptor = -1;
   std::string why;
 };
 
+void unmap(const Mapped& mapped) {
+  if (mapped.header) ::munmap(mapped.header, mapped.bytes);
+  if (mapped.descriptor >= 0) ::close(mapped.descriptor);
+}
+
+bool has_writer(const Mapped& mapped) { return presence::taken(mapped.descriptor, presence::Place::writer); }
+
+constexpr const char* kAboutToWrite = "its process is about to write it, or never did";
+
 Mapped map(const std::string& name) {
   Mapped mapped;
-  const int descriptor = ::shm_open((kFeedPrefix + name).c_str(), O_RDWR | O_CLOEXEC, 0);
-  if (descriptor < 0) {
+  mapped.descriptor = ::shm_open((kFeedPrefix + name).c_str(), O_RDWR | O_CLOEXEC, 0);
+  if (mapped.descriptor < 0) {
     mapped.why = errno == ENOENT ? "there is no feed of this name" : std::strerror(errno);
     return mapped;
   }
   struct stat facts{};
-  if (::fstat(descriptor, &facts) != 0 || facts.st_size < static_cast<off_t>(FeedHeader::kBytes)) {
-    mapped.why = "its process is about to write it, or never did";
+  if (::fstat(mapped.descriptor, &facts) != 0 || facts.st_size < static_cast<off_t>(FeedHeader::kBytes)) {
+    mapped.why = kAboutToWrite;
   } else if (facts.st_uid != ::geteuid()) {
     mapped.why = "it belongs to another user";
   } else {
     mapped.bytes = static_cast<std::size_t>(facts.st_size);
-    void* at = ::mmap(nullptr, mapped.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    void* at = ::mmap(nullptr, mapped.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mapped.descriptor, 0);
     if (at == MAP_FAILED) mapped.why = std::strerror(errno);
     else mapped.header = static_cast<FeedHeader*>(at);
   }
-  ::close(descriptor);
   if (!mapped.header) return mapped;
   const FeedHeader& header = *mapped.header;
   const std::uint64_t most = (mapped.bytes - FeedHeader::kBytes) / sizeof(Event);
-  if (std::memcmp(header.magic, FeedHeader::kMagic, sizeof(header.magic)) != 0 || header.event_bytes != sizeof(Event))
+  if (!mapped.header->begun()) mapped.why = kAboutToWrite;
+  else if (std::memcmp(header.magic, FeedHeader::kMagic, sizeof(header.magic)) != 0 ||
+           header.event_bytes != sizeof(Event))
     mapped.why = "it is no feed, or one of another version of Canopy";
   else if (header.capacity == 0 || (header.capacity & (header.capacity - 1)) != 0 || header.capacity > most ||
            header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     mapped.why = "its header makes no sense";
-  else return mapped;
-  ::munmap(mapped.header, mapped.bytes);
-  mapped.header = nullptr;
+  else if (!has_writer(mapped))
+    mapped.why =
+        "process " + std::to_string(header.pid) + ", which wrote it, has gone; an engine may take the name anew";
   return mapped;
 }
 
@@ -66,25 +75,26 @@ std::vector<std::string> Attachment::names() {
     const std::string file = entry.path().filename().string();
     if (!file.starts_with(prefix)) continue;
     const Mapped mapped = map(file.substr(prefix.size()));
-    if (!mapped.header) continue;
-    if (mapped.header->closed.load() == 0 && lives(mapped.header->pid)) names.push_back(file.substr(prefix.size()));
-    ::munmap(mapped.header, mapped.bytes);
+    if (mapped.why.empty() && mapped.header->closed.load() == 0) names.push_back(file.substr(prefix.size()));
+    unmap(mapped);
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
 Result<std::unique_ptr<Attachment>> Attachment::attach(const std::string& name) {
-  Mapped mapped = map(name);
-  if (!mapped.header) {
+  const Mapped mapped = map(name);
+  if (!mapped.why.empty() || !presence::take(mapped.descriptor, presence::Place::reader)) {
+    unmap(mapped);
     std::string known;
     for (const std::string& one : names()) known += (known.empty() ? "; there is " : ", ") + ("'" + one + "'");
-    return Error{"the feed '" + name + "': " + mapped.why +
+    return Error{"the feed '" + name + "': " + (mapped.why.empty() ? "it cannot be locked" : mapped.why) +
                  (known.empty() ? "; no process publishes one now (feed: { shm: { name: ... } })" : known)};
   }
   std::unique_ptr<Attachment> attachment(new Attachment);
   attachment->header_ = mapped.header;
   attachment->bytes_ = mapped.bytes;
+  attachment->descriptor_ = mapped.descriptor;
   const auto* words =
       reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(mapped.header) + FeedHeader::kBytes);
   attachment->reader_ = std::make_unique<FeedReader>(*mapped.header, words, mapped.header->capacity);
@@ -94,11 +104,13 @@ Result<std::unique_ptr<Attachment>> Attachment::attach(const std::string& name) 
 Attachment::~Attachment() {
   reader_.reset();
   if (header_) ::munmap(header_, bytes_);
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 std::string Attachment::gone() const {
   if (header_->closed.load(std::memory_order_acquire)) return "the engine has ended";
-  if (!lives(header_->pid)) return "process " + std::to_string(header_->pid) + ", which wrote the feed, has gone";
+  if (!presence::taken(descriptor_, presence::Place::writer))
+    return "process " + std::to_string(header_->pid) + ", which wrote the feed, has gone";
   return {};
 }
 

@@ -9,7 +9,8 @@
 
 namespace canopy::inspector {
 
-/// The reading end of a feed in shared memory. Whoever reads may die at any moment: the writer does not notice.
+/// The reading end of a feed in shared memory. Whoever reads may die at any moment: the writer goes on, and stops
+/// writing for it a few thousand operations later.
 class Attachment {
  public:
   /// The feed that a process of this user publishes under `name`; the error says which names there are.
@@ -21,7 +22,8 @@ class Attachment {
 
   FeedReader& reader() { return *reader_; }
   const FeedHeader& header() const { return *header_; }
-  /// Why nothing comes any more: the writer has closed the feed, or its process has gone. Empty while it lives.
+  /// Why nothing comes any more: the writer has closed the feed, or its process has gone. Empty while it lives. What
+  /// was written until then can still be read. One system call.
   std::string gone() const;
   /// Leaves a command for the engine; false if it takes none, or has not read the last ones yet.
   bool send(const Command& command) { return post(*header_, command); }
@@ -32,6 +34,7 @@ class Attachment {
   Attachment() = default;
   FeedHeader* header_ = nullptr;
   std::size_t bytes_ = 0;
+  int descriptor_ = -1;  ///< its lock tells the writer that somebody reads
   std::unique_ptr<FeedReader> reader_;
 };
 

@@ -77,7 +77,7 @@ struct FeedHeader {
   static constexpr std::size_t kBytes = 4096;
   static constexpr std::size_t kCommands = 16;
 
-  char magic[8];
+  alignas(8) char magic[8];
   std::uint32_t event_bytes;  ///< 32
   std::uint32_t page_size, overlap, groups;
   std::uint64_t reaches[kMaxGroups];
@@ -90,13 +90,20 @@ struct FeedHeader {
   std::atomic<std::uint64_t> committed;                     ///< whole operations up to here
   std::atomic<std::uint32_t> closed;                        ///< the writer has gone, in peace
   alignas(64) std::atomic<std::uint64_t> keyframes_wanted;  ///< readers add, the engine answers
-  std::atomic<std::uint32_t> readers;                       ///< attached; nothing is written for nobody
+  std::atomic<std::uint32_t> readers;                       ///< attached, or dead and not yet missed by the writer
   alignas(64) std::atomic<std::uint64_t> posted;            ///< commands
   std::atomic<std::uint64_t> taken;                         ///< of them, by the engine
   struct Slot {
     std::atomic<std::uint64_t> ready;  ///< number of the command in it, from 1
     Command command;
   } commands[kCommands];
+
+  /// The writer's last word in it. Until then it has not begun, and nothing in it counts.
+  void begin() { mark().store(std::bit_cast<std::uint64_t>(kMagic), std::memory_order_release); }
+  bool begun() { return mark().load(std::memory_order_acquire) != 0; }
+
+ private:
+  std::atomic_ref<std::uint64_t> mark() { return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(magic)); }
 };
 static_assert(sizeof(FeedHeader) <= FeedHeader::kBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

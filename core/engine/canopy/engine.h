@@ -167,7 +167,7 @@ class Engine {
   std::array<std::uint64_t, kMaxGroups> told_capacity_{};
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::uint64_t elapsed_us_ = 0;  ///< when an index was last called, since began_
-  std::uint64_t operations_ = 0, keyframes_told_ = 0, commands_done_ = 0, steps_left_ = 0;
+  std::uint64_t operations_ = 0, keyframes_told_ = 0, told_operations_ = 0, commands_done_ = 0, steps_left_ = 0;
   bool paused_ = false;
 
   std::unique_ptr<WordScratch> scratch_;

@@ -25,13 +25,17 @@ struct FeedConfig {
 class FeedSink {
  public:
   /// `shape` brings what a header says of the engine. A shared memory of the name that no living process writes is
-  /// replaced; a file is overwritten.
+  /// replaced; a file is replaced, and
+  /// whoever reads the old one keeps it.
   static Result<std::unique_ptr<FeedSink>> open(const FeedConfig& config, const FeedHeader& shape);
   virtual ~FeedSink() = default;
 
   virtual FeedWriter& writer() = 0;
   /// Empty, or why what was written since is lost: a full disk, once.
   virtual std::string failure() const { return {}; }
+  /// Takes readers that ended without a word out of FeedHeader::readers, if none is left: nothing is written for the
+  /// dead. A system call where there are readers.
+  virtual void forget_dead_readers() {}
 };
 
 }  // namespace canopy
