@@ -1,8 +1,8 @@
 #include "demo_engine.h"
 
 #include <attachment.h>
+#include <demo.h>
 #include <generator.h>
-#include <replay.h>
 
 #include <chrono>
 
@@ -11,15 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A pool small enough that prefixes leave all the time. The ring holds some minutes.
-constexpr const char* kEngine = R"(
-page_size: 16
-key: token
-index: radix
-groups:
-  full: { reach: path, capacity: 150000, allocator: free_list, eviction: lru }
-feed: { heap: { events: 1M } }
-)";
+// The ring holds some minutes; who can send commands is in the same process.
+const std::string kSettings[] = {"store=none", "feed={ heap: { events: 1M, controls: true } }"};
 
 }  // namespace
 
@@ -63,12 +56,7 @@ class DemoEngine::Clients final : public workload::RequestSource {
 Result<std::unique_ptr<DemoEngine>> DemoEngine::make() {
   std::unique_ptr<DemoEngine> demo(new DemoEngine);
   demo->registry_.scan(own_plugin_folder(), Trust::as_ourselves);
-  auto document = parse_yaml(kEngine, "demo");
-  if (!document) return document.error();
-  auto config = read_engine_config(*document, demo->registry_);
-  if (!config) return config.error();
-  config->feed.controls = true;  // who can send commands is in the same process
-  auto engine = Engine::create(*config, demo->registry_);
+  auto engine = replay::make_demo_engine(demo->registry_, kSettings);
   if (!engine) return engine.error();
   demo->engine_ = std::move(*engine);
   demo->clients_ = std::make_unique<Clients>(*demo);
@@ -78,10 +66,7 @@ Result<std::unique_ptr<DemoEngine>> DemoEngine::make() {
 void DemoEngine::start(bool paced) {
   paced_ = paced;
   thread_ = std::thread([this] {
-    replay::Options options;
-    options.mode = replay::Mode::timed;
-    options.running = 48;
-    options.prefill_tokens = 4096;
+    replay::Options options = replay::demo_options();
     options.content = false;
     static_cast<void>(replay::run(*engine_, *clients_, options, {}));
   });

@@ -3,9 +3,11 @@
 #include <script.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "demo_engine.h"
 
@@ -32,6 +34,20 @@ int unusable(const std::string& why) {
   return kUnusable;
 }
 
+/// A picture shows what there is: waits until the feed has told it. Empty, or why nothing came.
+std::string wait_for_keyframe(App& app) {
+  using namespace std::chrono_literals;
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  for (;;) {
+    app.pump(50ms);
+    if (app.mirror().in_step()) return {};
+    if (app.session().state == Session::State::gone) return app.session().detail;
+    if (std::chrono::steady_clock::now() > until)
+      return "nothing came for 10 s; its engine does nothing, and nobody polls it";
+    std::this_thread::sleep_for(10ms);
+  }
+}
+
 /// A picture or a script, without a window.
 int draw_in_memory(App& app, const Arguments& arguments, const Script& script) {
   int width = 0, height = 0;
@@ -52,9 +68,11 @@ int draw_in_memory(App& app, const Arguments& arguments, const Script& script) {
   }
   const std::string complaint =
       script.run(arguments.script.empty() ? static_cast<std::istream&>(only) : file, *canvas, app);
-  if (!complaint.empty()) return unusable(fmt::format("{}, {}", arguments.script, complaint));
-  if (!arguments.screenshot.empty() && !write_png(arguments.screenshot, canvas->pixels(), width, height))
-    return unusable(fmt::format("'{}' could not be written", arguments.screenshot));
+  if (!complaint.empty())
+    return unusable(arguments.script.empty() ? complaint : fmt::format("{}, {}", arguments.script, complaint));
+  if (arguments.screenshot.empty()) return 0;
+  why = write_png(arguments.screenshot, canvas->pixels(), width, height);
+  if (!why.empty()) return unusable(fmt::format("'{}' could not be written: {}", arguments.screenshot, why));
   return 0;
 }
 
@@ -100,6 +118,9 @@ int look(const Arguments& arguments, bool attach, bool open) {
     if (why.empty()) return 0;
     return unusable(why + "\nWithout a display, --screenshot FILE.png draws a picture, and --script FILE drives it.");
   }
+  if (attach)
+    if (const std::string why = wait_for_keyframe(app); !why.empty())
+      return unusable(fmt::format("the feed '{}': {}", app.session().name, why));
   Script script;
   if (demo) script.run_to = [&](std::uint64_t requests) { demo->run_to(requests); };
   return draw_in_memory(app, arguments, script);

@@ -1,31 +1,13 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "demo.h"
 #include "generator.h"
 #include "terminal.h"
 #include "tree_text.h"
 
 namespace canopy::app {
 namespace {
-
-// An engine as a file would describe it; configs/engines/lru.yaml is the same with comments.
-constexpr const char* kEngine = R"(
-page_size: 16
-key: token
-index: radix
-groups:
-  full: { reach: path, capacity: 150000, allocator: free_list, eviction: lru }
-store: { host: { layers: 2, streams: { k: { heads: 2, head_dim: 16, dtype: bf16 }, v: { heads: 2, head_dim: 16, dtype: bf16 } } } }
-)";
-
-Result<std::unique_ptr<Engine>> demo_engine(const Registry& registry, std::uint64_t capacity) {
-  auto document = parse_yaml(kEngine, "demo");
-  if (!document) return document.error();
-  if (auto set = set_value(*document, fmt::format("groups.full.capacity={}", capacity)); !set) return set.error();
-  auto config = read_engine_config(*document, registry);
-  if (!config) return config.error();
-  return Engine::create(*config, registry);
-}
 
 void print_hit_rate(const replay::Report& report, const Terminal& terminal) {
   std::vector<double> shares;
@@ -46,14 +28,11 @@ void print_hit_rate(const replay::Report& report, const Terminal& terminal) {
 
 int demo(const DemoArguments& arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
-  auto engine = demo_engine(registry, arguments.capacity);
+  const std::string capacity = fmt::format("groups.full.capacity={}", arguments.capacity);
+  auto engine = replay::make_demo_engine(registry, {&capacity, 1});
   if (!engine) return unusable(engine.error().text);
   const auto source = workload::demo_workload(arguments.seed);
-  replay::Options options;
-  options.mode = replay::Mode::timed;
-  options.running = 48;
-  options.prefill_tokens = 4096;
-  auto report = run_with_progress(**engine, *source, options, "a demo engine",
+  auto report = run_with_progress(**engine, *source, replay::demo_options(), "a demo engine",
                                   "chats, agents and a batch sweep of several tenants", arguments.report);
   if (!report) return unusable(report.error().text);
 

@@ -11,6 +11,7 @@ constexpr std::size_t kRequestsKept = 8192, kSamplesKept = 8192, kLogKept = 4096
 
 // What no engine of this machine has: a recording that says so is damaged, and that part of it is passed over.
 constexpr std::uint32_t kMostSlots = std::uint32_t{1} << 27;
+constexpr std::uint64_t kMostPages = std::uint64_t{1} << 28;
 constexpr std::size_t kMostTexts = 65536;
 
 /// Where ghosts of a namespace's first nodes hang: no node has such an id.
@@ -145,13 +146,11 @@ void Mirror::apply(const Event& event) {
       }
       return;
     case EventKind::node_words:
-      if (MirrorNode* said = node(); said && event.extra < said->length) {
-        if (said->words.size() < event.extra + 4) said->words.resize(event.extra + 4);
-        const std::uint32_t words[4] = {static_cast<std::uint32_t>(event.a), static_cast<std::uint32_t>(event.a >> 32),
-                                        static_cast<std::uint32_t>(event.b), static_cast<std::uint32_t>(event.b >> 32)};
-        std::copy(words, words + 4, said->words.begin() + event.extra);
-        if (said->words.size() > said->length) said->words.resize(said->length);
-      }
+      // One after the other from the first: a damaged recording makes no room for what it has not.
+      if (MirrorNode* said = node(); said && event.extra == said->words.size())
+        for (const std::uint64_t two : {event.a, event.b})
+          for (const std::uint64_t word : {two, two >> 32})
+            if (said->words.size() < said->length) said->words.push_back(static_cast<std::uint32_t>(word));
       return;
     case EventKind::node_pages:
       return adopt_pages(event);
@@ -231,6 +230,7 @@ void Mirror::apply(const Event& event) {
       return;
     case EventKind::pool_sized: {
       MirrorPool& pool = pools_[event.group];
+      if (event.a > kMostPages) return;
       pool.counted.free += event.a - pool.pages;
       pool.pages = event.a;
       pool.limit = event.b;
@@ -303,6 +303,7 @@ void Mirror::add(const Event& event) {
   const std::uint32_t slot = slot_of_id(event.node);
   if (slot == 0 || slot >= kMostSlots || event.extra >= kMostTexts * 64) return;
   if (nodes_[slot].id) return;
+  const std::uint32_t parent = find(event.a) ? slot_of_id(event.a) : 0;  // before it is here itself
   MirrorNode& node = nodes_[slot];
   node.id = event.node;
   node.space = static_cast<NamespaceId>(event.extra);
@@ -310,7 +311,7 @@ void Mirror::add(const Event& event) {
   node.length = static_cast<Units>(event.b >> 32);
   node.resident = static_cast<std::uint16_t>(event.flags & ((1U << pools_.size()) - 1));
   node.added_at = commits_ + 1;
-  attach(slot, find(event.a) ? slot_of_id(event.a) : 0, node.space);
+  attach(slot, parent, node.space);
   ++node_count_;
   Space& space = spaces_[static_cast<std::size_t>(node.space)];
   ++space.nodes;
@@ -607,7 +608,7 @@ void Mirror::move_request(const Event& event) {
   request.computed = event.extra;
   request.known = static_cast<std::uint32_t>(event.b);
   if (ends(phase)) {
-    --running_;
+    if (!request.ended()) --running_;
     request.phase = phase;
     request.ended_at = commits_ + 1;
     request.ended_us = us_;

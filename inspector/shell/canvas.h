@@ -22,7 +22,8 @@ class Canvas {
   virtual int height() const = 0;
 };
 
-bool write_png(const std::string& path, const std::vector<unsigned char>& rgb, int width, int height);
+/// Empty, or why the file could not be written.
+std::string write_png(const std::string& path, const std::vector<unsigned char>& rgb, int width, int height);
 
 /// Lets a person look: returns when the window is closed. Empty, or why there is no window.
 std::string show_in_window(App& app, const Settings& settings);

@@ -1,6 +1,8 @@
 #include <zlib.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 
 #include "canvas.h"
@@ -25,7 +27,7 @@ void write_chunk(std::ofstream& file, const char (&name)[5], const Bytes& data) 
 
 }  // namespace
 
-bool write_png(const std::string& path, const std::vector<unsigned char>& rgb, int width, int height) {
+std::string write_png(const std::string& path, const std::vector<unsigned char>& rgb, int width, int height) {
   const std::size_t line = static_cast<std::size_t>(width) * 3;
   Bytes lines;  // as they are, each after a 0: letters on flat ground pack better than their differences
   lines.reserve((line + 1) * static_cast<std::size_t>(height));
@@ -36,20 +38,22 @@ bool write_png(const std::string& path, const std::vector<unsigned char>& rgb, i
   }
   uLongf size = compressBound(static_cast<uLong>(lines.size()));
   Bytes packed(size);
-  if (compress2(packed.data(), &size, lines.data(), static_cast<uLong>(lines.size()), 9) != Z_OK) return false;
+  if (compress2(packed.data(), &size, lines.data(), static_cast<uLong>(lines.size()), 9) != Z_OK)
+    return "it could not be packed";
   packed.resize(size);
 
   Bytes head;
   put_number(head, static_cast<std::uint32_t>(width));
   put_number(head, static_cast<std::uint32_t>(height));
   head.insert(head.end(), {8, 2, 0, 0, 0});  // eight bits a channel, red green blue
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
   file.write("\x89PNG\r\n\x1a\n", 8);
   write_chunk(file, "IHDR", head);
   write_chunk(file, "IDAT", packed);
   write_chunk(file, "IEND", {});
   file.close();
-  return file.good();
+  return file.good() ? std::string() : std::string(std::strerror(errno));
 }
 
 }  // namespace canopy::inspector

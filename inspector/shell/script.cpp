@@ -205,8 +205,8 @@ class Line {
   void screenshot() {
     const std::string path = rest();
     settle(canvas_, app_);
-    if (path.empty() || !write_png(path, canvas_.pixels(), canvas_.width(), canvas_.height()))
-      complain(fmt::format("'{}' could not be written", path));
+    if (const std::string why = write_png(path, canvas_.pixels(), canvas_.width(), canvas_.height()); !why.empty())
+      complain(fmt::format("'{}' could not be written: {}", path, why));
   }
 
   std::istringstream words_;

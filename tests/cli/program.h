@@ -39,13 +39,16 @@ struct Workshop {
   }
 };
 
-/// Runs the program beside the tests.
-inline Ended canopy(const Workshop& workshop, const std::string& arguments) {
+/// Runs a program beside the tests.
+inline Ended run(const Workshop& workshop, const std::string& program, const std::string& arguments) {
   const fs::path err = workshop.path / "stderr", out = workshop.path / "stdout";
-  const std::string line = "timeout 120 " + (kBin / "canopy").string() + " " + arguments + " >" + out.string() + " 2>" +
+  const std::string line = "timeout 120 " + (kBin / program).string() + " " + arguments + " >" + out.string() + " 2>" +
                            err.string() + " </dev/null";
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out), slurp(err)};
+}
+inline Ended canopy(const Workshop& workshop, const std::string& arguments) {
+  return run(workshop, "canopy", arguments);
 }
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

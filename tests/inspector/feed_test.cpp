@@ -1,11 +1,6 @@
-#include <attachment.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <mirror.h>
-#include <random_requests.h>
 #include <recording.h>
-#include <support.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,7 +9,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <thread>
+
+#include "two_processes.h"
 
 using namespace canopy;
 using namespace canopy::test;
@@ -22,56 +18,6 @@ using namespace std::chrono_literals;
 using inspector::Attachment;
 using inspector::Mirror;
 using inspector::Recording;
-
-namespace {
-
-std::string own_name(const char* what) { return fmt::format("test-{}-{}", what, ::getpid()); }
-
-std::string yaml(const std::string& feed) {
-  return "page_size: 4\ngroups:\n"
-         "  full: { reach: path, capacity: 400, allocator: free_list, eviction: lru }\n"
-         "  window: { reach: 10, capacity: 400, allocator: free_list, eviction: lru }\n"
-         "store: { host: { streams: { kv: 8 } } }\nfeed: " +
-         feed + "\n";
-}
-
-/// Reads until `enough` commits have been mirrored, or nothing comes for three seconds. Drift is a failure.
-std::uint64_t follow(FeedReader& reader, Mirror& mirror, std::uint64_t enough) {
-  Event events[300];  // no whole number of anything
-  for (auto idle = 0ms; idle < 3s && mirror.commits() < enough;) {
-    std::size_t count = 0;
-    const auto outcome = reader.read(events, std::size(events), count);
-    if (outcome == FeedReader::Outcome::lapped) mirror.lost();
-    if (outcome == FeedReader::Outcome::events) mirror.take({events, count});
-    if (mirror.in_step() && mirror.drift() != 0) return 0;
-    if (outcome != FeedReader::Outcome::nothing) idle = 0ms;
-    else std::this_thread::sleep_for(1ms), idle += 1ms;
-  }
-  return mirror.commits();
-}
-
-/// A process that runs requests under a feed of shared memory until it is killed.
-pid_t writer_of(const std::string& name, std::uint64_t events) {
-  const auto engine = engine_of(yaml("{ off: {} }"));  // plugins are loaded before the fork
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  const auto told = engine_of(yaml(fmt::format("{{ shm: {{ name: {}, events: {}, controls: true }} }}", name, events)));
-  RandomRequests requests(*told, plugins(), 11, 2);
-  for (;;) {
-    if (told->poll()) requests.run(1);
-    else std::this_thread::sleep_for(1ms);
-  }
-}
-
-std::unique_ptr<Attachment> attach(const std::string& name) {
-  for (int tries = 0; tries < 5'000; ++tries) {
-    if (auto attachment = Attachment::attach(name)) return std::move(*attachment);
-    std::this_thread::sleep_for(1ms);
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 TEST_CASE("feed: two threads over a ring that laps its reader see whole commits only") {
   for (const std::uint64_t events : {1024U, 65536U}) {

@@ -1,0 +1,119 @@
+/// What is drawn of recordings that are damaged, and of an engine that runs in another thread meanwhile.
+#include <demo_engine.h>
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "world.h"
+
+using namespace canopy;
+using namespace canopy::inspector;
+using namespace canopy::test;
+
+namespace {
+
+struct Chance {
+  std::uint64_t state;
+  std::uint64_t below(std::uint64_t n) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return (state >> 33) % n;
+  }
+};
+
+/// A file like those that FeedSink writes, of a world that grows, is locked and has requests.
+std::string recorded() {
+  World world(2000);
+  std::vector<Event> events;
+  const auto commit = [&] {
+    const auto some = world.commit();
+    events.insert(events.end(), some.begin(), some.end());
+  };
+  std::uint64_t node = world.add(0, 4);
+  commit();
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    node = world.add(i % 5 == 0 ? 0 : node, 1 + i % 7, 0, i, i);
+    if (i % 6 == 0) world.lock(node);
+    if (i % 4 == 0) world.begin_request(i + 1, 64, 16, 2);
+    commit();
+  }
+  std::string bytes(FeedHeader::kBytes, '\0');
+  FeedHeader header{};
+  header.event_bytes = sizeof(Event);
+  header.page_size = world.header().page_size, header.groups = world.header().groups;
+  header.reaches[0] = kWholePath;
+  header.begin();
+  std::copy_n(reinterpret_cast<const char*>(&header), sizeof(header), bytes.begin());
+  bytes.append(reinterpret_cast<const char*>(events.data()), events.size() * sizeof(Event));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("recordings that are damaged anywhere are drawn as far as they make sense, or refused with a sentence") {
+  const std::string whole = recorded();
+  const auto path = std::filesystem::temp_directory_path() / ("canopy-damaged-" + std::to_string(::getpid()));
+  Headless screen;
+  Chance chance{9};
+  int drawn = 0, refused = 0;
+  for (int run = 0; run < 250; ++run) {
+    CAPTURE(run);
+    std::string bytes = whole;
+    for (std::uint64_t change = run == 0 ? 0 : 1 + chance.below(6); change > 0; --change) {
+      const std::size_t at = chance.below(4) == 0
+                                 ? chance.below(160)
+                                 : FeedHeader::kBytes + chance.below(bytes.size() - FeedHeader::kBytes);
+      bytes[at] = static_cast<char>(bytes[at] ^ 1 << chance.below(8));
+    }
+    if (run % 5 == 4) bytes.resize(chance.below(bytes.size()));
+    std::ofstream(path, std::ios::binary) << bytes;
+    auto recording = Recording::open(path);
+    if (!recording) {
+      CHECK(recording.error().text.starts_with(path.string() + ": "));
+      ++refused;
+      continue;
+    }
+    App app(link_to(std::move(*recording), "damaged"), Settings{});
+    for (int frame = 0; frame < 3; ++frame) {
+      while (!app.pump(std::chrono::milliseconds(50))) continue;
+      screen.frame(app);
+      // Somebody selects what there is.
+      app.mirror().each_node([&](const MirrorNode& node) { app.selection().select_node(node.id); });
+    }
+    if (run == 0) CHECK(app.mirror().drift() == 0);
+    ++drawn;
+  }
+  CHECK(drawn > 100);
+  CHECK(refused > 10);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("the demo engine runs in its thread while what it tells is drawn, and takes commands meanwhile") {
+  auto demo = DemoEngine::make();
+  REQUIRE_MESSAGE(demo, (demo ? "" : demo.error().text));
+  Headless screen;
+  {
+    App app(link_to((*demo)->header(), "demo"), Settings{});
+    (*demo)->start(false);
+    for (std::uint64_t requests = 10; requests <= 100; requests += 10) {
+      (*demo)->run_to(requests);
+      if (requests == 50) app.mailbox().send(Command::Kind::evict, 20);
+      while (!app.pump(std::chrono::milliseconds(50))) continue;
+      screen.frame(app);
+      CHECK(app.mirror().drift() == 0);
+    }
+    CHECK(app.mirror().requests().size() >= 90);
+    CHECK(app.mirror().node_count() > 50);
+    // Drawn while it writes, and left in the middle of it.
+    std::thread runner([&] { (*demo)->run_to(300); });
+    for (int frame = 0; frame < 30; ++frame) {
+      app.pump(std::chrono::milliseconds(5));
+      screen.frame(app);
+    }
+    runner.join();
+    CHECK(app.mirror().in_step());
+  }
+}
