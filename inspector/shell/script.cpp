@@ -171,8 +171,7 @@ class Line {
         if (const MirrorNode& here = app_.mirror().node(slot);
             here.id != 0 && here.children == 0 && (!heaviest || here.length > heaviest->length))
           heaviest = &here;
-      if (!heaviest) return complain("there is no node");
-      app_.selection().select_node(heaviest->id, false);
+      if (heaviest) app_.selection().select_node(heaviest->id, false);
     } else {
       complain("select what: node, request or heaviest");
     }

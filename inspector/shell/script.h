@@ -15,7 +15,7 @@ namespace canopy::inspector {
 ///   click node 12          in the middle of its rectangle in the tree
 ///   key f                  a character, or Escape, Left, Right, Up, Down, Home, End, Enter, Space
 ///   type #12               characters into what has the keyboard
-///   select node 12         also: select request 5, select heaviest (the node with most tokens that is a leaf)
+///   select node 12         also: select request 5, select heaviest (the leaf with most tokens, if there is one)
 ///   tab CONTROLS
 ///   colour hits            state, last use, hits, namespace
 ///   seek 50%               or a commit; of a recording
