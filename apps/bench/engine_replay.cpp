@@ -13,17 +13,19 @@ class TimedSource final : public workload::RequestSource {
  public:
   explicit TimedSource(workload::RequestSource& source) : source_(source) {}
   Result<bool> next(workload::ClientRequest& request) override {
-    const double start = now();
+    const double start = now(), cpu_start = cpu_now();
     auto more = source_.next(request);
+    cpu_seconds_ += cpu_now() - cpu_start;
     seconds_ += now() - start;
     return more;
   }
   double progress() const override { return source_.progress(); }
   double seconds() const { return seconds_; }
+  double cpu_seconds() const { return cpu_seconds_; }
 
  private:
   workload::RequestSource& source_;
-  double seconds_ = 0;
+  double seconds_ = 0, cpu_seconds_ = 0;
 };
 
 }  // namespace
@@ -48,11 +50,13 @@ Result<EngineReplay> replay_engine(const Setting& setting, const std::string& fe
   replay::Options options;
   options.limit = source->limit;
   options.content = false;
+  const double start = cpu_now();
   auto ran = replay::run(**engine, timed, options, {});
+  const double cpu_seconds = cpu_now() - start - timed.cpu_seconds();
   if (!ran) return ran.error();
   if (ran->violations > 0) return Error{"canopy bench: the engine's replay broke the books: " + ran->reports.at(0)};
   const double seconds = ran->seconds - timed.seconds();
-  return EngineReplay{std::move(*engine), std::move(*ran), seconds, source->name};
+  return EngineReplay{std::move(*engine), std::move(*ran), seconds, cpu_seconds, source->name};
 }
 
 }  // namespace canopy::bench

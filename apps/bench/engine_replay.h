@@ -16,6 +16,8 @@ struct EngineReplay {
   std::unique_ptr<Engine> engine;  ///< as the replay left it
   replay::Report report;
   double seconds = 0;  ///< without making the prompts, which is no part of an engine
+  /// Of the thread that runs the engine; the audit at the replay's end, which `seconds` leaves out, is in it.
+  double cpu_seconds = 0;
   std::string source;
 };
 

@@ -66,7 +66,7 @@ struct Way {
   const char* name;
   std::string feed;  ///< as an engine's file says it
   bool read = false;
-  Repeated seconds, index;  ///< over those of the replay without a feed before it
+  Repeated seconds, index, cpu;  ///< over those of the replay without a feed before it
 };
 
 std::string own_name() { return fmt::format("bench-{}", ::getpid()); }
@@ -74,28 +74,34 @@ std::string own_file() { return (std::filesystem::temp_directory_path() / ("cano
 
 const char* const kNames[] = {"feed: none, whole replay",
                               "feed: none, index calls",
+                              "feed: none, CPU time",
                               "feed: heap, nobody reads, whole replay",
                               "feed: heap, nobody reads, index calls",
+                              "feed: heap, nobody reads, CPU time",
                               "feed: shm, nobody reads, whole replay",
                               "feed: shm, nobody reads, index calls",
+                              "feed: shm, nobody reads, CPU time",
                               "feed: shm, one reader, whole replay",
                               "feed: shm, one reader, index calls",
+                              "feed: shm, one reader, CPU time",
                               "feed: file, whole replay",
-                              "feed: file, index calls"};
+                              "feed: file, index calls",
+                              "feed: file, CPU time"};
 
 Result<std::monostate> measure(const Setting& setting, Report& report, std::vector<Row>& rows) {
-  Way ways[] = {{"heap, nobody reads", "{ heap: {} }", false, {}, {}},
-                {"shm, nobody reads", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), false, {}, {}},
-                {"shm, one reader", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), true, {}, {}},
-                {"file", fmt::format("{{ file: {{ path: {} }} }}", own_file()), false, {}, {}}};
-  Repeated none, none_index;
+  Way ways[] = {{"heap, nobody reads", "{ heap: {} }", false, {}, {}, {}},
+                {"shm, nobody reads", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), false, {}, {}, {}},
+                {"shm, one reader", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), true, {}, {}, {}},
+                {"file", fmt::format("{{ file: {{ path: {} }} }}", own_file()), false, {}, {}, {}}};
+  Repeated none, none_index, none_cpu;
   std::string section;
   std::uint64_t events = 0, commits = 0, laps = 0;
   // What is asked for is a few hundredths of a figure that a machine repeats to a tenth: many short turns.
   for (std::size_t repetition = 0; repetition <= 2 * setting.repetitions; ++repetition) {
     const auto off = replay_engine(setting, "{ off: {} }");
     if (!off) return off.error();
-    if (repetition > 0) none.add(off->seconds), none_index.add(off->report.index_seconds);
+    if (repetition > 0)
+      none.add(off->seconds), none_index.add(off->report.index_seconds), none_cpu.add(off->cpu_seconds);
     report.source = off->source;
     section = fmt::format("A feed, page 16, no store: {} requests of {}", off->report.requests, off->source);
     for (Way& way : ways) {
@@ -117,19 +123,19 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
       if (repetition == 0) continue;  // warm-up
       way.seconds.add(on->seconds / off->seconds);
       way.index.add(on->report.index_seconds / off->report.index_seconds);
+      way.cpu.add(on->cpu_seconds / off->cpu_seconds);
     }
     std::error_code ignored;
     std::filesystem::remove(own_file(), ignored);
   }
   std::size_t name = 0;
-  rows.push_back({section, kNames[name++], Kind::time, "a replay", none.spread(), std::nullopt, std::nullopt, ""});
-  rows.push_back(
-      {section, kNames[name++], Kind::time, "a replay", none_index.spread(), std::nullopt, std::nullopt, ""});
-  for (const Way& way : ways) {
-    const char* const of = "of the replay without a feed before it";
-    rows.push_back({section, kNames[name++], Kind::share, of, way.seconds.spread(), std::nullopt, std::nullopt, ""});
-    rows.push_back({section, kNames[name++], Kind::share, of, way.index.spread(), std::nullopt, std::nullopt, ""});
-  }
+  for (const Repeated* figures : {&none, &none_index, &none_cpu})
+    rows.push_back(
+        {section, kNames[name++], Kind::time, "a replay", figures->spread(), std::nullopt, std::nullopt, ""});
+  for (const Way& way : ways)
+    for (const Repeated* figures : {&way.seconds, &way.index, &way.cpu})
+      rows.push_back({section, kNames[name++], Kind::share, "of the replay without a feed before it", figures->spread(),
+                      std::nullopt, std::nullopt, ""});
   report.remarks.push_back(fmt::format(
       "feed: {} events of 32 bytes a replay; the reader mirrored {} operations, drift 0, lapped {} times in all.",
       events, commits, laps));
