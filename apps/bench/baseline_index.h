@@ -38,6 +38,7 @@ class BaselineIndex final : public PrefixIndex {
   Tick now() const override { return now_; }
   void use_policy(std::size_t, EvictionStrategy* policy) override { group_.eviction = policy; }
   void waiting(std::size_t group, QueueVisitor& visitor) const override;
+  void set_capacity(std::size_t, std::uint64_t units) override { group_.capacity = units; }
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override;
   void visit(NodeVisitor& visitor) const override;
 

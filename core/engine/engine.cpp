@@ -71,7 +71,11 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
       if (!store) return store.error();
       parts.store = *store;
     }
-    if (group.capacity != kUnlimited) parts.capacity = group.capacity / config.page_size;
+    if (group.capacity != kUnlimited) parts.limit = group.capacity / config.page_size;
+    // Without a word about it, what is limited is there at once and what is not comes as it is needed.
+    if (group.start != kUnlimited) parts.start = (group.start + config.page_size - 1) / config.page_size;
+    else if (parts.limit != kUnlimited) parts.start = parts.limit;
+    parts.idle_segments = config.idle_segments;
     parts.segment_pages =
         config.segment_pages ? config.segment_pages : usual_segment_pages(parts.store.get(), config.page_size);
     Pool& pool = engine->pools_.emplace_back(std::move(parts));
@@ -124,18 +128,16 @@ Admission Engine::admits(const Arrival& arrival) const {
     // Where nothing holds the whole path, a lock that windows have left behind is known by a page it keeps.
     const std::size_t kept = whole_path ? 0 : 1;
     if (const std::size_t most = needs.peak(0, 0, prompt, total, arrival.chunk) + kept; most > pool.limit())
-      return {
-          Admission::Verdict::never,
-          fmt::format(
-              "the request needs {} pages of group '{}' for {} prompt and up to {} output tokens, and the pool has {}",
-              most, pool.group(), prompt, arrival.output_limit, pool.limit())};
+      return {Admission::Verdict::never, fmt::format("the request needs {} pages of group '{}' for {} prompt and up to "
+                                                     "{} output tokens, and the pool has {}{}{}",
+                                                     most, pool.group(), prompt, arrival.output_limit, pool.limit(),
+                                                     pool.memory().empty() ? "" : "; ", pool.memory())};
     // Locking the prefix takes its evictable part off the market.
     const std::size_t taken = probe.evictable[g] / page_size_;
     const std::size_t most = needs.peak(probe.length, taken, prompt, total, arrival.chunk) + kept;
-    const std::uint64_t room = pool.allocator().occupancy().free + index_->sizes(g).evictable / page_size_;
-    if (most > room)
+    if (const std::uint64_t room = this->room(g); most > room)
       return {Admission::Verdict::wait,
-              fmt::format("the request needs {} more pages of group '{}', and {} are free or evictable",
+              fmt::format("the request needs {} more pages of group '{}', and {} are free, evictable or to be had",
                           most - std::min(most, taken), pool.group(), room - std::min<std::uint64_t>(room, taken))};
   }
   return {};
@@ -209,28 +211,51 @@ void Engine::match(Request::State& request) {
   request.matched = request.computed = request.lock.length;
 }
 
-/// Whether `pages` pages of a group are free or may leave, growing the pool as far as it may.
-bool Engine::may_be_free(std::size_t group, std::uint64_t pages) {
-  return pools_[group].shortfall(pages) <= index_->sizes(group).evictable / page_size_;
+/// At least so many pages of a group are free, may leave or, as far as it is known, may be had from the system.
+std::uint64_t Engine::room(std::size_t group) const {
+  const Pool& pool = pools_[group];
+  const Sizes sizes = index_->sizes(group);
+  std::uint64_t room = pool.allocator().occupancy().free + sizes.evictable / page_size_;
+  if (pool.draining()) {
+    // What is evicted from a segment that goes is not free afterwards; what stays may all lie in the others.
+    const std::uint64_t stays = sizes.protected_ / page_size_ + held_[group], offered = pool.offered();
+    room = std::min(room, offered - std::min(offered, stays));
+  }
+  return room + pool.growable();
 }
 
-bool Engine::make_free(std::size_t group, std::uint64_t pages) {
-  Pool& pool = pools_[group];
-  const std::uint64_t missing = pool.shortfall(pages);
-  if (missing == 0) return true;
+/// Whether `pages` pages of a group are free or may leave, growing the pool as far as it may.
+bool Engine::may_be_free(std::size_t group, std::uint64_t pages) {
+  return pools_[group].shortfall(pages) == 0 || room(group) >= pages;
+}
+
+/// How many pages of the group have left: at least `pages`, if so many may.
+std::size_t Engine::evict(std::size_t group, std::uint64_t pages) {
   GroupPages left;
   {
     IndexTimer timer(*this);
-    left = index_->evict(group, missing);
+    left = index_->evict(group, pages);
   }
   if (group == 0) {
     ++counters_.evict_calls;
     counters_.evicted_tokens += left[0].size() * page_size_;
   }
-  digest_->take(Digest::Step::evict, group, missing, left[group].size());
+  digest_->take(Digest::Step::evict, group, pages, left[group].size());
   for (std::size_t g = 0; g < pools_.size(); ++g) digest_->take(left[g]);
+  const std::size_t count = left[group].size();
   free(left, "evict");
   settle(Operation::evict);
+  return count;
+}
+
+bool Engine::make_free(std::size_t group, std::uint64_t pages) {
+  Pool& pool = pools_[group];
+  std::size_t left = 0;
+  do {
+    const std::uint64_t missing = pool.shortfall(pages);
+    if (missing == 0) return true;
+    left = evict(group, missing);
+  } while (left > 0 && pool.draining());  // some of it may have left a segment that goes
   return pool.shortfall(pages) == 0;
 }
 
@@ -341,8 +366,8 @@ void Engine::audit() {
                          pools_[g].group(), held, held_[g]);
     });
     const Pool& pool = pools_[g];
-    for (const Segment& segment : pool.segments())
-      for (Page page = std::max<Page>(segment.first, 1); page < segment.first + segment.pages; ++page) {
+    for (const PoolSegment& segment : pool.segments())
+      for (Page page = std::max<Page>(segment.all.first, 1); page - segment.all.first < segment.all.pages; ++page) {
         const std::uint32_t owners = page < found.owners[g].size() ? found.owners[g][page] : 0;
         ledger_.expect(owners == (pool.allocator().is_out(page) ? 1U : 0U), [&] {
           return fmt::format("group '{}': page {} is {} and has {} owners; it was last handed to request {}",

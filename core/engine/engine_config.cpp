@@ -31,11 +31,13 @@ constexpr std::array kEngineKeys{KnownKey{"page_size", "the tokens of a page, 1.
                                  KnownKey{"store", nullptr},
                                  KnownKey{"feed", nullptr},
                                  KnownKey{"segment_pages", nullptr},
+                                 KnownKey{"idle_segments", nullptr},
                                  KnownKey{"insert_at_finish", nullptr}};
 
 constexpr std::array kGroupKeys{KnownKey{"reach", nullptr},
                                 KnownKey{"every", nullptr},
                                 KnownKey{"capacity", "a number of tokens, or unlimited"},
+                                KnownKey{"start", nullptr},
                                 KnownKey{"allocator", "the name of a slot allocator"},
                                 KnownKey{"eviction", "the name of an eviction strategy"},
                                 KnownKey{"store", nullptr}};
@@ -117,6 +119,10 @@ class Reader {
       constexpr const char* kHelp = "pages a pool grows by; 0: the engine chooses";
       config.segment_pages =
           static_cast<std::uint32_t>(read_number(value, key, 0, kMaxPages, kHelp, complaints_).value_or(0));
+    } else if (key == "idle_segments") {
+      constexpr const char* kHelp = "empty segments that keep their memory when a pool has shrunk";
+      config.idle_segments =
+          static_cast<std::uint32_t>(read_number(value, key, 0, kMaxPages, kHelp, complaints_).value_or(0));
     } else if (key == "insert_at_finish") {
       constexpr const char* kHelp = "whether a finished request's answer becomes reusable";
       config.insert_at_finish = read_flag(value, key, kHelp, complaints_).value_or(true);
@@ -158,6 +164,11 @@ class Reader {
         group.every = read_every(option, called);
       } else if (key.scalar == "capacity") {
         if (!is_word(option, "unlimited")) group.capacity = read_capacity(option, called);
+      } else if (key.scalar == "start") {
+        constexpr const char* kHelp = "tokens a pool takes memory for at once; it grows to its capacity as it needs";
+        group.start =
+            read_number(option, called, 0, kMaxPages * std::max<std::uint64_t>(page_size_, 1), kHelp, complaints_)
+                .value_or(0);
       } else if (key.scalar == "allocator") {
         components_.read(SlotAllocator::kInterface, called, option, group.allocator);
       } else if (key.scalar == "eviction") {
@@ -168,6 +179,10 @@ class Reader {
         complain_of_key(key, owner, kGroupKeys);
       }
     }
+    if (const YamlNode* start = group.start == kUnlimited ? nullptr : value.find("start");
+        start && group.start > group.capacity)
+      complain(start->mark,
+               fmt::format("{}.start = {} is more than its capacity, {}", owner, group.start, group.capacity));
     if (const YamlNode* every = group.reach == kWholePath ? value.find("every") : nullptr)
       complain(every->mark, owner + ".every: a group that needs the whole path keeps every page; it wants a reach");
     return group;

@@ -40,16 +40,17 @@ std::string dump_engine_config(const EngineConfig& config, const Registry& regis
       fmt::format("page_size: {}\nkey: {}\nindex: {}\ngroups:\n", config.page_size,
                   dump_component<KeyCodec>(config.key, registry), dump_component<PrefixIndex>(config.index, registry));
   for (const GroupConfig& group : config.groups)
-    out += fmt::format("  {}: {{ reach: {}{}, capacity: {}, allocator: {}, eviction: {}{} }}\n", to_yaml(group.name),
+    out += fmt::format("  {}: {{ reach: {}{}, capacity: {}{}, allocator: {}, eviction: {}{} }}\n", to_yaml(group.name),
                        group.reach == kWholePath ? "path" : std::to_string(group.reach),
                        group.every == 0 ? "" : fmt::format(", every: {}", group.every),
                        group.capacity == kUnlimited ? "unlimited" : std::to_string(group.capacity),
+                       group.start == kUnlimited ? "" : fmt::format(", start: {}", group.start),
                        dump_component<SlotAllocator>(group.allocator, registry),
                        dump_component<EvictionStrategy>(group.eviction, registry),
                        group.store.name.empty() ? "" : ", store: " + dump_store(group.store, registry));
-  out +=
-      fmt::format("store: {}\nfeed: {}\nsegment_pages: {}\ninsert_at_finish: {}\n", dump_store(config.store, registry),
-                  dump_feed(config.feed), config.segment_pages, config.insert_at_finish);
+  out += fmt::format("store: {}\nfeed: {}\nsegment_pages: {}\nidle_segments: {}\ninsert_at_finish: {}\n",
+                     dump_store(config.store, registry), dump_feed(config.feed), config.segment_pages,
+                     config.idle_segments, config.insert_at_finish);
   return out;
 }
 

@@ -122,6 +122,7 @@ void Engine::tell_all() {
     tell_moved(*request, request->rows[0].empty() ? RequestPhase::retracted : RequestPhase::running);
   }
   told_capacity_.fill(kUnlimited);
+  told_changes_.fill(kUnlimited);
   tell_commit(Operation::none);
 }
 
@@ -151,11 +152,20 @@ void Engine::tell_freed(std::size_t group, std::span<const Page> pages) {
 void Engine::tell_commit(Operation operation) {
   for (std::size_t g = 0; g < pools_.size(); ++g) {
     const auto group = static_cast<std::uint8_t>(g);
-    const Occupancy occupancy = pools_[g].allocator().occupancy();
-    if (occupancy.capacity != told_capacity_[g]) {
+    const Pool& pool = pools_[g];
+    const Occupancy occupancy = pool.occupancy();
+    if (occupancy.capacity != told_capacity_[g] || pool.limit() != told_limit_[g]) {
       told_capacity_[g] = occupancy.capacity;
-      feed_->push(
-          {EventKind::pool_sized, group, 0, pools_[g].segment_pages(), 0, occupancy.capacity, pools_[g].limit()});
+      told_limit_[g] = pool.limit();
+      feed_->push({EventKind::pool_sized, group, 0, pool.segment_pages(), 0, occupancy.capacity, pool.limit()});
+    }
+    if (pool.changes() != told_changes_[g]) {
+      told_changes_[g] = pool.changes();
+      for (std::size_t i = 0; i < pool.segments().size(); ++i) {
+        const PoolSegment& segment = pool.segments()[i];
+        feed_->push({EventKind::pool_segment, group, static_cast<std::uint16_t>(segment.state()), segment.leaving, i,
+                     segment.offered, 0});
+      }
     }
     const Sizes sizes = index_->sizes(g);
     feed_->push({EventKind::totals, group, 0, static_cast<std::uint32_t>(held_[g]), occupancy.free, sizes.evictable,
@@ -183,6 +193,7 @@ void Engine::turn_feed(Operation operation) {
 }
 
 bool Engine::poll() {
+  go_on_draining();
   if (!feed_) return true;
   FeedHeader& header = feed_->header();
   if (header.capacity != 0 && header.keyframes_wanted.load(std::memory_order_relaxed) != keyframes_told_)
@@ -216,6 +227,9 @@ void Engine::obey(const Command& command) {
     case Command::Kind::evict:
       if (command.group < pools_.size())
         make_free(command.group, pools_[command.group].allocator().occupancy().free + command.amount);
+      break;
+    case Command::Kind::resize:
+      if (command.group < pools_.size()) resize(command.group, command.amount / page_size_);
       break;
     case Command::Kind::flush:
       if (command.amount < spaces_.size()) flush(static_cast<NamespaceId>(command.amount));

@@ -10,7 +10,7 @@ namespace canopy {
 /// What a ledger's sentence calls an operation.
 constexpr const char* name_of_operation(Operation operation) {
   constexpr const char* kNames[] = {
-      "nothing", "match", "reserve", "advance", "evict", "insert", "release", "flush", "a change of policy", "retract"};
+      "nothing", "match", "reserve", "advance", "evict", "insert", "release", "flush", "a change of policy", "retract", "a new limit"};
   return kNames[static_cast<std::size_t>(operation)];
 }
 
@@ -32,7 +32,7 @@ class Engine::IndexTimer {
 };
 
 struct Engine::Digest {
-  enum class Step : std::uint64_t { begin = 1, reserve, evict, commit, end, flush, retract, resume };
+  enum class Step : std::uint64_t { begin = 1, reserve, evict, commit, end, flush, retract, resume, resize, move };
   XXH3_state_t* state = XXH3_createState();
   Digest() { XXH3_64bits_reset(state); }
   ~Digest() { XXH3_freeState(state); }

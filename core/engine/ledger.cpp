@@ -7,7 +7,7 @@ namespace canopy {
 void Ledger::check(const Pool& pool, const PrefixIndex& index, std::size_t group, Units page_size, std::uint64_t held,
                    const char* after) {
   ++checks_;
-  const Occupancy occupancy = pool.allocator().occupancy();
+  const Occupancy occupancy = pool.occupancy();
   const Sizes sizes = index.sizes(group);
   const std::uint64_t evictable = sizes.evictable / page_size, protected_ = sizes.protected_ / page_size;
   const std::uint64_t sum = occupancy.free + evictable + protected_ + held;

@@ -1,35 +1,69 @@
 #include <canopy/pool.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace canopy {
 
+Pool::Pool(Parts parts) : parts_(std::move(parts)) {
+  // A pool smaller than a segment asks for no memory it will not use.
+  if (parts_.limit != kUnlimited)
+    parts_.segment_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(parts_.segment_pages, parts_.limit + 1));
+}
+
 Result<std::monostate> Pool::open() {
-  if (parts_.capacity == kUnlimited) return std::monostate{};
-  while (allocator().occupancy().capacity < parts_.capacity)
-    if (!grow())
-      return Error{"group '" + parts_.group + "': there is no memory for a pool of " + std::to_string(parts_.capacity) +
-                   " pages, " + std::to_string(parts_.segment_pages) + " at a time; it ends at " +
-                   std::to_string(allocator().occupancy().capacity)};
+  while (offered() < parts_.start)
+    if (!grow()) break;
+  if (offered() < parts_.start && offered() == 0) return Error{memory()};
   return std::monostate{};
 }
 
+std::uint64_t Pool::growable() const {
+  if (refused_) return 0;
+  if (parts_.limit == kUnlimited) return ~std::uint32_t{0} - 1 - offered();
+  return parts_.limit - std::min(parts_.limit, offered());
+}
+
+bool Pool::back(PoolSegment& segment) {
+  auto& holders = holders_[segment.all.first / parts_.segment_pages];
+  if (!holders) holders.reset(static_cast<std::uint64_t*>(std::calloc(segment.all.pages, sizeof(std::uint64_t))));
+  segment.backed = holders && (!parts_.store || parts_.store->back(segment.all));
+  return segment.backed;
+}
+
 bool Pool::grow() {
-  const std::uint64_t first = segments_.empty() ? 0 : std::uint64_t{segments_.back().first} + segments_.back().pages;
-  // Page 0 is in the first segment and in no count.
-  const std::uint64_t left = parts_.capacity == kUnlimited ? ~std::uint32_t{0} - first : parts_.capacity + 1 - first;
-  const Segment segment{static_cast<Page>(first),
-                        static_cast<std::uint32_t>(std::min<std::uint64_t>(left, parts_.segment_pages))};
-  if (segment.pages == 0) return false;
-  auto* holders = static_cast<std::uint64_t*>(std::calloc(parts_.segment_pages, sizeof(std::uint64_t)));
-  if (!holders) return false;
-  holders_.emplace_back(holders);
-  if (parts_.store && !parts_.store->back(segment)) {
-    holders_.pop_back();
+  if (refused_ && handed_out_.pages < ask_at_) return false;
+  refused_ = false;
+  std::uint64_t room = growable();
+  if (room == 0) return false;
+  const auto has_more = [](const PoolSegment& segment) { return segment.offered < segment.all.pages; };
+  // What has memory already costs nothing; after that the lowest numbers.
+  auto next = std::find_if(segments_.begin(), segments_.end(),
+                           [&](const PoolSegment& segment) { return segment.backed && has_more(segment); });
+  if (next == segments_.end()) next = std::find_if(segments_.begin(), segments_.end(), has_more);
+  if (next == segments_.end()) {
+    const std::uint64_t first = std::uint64_t{parts_.segment_pages} * segments_.size();
+    const std::uint64_t numbers = ~std::uint32_t{0} - std::min<std::uint64_t>(first, ~std::uint32_t{0});
+    if (numbers == 0) return false;
+    next =
+        segments_.insert(next, {{static_cast<Page>(first),
+                                 static_cast<std::uint32_t>(std::min<std::uint64_t>(numbers, parts_.segment_pages))}});
+    holders_.emplace_back();
+  }
+  PoolSegment& segment = *next;
+  if (!segment.backed && !back(segment)) {
+    refused_ = true;
+    ask_at_ = handed_out_.pages + parts_.segment_pages;
     return false;
   }
-  parts_.allocator->offer(segment);
-  segments_.push_back(segment);
+  if (segment.all.first == 0 && segment.offered == 0) ++room;  // page 0 is in the segment and in no count
+  const Segment more{segment.all.first + segment.offered,
+                     static_cast<std::uint32_t>(std::min<std::uint64_t>(room, segment.all.pages - segment.offered))};
+  segment.offered += more.pages;
+  ++changes_;
+  parts_.allocator->offer(more);
+  if (draining()) reap();
   return true;
 }
 
@@ -38,9 +72,8 @@ std::uint64_t Pool::shortfall(std::uint64_t count) {
     const std::uint64_t free = allocator().occupancy().free;
     return count > free ? count - free : 0;
   };
-  if (parts_.capacity == kUnlimited)
-    while (missing() > 0 && grow()) {
-    }
+  while (missing() > 0 && grow()) {
+  }
   return missing();
 }
 
@@ -48,12 +81,113 @@ bool Pool::allocate(std::span<Page> out, std::uint64_t holder) {
   if (!allocator().allocate(out)) return false;
   Page before = 0;
   for (const Page page : out) {
-    holders_[page / parts_.segment_pages][page % parts_.segment_pages] = holder;
+    this->holder(page) = holder;
     handed_out_.runs += page != before + 1;
     before = page;
   }
   handed_out_.pages += out.size();
   return true;
+}
+
+Occupancy Pool::occupancy() const {
+  Occupancy occupancy = allocator().occupancy();
+  if (leaving_ > 0)
+    for (const PoolSegment& segment : segments_)
+      if (segment.leaving > 0)
+        occupancy.capacity +=
+            allocator().use({segment.all.first + segment.offered, segment.all.pages - segment.offered}).out;
+  return occupancy;
+}
+
+/// The last `pages` of those that are offered are not handed out any more.
+void Pool::withdraw(PoolSegment& segment, std::uint32_t pages) {
+  segment.offered -= pages;
+  ++changes_;
+  parts_.allocator->withdraw({segment.all.first + segment.offered, pages});
+}
+
+void Pool::resize(std::uint64_t limit) {
+  parts_.limit = limit;
+  refused_ = false;
+  // Those on their way out are the first to be offered again.
+  while (draining() && growable() > 0 && grow()) {
+  }
+  std::uint64_t excess = offered() - std::min(offered(), limit);
+  if (excess == 0) return;
+  std::vector<std::size_t> emptiest(segments_.size());
+  std::iota(emptiest.begin(), emptiest.end(), 0);
+  std::vector<std::uint32_t> out(segments_.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = allocator().use(segments_[i].all).out;
+  std::sort(emptiest.begin(), emptiest.end(),
+            [&](std::size_t a, std::size_t b) { return out[a] != out[b] ? out[a] < out[b] : a > b; });
+  const auto pages_of = [&](std::size_t i) { return segments_[i].offered - (i == 0 && segments_[i].offered > 0); };
+  for (const std::size_t i : emptiest)
+    if (i != 0 && pages_of(i) > 0 && pages_of(i) <= excess) {
+      excess -= pages_of(i);
+      withdraw(segments_[i], pages_of(i));
+    }
+  for (const std::size_t i : emptiest)
+    if (excess > 0 && pages_of(i) > 0) {
+      const auto cut = static_cast<std::uint32_t>(std::min<std::uint64_t>(excess, pages_of(i)));
+      excess -= cut;
+      withdraw(segments_[i], cut);
+    }
+  reap();
+}
+
+bool Pool::leaves(Page page) const {
+  const std::size_t i = page / parts_.segment_pages;
+  return i < segments_.size() && page - segments_[i].all.first >= segments_[i].offered;
+}
+
+std::uint64_t Pool::surplus() const {
+  const Occupancy now = occupancy();
+  const std::uint64_t out = now.capacity - now.free;
+  return out - std::min(out, parts_.limit);
+}
+
+bool Pool::move(std::span<const Page> from, std::span<Page> to) {
+  if (!allocator().allocate(to)) return false;
+  for (std::size_t i = 0; i < from.size(); ++i) holder(to[i]) = holder(from[i]);
+  if (parts_.store) parts_.store->copy(from, to);
+  return true;
+}
+
+void Pool::reap() {
+  leaving_ = 0;
+  std::uint32_t idle = 0;
+  for (PoolSegment& segment : segments_) {
+    const PoolSegment before = segment;
+    segment.leaving =
+        !segment.backed || segment.offered == segment.all.pages
+            ? 0
+            : allocator().use({segment.all.first + segment.offered, segment.all.pages - segment.offered}).out;
+    leaving_ += segment.leaving;
+    if (segment.state() == PoolSegment::State::idle && segment.all.first != 0 && ++idle > parts_.idle_segments) {
+      if (parts_.store) parts_.store->unback(segment.all);
+      segment.backed = false;
+    }
+    changes_ += segment.leaving != before.leaving || segment.state() != before.state();
+  }
+}
+
+std::uint64_t Pool::page_bytes() const {
+  std::uint64_t bytes = 0;
+  if (parts_.store)
+    for (const Stream& stream : parts_.store->streams())
+      bytes += std::uint64_t{stream.row_bytes} * parts_.store->layers() * parts_.needs.page_size;
+  return bytes;
+}
+
+std::string Pool::memory() const {
+  if (!refused_) return {};
+  const std::uint64_t has = offered(), page = parts_.needs.page_size;
+  const std::string wanted =
+      parts_.limit == kUnlimited ? "more" : fmt::format("{} of {} tokens", parts_.limit, parts_.limit * page);
+  return fmt::format(
+      "group '{}': the system refused memory after {} pages of {} bytes ({:.1f} MiB): the pool holds {} "
+      "tokens, and {} were wanted",
+      parts_.group, has, page_bytes(), static_cast<double>(has * page_bytes()) / (1 << 20), has * page, wanted);
 }
 
 EvictionStrategy* Pool::use_policy(std::shared_ptr<EvictionStrategy> policy) {

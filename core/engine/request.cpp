@@ -78,6 +78,7 @@ void Request::advance(std::uint32_t tokens) {
   }
   engine.tell_moved(*state_, RequestPhase::running);
   if (any || engine.told()) engine.settle(Operation::advance);
+  engine.go_on_draining();
 }
 
 std::uint32_t Request::commit(std::uint32_t tokens) {
@@ -154,6 +155,7 @@ void Request::retract() {
   engine.tell_moved(*state_, RequestPhase::retracted);
   engine.digest_->take(Engine::Digest::Step::retract, state_->id, state_->tokens.size());
   engine.settle(Operation::retract);
+  engine.go_on_draining();
 }
 
 std::uint32_t Request::resume() {
@@ -169,6 +171,7 @@ std::uint32_t Request::resume() {
 /// Gives back the lock and all pages.
 void Request::let_go(const RequestFacts* finished) {
   Engine& engine = *state_->engine;
+  engine.note_leaving(*state_);
   {
     Engine::IndexTimer timer(engine);
     engine.index_->release(state_->lock, finished);
@@ -192,6 +195,7 @@ void Request::end(const RequestFacts* finished) {
   engine.live_.pop_back();
   engine.idle_.emplace_back(std::exchange(state_, nullptr));
   engine.settle(Operation::release);
+  engine.go_on_draining();
 }
 
 }  // namespace canopy

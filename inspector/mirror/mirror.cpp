@@ -17,6 +17,10 @@ constexpr std::size_t kMostTexts = 65536;
 /// Where ghosts of a namespace's first nodes hang: no node has such an id.
 std::uint64_t root_key(NamespaceId space) { return ~static_cast<std::uint64_t>(space); }
 
+constexpr bool sizes_a_pool(const Event& event) {
+  return event.kind == EventKind::pool_sized || event.kind == EventKind::pool_segment;
+}
+
 constexpr bool ends(RequestPhase phase) { return phase == RequestPhase::finished || phase == RequestPhase::aborted; }
 
 }  // namespace
@@ -78,9 +82,9 @@ void Mirror::take_commit(std::span<const Event> events) {
   fresh_digest_ = locked_node_ = 0;
   // A pool that grew did so before its new pages were handed out.
   for (const Event& event : events)
-    if (event.kind == EventKind::pool_sized) apply(event);
+    if (sizes_a_pool(event)) apply(event);
   for (const Event& event : events)
-    if (event.kind != EventKind::pool_sized) apply(event);
+    if (!sizes_a_pool(event)) apply(event);
   if (keyframe) {
     settle_holds();
     in_step_ = true;
@@ -96,6 +100,7 @@ void Mirror::forget() {
     pool.pages = 0;
     pool.counted = pool.told = {};
     pool.owner.clear();
+    pool.segments.clear();
   }
   for (Space& space : spaces_) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
   first_pages_.clear();
@@ -235,6 +240,13 @@ void Mirror::apply(const Event& event) {
       pool.pages = event.a;
       pool.limit = event.b;
       pool.segment_pages = event.extra;
+      return;
+    }
+    case EventKind::pool_segment: {
+      std::vector<MirrorPool::Segment>& segments = pools_[event.group].segments;
+      if (event.node > segments.size()) return;  // they are told in order
+      if (event.node == segments.size()) segments.emplace_back();
+      segments[event.node] = {event.flags, static_cast<std::uint32_t>(event.a), event.extra};
       return;
     }
     case EventKind::text:
@@ -543,8 +555,9 @@ std::vector<std::uint32_t> Mirror::next_to_leave(std::size_t group, std::size_t 
 // ---- Pools ----
 
 void Mirror::own(std::size_t group, Page first, std::uint32_t count, std::int64_t owner) {
-  if (count == 0 || std::uint64_t{first} + count > pools_[group].pages + 1) return;
   MirrorPool& pool = pools_[group];
+  const std::uint64_t numbers = std::max(pool.pages + 1, std::uint64_t{pool.segment_pages} * pool.segments.size());
+  if (count == 0 || std::uint64_t{first} + count > numbers) return;
   if (pool.owner.size() < std::size_t{first} + count)
     pool.owner.resize(std::max<std::size_t>(std::size_t{first} + count, pool.owner.size() * 3 / 2));
   for (std::uint32_t i = 0; i < count; ++i) {

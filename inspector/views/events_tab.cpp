@@ -24,6 +24,8 @@ const char* operation_word(Operation operation) {
       return "flush";
     case Operation::policy:
       return "policy";
+    case Operation::resize:
+      return "resize";
     case Operation::retract:
       return "set aside";
     case Operation::none:
@@ -34,7 +36,7 @@ const char* operation_word(Operation operation) {
 
 bool is_change(const LogLine& line) {
   return line.added || line.split || line.removed || line.gaps || line.operation == Operation::begin ||
-         line.operation == Operation::flush || line.operation == Operation::policy ||
+         line.operation == Operation::flush || line.operation == Operation::policy || line.operation == Operation::resize ||
          line.operation == Operation::retract;
 }
 

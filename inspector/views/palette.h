@@ -17,7 +17,7 @@ inline constexpr std::array<const char*, 4> kColourNames = {"state", "last use",
 /// is protected or a gap is hatched as well.
 struct Palette {
   ImU32 background, panel, line, text, dim, accent, accent_text;
-  ImU32 free, evictable, protected_, held, gap;
+  ImU32 free, evictable, protected_, held, gap, absent;
   ImU32 good, warn, bad;
   ImU32 on_fill;  ///< text on any of the fills
   ImU32 selected;

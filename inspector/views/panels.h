@@ -92,12 +92,12 @@ class SizesPanel {
 /// A pool's pages by who owns them.
 class PoolPanel {
  public:
-  enum class Owner : std::uint8_t { free, evictable, protected_, gap, held };
+  enum class Owner : std::uint8_t { free, evictable, protected_, gap, held, absent };
   /// Pages [first, first + pages) of the map, as one cell.
   struct Cell {
     Page first = 0;
     std::uint32_t pages = 0;
-    std::array<std::uint32_t, 5> by_owner{};
+    std::array<std::uint32_t, 6> by_owner{};
     std::int64_t sample = 0;  ///< an owner among them (MirrorPool::owner), to colour and to click on
     bool selected = false;    ///< some are the selected node's or request's
     Owner most() const;

@@ -15,7 +15,7 @@ PoolPanel::Owner PoolPanel::Cell::most() const {
 PoolPanel::Map PoolPanel::map(const MirrorPool& pool, const TreeIndex& tree, std::size_t most_cells,
                               std::uint32_t node_slot, std::uint64_t request) {
   Map map;
-  const std::size_t pages = pool.pages, end = pages + 1;  // page 0 is nobody's
+  const std::size_t end = pool.end(), pages = end == 0 ? 0 : end - 1;  // page 0 is nobody's
   if (pages == 0 || most_cells == 0) return map;
   map.pages_per_cell = static_cast<std::uint32_t>((pages + most_cells - 1) / most_cells);
   map.cells.reserve(pages / map.pages_per_cell + 1);
@@ -37,7 +37,10 @@ PoolPanel::Map PoolPanel::map(const MirrorPool& pool, const TreeIndex& tree, std
         kind = Owner::held;
         cell.selected |= request != 0 && static_cast<std::uint64_t>(~owner) == request;
       }
-      if (owner == 0) {
+      if (owner == 0 && !pool.has(page)) {
+        kind = Owner::absent;
+        run = 0;
+      } else if (owner == 0) {
         map.free_runs += run == 0;
         map.longest_run = std::max(map.longest_run, ++run);
         ++map.free;
@@ -61,6 +64,8 @@ ImU32 colour_of(const Scene& scene, const PoolPanel::Cell& cell) {
       return colours.free;
     case PoolPanel::Owner::held:
       return colours.held;
+    case PoolPanel::Owner::absent:
+      return colours.absent;
     default:
       break;
   }
@@ -78,7 +83,7 @@ void tell(const Scene& scene, const PoolPanel::Cell& cell) {
   text(cell.pages == 1
            ? fmt::format("page {}", grouped(cell.first))
            : fmt::format("pages {} to {}", grouped(cell.first), grouped(std::uint64_t{cell.first} + cell.pages - 1)));
-  constexpr const char* kNames[] = {"free", "evictable", "protected", "of a gap", "held by requests"};
+  constexpr const char* kNames[] = {"free", "evictable", "protected", "of a gap", "held by requests", "without memory"};
   for (std::size_t i = 0; i < cell.by_owner.size(); ++i)
     if (cell.by_owner[i]) dim(fmt::format("{} {}", grouped(cell.by_owner[i]), kNames[i]));
   if (cell.sample > 0)
@@ -110,8 +115,8 @@ void PoolPanel::draw(Scene& scene, const Area& area) {
   const auto fit = [&](float square) {
     return across(square) * static_cast<std::size_t>(std::max(1.F, std::floor(height / square)));
   };
-  const std::size_t together = (pool.pages + fit(least) - 1) / fit(least),
-                    most = (pool.pages + together - 1) / together;
+  const std::size_t pages = pool.end() - 1, together = (pages + fit(least) - 1) / fit(least),
+                    most = (pages + together - 1) / together;
   float size = std::floor(em() * 1.4F);
   while (size > least && fit(size) < most) size -= 0.25F;
   const std::size_t columns = across(size);

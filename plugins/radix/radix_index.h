@@ -48,6 +48,7 @@ class RadixIndex final : public PrefixIndex {
   Sizes sizes(std::size_t group, NamespaceId space) const override;
   IndexUse use() const override;
   Tick now() const override { return now_; }
+  void set_capacity(std::size_t group, std::uint64_t units) override { groups_[group].group.capacity = units; }
   void use_policy(std::size_t group, EvictionStrategy* policy) override;
   void waiting(std::size_t group, QueueVisitor& visitor) const override;
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override;

@@ -36,11 +36,12 @@ void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<
   for (Slot slot = 1; slot < nodes_.slots(); ++slot) {
     const Node& node = nodes_[slot];
     if (node.generation % 2 == 0 || !(node.resident >> group & 1)) continue;
+    bool any = false;
     for (std::size_t i = 0; i < node.length / page_; ++i) {
       Page& page = node_pages(node)[i * groups_.size() + group];
-      if (const auto found = moved.find(page); found != moved.end()) page = found->second;
+      if (const auto found = moved.find(page); found != moved.end()) page = found->second, any = true;
     }
-    tell_pages(slot, group);
+    if (any) tell_pages(slot, group);
   }
 }
 

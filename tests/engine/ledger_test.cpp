@@ -36,6 +36,7 @@ struct SaidIndex final : PrefixIndex {
   Tick now() const override { return 0; }
   void use_policy(std::size_t, EvictionStrategy*) override {}
   void waiting(std::size_t, QueueVisitor&) const override {}
+  void set_capacity(std::size_t, std::uint64_t) override {}
   void remap(std::size_t, std::span<const Page>, std::span<const Page>) override {}
   void visit(NodeVisitor&) const override {}
 };

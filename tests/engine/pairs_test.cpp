@@ -22,7 +22,8 @@ const std::vector<std::vector<std::string>> kChoices = {
     {"free_list", "contiguous"},
     {"default", "sglang"},
     {"roomy", "tight"},
-    {"at finish", "committed only"}};
+    {"at finish", "committed only"},
+    {"one size", "resized"}};
 
 using Row = std::vector<std::size_t>;  ///< an index into each list of kChoices
 
@@ -71,16 +72,18 @@ std::string yaml_of(const Row& row) {
   std::string yaml = fmt::format("page_size: {}\nkey: {}\nindex: {{ radix: {{ accounting: {} }} }}\ngroups:\n", page,
                                  choice(3), choice(6));
   std::istringstream groups(choice(2));
+  const std::string start = choice(9) == "resized" ? fmt::format(", start: {}", 9 * page) : "";
   for (std::string group; groups >> group;) {
     std::string reach = "path";
     if (group == "window") reach = std::to_string(2 * page + page / 2 + 1);
     if (group == "narrow") reach = std::to_string((page + 1) / 2);
     if (group == "state") reach = fmt::format("1, every: {}", 3 * page);
-    yaml += fmt::format("  {}: {{ reach: {}, capacity: {}, allocator: {}, eviction: {} }}\n", group, reach,
-                        pages * page, choice(5), choice(1));
+    yaml += fmt::format("  {}: {{ reach: {}, capacity: {}, allocator: {}, eviction: {}{} }}\n", group, reach,
+                        pages * page, choice(5), choice(1), start);
   }
   yaml += "store: { host: { layers: 2, streams: { k: 8, v: 4 } } }\n";
   if (choice(8) == "committed only") yaml += "insert_at_finish: false\n";
+  if (!start.empty()) yaml += "segment_pages: 7\nidle_segments: 1\n";
   return yaml;
 }
 
@@ -95,7 +98,7 @@ TEST_CASE("any two choices an engine can be composed of work together, under req
     CAPTURE(name_of(row));
     const auto engine = engine_of(yaml_of(row));
     RandomRequests requests(*engine, plugins(), ++seed, kChoices[4][row[4]] == "1 space" ? 1 : 3,
-                            kChoices[8][row[8]] == "at finish");
+                            kChoices[8][row[8]] == "at finish", kChoices[9][row[9]] == "resized");
     try {
       requests.run(with_effort(4'000));
       requests.finish();
@@ -107,7 +110,8 @@ TEST_CASE("any two choices an engine can be composed of work together, under req
   MESSAGE(rows.size(), " engines; ", all.requests, " requests, ", all.hits, " with hits, ", all.repointed,
           " tokens re-pointed, ", all.evictions, " evictions, ", all.refused, " reservations refused, ", all.retracted,
           " retracted, ", all.resumed_on_pages, " resumed on pages, ", all.passed_pages, " pages passed by windows, ",
-          all.promises, " promises kept, ", all.aborted, " aborted, ", all.flushed, " tokens flushed");
+          all.promises, " promises kept, ", all.aborted, " aborted, ", all.flushed, " tokens flushed, ", all.resized,
+          " resized, ", all.drained, " of them at once, ", all.blocked, " had to wait");
   if (effort() < 1) return;
   CHECK(all.hits > 6'000);
   CHECK(all.repointed > 20'000);
@@ -119,4 +123,6 @@ TEST_CASE("any two choices an engine can be composed of work together, under req
   CHECK(all.promises > 10'000);
   CHECK(all.gaps > 3'000);
   CHECK(all.flushed > 300'000);
+  CHECK(all.drained > 100);
+  CHECK(all.blocked > 100);
 }

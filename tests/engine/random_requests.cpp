@@ -12,11 +12,17 @@ void Reached::add(const Reached& other) {
   refused += other.refused, retracted += other.retracted, resumed_on_pages += other.resumed_on_pages;
   passed_pages += other.passed_pages, finished += other.finished, aborted += other.aborted;
   promises += other.promises, gaps += other.gaps, flushed += other.flushed;
+  resized += other.resized, drained += other.drained, blocked += other.blocked;
 }
 
 RandomRequests::RandomRequests(Engine& engine, const Registry& registry, std::uint64_t seed, std::uint32_t spaces,
-                               bool inserts_at_finish)
-    : engine_(engine), registry_(registry), random_(seed), inserts_at_finish_(inserts_at_finish), content_(engine) {
+                               bool inserts_at_finish, bool resizes)
+    : engine_(engine),
+      registry_(registry),
+      random_(seed),
+      inserts_at_finish_(inserts_at_finish),
+      resizes_(resizes),
+      content_(engine) {
   for (std::uint32_t i = 0; i < spaces; ++i) {
     const std::string tenant = i ? "tenant " + std::to_string(i) : std::string();
     spaces_.push_back(engine.intern({tenant, {}, {}}));
@@ -33,7 +39,7 @@ void RandomRequests::run(std::size_t operations) {
     else if (lot < 90) abort(any());
     else if (lot < 95) retract(any());
     else if (lot < 97) resume(any()->second);
-    else if (lot < 98) flush();
+    else if (lot < 98) resizes_&& random_.one_in(2) ? resize() : flush();
     else if (lot < 99) other_policy();
     else engine_.make_free(random_.below(static_cast<std::uint32_t>(engine_.groups())), random_.below(12));
     check("an operation");
@@ -45,9 +51,10 @@ void RandomRequests::finish() {
   for (std::uint32_t i = 0; i < engine_.spaces(); ++i) engine_.flush(static_cast<NamespaceId>(i));
   engine_.audit();
   check("the end");
+  if (resizes_) everything_leaves();
   reached_.evictions = engine_.counters().evict_calls;
   for (std::size_t g = 0; g < engine_.groups(); ++g) {
-    const Occupancy occupancy = engine_.pool(g).allocator().occupancy();
+    const Occupancy occupancy = engine_.pool(g).occupancy();
     expect_equal("free pages when everybody is gone", occupancy.free, occupancy.capacity);
   }
   expect_equal("nodes of an index that was flushed", engine_.index().use().nodes, std::uint64_t{0});
@@ -166,12 +173,12 @@ bool RandomRequests::step(Live& live, std::uint32_t chunk, bool commits) {
   const std::uint32_t computed = request.computed();
   const std::uint32_t until = computed < known ? std::min(known, computed + chunk) : known + 1;
   std::array<std::uint64_t, kMaxGroups> before{};
-  for (std::size_t g = 0; g < engine_.groups(); ++g) before[g] = engine_.pool(g).allocator().occupancy().free;
+  for (std::size_t g = 0; g < engine_.groups(); ++g) before[g] = may_have(g);
   // Full attention may be promised more than the next step.
   if (!request.reserve(random_.one_in(8) ? until + random_.below(8) : until, until)) {
     ++reached_.refused;
     for (std::size_t g = 0; g < engine_.groups(); ++g)
-      expect_equal("free pages after a refusal", engine_.pool(g).allocator().occupancy().free, before[g]);
+      expect_equal("free pages after a refusal", may_have(g), before[g]);
     if (!request.reserve(until, until)) return false;
   }
   if (until > known) request.append(random_.below(3));
@@ -203,13 +210,19 @@ void RandomRequests::finish(Lives::iterator at) {
   const std::uint32_t computed = live.request.computed(), committed = live.request.committed();
   const auto tokens = live.request.tokens().first(computed);
   std::vector<Token> known(tokens.begin(), tokens.end());
+  const auto draining = [&] {
+    for (std::size_t g = 0; g < engine_.groups(); ++g)
+      if (engine_.pool(g).draining()) return true;
+    return false;
+  };
+  const bool was_draining = draining();  // then what it leaves may have to go at once
   live.request.finish(computed);
   // What it leaves can be matched up to its last boundary, unless that one was committed earlier: since then its
   // window may have left.
   const std::uint32_t period = engine_.page_size() * engine_.pool(0).needs().grid,
                       overlap = engine_.pool(0).needs().overlap;
   const std::uint32_t boundary = (computed - std::min(computed, overlap)) / period * period;
-  if (inserts_at_finish_ && boundary > committed && resident(known, live.space) < boundary)
+  if (inserts_at_finish_ && !was_draining && boundary > committed && resident(known, live.space) < boundary)
     disagree("a request finished with {} tokens, and only {} of them can be matched", computed,
              resident(known, live.space));
   if (history_.size() < 32) history_.push_back(std::move(known));
@@ -244,6 +257,42 @@ void RandomRequests::flush() {
   const NamespaceId space = spaces_[random_.below(static_cast<std::uint32_t>(spaces_.size()))];
   reached_.flushed += engine_.flush(space);
   expect_equal("evictable units after a flush", engine_.index().sizes(0, space).evictable, std::uint64_t{0});
+}
+
+/// Pages that are free or that the pool may grow by: what a reservation in vain must not change.
+std::uint64_t RandomRequests::may_have(std::size_t group) const {
+  return engine_.pool(group).allocator().occupancy().free + engine_.pool(group).growable();
+}
+
+/// Another limit, from a few segments to more than anybody needs.
+void RandomRequests::resize() {
+  const std::size_t g = random_.below(static_cast<std::uint32_t>(engine_.groups()));
+  const std::uint64_t limit = random_.one_in(8) ? kUnlimited : 8 + random_.below(300);
+  engine_.resize(g, limit);
+  ++reached_.resized;
+  const Pool& pool = engine_.pool(g);
+  std::uint64_t waits = 0, leaving = 0;
+  for (const Engine::Blocker& blocker : engine_.blockers(g)) waits += blocker.pages;
+  for (const PoolSegment& segment : pool.segments()) leaving += segment.leaving;
+  if (pool.offered() > limit) disagree("a pool limited to {} pages offers {}", limit, pool.offered());
+  // Several requests may hold one page.
+  if (waits < leaving) disagree("{} pages leave, and requests hold {} of them", leaving, waits);
+  reached_.blocked += leaving > 0;
+  reached_.drained += leaving == 0;
+}
+
+/// Whoever held something is gone: no pool waits for anything, and under the least limit one page is left.
+void RandomRequests::everything_leaves() {
+  for (std::size_t g = 0; g < engine_.groups(); ++g) {
+    engine_.resize(g, 1);
+    const Pool& pool = engine_.pool(g);
+    expect_equal("pages that leave", pool.draining(), false);
+    expect_equal("pages of a pool limited to one", pool.occupancy().capacity, std::uint64_t{1});
+    std::uint32_t idle = 0;
+    for (const PoolSegment& segment : pool.segments())
+      idle += segment.state() == PoolSegment::State::idle && segment.all.first != 0;
+    if (idle > 1) disagree("{} empty segments keep their memory", idle);
+  }
 }
 
 void RandomRequests::other_policy() {

@@ -33,17 +33,18 @@ enum class EventKind : std::uint8_t {
   request_pages,  ///< pages of its own, at place `extra` of its row of `group`; a, b: runs
   request_moved,  ///< flags: RequestPhase; extra: tokens computed; a: tokens committed; b: tokens known
   freed,          ///< pages of nobody now; group; a, b: runs
-  pool_sized,     ///< group; extra: pages of a segment; a: pages; b: its limit
+  pool_sized,     ///< group; extra: pages of a segment; a: pages that are free or somebody's; b: its limit
   text,           ///< node: TextKind | index << 8; extra: first byte, | 1 << 31 in the last piece; flags bytes in a, b
   keyframe,       ///< forget everything: what follows up to the commit is all there is
   totals,         ///< group; extra: pages held by requests; node: free pages; a: evictable units; b: protected units
   commit,         ///< extra: Operation; node: tick; a: operations so far; b: microseconds since the engine began
+  pool_segment,   ///< group; node: its number; flags: PoolSegment::State; extra: pages out that leave; a: pages offered
 };
 
 enum class RequestPhase : std::uint16_t { running, committed, finished, aborted, retracted, resumed };
 /// space, group and policy are numbered as namespaces and groups are; plugin and refusal are lines of a list.
 enum class TextKind : std::uint8_t { space, group, policy, config, plugin, refusal };
-enum class Operation : std::uint32_t { none, begin, reserve, advance, evict, insert, release, flush, policy, retract };
+enum class Operation : std::uint32_t { none, begin, reserve, advance, evict, insert, release, flush, policy, retract, resize };
 
 /// 32 bytes, the same on the heap, in shared memory and in a file.
 struct Event {
@@ -63,10 +64,10 @@ inline constexpr const char* kFeedPrefix = "/canopy-";
 
 /// What a person at an inspector asks of an engine that allows it.
 struct Command {
-  enum class Kind : std::uint32_t { pause, go_on, step, evict, flush, policy };
+  enum class Kind : std::uint32_t { pause, go_on, step, evict, flush, policy, resize };
   Kind kind{};
   std::uint32_t group = 0;
-  std::uint64_t amount = 0;  ///< step: operations; evict: pages; flush: namespace
+  std::uint64_t amount = 0;  ///< step: operations; evict: pages; flush: namespace; resize: tokens
   char name[40] = {};        ///< policy
 };
 static_assert(sizeof(Command) == 56);

@@ -12,7 +12,7 @@ namespace canopy {
 struct Group {
   const char* name = "";
   Units reach = kWholePath;
-  std::uint64_t capacity = kUnlimited;   ///< units the group's pool can hold: what PolicyClock tells policies
+  std::uint64_t capacity = kUnlimited;   ///< units the group's pool can hold, until set_capacity says otherwise
   EvictionStrategy* eviction = nullptr;  ///< outlives the index, or is replaced by use_policy first
 };
 
@@ -87,7 +87,7 @@ class QueueVisitor {
 /// valid until the next call.
 class PrefixIndex {
  public:
-  static constexpr const char* kInterface = "canopy.PrefixIndex/2";
+  static constexpr const char* kInterface = "canopy.PrefixIndex/3";
   struct Context {
     Units page_size = 1;
     Units overlap = 0;  ///< KeyCodec::overlap of the keys it will see
@@ -131,6 +131,9 @@ class PrefixIndex {
   /// Asks the system: for reports, not for every operation.
   virtual IndexUse use() const = 0;
   virtual Tick now() const = 0;  ///< its logical clock
+
+  /// A group's pool can hold so many units from now on: what PolicyClock tells policies.
+  virtual void set_capacity(std::size_t group, std::uint64_t units) = 0;
 
   /// Replaces a group's policy; those who wait are ranked anew, once.
   virtual void use_policy(std::size_t group, EvictionStrategy* policy) = 0;

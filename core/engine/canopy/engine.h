@@ -98,6 +98,15 @@ class Engine {
   bool make_free(std::size_t group, std::uint64_t pages);
   /// All of a namespace that no request holds. Returns tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
+  /// A group's pool may hold so many pages from now on, at least 1. More: it grows when it needs to. Less: what is
+  /// too much is evicted, what lies in segments that go is moved, at once as far as no request holds it; the rest
+  /// as requests end. Until then the pool is over its limit and hands out nothing.
+  void resize(std::size_t group, std::uint64_t pages);
+  /// Who keeps pages that a pool waits for.
+  struct Blocker {
+    std::uint64_t request = 0, pages = 0;
+  };
+  std::vector<Blocker> blockers(std::size_t group);
 
   /// Does what was asked at an inspector, if the feed takes controls, and serves readers who came while nothing
   /// happened. False while the engine is paused: sleep a little and ask again. Call it between operations.
@@ -121,7 +130,14 @@ class Engine {
   Units units(std::size_t tokens) const { return static_cast<Units>(tokens > overlap_ ? tokens - overlap_ : 0); }
   RequestFacts facts_of(const Request::State& request, std::span<const Token> prompt);
   void match(Request::State& request);
+  std::uint64_t room(std::size_t group) const;
   bool may_be_free(std::size_t group, std::uint64_t pages);
+  std::size_t evict(std::size_t group, std::uint64_t pages);
+  void drain(std::size_t group);
+  std::size_t move_out(std::size_t group);
+  std::uint64_t keeps_leaving(const Request::State& request, std::size_t group);
+  void note_leaving(const Request::State& gone);
+  void go_on_draining();
   bool extend(Request::State& request, std::size_t group, std::size_t length);
   void let_go_before(Request::State& request, std::size_t group, std::size_t page);
   void free(std::size_t group, std::span<const Page> pages, const char* who);
@@ -155,6 +171,8 @@ class Engine {
   std::vector<Page> scratch_pages_;
   std::array<std::uint64_t, kMaxGroups> held_{};  ///< pages of requests' own, from their rows
   bool prints_wanted_ = false, insert_at_finish_ = true;
+  std::array<bool, kMaxGroups> drain_again_{};                  ///< something may have come loose that a pool waits for
+  std::array<std::uint32_t, kMaxGroups> patience_{}, waits_{};  ///< requests to end before it is looked for again
   std::uint64_t next_request_ = 1;
   Counters counters_;
   Ledger ledger_;
@@ -164,7 +182,7 @@ class Engine {
   FeedWriter* feed_ = nullptr;  ///< null: off
   std::string config_text_;
   std::vector<std::string> policy_names_, plugin_texts_, refusal_texts_;
-  std::array<std::uint64_t, kMaxGroups> told_capacity_{};
+  std::array<std::uint64_t, kMaxGroups> told_capacity_{}, told_limit_{}, told_changes_{};
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::uint64_t elapsed_us_ = 0;  ///< when an index was last called, since began_
   std::uint64_t operations_ = 0, keyframes_told_ = 0, told_operations_ = 0, commands_done_ = 0, steps_left_ = 0;

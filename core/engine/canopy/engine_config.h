@@ -25,6 +25,7 @@ struct GroupConfig {
   Units reach = kWholePath;             ///< `path`, or a number of tokens
   Units every = 0;                      ///< tokens between two kept pages: recurrent states; 0: all pages are kept
   std::uint64_t capacity = kUnlimited;  ///< tokens, page_size of them a page; or `unlimited`
+  std::uint64_t start = kUnlimited;     ///< tokens it takes memory for at once; kUnlimited: not said, see below
   ComponentConfig allocator, eviction;
   ComponentConfig store;  ///< without a name: the engine's
 };
@@ -35,12 +36,13 @@ struct GroupConfig {
 ///   key: token
 ///   index: { radix: { accounting: sglang } }
 ///   groups:
-///     full: { reach: path, capacity: 3000000, allocator: free_list, eviction: lru }
-///     state: { reach: 1, every: 1024, capacity: 8000, allocator: free_list, eviction: lru,
+///     full: { reach: path, capacity: 3000000, allocator: free_list, eviction: lru }    # start: capacity, if it has
+///     one state: { reach: 1, every: 1024, capacity: 8000, allocator: free_list, eviction: lru,
 ///              store: { host: { streams: { state: 4096 } } } }     # a state is one page: page_size rows
 ///   store: { host: { layers: 1, streams: { kv: 8 } } }     # or `none`: index and page numbers only
 ///   feed: { off: {} }                # or { heap: {} }, { shm: { name: serve-3 } }, { file: { path: run.feed } }
 ///   segment_pages: 65536             # how far a pool grows at a time
+///   idle_segments: 0                 # empty segments that keep their memory when a pool has shrunk
 ///   insert_at_finish: true
 struct EngineConfig {
   std::string file;
@@ -51,6 +53,7 @@ struct EngineConfig {
   ComponentConfig store{"none", {}, {}};
   FeedConfig feed;
   std::uint32_t segment_pages = 0;  ///< 0: the engine chooses
+  std::uint32_t idle_segments = 0;
   /// Whether what a request computed becomes reusable when it finishes. Without, only what it committed on its way
   /// is: nothing that was decoded, so that no answer depends on another's.
   bool insert_at_finish = true;

@@ -1,0 +1,110 @@
+/// A pool gets another limit while the engine runs: what is too much is evicted, what lies in the wrong place is
+/// moved, what a request holds is waited for.
+#include <canopy/engine.h>
+
+#include <algorithm>
+
+#include "engine_internals.h"
+
+namespace canopy {
+namespace {
+
+/// One step moves so many pages at most: a pass over the tree, and one call of the store.
+constexpr std::size_t kMovedAtOnce = std::size_t{1} << 16;
+/// Passes that move nothing are spaced further and further apart, up to so many requests that end.
+constexpr std::uint32_t kMostPatience = 64;
+
+/// Pages in segments that go, held by no lock: nobody reads them, so their bytes may be elsewhere.
+class LoosePages final : public NodeVisitor {
+ public:
+  LoosePages(const Pool& pool, std::size_t group) : pool_(pool), group_(group) {}
+  std::vector<Page> found;
+  void node(const NodeView& node) override {
+    if (node.locks[group_] > 0) return;
+    for (const Page page : node.pages[group_])
+      if (found.size() < kMovedAtOnce && pool_.leaves(page)) found.push_back(page);
+  }
+
+ private:
+  const Pool& pool_;
+  std::size_t group_;
+};
+
+}  // namespace
+
+void Engine::resize(std::size_t group, std::uint64_t pages) {
+  Pool& pool = pools_[group];
+  pool.resize(std::max<std::uint64_t>(pages, 1));
+  index_->set_capacity(group, pages == kUnlimited ? kUnlimited : pages * page_size_);
+  digest_->take(Digest::Step::resize, group, pages);
+  settle(Operation::resize);
+  patience_[group] = waits_[group] = 0;
+  drain(group);
+}
+
+/// One step on the way out of the segments that go.
+void Engine::drain(std::size_t group) {
+  Pool& pool = pools_[group];
+  drain_again_[group] = false;
+  pool.reap();
+  if (!pool.draining()) return;
+  const std::uint64_t had = pool.surplus();
+  if (had > 0 && index_->sizes(group).evictable > 0) evict(group, had);
+  const std::size_t moved = move_out(group);
+  drain_again_[group] = moved == kMovedAtOnce;
+  patience_[group] = moved || pool.surplus() < had ? 0 : std::min(kMostPatience, patience_[group] * 2 + 1);
+  waits_[group] = patience_[group];
+  pool.reap();
+  settle(Operation::resize);
+}
+
+/// How many pages have other numbers now.
+std::size_t Engine::move_out(std::size_t group) {
+  Pool& pool = pools_[group];
+  LoosePages loose(pool, group);
+  index_->visit(loose);
+  std::vector<Page>& from = loose.found;
+  from.resize(std::min<std::size_t>(from.size(), pool.allocator().occupancy().free));
+  std::vector<Page> to(from.size());
+  if (from.empty() || !pool.move(from, to)) return 0;
+  index_->remap(group, from, to);
+  digest_->take(Digest::Step::move, group, from.size());
+  digest_->take(to);
+  free(group, from, "a move");
+  tell_freed(group, from);
+  return from.size();
+}
+
+/// How many pages of segments that go a request keeps there. A lock may hold a page that no row shows: the one by
+/// which it is known when its windows have left everything behind.
+std::uint64_t Engine::keeps_leaving(const Request::State& request, std::size_t group) {
+  const auto leaves = [&](Page page) { return page != 0 && pools_[group].leaves(page); };
+  const std::vector<Page>& row = request.rows[group];
+  const auto own = row.begin() + static_cast<std::ptrdiff_t>(std::min(request.own_from, row.size()));
+  const std::span<const Page> locked = index_->pages(request.lock)[group];
+  return static_cast<std::uint64_t>(std::count_if(own, row.end(), leaves) +
+                                    std::count_if(locked.begin(), locked.end(), leaves));
+}
+
+/// A request lets go of its pages: does a pool wait for one of them?
+void Engine::note_leaving(const Request::State& gone) {
+  for (std::size_t g = 0; g < pools_.size(); ++g) {
+    if (!pools_[g].draining() || keeps_leaving(gone, g) == 0) continue;
+    if (waits_[g] > 0) --waits_[g];
+    drain_again_[g] |= waits_[g] == 0;
+  }
+}
+
+void Engine::go_on_draining() {
+  for (std::size_t g = 0; g < pools_.size(); ++g)
+    if (drain_again_[g]) drain(g);
+}
+
+std::vector<Engine::Blocker> Engine::blockers(std::size_t group) {
+  std::vector<Blocker> found;
+  for (const Request::State* request : live_)
+    if (const std::uint64_t pages = keeps_leaving(*request, group); pages > 0) found.push_back({request->id, pages});
+  return found;
+}
+
+}  // namespace canopy
