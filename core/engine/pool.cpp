@@ -183,7 +183,7 @@ std::string Pool::memory() const {
   if (!refused_) return {};
   const std::uint64_t has = offered(), page = parts_.needs.page_size;
   const std::string wanted =
-      parts_.limit == kUnlimited ? "more" : fmt::format("{} of {} tokens", parts_.limit, parts_.limit * page);
+      parts_.limit == kUnlimited ? "more" : fmt::format("{} pages of {} tokens", parts_.limit, parts_.limit * page);
   return fmt::format(
       "group '{}': the system refused memory after {} pages of {} bytes ({:.1f} MiB): the pool holds {} "
       "tokens, and {} were wanted",

@@ -137,7 +137,7 @@ TEST_CASE("a request that can never fit is told so, and one that does not fit no
   REQUIRE(running.reserve(32));
   const Admission wait = engine->admits(huge);
   CHECK(wait.verdict == Admission::Verdict::wait);
-  CHECK(wait.reason == "the request needs 16 more pages of group 'full', and 8 are free or evictable");
+  CHECK(wait.reason == "the request needs 16 more pages of group 'full', and 8 are free, evictable or to be had");
   running.finish(32);
   CHECK(engine->admits(huge).verdict == Admission::Verdict::now);
   check_settled(*engine);
@@ -278,6 +278,7 @@ TEST_CASE("a store whose size no machine can number is refused with a sentence, 
   REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
   const auto engine = Engine::create(*config, plugins());
   REQUIRE_FALSE(engine);
-  CHECK(engine.error().text.find("group 'full': there is no memory for a pool of 1073741824 pages") !=
-        std::string::npos);
+  CHECK(engine.error().text.find(
+            "group 'full': the system refused memory after 0 pages of 68719280128 bytes (0.0 MiB): the pool holds 0 "
+            "tokens, and 1073741824 pages of 17179869184 tokens were wanted") != std::string::npos);
 }

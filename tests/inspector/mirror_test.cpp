@@ -85,6 +85,15 @@ struct Compare final : NodeVisitor, QueueVisitor {
     engine.index().visit(*this);
     expect_equal("nodes", mirror.node_count(), seen.size());
     for (group = 0; group < mirror.groups(); ++group) {
+      const Pool& pool = engine.pool(group);
+      expect_equal("segments", mirror.pool(group).segments.size(), pool.segments().size());
+      for (std::size_t i = 0; i < pool.segments().size(); ++i) {
+        const MirrorPool::Segment& segment = mirror.pool(group).segments[i];
+        expect_equal("pages offered", segment.offered, pool.segments()[i].offered);
+        expect_equal("pages that leave", segment.leaving, pool.segments()[i].leaving);
+        expect_equal("state", segment.state, static_cast<std::uint16_t>(pool.segments()[i].state()));
+      }
+      expect_equal("limit", mirror.pool(group).limit, pool.limit());
       waiting_seen.clear();
       engine.index().waiting(group, *this);
       expect_equal("waiting", mirror.next_to_leave(group, ~std::size_t{0}).size(), waiting_seen.size());
@@ -114,10 +123,12 @@ TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
         CAPTURE(groups);
         CAPTURE(accounting);
         CAPTURE(codec);
+        const bool resizes = std::string_view(accounting) == "default";
         const auto engine = engine_of(yaml(groups, accounting, codec, "{ heap: { events: 262144, tokens: true } }") +
-                                      "store: { host: { streams: { kv: 8 } } }\n");
+                                      "store: { host: { streams: { kv: 8 } } }\n" +
+                                      (resizes ? "segment_pages: 7\nidle_segments: 1\n" : ""));
         Watcher watcher(*engine);
-        RandomRequests requests(*engine, plugins(), 7, 3);
+        RandomRequests requests(*engine, plugins(), 7, 3, true, resizes);
         try {
           for (std::size_t i = 0; i < with_effort(2'000); ++i) {
             requests.run(1);
@@ -134,6 +145,7 @@ TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
           FAIL(std::string(difference.what()));
         }
         CHECK(watcher.laps == 0);
+        CHECK((requests.reached().blocked > 0) == resizes);
         CHECK(watcher.mirror.requests().size() > 10);
       }
 }

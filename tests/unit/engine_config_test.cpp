@@ -170,6 +170,8 @@ TEST_CASE("engine config: what is refused, where and why") {
       {group_but("capacity: 17179869180"),
        "groups.full.capacity = 17179869180 is more than 4294967294 pages of 4 tokens"},
       {group_but("capacity: 18446744073709551615"), "is more than 4294967294 pages"},
+      {group_but("capacity: 8, start: 9"), "groups.full.start = 9 is more than its capacity, 8"},
+      {group_but("capacity: 8, start: some"), "groups.full.start = 'some' is not a whole number"},
       {group_but("capacity: 8, reach: 0"), "groups.full.reach = 0 is outside 1..4294967294"},
       {group_but("capacity: 8, reach: 4294967295"), "groups.full.reach = 4294967295 is outside"},
       {group_but("capacity: 8, reach: full"), "groups.full.reach = 'full' is not a whole number"},
@@ -345,6 +347,7 @@ groups:
 store: { host: { layers: 2, streams: { k: { row_bytes: 8, heads: 0, head_dim: 0, dtype: bf16 }, "v's": { row_bytes: 0, heads: 2, head_dim: 16, dtype: fp8 } } } }
 feed: { off: {} }
 segment_pages: 65536
+idle_segments: 0
 insert_at_finish: true
 )");
 }
