@@ -90,6 +90,8 @@ void Mirror::forget() {
   first_pages_.clear();
   plugins_.clear();
   refusals_.clear();
+  paused_.clear();
+  pins_.clear();
   for (MirrorRequest& request : requests_)
     if (!request.ended()) request.ended_at = commits_ + 1, request.pages.clear();
   running_ = 0;
@@ -97,7 +99,7 @@ void Mirror::forget() {
 
 void Mirror::apply(const Event& event) {
   if (event.group >= pools_.size()) return;
-  const auto node = [&]() -> MirrorNode* { return const_cast<MirrorNode*>(find(event.node)); };
+  const auto node = [&] { return writable(event.node); };
   switch (event.kind) {
     case EventKind::node_added:
       return add(event);
@@ -194,6 +196,10 @@ void Mirror::apply(const Event& event) {
     case EventKind::totals:
       pools_[event.group].told = {event.node, event.a / page_size_, event.b / page_size_, event.extra};
       return;
+    case EventKind::pinned:
+      if (event.a) pins_.insert(event.node);
+      else pins_.erase(event.node);
+      return;
     case EventKind::keyframe:
     case EventKind::commit:
       return;
@@ -245,6 +251,9 @@ void Mirror::take_text(const Event& event) {
       return;
     case TextKind::refusal:
       if (refusals_.size() < kMostTexts) refusals_.push_back(text_);
+      return;
+    case TextKind::paused:
+      paused_ = text_;
       return;
   }
 }

@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -29,6 +32,11 @@ class Mirror {
   void lost();
   /// As on the first day: for going back in a recording.
   void reset();
+  /// Keeps why each request missed, for it and its copies, through reset: in a recording it is known from a request's
+  /// begin on once it has been read to the end. Memory grows with the requests, some 80 bytes each.
+  void learn() { learned_ = std::make_shared<std::unordered_map<std::uint64_t, Verdict>>(); }
+  /// About what a copy takes; what it shares with others counted in full.
+  std::size_t bytes() const;
 
   bool in_step() const { return in_step_; }  ///< false before the first keyframe, and after a loss
   std::uint64_t commits() const { return commits_; }
@@ -70,10 +78,21 @@ class Mirror {
   const MirrorRequest* request(std::uint64_t id) const;
   /// A sentence for a person.
   std::string why_missed(const MirrorRequest& request) const;
+  /// Tokens of the request that it could have found at most: whole pages, and one token is always computed.
+  std::uint32_t reusable(const MirrorRequest& request) const {
+    return request.prompt > 0 ? (request.prompt - 1) / page_size_ * page_size_ : 0;
+  }
+  /// Of the requests that are remembered, of one namespace or of all; most tokens first.
+  std::vector<MissGroup> misses(std::optional<NamespaceId> space = {}) const;
 
   const std::vector<Sample>& samples() const { return samples_; }  ///< evenly thinned out, oldest first
   const std::deque<LogLine>& log() const { return log_; }          ///< the last some thousand
   std::vector<NodeMoment> history(std::uint64_t node) const;       ///< what is remembered of it, oldest first
+
+  /// Why the engine stands still; empty while it runs.
+  const std::string& paused() const { return paused_; }
+  /// Ids of nodes that a person pinned, smallest first.
+  const std::set<std::uint64_t>& pins() const { return pins_; }
 
   const std::string& config() const { return config_; }
   const std::vector<std::string>& plugins() const { return plugins_; }  ///< fields apart by tabs
@@ -101,6 +120,7 @@ class Mirror {
   void commit(const Event& event);
   void forget();
   std::uint32_t slot_of_id(std::uint64_t id) const;
+  MirrorNode* writable(std::uint64_t id);
   void add(const Event& event);
   void name(const Event& event);
   void say(const Event& event);
@@ -133,7 +153,8 @@ class Mirror {
   std::vector<Space> spaces_;
   std::vector<MirrorRequest> requests_;
   std::unordered_map<std::uint64_t, std::size_t> request_places_;
-  std::vector<Event> pending_;  ///< since the last commit
+  std::shared_ptr<std::unordered_map<std::uint64_t, Verdict>> learned_;  ///< null: not kept
+  std::vector<Event> pending_;                                           ///< since the last commit
   bool in_step_ = false;
   std::uint64_t commits_ = 0, us_ = 0, drift_ = 0;
   Tick tick_ = 0;
@@ -154,7 +175,8 @@ class Mirror {
   NamespaceId fresh_space_{};
   std::uint64_t locked_node_ = 0;  ///< the last lock of this commit
   std::string text_;               ///< pieces of the text being told
-  std::string config_;
+  std::string config_, paused_;
+  std::set<std::uint64_t> pins_;
   std::vector<std::string> plugins_, refusals_;
 };
 

@@ -40,18 +40,21 @@ struct MirrorNode {
   bool has(std::size_t group) const { return resident >> group & 1; }
 };
 
-/// Nodes by slot, in blocks that are made when they are first written: slots may be few and far apart.
+/// Nodes by slot, in blocks that are made when they are first written: slots may be few and far apart. Copies share
+/// blocks until one of them writes.
 class NodeBlocks {
  public:
   MirrorNode& operator[](std::uint32_t slot) {
     if (blocks_.size() <= slot / kBlock) blocks_.resize(slot / kBlock + 1);
     auto& block = blocks_[slot / kBlock];
-    if (!block) block = std::make_unique<MirrorNode[]>(kBlock);
-    return block[slot % kBlock];
+    if (!block) block = std::make_shared<Block>();
+    else if (block.use_count() > 1) block = std::make_shared<Block>(*block);
+    return (*block)[slot % kBlock];
   }
   const MirrorNode& operator[](std::uint32_t slot) const {
     static const MirrorNode kNobody{};
-    return slot / kBlock < blocks_.size() && blocks_[slot / kBlock] ? blocks_[slot / kBlock][slot % kBlock] : kNobody;
+    return slot / kBlock < blocks_.size() && blocks_[slot / kBlock] ? (*blocks_[slot / kBlock])[slot % kBlock]
+                                                                    : kNobody;
   }
   std::size_t size() const { return blocks_.size() * kBlock; }  ///< every slot is below
   void clear() { blocks_.clear(); }
@@ -60,12 +63,13 @@ class NodeBlocks {
   void each(Visit&& visit) const {
     for (std::size_t b = 0; b < blocks_.size(); ++b)
       for (std::size_t i = 0; blocks_[b] && i < kBlock; ++i)
-        if (blocks_[b][i].id) visit(static_cast<std::uint32_t>(b * kBlock + i));
+        if ((*blocks_[b])[i].id) visit(static_cast<std::uint32_t>(b * kBlock + i));
   }
 
  private:
-  static constexpr std::size_t kBlock = 1024;
-  std::vector<std::unique_ptr<MirrorNode[]>> blocks_;
+  static constexpr std::size_t kBlock = 256;
+  using Block = std::array<MirrorNode, kBlock>;
+  std::vector<std::shared_ptr<Block>> blocks_;
 };
 
 enum class NodeState : std::uint8_t { evictable, protected_, gap };

@@ -65,6 +65,15 @@ std::vector<NodeMoment> Mirror::history(std::uint64_t node) const {
   return mine;
 }
 
+std::size_t Mirror::bytes() const {
+  constexpr std::size_t kEntry = 64;  // of a hash table, with its key
+  std::size_t bytes = nodes_.size() * sizeof(MirrorNode) + node_count_ * 2 * sizeof(PageRun);
+  for (const MirrorPool& pool : pools_) bytes += pool.owner.size() * sizeof(pool.owner[0]);
+  bytes += requests_.size() * (sizeof(MirrorRequest) + kEntry) + samples_.size() * sizeof(Sample);
+  bytes += log_.size() * sizeof(LogLine) + moments_.size() * sizeof(NodeMoment);
+  return bytes + ghost_count_ * (sizeof(Ghost) + kEntry) + first_pages_.size() * kEntry;
+}
+
 Mirror::Moment Mirror::moment() const {
   Moment moment;
   each_node([&](const MirrorNode& node) { moment.emplace(node.id, node.length); });

@@ -19,7 +19,7 @@ void Mirror::own(std::size_t group, Page first, std::uint32_t count, std::int64_
 }
 
 void Mirror::adopt_pages(const Event& event) {
-  MirrorNode* node = const_cast<MirrorNode*>(find(event.node));
+  MirrorNode* node = writable(event.node);
   if (!node) return;
   const std::size_t g = event.group;
   if (!node->has(g)) {

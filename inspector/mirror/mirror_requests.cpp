@@ -1,9 +1,11 @@
 #include "mirror.h"
 
+#include <algorithm>
+
 namespace canopy::inspector {
 namespace {
 
-constexpr std::size_t kRequestsKept = 8192;
+constexpr std::size_t kRequestsKept = 32768;
 
 constexpr bool ends(RequestPhase phase) { return phase == RequestPhase::finished || phase == RequestPhase::aborted; }
 
@@ -40,8 +42,10 @@ void Mirror::begin_request(const Event& event) {
   request.last_node = locked_node_;
   request.known = request.prompt;
   request.computed = request.committed = request.matched;
-  const std::uint32_t most = request.prompt > 0 ? (request.prompt - 1) / page_size_ * page_size_ : 0;
-  if (request.matched >= most) request.miss = Miss::rounding;
+  if (request.matched >= reusable(request)) request.miss = Miss::rounding;
+  if (learned_)
+    if (const auto known_before = learned_->find(request.id); known_before != learned_->end())
+      static_cast<Verdict&>(request) = known_before->second;
   ++running_;
   line_.request = request.id;
   if (again) return;
@@ -95,6 +99,48 @@ void Mirror::move_request(const Event& event) {
   } else {
     request.miss = Miss::none;
   }
+  if (learned_) (*learned_)[request.id] = request;
+}
+
+std::string reason_words(const MissGroup& group) {
+  switch (group.miss) {
+    case Miss::unknown:
+      return "not known yet";
+    case Miss::none:
+      return "brought meanwhile";
+    case Miss::never_seen:
+      return "never seen";
+    case Miss::evicted:
+      return "evicted by " + group.policy;
+    case Miss::other_space:
+      return "other namespace";
+    case Miss::gap:
+      return "window gap";
+    case Miss::rounding:
+      return "page rounding";
+  }
+  return {};
+}
+
+std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space) const {
+  std::vector<MissGroup> groups;
+  const auto add = [&](Miss miss, const std::string& policy, std::uint64_t tokens) {
+    if (tokens == 0) return;
+    auto at = std::find_if(groups.begin(), groups.end(),
+                           [&](const MissGroup& one) { return one.miss == miss && one.policy == policy; });
+    if (at == groups.end()) at = groups.insert(at, {miss, policy, 0, 0});
+    ++at->requests;
+    at->tokens += tokens;
+  };
+  for (const MirrorRequest& request : requests_) {
+    if (space && request.space != *space) continue;
+    const std::uint32_t most = reusable(request);
+    add(Miss::rounding, {}, request.prompt - std::max(most, std::min(request.matched, request.prompt)));
+    if (request.matched < most) add(request.miss, request.missed_policy, most - request.matched);
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const MissGroup& a, const MissGroup& b) { return a.tokens > b.tokens; });
+  return groups;
 }
 
 std::string Mirror::why_missed(const MirrorRequest& request) const {

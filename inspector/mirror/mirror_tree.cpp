@@ -11,6 +11,8 @@ const MirrorNode* Mirror::find(std::uint64_t id) const {
   return id != 0 && node.id == id ? &node : nullptr;
 }
 
+MirrorNode* Mirror::writable(std::uint64_t id) { return find(id) ? &nodes_[slot_of_id(id)] : nullptr; }
+
 void Mirror::attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space) {
   const auto at = static_cast<std::size_t>(space);
   if (spaces_.size() <= at) spaces_.resize(at + 1);
@@ -58,7 +60,7 @@ void Mirror::add(const Event& event) {
 }
 
 void Mirror::name(const Event& event) {
-  MirrorNode* named = const_cast<MirrorNode*>(find(event.node));
+  MirrorNode* named = writable(event.node);
   if (!named) return;
   named->digest = event.a;
   named->created = event.b;
@@ -71,7 +73,7 @@ void Mirror::name(const Event& event) {
 }
 
 void Mirror::say(const Event& event) {
-  MirrorNode* said = const_cast<MirrorNode*>(find(event.node));
+  MirrorNode* said = writable(event.node);
   if (!said || event.extra >= said->length) return;
   if (said->words.size() < event.extra + 4) said->words.resize(event.extra + 4);
   const std::uint32_t words[4] = {static_cast<std::uint32_t>(event.a), static_cast<std::uint32_t>(event.a >> 32),

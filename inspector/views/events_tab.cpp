@@ -26,6 +26,8 @@ const char* operation_word(Operation operation) {
       return "policy";
     case Operation::retract:
       return "set aside";
+    case Operation::control:
+      return "control";
     case Operation::none:
       break;
   }
@@ -35,7 +37,7 @@ const char* operation_word(Operation operation) {
 bool is_change(const LogLine& line) {
   return line.added || line.split || line.removed || line.gaps || line.operation == Operation::begin ||
          line.operation == Operation::flush || line.operation == Operation::policy ||
-         line.operation == Operation::retract;
+         line.operation == Operation::retract || line.operation == Operation::control;
 }
 
 }  // namespace
