@@ -108,7 +108,7 @@ int look(const Arguments& arguments, bool attach, bool open) {
     auto made = DemoEngine::make();
     if (!made) return unusable(made.error().text);
     demo = std::move(*made);
-    link = link_to(demo->header(), "demo");
+    link = link_to(demo->header(), in_memory ? "demo, as fast as it goes" : "demo");
     demo->start(!in_memory);
   }
 

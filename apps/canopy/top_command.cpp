@@ -79,6 +79,14 @@ void print(const Mirror& mirror, const FeedHeader& header, const Sample& before,
                                     grouped(now.requests), now.running));
   table.row("evicted", plural(now.evicted_tokens, "token") +
                            fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
+  const std::vector<inspector::MissGroup> misses = mirror.misses();
+  std::uint64_t missed = 0;
+  for (const inspector::MissGroup& group : misses) missed += group.tokens;
+  std::string reasons;
+  for (const inspector::MissGroup& group : misses)
+    reasons += fmt::format(", {} {}", share(group.tokens, missed), reason_words(group));
+  if (missed != 0) table.row("missed", plural(missed, "token") + reasons);
+  if (!mirror.paused().empty()) table.row("paused", mirror.paused());
   for (std::size_t g = 0; g < mirror.groups(); ++g) {
     const MirrorPool& pool = mirror.pool(g);
     table.row(pool.name, fmt::format("{}  {}", bar(pool, std::clamp<std::size_t>(width, 60, 160) - 30, terminal),

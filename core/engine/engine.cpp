@@ -187,6 +187,9 @@ Request Engine::begin(const Arrival& arrival) {
   counters_.hit_tokens += request.matched;
   digest_->take(Digest::Step::begin, request.id, request.prompt, request.matched);
   tell_begun(request);
+  if (stop_.waiting())
+    stop_.began(request.id, request.space, request.prompt, request.matched,
+                whole_pages(request.prompt - std::min(request.prompt, request.leave)));
   settle(Operation::begin);
   return Request(&request);
 }
@@ -244,6 +247,7 @@ std::size_t Engine::evict(std::size_t group, std::uint64_t pages) {
   for (std::size_t g = 0; g < pools_.size(); ++g) digest_->take(left[g]);
   const std::size_t count = left[group].size();
   free(left, "evict");
+  for (std::size_t g = 0; stop_.waiting() && g < pools_.size(); ++g) stop_.evicted(g, left[g].size());
   settle(Operation::evict);
   return count;
 }
@@ -319,6 +323,7 @@ void Engine::settle(Operation after) {
   ++operations_;
   for (std::size_t g = 0; g < pools_.size(); ++g)
     ledger_.check(pools_[g], *index_, g, page_size_, held_[g], name_of_operation(after));
+  if (stop_.waiting()) stop_if_met();
   if (feed_) turn_feed(after);
 }
 

@@ -107,6 +107,7 @@ void Engine::tell_texts() {
   tell_text(TextKind::config, 0, config_text_);
   for (std::size_t i = 0; i < plugin_texts_.size(); ++i) tell_text(TextKind::plugin, i, plugin_texts_[i]);
   for (std::size_t i = 0; i < refusal_texts_.size(); ++i) tell_text(TextKind::refusal, i, refusal_texts_[i]);
+  tell_text(TextKind::paused, 0, paused_because_);
 }
 
 /// A keyframe: what there is, as the events that would build it.
@@ -121,6 +122,7 @@ void Engine::tell_all() {
     for (std::size_t g = 0; g < pools_.size(); ++g) tell_own_pages(*request, g, request->own_from);
     tell_moved(*request, request->rows[0].empty() ? RequestPhase::retracted : RequestPhase::running);
   }
+  tell_pins();
   told_capacity_.fill(kUnlimited);
   told_changes_.fill(kUnlimited);
   tell_commit(Operation::none);
@@ -215,13 +217,13 @@ bool Engine::poll() {
 void Engine::obey(const Command& command) {
   switch (command.kind) {
     case Command::Kind::pause:
-      paused_ = true;
+      if (!paused_) pause("somebody at an inspector asked for it");
       break;
     case Command::Kind::go_on:
-      paused_ = false;
+      go_on();
       break;
     case Command::Kind::step:
-      paused_ = true;
+      pause("it goes step by step, as asked at an inspector");
       steps_left_ += command.amount;
       break;
     case Command::Kind::evict:
@@ -241,6 +243,15 @@ void Engine::obey(const Command& command) {
         use_policy(command.group, *policy, name);
       break;
     }
+    case Command::Kind::run_until:
+      run_until(command);
+      break;
+    case Command::Kind::pin:
+      pin(static_cast<NodeId>(command.amount));
+      break;
+    case Command::Kind::unpin:
+      unpin(static_cast<NodeId>(command.amount));
+      break;
   }
 }
 

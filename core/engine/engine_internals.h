@@ -10,7 +10,8 @@ namespace canopy {
 /// What a ledger's sentence calls an operation.
 constexpr const char* name_of_operation(Operation operation) {
   constexpr const char* kNames[] = {
-      "nothing", "match", "reserve", "advance", "evict", "insert", "release", "flush", "a change of policy", "retract", "a new limit"};
+      "nothing", "match",       "reserve",  "advance", "evict", "insert", "release", "flush", "a change of policy",
+      "retract", "a new limit", "a control"};
   return kNames[static_cast<std::size_t>(operation)];
 }
 

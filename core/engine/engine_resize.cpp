@@ -75,25 +75,34 @@ std::size_t Engine::move_out(std::size_t group) {
   return from.size();
 }
 
-/// How many pages of segments that go a request keeps there. A lock may hold a page that no row shows: the one by
-/// which it is known when its windows have left everything behind.
-std::uint64_t Engine::keeps_leaving(const Request::State& request, std::size_t group) {
-  const auto leaves = [&](Page page) { return page != 0 && pools_[group].leaves(page); };
-  const std::vector<Page>& row = request.rows[group];
-  const auto own = row.begin() + static_cast<std::ptrdiff_t>(std::min(request.own_from, row.size()));
-  const std::span<const Page> locked = index_->pages(request.lock)[group];
-  return static_cast<std::uint64_t>(std::count_if(own, row.end(), leaves) +
-                                    std::count_if(locked.begin(), locked.end(), leaves));
+/// How many pages of segments that go a lock holds. Not what rows say: the page by which a lock is known when its
+/// windows have left everything behind is in none.
+std::uint64_t Engine::leaving_under(const Lock& lock, std::size_t group) {
+  const std::span<const Page> held = index_->pages(lock)[group];
+  return static_cast<std::uint64_t>(
+      std::count_if(held.begin(), held.end(), [&](Page page) { return page != 0 && pools_[group].leaves(page); }));
 }
 
-/// A request lets go of its pages: does a pool wait for one of them?
-void Engine::note_leaving(const Request::State& gone) {
+/// How many of them a request keeps, with what is its own.
+std::uint64_t Engine::leaving_under(const Request::State& request, std::size_t group) {
+  const std::vector<Page>& row = request.rows[group];
+  const auto own = row.begin() + static_cast<std::ptrdiff_t>(std::min(request.own_from, row.size()));
+  return leaving_under(request.lock, group) + static_cast<std::uint64_t>(std::count_if(own, row.end(), [&](Page page) {
+           return page != 0 && pools_[group].leaves(page);
+         }));
+}
+
+/// Somebody (a request, a lock) lets go: does a pool wait for one of its pages?
+template <class Holder>
+void Engine::note_leaving(const Holder& gone) {
   for (std::size_t g = 0; g < pools_.size(); ++g) {
-    if (!pools_[g].draining() || keeps_leaving(gone, g) == 0) continue;
+    if (!pools_[g].draining() || leaving_under(gone, g) == 0) continue;
     if (waits_[g] > 0) --waits_[g];
     drain_again_[g] |= waits_[g] == 0;
   }
 }
+template void Engine::note_leaving(const Lock&);
+template void Engine::note_leaving(const Request::State&);
 
 void Engine::go_on_draining() {
   for (std::size_t g = 0; g < pools_.size(); ++g)
@@ -103,7 +112,10 @@ void Engine::go_on_draining() {
 std::vector<Engine::Blocker> Engine::blockers(std::size_t group) {
   std::vector<Blocker> found;
   for (const Request::State* request : live_)
-    if (const std::uint64_t pages = keeps_leaving(*request, group); pages > 0) found.push_back({request->id, pages});
+    if (const std::uint64_t pages = leaving_under(*request, group); pages > 0)
+      found.push_back({request->id, NodeId::none, pages});
+  for (const auto& [node, lock] : pins_)
+    if (const std::uint64_t pages = leaving_under(lock, group); pages > 0) found.push_back({0, node, pages});
   return found;
 }
 

@@ -1,176 +1,24 @@
 #pragma once
 
-#include <canopy/eviction_strategy.h>
 #include <canopy/feed.h>
 #include <canopy/types.h>
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "mirror_node.h"
+#include "mirror_past.h"
+#include "mirror_pool.h"
+#include "mirror_request.h"
+
 namespace canopy::inspector {
-
-/// Page numbers in a row that a node or a request has, from place `place` of it on.
-struct PageRun {
-  std::uint32_t place = 0;
-  Page first = 0;
-  std::uint32_t count = 0;
-  std::uint8_t group = 0;
-};
-
-/// A node as the feed told it. Slots are those of the index: slot_of(NodeId).
-struct MirrorNode {
-  std::uint64_t id = 0;                                                           ///< 0: nobody in this slot
-  std::uint32_t parent = 0, first_child = 0, last_child = 0, next = 0, prev = 0;  ///< slots; 0 none
-  std::uint32_t children = 0;
-  NamespaceId space{};
-  Units begin = 0, length = 0;
-  std::uint16_t resident = 0;                    ///< bit g: group g has its pages
-  std::array<std::uint32_t, kMaxGroups> hold{};  ///< whole path: own locks + held children; else: locks over it
-  std::array<Rank, kMaxGroups> rank{};           ///< as last told; it counts while the node waits
-  std::uint32_t hits = 0, inserts = 0;
-  std::int32_t priority = 0;
-  Tick created = 0, last_access = 0;
-  std::uint64_t digest = 0;
-  std::uint64_t added_at = 0;        ///< commit
-  std::vector<PageRun> pages;        ///< of all groups
-  std::vector<std::uint32_t> words;  ///< only if the feed carries tokens
-
-  Units end() const { return begin + length; }
-  bool has(std::size_t group) const { return resident >> group & 1; }
-};
-
-/// Nodes by slot, in blocks that are made when they are first written: slots may be few and far apart.
-class NodeBlocks {
- public:
-  MirrorNode& operator[](std::uint32_t slot) {
-    if (blocks_.size() <= slot / kBlock) blocks_.resize(slot / kBlock + 1);
-    auto& block = blocks_[slot / kBlock];
-    if (!block) block = std::make_unique<MirrorNode[]>(kBlock);
-    return block[slot % kBlock];
-  }
-  const MirrorNode& operator[](std::uint32_t slot) const {
-    static const MirrorNode kNobody{};
-    return slot / kBlock < blocks_.size() && blocks_[slot / kBlock] ? blocks_[slot / kBlock][slot % kBlock] : kNobody;
-  }
-  std::size_t size() const { return blocks_.size() * kBlock; }  ///< every slot is below
-  void clear() { blocks_.clear(); }
-  /// visit(slot) of every node there is.
-  template <class Visit>
-  void each(Visit&& visit) const {
-    for (std::size_t b = 0; b < blocks_.size(); ++b)
-      for (std::size_t i = 0; blocks_[b] && i < kBlock; ++i)
-        if (blocks_[b][i].id) visit(static_cast<std::uint32_t>(b * kBlock + i));
-  }
-
- private:
-  static constexpr std::size_t kBlock = 1024;
-  std::vector<std::unique_ptr<MirrorNode[]>> blocks_;
-};
-
-enum class NodeState : std::uint8_t { evictable, protected_, gap };
-
-/// Why a request did not find more of its prompt.
-enum class Miss : std::uint8_t {
-  unknown,      ///< it has not inserted anything yet
-  none,         ///< there was nothing more to find
-  never_seen,   ///< nobody brought such a continuation before
-  evicted,      ///< it was here and left
-  other_space,  ///< it is here in another namespace
-  gap,          ///< full attention had it, a window or a state had left
-  rounding,     ///< less than a page was left
-};
-
-struct MirrorRequest {
-  std::uint64_t id = 0;
-  NamespaceId space{};
-  std::uint32_t prompt = 0, matched = 0, computed = 0, committed = 0, known = 0;  ///< tokens
-  RequestPhase phase = RequestPhase::running;
-  std::uint64_t begun_at = 0, ended_at = 0;  ///< commits; 0: has not ended
-  std::uint64_t begun_us = 0, ended_us = 0;
-  std::uint32_t retractions = 0;
-  Miss miss = Miss::unknown;
-  Tick missed_since = 0;        ///< evicted: when it left
-  Units missed_tokens = 0;      ///< evicted: how many tokens of it left, as far as is known
-  NamespaceId missed_space{};   ///< other_space: where it is
-  std::string missed_policy;    ///< evicted: who chose
-  std::uint64_t last_node = 0;  ///< the deepest node it locked last; 0 none known
-  std::vector<PageRun> pages;   ///< its own
-  bool ended() const { return ended_at != 0; }
-};
-
-/// One pool, counted by the mirror itself; `told` are the totals that came with the last commit.
-struct MirrorPool {
-  std::string name, policy;
-  Units reach = kWholePath;
-  std::uint64_t pages = 0, limit = 0;  ///< page 0 not counted; kUnlimited
-  std::uint32_t segment_pages = 0;
-  struct Sums {
-    std::uint64_t free = 0, evictable = 0, protected_ = 0, held = 0;  ///< pages
-    friend bool operator==(const Sums&, const Sums&) = default;
-  };
-  Sums counted, told;
-  /// By number: the pages from number * segment_pages on. Empty while none was told of.
-  struct Segment {
-    std::uint16_t state = 0;                 ///< PoolSegment::State: absent, offered, leaving, idle
-    std::uint32_t offered = 0, leaving = 0;  ///< pages from its first on; pages out of those that go
-  };
-  std::vector<Segment> segments;
-  /// Whether a page can be handed out or is still somebody's; if not there may be no memory behind it.
-  bool has(std::size_t page) const {
-    const std::size_t i = segment_pages ? page / segment_pages : segments.size();
-    return (i < segments.size() && page - i * segment_pages < segments[i].offered) ||
-           (page < owner.size() && owner[page] != 0);
-  }
-  /// One more than the highest page number that is in use.
-  std::size_t end() const {
-    std::size_t last = segments.size();
-    while (last > 0 && segments[last - 1].state == 0) --last;
-    if (last == 0) return pages == 0 ? 0 : static_cast<std::size_t>(pages) + 1;
-    const Segment& segment = segments[last - 1];
-    std::size_t end = (last - 1) * segment_pages + segment.offered;
-    for (std::size_t page = std::min(owner.size(), last * segment_pages); page > end; --page)
-      if (owner[page - 1] != 0) return page;
-    return end;
-  }
-  /// By page: 0 free, the slot of a node, or ~id of a request.
-  std::vector<std::int64_t> owner;
-};
-
-/// One moment, for charts that are scrubbed together.
-struct Sample {
-  std::uint64_t commit = 0, us = 0;
-  Tick tick = 0;
-  std::array<MirrorPool::Sums, kMaxGroups> pools{};
-  std::uint64_t prompt_tokens = 0, hit_tokens = 0, evicted_tokens = 0, requests = 0;  ///< since the feed began
-  std::uint32_t running = 0;
-};
-
-/// What one commit did, in a line.
-struct LogLine {
-  std::uint64_t commit = 0;
-  Operation operation{};
-  std::uint32_t added = 0, split = 0, removed = 0, gaps = 0;
-  std::uint64_t request = 0, node = 0;  ///< that it was about; 0 none
-  std::uint64_t tokens = 0;             ///< added or removed
-};
-
-/// Something that happened to a node.
-struct NodeMoment {
-  std::uint64_t node = 0, commit = 0;
-  EventKind kind{};
-};
-
-/// Two moments apart: ids of nodes that came and that left.
-struct Difference {
-  std::vector<std::uint64_t> appeared, left;
-  std::uint64_t appeared_tokens = 0, left_tokens = 0;
-};
 
 /// The living tree, its pools and its requests, from the events of a feed and nothing else. Takes whole commits;
 /// counts everything itself, and says how far that is from what the engine counted (drift).
@@ -184,6 +32,11 @@ class Mirror {
   void lost();
   /// As on the first day: for going back in a recording.
   void reset();
+  /// Keeps why each request missed, for it and its copies, through reset: in a recording it is known from a request's
+  /// begin on once it has been read to the end. Memory grows with the requests, some 80 bytes each.
+  void learn() { learned_ = std::make_shared<std::unordered_map<std::uint64_t, Verdict>>(); }
+  /// About what a copy takes; what it shares with others counted in full.
+  std::size_t bytes() const;
 
   bool in_step() const { return in_step_; }  ///< false before the first keyframe, and after a loss
   std::uint64_t commits() const { return commits_; }
@@ -225,10 +78,21 @@ class Mirror {
   const MirrorRequest* request(std::uint64_t id) const;
   /// A sentence for a person.
   std::string why_missed(const MirrorRequest& request) const;
+  /// Tokens of the request that it could have found at most: whole pages, and one token is always computed.
+  std::uint32_t reusable(const MirrorRequest& request) const {
+    return request.prompt > 0 ? (request.prompt - 1) / page_size_ * page_size_ : 0;
+  }
+  /// Of the requests that are remembered, of one namespace or of all; most tokens first.
+  std::vector<MissGroup> misses(std::optional<NamespaceId> space = {}) const;
 
   const std::vector<Sample>& samples() const { return samples_; }  ///< evenly thinned out, oldest first
   const std::deque<LogLine>& log() const { return log_; }          ///< the last some thousand
   std::vector<NodeMoment> history(std::uint64_t node) const;       ///< what is remembered of it, oldest first
+
+  /// Why the engine stands still; empty while it runs.
+  const std::string& paused() const { return paused_; }
+  /// Ids of nodes that a person pinned, smallest first.
+  const std::set<std::uint64_t>& pins() const { return pins_; }
 
   const std::string& config() const { return config_; }
   const std::vector<std::string>& plugins() const { return plugins_; }  ///< fields apart by tabs
@@ -247,12 +111,19 @@ class Mirror {
     Tick left = 0;
     std::string policy;
   };
+  // What no engine of this machine has: a recording that says so is damaged, and that part of it is passed over.
+  static constexpr std::uint32_t kMostSlots = std::uint32_t{1} << 27;
+  static constexpr std::size_t kMostTexts = 65536;
+
   void take_commit(std::span<const Event> events);
   void apply(const Event& event);
   void commit(const Event& event);
   void forget();
   std::uint32_t slot_of_id(std::uint64_t id) const;
+  MirrorNode* writable(std::uint64_t id);
   void add(const Event& event);
+  void name(const Event& event);
+  void say(const Event& event);
   void split(const Event& event);
   void remove(const Event& event);
   void lock(const Event& event);
@@ -269,6 +140,10 @@ class Mirror {
   void move_request(const Event& event);
   void take_text(const Event& event);
   void settle_holds();
+  void sample();
+  void bury(const MirrorNode& node);
+  void revive(const MirrorNode& node);
+  std::uint64_t above(const MirrorNode& node) const;
   void remember(std::uint64_t node, EventKind kind);
   MirrorRequest* find_request(std::uint64_t id);
 
@@ -278,7 +153,8 @@ class Mirror {
   std::vector<Space> spaces_;
   std::vector<MirrorRequest> requests_;
   std::unordered_map<std::uint64_t, std::size_t> request_places_;
-  std::vector<Event> pending_;  ///< since the last commit
+  std::shared_ptr<std::unordered_map<std::uint64_t, Verdict>> learned_;  ///< null: not kept
+  std::vector<Event> pending_;                                           ///< since the last commit
   bool in_step_ = false;
   std::uint64_t commits_ = 0, us_ = 0, drift_ = 0;
   Tick tick_ = 0;
@@ -299,7 +175,8 @@ class Mirror {
   NamespaceId fresh_space_{};
   std::uint64_t locked_node_ = 0;  ///< the last lock of this commit
   std::string text_;               ///< pieces of the text being told
-  std::string config_;
+  std::string config_, paused_;
+  std::set<std::uint64_t> pins_;
   std::vector<std::string> plugins_, refusals_;
 };
 

@@ -20,7 +20,10 @@ App::App(std::unique_ptr<Link> link, const Settings& settings, std::string refus
     : link_(std::move(link)), settings_(settings), mirror_(header_of(link_.get())) {
   selection_.colour = settings.colour;
   mailbox_.open = header_of(link_.get()).controls != 0;
-  if (link_) return;
+  if (link_) {
+    time_.begun = [link = link_.get()](std::uint64_t request) { return link->begun(request); };
+    return;
+  }
   session_.state = Session::State::refused;
   session_.name = "no feed";
   session_.source = "nothing to show";
@@ -30,7 +33,9 @@ App::App(std::unique_ptr<Link> link, const Settings& settings, std::string refus
 bool App::pump(std::chrono::milliseconds budget) {
   if (!link_) return true;
   std::erase_if(mailbox_.commands, [&](const Command& command) { return link_->send(command); });
-  return link_->pump(mirror_, session_, time_, budget);
+  const bool all = link_->pump(mirror_, session_, time_, budget);
+  mailbox_.hear(mirror_.paused());
+  return all;
 }
 
 Settings App::settings() const {
@@ -52,6 +57,9 @@ void App::draw() {
   }
   if (std::exchange(selection_.pause_wanted, false)) toggle_pause();
   if (selection_.group >= mirror_.groups()) selection_.group = 0;
+  if (selection_.request_wanted != 0 && (!time_.seekable || time_.at == time_.wanted))
+    if (const MirrorRequest* wanted = mirror_.request(std::exchange(selection_.request_wanted, 0)))
+      selection_.select_request(*wanted);
   const auto began = std::chrono::steady_clock::now();
   if (mirror_.groups() != 0 && index_.update(mirror_, selection_.group, tree_.folded()))
     if (const auto took = std::chrono::steady_clock::now() - began; took > std::chrono::milliseconds(10))
@@ -92,11 +100,14 @@ void App::draw_tabs(Scene& scene, const Area& area) {
       events_.draw(scene);
       ImGui::EndTabItem();
     }
+    if (shown("CONTROLS")) {
+      controls_.draw(scene);
+      ImGui::EndTabItem();
+    }
     const struct {
       const char* name;
       void (*draw)(Scene&);
-    } tabs[] = {
-        {"CONTROLS", draw_controls}, {"PLUGINS", draw_plugins}, {"CONFIG", draw_config}, {"COMPARE", draw_compare}};
+    } tabs[] = {{"PLUGINS", draw_plugins}, {"CONFIG", draw_config}, {"COMPARE", draw_compare}};
     for (const auto& tab : tabs)
       if (shown(tab.name)) {
         tab.draw(scene);
@@ -148,6 +159,16 @@ void App::press(unsigned character) {
     case 'g':
       if (mirror_.groups() != 0) selection_.group = (selection_.group + 1) % mirror_.groups();
       break;
+    case 'p':
+      if (const std::uint64_t id = selection_.node; id != 0)
+        mailbox_.send(mirror_.pins().contains(id) ? Command::Kind::unpin : Command::Kind::pin, id);
+      break;
+    case 'e':
+      mailbox_.run_until(Condition::evicted, 0, static_cast<std::uint32_t>(selection_.group));
+      break;
+    case 'w':
+      mailbox_.run_until(Condition::missed, kAnySpace, 0);
+      break;
     case 't':
       settings_.light = !settings_.light;
       theme_changed_ = true;
@@ -194,7 +215,7 @@ void App::draw_help() {
   const struct {
     const char *key, *what;
   } keys[] = {{"?", "this sheet"},
-              {"/", "find a node (#12) or a namespace"},
+              {"/", "find a node (#12), a request (r 4711: a recording goes to its begin) or a namespace"},
               {"space", "pause and go on: the engine if it takes controls, the picture if not, a recording's play"},
               {"left  right", "a recording: one commit back, one on; a live engine that takes controls: one step"},
               {"Home  End", "a recording: its beginning, its end"},
@@ -205,6 +226,8 @@ void App::draw_help() {
               {"f", "the tree: fold and unfold the selected node"},
               {"wheel, drag", "the tree: zoom and pan; with Ctrl the wheel goes up and down"},
               {"double click", "the tree: go into a node; right click folds it"},
+              {"p", "pin the selected node's path, or unpin it, if the engine takes controls"},
+              {"e  w", "the engine goes on until it evicts from this group, until a request misses"},
               {"c", "another meaning of colour: state, last use, hits, namespace"},
               {"g", "another KV cache group"},
               {"1 .. 5", "events, controls, plugins, config, compare"},

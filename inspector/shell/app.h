@@ -35,6 +35,8 @@ class App {
   const Mirror& mirror() const { return mirror_; }
   const TreeIndex& tree() const { return index_; }
   const TreePanel& tree_panel() const { return tree_; }
+  const ControlsTab& controls_tab() const { return controls_; }
+  const RequestsPanel& requests_panel() const { return requests_; }
   void open_tab(std::string_view name) { wanted_tab_ = name; }
 
  private:
@@ -59,6 +61,7 @@ class App {
   LeavePanel leave_;
   RequestsPanel requests_;
   EventsTab events_;
+  ControlsTab controls_;
   std::chrono::steady_clock::time_point rests_until_{};
   std::string_view wanted_tab_;
   bool theme_changed_ = true;

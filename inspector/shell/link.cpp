@@ -86,25 +86,29 @@ class FileLink final : public Link {
   FileLink(std::unique_ptr<Recording> recording, std::string name)
       : recording_(std::move(recording)), name_(std::move(name)) {}
   const FeedHeader& header() const override { return recording_->header(); }
+  std::uint64_t begun(std::uint64_t request) const override { return recording_->begun(request); }
 
   bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) override {
     session.state = Session::State::recording;
     session.name = name_, session.source = "recording";
     if (recording_->cut_short()) session.detail = "it ends in the middle of an operation";
-    if (time.end == 0) time.wanted = time.end = recording_->commits();
+    if (time.end == 0) {
+      time.wanted = time.end = recording_->commits();
+      mirror.learn();
+    }
     time.seekable = true;
     const auto began = Clock::now();
     if (time.playing) play(mirror, time, began);
     else resumed_ = false;
     if (time.wanted < time.at) {
-      mirror.reset();
-      time.at = 0;
+      time.at = checkpoints_.go_back(time.wanted, mirror);
     }
     while (time.at < time.wanted) {
       constexpr std::uint64_t kChunk = 256;
-      const std::uint64_t next = std::min(time.wanted, time.at + kChunk);
+      const std::uint64_t next = std::min({time.wanted, time.at + kChunk, checkpoints_.next(time.at)});
       mirror.take(recording_->events(time.at, next));
       time.at = next;
+      checkpoints_.pass(time.at, mirror);
       if (Clock::now() - began > budget) break;
     }
     return time.at == time.wanted;
@@ -126,6 +130,7 @@ class FileLink final : public Link {
   }
 
   std::unique_ptr<Recording> recording_;
+  Checkpoints checkpoints_;
   std::string name_;
   bool resumed_ = false;
   std::uint64_t from_us_ = 0;

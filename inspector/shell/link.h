@@ -1,6 +1,7 @@
 #pragma once
 
 #include <attachment.h>
+#include <checkpoints.h>
 #include <recording.h>
 
 #include <chrono>
@@ -20,6 +21,8 @@ class Link {
   virtual bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) = 0;
   /// False if the engine has not read the last commands yet, or takes none.
   virtual bool send(const Command& command) { return static_cast<void>(command), false; }
+  /// The commit with which a request began, where that is known beforehand: in a recording. 0: it is not.
+  virtual std::uint64_t begun(std::uint64_t request) const { return static_cast<void>(request), 0; }
 };
 
 /// The ring of an engine in this process. REQUIRES: the engine outlives it.

@@ -33,6 +33,8 @@ Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
     return cannot("it was recorded by another version of Canopy");
   const std::uint64_t events = (bytes - FeedHeader::kBytes) / sizeof(Event);
   for (std::uint64_t i = 0; i < events; ++i) {
+    if (recording->events_[i].kind == EventKind::request_begun)
+      recording->begun_.emplace(recording->events_[i].node, recording->commits_ + 1);
     if (recording->events_[i].kind != EventKind::commit) continue;
     if (recording->commits_ % kStride == 0) recording->marks_.push_back(recording->whole_);
     ++recording->commits_;

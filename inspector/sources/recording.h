@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace canopy::inspector {
@@ -22,6 +23,11 @@ class Recording {
   std::uint64_t commits() const { return marks_.empty() ? 0 : commits_; }
   /// The events of commits [first, end), numbered from 0.
   std::span<const Event> events(std::uint64_t first, std::uint64_t end) const;
+  /// The commit, numbered from 1, with which a request began; 0 if it is not in here.
+  std::uint64_t begun(std::uint64_t request) const {
+    const auto found = begun_.find(request);
+    return found == begun_.end() ? 0 : found->second;
+  }
   /// Whether it ends in the middle of an operation: the process that wrote it did not end in peace.
   bool cut_short() const { return cut_short_; }
 
@@ -34,6 +40,7 @@ class Recording {
   const Event* events_ = nullptr;
   std::size_t bytes_ = 0;
   std::uint64_t commits_ = 0, whole_ = 0;  ///< whole_: events up to the last commit
+  std::unordered_map<std::uint64_t, std::uint64_t> begun_;
   std::vector<std::uint64_t> marks_;       ///< the event at which every kStride-th commit begins
   bool cut_short_ = false;
 };

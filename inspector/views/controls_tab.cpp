@@ -25,9 +25,87 @@ void place(const std::string& name, bool& first) {
     flow(ImGui::CalcTextSize(name.c_str()).x + ImGui::GetStyle().FramePadding.x * 2, em() * 5.5F);
 }
 
+void line(const char* what) {
+  ImGui::AlignTextToFramePadding();
+  dim(what);
+  ImGui::SameLine(em() * 5.5F);
+}
+
 }  // namespace
 
-void draw_controls(Scene& scene) {
+bool ControlsTab::button(const std::string& name) {
+  const bool pressed = ImGui::Button(name.c_str());
+  const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+  buttons_[name] = {(from.x + to.x) / 2, (from.y + to.y) / 2};
+  return pressed;
+}
+
+bool ControlsTab::middle_of(const std::string& name, ImVec2& at) const {
+  const auto found = buttons_.find(name);
+  return found != buttons_.end() && (at = found->second, true);
+}
+
+/// A number to write beside its button. Enter in it is as good as the button.
+bool ControlsTab::number_and_button(const char* name, std::uint64_t& number, const char* after) {
+  const float width = em() * 4;
+  flow(width + ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(after).x + em() * 3, em() * 5.5F);
+  ImGui::PushID(name);
+  const bool pressed = button(name);
+  ImGui::SameLine(0, em() * 0.3F);
+  ImGui::SetNextItemWidth(width);
+  const bool entered = ImGui::InputScalar("##number", ImGuiDataType_U64, &number, nullptr, nullptr, "%llu",
+                                          ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_AutoSelectAll);
+  if (*after) {
+    ImGui::SameLine(0, em() * 0.3F);
+    dim(after);
+  }
+  ImGui::PopID();
+  return pressed || entered;
+}
+
+void ControlsTab::draw_until(Scene& scene) {
+  const auto group = static_cast<std::uint32_t>(scene.selection.group);
+  Mailbox& mailbox = scene.mailbox;
+  line("run until");
+  if (button("an eviction")) mailbox.run_until(Condition::evicted, 0, group);
+  explain("The engine goes on, and pauses itself after the operation that evicts from this group (e).");
+  ImGui::SameLine();
+  if (button("a miss")) mailbox.run_until(Condition::missed, kAnySpace, group);
+  explain("It pauses when a request begins that does not find all it could reuse (w).");
+  if (const MirrorNode* node = scene.node()) {
+    const std::string words = "a miss of " + space_name(scene.mirror, node->space);
+    flow(ImGui::CalcTextSize(words.c_str()).x + em(), em() * 5.5F);
+    if (button(words)) mailbox.run_until(Condition::missed, static_cast<std::uint64_t>(node->space), group);
+    explain("The same, of the selected node's namespace alone.");
+  }
+  if (request_ == 0 && !scene.mirror.requests().empty()) request_ = scene.mirror.requests().back().id + 100;
+  if (number_and_button("request", request_, "")) mailbox.run_until(Condition::request, request_, group);
+  if (number_and_button("hit rate <", per_cent_, "%")) mailbox.run_until(Condition::hit_rate, per_cent_ * 10, group);
+  explain("Of the prompt tokens of the last 64 requests, counted from now on.");
+  if (number_and_button("free <", pages_, "pages")) mailbox.run_until(Condition::free, pages_, group);
+}
+
+void ControlsTab::draw_pins(Scene& scene) {
+  const std::set<std::uint64_t>& pins = scene.mirror.pins();
+  const MirrorNode* node = scene.node();
+  line("pin");
+  if (node && !pins.contains(node->id)) {
+    if (button("pin " + node_name(node->id))) scene.mailbox.send(Command::Kind::pin, node->id);
+    explain(
+        "Locks the selected node's path until it is unpinned (p): it cannot leave, and requests cannot have its "
+        "room. It counts as a hit of the path.");
+  } else if (pins.empty()) {
+    dim("select a node to pin its path");
+  }
+  bool first = !node || pins.contains(node->id);
+  for (const std::uint64_t id : pins) {
+    const std::string name = "unpin " + node_name(id);
+    place(name, first);
+    if (button(name)) scene.mailbox.send(Command::Kind::unpin, id);
+  }
+}
+
+void ControlsTab::draw(Scene& scene) {
   Mailbox& mailbox = scene.mailbox;
   const auto group = static_cast<std::uint32_t>(scene.selection.group);
   if (!mailbox.open)
@@ -37,11 +115,7 @@ void draw_controls(Scene& scene) {
             : "This feed can be looked at only. To allow controls, write `feed: { shm: { name: NAME, controls: "
               "true } }` in the engine's file, and let its loop call Engine::poll().");
   ImGui::BeginChild("controls");
-  const auto line = [](const char* what) {
-    ImGui::AlignTextToFramePadding();
-    dim(what);
-    ImGui::SameLine(em() * 5.5F);
-  };
+  buttons_.clear();
   line("engine");
   if (ImGui::Button(mailbox.paused ? "go on" : "pause"))
     mailbox.send(mailbox.paused ? Command::Kind::go_on : Command::Kind::pause);
@@ -50,6 +124,12 @@ void draw_controls(Scene& scene) {
     if (ImGui::Button(fmt::format("step {}", steps).c_str()))
       mailbox.send(Command::Kind::step, static_cast<std::uint64_t>(steps));
   }
+  if (!scene.mirror.paused().empty()) {
+    line("paused");
+    wrapped(scene.mirror.paused(), palette().warn);
+  }
+  draw_until(scene);
+  draw_pins(scene);
   line("evict");
   for (const std::uint64_t pages : {1U, 64U, 1024U}) {
     if (pages != 1) ImGui::SameLine();

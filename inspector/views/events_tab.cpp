@@ -28,6 +28,8 @@ const char* operation_word(Operation operation) {
       return "resize";
     case Operation::retract:
       return "set aside";
+    case Operation::control:
+      return "control";
     case Operation::none:
       break;
   }
@@ -36,8 +38,9 @@ const char* operation_word(Operation operation) {
 
 bool is_change(const LogLine& line) {
   return line.added || line.split || line.removed || line.gaps || line.operation == Operation::begin ||
-         line.operation == Operation::flush || line.operation == Operation::policy || line.operation == Operation::resize ||
-         line.operation == Operation::retract;
+         line.operation == Operation::flush || line.operation == Operation::policy ||
+         line.operation == Operation::resize || line.operation == Operation::retract ||
+         line.operation == Operation::control;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <iterator>
 
@@ -59,6 +60,15 @@ bool parse_node_name(std::string_view text, std::uint32_t& slot, std::uint32_t& 
   if (*at != '.') return false;
   const auto rest = std::from_chars(at + 1, end, life);
   return rest.ec == std::errc() && rest.ptr == end && life != 0;
+}
+
+bool parse_request_name(std::string_view text, std::uint64_t& number) {
+  if (!text.starts_with('r')) return false;
+  text.remove_prefix(text.starts_with("req") ? 3 : 1);
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && at == end;
 }
 
 }  // namespace canopy::inspector

@@ -21,6 +21,8 @@ std::string plural(std::uint64_t number, std::string_view noun);  ///< 1 node, 1
 std::string node_name(std::uint64_t id);
 /// The slot and life that a person wrote, with or without '#'. False if it is no such name.
 bool parse_node_name(std::string_view text, std::uint32_t& slot, std::uint32_t& life);
+/// The number of a request that a person wrote: r 4711, req 4711, r4711. False if it is none.
+bool parse_request_name(std::string_view text, std::uint64_t& number);
 /// Which life of its slot a node is, from 1.
 std::uint32_t life_of(std::uint64_t id);
 

@@ -102,6 +102,7 @@ void draw_header(Scene& scene, const Area& area) {
       {at.x + em() * 0.4F, at.y + ImGui::GetStyle().FramePadding.y + em() * 0.55F}, em() * 0.3F, light.colour);
   ImGui::SetCursorScreenPos({at.x + em(), at.y});
   text(light.word, light.colour);
+  if (scene.mailbox.paused && !scene.mirror.paused().empty()) explain("Paused: " + scene.mirror.paused() + ".");
   ImGui::SameLine(ImGui::GetWindowWidth() - em() * 2.2F);
   if (ImGui::SmallButton(" ? ")) scene.selection.help = true;
   end_panel();

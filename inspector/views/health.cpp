@@ -76,9 +76,13 @@ void draw_health(Scene& scene, const Area& area) {
   const Health health = health_of(scene.mirror);
   const auto next = [] { ImGui::SameLine(0, em() * 2); };
 
-  figure("hit rate, 1 min", percent(health.hit_tokens, health.prompt_tokens),
-         "Prompt tokens that were found in the cache, of all prompt tokens of the last minute.",
-         health.prompt_tokens == 0 ? colours.dim : colours.text);
+  const std::string span = health.span_us >= kMinute * 99 / 100 || health.span_us == 0
+                               ? "1 min"
+                               : duration(static_cast<double>(health.span_us));
+  figure(
+      ("hit rate, " + span).c_str(), percent(health.hit_tokens, health.prompt_tokens),
+      "Prompt tokens that were found in the cache, of all prompt tokens of the last minute, or since the engine began.",
+      health.prompt_tokens == 0 ? colours.dim : colours.text);
   next();
   const float line = ImGui::GetTextLineHeightWithSpacing() + ImGui::GetTextLineHeight();
   const bool wide = area.width > em() * 80;
@@ -128,13 +132,14 @@ void draw_health(Scene& scene, const Area& area) {
     next();
   }
   figure("evicted", brief(health.evicted_per_second) + " tok/s",
-         "Tokens that left the tree, a second of the engine's own clock, over the last minute.", colours.text);
+         "Tokens that left the tree, a second of the engine's own clock, over the same time as the hit rate.",
+         colours.text);
   next();
   figure("requests",
          (health.requests_per_second < 100 ? fmt::format("{:.1f}", health.requests_per_second)
                                            : brief(health.requests_per_second)) +
              " /s",
-         "Requests begun, over the last minute.", colours.text);
+         "Requests begun, over the same time as the hit rate.", colours.text);
   next();
   figure("request p50 / p99", health.p50_us < 0 ? "-" : duration(health.p50_us) + " / " + duration(health.p99_us),
          "From a request's begin to its end on the engine's clock, of the last 1,000 that have ended.", colours.text);

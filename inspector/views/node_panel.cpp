@@ -145,7 +145,16 @@ void NodePanel::draw(Scene& scene, const Area& area) {
   dim("locked by");
   ImGui::SameLine(em() * 7);
   const std::uint32_t locks = place == TreeIndex::kNowhere ? 0 : scene.tree[place].locks;
+  const bool pinned = mirror.pins().contains(node->id);
   text(locks == 0 ? "nobody" : plural(locks, "lock"));
+  if (pinned || scene.mailbox.open) {
+    ImGui::SameLine(0, em() * 0.5F);
+    if (!scene.mailbox.open) text("pinned", palette().accent);
+    else if (choice(pinned ? "unpin" : "pin", pinned))
+      scene.mailbox.send(pinned ? Command::Kind::unpin : Command::Kind::pin, node->id);
+    explain(pinned ? "A person keeps this node and its path (p lets go)."
+                   : "Locks this node and its path until it is unpinned (p).");
+  }
   for (std::size_t i = 0; i < lockers_.size() && i < 6; ++i) {
     ImGui::SameLine(0, em() * 0.5F);
     const MirrorRequest* request = mirror.request(lockers_[i]);
@@ -164,17 +173,23 @@ void NodePanel::draw(Scene& scene, const Area& area) {
     fact("tokens are", words + (node->words.size() > 24 ? "…" : ""));
   }
   if (!history_.empty()) {
-    std::string words;
-    // What repeats is said once, with how often.
-    for (std::size_t i = 0; i < history_.size();) {
-      std::size_t end = i + 1;
-      while (end < history_.size() && history_[end].kind == history_[i].kind) ++end;
-      if (!words.empty()) words += " · ";
-      words += fmt::format("{}{} {} ago", moment_word(history_[i].kind),
-                           end - i > 1 ? fmt::format(" x{}, last", end - i) : "",
-                           plural(mirror.commits() - history_[end - 1].commit, "commit"));
-      i = end;
+    // What repeats is said once, with how often; of a node that everybody uses, the last of it.
+    constexpr std::size_t kTurns = 12;
+    std::vector<std::string> turns;
+    std::size_t end = history_.size();
+    for (; end > 0 && turns.size() < kTurns;) {
+      std::size_t first = end - 1;
+      while (first > 0 && history_[first - 1].kind == history_[end - 1].kind) --first;
+      turns.push_back(fmt::format("{}{} {} ago", moment_word(history_[first].kind),
+                                  end - first > 1 ? fmt::format(" x{}, last", end - first) : "",
+                                  plural(mirror.commits() - history_[end - 1].commit, "commit")));
+      end = first;
     }
+    std::string words = end > 0 ? fmt::format("{} before, of which the first {}, {} ago", grouped(end),
+                                              moment_word(history_.front().kind),
+                                              plural(mirror.commits() - history_.front().commit, "commit"))
+                                : "";
+    for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) words += (words.empty() ? "" : " · ") + *turn;
     dim("history");
     ImGui::SameLine(em() * 7);
     wrapped(words, palette().text);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "draw.h"
@@ -17,7 +19,6 @@ void draw_header(Scene& scene, const Area& area);
 void draw_health(Scene& scene, const Area& area);
 void draw_plugins(Scene& scene);
 void draw_config(Scene& scene);
-void draw_controls(Scene& scene);
 void draw_compare(Scene& scene);
 void draw_time_bar(Scene& scene, const Area& area);
 
@@ -134,16 +135,52 @@ class LeavePanel {
   std::vector<std::uint32_t> slots_;
 };
 
-/// Requests, the newest first.
+/// Requests, the newest first, and what they did not find by why.
 class RequestsPanel {
  public:
   void draw(Scene& scene, const Area& area);
+  const std::vector<MissGroup>& groups() const { return groups_; }
+  const std::vector<std::size_t>& rows() const { return rows_; }  ///< places in Mirror::requests
+  /// Middle of the chip of a reason on the screen, if it is drawn.
+  bool middle_of(Miss miss, ImVec2& at) const;
 
  private:
-  bool running_only_ = false;
+  /// What decides which rows there are.
+  struct Filter {
+    bool running_only = false, by_reason = false;
+    Miss miss{};
+    std::string policy;
+    std::optional<NamespaceId> space;
+    friend bool operator==(const Filter&, const Filter&) = default;
+  };
+  void list(const Mirror& mirror);
+  void draw_reasons(Scene& scene);
+  void draw_verdict(const Scene& scene);
+  void draw_table(Scene& scene);
+
+  Filter filter_, listed_;
   std::uint64_t at_ = ~std::uint64_t{0};
-  bool shown_running_ = false;
   std::vector<std::size_t> rows_;
+  std::vector<MissGroup> groups_;
+  std::vector<ImVec2> chips_;  ///< middles, by group
+};
+
+/// What may be asked of the engine, or a sentence why nothing may.
+class ControlsTab {
+ public:
+  void draw(Scene& scene);
+  /// Middle of the button of this name on the screen, if it was drawn last time.
+  bool middle_of(const std::string& name, ImVec2& at) const;
+
+ private:
+  bool button(const std::string& name);
+  bool number_and_button(const char* name, std::uint64_t& number, const char* after);
+  void draw_until(Scene& scene);
+  void draw_pins(Scene& scene);
+
+  std::uint64_t request_ = 0, pages_ = 64;
+  std::uint64_t per_cent_ = 30;
+  std::unordered_map<std::string, ImVec2> buttons_;
 };
 
 /// What happened, the newest first.

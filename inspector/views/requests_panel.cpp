@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "figures.h"
 #include "panels.h"
 
@@ -25,24 +28,128 @@ std::string space_name(const Mirror& mirror, NamespaceId space) {
   return mirror.spaces()[at].name.empty() ? "(shared)" : mirror.spaces()[at].name;
 }
 
+namespace {
+
+const char* meaning_of(Miss miss) {
+  switch (miss) {
+    case Miss::unknown:
+      return "The request has not inserted anything yet: whether it was here before is not known.";
+    case Miss::none:
+      return "Another request brought it while this one computed it.";
+    case Miss::never_seen:
+      return "Nobody had brought such a continuation: no cache could have had it.";
+    case Miss::evicted:
+      return "It was here and had left: a larger pool or another policy would have kept it.";
+    case Miss::other_space:
+      return "It is here in another namespace, and no prefix is shared across two.";
+    case Miss::gap:
+      return "Full attention had it, but a window or a state it needs had left.";
+    case Miss::rounding:
+      return "The last page of each prompt, which no match can give: one token is always computed, and a page is "
+             "shared whole.";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool RequestsPanel::middle_of(Miss miss, ImVec2& at) const {
+  for (std::size_t i = 0; i < groups_.size() && i < chips_.size(); ++i)
+    if (groups_[i].miss == miss) return at = chips_[i], true;
+  return false;
+}
+
+void RequestsPanel::list(const Mirror& mirror) {
+  if (at_ == mirror.commits() && listed_ == filter_) return;
+  at_ = mirror.commits(), listed_ = filter_;
+  groups_ = mirror.misses(filter_.space);
+  rows_.clear();
+  const std::vector<MirrorRequest>& requests = mirror.requests();
+  for (std::size_t i = requests.size(); i-- > 0;) {
+    const MirrorRequest& request = requests[i];
+    if (filter_.running_only && request.ended()) continue;
+    if (filter_.space && request.space != *filter_.space) continue;
+    // Tokens of the last page belong to every request: that reason lists those for which it is the only one.
+    if (filter_.by_reason && (request.miss != filter_.miss || request.missed_policy != filter_.policy)) continue;
+    rows_.push_back(i);
+  }
+}
+
+void RequestsPanel::draw_reasons(Scene& scene) {
+  std::uint64_t all = 0;
+  for (const MissGroup& group : groups_) all += group.tokens;
+  chips_.clear();
+  if (all == 0) return;
+  const float indent = ImGui::GetCursorPosX();
+  dim("missed");
+  ImGui::SameLine(0, em() * 0.4F);
+  text(brief(static_cast<double>(all)));
+  explain(
+      fmt::format("Prompt tokens that were not found, of the {} requests that are remembered here, by what ended "
+                  "their match. Click a reason for its requests.",
+                  grouped(scene.mirror.requests().size())));
+  for (const MissGroup& group : groups_) {
+    const std::string words = fmt::format("{} {}", reason_words(group), percent(group.tokens, all));
+    flow(ImGui::CalcTextSize(words.c_str()).x + em(), indent);
+    const bool chosen = filter_.by_reason && filter_.miss == group.miss && filter_.policy == group.policy;
+    if (choice(words.c_str(), chosen)) {
+      filter_.by_reason = !chosen;
+      filter_.miss = group.miss, filter_.policy = group.policy;
+    }
+    const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+    chips_.push_back({(from.x + to.x) / 2, (from.y + to.y) / 2});
+    explain(fmt::format("{} tokens of {}. {}", grouped(group.tokens), plural(group.requests, "request"),
+                        meaning_of(group.miss)));
+  }
+}
+
+/// The selected request's answer in full, where it can be read without the mouse.
+void RequestsPanel::draw_verdict(const Scene& scene) {
+  const MirrorRequest* request = scene.selection.request ? scene.mirror.request(scene.selection.request) : nullptr;
+  if (!request) return;
+  wrapped(fmt::format("req {}: {} of {} prompt tokens found. {}: {}.", request->id, grouped(request->matched),
+                      grouped(request->prompt), request->miss == Miss::rounding ? "Missed" : "Not more",
+                      scene.mirror.why_missed(*request)),
+          palette().accent);
+}
+
 void RequestsPanel::draw(Scene& scene, const Area& area) {
   begin_panel("REQUESTS", area);
-  const std::vector<MirrorRequest>& requests = scene.mirror.requests();
   ImGui::SameLine(0, em() * 1.2F);
-  if (choice("all", !running_only_)) running_only_ = false;
+  if (choice("all", !filter_.running_only)) filter_.running_only = false;
   ImGui::SameLine(0, em() * 0.4F);
-  if (choice("running", running_only_)) running_only_ = true;
-  if (at_ != scene.mirror.commits() || shown_running_ != running_only_) {
-    at_ = scene.mirror.commits(), shown_running_ = running_only_;
-    rows_.clear();
-    for (std::size_t i = requests.size(); i-- > 0;)
-      if (!running_only_ || !requests[i].ended()) rows_.push_back(i);
+  if (choice("running", filter_.running_only)) filter_.running_only = true;
+  const MirrorRequest* chosen = scene.selection.request ? scene.mirror.request(scene.selection.request) : nullptr;
+  const std::optional<NamespaceId> space = scene.node() ? std::optional(scene.node()->space)
+                                           : chosen     ? std::optional(chosen->space)
+                                                        : filter_.space;
+  if (space) {
+    ImGui::SameLine(0, em() * 1.2F);
+    if (choice(fitted("only " + space_name(scene.mirror, filter_.space.value_or(*space)), em() * 12).c_str(),
+               filter_.space.has_value()))
+      filter_.space = filter_.space ? std::nullopt : space;
+    explain("Requests and misses of one namespace: the selected node's.");
   }
+  if (filter_.by_reason) {
+    ImGui::SameLine(0, em() * 1.2F);
+    dim(plural(rows_.size(), "request"));
+  }
+  list(scene.mirror);
+  draw_reasons(scene);
+  draw_verdict(scene);
+  list(scene.mirror);
   if (rows_.empty()) {
-    nothing_here(running_only_ ? "No request runs at this moment." : "No request has come yet.");
-    end_panel();
-    return;
+    nothing_here(filter_.running_only ? "No request runs at this moment."
+                 : filter_.by_reason  ? "No request of this namespace missed for this reason."
+                                      : "No request has come yet.");
+  } else {
+    draw_table(scene);
   }
+  end_panel();
+}
+
+void RequestsPanel::draw_table(Scene& scene) {
+  const std::vector<MirrorRequest>& requests = scene.mirror.requests();
   constexpr ImGuiTableFlags kFlags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
   if (ImGui::BeginTable("requests", 7, kFlags)) {
@@ -55,6 +162,14 @@ void RequestsPanel::draw(Scene& scene, const Area& area) {
     ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed, em() * 5);
     ImGui::TableSetupColumn("why not more");
     column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"why not more"}});
+    if (std::exchange(scene.selection.reveal_request, false)) {
+      const auto at = std::find_if(rows_.begin(), rows_.end(),
+                                   [&](std::size_t place) { return requests[place].id == scene.selection.request; });
+      const float row = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
+      const float y = static_cast<float>(at - rows_.begin()) * row, seen = ImGui::GetWindowHeight() - 2 * row;
+      if (at != rows_.end() && (y < ImGui::GetScrollY() || y > ImGui::GetScrollY() + seen))
+        ImGui::SetScrollY(std::max(0.F, y - seen / 2));
+    }
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(rows_.size()));
     while (clipper.Step())
@@ -89,7 +204,6 @@ void RequestsPanel::draw(Scene& scene, const Area& area) {
       }
     ImGui::EndTable();
   }
-  end_panel();
 }
 
 }  // namespace canopy::inspector

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "mirror.h"
@@ -17,10 +19,12 @@ struct Selection {
   std::uint64_t node = 0, request = 0;  ///< ids; 0 none
   std::size_t group = 0;
   ColourBy colour = ColourBy::state;
-  std::uint64_t cursor = 0;   ///< the commit under the mouse in a chart over time; 0 none
-  bool reveal = false;        ///< the tree shall bring the node into sight
-  bool pause_wanted = false;  ///< space, or its button
-  bool help = false;          ///< the sheet of keys is open
+  std::uint64_t cursor = 0;          ///< the commit under the mouse in a chart over time; 0 none
+  bool reveal = false;               ///< the tree shall bring the node into sight
+  bool pause_wanted = false;         ///< space, or its button
+  bool help = false;                 ///< the sheet of keys is open
+  bool reveal_request = false;       ///< the list of requests shall bring it into sight
+  std::uint64_t request_wanted = 0;  ///< searched for: selected as soon as the moment that is shown has it
 
   void select_node(std::uint64_t id, bool bring_into_sight = true) {
     node = id;
@@ -29,6 +33,7 @@ struct Selection {
   /// The request, and the node it holds if it is known.
   void select_request(const MirrorRequest& chosen) {
     request = chosen.id;
+    reveal_request = true;
     if (chosen.last_node != 0) select_node(chosen.last_node);
   }
 };
@@ -36,17 +41,30 @@ struct Selection {
 /// What the person asked of the engine: the shell takes it from here to the source.
 struct Mailbox {
   bool open = false;    ///< the feed takes controls
-  bool paused = false;  ///< by us
+  bool paused = false;  ///< as asked, or as it says
   std::vector<Command> commands;
 
   void send(Command::Kind kind, std::uint64_t amount = 0, std::uint32_t group = 0, const std::string& name = {}) {
     if (!open) return;
-    Command command{kind, group, amount, {}};
+    Command command{kind, group, amount, {}, {}};
     name.copy(command.name, sizeof(command.name) - 1);
     commands.push_back(command);
     if (kind == Command::Kind::pause || kind == Command::Kind::step) paused = true;
     if (kind == Command::Kind::go_on) paused = false;
   }
+  /// Goes on until the condition comes about.
+  void run_until(Condition until, std::uint64_t amount, std::uint32_t group) {
+    if (!open) return;
+    commands.push_back({Command::Kind::run_until, group, amount, {}, until});
+    paused = false;
+  }
+  /// What the engine says of itself, when that changes: it may pause without us.
+  void hear(const std::string& why_paused) {
+    if (std::exchange(heard_, why_paused) != why_paused) paused = !why_paused.empty();
+  }
+
+ private:
+  std::string heard_;
 };
 
 /// Where the events come from, and how that goes.
@@ -69,6 +87,9 @@ struct Timeline {
   std::uint64_t a = 0, b = 0;  ///< commits of the comparison; 0 not set
   Mirror::Moment moment_a, moment_b;
   Difference difference;
+
+  /// The commit with which a request began, in a recording that has it; 0 otherwise.
+  std::function<std::uint64_t(std::uint64_t request)> begun;
 
   void seek(std::uint64_t commit) { wanted = std::min(commit, end); }
 };

@@ -104,7 +104,7 @@ void TreePanel::draw_bar(Scene& scene) {
   ImGui::SetNextItemWidth(width);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, 0});
   if (std::exchange(search_wanted_, false)) ImGui::SetKeyboardFocusHere();
-  if (ImGui::InputTextWithHint("##find", "/ find #12 or a namespace", search_, sizeof(search_),
+  if (ImGui::InputTextWithHint("##find", "/ find #12, r 4711, a namespace", search_, sizeof(search_),
                                ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_AutoSelectAll))
     find(scene);
   ImGui::PopStyleVar();
@@ -119,6 +119,17 @@ void TreePanel::find(Scene& scene) {
   not_found_.clear();
   const std::string_view wanted(search_);
   if (wanted.empty()) return;
+  if (std::uint64_t request = 0; parse_request_name(wanted, request)) {
+    const std::uint64_t begun = scene.time.begun ? scene.time.begun(request) : 0;
+    const MirrorRequest* known = scene.mirror.request(request);
+    if (begun == 0 && !known) {
+      not_found_ = fmt::format("no request {} {}", request, scene.time.seekable ? "in this recording" : "remembered");
+      return;
+    }
+    if (begun != 0) scene.time.seek(begun);
+    scene.selection.request_wanted = request;
+    return;
+  }
   std::uint32_t slot = 0, life = 0;
   if (parse_node_name(wanted, slot, life)) {
     if (slot < scene.mirror.slots() && scene.mirror.node(slot).id != 0 &&

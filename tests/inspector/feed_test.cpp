@@ -1,3 +1,5 @@
+#include <attachment.h>
+#include <checkpoints.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <recording.h>
@@ -9,6 +11,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <thread>
 
 #include "two_processes.h"
 
@@ -52,7 +56,7 @@ TEST_CASE("feed: another process is attached to by name, steered, killed, and it
   {
     const auto attachment = attach(name);
     REQUIRE(attachment);
-    struct stat facts{};
+    struct stat facts {};
     REQUIRE(::stat(("/dev/shm/canopy-" + name).c_str(), &facts) == 0);
     CHECK((facts.st_mode & 0777) == 0600);
     const auto names = Attachment::names();
@@ -195,4 +199,240 @@ TEST_CASE("feed: a disk that is full ends the recording with a sentence, and not
   const auto engine = Engine::create(*config, plugins());
   REQUIRE_FALSE(engine);
   CHECK(engine.error().text.find("/dev/full: the recording ends here: No space left on device") != std::string::npos);
+}
+
+namespace {
+
+/// An engine of this process that takes commands, with somebody who watches it.
+struct Steered {
+  std::unique_ptr<Engine> engine;
+  FeedHeader& header;
+  FeedReader reader;
+  Mirror mirror;
+
+  explicit Steered(const char* groups = "  full: { reach: path, capacity: 80, allocator: free_list, eviction: lru }\n")
+      : engine(engine_of(std::string("page_size: 4\ngroups:\n") + groups +
+                         "feed: { heap: { controls: true, tokens: false } }\n")),
+        header(engine->feed()->writer().header()),
+        reader(
+            header,
+            reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(&header) + FeedHeader::kBytes),
+            header.capacity),
+        mirror(header) {
+    look();
+  }
+  /// Whether the engine runs. Takes all that it told, and expects its sums to agree.
+  bool look() {
+    const bool runs = engine->poll();
+    std::vector<Event> events(4096);
+    for (std::size_t count = 0; reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events;)
+      mirror.take({events.data(), count});
+    CHECK(mirror.drift() == 0);
+    CHECK(engine->ledger().violations() == 0);
+    return runs;
+  }
+  bool send(const Command& command) {
+    REQUIRE(Attachment::post(header, command));
+    return look();
+  }
+  void serve(const std::vector<Token>& prompt, const char* tenant = "") {
+    Arrival asked;
+    asked.prompt = prompt;
+    asked.space = engine->intern({tenant, "", ""});
+    Request request = engine->begin(asked);
+    REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
+    request.commit(static_cast<std::uint32_t>(prompt.size()));
+    request.finish(static_cast<std::uint32_t>(prompt.size()));
+  }
+};
+
+Command until(Condition condition, std::uint64_t amount = 0, std::uint32_t group = 0) {
+  return {Command::Kind::run_until, group, amount, {}, condition};
+}
+
+}  // namespace
+
+TEST_CASE("controls: an engine runs until what was asked for comes about, and says what it was") {
+  Steered steered;
+  const auto a = tokens(100, 40), b = tokens(500, 40), c = tokens(900, 24);
+  CHECK(steered.send(until(Condition::evicted)));
+  steered.serve(a);
+  steered.serve(b);
+  CHECK(steered.look());
+  CHECK(steered.mirror.paused().empty());
+  steered.serve(c);
+  CHECK_FALSE(steered.look());
+  CHECK(steered.mirror.paused().find("pages were evicted") != std::string::npos);
+
+  // It was paused: another condition lets it go on.
+  CHECK(steered.send(until(Condition::missed, 1)));
+  CHECK(steered.mirror.paused().empty());
+  steered.serve(tokens(2000, 8));
+  CHECK(steered.look());  // another namespace's miss
+  steered.serve(c, "acme");
+  CHECK_FALSE(steered.look());
+  CHECK(steered.mirror.paused() == "request 5 missed: 0 of 20 tokens were found");
+
+  CHECK(steered.send(until(Condition::request, 7)));
+  steered.serve(c);
+  CHECK(steered.look());
+  steered.serve(c);
+  CHECK_FALSE(steered.look());
+  CHECK(steered.mirror.paused() == "request 7 began");
+
+  CHECK(steered.send(until(Condition::hit_rate, 500)));
+  for (int i = 0; i < 64; ++i) {  // what was hit before 64 have come does not count as too little
+    steered.serve(c);
+    REQUIRE(steered.look());
+  }
+  int misses = 0;
+  for (; misses < 64 && steered.look(); ++misses)
+    steered.serve(tokens(10'000 + 100 * static_cast<Token>(misses), 24));
+  CHECK(misses > 10);
+  CHECK(misses < 64);
+  CHECK(steered.mirror.paused().starts_with("the hit rate of the last 64 requests is 4"));
+
+  CHECK(steered.send(until(Condition::free, 1)));
+  for (int i = 0; i < 8 && steered.look(); ++i) steered.serve(tokens(50'000 + 100 * static_cast<Token>(i), 16));
+  CHECK_FALSE(steered.look());
+  CHECK(steered.mirror.paused() == "0 pages are free");
+
+  // What a reader who comes now is told; and what makes no sense changes nothing.
+  FeedReader late(steered.header,
+                  reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(&steered.header) +
+                                                            FeedHeader::kBytes),
+                  steered.header.capacity);
+  steered.look();
+  Mirror fresh(steered.header);
+  CHECK(follow(late, fresh, 1) >= 1);
+  CHECK(fresh.paused() == "0 pages are free");
+  CHECK_FALSE(steered.send(until(Condition::evicted, 0, 7)));
+  CHECK_FALSE(steered.send(until(static_cast<Condition>(99))));
+  CHECK(steered.send({Command::Kind::go_on}));
+  CHECK(steered.mirror.paused().empty());
+  CHECK_FALSE(steered.send({Command::Kind::pause}));
+  CHECK(steered.mirror.paused() == "somebody at an inspector asked for it");
+}
+
+TEST_CASE("controls: a pinned node stays, whatever is evicted or flushed, until it is unpinned") {
+  Steered steered;
+  const auto a = tokens(100, 40);
+  auto longer = a;
+  for (Token t = 0; t < 8; ++t) longer.push_back(7000 + t);
+  steered.serve(a);
+  steered.serve(longer);
+  steered.look();
+  std::uint64_t leaf = 0, root = 0;
+  steered.mirror.each_node([&](const inspector::MirrorNode& node) { (node.parent ? leaf : root) = node.id; });
+  REQUIRE((leaf != 0 && root != 0));
+  const auto locks = [&](std::uint64_t id) { return steered.mirror.locks(*steered.mirror.find(id), 0); };
+  CHECK(steered.send({Command::Kind::pin, 0, leaf}));
+  CHECK(steered.mirror.pins() == std::set<std::uint64_t>{leaf});
+  CHECK(locks(leaf) == 1);
+  CHECK(locks(root) == 1);
+  const std::uint64_t commits = steered.mirror.commits();
+  CHECK(steered.send({Command::Kind::pin, 0, leaf}));              // once is enough
+  CHECK(steered.send({Command::Kind::pin, 0, 0xFFFF'0000'0009}));  // nobody
+  CHECK(steered.send({Command::Kind::unpin, 0, root}));            // not pinned itself
+  CHECK(steered.mirror.commits() == commits);
+
+  CHECK(steered.send({Command::Kind::evict, 0, 1000}));
+  CHECK(steered.send({Command::Kind::flush, 0, 0}));
+  CHECK(steered.mirror.find(leaf));
+  CHECK(steered.engine->index().sizes(0).protected_ == 48);
+  steered.engine->audit();
+  CHECK(steered.engine->ledger().violations() == 0);
+
+  // A split below keeps the id where it was.
+  auto other = a;
+  other.resize(20);
+  for (Token t = 0; t < 8; ++t) other.push_back(9000 + t);
+  steered.serve(other);
+  CHECK(steered.send({Command::Kind::unpin, 0, leaf}));
+  CHECK(steered.mirror.pins().empty());
+  CHECK(locks(leaf) == 0);
+  CHECK(steered.engine->index().sizes(0).protected_ == 0);
+  CHECK(steered.send({Command::Kind::flush, 0, 0}));
+  CHECK(steered.mirror.node_count() == 0);
+  steered.engine->audit();
+  CHECK(steered.engine->ledger().violations() == 0);
+
+  // An engine may end with pins, and a window's gap makes a pin shorter, not wrong.
+  Steered windowed(
+      "  full: { reach: path, capacity: 200, allocator: free_list, eviction: lru }\n"
+      "  window: { reach: 8, capacity: 200, allocator: free_list, eviction: lru }\n");
+  windowed.serve(a);
+  windowed.look();
+  std::uint64_t only = 0;
+  windowed.mirror.each_node([&](const inspector::MirrorNode& node) { only = node.id; });
+  CHECK(windowed.send({Command::Kind::evict, 1, 1000}));
+  CHECK(windowed.send({Command::Kind::pin, 0, only}));
+  windowed.engine->audit();
+  CHECK(windowed.engine->ledger().violations() == 0);
+}
+
+TEST_CASE("recording: going back begins at a moment that was kept, and ends where reading from the start would") {
+  const std::string path = (std::filesystem::temp_directory_path() / own_name("checkpoints")).string();
+  {
+    const auto engine = engine_of(yaml(fmt::format("{{ file: {{ path: {} }} }}", path)));
+    RandomRequests requests(*engine, plugins(), 5, 2);
+    requests.run(3'000);
+  }
+  const auto recording = Recording::open(path);
+  REQUIRE(recording);
+  const std::uint64_t end = (*recording)->commits();
+  inspector::Checkpoints checkpoints(std::size_t{8} << 20, 100);
+  Mirror mirror((*recording)->header());
+  mirror.learn();
+  std::uint64_t at = 0, read = 0;
+  const auto go_to = [&](std::uint64_t wanted) {
+    if (wanted < at) at = checkpoints.go_back(wanted, mirror);
+    REQUIRE(at <= wanted);
+    read = wanted - at;
+    while (at < wanted) {
+      const std::uint64_t next = std::min(wanted, checkpoints.next(at));
+      mirror.take((*recording)->events(at, next));
+      checkpoints.pass(at = next, mirror);
+    }
+  };
+  go_to(end);
+  const auto learned = mirror.requests();
+  CHECK(checkpoints.bytes() <= std::size_t{8} << 20);
+  CHECK(checkpoints.size() > 1);
+  CHECK(checkpoints.distance() > 100);  // so many had no room
+  for (const std::uint64_t wanted :
+       {end - 1, end - 2, end / 2, end / 2 - 1, end / 2 - 2, end / 3, end, std::uint64_t{7}}) {
+    go_to(wanted);
+    Mirror fresh((*recording)->header());
+    fresh.take((*recording)->events(0, wanted));
+    CHECK(mirror.commits() == wanted);
+    CHECK(mirror.drift() == 0);
+    CHECK(mirror.moment() == fresh.moment());
+    CHECK(mirror.requests().size() == fresh.requests().size());
+    CHECK(mirror.samples().size() == fresh.samples().size());
+    for (std::size_t g = 0; g < mirror.groups(); ++g) {
+      CHECK(mirror.pool(g).owner == fresh.pool(g).owner);
+      CHECK(mirror.next_to_leave(g, 50) == fresh.next_to_leave(g, 50));
+    }
+  }
+  go_to(end);
+  go_to(end / 2);
+  for (std::uint64_t back = 1; back <= inspector::Checkpoints::kNear; ++back) {
+    go_to(end / 2 - back);
+    CHECK(read <= inspector::Checkpoints::kNear);
+  }
+  // What the rest of the recording says of a request is known where it begins.
+  std::size_t told = 0;
+  for (const auto& request : learned) {
+    if (request.miss != inspector::Miss::evicted) continue;
+    const std::uint64_t begun = (*recording)->begun(request.id);
+    REQUIRE(begun == request.begun_at);
+    go_to(begun);
+    REQUIRE(mirror.request(request.id));
+    CHECK(mirror.request(request.id)->miss == inspector::Miss::evicted);
+    if (++told == 5) break;
+  }
+  CHECK(told == 5);
+  CHECK((*recording)->begun(1'000'000) == 0);
+  std::filesystem::remove(path);
 }

@@ -39,12 +39,27 @@ enum class EventKind : std::uint8_t {
   totals,         ///< group; extra: pages held by requests; node: free pages; a: evictable units; b: protected units
   commit,         ///< extra: Operation; node: tick; a: operations so far; b: microseconds since the engine began
   pool_segment,   ///< group; node: its number; flags: PoolSegment::State; extra: pages out that leave; a: pages offered
+  pinned,         ///< node: of an index; a: 1 a person keeps it and its path, 0 no more; the lock is told as locks are
 };
 
 enum class RequestPhase : std::uint16_t { running, committed, finished, aborted, retracted, resumed };
-/// space, group and policy are numbered as namespaces and groups are; plugin and refusal are lines of a list.
-enum class TextKind : std::uint8_t { space, group, policy, config, plugin, refusal };
-enum class Operation : std::uint32_t { none, begin, reserve, advance, evict, insert, release, flush, policy, retract, resize };
+/// space, group and policy are numbered as namespaces and groups are; plugin and refusal are lines of a list; paused
+/// is why the engine stands still, empty while it runs.
+enum class TextKind : std::uint8_t { space, group, policy, config, plugin, refusal, paused };
+enum class Operation : std::uint32_t {
+  none,
+  begin,
+  reserve,
+  advance,
+  evict,
+  insert,
+  release,
+  flush,
+  policy,
+  retract,
+  resize,
+  control,  ///< a person paused, let go on, pinned or unpinned
+};
 
 /// 32 bytes, the same on the heap, in shared memory and in a file.
 struct Event {
@@ -62,13 +77,26 @@ constexpr std::uint64_t run_of(Page first, std::uint32_t count) { return first |
 /// A feed called NAME is the shared memory object kFeedPrefix + NAME, readable by its user alone.
 inline constexpr const char* kFeedPrefix = "/canopy-";
 
+/// What an engine that was told run_until waits for; looked at after each of its operations.
+enum class Condition : std::uint32_t {
+  evicted,   ///< pages of `group` were evicted
+  missed,    ///< a request of namespace `amount` (kAnySpace: of any) found less than all whole pages it could reuse
+  request,   ///< request number `amount`, or one after it, began
+  hit_rate,  ///< of the prompt tokens of the last 64 requests, all begun since it was asked, less than `amount` in
+             ///< a thousand were found
+  free,      ///< fewer than `amount` pages of `group` are free
+};
+inline constexpr std::uint64_t kAnySpace = ~std::uint64_t{0};
+
 /// What a person at an inspector asks of an engine that allows it.
 struct Command {
-  enum class Kind : std::uint32_t { pause, go_on, step, evict, flush, policy, resize };
+  enum class Kind : std::uint32_t { pause, go_on, step, evict, flush, policy, run_until, pin, unpin, resize };
   Kind kind{};
   std::uint32_t group = 0;
-  std::uint64_t amount = 0;  ///< step: operations; evict: pages; flush: namespace; resize: tokens
-  char name[40] = {};        ///< policy
+  std::uint64_t amount = 0;  ///< step: operations; evict: pages; flush: namespace; run_until: see Condition;
+                             ///< pin, unpin: id of a node; resize: tokens
+  char name[36] = {};        ///< policy
+  Condition until{};         ///< run_until
 };
 static_assert(sizeof(Command) == 56);
 

@@ -7,6 +7,7 @@
 #include <canopy/pool.h>
 #include <canopy/prefix_index.h>
 #include <canopy/request.h>
+#include <canopy/stop_condition.h>
 
 #include <chrono>
 #include <memory>
@@ -102,11 +103,22 @@ class Engine {
   /// too much is evicted, what lies in segments that go is moved, at once as far as no request holds it; the rest
   /// as requests end. Until then the pool is over its limit and hands out nothing.
   void resize(std::size_t group, std::uint64_t pages);
-  /// Who keeps pages that a pool waits for.
+  /// Who keeps pages that a pool waits for: a request, or (0) a pinned node.
   struct Blocker {
-    std::uint64_t request = 0, pages = 0;
+    std::uint64_t request = 0;
+    NodeId pinned{};
+    std::uint64_t pages = 0;
   };
   std::vector<Blocker> blockers(std::size_t group);
+
+  /// Keeps a node and its path until it is unpinned or the engine ends, as if a request held it: it is protected,
+  /// neither evicted nor flushed, and no room for requests, which may wait for it for ever. The lock comes of a match
+  /// of the node's own words, so it counts as a hit of the path, takes a tick and holds what a request could reuse:
+  /// less than the node where a group has a gap. O(tree), for a person: an index finds paths by words, not by id.
+  /// False, and nothing has changed, if there is no such node, it is pinned, or nothing of it can be reused.
+  bool pin(NodeId node);
+  /// False if it is not pinned. The id is the one that was pinned, wherever splits have put its start since.
+  bool unpin(NodeId node);
 
   /// Does what was asked at an inspector, if the feed takes controls, and serves readers who came while nothing
   /// happened. False while the engine is paused: sleep a little and ask again. Call it between operations.
@@ -135,8 +147,10 @@ class Engine {
   std::size_t evict(std::size_t group, std::uint64_t pages);
   void drain(std::size_t group);
   std::size_t move_out(std::size_t group);
-  std::uint64_t keeps_leaving(const Request::State& request, std::size_t group);
-  void note_leaving(const Request::State& gone);
+  std::uint64_t leaving_under(const Lock& lock, std::size_t group);
+  std::uint64_t leaving_under(const Request::State& request, std::size_t group);
+  template <class Holder>
+  void note_leaving(const Holder& gone);
   void go_on_draining();
   bool extend(Request::State& request, std::size_t group, std::size_t length);
   void let_go_before(Request::State& request, std::size_t group, std::size_t page);
@@ -158,6 +172,13 @@ class Engine {
   void tell_commit(Operation operation);
   void turn_feed(Operation operation);
   void obey(const Command& command);
+
+  // What a person asks for beyond that: engine_controls.cpp.
+  void pause(std::string because);
+  void go_on();
+  void run_until(const Command& command);
+  void stop_if_met();
+  void tell_pins();
 
   Units page_size_ = 1, overlap_ = 0;
   std::shared_ptr<KeyCodec> codec_;
@@ -187,6 +208,9 @@ class Engine {
   std::uint64_t elapsed_us_ = 0;  ///< when an index was last called, since began_
   std::uint64_t operations_ = 0, keyframes_told_ = 0, told_operations_ = 0, commands_done_ = 0, steps_left_ = 0;
   bool paused_ = false;
+  std::string paused_because_;
+  StopCondition stop_;
+  std::unordered_map<NodeId, Lock> pins_;
 
   std::unique_ptr<WordScratch> scratch_;
   std::unique_ptr<Digest> digest_;

@@ -4,6 +4,7 @@
 #include <layout.h>
 #include <settings.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -381,6 +382,167 @@ TEST_CASE("space pauses an engine that takes controls, and holds the picture of 
       CHECK(app.session().state == Session::State::held);
     }
   }
+}
+
+TEST_CASE("a node is pinned by key and by click, and keys let the engine go on until something happens") {
+  World world;
+  const auto root = world.add(0, 10), leaf = world.add(root, 20);
+  auto made = std::make_unique<WorldLink>(world, world.commit());
+  WorldLink& link = *made;
+  App app(std::move(made), Settings{});
+  Headless screen;
+  const auto turn = [&] {
+    app.pump(std::chrono::milliseconds(10));
+    screen.frame(app);
+  };
+  turn();
+  screen.key(app, 'p');  // nothing is selected
+  turn();
+  CHECK(link.sent.empty());
+  app.selection().select_node(leaf);
+  screen.key(app, 'p');
+  turn();
+  REQUIRE(link.sent.size() == 1);
+  CHECK(link.sent[0].kind == Command::Kind::pin);
+  CHECK(link.sent[0].amount == leaf);
+  world.pin(leaf, true);
+  link.bring(world.commit(Operation::control));
+  turn();
+  CHECK(app.mirror().pins().contains(leaf));
+  screen.key(app, 'p');
+  turn();
+  REQUIRE(link.sent.size() == 2);
+  CHECK(link.sent[1].kind == Command::Kind::unpin);
+
+  app.mailbox().paused = true;
+  screen.key(app, 'e');
+  turn();
+  CHECK(link.sent.back().kind == Command::Kind::run_until);
+  CHECK(link.sent.back().until == Condition::evicted);
+  CHECK_FALSE(app.mailbox().paused);
+  screen.key(app, 'w');
+  turn();
+  CHECK(link.sent.back().until == Condition::missed);
+  CHECK(link.sent.back().amount == kAnySpace);
+  // It pauses by itself, and is let go on by the next space.
+  world.say(TextKind::paused, 0, "request 5 missed");
+  link.bring(world.commit());
+  turn();
+  CHECK(app.mailbox().paused);
+  screen.key(app, ' ');
+  turn();
+  CHECK(link.sent.back().kind == Command::Kind::go_on);
+  CHECK_FALSE(app.mailbox().paused);
+
+  // Every button and number of the tab, where it is drawn.
+  screen.key(app, '2');
+  turn();
+  for (const auto& [what, until] : {std::pair("an eviction", Condition::evicted),
+                                    {"request", Condition::request},
+                                    {"hit rate <", Condition::hit_rate},
+                                    {"free <", Condition::free}}) {
+    CAPTURE(what);
+    ImVec2 at;
+    REQUIRE(app.controls_tab().middle_of(what, at));
+    screen.click(app, at);
+    turn();
+    CHECK(link.sent.back().kind == Command::Kind::run_until);
+    CHECK(link.sent.back().until == until);
+  }
+  CHECK(link.sent.back().amount == 64);
+  ImVec2 at;
+  REQUIRE(app.controls_tab().middle_of("unpin " + node_name(leaf), at));
+  screen.click(app, at);
+  turn();
+  CHECK(link.sent.back().kind == Command::Kind::unpin);
+  CHECK(link.sent.back().amount == leaf);
+
+  // Where controls are not allowed nothing is sent.
+  app.mailbox().open = false;
+  const std::size_t sent = link.sent.size();
+  for (const char key : {'p', 'e', 'w', ' '}) screen.key(app, key);
+  turn();
+  CHECK(link.sent.size() == sent);
+}
+
+TEST_CASE("missed tokens are grouped by reason, and a click on one lists its requests") {
+  World world;
+  world.name_space(0, "acme");
+  world.name_space(1, "other");
+  const auto first = world.add(0, 4);
+  world.begin_request(1, 100, 0);
+  world.end_request(1);
+  world.begin_request(2, 65, 64);  // all it could find
+  world.begin_request(3, 200, 64, 0, 1);
+  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  Headless screen;
+  const auto turn = [&] {
+    app.pump(std::chrono::milliseconds(10));
+    screen.frame(app);
+    screen.frame(app);
+  };
+  turn();
+  const RequestsPanel& panel = app.requests_panel();
+  const auto tokens_of = [&](Miss miss) {
+    for (const MissGroup& group : panel.groups())
+      if (group.miss == miss) return group.tokens;
+    return std::uint64_t{0};
+  };
+  CHECK(panel.rows().size() == 3);
+  CHECK(tokens_of(Miss::unknown) == 96 + (192 - 64));
+  CHECK(tokens_of(Miss::rounding) == 4 + 1 + 8);
+  std::uint64_t all = 0, missed = 0;
+  for (const MissGroup& group : panel.groups()) all += group.tokens;
+  for (const MirrorRequest& request : app.mirror().requests()) missed += request.prompt - request.matched;
+  CHECK(all == missed);
+
+  ImVec2 at;
+  REQUIRE(panel.middle_of(Miss::rounding, at));
+  screen.click(app, at);
+  turn();
+  REQUIRE(panel.rows().size() == 1);
+  CHECK(app.mirror().requests()[panel.rows()[0]].id == 2);
+  REQUIRE(panel.middle_of(Miss::rounding, at));
+  screen.click(app, at);
+  turn();
+  CHECK(panel.rows().size() == 3);
+
+  const auto acme = app.mirror().misses(NamespaceId{0});
+  CHECK(std::none_of(acme.begin(), acme.end(), [](const MissGroup& group) { return group.tokens > 96; }));
+
+  // By number, from the keyboard.
+  app.selection().select_node(first);
+  screen.key(app, '/');
+  screen.frame(app);
+  for (const char each : std::string("r 3")) screen.key(app, each);
+  ImGui::GetIO().KeysDown[ImGui::GetIO().KeyMap[ImGuiKey_Enter]] = true;
+  screen.frame(app);
+  ImGui::GetIO().KeysDown[ImGui::GetIO().KeyMap[ImGuiKey_Enter]] = false;
+  screen.frame(app);
+  CHECK(app.selection().request == 3);
+
+  std::uint64_t number = 0;
+  for (const char* right : {"r 4711", "r4711", "req 4711"})
+    CHECK((parse_request_name(right, number) && number == 4711));
+  for (const char* wrong : {"", "r", "r x", "4711", "root", "r 12 x"}) CHECK_FALSE(parse_request_name(wrong, number));
+}
+
+TEST_CASE("a node that everybody uses has a short history") {
+  World world;
+  const auto node = world.add(0, 10);
+  std::vector<Event> events = world.commit();
+  for (int i = 0; i < 3000; ++i) {
+    world.touch(node);
+    const auto more = world.commit();
+    events.insert(events.end(), more.begin(), more.end());
+  }
+  App app(std::make_unique<WorldLink>(world, events), Settings{});
+  Headless screen;
+  app.pump(std::chrono::milliseconds(10));
+  app.selection().select_node(node);
+  screen.frame(app);
+  screen.frame(app);
+  CHECK(Headless::vertices() < 30'000);
 }
 
 TEST_CASE("every panel draws every state, and a picture of a million nodes costs no more than one of a thousand") {

@@ -64,12 +64,26 @@ void World::lock(std::uint64_t node, std::uint32_t times) {
     nodes_[slot_of(NodeId{at})].locks += times;
 }
 
-void World::begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages) {
-  events_.push_back({EventKind::request_begun, 0, 0, prompt, id, matched, 0});
+void World::begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages,
+                          std::uint32_t space) {
+  events_.push_back({EventKind::request_begun, 0, 0, prompt, id, matched | std::uint64_t{space} << 32, 0});
   if (own_pages == 0) return;
   events_.push_back(
       {EventKind::request_pages, 0, 0, matched / 16, id, run_of(static_cast<Page>(next_page_), own_pages), 0});
   next_page_ += own_pages, held_ += own_pages, free_ -= own_pages;
+}
+
+void World::end_request(std::uint64_t id) {
+  events_.push_back({EventKind::request_moved, 0, static_cast<std::uint16_t>(RequestPhase::finished), 0, id, 0, 0});
+}
+
+void World::pin(std::uint64_t node, bool pinned) { events_.push_back({EventKind::pinned, 0, 0, 0, node, pinned}); }
+
+void World::touch(std::uint64_t node) {
+  if (commits_ == 0) events_ = commit();
+  events_.push_back({EventKind::node_used, 0, 0, 0, node, commits_ * 10, 0});
+  events_.push_back({EventKind::locked, 0, 0, 0, node, 0, 0});
+  events_.push_back({EventKind::unlocked, 0, 0, 0, node, 0, 0});
 }
 
 std::vector<Event> World::commit(Operation operation) {

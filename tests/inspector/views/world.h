@@ -17,7 +17,11 @@ class World {
   std::uint64_t add(std::uint64_t parent, std::uint32_t pages, std::uint32_t space = 0, std::uint32_t hits = 0,
                     Tick last_access = 0);
   void lock(std::uint64_t node, std::uint32_t times = 1);
-  void begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages = 0);
+  void begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages = 0,
+                     std::uint32_t space = 0);
+  void end_request(std::uint64_t id);
+  void pin(std::uint64_t node, bool pinned);
+  void touch(std::uint64_t node);
   void name_space(std::uint32_t space, const std::string& name);
   void say(TextKind kind, std::uint32_t index, const std::string& text);
   /// Ends an operation, and gives all events since the last one.

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <canopy/eviction_strategy.h>
+#include <canopy/types.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace canopy::inspector {
+
+/// Page numbers in a row that a node or a request has, from place `place` of it on.
+struct PageRun {
+  std::uint32_t place = 0;
+  Page first = 0;
+  std::uint32_t count = 0;
+  std::uint8_t group = 0;
+};
+
+/// A node as the feed told it. Slots are those of the index: slot_of(NodeId).
+struct MirrorNode {
+  std::uint64_t id = 0;                                                           ///< 0: nobody in this slot
+  std::uint32_t parent = 0, first_child = 0, last_child = 0, next = 0, prev = 0;  ///< slots; 0 none
+  std::uint32_t children = 0;
+  NamespaceId space{};
+  Units begin = 0, length = 0;
+  std::uint16_t resident = 0;                    ///< bit g: group g has its pages
+  std::array<std::uint32_t, kMaxGroups> hold{};  ///< whole path: own locks + held children; else: locks over it
+  std::array<Rank, kMaxGroups> rank{};           ///< as last told; it counts while the node waits
+  std::uint32_t hits = 0, inserts = 0;
+  std::int32_t priority = 0;
+  Tick created = 0, last_access = 0;
+  std::uint64_t digest = 0;
+  std::uint64_t added_at = 0;        ///< commit
+  std::vector<PageRun> pages;        ///< of all groups
+  std::vector<std::uint32_t> words;  ///< only if the feed carries tokens
+
+  Units end() const { return begin + length; }
+  bool has(std::size_t group) const { return resident >> group & 1; }
+};
+
+/// Nodes by slot, in blocks that are made when they are first written: slots may be few and far apart. Copies share
+/// blocks until one of them writes.
+class NodeBlocks {
+ public:
+  MirrorNode& operator[](std::uint32_t slot) {
+    if (blocks_.size() <= slot / kBlock) blocks_.resize(slot / kBlock + 1);
+    auto& block = blocks_[slot / kBlock];
+    if (!block) block = std::make_shared<Block>();
+    else if (block.use_count() > 1) block = std::make_shared<Block>(*block);
+    return (*block)[slot % kBlock];
+  }
+  const MirrorNode& operator[](std::uint32_t slot) const {
+    static const MirrorNode kNobody{};
+    return slot / kBlock < blocks_.size() && blocks_[slot / kBlock] ? (*blocks_[slot / kBlock])[slot % kBlock]
+                                                                    : kNobody;
+  }
+  std::size_t size() const { return blocks_.size() * kBlock; }  ///< every slot is below
+  void clear() { blocks_.clear(); }
+  /// visit(slot) of every node there is.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (std::size_t b = 0; b < blocks_.size(); ++b)
+      for (std::size_t i = 0; blocks_[b] && i < kBlock; ++i)
+        if ((*blocks_[b])[i].id) visit(static_cast<std::uint32_t>(b * kBlock + i));
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 256;
+  using Block = std::array<MirrorNode, kBlock>;
+  std::vector<std::shared_ptr<Block>> blocks_;
+};
+
+enum class NodeState : std::uint8_t { evictable, protected_, gap };
+
+}  // namespace canopy::inspector

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <canopy/types.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace canopy::inspector {
+
+/// One pool, counted by the mirror itself; `told` are the totals that came with the last commit.
+struct MirrorPool {
+  std::string name, policy;
+  Units reach = kWholePath;
+  std::uint64_t pages = 0, limit = 0;  ///< page 0 not counted; kUnlimited
+  std::uint32_t segment_pages = 0;
+  struct Sums {
+    std::uint64_t free = 0, evictable = 0, protected_ = 0, held = 0;  ///< pages
+    friend bool operator==(const Sums&, const Sums&) = default;
+  };
+  Sums counted, told;
+  /// By number: the pages from number * segment_pages on. Empty while none was told of.
+  struct Segment {
+    std::uint16_t state = 0;                 ///< PoolSegment::State: absent, offered, leaving, idle
+    std::uint32_t offered = 0, leaving = 0;  ///< pages from its first on; pages out of those that go
+  };
+  std::vector<Segment> segments;
+  /// By page: 0 free, the slot of a node, or ~id of a request.
+  std::vector<std::int64_t> owner;
+
+  /// Whether a page can be handed out or is still somebody's; if not there may be no memory behind it.
+  bool has(std::size_t page) const {
+    if (page < owner.size() && owner[page] != 0) return true;
+    const std::size_t i = segment_pages ? page / segment_pages : segments.size();
+    return i < segments.size() ? page - i * segment_pages < segments[i].offered : segments.empty() && page <= pages;
+  }
+  /// One more than the highest page number that is in use.
+  std::size_t end() const {
+    std::size_t last = segments.size();
+    while (last > 0 && segments[last - 1].state == 0) --last;
+    if (last == 0) return pages == 0 ? 0 : static_cast<std::size_t>(pages) + 1;
+    const std::size_t end = (last - 1) * segment_pages + segments[last - 1].offered;
+    for (std::size_t page = std::min(owner.size(), last * segment_pages); page > end; --page)
+      if (owner[page - 1] != 0) return page;
+    return end;
+  }
+};
+
+}  // namespace canopy::inspector
