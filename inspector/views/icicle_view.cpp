@@ -161,7 +161,7 @@ void IcicleView::draw_counts(ImDrawList* list) const {
     const std::size_t count = cells_[end - 1].first + cells_[end - 1].count - cells_[i].first;
     const float top = origin_.y + row_ * static_cast<float>(cells_[i].row);
     const std::string words = plural(count, "node");
-    const float width = ImGui::CalcTextSize(words.c_str()).x + em() * 0.6F;
+    const float width = ImGui::CalcTextSize(words.c_str()).x + em() * 0.7F;
     if (cells_[end - 1].x1 - cells_[i].x0 > width + em()) {
       const float middle = origin_.x + (cells_[i].x0 + cells_[end - 1].x1) / 2;
       const ImVec2 a{middle - width / 2, top + (row_ - em() * 1.2F) / 2},

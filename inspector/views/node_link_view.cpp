@@ -280,8 +280,8 @@ void NodeLinkView::draw_box(const Scene& scene, const Box& box, ImDrawList* list
     list->AddRectFilled({x, box.from.y + inset}, {x + slice, box.to.y - inset}, with_alpha(colour, shade));
     x += slice + gap;
   }
-  // Nothing hangs on it: the words may go on where links would be.
-  label(list, {x, box.from.y}, {box.to.x + link_room(), box.to.y},
+  // Its row is its own: right of it nobody else has anything.
+  label(list, {x, box.from.y}, {origin_.x + size_.x, box.to.y},
         fmt::format("{}, {} tokens", plural(spaces ? item.bundled : item.mix.nodes, spaces ? "namespace" : "node"),
                     brief(static_cast<double>(item.mix.tokens))),
         palette().text);

@@ -70,9 +70,10 @@ void TreeSearch::look_for(const Mirror& mirror, std::string_view wanted) {
   if (const auto prefix = parse_prefix(wanted)) {
     if (!mirror.has_words()) {
       said_ =
-          "This feed carries no tokens, and its digests are keyed, so a prefix cannot be looked for in it. Put "
-          "`tokens: true` into the engine's feed, as in `feed: { shm: { name: NAME, tokens: true } }`; whoever reads "
-          "the feed can then read the prompts.";
+          "This feed carries no tokens, and its digests are keyed, so a prefix cannot be looked for. Put `tokens: "
+          "true` "
+          "into the feed in the engine's file, as in `feed: { shm: { name: NAME, tokens: true } }`; who reads the feed "
+          "can then read the prompts.";
       return;
     }
     const PrefixMatch match = find_prefix(mirror, *prefix);

@@ -43,7 +43,7 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
     const std::string name = space_name(scene.mirror, NamespaceId{node.space});
     label(list, from, to,
           first_that_fits({fmt::format("{}   {} tokens in {}", name, grouped(node.tokens), plural(node.nodes, "node")),
-                           fmt::format("{}   {}", name, brief(static_cast<double>(node.tokens))), name},
+                           fmt::format("{}   {} tok", name, brief(static_cast<double>(node.tokens))), name},
                           width),
           colours.text);
     return;
@@ -77,10 +77,11 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
       right - from.x);
   if (by_state && node.state == NodeState::protected_) {
     // Letters need a quiet ground under them.
-    const float wide = std::min(ImGui::CalcTextSize(words.c_str()).x, right - from.x - em() * 0.6F);
-    if (wide > em() * 0.6F)
-      list->AddRectFilled({from.x + em() * 0.2F, (from.y + to.y) / 2 - em() * 0.6F},
-                          {from.x + em() * 0.4F + wide, (from.y + to.y) / 2 + em() * 0.6F}, colour);
+    const std::string shown = fitted(words, right - from.x - em() * 0.6F);
+    if (!shown.empty())
+      list->AddRectFilled(
+          {from.x + em() * 0.2F, (from.y + to.y) / 2 - em() * 0.6F},
+          {from.x + em() * 0.4F + ImGui::CalcTextSize(shown.c_str()).x, (from.y + to.y) / 2 + em() * 0.6F}, colour);
   }
   label(list, from, {right, to.y}, words, ink);
 }

@@ -2,6 +2,9 @@
 
 #include <figures.h>
 
+#include <chrono>
+#include <functional>
+
 #include "world.h"
 
 namespace canopy::test {
@@ -28,6 +31,12 @@ inline std::uint64_t grow(World& world, std::size_t nodes) {
     if (middle.size() < 100) middle.push_back(world.add(root, 2));
     else world.add(middle[made % 100], 1, 0, static_cast<std::uint32_t>(made % 7), made);
   return middle.empty() ? root : middle.front();
+}
+
+inline double seconds_of(const std::function<void()>& work) {
+  const auto began = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
 }  // namespace canopy::test

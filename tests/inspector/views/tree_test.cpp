@@ -3,6 +3,7 @@
 #include <panels.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 
 #include "show.h"
@@ -96,7 +97,8 @@ TEST_CASE("nodes and links stand for every node once, in the rows there are, fro
     show.look();
     std::vector<NodeLinkItem> items;
     for (const std::uint32_t rows : {1U, 2U, 9U, 40U, 1000U}) {
-      lay_out(show.index, {TreeIndex::kNowhere, rows, {}}, items);
+      const double layout = seconds_of([&] { lay_out(show.index, {TreeIndex::kNowhere, rows, {}}, items); });
+      std::printf("%zu nodes, %u rows: layout %.2f ms, %zu items\n", nodes, rows, layout * 1e3, items.size());
       CHECK(items.size() <= 5 * rows);  // a tree of four levels, and bundles below the last row's
       check_items(show, items, rows);
     }
