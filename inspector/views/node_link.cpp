@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 namespace canopy::inspector {
 namespace {
@@ -58,8 +59,9 @@ class NodeLinkLayout {
   /// and more where they would leave rows empty. In the order they have.
   std::vector<std::uint32_t> choose(TreeIndex::Range range, std::uint32_t rows) const {
     std::vector<std::uint32_t> chosen = tree_.heaviest(range, rows);
-    std::stable_sort(chosen.begin(), chosen.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return tree_[a].tokens > tree_[b].tokens; });
+    std::sort(chosen.begin(), chosen.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return tree_[a].tokens != tree_[b].tokens ? tree_[a].tokens > tree_[b].tokens : a < b;
+    });
     std::size_t kept = 0;
     for (std::uint64_t wanted = 0; kept < chosen.size() && (kept < (rows + 1) / 2 || wanted < rows); ++kept)
       wanted += tree_.leaves(chosen[kept]);
@@ -95,7 +97,8 @@ class NodeLinkLayout {
       return static_cast<double>(tree_.leaves(places[i]) - 1) /
              static_cast<double>(std::max<std::uint64_t>(tree_[places[i]].tokens, 1));
     };
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return wish(a) < wish(b); });
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return std::pair(wish(a), a) < std::pair(wish(b), b); });
     std::uint64_t tokens = 0;
     for (const std::uint32_t place : places) tokens += tree_[place].tokens;
     auto left = rows - static_cast<std::uint32_t>(places.size());

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "figures.h"
 #include "panels.h"
@@ -21,13 +20,6 @@ void lock_mark(ImDrawList* list, ImVec2 right, std::uint32_t locks, ImU32 colour
   list->AddRectFilled(box, {box.x + size, box.y + size * 0.75F}, colour, 1);
   list->PathArcTo({box.x + size / 2, box.y}, size * 0.32F, 3.1416F, 6.2832F, 8);
   list->PathStroke(colour, 0, std::max(1.F, em() / 12));
-}
-
-/// The longest way to say it that a box of a width has room for; the last one is cut.
-std::string first_that_fits(std::initializer_list<std::string> ways, float width) {
-  for (const std::string& words : ways)
-    if (ImGui::CalcTextSize(words.c_str()).x <= width - em() * 0.6F) return words;
-  return *(ways.end() - 1);
 }
 
 }  // namespace
