@@ -280,11 +280,13 @@ void NodeLinkView::draw_box(const Scene& scene, const Box& box, ImDrawList* list
     list->AddRectFilled({x, box.from.y + inset}, {x + slice, box.to.y - inset}, with_alpha(colour, shade));
     x += slice + gap;
   }
-  const std::string count = plural(spaces ? item.bundled : item.mix.nodes, spaces ? "namespace" : "node");
+  const std::uint64_t number = spaces ? item.bundled : item.mix.nodes;
+  const std::string count = plural(number, spaces ? "namespace" : "node");
   // Its row is its own: right of it nobody else has anything.
   const float right = origin_.x + size_.x;
   label(list, {x, box.from.y}, {right, box.to.y},
-        first_that_fits({fmt::format("{}, {} tokens", count, brief(static_cast<double>(item.mix.tokens))), count},
+        first_that_fits({fmt::format("{}, {} tokens", count, brief(static_cast<double>(item.mix.tokens))), count,
+                         brief(static_cast<double>(number))},
                         right - x),
         palette().text);
 }
