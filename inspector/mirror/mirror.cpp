@@ -16,7 +16,8 @@ constexpr bool sizes_a_pool(const Event& event) {
 
 }  // namespace
 
-Mirror::Mirror(const FeedHeader& header) : page_size_(header.page_size), pools_(header.groups) {
+Mirror::Mirror(const FeedHeader& header)
+    : page_size_(header.page_size), has_words_(header.tokens != 0), pools_(header.groups) {
   for (std::size_t g = 0; g < pools_.size(); ++g) pools_[g].reach = static_cast<Units>(header.reaches[g]);
 }
 

@@ -47,6 +47,7 @@ class Mirror {
 
   Units page_size() const { return page_size_; }
   std::size_t groups() const { return pools_.size(); }
+  bool has_words() const { return has_words_; }  ///< the feed carries tokens, so that nodes have their words
   const MirrorPool& pool(std::size_t group) const { return pools_[group]; }
 
   std::size_t slots() const { return nodes_.size(); }
@@ -148,6 +149,7 @@ class Mirror {
   MirrorRequest* find_request(std::uint64_t id);
 
   Units page_size_;
+  bool has_words_;
   std::vector<MirrorPool> pools_;
   NodeBlocks nodes_;
   std::vector<Space> spaces_;

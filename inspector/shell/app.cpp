@@ -19,6 +19,7 @@ const FeedHeader& header_of(const Link* link) {
 App::App(std::unique_ptr<Link> link, const Settings& settings, std::string refused)
     : link_(std::move(link)), settings_(settings), mirror_(header_of(link_.get())) {
   selection_.colour = settings.colour;
+  tree_.show(settings.tree);
   mailbox_.open = header_of(link_.get()).controls != 0;
   if (link_) {
     time_.begun = [link = link_.get()](std::uint64_t request) { return link->begun(request); };
@@ -41,6 +42,7 @@ bool App::pump(std::chrono::milliseconds budget) {
 Settings App::settings() const {
   Settings now = settings_;
   now.colour = selection_.colour;
+  now.tree = tree_.view();
   return now;
 }
 
@@ -50,10 +52,11 @@ void App::draw() {
   if (!io.WantTextInput) {
     for (const ImWchar character : io.InputQueueCharacters) press(character);
     arrows();
+    if (ImGui::IsKeyPressed(ImGui::GetKeyIndex(ImGuiKey_Enter))) step_search(false);
   }
   if (ImGui::IsKeyPressed(ImGui::GetKeyIndex(ImGuiKey_Escape)) && !io.WantTextInput) {
     if (selection_.help) selection_.help = false;
-    else if (!tree_.zoom_out()) selection_.select_node(0), selection_.request = 0;
+    else if (!tree_.back()) selection_.select_node(0), selection_.request = 0;
   }
   if (std::exchange(selection_.pause_wanted, false)) toggle_pause();
   if (selection_.group >= mirror_.groups()) selection_.group = 0;
@@ -65,7 +68,7 @@ void App::draw() {
     if (const auto took = std::chrono::steady_clock::now() - began; took > std::chrono::milliseconds(10))
       rests_until_ = began + took * 6;
 
-  Scene scene{mirror_, index_, selection_, mailbox_, session_, time_};
+  Scene scene = this->scene();
   const Layout layout = lay_out_panels(io.DisplaySize.x, io.DisplaySize.y, em());
   ImGui::GetBackgroundDrawList()->AddRectFilled({0, 0}, io.DisplaySize, palette().background);
   draw_header(scene, layout.header);
@@ -126,6 +129,11 @@ void App::toggle_pause() {
   else if (session_.state == Session::State::live) session_.state = Session::State::held;
 }
 
+bool App::step_search(bool back) {
+  Scene scene = this->scene();
+  return tree_.step_search(scene, back);
+}
+
 void App::next_bookmark() {
   std::vector<std::uint64_t> marks = time_.bookmarks;
   std::sort(marks.begin(), marks.end());
@@ -153,8 +161,12 @@ void App::press(unsigned character) {
     case 'f':
       tree_.fold(mirror_, selection_.node);
       break;
+    case 'v':
+      tree_.show(tree_.view() == TreeView::icicle ? TreeView::nodes : TreeView::icicle);
+      selection_.reveal = selection_.node != 0;
+      break;
     case 'z':
-      tree_.zoom_to(index_, selection_.node);
+      tree_.zoom_to(scene(), index_.place_of(slot_of(static_cast<NodeId>(selection_.node))));
       break;
     case 'g':
       if (mirror_.groups() != 0) selection_.group = (selection_.group + 1) % mirror_.groups();
@@ -183,7 +195,10 @@ void App::press(unsigned character) {
       if (time_.seekable) time_.bookmarks.push_back(time_.at);
       break;
     case 'n':
-      next_bookmark();
+      if (!step_search(false)) next_bookmark();
+      break;
+    case 'N':
+      step_search(true);
       break;
     default:
       break;
@@ -215,13 +230,17 @@ void App::draw_help() {
   const struct {
     const char *key, *what;
   } keys[] = {{"?", "this sheet"},
-              {"/", "find a node (#12), a request (r 4711: a recording goes to its begin) or a namespace"},
+              {"/",
+               "find a node (#12), a request (r 4711: a recording goes to its begin), a namespace, or who holds a "
+               "prefix of tokens (12 845 9, or t 12)"},
+              {"Enter  n  N", "of several that were found, the next or the one before"},
               {"space", "pause and go on: the engine if it takes controls, the picture if not, a recording's play"},
               {"left  right", "a recording: one commit back, one on; a live engine that takes controls: one step"},
               {"Home  End", "a recording: its beginning, its end"},
               {"m  n", "a recording: mark this moment, go to the next mark"},
               {"up  down", "the selected node's parent, its first child"},
               {"Page Up  Page Down", "its sibling before, its sibling after"},
+              {"v", "the tree as an icicle, or as nodes and links"},
               {"z", "the tree: go into the selected node; Esc shows all again"},
               {"f", "the tree: fold and unfold the selected node"},
               {"wheel, drag", "the tree: zoom and pan; with Ctrl the wheel goes up and down"},

@@ -37,12 +37,15 @@ class App {
   const TreePanel& tree_panel() const { return tree_; }
   const ControlsTab& controls_tab() const { return controls_; }
   const RequestsPanel& requests_panel() const { return requests_; }
+  void show_tree(TreeView view) { tree_.show(view); }
   void open_tab(std::string_view name) { wanted_tab_ = name; }
 
  private:
   void arrows();
   void toggle_pause();
   void next_bookmark();
+  bool step_search(bool back);
+  Scene scene() { return {mirror_, index_, selection_, mailbox_, session_, time_}; }
   void draw_tabs(Scene& scene, const Area& area);
   void draw_help();
 

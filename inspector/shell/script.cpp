@@ -34,6 +34,7 @@ class Line {
     else if (verb == "select") select();
     else if (verb == "tab") tab();
     else if (verb == "colour") colour();
+    else if (verb == "view") view();
     else if (verb == "seek") seek();
     else if (verb == "screenshot") screenshot();
     else complaint_ = fmt::format("'{}' is no command", verb);
@@ -94,8 +95,7 @@ class Line {
       if (!node) return;
       ImVec2 at;
       frame();
-      if (!app_.tree_panel().middle_of(app_.tree(), node->id, at))
-        return complain("the node has no rectangle of its own");
+      if (!app_.tree_panel().middle_of(app_.tree(), node->id, at)) return complain("the node has no box of its own");
       move(at.x, at.y);
     } else {
       float x = 0;
@@ -190,6 +190,12 @@ class Line {
         return;
       }
     complain(fmt::format("'{}' is no meaning of colour", name));
+  }
+  void view() {
+    const std::string name = word();
+    for (std::size_t i = 0; i < kTreeViewNames.size(); ++i)
+      if (name == kTreeViewNames[i]) return app_.show_tree(static_cast<TreeView>(i));
+    complain(fmt::format("'{}' is no view of the tree; icicle and nodes are", name));
   }
   void seek() {
     std::string to = word();

@@ -12,12 +12,13 @@ namespace canopy::inspector {
 ///
 ///   requests 600           let the demo engine run until so many requests have come, and no further
 ///   click X Y              also: double X Y, right X Y, move X Y, drag X Y TO_X TO_Y, wheel X Y STEPS
-///   click node 12          in the middle of its rectangle in the tree
+///   click node 12          in the middle of its box in the tree; also: double, right
 ///   key f                  a character, or Escape, Left, Right, Up, Down, Home, End, Enter, Space
 ///   type #12               characters into what has the keyboard
 ///   select node 12         also: select request 5, select heaviest (the leaf with most tokens, if there is one)
 ///   tab CONTROLS
 ///   colour hits            state, last use, hits, namespace
+///   view nodes             or icicle
 ///   seek 50%               or a commit; of a recording
 ///   screenshot out.png
 ///   # and empty lines say nothing

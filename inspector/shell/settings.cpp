@@ -15,6 +15,12 @@ int whole(const std::string& text, int least, int most, int otherwise) {
   return error == std::errc() && end == text.data() + text.size() ? std::clamp(value, least, most) : otherwise;
 }
 
+template <class Choice, std::size_t kCount>
+void choose(Choice& choice, const std::array<const char*, kCount>& names, const std::string& value) {
+  for (std::size_t i = 0; i < kCount; ++i)
+    if (value == names[i]) choice = static_cast<Choice>(i);
+}
+
 }  // namespace
 
 std::string Settings::path() {
@@ -36,9 +42,8 @@ Settings Settings::load(const std::string& path) {
     else if (key == "scale_percent") settings.scale = static_cast<float>(whole(value, 0, 400, 0)) / 100;
     else if (key == "width") settings.width = whole(value, 640, 16384, settings.width);
     else if (key == "height") settings.height = whole(value, 400, 16384, settings.height);
-    else if (key == "colour")
-      for (std::size_t i = 0; i < kColourNames.size(); ++i)
-        if (value == kColourNames[i]) settings.colour = static_cast<ColourBy>(i);
+    else if (key == "colour") choose(settings.colour, kColourNames, value);
+    else if (key == "tree") choose(settings.tree, kTreeViewNames, value);
   }
   return settings;
 }
@@ -50,7 +55,8 @@ bool Settings::save(const std::string& path) const {
   std::ofstream file(path);
   file << "theme = " << (light ? "light" : "dark") << "\nscale_percent = " << static_cast<int>(scale * 100)
        << "\nwidth = " << width << "\nheight = " << height
-       << "\ncolour = " << kColourNames[static_cast<std::size_t>(colour)] << "\n";
+       << "\ncolour = " << kColourNames[static_cast<std::size_t>(colour)]
+       << "\ntree = " << kTreeViewNames[static_cast<std::size_t>(tree)] << "\n";
   return file.good();
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "palette.h"
+#include "tree_view.h"
 
 namespace canopy::inspector {
 
@@ -11,6 +12,7 @@ struct Settings {
   bool light = false;
   float scale = 0;  ///< of letters and distances; 0: the display's
   ColourBy colour = ColourBy::state;
+  TreeView tree = TreeView::icicle;
   int width = 1600, height = 900;  ///< of the window
 
   static std::string path();  ///< empty if there is no home

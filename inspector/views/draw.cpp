@@ -99,6 +99,12 @@ std::string fitted(std::string_view words, float width) {
   return std::string(begin_of(words), rest) + dots;
 }
 
+std::string first_that_fits(std::initializer_list<std::string> ways, float width) {
+  for (const std::string& words : ways)
+    if (width_of(words) <= width - em() * 0.6F) return words;
+  return *(ways.end() - 1);
+}
+
 void label(ImDrawList* list, ImVec2 from, ImVec2 to, std::string_view words, ImU32 colour, bool centred) {
   const float pad = em() * 0.3F;
   const std::string shown = fitted(words, to.x - from.x - 2 * pad);

@@ -45,6 +45,8 @@ void nothing_here(std::string_view sentence);
 
 /// Words cut to a width, with "…" where something is missing; empty if not even that has room.
 std::string fitted(std::string_view words, float width);
+/// The first of several ways to say it, longest first, that label() has room for in a box of a width; else the last.
+std::string first_that_fits(std::initializer_list<std::string> ways, float width);
 /// Words in a box of a drawing, cut to it.
 void label(ImDrawList* list, ImVec2 from, ImVec2 to, std::string_view words, ImU32 colour, bool centred = false);
 

@@ -61,6 +61,11 @@ const Palette& light_palette() { return kLight; }
 const Palette& palette() { return *used; }
 void use_palette(const Palette& which) { used = &which; }
 
+ImU32 ink_on(ImU32 fill) {
+  const ImVec4 of = ImGui::ColorConvertU32ToFloat4(fill);
+  return 0.299F * of.x + 0.587F * of.y + 0.114F * of.z > 0.45F ? palette().on_fill : palette().text;
+}
+
 ImU32 with_alpha(ImU32 colour, float alpha) {
   return (colour & ~IM_COL32_A_MASK) | static_cast<ImU32>(std::clamp(alpha, 0.F, 1.F) * 255) << IM_COL32_A_SHIFT;
 }

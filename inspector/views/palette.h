@@ -19,7 +19,7 @@ struct Palette {
   ImU32 background, panel, line, text, dim, accent, accent_text;
   ImU32 free, evictable, protected_, held, gap, absent;
   ImU32 good, warn, bad;
-  ImU32 on_fill;  ///< text on any of the fills
+  ImU32 on_fill;  ///< text on any of the fills of a state
   ImU32 selected;
   std::array<ImU32, 8> spaces;
   std::array<ImU32, 5> heat;  ///< from cold to hot
@@ -36,6 +36,9 @@ const Palette& light_palette();
 /// The one in use.
 const Palette& palette();
 void use_palette(const Palette& which);
+
+/// What can be read on a fill: on_fill, or on a dark one (what is cold) the panel's own text.
+ImU32 ink_on(ImU32 fill);
 
 ImU32 with_alpha(ImU32 colour, float alpha);
 ImU32 mixed(ImU32 from, ImU32 to, float share);

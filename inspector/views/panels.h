@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,8 +8,10 @@
 #include <vector>
 
 #include "draw.h"
-#include "icicle.h"
+#include "icicle_view.h"
+#include "node_link_view.h"
 #include "scene.h"
+#include "tree_search.h"
 
 namespace canopy::inspector {
 
@@ -22,41 +25,45 @@ void draw_config(Scene& scene);
 void draw_compare(Scene& scene);
 void draw_time_bar(Scene& scene, const Area& area);
 
-/// The tree as an icicle: width is tokens, a row is a step away from the root.
+/// The tree, as an icicle or as nodes and links: its bar, its search, what is folded, and its legend.
 class TreePanel {
  public:
   void draw(Scene& scene, const Area& area);
+  TreeView view() const { return view_; }
+  void show(TreeView view) { view_ = view; }
+
   void focus_search() { search_wanted_ = true; }
-  /// Shows all of the tree again; false if that is what it did.
-  bool zoom_out();
-  void zoom_to(const TreeIndex& tree, std::uint64_t node_id);
+  /// Shows the next thing that was found, or the previous one; false if nothing else was.
+  bool step_search(Scene& scene, bool back = false);
+  const TreeSearch& search() const { return search_; }
+
+  /// One step back: forgets what was found, then shows all of the tree again; false if there is nothing to go back
+  /// from.
+  bool back();
+  void zoom_to(const Scene& scene, std::uint32_t place);
   void fold(const Mirror& mirror, std::uint64_t node_id);
   const std::unordered_set<std::uint64_t>& folded() const { return folded_; }
 
-  const std::vector<IcicleCell>& cells() const { return cells_; }
-  /// Middle of a node's rectangle on the screen, if it has one of its own.
+  const IcicleView& icicle() const { return icicle_; }
+  const NodeLinkView& nodes() const { return nodes_; }
+  /// Middle of a node's box on the screen, if it has one of its own.
   bool middle_of(const TreeIndex& tree, std::uint64_t node_id, ImVec2& at) const;
 
  private:
   void draw_bar(Scene& scene);
   void find(Scene& scene);
-  void navigate(Scene& scene, ImVec2 from, ImVec2 size, bool hovered);
-  void reveal(const TreeIndex& tree, std::uint32_t place);
-  void draw_cells(Scene& scene, ImVec2 from, ImVec2 size);
-  void draw_cell(Scene& scene, const IcicleCell& cell, ImDrawList* list);
-  void draw_selected(Scene& scene, ImDrawList* list);
-  void tell(Scene& scene, const IcicleCell& cell);
+  void draw_found();
+  void show_hit(Scene& scene);
+  bool unfold_selected(const Scene& scene);
+  void draw_foot(const Scene& scene);
 
-  double left_ = 0, right_ = 1;  ///< shares of all tokens
-  double top_ = 0;               ///< levels
-  float row_ = 20;
-  ImVec2 origin_{};
-  IcicleWindow laid_{};
-  std::vector<IcicleCell> cells_;
+  TreeView view_ = TreeView::icicle;
+  IcicleView icicle_;
+  NodeLinkView nodes_;
   std::unordered_set<std::uint64_t> folded_;
-  char search_[64] = {};
-  std::string not_found_;
-  bool search_wanted_ = false, dragged_ = false;
+  std::array<char, 1 << 14> wanted_{};  ///< what is being typed; a pasted prompt may be long
+  TreeSearch search_;
+  bool search_wanted_ = false;
 };
 
 /// All that is known of the selected node.

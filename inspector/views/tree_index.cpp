@@ -13,6 +13,8 @@ bool TreeIndex::update(const Mirror& mirror, std::size_t group, const std::unord
   sum(mirror, group);
   if (!folded.empty()) fold(mirror, folded);
   place(mirror);
+  weigh();
+  ++version_;
   return true;
 }
 
@@ -133,6 +135,58 @@ void TreeIndex::place(const Mirror& mirror) {
     }
     before_[at + 1] = next;
   }
+}
+
+void TreeIndex::weigh() {
+  leaves_.assign(nodes_.size(), 0);
+  weights_.assign(nodes_.size() / kBlock + 1, 0);
+  for (std::size_t at = nodes_.size(); at-- > 0;) {
+    leaves_[at] = std::max<std::uint32_t>(leaves_[at], 1);
+    if (parents_[at] != kNowhere) leaves_[parents_[at]] += leaves_[at];
+    weights_[at / kBlock] = std::max(weights_[at / kBlock], nodes_[at].tokens);
+  }
+}
+
+TreeIndex::Range TreeIndex::roots() const {
+  return levels() == 0 ? Range{} : Range{0, static_cast<std::uint32_t>(end(0))};
+}
+
+TreeIndex::Range TreeIndex::children(std::size_t place) const {
+  const std::size_t level = level_of(place) + 1;
+  if (level >= levels()) return {};
+  // Of a level, children stand in the order of their parents.
+  const auto all_begin = parents_.begin() + static_cast<std::ptrdiff_t>(begin(level)),
+             all_end = parents_.begin() + static_cast<std::ptrdiff_t>(end(level));
+  const auto [from, to] = std::equal_range(all_begin, all_end, static_cast<std::uint32_t>(place));
+  return {static_cast<std::uint32_t>(from - parents_.begin()), static_cast<std::uint32_t>(to - from)};
+}
+
+std::vector<std::uint32_t> TreeIndex::heaviest(Range range, std::size_t most) const {
+  std::vector<std::uint32_t> found;
+  if (most == 0) return found;
+  const std::size_t range_end = std::size_t{range.first} + range.count;
+  const auto heavier = [&](std::uint32_t a, std::uint32_t b) {
+    return nodes_[a].tokens != nodes_[b].tokens ? nodes_[a].tokens > nodes_[b].tokens : a < b;
+  };
+  // The heaviest blocks first, until none can hold a place heavier than those that were found.
+  std::vector<std::uint32_t> blocks;
+  for (std::size_t block = range.first / kBlock; block * kBlock < range_end; ++block)
+    blocks.push_back(static_cast<std::uint32_t>(block));
+  std::sort(blocks.begin(), blocks.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return weights_[a] != weights_[b] ? weights_[a] > weights_[b] : a < b;
+  });
+  for (const std::uint32_t block : blocks) {
+    if (found.size() == most && weights_[block] < nodes_[found.back()].tokens) break;
+    if (found.size() == most && weights_[block] == nodes_[found.back()].tokens && block * kBlock > found.back()) break;
+    const std::size_t end = std::min((block + 1) * kBlock, range_end);
+    for (std::size_t at = std::max<std::size_t>(block * kBlock, range.first); at < end; ++at)
+      found.push_back(static_cast<std::uint32_t>(at));
+    const std::size_t kept = std::min(found.size(), most);
+    std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(kept), found.end(), heavier);
+    found.resize(kept);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 TreeIndex::Mix TreeIndex::mix(std::size_t first, std::size_t count) const {

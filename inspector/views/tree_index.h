@@ -45,11 +45,26 @@ class TreeIndex {
   std::size_t begin(std::size_t level) const { return level_begin_[level]; }
   std::size_t end(std::size_t level) const { return level_begin_[level + 1]; }
   const Node& operator[](std::size_t place) const { return nodes_[place]; }
-  std::uint64_t tokens() const { return tokens_; }  ///< of the whole tree
+  /// Places of one level side by side.
+  struct Range {
+    std::uint32_t first = 0, count = 0;
+  };
+  /// What hangs on a place that is shown, and what hangs on nothing.
+  Range children(std::size_t place) const;
+  Range roots() const;
+  /// kNowhere of a namespace.
+  std::uint32_t parent_of(std::size_t place) const { return parents_[place]; }
+  /// Places that end the tree, of those on a place that are shown; one of a leaf.
+  std::uint32_t leaves(std::size_t place) const { return leaves_[place]; }
+  /// The `most` places of a range with most tokens, all below included, from left to right; of equals the left ones.
+  /// The work is that of a thousandth of the range, and of a thousand places for each that is found.
+  std::vector<std::uint32_t> heaviest(Range range, std::size_t most) const;
+  std::uint64_t tokens() const { return tokens_; }    ///< of the whole tree
+  std::uint64_t version() const { return version_; }  ///< another one after each update that made it anew
   Mix mix(std::size_t first, std::size_t count) const;
 
   /// Where a slot's node is drawn; kNowhere if it is not, or below a folded one.
-  std::size_t place_of(std::uint32_t slot) const { return slot < places_.size() ? places_[slot] : kNowhere; }
+  std::uint32_t place_of(std::uint32_t slot) const { return slot < places_.size() ? places_[slot] : kNowhere; }
   std::size_t level_of(std::size_t place) const;
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
 
@@ -64,9 +79,11 @@ class TreeIndex {
   void sum(const Mirror& mirror, std::size_t group);
   void fold(const Mirror& mirror, const std::unordered_set<std::uint64_t>& folded);
   void place(const Mirror& mirror);
+  void weigh();
 
+  static constexpr std::size_t kBlock = 1024;
   const Mirror* of_ = nullptr;
-  std::uint64_t commits_ = 0;
+  std::uint64_t commits_ = 0, version_ = 0;
   bool in_step_ = false;
   std::size_t group_ = 0;
   std::unordered_set<std::uint64_t> folded_;
@@ -74,6 +91,8 @@ class TreeIndex {
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> parents_;  ///< places
   std::vector<std::uint32_t> places_;   ///< by slot
+  std::vector<std::uint32_t> leaves_;   ///< by place
+  std::vector<std::uint64_t> weights_;  ///< most tokens of a place, by blocks of kBlock places
   std::vector<NodeState> states_;       ///< by slot
   std::vector<std::size_t> level_begin_;
   std::vector<Below> before_;  ///< sums over all places before one

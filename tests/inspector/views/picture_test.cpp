@@ -28,11 +28,12 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
   std::filesystem::remove(path);
   std::istringstream lines(
       "# a comment\n\nclick node 3\ncolour hits\nkey t\nwheel 300 200 3\nkey Escape\ntab PLUGINS\n"
-      "key ?\nkey Escape\nscreenshot " +
+      "key ?\nkey Escape\nview nodes\nclick node 2\nclick node 3\nscreenshot " +
       path.string() + "\n");
   CHECK(Script{}.run(lines, *canvas, app) == "");
   CHECK(app.selection().node == (std::uint64_t{1} << 32 | 3));
   CHECK(app.settings().light);
+  CHECK(app.settings().tree == TreeView::nodes);
   CHECK(std::filesystem::file_size(path) > 10'000);
   std::filesystem::remove(path);
   const auto pixels = canvas->pixels();
@@ -41,11 +42,13 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
     colours.insert(static_cast<std::uint32_t>(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]));
   CHECK(colours.size() > 50);
 
-  for (const auto& [line, complaint] : {std::pair("jump", "line 1: 'jump' is no command"),
-                                        {"select node 99", "line 1: there is no node '99'"},
-                                        {"click over there", "line 1: 'over' is no place"},
-                                        {"seek 50%", "line 1: there is no recording to seek in"},
-                                        {"requests 5", "line 1: there is no demo engine to run"}}) {
+  for (const auto& [line, complaint] :
+       {std::pair("jump", "line 1: 'jump' is no command"),
+        {"select node 99", "line 1: there is no node '99'"},
+        {"click over there", "line 1: 'over' is no place"},
+        {"view forest", "line 1: 'forest' is no view of the tree; icicle and nodes are"},
+        {"seek 50%", "line 1: there is no recording to seek in"},
+        {"requests 5", "line 1: there is no demo engine to run"}}) {
     std::istringstream wrong(line);
     CHECK(Script{}.run(wrong, *canvas, app) == complaint);
   }

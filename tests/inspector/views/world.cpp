@@ -57,6 +57,20 @@ std::uint64_t World::add(std::uint64_t parent, std::uint32_t pages, std::uint32_
   return id;
 }
 
+void World::words(std::uint64_t node, const std::vector<Token>& tokens) {
+  for (std::uint32_t at = 0; at < tokens.size(); at += 4) {
+    std::uint64_t some[4] = {};
+    std::copy(tokens.begin() + at, tokens.begin() + std::min<std::ptrdiff_t>(at + 4, std::ssize(tokens)), some);
+    events_.push_back({EventKind::node_words, 0, 0, at, node, some[0] | some[1] << 32, some[2] | some[3] << 32});
+  }
+}
+
+void World::remove(std::uint64_t node) {
+  Made& made = nodes_[slot_of(NodeId{node})];
+  events_.push_back({EventKind::node_removed, 0, 0, 0, node, 0, 0});
+  free_ += std::exchange(made.pages, 0);
+}
+
 void World::lock(std::uint64_t node, std::uint32_t times) {
   if (commits_ == 0) events_ = commit();  // a keyframe tells of locks in another way
   for (std::uint32_t i = 0; i < times; ++i) events_.push_back({EventKind::locked, 0, 0, 0, node, 0, 0});
@@ -118,14 +132,33 @@ void Headless::frame(inspector::App& app) {
   ImGui::Render();
 }
 
-void Headless::click(inspector::App& app, ImVec2 at) {
+void Headless::button(inspector::App& app, ImVec2 at, int which) {
   ImGuiIO& io = ImGui::GetIO();
   io.MousePos = at;
   frame(app);
-  io.MouseDown[0] = true;
+  io.MouseDown[which] = true;
   frame(app);
-  io.MouseDown[0] = false;
+  io.MouseDown[which] = false;
   frame(app);
+}
+
+void Headless::click(inspector::App& app, ImVec2 at) { button(app, at, 0); }
+void Headless::right_click(inspector::App& app, ImVec2 at) { button(app, at, 1); }
+
+void Headless::press(inspector::App& app, ImGuiKey key) {
+  ImGui::GetIO().KeysDown[key] = true;
+  frame(app);
+  ImGui::GetIO().KeysDown[key] = false;
+  frame(app);
+}
+
+void Headless::find(inspector::App& app, const char* words) {
+  key(app, '/');
+  for (int i = 0; i < 2; ++i) frame(app);
+  ImGui::GetIO().AddInputCharactersUTF8(words);
+  frame(app);
+  press(app, ImGuiKey_Enter);
+  for (int i = 0; i < 2; ++i) frame(app);
 }
 
 void Headless::key(inspector::App& app, char character) {

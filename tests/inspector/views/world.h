@@ -16,6 +16,9 @@ class World {
   /// A node of `pages` pages below `parent` (0: its namespace), with pages of its own. Returns its id.
   std::uint64_t add(std::uint64_t parent, std::uint32_t pages, std::uint32_t space = 0, std::uint32_t hits = 0,
                     Tick last_access = 0);
+  /// The node's tokens, as a feed with `tokens: true` tells them. REQUIRES: header().tokens, and as many as its pages.
+  void words(std::uint64_t node, const std::vector<Token>& tokens);
+  void remove(std::uint64_t node);
   void lock(std::uint64_t node, std::uint32_t times = 1);
   void begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages = 0,
                      std::uint32_t space = 0);
@@ -76,8 +79,15 @@ class Headless {
   ~Headless() { ImGui::DestroyContext(); }
   void frame(inspector::App& app);
   void click(inspector::App& app, ImVec2 at);
+  void right_click(inspector::App& app, ImVec2 at);
   void key(inspector::App& app, char character);
+  void press(inspector::App& app, ImGuiKey key);
+  /// `/`, the words, and Enter.
+  void find(inspector::App& app, const char* words);
   static int vertices() { return ImGui::GetDrawData()->TotalVtxCount; }
+
+ private:
+  void button(inspector::App& app, ImVec2 at, int which);
 };
 
 }  // namespace canopy::test

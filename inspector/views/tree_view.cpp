@@ -1,0 +1,148 @@
+#include "tree_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "figures.h"
+#include "panels.h"
+
+namespace canopy::inspector {
+namespace {
+
+/// A padlock, and how many hold it.
+void lock_mark(ImDrawList* list, ImVec2 right, std::uint32_t locks, ImU32 colour) {
+  const std::string count = std::to_string(locks);
+  const float size = em() * 0.5F, width = ImGui::CalcTextSize(count.c_str()).x;
+  const ImVec2 at{right.x - width - em() * 0.3F, right.y - em() / 2};
+  list->AddText(at, colour, count.c_str());
+  const ImVec2 box{at.x - size - em() * 0.15F, at.y + em() * 0.5F};
+  list->AddRectFilled(box, {box.x + size, box.y + size * 0.75F}, colour, 1);
+  list->PathArcTo({box.x + size / 2, box.y}, size * 0.32F, 3.1416F, 6.2832F, 8);
+  list->PathStroke(colour, 0, std::max(1.F, em() / 12));
+}
+
+}  // namespace
+
+void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, std::uint32_t place) {
+  const Palette& colours = palette();
+  const TreeIndex::Node& node = scene.tree[place];
+  const float width = to.x - from.x;
+  const bool by_state = scene.selection.colour == ColourBy::state;
+  if (node.slot == 0) {
+    list->AddRectFilled(from, to, colours.line, em() * 0.15F);
+    if (width < em() * 2) return;
+    const std::string name = space_name(scene.mirror, NamespaceId{node.space});
+    label(list, from, to,
+          first_that_fits({fmt::format("{}   {} tokens in {}", name, grouped(node.tokens), plural(node.nodes, "node")),
+                           fmt::format("{}   {} tok", name, brief(static_cast<double>(node.tokens))), name},
+                          width),
+          colours.text);
+    return;
+  }
+  const MirrorNode& told = scene.mirror.node(node.slot);
+  const ImU32 colour = colour_of(told, node.state, scene.selection.colour, scene.mirror.tick());
+  if (width < em() * 0.8F) {
+    list->AddRectFilled(from, to, colour);
+    return;
+  }
+  if (by_state) state_box(list, from, to, node.state);
+  else list->AddRectFilled(from, to, colour);
+  if (node.folded) {
+    const float size = em() * 0.35F;
+    list->AddTriangleFilled({to.x - size * 2, to.y}, {to.x, to.y - size * 2}, to, colours.on_fill);
+  }
+  if (width < em() * 1.6F) return;
+  const ImU32 ink = by_state && node.state == NodeState::gap ? colours.text : ink_on(colour);
+  float right = to.x;
+  if (node.locks != 0 && width > em() * 4) {
+    const float wide = em() * 0.95F + ImGui::CalcTextSize(std::to_string(node.locks).c_str()).x;
+    if (by_state && node.state == NodeState::protected_)
+      list->AddRectFilled({to.x - wide - em() * 0.15F, (from.y + to.y) / 2 - em() * 0.6F},
+                          {to.x - em() * 0.15F, (from.y + to.y) / 2 + em() * 0.6F}, colour);
+    lock_mark(list, {to.x, (from.y + to.y) / 2}, node.locks, ink);
+    right -= wide;
+  }
+  const std::string own = grouped(node.own), named = fmt::format("{}  {}", node_name(told.id), own);
+  const std::string words = first_that_fits(
+      {node.chain == 1 ? named : fmt::format("{} in a chain of {}", named, grouped(node.chain)), named, own},
+      right - from.x);
+  if (by_state && node.state == NodeState::protected_) {
+    // Letters need a quiet ground under them.
+    const std::string shown = fitted(words, right - from.x - em() * 0.6F);
+    if (!shown.empty())
+      list->AddRectFilled(
+          {from.x + em() * 0.2F, (from.y + to.y) / 2 - em() * 0.6F},
+          {from.x + em() * 0.4F + ImGui::CalcTextSize(shown.c_str()).x, (from.y + to.y) / 2 + em() * 0.6F}, colour);
+  }
+  label(list, from, {right, to.y}, words, ink);
+}
+
+ImU32 colour_of_many(const Scene& scene, const TreeIndex::Mix& mix, std::uint32_t one) {
+  const std::uint32_t slot = scene.tree[one].slot;
+  if (slot == 0) return palette().line;
+  return scene.selection.colour == ColourBy::state
+             ? palette().of(mix.most())
+             : colour_of(scene.mirror.node(slot), mix.most(), scene.selection.colour, scene.mirror.tick());
+}
+
+void tell_many(const TreeIndex::Mix& mix, std::size_t count, const char* why) {
+  ImGui::BeginTooltip();
+  text(plural(count, "sibling") + why);
+  dim(fmt::format("with all below: {} tokens in {}", grouped(mix.tokens), plural(mix.nodes, "node")));
+  dim(fmt::format("their own: evictable {}, protected {}, gap {} tokens", grouped(mix.evictable),
+                  grouped(mix.protected_), grouped(mix.gap)));
+  dim("click: go in");
+  ImGui::EndTooltip();
+}
+
+void tell_place(const Scene& scene, std::uint32_t place) {
+  const TreeIndex::Node& node = scene.tree[place];
+  ImGui::BeginTooltip();
+  if (node.slot == 0) {
+    text("namespace " + space_name(scene.mirror, NamespaceId{node.space}));
+    dim(fmt::format("{} tokens in {}", grouped(node.tokens), plural(node.nodes, "node")));
+  } else {
+    const MirrorNode& told = scene.mirror.node(node.slot);
+    const MirrorNode& last = scene.mirror.node(node.last);
+    text(fmt::format("node {}   {} tokens, depth {} to {}", node_name(told.id), grouped(node.own), grouped(told.begin),
+                     grouped(last.end())));
+    if (node.chain > 1)
+      dim(fmt::format("a chain of {} nodes to {}, each the only child of the one before", grouped(node.chain),
+                      node_name(last.id)));
+    dim(fmt::format("with all below: {} tokens in {}", grouped(node.tokens), plural(node.nodes, "node")));
+    dim(fmt::format("{}, {}, used {} ticks ago", node.locks ? plural(node.locks, "lock") : "no lock",
+                    plural(told.hits, "hit"), grouped(scene.mirror.tick() - told.last_access)));
+    dim(node.folded ? "right click: unfold" : last.children ? "double click: go in, right click: fold" : "a leaf");
+  }
+  ImGui::EndTooltip();
+}
+
+std::vector<std::uint32_t> selected_path(const Scene& scene) {
+  std::vector<std::uint32_t> path;
+  const MirrorNode* node = scene.node();
+  if (!node) return path;
+  std::uint32_t slot = slot_of(static_cast<NodeId>(node->id));
+  while (slot != 0 && scene.tree.place_of(slot) == TreeIndex::kNowhere) slot = scene.mirror.node(slot).parent;
+  if (slot == 0) return path;
+  for (std::uint32_t place = scene.tree.place_of(slot); place != TreeIndex::kNowhere;
+       place = scene.tree.parent_of(place))
+    path.push_back(place);
+  return path;
+}
+
+void outline(ImDrawList* list, ImVec2 from, ImVec2 to, bool itself) {
+  const Palette& colours = palette();
+  list->AddRect(from, to, itself ? colours.selected : with_alpha(colours.selected, 0.6F), 0, 0,
+                em() * (itself ? 0.18F : 0.08F));
+}
+
+PlaceClick click_place(Scene& scene, std::uint32_t place, bool click) {
+  const TreeIndex::Node& node = scene.tree[place];
+  if (node.slot == 0) return {click, 0};
+  if (click) scene.selection.select_node(scene.mirror.node(node.slot).id, false);
+  return {ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left),
+          ImGui::IsMouseClicked(ImGuiMouseButton_Right) ? scene.mirror.node(node.last).id : 0};
+}
+
+}  // namespace canopy::inspector

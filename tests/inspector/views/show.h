@@ -1,0 +1,42 @@
+#pragma once
+
+#include <figures.h>
+
+#include <chrono>
+#include <functional>
+
+#include "world.h"
+
+namespace canopy::test {
+
+/// A world, the mirror that listens to it, and the index of what the mirror has.
+struct Show {
+  World world;
+  inspector::Mirror mirror;
+  inspector::TreeIndex index;
+  explicit Show(std::uint64_t pages = 1000, bool tokens = false)
+      : world(pages), mirror((world.header().tokens = tokens, world.header())) {}
+  void look(const std::unordered_set<std::uint64_t>& folded = {}) {
+    mirror.take(world.commit());
+    index.update(mirror, 0, folded);
+  }
+  const inspector::TreeIndex::Node& at(std::uint64_t id) const { return index[index.place_of(slot_of(NodeId{id}))]; }
+};
+
+/// `nodes` nodes: a root with a hundred children, those with the rest. Returns one of the hundred.
+inline std::uint64_t grow(World& world, std::size_t nodes) {
+  const std::uint64_t root = world.add(0, 1);
+  std::vector<std::uint64_t> middle;
+  for (std::size_t made = 1; made < nodes; ++made)
+    if (middle.size() < 100) middle.push_back(world.add(root, 2));
+    else world.add(middle[made % 100], 1, 0, static_cast<std::uint32_t>(made % 7), made);
+  return middle.empty() ? root : middle.front();
+}
+
+inline double seconds_of(const std::function<void()>& work) {
+  const auto began = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+}  // namespace canopy::test
