@@ -1,6 +1,10 @@
 #pragma once
 
+#include <attachment.h>
+#include <mirror.h>
+
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +28,7 @@ struct ReplayArguments {
   std::string capacity, page_size, policy;  ///< as in the engine's file
   std::string serve, record;                ///< a feed's name, or the file of a recording; empty: none
   std::optional<std::uint64_t> seed;
-  std::vector<std::string> assignments;
+  std::vector<std::string> assignments, resizes;
   replay::Options options;
 };
 
@@ -48,6 +52,10 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
 int measure(const BenchArguments& arguments, const PluginFolders& folders);
 /// Attaches to a feed in shared memory; without a name to the one there is.
 int top(const std::string& name, bool once);
+/// How the pools of a running engine stand, segment by segment.
+int show_pools(const std::string& name);
+/// Asks a running engine for another limit of a pool, and tells how it gets there.
+int resize_pool(const std::string& name, const std::string& group, const std::string& tokens);
 int list_plugins(const PluginFolders& folders);
 int describe_plugin(const std::string& name, const PluginFolders& folders);
 /// Loads a file, says what it offers, and runs the contract suite over each component. A case may take `seconds`.
@@ -57,6 +65,15 @@ int new_plugin(const std::string& name);
 int check_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 int dump_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 int verify_recordings(const std::vector<std::string>& files, const PluginFolders& folders);
+
+/// A feed in shared memory, in step; without a name the one there is. The error says what to do.
+struct Watched {
+  std::unique_ptr<inspector::Attachment> attachment;
+  inspector::Mirror mirror;
+  /// Takes what has come; whether anything had.
+  bool take();
+};
+Result<std::unique_ptr<Watched>> watch(const std::string& name);
 
 /// Says why on stderr; kUnusable.
 int unusable(const std::string& why);

@@ -48,6 +48,13 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   replay->add_option("--seed", arguments.seed, "of the generator, in place of the one in its file")
       ->check(whole(1, kMost));
+  replay
+      ->add_option(
+          "--resize", arguments.resizes,
+          "REQUEST:TOKENS or REQUEST:GROUP:TOKENS: another limit of a pool before that request; may be repeated")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   auto* serve = replay->add_option("--serve", arguments.serve,
                                    "publish the feed under this name, for canopy-inspector and canopy top");
   replay->add_option("--record", arguments.record, "record the feed to this file")->excludes(serve);
@@ -142,6 +149,21 @@ int run(int argc, char** argv) {
   top_command->add_option("name", name, "of the feed; not needed if there is one only");
   top_command->add_flag("--once", once, "print once and end");
   top_command->callback([&] { status = top(name, once); });
+
+  std::string group, tokens;
+  auto* pool = program.add_subcommand("pool", "The pools of a running engine, segment by segment");
+  pool->require_subcommand(1);
+  auto* show = pool->add_subcommand("show", "Their limits, and which segments have memory");
+  show->add_option("name", name, "of the feed; not needed if there is one only");
+  show->callback([&] { status = show_pools(name); });
+  auto* resize = pool->add_subcommand(
+      "resize",
+      "Give a pool another limit while its engine runs: it grows when it needs to, and shrinks by evicting, "
+      "moving, and waiting for requests");
+  resize->add_option("name", name, "of the feed")->required();
+  resize->add_option("group", group, "KV cache group")->required();
+  resize->add_option("tokens", tokens, "what it may hold; 3M is 3000000")->required();
+  resize->callback([&] { status = resize_pool(name, group, tokens); });
 
   unsigned time_limit = 60;
   auto* check = plugins->add_subcommand(

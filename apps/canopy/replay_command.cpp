@@ -1,3 +1,4 @@
+#include <canopy/nearest_name.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,6 +42,35 @@ Result<std::unique_ptr<workload::RequestSource>> source_of(const ReplayArguments
   return Error{"canopy replay: nothing to replay; name a trace with --trace FILE or a workload with --workload FILE"};
 }
 
+/// REQUEST:TOKENS, or REQUEST:GROUP:TOKENS.
+Result<std::vector<replay::Resize>> resizes_of(const ReplayArguments& arguments, const EngineConfig& config) {
+  std::vector<replay::Resize> all;
+  for (const std::string& text : arguments.resizes) {
+    const std::size_t first = text.find(':'), last = text.rfind(':');
+    if (first == std::string::npos)
+      return Error{fmt::format("--resize {}: expected REQUEST:TOKENS or REQUEST:GROUP:TOKENS, such as 500:3M", text)};
+    Complaints complaints;
+    const auto number = [&](const std::string& digits, const char* what, std::uint64_t least) {
+      YamlNode node;
+      node.kind = YamlNode::Kind::scalar;
+      node.scalar = digits;
+      node.mark.source = "--resize " + text;
+      return read_number(node, what, least, kUnlimited, what, complaints).value_or(0);
+    };
+    replay::Resize resize{number(text.substr(0, first), "the request it comes before", 1),
+                          first == last ? "" : text.substr(first + 1, last - first - 1),
+                          number(text.substr(last + 1), "tokens", config.page_size)};
+    if (!complaints.empty()) return Error{complaints.front()};
+    std::vector<std::string> groups;
+    for (const GroupConfig& group : config.groups) groups.push_back(group.name);
+    if (!resize.group.empty() && std::find(groups.begin(), groups.end(), resize.group) == groups.end())
+      return Error{fmt::format("--resize {}: the engine has no group '{}'{}", text, resize.group,
+                               did_you_mean(resize.group, groups))};
+    all.push_back(std::move(resize));
+  }
+  return all;
+}
+
 std::string base_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 }  // namespace
@@ -76,6 +106,9 @@ int print_report(const replay::Report& report) {
                           grouped(report.aborted), tokens(report.repointed_tokens)));
   }
   table.row("evicted", fmt::format("{} in {}", tokens(report.evicted_tokens), plural(report.evict_calls, "call")));
+  if (report.resizes > 0)
+    table.row("resized", fmt::format("{}, {} moved to other numbers", plural(report.resizes, "time"),
+                                     plural(report.moved_pages, "page")));
   table.row("rejected", plural(report.rejected, "request"));
   table.row("resident",
             fmt::format("{} of {} in {}", grouped(report.resident_tokens),
@@ -101,6 +134,7 @@ int print_report(const replay::Report& report) {
              terminal.dim(fmt::format("on {}, page {}", report.source, report.page_size)));
   table.print(terminal);
   fmt::print("\n");
+  for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("memory:"), note);
   for (const std::string& sentence : report.reports) fmt::print("{} {}\n", terminal.red("violation:"), sentence);
   const std::string verdict = fmt::format("{} checks, {} violations, seed {}, digest {:016x}",
                                           grouped(report.ledger_checks + report.content_checks),
@@ -115,12 +149,16 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
   if (!assignments) return unusable(assignments.error().text);
   auto config = load_engine_config(arguments.config, *assignments, registry);
   if (!config) return unusable(config.error().text);
+  auto resizes = resizes_of(arguments, *config);
+  if (!resizes) return unusable(resizes.error().text);
   auto source = source_of(arguments);
   if (!source) return unusable(source.error().text);
   auto engine = Engine::create(*config, registry);
   if (!engine) return unusable(engine.error().text);
+  replay::Options options = arguments.options;
+  options.resizes = std::move(*resizes);
   auto report =
-      run_with_progress(**engine, **source, arguments.options, base_name(arguments.config),
+      run_with_progress(**engine, **source, options, base_name(arguments.config),
                         base_name(arguments.trace.empty() ? arguments.workload : arguments.trace), arguments.report);
   if (!report) return unusable(report.error().text);
   const int verdict = print_report(*report);

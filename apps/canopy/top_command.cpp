@@ -128,13 +128,14 @@ std::size_t terminal_width() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
-/// Takes what has come; whether anything had.
-bool take_all(FeedReader& reader, Mirror& mirror) {
+}  // namespace
+
+bool Watched::take() {
   std::vector<Event> events(4096);
   bool any = false;
   for (;;) {
     std::size_t count = 0;
-    switch (reader.read(events.data(), events.size(), count)) {
+    switch (attachment->reader().read(events.data(), events.size(), count)) {
       case FeedReader::Outcome::nothing:
         return any;
       case FeedReader::Outcome::lapped:
@@ -147,44 +148,50 @@ bool take_all(FeedReader& reader, Mirror& mirror) {
   }
 }
 
-}  // namespace
-
-int top(const std::string& wanted, bool once) {
+Result<std::unique_ptr<Watched>> watch(const std::string& wanted) {
   using namespace std::chrono_literals;
-  const Terminal terminal = Terminal::of_stdout();
   std::string name = wanted;
   if (name.empty()) {
     const auto names = Attachment::names();
     if (names.empty())
-      return unusable(
+      return Error{
           "no process publishes a feed now; `canopy replay ... --serve NAME` does, or feed: { shm: { name: "
-          "NAME } } in an engine's file");
-    if (names.size() > 1) return unusable(fmt::format("which feed? there are {}", fmt::join(names, ", ")));
+          "NAME } } in an engine's file"};
+    if (names.size() > 1) return Error{fmt::format("which feed? there are {}", fmt::join(names, ", "))};
     name = names[0];
   }
   auto attachment = Attachment::attach(name);
-  if (!attachment) return unusable(attachment.error().text);
-  const FeedHeader& header = (*attachment)->header();
-  Mirror mirror(header);
-  Sample before;
+  if (!attachment) return attachment.error();
+  Mirror mirror((*attachment)->header());
+  auto watched = std::make_unique<Watched>(Watched{std::move(*attachment), std::move(mirror)});
   for (auto waited = 0ms;; waited += 100ms) {
-    take_all((*attachment)->reader(), mirror);
-    if (mirror.in_step()) break;
-    if (const std::string gone = (*attachment)->gone(); !gone.empty())
-      return unusable("the feed '" + name + "': " + gone);
+    watched->take();
+    if (watched->mirror.in_step()) return watched;
+    if (const std::string gone = watched->attachment->gone(); !gone.empty())
+      return Error{"the feed '" + name + "': " + gone};
     if (waited > 10s)
-      return unusable("the feed '" + name + "': nothing came for 10 s; its engine does nothing, and nobody polls it");
+      return Error{"the feed '" + name + "': nothing came for 10 s; its engine does nothing, and nobody polls it"};
     std::this_thread::sleep_for(100ms);
   }
+}
+
+int top(const std::string& name, bool once) {
+  using namespace std::chrono_literals;
+  const Terminal terminal = Terminal::of_stdout();
+  auto watched = watch(name);
+  if (!watched) return unusable(watched.error().text);
+  Attachment& attachment = *(*watched)->attachment;
+  const Mirror& mirror = (*watched)->mirror;
+  Sample before;
   for (;;) {
     if (terminal.moves && !once) fmt::print("\x1b[H\x1b[2J");
-    print(mirror, header, before, terminal_width(), terminal);
+    print(mirror, attachment.header(), before, terminal_width(), terminal);
     std::fflush(stdout);
     if (once) return kFine;
     if (!mirror.samples().empty()) before = mirror.samples().back();
     std::this_thread::sleep_for(1s);
-    const bool came = take_all((*attachment)->reader(), mirror);
-    if (const std::string gone = (*attachment)->gone(); !gone.empty() && !came) {
+    const bool came = (*watched)->take();
+    if (const std::string gone = attachment.gone(); !gone.empty() && !came) {
       fmt::print("\n{}\n", terminal.bold("That was the last: " + gone + "."));
       return kFine;
     }

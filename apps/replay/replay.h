@@ -21,11 +21,19 @@ enum class Mode {
   timed,
 };
 
+/// A pool gets another limit before a request: what becomes of the hit rate when a third of the memory is taken away?
+struct Resize {
+  std::uint64_t request = 0;  ///< number of the request it comes before, from 1
+  std::string group;          ///< empty: the first
+  std::uint64_t tokens = 0;
+};
+
 struct Options {
   Mode mode = Mode::serial;
   std::uint64_t limit = kUnlimited;  ///< requests
   std::uint64_t pace = 0;            ///< requests a second at most, for who looks on; 0: as fast as it goes
   bool content = true;               ///< write and compare bytes, where the engine has a store
+  std::vector<Resize> resizes;
   // Mode::timed alone:
   std::uint32_t running = 32;           ///< requests at once
   std::uint32_t prefill_tokens = 8192;  ///< a step computes at most so many prompt tokens
@@ -59,6 +67,7 @@ struct Report {
   std::uint64_t rejected = 0;  ///< could never fit, or (serial) did not fit after eviction
   std::uint64_t resident_tokens = 0, capacity_tokens = kUnlimited;
   std::uint64_t nodes = 0, index_bytes = 0, spaces = 0;
+  std::uint64_t resizes = 0, moved_pages = 0;
   double index_seconds = 0, seconds = 0;
   std::uint64_t ledger_checks = 0, content_checks = 0, violations = 0;
   std::uint64_t digest = 0, seed = 0;
@@ -67,6 +76,7 @@ struct Report {
   std::uint32_t most_running = 0;
   std::vector<GroupReport> groups;
   std::vector<std::string> reports;  ///< violations in words
+  std::vector<std::string> notes;    ///< memory that was wanted and refused
   std::vector<Sample> samples;       ///< about a hundred, evenly spaced in requests
 
   double hit_rate() const {

@@ -53,6 +53,11 @@ Result<bool> Run::next(workload::ClientRequest& client) {
   // Whoever looks on may have asked for a pause.
   while (!engine.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (taken_ == options.limit) return false;
+  for (const Resize& resize : options.resizes)
+    if (resize.request == taken_ + 1)
+      for (std::size_t g = 0; g < engine.groups(); ++g)
+        if (resize.group.empty() ? g == 0 : engine.pool(g).group() == resize.group)
+          engine.resize(g, resize.tokens / engine.page_size());
   auto more = source_.next(client);
   if (more && *more) ++taken_;
   return more;
@@ -93,11 +98,14 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.mode = options.mode;
   report.evict_calls = counters.evict_calls;
   report.evicted_tokens = counters.evicted_tokens;
+  report.resizes = counters.resizes;
+  report.moved_pages = counters.moved_pages;
   report.resident_tokens = sizes.evictable + sizes.protected_;
   report.capacity_tokens =
       engine.pool(0).limit() == kUnlimited ? kUnlimited : engine.pool(0).limit() * engine.page_size();
   for (std::size_t g = 0; g < engine.groups(); ++g) {
     const Pool& pool = engine.pool(g);
+    if (std::string note = pool.memory(); !note.empty()) report.notes.push_back(std::move(note));
     const Sizes held = engine.index().sizes(g);
     report.groups.push_back({pool.group(), (held.evictable + held.protected_) / engine.page_size(),
                              pool.allocator().occupancy().free, pool.allocator().longest_run(), pool.handed_out().pages,

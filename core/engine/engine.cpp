@@ -254,13 +254,12 @@ std::size_t Engine::evict(std::size_t group, std::uint64_t pages) {
 
 bool Engine::make_free(std::size_t group, std::uint64_t pages) {
   Pool& pool = pools_[group];
-  std::size_t left = 0;
-  do {
-    const std::uint64_t missing = pool.shortfall(pages);
-    if (missing == 0) return true;
-    left = evict(group, missing);
-  } while (left > 0 && pool.draining());  // some of it may have left a segment that goes
-  return pool.shortfall(pages) == 0;
+  const std::uint64_t changes = pool.changes();
+  std::uint64_t missing = pool.shortfall(pages);
+  for (bool more = true; missing > 0 && more; missing = pool.shortfall(pages))
+    more = evict(group, missing) > 0 && pool.draining();      // some of it may have left a segment that goes
+  if (pool.changes() != changes) settle(Operation::reserve);  // a pool that grew
+  return missing == 0;
 }
 
 void Engine::free(std::size_t group, std::span<const Page> pages, const char* who) {
@@ -362,6 +361,15 @@ void Engine::audit() {
   found.owners.resize(pools_.size());
   index_->visit(found);
   for (std::size_t g = 0; g < pools_.size(); ++g) {
+    for (const Request::State* request : live_) {
+      const std::span<const Page> locked = index_->pages(request->lock)[g];
+      const std::vector<Page>& row = request->rows[g];
+      for (std::size_t i = 0; i < std::min(locked.size(), row.size()); ++i)
+        ledger_.expect(row[i] == 0 || row[i] == locked[i], [&] {
+          return fmt::format("group '{}': the row of request {} has page {} at place {}, and its lock has page {}",
+                             pools_[g].group(), request->id, row[i], i, locked[i]);
+        });
+    }
     std::uint64_t held = 0;
     for (const Request::State* request : live_)
       for (std::size_t i = request->own_from; i < request->rows[g].size(); ++i)

@@ -36,6 +36,7 @@ void Engine::resize(std::size_t group, std::uint64_t pages) {
   Pool& pool = pools_[group];
   pool.resize(std::max<std::uint64_t>(pages, 1));
   index_->set_capacity(group, pages == kUnlimited ? kUnlimited : pages * page_size_);
+  ++counters_.resizes;
   digest_->take(Digest::Step::resize, group, pages);
   settle(Operation::resize);
   patience_[group] = waits_[group] = 0;
@@ -68,6 +69,7 @@ std::size_t Engine::move_out(std::size_t group) {
   std::vector<Page> to(from.size());
   if (from.empty() || !pool.move(from, to)) return 0;
   index_->remap(group, from, to);
+  counters_.moved_pages += from.size();
   digest_->take(Digest::Step::move, group, from.size());
   digest_->take(to);
   free(group, from, "a move");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <source_folder.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ namespace cli {
 
 namespace fs = std::filesystem;
 
-inline const fs::path kSource = fs::path(__FILE__).parent_path().parent_path().parent_path();
+inline const fs::path kSource = kSourceFolder;
 inline const fs::path kBin = fs::read_symlink("/proc/self/exe").parent_path();
 
 struct Ended {

@@ -88,7 +88,7 @@ struct Compare final : NodeVisitor, QueueVisitor {
       const Pool& pool = engine.pool(group);
       expect_equal("segments", mirror.pool(group).segments.size(), pool.segments().size());
       for (std::size_t i = 0; i < pool.segments().size(); ++i) {
-        const MirrorPool::Segment& segment = mirror.pool(group).segments[i];
+        const inspector::MirrorPool::Segment& segment = mirror.pool(group).segments[i];
         expect_equal("pages offered", segment.offered, pool.segments()[i].offered);
         expect_equal("pages that leave", segment.leaving, pool.segments()[i].leaving);
         expect_equal("state", segment.state, static_cast<std::uint16_t>(pool.segments()[i].state()));

@@ -1,4 +1,5 @@
 #include <scenario.h>
+#include <source_folder.h>
 
 #include <doctest/doctest.h>
 
@@ -10,7 +11,7 @@ namespace {
 using canopy::test::run_scenario;
 
 std::vector<std::filesystem::path> scenario_files() {
-  const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path() / "scenarios";
+  const auto folder = std::filesystem::path(kSourceFolder) / "tests/scenarios";
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
     if (entry.path().extension() == ".scenario") files.push_back(entry.path());

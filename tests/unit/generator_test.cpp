@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <generator.h>
 #include <mixer.h>
+#include <source_folder.h>
 #include <traffic.h>
 
 #include <algorithm>
@@ -360,7 +361,7 @@ TEST_CASE("a description that cannot be used is told where and why") {
 }
 
 TEST_CASE("the workloads that come with the program can be used, another seed takes the file's place") {
-  const fs::path folder = fs::path(__FILE__).parent_path() / "../../configs/workloads";
+  const fs::path folder = fs::path(kSourceFolder) / "configs/workloads";
   std::size_t files = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
     CAPTURE(entry.path());

@@ -49,6 +49,7 @@ struct Counters {
   std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< of the first group
   std::uint64_t finished = 0, aborted = 0, retracted = 0;
   std::uint64_t repointed_pages = 0;  ///< pages of a request that another request had inserted first
+  std::uint64_t resizes = 0, moved_pages = 0;  ///< new limits of pools; pages that got other numbers for them
   double index_seconds = 0;           ///< inside match, pages, insert, release and evict
 };
 
@@ -126,7 +127,8 @@ class Engine {
   /// The feed of this process, for a reader in it; null if there is none.
   FeedSink* feed() { return sink_.get(); }
 
-  /// Proves that every page has one owner, page by page: O(pool). What is wrong goes to the ledger.
+  /// Proves that every page has one owner and every row names the pages that its lock holds: O(pool). What is wrong
+  /// goes to the ledger.
   void audit();
   /// Results, victims and counters so far: the same for the same input on any compiler.
   std::uint64_t digest() const;
