@@ -18,12 +18,6 @@ using inspector::Mirror;
 using inspector::MirrorPool;
 using State = PoolSegment::State;
 
-std::uint64_t leaving(const MirrorPool& pool) {
-  std::uint64_t pages = 0;
-  for (const MirrorPool::Segment& segment : pool.segments) pages += segment.leaving;
-  return pages;
-}
-
 std::string limit_words(const MirrorPool& pool, Units page_size) {
   if (pool.limit == kUnlimited) return "unlimited";
   return fmt::format("{} of {}", plural(pool.limit, "page"), plural(pool.limit * page_size, "token"));
@@ -143,7 +137,7 @@ int resize_pool(const std::string& name, const std::string& group, const std::st
   std::string said;
   for (auto waited = 0ms;; waited += 50ms) {
     (*watched)->take();
-    const std::uint64_t must_go = leaving(pool);
+    const std::uint64_t must_go = pool.leaving();
     if (pool.limit == limit && must_go == 0) break;
     if (const std::string gone = (*watched)->attachment->gone(); !gone.empty())
       return unusable("the feed '" + name + "': " + gone);

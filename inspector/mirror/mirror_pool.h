@@ -29,6 +29,12 @@ struct MirrorPool {
   /// By page: 0 free, the slot of a node, or ~id of a request.
   std::vector<std::int64_t> owner;
 
+  /// Pages out that will not be handed out again.
+  std::uint64_t leaving() const {
+    std::uint64_t out = 0;
+    for (const Segment& segment : segments) out += segment.leaving;
+    return out;
+  }
   /// Whether a page can be handed out or is still somebody's; if not there may be no memory behind it.
   bool has(std::size_t page) const {
     if (page < owner.size() && owner[page] != 0) return true;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "figures.h"
@@ -105,6 +106,28 @@ void ControlsTab::draw_pins(Scene& scene) {
   }
 }
 
+void ControlsTab::draw_limit(Scene& scene) {
+  const MirrorPool& pool = scene.pool();
+  const std::uint64_t page = scene.mirror.page_size();
+  const auto resize = [&](std::uint64_t tokens) {
+    scene.mailbox.send(Command::Kind::resize, std::max(tokens, page),
+                       static_cast<std::uint32_t>(scene.selection.group));
+  };
+  line("limit");
+  const std::uint64_t tokens = (pool.limit == kUnlimited ? pool.pages : pool.limit) * page;
+  if (limit_ == 0 || std::exchange(limit_of_, scene.selection.group) != scene.selection.group) limit_ = tokens;
+  if (button("a quarter less")) resize(limit_ = tokens - tokens / 4);
+  explain(
+      "The pool may hold less from now on: what is too much is evicted, what lies in segments that go is moved, and "
+      "what a request holds is waited for.");
+  ImGui::SameLine();
+  if (button("a quarter more")) resize(limit_ = tokens + tokens / 4);
+  explain("The pool may hold more from now on, and takes the memory when it needs it.");
+  if (number_and_button("set to", limit_, "tokens")) resize(limit_);
+  if (const std::uint64_t go = pool.leaving(); go > 0)
+    wrapped(fmt::format("{} must go, and requests hold them", plural(go, "page")), palette().warn);
+}
+
 void ControlsTab::draw(Scene& scene) {
   Mailbox& mailbox = scene.mailbox;
   const auto group = static_cast<std::uint32_t>(scene.selection.group);
@@ -135,6 +158,7 @@ void ControlsTab::draw(Scene& scene) {
     if (pages != 1) ImGui::SameLine();
     if (ImGui::Button(plural(pages, "page").c_str())) mailbox.send(Command::Kind::evict, pages, group);
   }
+  draw_limit(scene);
   line("policy");
   bool first = true;
   for (const std::string& name : policies_of(scene.mirror)) {

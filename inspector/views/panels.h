@@ -184,9 +184,12 @@ class ControlsTab {
   bool number_and_button(const char* name, std::uint64_t& number, const char* after);
   void draw_until(Scene& scene);
   void draw_pins(Scene& scene);
+  void draw_limit(Scene& scene);
 
   std::uint64_t request_ = 0, pages_ = 64;
   std::uint64_t per_cent_ = 30;
+  std::uint64_t limit_ = 0;  ///< tokens, of the group `limit_of_`
+  std::size_t limit_of_ = 0;
   std::unordered_map<std::string, ImVec2> buttons_;
 };
 

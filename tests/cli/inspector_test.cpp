@@ -69,7 +69,7 @@ void forget(const Served& served) { fs::remove("/dev/shm/canopy-" + served.name(
 
 }  // namespace
 
-TEST_CASE("inspector: help and version are no errors; what the command line cannot mean is one") {
+TEST_CASE("inspector: help and version are no errors and what the command line cannot mean is one") {
   if (!is_built()) return;
   const Workshop workshop;
   const Ended help = inspector(workshop, "--help");

@@ -425,6 +425,15 @@ TEST_CASE("a node is pinned by key and by click, and keys let the engine go on u
   turn();
   CHECK(link.sent.back().kind == Command::Kind::unpin);
   CHECK(link.sent.back().amount == leaf);
+  for (const auto& [what, tokens] : {std::pair("a quarter less", 3), {"a quarter more", 5}, {"set to", 5}}) {
+    CAPTURE(what);
+    REQUIRE(app.controls_tab().middle_of(what, at));
+    screen.click(app, at);
+    turn();
+    CHECK(link.sent.back().kind == Command::Kind::resize);
+    const MirrorPool& pool = app.mirror().pool(0);
+    CHECK(link.sent.back().amount == pool.limit * app.mirror().page_size() / 4 * static_cast<std::uint64_t>(tokens));
+  }
 
   // Where controls are not allowed nothing is sent.
   app.mailbox().open = false;
