@@ -36,6 +36,7 @@ class Mapping {
 
  private:
   bool grow(std::size_t bytes);
+  bool map(std::size_t bytes);
 
   std::byte* base_ = nullptr;
   std::size_t mapped_ = 0;   ///< addressable

@@ -192,7 +192,7 @@ GroupPages RadixIndex::clear() {
   }
   for (PerGroup& group : groups_) group.queue.clear();
   nodes_.free_all();
-  runs_ = RunStore();
+  runs_ = RunStore(keep_free_, words_ahead_);
   spaces_.clear_to_zero();
   sizes_ = {};
   node_count_ = 0;

@@ -10,14 +10,30 @@ namespace {
 
 constexpr const char* kAccountings[] = {"default", "sglang"};
 
+/// Words and page numbers of as many units as the largest pool holds, and what fragments take: an eighth.
+std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
+  std::uint64_t units = 0;
+  for (const Group& group : context.groups)
+    if (group.capacity != kUnlimited) units = std::max(units, group.capacity);
+  return (units + units / context.page_size * context.groups.size()) / 8 * 9;
+}
+
 }  // namespace
 
 void RadixIndex::Config::visit(Options& options) {
   options.choice("accounting", accounting, kAccountings, "what counts as a use: ours, or SGLang's to the digit");
+  options.number("keep_free", keep_free, 0, 100, "percent of the storage in use that freed storage may keep in memory");
+  options.flag("prefault", prefault, "take the memory of a full pool at the start, so that no insert waits for it");
 }
 
 RadixIndex::RadixIndex(const Config& config, const Context& context)
-    : accounting_(config.accounting), page_(context.page_size), overlap_(context.overlap), feed_(context.feed) {
+    : accounting_(config.accounting),
+      page_(context.page_size),
+      overlap_(context.overlap),
+      feed_(context.feed),
+      keep_free_(config.keep_free),
+      words_ahead_(config.prefault ? words_of_full_pool(context) : 0),
+      runs_(keep_free_, words_ahead_) {
   groups_.reserve(context.groups.size());
   for (const Group& group : context.groups)
     groups_.push_back({group, Queue(Places{&holds_, context.groups.size(), groups_.size()})});

@@ -31,6 +31,8 @@ class RadixIndex final : public PrefixIndex {
  public:
   struct Config {
     Accounting accounting = Accounting::standard;
+    std::uint64_t keep_free = 20;  ///< percent of the storage in use that free storage may hold in memory
+    bool prefault = false;         ///< memory for a full pool from the start; without effect on an unlimited one
     void visit(Options& options);
   };
   RadixIndex(const Config& config, const Context& context);
@@ -161,6 +163,7 @@ class RadixIndex final : public PrefixIndex {
   Accounting accounting_;
   Units page_, overlap_;
   FeedWriter* feed_;
+  std::uint64_t keep_free_, words_ahead_;  ///< of the RunStore
   std::vector<PerGroup> groups_;
   std::array<Sizes, kMaxGroups> sizes_{};
   NodeTable nodes_;
