@@ -13,9 +13,7 @@ constexpr std::uint32_t kDropBlock = (std::uint32_t{8} << 10) / kGranuleBytes;  
 }  // namespace
 
 RunStore::RunStore(std::uint64_t keep_free, std::uint64_t ahead)
-    : keep_free_(keep_free),
-      granules_ahead_(ahead / kGranuleWords),
-      give_back_at_(std::max(kMayKeep, granules_ahead_)) {
+    : keep_free_(keep_free), granules_ahead_(ahead / kGranuleWords) {
   if (ahead && !memory_.reserve(granules_ahead_ * kGranuleBytes)) granules_ahead_ = 0;
 }
 
@@ -92,11 +90,13 @@ void RunStore::release(Block block, std::uint32_t size, std::uint32_t resident) 
   }
   if (block + size == end_) {
     end_ = block;
-    memory_.keep((std::size_t{end_} + 1 + may_keep()) * kGranuleBytes);
+    trim_end();
     return;
   }
   link(block, size, resident);
-  if (kept_granules_ > give_back_at_) give_back();
+  // Small fragments cannot be given back: not before a quarter as much again has gathered.
+  if (const std::uint64_t most = may_keep(); kept_granules_ > most && kept_granules_ > stuck_granules_ + most / 4)
+    give_back();
 }
 
 void RunStore::link(Block block, std::uint32_t size, std::uint32_t resident) {
@@ -142,8 +142,14 @@ void RunStore::give_back() {
       kept_granules_ -= head.resident - std::min(left, head.resident);
       head.resident = std::min(left, head.resident);
     }
-  // Small fragments cannot be given back: not before as much again has gathered.
-  give_back_at_ = std::max(may_keep(), kept_granules_ + may_keep() / 2);
+  stuck_granules_ = kept_granules_;
+  trim_end();
+}
+
+/// What is ready beyond the end counts as free storage as well.
+void RunStore::trim_end() {
+  const std::uint64_t most = may_keep();
+  memory_.keep((std::size_t{end_} + 1 + most - std::min(most, kept_granules_)) * kGranuleBytes);
 }
 
 }  // namespace canopy::radix

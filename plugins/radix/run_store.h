@@ -51,6 +51,7 @@ class RunStore {
   std::uint32_t unlink(Block block);
   void release(Block block, std::uint32_t size, std::uint32_t resident);
   void give_back();
+  void trim_end();
   std::uint64_t may_keep() const;
 
   Mapping memory_;
@@ -58,9 +59,9 @@ class RunStore {
   Block end_ = 1;  ///< granules handed out so far; block 0 is never used
   std::array<Block, 512> bins_{};
   std::array<std::uint64_t, 8> filled_{};
-  std::uint64_t free_granules_ = 0;  ///< in the lists
-  std::uint64_t kept_granules_ = 0;  ///< of those, in memory
-  std::uint64_t give_back_at_ = 0;   ///< kept_granules_ at which memory is given back next
+  std::uint64_t free_granules_ = 0;   ///< in the lists
+  std::uint64_t kept_granules_ = 0;   ///< of those, in memory
+  std::uint64_t stuck_granules_ = 0;  ///< kept_granules_ when memory was given back last
 };
 
 }  // namespace canopy::radix
