@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 
 #include "cases.h"
@@ -233,6 +234,36 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
   return std::monostate{};
 }
 
+std::string shards_name(std::size_t shards) {
+  return fmt::format("replay: {} shard{}, a thread each, page 16", shards, shards == 1 ? "" : "s");
+}
+
+/// As many tenants as threads, each with an index of its own and the whole source: nothing is shared but the machine.
+/// The time of a request is that of the slowest tenant's index calls over the requests of all.
+Result<std::monostate> measure_shards(const Setting& setting, std::size_t shards, Report&, std::vector<Row>& rows) {
+  Repeated all;
+  std::uint64_t requests = 0;
+  for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
+    std::vector<Result<Replayed>> tenants(shards, Error{});
+    std::vector<std::thread> threads;
+    for (Result<Replayed>& tenant : tenants)
+      threads.emplace_back([&] { tenant = replay(setting, setting.options.index, 16, nullptr); });
+    for (std::thread& thread : threads) thread.join();
+    double slowest = 0;
+    requests = 0;
+    for (const Result<Replayed>& tenant : tenants) {
+      if (!tenant) return tenant.error();
+      slowest = std::max(slowest, tenant->four());
+      requests += tenant->requests;
+    }
+    all.add(slowest / static_cast<double>(requests));
+  }
+  rows.push_back({"Shards: one index and one thread for each namespace", shards_name(shards), Kind::time, "a request",
+                  all.spread(), std::nullopt, std::nullopt,
+                  fmt::format("{:.0f} requests/s of index time", 1 / all.spread().median)});
+  return std::monostate{};
+}
+
 }  // namespace
 
 void add_replay_cases(const Options&, std::vector<Case>& cases) {
@@ -240,6 +271,11 @@ void add_replay_cases(const Options&, std::vector<Case>& cases) {
     cases.push_back(
         {"Replay", names(page_size), [page_size](const Setting& setting, Report& report, std::vector<Row>& rows) {
            return measure(setting, page_size, report, rows);
+         }});
+  for (const std::size_t shards : {1U, 2U})
+    cases.push_back(
+        {"Shards", {shards_name(shards)}, [shards](const Setting& setting, Report& report, std::vector<Row>& rows) {
+           return measure_shards(setting, shards, report, rows);
          }});
 }
 
