@@ -50,10 +50,8 @@ bool Mapping::map(std::size_t bytes) {
     moved = mmap(place, bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (huge ? MAP_FIXED : 0), -1, 0);
   }
-  if (moved == MAP_FAILED) {
-    if (place) munmap(place, bytes);
-    return false;
-  }
+  // What was found stays reserved then: whether it is still ours is not known, and another thread may map there.
+  if (moved == MAP_FAILED) return false;
   // Only advice: a system without such pages is slower, not wrong.
   if (huge) static_cast<void>(madvise(moved, bytes, MADV_HUGEPAGE));
   base_ = static_cast<std::byte*>(moved);
