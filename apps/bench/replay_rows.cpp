@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 
 #include "cases.h"
@@ -34,10 +35,11 @@ NamespaceId space_of(const std::string& name, std::unordered_map<std::string, Na
 
 /// `index_name` empty: the original's algorithm. The words of a prompt were written just before its calls, as a
 /// tokenizer would have; the tree's memory is as cold as the requests since have left it.
-Result<Replayed> replay(const Setting& setting, const std::string& index_name, Units page_size, ReplayPlan* plan) {
+Result<Replayed> replay(const Setting& setting, const std::string& index_name, Units page_size, ReplayPlan* plan,
+                        const std::string& index_options = {}) {
   auto source = open_source(setting.options);
   if (!source) return source.error();
-  auto subject = make_subject(setting.registry, index_name, page_size, source->capacity);
+  auto subject = make_subject(setting.registry, index_name, page_size, source->capacity, index_options);
   if (!subject) return subject.error();
   auto allocator = make_allocator(setting.registry, "free_list");
   if (!allocator) return allocator.error();
@@ -158,6 +160,7 @@ Result<BestStyle> best_style(const Setting& setting, Units page_size, const Repl
 
 std::vector<std::string> names(Units page_size) {
   std::vector<std::string> all{fmt::format("replay: match + insert + evict + release, page {}", page_size)};
+  all.push_back(fmt::format("replay: the four, memory taken at the start, page {}", page_size));
   for (const char* step : kStepNames) all.push_back(fmt::format("replay: {}, page {}", step, page_size));
   all.push_back(fmt::format("replay: memory, page {}", page_size));
   return all;
@@ -172,7 +175,7 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
   if (!best) return best.error();
 
   std::array<Repeated, kSteps> ours, originals;
-  Repeated our_four, original_four, floor_compare, floor_copy, floor_all;
+  Repeated our_four, ahead_four, original_four, floor_compare, floor_copy, floor_all;
   std::uint64_t original_hits = 0;
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
     const auto floor = replay_floor(setting, page_size, plan, best->style);
@@ -184,6 +187,8 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
     if (!mine) return mine.error();
     our_four.add(mine->four());
     for (std::size_t step = 0; step < kSteps; ++step) ours[step].add(mine->seconds[step]);
+    const auto ahead = replay(setting, index_name, page_size, nullptr, "prefault: true");
+    ahead_four.add((ahead ? *ahead : *mine).four());
     if (repetition >= setting.original_repetitions) continue;
     const auto original = replay(setting, {}, page_size, nullptr);
     if (!original) return original.error();
@@ -210,6 +215,7 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
                     original.if_any(share), std::move(note)});
   };
   add(our_four, floor_all.spread(share), original_four, fmt::format("{:.1f} ms in all", our_four.spread(1e3).median));
+  add(ahead_four, floor_all.spread(share), original_four, "prefault: true, where the index has such an option");
   add(ours[match], floor_compare.spread(share), originals[match], {});
   add(ours[insert], floor_copy.spread(share), originals[insert], {});
   for (const Step step : {evict, release, pages}) add(ours[step], std::nullopt, originals[step], {});
@@ -228,6 +234,36 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
   return std::monostate{};
 }
 
+std::string shards_name(std::size_t shards) {
+  return fmt::format("replay: {} shard{}, a thread each, page 16", shards, shards == 1 ? "" : "s");
+}
+
+/// As many tenants as threads, each with an index of its own and the whole source: nothing is shared but the machine.
+/// The time of a request is that of the slowest tenant's index calls over the requests of all.
+Result<std::monostate> measure_shards(const Setting& setting, std::size_t shards, Report&, std::vector<Row>& rows) {
+  Repeated all;
+  std::uint64_t requests = 0;
+  for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
+    std::vector<Result<Replayed>> tenants(shards, Error{});
+    std::vector<std::thread> threads;
+    for (Result<Replayed>& tenant : tenants)
+      threads.emplace_back([&] { tenant = replay(setting, setting.options.index, 16, nullptr); });
+    for (std::thread& thread : threads) thread.join();
+    double slowest = 0;
+    requests = 0;
+    for (const Result<Replayed>& tenant : tenants) {
+      if (!tenant) return tenant.error();
+      slowest = std::max(slowest, tenant->four());
+      requests += tenant->requests;
+    }
+    all.add(slowest / static_cast<double>(requests));
+  }
+  rows.push_back({"Shards: one index and one thread for each namespace", shards_name(shards), Kind::time, "a request",
+                  all.spread(), std::nullopt, std::nullopt,
+                  fmt::format("{:.0f} requests/s of index time", 1 / all.spread().median)});
+  return std::monostate{};
+}
+
 }  // namespace
 
 void add_replay_cases(const Options&, std::vector<Case>& cases) {
@@ -235,6 +271,11 @@ void add_replay_cases(const Options&, std::vector<Case>& cases) {
     cases.push_back(
         {"Replay", names(page_size), [page_size](const Setting& setting, Report& report, std::vector<Row>& rows) {
            return measure(setting, page_size, report, rows);
+         }});
+  for (const std::size_t shards : {1U, 2U})
+    cases.push_back(
+        {"Shards", {shards_name(shards)}, [shards](const Setting& setting, Report& report, std::vector<Row>& rows) {
+           return measure_shards(setting, shards, report, rows);
          }});
 }
 

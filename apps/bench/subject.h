@@ -16,9 +16,9 @@ struct Subject {
   std::shared_ptr<PrefixIndex> index;
 };
 
-/// The index that the registry has under `name`; the original's algorithm if it is empty.
-Result<Subject> make_subject(const Registry& registry, const std::string& name, Units page_size,
-                             std::uint64_t capacity);
+/// The index that the registry has under `name`, with `options` in YAML; the original's algorithm if the name is empty.
+Result<Subject> make_subject(const Registry& registry, const std::string& name, Units page_size, std::uint64_t capacity,
+                             const std::string& options = {});
 
 Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, const std::string& name);
 

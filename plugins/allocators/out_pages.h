@@ -19,16 +19,22 @@ class OutPages {
   }
   bool contains(Page page) const { return page / 64 < bits_.size() && (bits_[page / 64] >> (page % 64) & 1); }
   void add(std::span<const Page> pages) {
-    for (const Page page : pages) bits_[page / 64] |= std::uint64_t{1} << (page % 64);
+    for (std::size_t i = 0; i < pages.size();) {
+      const Row same = row_of(pages, i);
+      bits_[same.at] |= same.mask;
+      i = same.end;
+    }
   }
   /// False, and nothing has changed, if one of them is not out or is listed twice.
   bool remove(std::span<const Page> pages) {
-    for (std::size_t i = 0; i < pages.size(); ++i) {
-      if (!contains(pages[i])) {
+    for (std::size_t i = 0; i < pages.size();) {
+      const Row same = row_of(pages, i);
+      if (same.at >= bits_.size() || (bits_[same.at] & same.mask) != same.mask) {
         add(pages.first(i));
         return false;
       }
-      bits_[pages[i] / 64] &= ~(std::uint64_t{1} << (pages[i] % 64));
+      bits_[same.at] &= ~same.mask;
+      i = same.end;
     }
     return true;
   }
@@ -58,6 +64,23 @@ class OutPages {
   }
 
  private:
+  /// Pages in a row of a list whose bits stand in one word: neighbours mostly come and go together, so it is read and
+  /// written once for all of them. A page that is listed twice ends the row.
+  struct Row {
+    std::size_t at;      ///< the word
+    std::uint64_t mask;  ///< their bits
+    std::size_t end;     ///< one past the last of them in the list
+  };
+  static Row row_of(std::span<const Page> pages, std::size_t first) {
+    Row row{pages[first] / 64, 0, first};
+    for (; row.end < pages.size() && pages[row.end] / 64 == row.at; ++row.end) {
+      const std::uint64_t bit = std::uint64_t{1} << (pages[row.end] % 64);
+      if (row.mask & bit) break;
+      row.mask |= bit;
+    }
+    return row;
+  }
+
   std::vector<std::uint64_t> bits_;
 };
 

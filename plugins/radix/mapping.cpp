@@ -15,7 +15,22 @@ const std::size_t kSystemPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 constexpr std::size_t kLeastAhead = std::size_t{16} << 10;
 constexpr std::size_t kMostAhead = std::size_t{2} << 20;
 
-std::size_t up(std::size_t bytes) { return (bytes + kSystemPage - 1) / kSystemPage * kSystemPage; }
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kLarge = std::size_t{64} << 20;  // from here on one 2 MiB page too many is nothing
+
+std::size_t up(std::size_t bytes, std::size_t to = kSystemPage) { return (bytes + to - 1) / to * to; }
+
+/// An address at which `bytes` fit and which 2 MiB pages can begin at; nullptr if the system refuses.
+std::byte* aligned_place(std::size_t bytes) {
+  void* found = mmap(nullptr, bytes + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (found == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(found);
+  const std::size_t before =
+      up(reinterpret_cast<std::uintptr_t>(first), kHugePage) - reinterpret_cast<std::uintptr_t>(first);
+  if (before) munmap(first, before);
+  munmap(first + before + bytes, kHugePage - before);
+  return first + before;
+}
 
 }  // namespace
 
@@ -23,18 +38,32 @@ Mapping::~Mapping() {
   if (base_) munmap(base_, mapped_);
 }
 
-bool Mapping::grow(std::size_t bytes) {
-  if (bytes > mapped_) {
-    const std::size_t wanted = up(std::max(bytes, mapped_ * 2));
-    void* moved =
-        base_ ? mremap(base_, mapped_, wanted, MREMAP_MAYMOVE)
-              : mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (moved == MAP_FAILED) return false;
-    base_ = static_cast<std::byte*>(moved);
-    mapped_ = wanted;
+/// Makes `bytes` addressable, and moves what there is.
+bool Mapping::map(std::size_t bytes) {
+  const bool huge = bytes >= kLarge;
+  std::byte* const place = huge ? aligned_place(bytes) : nullptr;
+  if (huge && !place) return false;
+  void* moved;
+  if (base_) {
+    moved = mremap(base_, mapped_, bytes, MREMAP_MAYMOVE | (huge ? MREMAP_FIXED : 0), place);
+  } else {
+    moved = mmap(place, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (huge ? MAP_FIXED : 0), -1, 0);
   }
+  // What was found stays reserved then: whether it is still ours is not known, and another thread may map there.
+  if (moved == MAP_FAILED) return false;
+  // Only advice: a system without such pages is slower, not wrong.
+  if (huge) static_cast<void>(madvise(moved, bytes, MADV_HUGEPAGE));
+  base_ = static_cast<std::byte*>(moved);
+  mapped_ = bytes;
+  return true;
+}
+
+bool Mapping::grow(std::size_t bytes) {
+  if (bytes > mapped_ && !map(up(std::max(bytes, mapped_ * 2), bytes >= kLarge / 2 ? kHugePage : kSystemPage)))
+    return false;
   const std::size_t ahead = std::clamp(touched_ / 32, kLeastAhead, kMostAhead);
-  const std::size_t end = std::min(mapped_, up(bytes + ahead));
+  const std::size_t end = std::min(mapped_, up(bytes + ahead, mapped_ >= kLarge ? kHugePage : kSystemPage));
 #ifdef MADV_POPULATE_WRITE
   // An old kernel refuses, and then each page is faulted in when it is first written: slower, not wrong.
   static_cast<void>(madvise(base_ + touched_, end - touched_, MADV_POPULATE_WRITE));

@@ -8,6 +8,8 @@
 
 namespace canopy::radix {
 
+inline void prefetch(const void* at) { __builtin_prefetch(at); }
+
 /// Memory straight from the system that grows without being copied and without slack: growth moves page
 /// tables, not bytes, and what was never touched is not resident. The base may move when it grows, so callers
 /// keep offsets.
@@ -36,6 +38,7 @@ class Mapping {
 
  private:
   bool grow(std::size_t bytes);
+  bool map(std::size_t bytes);
 
   std::byte* base_ = nullptr;
   std::size_t mapped_ = 0;   ///< addressable

@@ -11,15 +11,17 @@ using Slot = std::uint32_t;  ///< a node's place in the arena; 0 is no node
 
 /// A window on a run: `length` units from depth `begin`. A namespace's root has no run and parent 0.
 struct Node {
-  Slot parent, first_child, next, prev;  ///< siblings in the order they came; the first one's prev is the last
-  std::uint32_t generation;              ///< odd while the slot is in use
+  // What a walk reads stands in front: rows are not as long as cache lines.
+  Slot parent;
+  std::uint32_t generation;  ///< odd while the slot is in use
   RunStore::Block run;
   Units begin, length;
-  std::uint32_t children;
-  NamespaceId space;
-  std::uint32_t hits, inserts;
-  std::int32_t priority;
   std::uint32_t resident;  ///< bit g: group g has pages here
+  std::uint32_t hits, children;
+  Slot first_child, next, prev;  ///< siblings in the order they came; the first one's prev is the last
+  NamespaceId space;
+  std::uint32_t inserts;
+  std::int32_t priority;
   Tick created, spared;
   std::uint64_t tag;
 
@@ -77,6 +79,15 @@ class NodeTable {
     const std::size_t mask = places_.size() - 1;
     for (std::size_t i = fingerprint & mask; places_[i].slot; i = (i + 1) & mask)
       if (places_[i].fingerprint == fingerprint && visit(places_[i].slot)) return;
+  }
+
+  /// Asks for the memory that a call is about to read.
+  void prefetch(Slot slot) const {
+    radix::prefetch(&nodes_[slot]);
+    radix::prefetch(&nodes_[slot].spared);
+  }
+  void prefetch_places(std::uint32_t fingerprint) const {
+    if (places_.size()) radix::prefetch(&places_[fingerprint & (places_.size() - 1)]);
   }
 
   std::size_t resident() const { return nodes_.resident() + places_.resident(); }

@@ -67,8 +67,10 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
         from.group.capacity != kUnlimited ? from.group.capacity : sizes.evictable + sizes.protected_;
     if ((from.allocated - from.ranked_at) * 50 >= pool) rank_all(group);
   }
+  if (!out_[group].reserve(std::min<std::size_t>(pages, sizes_[group].evictable / page_))) stop_without_memory();
   while (out_[group].size() < pages && !from.queue.empty()) {
     const Slot victim = from.queue.front().slot;
+    look_ahead(group);
     if (nodes_[victim].spared != now_ && policy.spare(facts(victim, group))) {
       nodes_[victim].spared = now_;
       requeue(victim);
@@ -77,6 +79,15 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
     }
   }
   return out();
+}
+
+/// Asks for the memory of those who may be next, so that it is there when they are.
+void RadixIndex::look_ahead(std::size_t group) const {
+  const auto& waiting = groups_[group].queue.entries();
+  for (std::size_t i = 1; i < std::min<std::size_t>(waiting.size(), Queue::kWidth + 1); ++i) {
+    nodes_.prefetch(waiting[i].slot);
+    prefetch(&hold(waiting[i].slot, group));
+  }
 }
 
 /// REQUIRES: may_leave. A leaf that nothing holds goes altogether; otherwise the node stays with a gap in this
@@ -192,7 +203,7 @@ GroupPages RadixIndex::clear() {
   }
   for (PerGroup& group : groups_) group.queue.clear();
   nodes_.free_all();
-  runs_ = RunStore();
+  runs_ = RunStore(keep_free_, words_ahead_);
   spaces_.clear_to_zero();
   sizes_ = {};
   node_count_ = 0;
@@ -215,8 +226,10 @@ void RadixIndex::rank_all(std::size_t group) {
 }
 
 void RadixIndex::clear_out() {
-  constexpr std::size_t kUsual = std::size_t{1} << 16;  // pages of a result; a larger one is not kept room for
-  for (auto& pages : out_) pages.clear_but_keep(kUsual);
+  // Room for a usual result stays: 256 KiB, or 1/64 of what is resident. A larger one is not kept room for.
+  constexpr std::size_t kLeast = std::size_t{1} << 16;
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    out_[g].clear_but_keep(std::max<std::size_t>(kLeast, (sizes_[g].evictable + sizes_[g].protected_) / page_ / 64));
 }
 
 GroupPages RadixIndex::out() const {

@@ -10,14 +10,30 @@ namespace {
 
 constexpr const char* kAccountings[] = {"default", "sglang"};
 
+/// Words and page numbers of as many units as the largest pool holds, and what fragments take: an eighth.
+std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
+  std::uint64_t units = 0;
+  for (const Group& group : context.groups)
+    if (group.capacity != kUnlimited) units = std::max(units, group.capacity);
+  return (units + units / context.page_size * context.groups.size()) / 8 * 9;
+}
+
 }  // namespace
 
 void RadixIndex::Config::visit(Options& options) {
   options.choice("accounting", accounting, kAccountings, "what counts as a use: ours, or SGLang's to the digit");
+  options.number("keep_free", keep_free, 0, 100, "percent of the storage in use that freed storage may keep in memory");
+  options.flag("prefault", prefault, "take the memory of a full pool at the start, so that no insert waits for it");
 }
 
 RadixIndex::RadixIndex(const Config& config, const Context& context)
-    : accounting_(config.accounting), page_(context.page_size), overlap_(context.overlap), feed_(context.feed) {
+    : accounting_(config.accounting),
+      page_(context.page_size),
+      overlap_(context.overlap),
+      feed_(context.feed),
+      keep_free_(config.keep_free),
+      words_ahead_(config.prefault ? words_of_full_pool(context) : 0),
+      runs_(keep_free_, words_ahead_) {
   groups_.reserve(context.groups.size());
   for (const Group& group : context.groups)
     groups_.push_back({group, Queue(Places{&holds_, context.groups.size(), groups_.size()})});
@@ -47,13 +63,18 @@ const Page* RadixIndex::node_pages(const Node& node) const {
 Page* RadixIndex::node_pages(const Node& node) { return const_cast<Page*>(std::as_const(*this).node_pages(node)); }
 
 /// The child of `parent` that shares at least a page with the key from `depth` on, and how many units it shares.
-Slot RadixIndex::child(Slot parent, const Key& key, Units depth, Units limit, Units& common) const {
+Slot RadixIndex::child(Slot parent, const Key& key, Units depth, Units limit, Units& common, Ahead& ahead) const {
   if (limit - depth < page_) return 0;
   const std::uint32_t* wanted = key.words.data() + depth;
   Slot found = 0;
-  nodes_.candidates(fingerprint(parent, wanted), [&](Slot slot) {
+  const std::uint32_t wanted_print = ahead.parent == parent ? ahead.fingerprint : fingerprint(parent, wanted);
+  nodes_.candidates(wanted_print, [&](Slot slot) {
     const Node& node = nodes_[slot];
     if (node.parent != parent) return false;
+    if (limit - depth >= node.length + page_) {  // the table's answer comes while the words are compared
+      ahead = {slot, fingerprint(slot, wanted + node.length)};
+      nodes_.prefetch_places(ahead.fingerprint);
+    }
     const std::size_t most = std::size_t{std::min(node.length, limit - depth)} + overlap_;
     const std::size_t same = common_words(words(node), wanted, most);
     const std::size_t units = same > overlap_ ? (same - overlap_) / page_ * page_ : 0;
@@ -78,7 +99,8 @@ RadixIndex::Walk RadixIndex::walk(const Key& key, Touch&& touch) const {
   std::array<std::uint64_t, kMaxGroups> since_gap;
   since_gap.fill(kNoGap);
   Units depth = 0, common = 0;
-  while (const Slot next = child(at, key, depth, limit, common)) {
+  Ahead ahead;
+  while (const Slot next = child(at, key, depth, limit, common, ahead)) {
     touch(next);
     const Node& node = nodes_[next];
     bool serves = true;

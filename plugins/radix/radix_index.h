@@ -31,6 +31,8 @@ class RadixIndex final : public PrefixIndex {
  public:
   struct Config {
     Accounting accounting = Accounting::standard;
+    std::uint64_t keep_free = 15;  ///< percent of the storage in use that free storage may hold in memory
+    bool prefault = false;         ///< memory for a full pool from the start; without effect on an unlimited one
     void visit(Options& options);
   };
   RadixIndex(const Config& config, const Context& context);
@@ -106,7 +108,12 @@ class RadixIndex final : public PrefixIndex {
   const std::uint32_t* words(const Node& node) const;
   const Page* node_pages(const Node& node) const;
   Page* node_pages(const Node& node);
-  Slot child(Slot parent, const Key& key, Units depth, Units limit, Units& common) const;
+  /// Where the next step of a walk will look, if it goes on below `parent`.
+  struct Ahead {
+    Slot parent = 0;
+    std::uint32_t fingerprint = 0;
+  };
+  Slot child(Slot parent, const Key& key, Units depth, Units limit, Units& common, Ahead& ahead) const;
   template <class Touch>
   Walk walk(const Key& key, Touch&& touch) const;
 
@@ -151,6 +158,7 @@ class RadixIndex final : public PrefixIndex {
   bool may_leave(Slot slot, std::size_t group) const;
   void requeue(Slot slot, std::size_t group);
   void requeue(Slot slot);
+  void look_ahead(std::size_t group) const;
   void leave(Slot slot, std::size_t group);
   void vacate(Slot slot, std::size_t group);
   void remove(Slot slot);
@@ -162,6 +170,7 @@ class RadixIndex final : public PrefixIndex {
   Accounting accounting_;
   Units page_, overlap_;
   FeedWriter* feed_;
+  std::uint64_t keep_free_, words_ahead_;  ///< of the RunStore
   std::vector<PerGroup> groups_;
   std::array<Sizes, kMaxGroups> sizes_{};
   NodeTable nodes_;

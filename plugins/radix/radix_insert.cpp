@@ -93,7 +93,8 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
     for (Slot up = at; nodes_[up].parent; up = nodes_[up].parent) touch(up, stamp), count_insert(up, facts);
 
   Units depth = lock.length, common = 0;
-  while (Slot next = child(at, key, depth, limit, common)) {
+  Ahead ahead;
+  while (Slot next = child(at, key, depth, limit, common, ahead)) {
     if (sglang) touch(next, stamp);
     if (common < nodes_[next].length) next = split(next, common);
     if (sglang) count_insert(next, facts);
@@ -200,7 +201,7 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
   stream_copy(runs_.at(run) + kRunWords, key.words.data() + depth, count);
   Page* into = runs_.at(page_block);
   const std::size_t skip = (depth - brought.from) / page_;
-  if (width == 1) std::memcpy(into, brought.pages[0].data() + skip, pages * sizeof(Page));
+  if (width == 1) stream_copy(into, brought.pages[0].data() + skip, pages);
   else
     for (std::size_t i = 0; i < pages; ++i)
       for (std::size_t g = 0; g < width; ++g)

@@ -12,18 +12,21 @@ constexpr std::uint32_t kDropBlock = (std::uint32_t{8} << 10) / kGranuleBytes;  
 
 }  // namespace
 
-RunStore::RunStore() : give_back_at_(kMayKeep) {}
+RunStore::RunStore(std::uint64_t keep_free, std::uint64_t ahead)
+    : keep_free_(keep_free), granules_ahead_(ahead / kGranuleWords) {
+  if (ahead && !memory_.reserve(granules_ahead_ * kGranuleBytes)) granules_ahead_ = 0;
+}
 
 std::uint32_t RunStore::granules(std::uint64_t words) {
   return static_cast<std::uint32_t>(
       std::max<std::uint64_t>(kLeastGranules, (words + kHeaderWords + kGranuleWords - 1) / kGranuleWords));
 }
 
-/// Four bins to each power of two.
+/// Sixteen bins to each power of two.
 std::uint32_t RunStore::bin_of(std::uint32_t size) {
   const auto log = static_cast<std::uint32_t>(std::bit_width(size)) - 1;
-  const std::uint32_t quarter = log >= 2 ? (size >> (log - 2)) & 3 : (size << (2 - log)) & 3;
-  return log * 4 + quarter;
+  const std::uint32_t part = log >= 4 ? (size >> (log - 4)) & 15 : (size << (4 - log)) & 15;
+  return log * 16 + part;
 }
 
 RunStore::Block RunStore::allocate(std::uint64_t words) {
@@ -49,9 +52,8 @@ RunStore::Block RunStore::take(std::uint32_t size) {
     found = look < kLooks ? header(found).next : 0;
   if (!found) {
     std::uint32_t word = (bin + 1) / 64;
-    if (word > 1) return 0;
-    std::uint64_t rest = filled_[word] >> ((bin + 1) % 64) << ((bin + 1) % 64);
-    if (rest == 0 && word == 0) rest = filled_[word = 1];
+    std::uint64_t rest = word < filled_.size() ? filled_[word] >> ((bin + 1) % 64) << ((bin + 1) % 64) : 0;
+    while (rest == 0 && ++word < filled_.size()) rest = filled_[word];
     if (rest == 0) return 0;
     found = bins_[word * 64 + static_cast<std::uint32_t>(std::countr_zero(rest))];
   }
@@ -88,11 +90,13 @@ void RunStore::release(Block block, std::uint32_t size, std::uint32_t resident) 
   }
   if (block + size == end_) {
     end_ = block;
-    memory_.keep((std::size_t{end_} + 1 + may_keep()) * kGranuleBytes);
+    trim_end();
     return;
   }
   link(block, size, resident);
-  if (kept_granules_ > give_back_at_) give_back();
+  // Small fragments cannot be given back: not before a quarter as much again has gathered.
+  if (const std::uint64_t most = may_keep(); kept_granules_ > most && kept_granules_ > stuck_granules_ + most / 4)
+    give_back();
 }
 
 void RunStore::link(Block block, std::uint32_t size, std::uint32_t resident) {
@@ -121,7 +125,10 @@ std::uint32_t RunStore::unlink(Block block) {
   return head.resident;
 }
 
-std::uint64_t RunStore::may_keep() const { return std::max(kMayKeep, (end_ - free_granules_) / 10); }
+std::uint64_t RunStore::may_keep() const {
+  const std::uint64_t used = end_ - free_granules_;
+  return std::max({kMayKeep, used * keep_free_ / 100, granules_ahead_ - std::min(used, granules_ahead_)});
+}
 
 void RunStore::give_back() {
   for (std::uint32_t bin = bin_of(kDropBlock); bin < bins_.size(); ++bin)
@@ -135,8 +142,14 @@ void RunStore::give_back() {
       kept_granules_ -= head.resident - std::min(left, head.resident);
       head.resident = std::min(left, head.resident);
     }
-  // Small fragments cannot be given back: not before as much again has gathered.
-  give_back_at_ = std::max(may_keep(), kept_granules_ + may_keep() / 2);
+  stuck_granules_ = kept_granules_;
+  trim_end();
+}
+
+/// What is ready beyond the end counts as free storage as well.
+void RunStore::trim_end() {
+  const std::uint64_t most = may_keep();
+  memory_.keep((std::size_t{end_} + 1 + most - std::min(most, kept_granules_)) * kGranuleBytes);
 }
 
 }  // namespace canopy::radix

@@ -9,13 +9,15 @@ namespace canopy::radix {
 
 /// Storage for runs: blocks of 32-bit words, addressed by number, which shrink from their end and are freed
 /// in any order. Two-level segregated free lists over boundary tags (Masmano et al., TLSF, 2004): allocate,
-/// shrink and free are O(1), neighbours merge at once. When the free blocks hold more memory than a tenth
+/// shrink and free are O(1), neighbours merge at once. When the free blocks hold more memory than a share
 /// of what is in use, they give it back to the system: fragments cost addresses, not memory.
 class RunStore {
  public:
   using Block = std::uint32_t;  ///< 0 is no block
 
-  RunStore();
+  /// `keep_free`: what free blocks may hold in memory, in percent of what is in use. `ahead`: words for which there is
+  /// memory before they are asked for, and stays; if the system has less, they get it when they are used.
+  RunStore(std::uint64_t keep_free, std::uint64_t ahead);
 
   /// Room for `words`; 0 if the system has no memory.
   Block allocate(std::uint64_t words);
@@ -49,15 +51,17 @@ class RunStore {
   std::uint32_t unlink(Block block);
   void release(Block block, std::uint32_t size, std::uint32_t resident);
   void give_back();
+  void trim_end();
   std::uint64_t may_keep() const;
 
   Mapping memory_;
+  std::uint64_t keep_free_, granules_ahead_;
   Block end_ = 1;  ///< granules handed out so far; block 0 is never used
-  std::array<Block, 128> bins_{};
-  std::array<std::uint64_t, 2> filled_{};
-  std::uint64_t free_granules_ = 0;  ///< in the lists
-  std::uint64_t kept_granules_ = 0;  ///< of those, in memory
-  std::uint64_t give_back_at_ = 0;   ///< kept_granules_ at which memory is given back next
+  std::array<Block, 512> bins_{};
+  std::array<std::uint64_t, 8> filled_{};
+  std::uint64_t free_granules_ = 0;   ///< in the lists
+  std::uint64_t kept_granules_ = 0;   ///< of those, in memory
+  std::uint64_t stuck_granules_ = 0;  ///< kept_granules_ when memory was given back last
 };
 
 }  // namespace canopy::radix

@@ -35,12 +35,13 @@ void on_small_stack(const std::function<void()>& work) {
 }
 
 struct Tree {
-  explicit Tree(Units page_size) {
+  explicit Tree(Units page_size, const char* index_options = "{}", std::uint64_t capacity = kUnlimited) {
     Complaints complaints;
-    const YamlNode nothing;
-    YamlOptions options(nothing, "test", complaints);
-    lru = *plugins().create<EvictionStrategy>("lru", options, {});
+    const YamlNode nothing, some = *parse_yaml(index_options, "test");
+    YamlOptions no_options(nothing, "test", complaints), options(some, "test", complaints);
+    lru = *plugins().create<EvictionStrategy>("lru", no_options, {});
     group.eviction = lru.get();
+    group.capacity = capacity;
     index = *plugins().create<PrefixIndex>("radix", options, {page_size, 0, {&group, 1}});
   }
   Lock insert(const Lock& lock, std::span<const Token> words, Units page_size) {
@@ -148,4 +149,39 @@ TEST_CASE("what a burst brought is given back to the system when it has been evi
   const Sizes left = tree.index->sizes(0);
   // The slots of nodes that left stay for those to come.
   CHECK(tree.index->use().bytes < (left.evictable * 4 + left.evictable / 4) * 5 / 4 + 4000 * 160 + (1U << 20));
+}
+
+TEST_CASE("with prefault the storage of a full pool is there from the start, and stays through clear") {
+  constexpr std::uint64_t kTokens = 4'000'000, kStorage = kTokens * 4 + kTokens / 16 * 4;
+  Tree plain(16, "{}", kTokens), ahead(16, "{ prefault: true }", kTokens);
+  CHECK(plain.index->use().bytes < kStorage / 10);
+  CHECK(ahead.index->use().bytes > kStorage);
+  CHECK(ahead.index->use().bytes < kStorage * 5 / 4);
+  std::vector<Token> words(4096);
+  for (Token request = 0; request < 900; ++request) {
+    std::iota(words.begin(), words.end(), request * 5000);
+    ahead.index->release(ahead.insert({}, words, 16));
+  }
+  ahead.index->evict(0, 900 * 256);
+  CHECK(ahead.index->use().nodes == 0);
+  CHECK(ahead.index->use().bytes > kStorage);
+  ahead.index->clear();
+  CHECK(ahead.index->use().bytes > kStorage);
+}
+
+TEST_CASE("what freed storage keeps in memory follows keep_free") {
+  const auto bytes_after_half = [](const char* options) {
+    Tree tree(16, options);
+    std::vector<Token> words(4096);
+    for (Token request = 0; request < 4000; ++request) {
+      std::iota(words.begin(), words.end(), request * 5000);
+      const Lock lock = tree.insert({}, words, 16);
+      if (request % 2 == 0) tree.index->release(lock);  // gaps between those that are held
+    }
+    tree.index->evict(0, 2000 * 256);
+    return tree.index->use().bytes;
+  };
+  const std::uint64_t half = std::uint64_t{2000} * (4096 * 4 + 256 * 4);
+  CHECK(bytes_after_half("{ keep_free: 100 }") > half + half * 3 / 4);
+  CHECK(bytes_after_half("{ keep_free: 0 }") < half + half / 2);
 }

@@ -17,6 +17,7 @@ template <class Places, template <class...> class Array = std::vector>
 class VictimQueue {
  public:
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
+  static constexpr std::size_t kWidth = 4;  ///< who comes after the first is one of the next four entries
   struct Entry {
     Rank rank;
     std::uint32_t order, slot;
@@ -67,8 +68,6 @@ class VictimQueue {
   }
 
  private:
-  static constexpr std::size_t kWidth = 4;
-
   void put(std::size_t at, const Entry& entry) {
     heap_[at] = entry;
     places_(entry.slot) = static_cast<std::uint32_t>(at);
