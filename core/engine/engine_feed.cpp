@@ -37,8 +37,7 @@ class NodeTeller final : public NodeVisitor, public QueueVisitor {
     feed_.push({EventKind::node_facts, 0, 0, static_cast<std::uint32_t>(node.facts.priority), id,
                 node.facts.last_access, node.facts.hits | std::uint64_t{node.facts.inserts} << 32});
     for (std::size_t g = 0; g < groups_; ++g) {
-      feed_.push_pages(EventKind::node_pages, id, g, 0, node.pages[g].size(),
-                       [&](std::size_t i) { return node.pages[g][i]; });
+      feed_.push_pages(EventKind::node_pages, id, g, 0, node.pages[g].size(), node.pages[g].data());
       if (node.locks[g]) feed_.push({EventKind::node_held, static_cast<std::uint8_t>(g), 0, 0, id, node.locks[g], 0});
     }
   }
@@ -137,8 +136,7 @@ void Engine::tell_begun(const Request::State& request) {
 void Engine::tell_own_pages(const Request::State& request, std::size_t group, std::size_t from) {
   const std::vector<Page>& row = request.rows[group];
   if (told())
-    feed_->push_pages(EventKind::request_pages, request.id, group, std::min(from, row.size()), row.size(),
-                      [&](std::size_t i) { return row[i]; });
+    feed_->push_pages(EventKind::request_pages, request.id, group, std::min(from, row.size()), row.size(), row.data());
 }
 
 void Engine::tell_moved(const Request::State& request, RequestPhase phase) {
@@ -148,7 +146,7 @@ void Engine::tell_moved(const Request::State& request, RequestPhase phase) {
 }
 
 void Engine::tell_freed(std::size_t group, std::span<const Page> pages) {
-  if (told()) feed_->push_pages(EventKind::freed, 0, group, 0, pages.size(), [&](std::size_t i) { return pages[i]; });
+  if (told()) feed_->push_pages(EventKind::freed, 0, group, 0, pages.size(), pages.data());
 }
 
 void Engine::tell_commit(Operation operation) {

@@ -228,8 +228,10 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
       count_insert(slot, facts);
     }
     nodes_.attach(parent, slot);
-    nodes_.file(fingerprint(parent, words(node)), slot);
-    if (told()) tell_added(slot);
+    // From the caller's copies: the node's own went around the caches.
+    const std::uint32_t* words = key.words.data() + node.begin;
+    nodes_.file(fingerprint(parent, words), slot);
+    if (told()) tell_added(slot, words, brought);
     for (std::size_t g = 0; g < width; ++g)
       if (mask >> g & 1) arrive(slot, g), groups_[g].allocated += node.length;
     requeue(parent);

@@ -45,26 +45,27 @@ void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<
   }
 }
 
-void RadixIndex::tell_added(Slot slot) const {
+void RadixIndex::tell_added(Slot slot, const std::uint32_t* words, const Brought& brought) const {
   const Node& node = nodes_[slot];
   const auto id = static_cast<std::uint64_t>(nodes_.id(slot));
   const std::uint64_t parent = nodes_[node.parent].parent ? static_cast<std::uint64_t>(nodes_.id(node.parent)) : 0;
   feed_->push({EventKind::node_added, 0, static_cast<std::uint16_t>(node.resident),
                static_cast<std::uint32_t>(node.space), id, parent, node.begin | std::uint64_t{node.length} << 32});
-  const std::uint32_t* first = words(node);
   feed_->push({EventKind::node_named, 0, 0, 0, id,
-               XXH3_64bits_withSeed(first, (std::size_t{page_} + overlap_) * sizeof(*first), feed_->digest_key()),
+               XXH3_64bits_withSeed(words, (std::size_t{page_} + overlap_) * sizeof(*words), feed_->digest_key()),
                node.created});
   if (feed_->header().tokens)
     for (Units at = 0; at < node.length; at += 4) {
       std::uint32_t some[4] = {};
-      std::copy(first + at, first + std::min(at + 4, node.length), some);
+      std::copy(words + at, words + std::min(at + 4, node.length), some);
       feed_->push({EventKind::node_words, 0, 0, at, id, some[0] | std::uint64_t{some[1]} << 32,
                    some[2] | std::uint64_t{some[3]} << 32});
     }
   tell_facts(slot);
   for (std::size_t g = 0; g < groups_.size(); ++g)
-    if (node.resident >> g & 1) tell_pages(slot, g);
+    if (node.resident >> g & 1)
+      feed_->push_pages(EventKind::node_pages, id, g, 0, node.length / page_,
+                        brought.pages[g].data() + (node.begin - brought.from) / page_);
 }
 
 void RadixIndex::tell_pages(Slot slot, std::size_t group) const {
@@ -72,7 +73,7 @@ void RadixIndex::tell_pages(Slot slot, std::size_t group) const {
   const Node& node = nodes_[slot];
   const Page* pages = node_pages(node) + group;
   feed_->push_pages(EventKind::node_pages, static_cast<std::uint64_t>(nodes_.id(slot)), group, 0, node.length / page_,
-                    [&](std::size_t i) { return pages[i * groups_.size()]; });
+                    pages, groups_.size());
 }
 
 void RadixIndex::tell_facts(Slot slot) const {
