@@ -60,9 +60,6 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
     parts.group = group.name;
     parts.needs = {config.page_size, engine->overlap_, group.reach, group.every ? group.every / config.page_size : 1,
                    static_cast<std::uint32_t>(grid)};
-    auto allocator = make_component<SlotAllocator>(group.allocator, registry, {});
-    if (!allocator) return allocator.error();
-    parts.allocator = *allocator;
     auto eviction = make_component<EvictionStrategy>(group.eviction, registry, {});
     if (!eviction) return eviction.error();
     parts.eviction = *eviction;
@@ -78,6 +75,12 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
     parts.idle_segments = config.idle_segments;
     parts.segment_pages =
         config.segment_pages ? config.segment_pages : usual_segment_pages(parts.store.get(), config.page_size);
+    // A pool smaller than a segment asks for no memory it will not use.
+    if (parts.limit != kUnlimited)
+      parts.segment_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(parts.segment_pages, parts.limit + 1));
+    auto allocator = make_component<SlotAllocator>(group.allocator, registry, {parts.segment_pages});
+    if (!allocator) return allocator.error();
+    parts.allocator = *allocator;
     Pool& pool = engine->pools_.emplace_back(std::move(parts));
     if (auto opened = pool.open(); !opened) return Error{config.file + ": " + opened.error().text};
     groups.push_back({pool.group().c_str(), group.reach,

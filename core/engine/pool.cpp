@@ -6,12 +6,6 @@
 
 namespace canopy {
 
-Pool::Pool(Parts parts) : parts_(std::move(parts)) {
-  // A pool smaller than a segment asks for no memory it will not use.
-  if (parts_.limit != kUnlimited)
-    parts_.segment_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(parts_.segment_pages, parts_.limit + 1));
-}
-
 Result<std::monostate> Pool::open() {
   while (offered() < parts_.start)
     if (!grow()) break;

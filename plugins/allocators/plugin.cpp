@@ -2,10 +2,13 @@
 
 #include "contiguous.h"
 #include "free_list.h"
+#include "segments.h"
 
 using namespace canopy;
 using namespace canopy::allocators;
 
 CANOPY_PLUGIN("1.0.0", provide<SlotAllocator, FreeList>("free_list", "what came back last goes out first"),
               provide<SlotAllocator, Contiguous>("contiguous",
-                                                 "prefers free neighbours, so that copies meet few pieces"));
+                                                 "prefers free neighbours, so that copies meet few pieces"),
+              provide<SlotAllocator, Segments>("segments",
+                                               "fills the fullest segment first, so that others can be given back"));

@@ -19,7 +19,7 @@ const std::vector<std::vector<std::string>> kChoices = {
     {"full", "full window", "full state", "full window state", "window", "window full narrow", "state window"},
     {"token", "bigram"},
     {"1 space", "3 spaces"},
-    {"free_list", "contiguous"},
+    {"free_list", "contiguous", "segments"},
     {"default", "sglang"},
     {"roomy", "tight"},
     {"at finish", "committed only"},

@@ -19,7 +19,9 @@ struct SegmentUse {
 class SlotAllocator {
  public:
   static constexpr const char* kInterface = "canopy.SlotAllocator/1";
-  struct Context {};
+  struct Context {
+    std::uint32_t segment_pages = 0;  ///< the pool's; 0: not known
+  };
   virtual ~SlotAllocator() = default;
 
   /// Fills all of `out`; or returns false, and nothing has changed, because fewer pages are free.

@@ -49,7 +49,7 @@ class Pool {
     std::uint32_t segment_pages = 1;
     std::uint32_t idle_segments = 0;  ///< empty ones that keep their memory
   };
-  explicit Pool(Parts parts);
+  explicit Pool(Parts parts) : parts_(std::move(parts)) {}
 
   /// Takes what it has from the start. An error if there is memory for no page at all; with less memory than
   /// wanted the pool begins smaller, and memory() says so.

@@ -1,0 +1,171 @@
+#pragma once
+
+#include <canopy/slot_allocator.h>
+
+#include <bit>
+#include <utility>
+
+#include "out_pages.h"
+
+namespace canopy::allocators {
+
+/// Serves from the fullest segment that has a free page, so that the others may become empty and their memory can go:
+/// a pool that must shrink has the fewest pages to move. Within a segment the lowest page first. A page costs a few
+/// bit operations, whatever the size of the pool; a segment found costs a look at one bit per page it can have.
+class Segments final : public SlotAllocator {
+ public:
+  struct Config {
+    void visit(Options&) {}
+  };
+  Segments(const Config&, const Context& context)
+      : pages_(context.segment_pages ? context.segment_pages : kUsualPages),
+        first_of_(std::size_t{pages_} + 1, kNone),
+        filled_((std::size_t{pages_} + 64) / 64) {}
+
+  bool allocate(std::span<Page> out) override {
+    if (out.size() > occupancy_.free) return false;
+    for (std::size_t done = 0; done < out.size();) {
+      const std::uint32_t segment = fullest();
+      std::uint32_t taken = 0;
+      const std::uint32_t most =
+          static_cast<std::uint32_t>(std::min<std::size_t>(out.size() - done, segments_[segment].free));
+      for (std::size_t word = segments_[segment].low; taken < most; ++word)
+        while (taken < most && free_[word] != 0 && in(segment, word)) {
+          const std::uint64_t mine = free_[word] & mask(segment, word);
+          out[done + taken++] = static_cast<Page>(word * 64) + static_cast<Page>(std::countr_zero(mine));
+          free_[word] &= ~(mine & -mine);
+          segments_[segment].low = word;
+          if ((free_[word] & mask(segment, word)) == 0) break;
+        }
+      count(segment, segments_[segment].free - taken);
+      done += taken;
+    }
+    out_.add(out);
+    occupancy_.free -= out.size();
+    return true;
+  }
+
+  bool free(std::span<const Page> pages) override {
+    if (!out_.remove(pages)) return false;
+    // Neighbours mostly come back together: a segment is filed once for all of them.
+    for (std::size_t i = 0; i < pages.size();) {
+      const std::uint32_t segment = pages[i] / pages_;
+      std::uint32_t back = 0;
+      for (; i < pages.size() && pages[i] / pages_ == segment; ++i)
+        if (withdrawn_.empty() || !withdrawn_.contains(pages[i])) put(segment, pages[i]), ++back;
+      count(segment, segments_[segment].free + back);
+      occupancy_.free += back;
+    }
+    return true;
+  }
+
+  Occupancy occupancy() const override { return occupancy_; }
+
+  void offer(Segment range) override {
+    range = without_page_zero(range);
+    if (range.pages == 0) return;
+    withdrawn_.remove(range);
+    const std::size_t end = std::size_t{range.first} + range.pages;
+    out_.reserve(end);
+    if (free_.size() < (end + 63) / 64) free_.resize((end + 63) / 64);
+    while (segments_.size() * pages_ < end) segments_.push_back({segments_.size() * pages_ / 64, 0, kNone, kNone});
+    occupancy_.capacity += range.pages;
+    out_.each_gap(range, [&](Page first, std::uint32_t pages) {
+      for (std::uint32_t i = 0; i < pages;) {
+        const std::uint32_t segment = (first + i) / pages_;
+        const std::uint32_t had = i;
+        for (; i < pages && (first + i) / pages_ == segment; ++i) put(segment, first + i);
+        count(segment, segments_[segment].free + (i - had));
+      }
+      occupancy_.free += pages;
+    });
+  }
+
+  void withdraw(Segment range) override {
+    range = without_page_zero(range);
+    occupancy_.capacity -= range.pages;
+    withdrawn_.add(range);
+    for (std::uint32_t i = 0; i < range.pages;) {
+      const std::uint32_t segment = (range.first + i) / pages_;
+      std::uint32_t gone = 0;
+      for (; i < range.pages && (range.first + i) / pages_ == segment; ++i) {
+        const Page page = range.first + i;
+        gone += static_cast<std::uint32_t>(free_[page / 64] >> (page % 64) & 1);
+        free_[page / 64] &= ~(std::uint64_t{1} << (page % 64));
+      }
+      count(segment, segments_[segment].free - gone);
+      occupancy_.free -= gone;
+    }
+  }
+
+  SegmentUse use(Segment range) const override { return {out_.count(range)}; }
+  bool is_out(Page page) const override { return out_.contains(page); }
+
+  std::uint64_t longest_run() const override {
+    std::uint64_t longest = 0, run = 0;
+    for (const std::uint64_t word : free_) {
+      if (word == ~std::uint64_t{0}) {
+        longest = std::max(longest, run += 64);
+        continue;
+      }
+      for (int bit = 0; bit < 64; ++bit) longest = std::max(longest, run = word >> bit & 1 ? run + 1 : 0);
+    }
+    return longest;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0}, kUsualPages = 65536;
+  struct State {
+    std::size_t low;           ///< no word of free_ before it has a page of the segment
+    std::uint32_t free;        ///< pages that can be handed out
+    std::uint32_t next, prev;  ///< among those with as many
+  };
+
+  bool in(std::uint32_t segment, std::size_t word) const { return (free_[word] & mask(segment, word)) != 0; }
+  /// The bits of a word that are pages of the segment: one may begin inside a word.
+  std::uint64_t mask(std::uint32_t segment, std::size_t word) const {
+    const std::uint64_t first = std::uint64_t{segment} * pages_, end = first + pages_, at = std::uint64_t{word} * 64;
+    std::uint64_t bits = ~std::uint64_t{0};
+    if (at < first) bits &= first - at < 64 ? ~std::uint64_t{0} << (first - at) : 0;
+    if (at + 64 > end) bits &= end > at ? ~std::uint64_t{0} >> (at + 64 - end) : 0;
+    return bits;
+  }
+  void put(std::uint32_t segment, Page page) {
+    free_[page / 64] |= std::uint64_t{1} << (page % 64);
+    segments_[segment].low = std::min<std::size_t>(segments_[segment].low, page / 64);
+  }
+  /// The segment has so many free pages now.
+  void count(std::uint32_t segment, std::uint32_t free) {
+    State& state = segments_[segment];
+    if (state.free == free) return;
+    if (state.free > 0) {
+      if (state.next != kNone) segments_[state.next].prev = state.prev;
+      if (state.prev != kNone) segments_[state.prev].next = state.next;
+      else if ((first_of_[state.free] = state.next) == kNone)
+        filled_[state.free / 64] &= ~(std::uint64_t{1} << (state.free % 64));
+    }
+    state.free = free;
+    if (free == 0) return;
+    state.prev = kNone;
+    state.next = std::exchange(first_of_[free], segment);
+    if (state.next != kNone) segments_[state.next].prev = segment;
+    filled_[free / 64] |= std::uint64_t{1} << (free % 64);
+  }
+  /// REQUIRES: a page is free.
+  std::uint32_t fullest() const {
+    std::size_t word = 0;
+    while (filled_[word] == 0) ++word;
+    return first_of_[word * 64 + static_cast<std::size_t>(std::countr_zero(filled_[word]))];
+  }
+
+  std::uint32_t pages_;
+  OutPages out_;
+  std::vector<std::uint64_t> free_;  ///< a bit each: it can be handed out
+  std::vector<State> segments_;
+  std::vector<std::uint32_t> first_of_;  ///< by free pages: a segment that has so many
+  std::vector<std::uint64_t> filled_;    ///< a bit each: first_of_ has one
+  Withdrawn withdrawn_;
+  Occupancy occupancy_;
+};
+
+}  // namespace canopy::allocators
