@@ -34,7 +34,12 @@ class LoosePages final : public NodeVisitor {
 
 void Engine::resize(std::size_t group, std::uint64_t pages) {
   Pool& pool = pools_[group];
-  pool.resize(std::max<std::uint64_t>(pages, 1));
+  pages = std::max<std::uint64_t>(pages, 1);
+  // Whoever has to leave leaves before the segments are chosen: those that have become emptiest go, and less is moved.
+  const Occupancy now = pool.occupancy();
+  if (const std::uint64_t out = now.capacity - now.free; out > pages && index_->sizes(group).evictable > 0)
+    evict(group, out - pages);
+  pool.resize(pages);
   index_->set_capacity(group, pages == kUnlimited ? kUnlimited : pages * page_size_);
   ++counters_.resizes;
   digest_->take(Digest::Step::resize, group, pages);

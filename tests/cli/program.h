@@ -31,12 +31,18 @@ inline std::string slurp(const fs::path& path) {
 
 /// A folder of this test's own, gone at the end.
 struct Workshop {
-  fs::path path = fs::temp_directory_path() / ("canopy_cli_" + std::to_string(getpid()));
+  fs::path path = fs::temp_directory_path() / ("canopy_cli_" + std::to_string(getpid()) + "_" + std::to_string(next()));
   Workshop() { fs::create_directories(path); }
   ~Workshop() { fs::remove_all(path); }
   std::string file(const std::string& name, const std::string& text) const {
     std::ofstream(path / name) << text;
     return (path / name).string();
+  }
+
+ private:
+  static int next() {
+    static int number = 0;
+    return number++;
   }
 };
 
