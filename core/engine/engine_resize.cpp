@@ -11,8 +11,8 @@ namespace {
 
 /// One step moves so many pages at most: a pass over the tree, and one call of the store.
 constexpr std::size_t kMovedAtOnce = std::size_t{1} << 16;
-/// Passes that move nothing are spaced further and further apart, up to so many requests that end.
-constexpr std::uint32_t kMostPatience = 64;
+/// Passes that move nothing are spaced further and further apart, up to so many operations.
+constexpr std::uint32_t kMostPatience = 1023;
 
 /// Pages in segments that go, held by no lock: nobody reads them, so their bytes may be elsewhere.
 class LoosePages final : public NodeVisitor {
@@ -51,13 +51,13 @@ void Engine::resize(std::size_t group, std::uint64_t pages) {
 /// One step on the way out of the segments that go.
 void Engine::drain(std::size_t group) {
   Pool& pool = pools_[group];
-  drain_again_[group] = false;
+  loose_[group] = false;
   pool.reap();
   if (!pool.draining()) return;
   const std::uint64_t had = pool.surplus();
   if (had > 0 && index_->sizes(group).evictable > 0) evict(group, had);
   const std::size_t moved = move_out(group);
-  drain_again_[group] = moved == kMovedAtOnce;
+  loose_[group] = moved == kMovedAtOnce;
   patience_[group] = moved || pool.surplus() < had ? 0 : std::min(kMostPatience, patience_[group] * 2 + 1);
   waits_[group] = patience_[group];
   pool.reap();
@@ -102,18 +102,15 @@ std::uint64_t Engine::leaving_under(const Request::State& request, std::size_t g
 /// Somebody (a request, a lock) lets go: does a pool wait for one of its pages?
 template <class Holder>
 void Engine::note_leaving(const Holder& gone) {
-  for (std::size_t g = 0; g < pools_.size(); ++g) {
-    if (!pools_[g].draining() || leaving_under(gone, g) == 0) continue;
-    if (waits_[g] > 0) --waits_[g];
-    drain_again_[g] |= waits_[g] == 0;
-  }
+  for (std::size_t g = 0; g < pools_.size(); ++g) loose_[g] |= pools_[g].draining() && leaving_under(gone, g) > 0;
 }
 template void Engine::note_leaving(const Lock&);
 template void Engine::note_leaving(const Request::State&);
 
 void Engine::go_on_draining() {
   for (std::size_t g = 0; g < pools_.size(); ++g)
-    if (drain_again_[g]) drain(g);
+    if (loose_[g] && waits_[g] > 0) --waits_[g];
+    else if (loose_[g]) drain(g);
 }
 
 std::vector<Engine::Blocker> Engine::blockers(std::size_t group) {

@@ -145,10 +145,36 @@ TEST_CASE("what a request holds stays where it is, the pool says who that is, an
   CHECK(engine->admits(arrival(tokens(90'000, 84))).verdict == Admission::Verdict::never);
   for (Request& request : running) request.finish(28);
   running.clear();
+  for (int passes = 0; passes < 100; ++passes) engine->poll();
   CHECK_FALSE(engine->pool(0).draining());
   CHECK(engine->blockers(0).empty());
   CHECK(engine->pool(0).occupancy().capacity == 20);
   CHECK(backed(*engine) <= 4);
+  check_settled(*engine);
+}
+
+TEST_CASE("a pinned node is waited for, named, and moved when it is let go") {
+  const auto engine = engine_of(kElastic);
+  for (Token i = 0; i < 8; ++i) serve(*engine, tokens(1000 * i, 32));
+  struct Nodes final : NodeVisitor {
+    std::vector<NodeId> ids;
+    void node(const NodeView& node) override { ids.push_back(node.facts.id); }
+  } nodes;
+  engine->index().visit(nodes);
+  for (const NodeId id : nodes.ids) REQUIRE(engine->pin(id));
+  engine->resize(0, 24);
+  CHECK(engine->pool(0).draining());
+  std::uint64_t pages = 0;
+  for (const Engine::Blocker& blocker : engine->blockers(0)) {
+    CHECK(blocker.request == 0);
+    CHECK(std::find(nodes.ids.begin(), nodes.ids.end(), blocker.pinned) != nodes.ids.end());
+    pages += blocker.pages;
+  }
+  CHECK(pages == 40);
+  for (const NodeId id : nodes.ids) REQUIRE(engine->unpin(id));
+  for (int passes = 0; passes < 100; ++passes) engine->poll();
+  CHECK_FALSE(engine->pool(0).draining());
+  CHECK(engine->pool(0).occupancy().capacity == 24);
   check_settled(*engine);
 }
 

@@ -48,9 +48,9 @@ struct Counters {
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
   std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< of the first group
   std::uint64_t finished = 0, aborted = 0, retracted = 0;
-  std::uint64_t repointed_pages = 0;  ///< pages of a request that another request had inserted first
+  std::uint64_t repointed_pages = 0;           ///< pages of a request that another request had inserted first
   std::uint64_t resizes = 0, moved_pages = 0;  ///< new limits of pools; pages that got other numbers for them
-  double index_seconds = 0;           ///< inside match, pages, insert, release and evict
+  double index_seconds = 0;                    ///< inside match, pages, insert, release and evict
 };
 
 /// The one caller of all components, and the only code that sees them all. A request's life:
@@ -194,8 +194,8 @@ class Engine {
   std::vector<Page> scratch_pages_;
   std::array<std::uint64_t, kMaxGroups> held_{};  ///< pages of requests' own, from their rows
   bool prints_wanted_ = false, insert_at_finish_ = true;
-  std::array<bool, kMaxGroups> drain_again_{};                  ///< something may have come loose that a pool waits for
-  std::array<std::uint32_t, kMaxGroups> patience_{}, waits_{};  ///< requests to end before it is looked for again
+  std::array<bool, kMaxGroups> loose_{};                        ///< something may have come loose that a pool waits for
+  std::array<std::uint32_t, kMaxGroups> patience_{}, waits_{};  ///< operations before it is looked for
   std::uint64_t next_request_ = 1;
   Counters counters_;
   Ledger ledger_;
