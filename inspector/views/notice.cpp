@@ -4,8 +4,6 @@ namespace canopy::inspector {
 
 Notice notice_of(const Session& session, const Mirror& mirror) {
   switch (session.state) {
-    case Session::State::refused:
-      return {session.detail, "Check the name or the file, then start canopy-inspector again."};
     case Session::State::gone:
       if (!mirror.in_step())
         return {session.detail, "Nothing of it had arrived yet. Start the engine again, then attach to it."};

@@ -69,11 +69,11 @@ struct Mailbox {
 
 /// Where the events come from, and how that goes.
 struct Session {
-  enum class State : std::uint8_t { attaching, live, held, gone, recording, refused };
+  enum class State : std::uint8_t { choosing, attaching, live, held, gone, recording };
   State state = State::attaching;
   std::string name;        ///< of the feed or of the file
   std::string source;      ///< in this process, shared memory, recording
-  std::string detail;      ///< gone, refused: why; recording: what is odd about it
+  std::string detail;      ///< gone: why; recording: what is odd about it
   std::uint64_t laps = 0;  ///< times that events were lost because they came faster than they were read
 };
 
