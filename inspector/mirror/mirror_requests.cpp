@@ -1,6 +1,7 @@
-#include "mirror.h"
-
 #include <algorithm>
+
+#include "grouped.h"
+#include "mirror.h"
 
 namespace canopy::inspector {
 namespace {
@@ -152,8 +153,8 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
     case Miss::never_seen:
       return "nobody brought such a continuation before";
     case Miss::evicted:
-      return "evicted at tick " + std::to_string(request.missed_since) + " by " + request.missed_policy + ": " +
-             std::to_string(request.missed_tokens) + " tokens from depth " + std::to_string(request.matched) + " on";
+      return "evicted at tick " + grouped(request.missed_since) + " by " + request.missed_policy + ": " +
+             grouped(request.missed_tokens) + " tokens from depth " + grouped(request.matched) + " on";
     case Miss::other_space:
       return "it is there for namespace '" + spaces_[static_cast<std::size_t>(request.missed_space)].name +
              "', and no prefix is shared across two";

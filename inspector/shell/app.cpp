@@ -211,7 +211,7 @@ void App::press(unsigned character) {
 void App::arrows() {
   const auto pressed = [](ImGuiKey key) { return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key)); };
   if (time_.seekable) {
-    if (pressed(ImGuiKey_LeftArrow) && time_.at > 0) time_.seek(time_.at - 1);
+    if (pressed(ImGuiKey_LeftArrow) && time_.at > Timeline::kFirst) time_.seek(time_.at - 1);
     if (pressed(ImGuiKey_RightArrow)) time_.seek(time_.at + 1);
     if (pressed(ImGuiKey_Home)) time_.seek(0);
     if (pressed(ImGuiKey_End)) time_.seek(time_.end);
@@ -232,31 +232,30 @@ void App::arrows() {
 void App::draw_help() {
   const struct {
     const char *key, *what;
-  } keys[] = {{"?", "this sheet"},
-              {"/",
-               "find a node (#12), a request (r 4711: a recording goes to its begin), a namespace, or who holds a "
-               "prefix of tokens (12 845 9, or t 12)"},
-              {"Enter  n  N", "of several that were found, the next or the one before"},
-              {"space", "pause and go on: the engine if it takes controls, the picture if not, a recording's play"},
-              {"left  right", "a recording: one commit back, one on; a live engine that takes controls: one step"},
-              {"Home  End", "a recording: its beginning, its end"},
-              {"m  n", "a recording: mark this moment, go to the next mark"},
-              {"up  down", "the selected node's parent, its first child"},
-              {"Page Up  Page Down", "its sibling before, its sibling after"},
-              {"v", "the tree as an icicle, or as nodes and links"},
-              {"z", "the tree: go into the selected node; Esc shows all again"},
-              {"f", "the tree: fold and unfold the selected node"},
-              {"wheel, drag", "the tree: zoom and pan; with Ctrl the wheel goes up and down"},
-              {"double click", "the tree: go into a node; right click folds it"},
-              {"p", "pin the selected node's path, or unpin it, if the engine takes controls"},
-              {"e  w", "the engine goes on until it evicts from this group, until a request misses"},
-              {"c", "another meaning of colour: state, last use, hits, namespace"},
-              {"g", "another KV cache group"},
-              {"1 .. 5", "events, controls, plugins, config, compare"},
-              {"t", "dark or light"},
-              {"+  -", "larger or smaller"},
-              {"Ctrl Q", "quit"},
-              {"Esc", "back: close this, show all of the tree, select nothing"}};
+  } keys[] = {
+      {"?", "this sheet"},
+      {"/", "find a node (#12), a request (r 4711), a namespace by a part of its name, or a prefix of tokens (12 845)"},
+      {"Enter  n  N", "of several that were found, the next or the one before"},
+      {"space", "pause and go on: the engine if it takes controls, the picture if not, a recording's play"},
+      {"left  right", "a recording: one commit back, one on; a live engine that takes controls: one step"},
+      {"Home  End", "a recording: its beginning, its end"},
+      {"m  n", "a recording: mark this moment, go to the next mark"},
+      {"up  down", "the selected node's parent, its first child"},
+      {"Page Up  Page Down", "its sibling before, its sibling after"},
+      {"v", "the tree as an icicle, or as nodes and links"},
+      {"z", "the tree: go into the selected node; Esc shows all again"},
+      {"f", "the tree: fold and unfold the selected node"},
+      {"wheel, drag", "the tree: zoom and pan; with Ctrl the wheel goes up and down"},
+      {"double click", "the tree: go into a node; right click folds it"},
+      {"p", "pin the selected node's path, or unpin it, if the engine takes controls"},
+      {"e  w", "the engine goes on until it evicts from this group, until a request misses"},
+      {"c", "another meaning of colour: state, last use, hits, namespace"},
+      {"g", "another KV cache group"},
+      {"1 .. 5", "events, controls, plugins, config, compare"},
+      {"t", "dark or light"},
+      {"+  -", "larger or smaller"},
+      {"Ctrl Q", "quit"},
+      {"Esc", "back: close this, show all of the tree, select nothing"}};
   const ImVec2 display = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowFocus();

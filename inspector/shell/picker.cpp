@@ -66,7 +66,7 @@ void Picker::draw_table() {
   ImGui::TableSetupColumn("page", ImGuiTableColumnFlags_WidthFixed, em() * 3);
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em());
   ImGui::TableSetupColumn("state", 0, 5);
-  column_heads({{"feed"}, {"process"}, {"page", true}, {""}, {"state"}});
+  column_heads({{" feed"}, {"process"}, {"page", true}, {""}, {"state"}});
   for (const FoundFeed& feed : feeds_) {
     ImGui::TableNextRow(0, row);
     ImGui::TableNextColumn();

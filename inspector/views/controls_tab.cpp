@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "figures.h"
@@ -26,13 +27,17 @@ void place(const std::string& name, bool& first) {
     flow(ImGui::CalcTextSize(name.c_str()).x + ImGui::GetStyle().FramePadding.x * 2, em() * 5.5F);
 }
 
-void line(const char* what) {
+}  // namespace
+
+void ControlsTab::line(const char* what) {
+  const float y = ImGui::GetCursorPosY() - ImGui::GetScrollY();
+  if (y < 0) above_ += (above_.empty() ? "" : ", ") + std::string(what);
+  if (y + ImGui::GetFrameHeight() > ImGui::GetWindowHeight())
+    below_ += (below_.empty() ? "" : ", ") + std::string(what);
   ImGui::AlignTextToFramePadding();
   dim(what);
   ImGui::SameLine(em() * 5.5F);
 }
-
-}  // namespace
 
 bool ControlsTab::button(const std::string& name) {
   const bool pressed = ImGui::Button(name.c_str());
@@ -79,7 +84,9 @@ void ControlsTab::draw_until(Scene& scene) {
     if (button(words)) mailbox.run_until(Condition::missed, static_cast<std::uint64_t>(node->space), group);
     explain("The same, of the selected node's namespace alone.");
   }
-  if (request_ == 0 && !scene.mirror.requests().empty()) request_ = scene.mirror.requests().back().id + 100;
+  // One that has not begun yet, whatever stood there.
+  const std::uint64_t begun = scene.mirror.requests().empty() ? 0 : scene.mirror.requests().back().id;
+  if (request_ <= begun) request_ = (begun / 100 + 1) * 100;
   if (number_and_button("request", request_, "")) mailbox.run_until(Condition::request, request_, group);
   if (number_and_button("hit rate <", per_cent_, "%")) mailbox.run_until(Condition::hit_rate, per_cent_ * 10, group);
   explain("Of the prompt tokens of the last 64 requests, counted from now on.");
@@ -137,8 +144,17 @@ void ControlsTab::draw(Scene& scene) {
             ? "A recording has happened: there is no engine to control."
             : "This feed can be looked at only. To allow controls, write `feed: { shm: { name: NAME, controls: "
               "true } }` in the engine's file, and let its loop call Engine::poll().");
-  ImGui::BeginChild("controls");
+  const float room = ImGui::GetContentRegionAvail().y;
+  const bool low = room < em() * 15;
+  if (low) {
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, std::round(em() * 0.08F)});
+    ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {ImGui::GetStyle().ItemSpacing.x, std::round(em() * 0.22F)});
+  }
+  // What does not fit is named under the rest: a scroll bar alone is overlooked.
+  const bool fits = tall_ <= room;
+  ImGui::BeginChild("controls", {0, fits ? 0 : room - ImGui::GetTextLineHeightWithSpacing()});
   buttons_.clear();
+  above_.clear(), below_.clear();
   line("engine");
   if (ImGui::Button(mailbox.paused ? "go on" : "pause"))
     mailbox.send(mailbox.paused ? Command::Kind::go_on : Command::Kind::pause);
@@ -178,7 +194,11 @@ void ControlsTab::draw(Scene& scene) {
     if (ImGui::Button(name.c_str())) mailbox.send(Command::Kind::flush, s);
     explain("Lets go of all that is cached for this namespace and that no request holds.");
   }
+  tall_ = ImGui::GetCursorPosY();
   ImGui::EndChild();
+  if (!fits)
+    dim(fitted(below_.empty() ? "above: " + above_ : "scroll for " + below_, ImGui::GetContentRegionAvail().x));
+  if (low) ImGui::PopStyleVar(2);
 }
 
 void draw_compare(Scene& scene) {

@@ -79,6 +79,7 @@ struct Session {
 
 /// Where a recording stands, and where the person wants it. Of a live feed there is only now.
 struct Timeline {
+  static constexpr std::uint64_t kFirst = 1;
   bool seekable = false, playing = false;
   std::uint64_t at = 0, end = 0;  ///< commits
   std::uint64_t wanted = 0;       ///< shown from the next frame on
@@ -91,7 +92,8 @@ struct Timeline {
   /// The commit with which a request began, in a recording that has it; 0 otherwise.
   std::function<std::uint64_t(std::uint64_t request)> begun;
 
-  void seek(std::uint64_t commit) { wanted = std::min(commit, end); }
+  /// Before the first commit there is nothing to show.
+  void seek(std::uint64_t commit) { wanted = std::clamp(commit, std::min(end, kFirst), end); }
 };
 
 /// All that a panel sees.

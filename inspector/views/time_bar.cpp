@@ -52,7 +52,7 @@ void draw_time_bar(Scene& scene, const Area& area) {
     if (button("|<")) time.seek(0);
     explain("to the beginning (Home)");
     apart();
-    if (button("<", time.at > 0)) time.seek(time.at - 1);
+    if (button("<", time.at > Timeline::kFirst)) time.seek(time.at - 1);
     explain("a commit back (left)");
     apart();
     if (button(time.playing ? "||" : " > ")) time.playing = !time.playing;
