@@ -210,23 +210,25 @@ void draw_compare(Scene& scene) {
   ImGui::BeginChild("compare");
   const Difference& difference = time.difference;
   text(fmt::format("A: commit {}    B: commit {}", grouped(time.a), grouped(time.b)));
-  text(fmt::format("+ {} came, {} tokens", plural(difference.appeared.size(), "node"),
-                   grouped(difference.appeared_tokens)),
-       palette().good);
-  text(fmt::format("- {} left, {} tokens", plural(difference.left.size(), "node"), grouped(difference.left_tokens)),
-       palette().bad);
-  const auto list = [&](const char* what, const std::vector<std::uint64_t>& ids) {
+  const auto list = [&](const char* sign, const char* verb, const std::vector<std::uint64_t>& ids,
+                        const Mirror::Moment& lengths, std::uint64_t tokens, ImU32 colour) {
     constexpr std::size_t kShown = 200;
+    ImGui::TableNextColumn();
+    text(fmt::format("{} {} {}, {} tokens", sign, plural(ids.size(), "node"), verb, grouped(tokens)), colour);
     for (std::size_t i = 0; i < ids.size() && i < kShown; ++i) {
-      const MirrorNode* node = scene.mirror.find(ids[i]);
-      const std::string words =
-          fmt::format("{} {}  {}", what, node_name(ids[i]), node ? plural(node->length, "token") : "not here now");
+      const std::string words = fmt::format("{} {}  {}", sign, node_name(ids[i]), plural(lengths.at(ids[i]), "token"));
+      ImGui::PushStyleColor(ImGuiCol_Text, scene.mirror.find(ids[i]) ? palette().text : palette().dim);
       if (ImGui::Selectable(words.c_str(), ids[i] == scene.selection.node)) scene.selection.select_node(ids[i]);
+      ImGui::PopStyleColor();
     }
     if (ids.size() > kShown) dim(fmt::format("  and {} more", grouped(ids.size() - kShown)));
   };
-  list("+", difference.appeared);
-  list("-", difference.left);
+  // Side by side, so that neither list hides the other.
+  if (ImGui::BeginTable("both", 2)) {
+    list("+", "came", difference.appeared, time.moment_b, difference.appeared_tokens, palette().good);
+    list("-", "left", difference.left, time.moment_a, difference.left_tokens, palette().bad);
+    ImGui::EndTable();
+  }
   ImGui::EndChild();
 }
 
