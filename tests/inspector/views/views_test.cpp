@@ -270,6 +270,8 @@ TEST_CASE("whatever cannot be shown is a sentence with the next thing to do") {
   Mirror mirror(world.header());
   Session session;
   CHECK(notice_of(session, mirror).what.find("waiting for the engine") != std::string::npos);
+  session.state = Session::State::recording;
+  CHECK(notice_of(session, mirror).what.find("damaged") != std::string::npos);
   session.state = Session::State::gone;
   session.detail = "process 601, which wrote the feed, has gone";
   CHECK(notice_of(session, mirror).what == session.detail);
