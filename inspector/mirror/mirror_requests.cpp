@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "grouped.h"
 #include "mirror.h"
@@ -139,8 +140,9 @@ std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space) const {
     add(Miss::rounding, {}, request.prompt - std::max(most, std::min(request.matched, request.prompt)));
     if (request.matched < most) add(request.miss, request.missed_policy, most - request.matched);
   }
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const MissGroup& a, const MissGroup& b) { return a.tokens > b.tokens; });
+  std::sort(groups.begin(), groups.end(), [](const MissGroup& a, const MissGroup& b) {
+    return std::tie(b.tokens, a.miss, a.policy) < std::tie(a.tokens, b.miss, b.policy);
+  });
   return groups;
 }
 
