@@ -3,11 +3,9 @@
 #include <script.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "demo_engine.h"
 
@@ -34,20 +32,6 @@ int unusable(const std::string& why) {
   return kUnusable;
 }
 
-/// A picture shows what there is: waits until the feed has told it. Empty, or why nothing came.
-std::string wait_for_keyframe(App& app) {
-  using namespace std::chrono_literals;
-  const auto until = std::chrono::steady_clock::now() + 10s;
-  for (;;) {
-    app.pump(50ms);
-    if (app.mirror().in_step()) return {};
-    if (app.session().state == Session::State::gone) return app.session().detail;
-    if (std::chrono::steady_clock::now() > until)
-      return "nothing came for 10 s; its engine does nothing, and nobody polls it";
-    std::this_thread::sleep_for(10ms);
-  }
-}
-
 /// A picture or a script, without a window.
 int draw_in_memory(App& app, const Arguments& arguments, const Script& script) {
   int width = 0, height = 0;
@@ -69,11 +53,17 @@ int draw_in_memory(App& app, const Arguments& arguments, const Script& script) {
   const std::string complaint =
       script.run(arguments.script.empty() ? static_cast<std::istream&>(only) : file, *canvas, app);
   if (!complaint.empty())
-    return unusable(arguments.script.empty() ? complaint : fmt::format("{}, {}", arguments.script, complaint));
+    return unusable(arguments.script.empty() ? complaint : fmt::format("{}:{}", arguments.script, complaint));
   if (arguments.screenshot.empty()) return 0;
   why = write_png(arguments.screenshot, canvas->pixels(), width, height);
   if (!why.empty()) return unusable(fmt::format("'{}' could not be written: {}", arguments.screenshot, why));
   return 0;
+}
+
+Result<std::unique_ptr<Link>> attach_to(const std::string& name) {
+  auto attachment = Attachment::attach(name);
+  if (!attachment) return attachment.error();
+  return link_to(std::move(*attachment), name);
 }
 
 int look(const Arguments& arguments, bool attach, bool open) {
@@ -86,20 +76,11 @@ int look(const Arguments& arguments, bool attach, bool open) {
   std::unique_ptr<DemoEngine> demo;  // before the link, which reads from it until it goes
   std::unique_ptr<Link> link;
   if (attach) {
-    std::string name = arguments.name;
-    const std::vector<std::string> names = Attachment::names();
-    if (name.empty() && names.size() == 1) name = names.front();
-    if (name.empty() && names.empty())
-      return unusable(
-          "no process publishes a feed now; an engine does with `feed: { shm: { name: NAME } }` in its file");
-    if (name.empty()) {
-      std::string listed;
-      for (const std::string& each : names) listed += "\n  canopy-inspector attach " + each;
-      return unusable("there are several feeds; choose one:" + listed);
+    if (!arguments.name.empty()) {
+      auto attached = attach_to(arguments.name);
+      if (!attached) return unusable(attached.error().text);
+      link = std::move(*attached);
     }
-    auto attachment = Attachment::attach(name);
-    if (!attachment) return unusable(attachment.error().text);
-    link = link_to(std::move(*attachment), name);
   } else if (open) {
     auto recording = Recording::open(arguments.file);
     if (!recording) return unusable(recording.error().text);
@@ -112,15 +93,15 @@ int look(const Arguments& arguments, bool attach, bool open) {
     demo->start(!in_memory);
   }
 
-  App app(std::move(link), settings);
+  App app =
+      link ? App(std::move(link), settings) : App(std::make_unique<Picker>(Attachment::found, attach_to), settings);
   if (!in_memory) {
     const std::string why = show_in_window(app, settings);
     if (why.empty()) return 0;
     return unusable(why + "\nWithout a display, --screenshot FILE.png draws a picture, and --script FILE drives it.");
   }
   if (attach)
-    if (const std::string why = wait_for_keyframe(app); !why.empty())
-      return unusable(fmt::format("the feed '{}': {}", app.session().name, why));
+    if (const std::string why = wait_until_shown(app); !why.empty()) return unusable(why);
   Script script;
   if (demo) script.run_to = [&](std::uint64_t requests) { demo->run_to(requests); };
   return draw_in_memory(app, arguments, script);
@@ -143,7 +124,8 @@ int run(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
   auto* attach = program.add_subcommand("attach", "Look at an engine of another process");
-  attach->add_option("name", arguments.name, "of its feed; may be left out if there is only one");
+  attach->add_option("name", arguments.name,
+                     "of its feed; without it, choose from those there are, or wait for one to appear");
   auto* open = program.add_subcommand("open", "Look at a recording");
   open->add_option("file", arguments.file, "made with `feed: { file: { path: FILE } }`")->required();
   try {

@@ -161,9 +161,13 @@ int run(int argc, char** argv) {
       "Give a pool another limit while its engine runs: it grows when it needs to, and shrinks by evicting, "
       "moving, and waiting for requests");
   resize->add_option("name", name, "of the feed")->required();
-  resize->add_option("group", group, "KV cache group")->required();
-  resize->add_option("tokens", tokens, "what it may hold; 3M is 3000000")->required();
-  resize->callback([&] { status = resize_pool(name, group, tokens); });
+  resize->add_option("group", group, "KV cache group; not needed if the engine has one only");
+  resize->add_option("tokens", tokens, "what it may hold; 3M is 3000000");
+  resize->callback([&] {
+    if (tokens.empty()) std::swap(group, tokens);
+    status = tokens.empty() ? unusable("canopy pool resize: expected NAME [GROUP] TOKENS, such as serve-3 full 3M")
+                            : resize_pool(name, group, tokens);
+  });
 
   unsigned time_limit = 60;
   auto* check = plugins->add_subcommand(

@@ -99,8 +99,8 @@ class Mirror {
   const std::vector<std::string>& plugins() const { return plugins_; }  ///< fields apart by tabs
   const std::vector<std::string>& refusals() const { return refusals_; }
 
-  /// Ids and sizes of all nodes now, to compare with later.
-  using Moment = std::unordered_map<std::uint64_t, Units>;
+  /// All nodes as they are now, by id, to compare with later.
+  using Moment = std::unordered_map<std::uint64_t, NodeThen>;
   Moment moment() const;
   static Difference difference(const Moment& before, const Moment& after);
 

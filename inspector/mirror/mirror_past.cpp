@@ -76,18 +76,25 @@ std::size_t Mirror::bytes() const {
 
 Mirror::Moment Mirror::moment() const {
   Moment moment;
-  each_node([&](const MirrorNode& node) { moment.emplace(node.id, node.length); });
+  each_node([&](const MirrorNode& node) {
+    NodeThen then{node.length, 0, node.hold[0] > 0};
+    for (const PageRun& run : node.pages)
+      if (run.group == 0 && run.place == 0) then.first_page = run.first;
+    moment.emplace(node.id, then);
+  });
   return moment;
 }
 
 Difference Mirror::difference(const Moment& before, const Moment& after) {
   Difference difference;
-  for (const auto& [id, length] : after)
-    if (!before.contains(id)) difference.appeared.push_back(id), difference.appeared_tokens += length;
-  for (const auto& [id, length] : before)
-    if (!after.contains(id)) difference.left.push_back(id), difference.left_tokens += length;
-  std::sort(difference.appeared.begin(), difference.appeared.end());
-  std::sort(difference.left.begin(), difference.left.end());
+  for (const auto& [id, now] : after) {
+    const auto then = before.find(id);
+    if (then == before.end()) difference.appeared.push_back(id), difference.appeared_tokens += now.length;
+    else if (then->second != now) difference.moved.push_back(id), difference.moved_tokens += now.length;
+  }
+  for (const auto& [id, then] : before)
+    if (!after.contains(id)) difference.left.push_back(id), difference.left_tokens += then.length;
+  for (auto* ids : {&difference.appeared, &difference.left, &difference.moved}) std::sort(ids->begin(), ids->end());
   return difference;
 }
 

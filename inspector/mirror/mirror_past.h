@@ -35,10 +35,19 @@ struct NodeMoment {
   EventKind kind{};
 };
 
-/// Two moments apart: ids of nodes that came and that left.
+/// A node as it was at a moment, in the first group.
+struct NodeThen {
+  Units length = 0;
+  Page first_page = 0;  ///< 0: a gap
+  bool held = false;
+  friend bool operator==(const NodeThen&, const NodeThen&) = default;
+};
+
+/// Two moments apart: ids of nodes that came, that left, and that are not as they were: cut, with other pages, or held
+/// and no longer or not yet.
 struct Difference {
-  std::vector<std::uint64_t> appeared, left;
-  std::uint64_t appeared_tokens = 0, left_tokens = 0;
+  std::vector<std::uint64_t> appeared, left, moved;
+  std::uint64_t appeared_tokens = 0, left_tokens = 0, moved_tokens = 0;
 };
 
 }  // namespace canopy::inspector

@@ -1,6 +1,8 @@
-#include "mirror.h"
-
 #include <algorithm>
+#include <tuple>
+
+#include "grouped.h"
+#include "mirror.h"
 
 namespace canopy::inspector {
 namespace {
@@ -138,8 +140,9 @@ std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space) const {
     add(Miss::rounding, {}, request.prompt - std::max(most, std::min(request.matched, request.prompt)));
     if (request.matched < most) add(request.miss, request.missed_policy, most - request.matched);
   }
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const MissGroup& a, const MissGroup& b) { return a.tokens > b.tokens; });
+  std::sort(groups.begin(), groups.end(), [](const MissGroup& a, const MissGroup& b) {
+    return std::tie(b.tokens, a.miss, a.policy) < std::tie(a.tokens, b.miss, b.policy);
+  });
   return groups;
 }
 
@@ -152,8 +155,8 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
     case Miss::never_seen:
       return "nobody brought such a continuation before";
     case Miss::evicted:
-      return "evicted at tick " + std::to_string(request.missed_since) + " by " + request.missed_policy + ": " +
-             std::to_string(request.missed_tokens) + " tokens from depth " + std::to_string(request.matched) + " on";
+      return "evicted at tick " + grouped(request.missed_since) + " by " + request.missed_policy + ": " +
+             grouped(request.missed_tokens) + " tokens from depth " + grouped(request.matched) + " on";
     case Miss::other_space:
       return "it is there for namespace '" + spaces_[static_cast<std::size_t>(request.missed_space)].name +
              "', and no prefix is shared across two";

@@ -7,31 +7,31 @@
 #include "figures.h"
 
 namespace canopy::inspector {
-namespace {
 
-const FeedHeader& header_of(const Link* link) {
-  static const FeedHeader kNone{};
-  return link ? link->header() : kNone;
-}
+App::App(std::unique_ptr<Link> link, const Settings& settings) : App(std::move(link), nullptr, settings) {}
 
-}  // namespace
+App::App(std::unique_ptr<Picker> picker, const Settings& settings) : App(nullptr, std::move(picker), settings) {}
 
-App::App(std::unique_ptr<Link> link, const Settings& settings, std::string refused)
-    : link_(std::move(link)), settings_(settings), mirror_(header_of(link_.get())) {
+App::App(std::unique_ptr<Link> link, std::unique_ptr<Picker> picker, const Settings& settings)
+    : picker_(std::move(picker)), settings_(settings), mirror_(FeedHeader{}) {
   selection_.colour = settings.colour;
   tree_.show(settings.tree);
-  mailbox_.open = header_of(link_.get()).controls != 0;
-  if (link_) {
-    time_.begun = [link = link_.get()](std::uint64_t request) { return link->begun(request); };
-    return;
-  }
-  session_.state = Session::State::refused;
-  session_.name = "no feed";
-  session_.source = "nothing to show";
-  session_.detail = std::move(refused);
+  session_.state = Session::State::choosing;
+  if (link) connect(std::move(link));
+}
+
+void App::connect(std::unique_ptr<Link> link) {
+  picker_.reset();
+  link_ = std::move(link);
+  mirror_ = Mirror(link_->header());
+  session_.state = Session::State::attaching;
+  mailbox_.open = link_->header().controls != 0;
+  time_.begun = [link = link_.get()](std::uint64_t request) { return link->begun(request); };
 }
 
 bool App::pump(std::chrono::milliseconds budget) {
+  if (picker_)
+    if (auto chosen = picker_->look()) connect(std::move(chosen));
   if (!link_) return true;
   std::erase_if(mailbox_.commands, [&](const Command& command) { return link_->send(command); });
   const bool all = link_->pump(mirror_, session_, time_, budget);
@@ -73,10 +73,12 @@ void App::draw() {
   ImGui::GetBackgroundDrawList()->AddRectFilled({0, 0}, io.DisplaySize, palette().background);
   draw_header(scene, layout.header);
   const Notice notice = notice_of(session_, mirror_);
-  if (!notice.what.empty()) {
-    Area area = layout.health;
-    area.height = io.DisplaySize.y - area.y - layout.header.y;
-    begin_panel("##notice", area);
+  Area below = layout.health;
+  below.height = io.DisplaySize.y - below.y - layout.header.y;
+  if (picker_) {
+    picker_->draw(below);
+  } else if (!notice.what.empty()) {
+    begin_panel("##notice", below);
     nothing_here(notice.what + "\n\n" + notice.next);
     end_panel();
   } else {
@@ -142,6 +144,7 @@ void App::next_bookmark() {
 }
 
 void App::press(unsigned character) {
+  if (picker_ && std::string_view("?t+-").find(static_cast<char>(character)) == std::string_view::npos) return;
   constexpr std::string_view kTabs[] = {"EVENTS", "CONTROLS", "PLUGINS", "CONFIG", "COMPARE"};
   if (character >= '1' && character < '1' + std::size(kTabs)) wanted_tab_ = kTabs[character - '1'];
   switch (character) {
@@ -208,7 +211,7 @@ void App::press(unsigned character) {
 void App::arrows() {
   const auto pressed = [](ImGuiKey key) { return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key)); };
   if (time_.seekable) {
-    if (pressed(ImGuiKey_LeftArrow) && time_.at > 0) time_.seek(time_.at - 1);
+    if (pressed(ImGuiKey_LeftArrow) && time_.at > Timeline::kFirst) time_.seek(time_.at - 1);
     if (pressed(ImGuiKey_RightArrow)) time_.seek(time_.at + 1);
     if (pressed(ImGuiKey_Home)) time_.seek(0);
     if (pressed(ImGuiKey_End)) time_.seek(time_.end);
@@ -229,31 +232,30 @@ void App::arrows() {
 void App::draw_help() {
   const struct {
     const char *key, *what;
-  } keys[] = {{"?", "this sheet"},
-              {"/",
-               "find a node (#12), a request (r 4711: a recording goes to its begin), a namespace, or who holds a "
-               "prefix of tokens (12 845 9, or t 12)"},
-              {"Enter  n  N", "of several that were found, the next or the one before"},
-              {"space", "pause and go on: the engine if it takes controls, the picture if not, a recording's play"},
-              {"left  right", "a recording: one commit back, one on; a live engine that takes controls: one step"},
-              {"Home  End", "a recording: its beginning, its end"},
-              {"m  n", "a recording: mark this moment, go to the next mark"},
-              {"up  down", "the selected node's parent, its first child"},
-              {"Page Up  Page Down", "its sibling before, its sibling after"},
-              {"v", "the tree as an icicle, or as nodes and links"},
-              {"z", "the tree: go into the selected node; Esc shows all again"},
-              {"f", "the tree: fold and unfold the selected node"},
-              {"wheel, drag", "the tree: zoom and pan; with Ctrl the wheel goes up and down"},
-              {"double click", "the tree: go into a node; right click folds it"},
-              {"p", "pin the selected node's path, or unpin it, if the engine takes controls"},
-              {"e  w", "the engine goes on until it evicts from this group, until a request misses"},
-              {"c", "another meaning of colour: state, last use, hits, namespace"},
-              {"g", "another KV cache group"},
-              {"1 .. 5", "events, controls, plugins, config, compare"},
-              {"t", "dark or light"},
-              {"+  -", "larger or smaller"},
-              {"Ctrl Q", "quit"},
-              {"Esc", "back: close this, show all of the tree, select nothing"}};
+  } keys[] = {
+      {"?", "this sheet"},
+      {"/", "find a node (#12), a request (r 4711), a namespace by a part of its name, or a prefix of tokens (12 845)"},
+      {"Enter  n  N", "of several that were found, the next or the one before"},
+      {"space", "pause and go on: the engine if it takes controls, the picture if not, a recording's play"},
+      {"left  right", "a recording: one commit back, one on; a live engine that takes controls: one step"},
+      {"Home  End", "a recording: its beginning, its end"},
+      {"m  n", "a recording: mark this moment, go to the next mark"},
+      {"up  down", "the selected node's parent, its first child"},
+      {"Page Up  Page Down", "its sibling before, its sibling after"},
+      {"v", "the tree as an icicle, or as nodes and links"},
+      {"z", "the tree: go into the selected node; Esc shows all again"},
+      {"f", "the tree: fold and unfold the selected node"},
+      {"wheel, drag", "the tree: zoom and pan; with Ctrl the wheel goes up and down"},
+      {"double click", "the tree: go into a node; right click folds it"},
+      {"p", "pin the selected node's path, or unpin it, if the engine takes controls"},
+      {"e  w", "the engine goes on until it evicts from this group, until a request misses"},
+      {"c", "another meaning of colour: state, last use, hits, namespace"},
+      {"g", "another KV cache group"},
+      {"1 .. 5", "events, controls, plugins, config, compare"},
+      {"t", "dark or light"},
+      {"+  -", "larger or smaller"},
+      {"Ctrl Q", "quit"},
+      {"Esc", "back: close this, show all of the tree, select nothing"}};
   const ImVec2 display = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowFocus();

@@ -5,6 +5,7 @@
 #include "layout.h"
 #include "link.h"
 #include "panels.h"
+#include "picker.h"
 #include "settings.h"
 
 namespace canopy::inspector {
@@ -13,8 +14,9 @@ namespace canopy::inspector {
 /// a picture and for a test.
 class App {
  public:
-  /// Without a link it says `refused`, and why.
-  App(std::unique_ptr<Link> link, const Settings& settings, std::string refused = {});
+  App(std::unique_ptr<Link> link, const Settings& settings);
+  /// Shows what can be attached to until a person has chosen.
+  App(std::unique_ptr<Picker> picker, const Settings& settings);
 
   /// Takes what has come, sends what was asked. False if there is more to take than one frame had time for.
   bool pump(std::chrono::milliseconds budget);
@@ -37,10 +39,14 @@ class App {
   const TreePanel& tree_panel() const { return tree_; }
   const ControlsTab& controls_tab() const { return controls_; }
   const RequestsPanel& requests_panel() const { return requests_; }
+  /// Null when there is nothing to choose, or no more.
+  const Picker* picker() const { return picker_.get(); }
   void show_tree(TreeView view) { tree_.show(view); }
   void open_tab(std::string_view name) { wanted_tab_ = name; }
 
  private:
+  App(std::unique_ptr<Link> link, std::unique_ptr<Picker> picker, const Settings& settings);
+  void connect(std::unique_ptr<Link> link);
   void arrows();
   void toggle_pause();
   void next_bookmark();
@@ -49,6 +55,7 @@ class App {
   void draw_tabs(Scene& scene, const Area& area);
   void draw_help();
 
+  std::unique_ptr<Picker> picker_;
   std::unique_ptr<Link> link_;
   Settings settings_;
   Mirror mirror_;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <sstream>
+#include <thread>
 
 #include "figures.h"
 
@@ -22,7 +23,8 @@ class Line {
     std::string verb;
     words_ >> verb;
     if (verb.empty() || verb[0] == '#') return {};
-    if (verb == "requests") run_to();
+    if (verb == "wait") wait();
+    else if (verb == "requests") run_to();
     else if (verb == "click") click(0, 1);
     else if (verb == "double") click(0, 2);
     else if (verb == "right") click(1, 1);
@@ -62,6 +64,9 @@ class Line {
     if (complaint_.empty()) complaint_ = std::move(why);
   }
 
+  void wait() {
+    if (std::string why = wait_until_shown(app_); !why.empty()) complain(std::move(why));
+  }
   void run_to() {
     const float wanted = number();
     if (!script_.run_to) return complain("there is no demo engine to run");
@@ -162,8 +167,13 @@ class Line {
     if (what == "node") {
       if (const MirrorNode* chosen = node()) app_.selection().select_node(chosen->id);
     } else if (what == "request") {
-      const MirrorRequest* request = app_.mirror().request(static_cast<std::uint64_t>(number()));
-      if (!request) return complain("there is no such request");
+      const auto wanted = static_cast<std::uint64_t>(number());
+      const MirrorRequest* request = app_.mirror().request(wanted);
+      const std::vector<MirrorRequest>& known = app_.mirror().requests();
+      if (!request && known.empty()) return complain("no request is known yet");
+      if (!request)
+        return complain(
+            fmt::format("request {} is not known; {} to {} are", wanted, known.front().id, known.back().id));
       app_.selection().select_request(*request);
     } else if (what == "heaviest") {
       const MirrorNode* heaviest = nullptr;
@@ -223,6 +233,22 @@ class Line {
 
 }  // namespace
 
+std::string wait_until_shown(App& app) {
+  using namespace std::chrono_literals;
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  for (;;) {
+    app.pump(50ms);
+    if (app.mirror().in_step() || app.picker()) return {};
+    const auto nothing = [&](const std::string& why) {
+      return fmt::format("the feed '{}': {}", app.session().name, why);
+    };
+    if (app.session().state == Session::State::gone) return nothing(app.session().detail);
+    if (std::chrono::steady_clock::now() > until)
+      return nothing("nothing came for 10 s; its engine does nothing, and nobody polls it");
+    std::this_thread::sleep_for(10ms);
+  }
+}
+
 void settle(Canvas& canvas, App& app) {
   while (!app.pump(std::chrono::milliseconds(50))) continue;
   // ImGui knows what a table or a window needs only after it has drawn it once.
@@ -235,7 +261,7 @@ std::string Script::run(std::istream& lines, Canvas& canvas, App& app) const {
   std::string words;
   for (int number = 1; std::getline(lines, words); ++number)
     if (const std::string why = Line(words, canvas, app, *this).run(); !why.empty())
-      return fmt::format("line {}: {}", number, why);
+      return fmt::format("{}: {}", number, why);
   return {};
 }
 

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <utility>
 
 namespace canopy::inspector {
 namespace {
@@ -20,6 +22,7 @@ struct Mapped {
   std::size_t bytes = 0;
   int descriptor = -1;
   std::string why;
+  bool sound = false;  ///< the header is one of a feed, whether its process lives or not
 };
 
 void unmap(const Mapped& mapped) {
@@ -59,26 +62,50 @@ Mapped map(const std::string& name) {
   else if (header.capacity == 0 || (header.capacity & (header.capacity - 1)) != 0 || header.capacity > most ||
            header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     mapped.why = "its header makes no sense";
-  else if (!has_writer(mapped))
+  else mapped.sound = true;
+  if (mapped.sound && !has_writer(mapped))
     mapped.why =
         "process " + std::to_string(header.pid) + ", which wrote it, has gone; an engine may take the name anew";
   return mapped;
 }
 
+std::string program_of(std::uint64_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
 }  // namespace
 
-std::vector<std::string> Attachment::names() {
+std::vector<FoundFeed> Attachment::found() {
   const std::string prefix = std::string(kFeedPrefix).substr(1);
-  std::vector<std::string> names;
+  std::vector<FoundFeed> feeds;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
     const std::string file = entry.path().filename().string();
     if (!file.starts_with(prefix)) continue;
     const Mapped mapped = map(file.substr(prefix.size()));
-    if (mapped.why.empty() && mapped.header->closed.load() == 0) names.push_back(file.substr(prefix.size()));
+    if (mapped.sound) {
+      const FeedHeader& header = *mapped.header;
+      FoundFeed& feed = feeds.emplace_back();
+      feed = {file.substr(prefix.size()), header.pid, {}, header.page_size, header.groups, header.controls != 0, {}};
+      if (header.closed.load() != 0) feed.ended = "the engine has ended";
+      else if (!mapped.why.empty()) feed.ended = "its process has gone";
+      else feed.program = program_of(header.pid);
+    }
     unmap(mapped);
   }
-  std::sort(names.begin(), names.end());
+  std::sort(feeds.begin(), feeds.end(), [](const FoundFeed& one, const FoundFeed& other) {
+    return std::pair(!one.ended.empty(), one.name) < std::pair(!other.ended.empty(), other.name);
+  });
+  return feeds;
+}
+
+std::vector<std::string> Attachment::names() {
+  std::vector<std::string> names;
+  for (FoundFeed& feed : found())
+    if (feed.ended.empty()) names.push_back(std::move(feed.name));
   return names;
 }
 

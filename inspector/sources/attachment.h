@@ -9,12 +9,24 @@
 
 namespace canopy::inspector {
 
+/// A feed in shared memory as it is seen without attaching to it.
+struct FoundFeed {
+  std::string name;
+  std::uint64_t process = 0;
+  std::string program;  ///< that the process runs; empty if it is not known
+  std::uint32_t page_size = 0, groups = 0;
+  bool controls = false;
+  std::string ended;  ///< why nothing comes of it any more; empty: it can be attached to
+};
+
 /// The reading end of a feed in shared memory. Whoever reads may die at any moment: the writer goes on, and stops
 /// writing for it a few thousand operations later.
 class Attachment {
  public:
   /// The feed that a process of this user publishes under `name`; the error says which names there are.
   static Result<std::unique_ptr<Attachment>> attach(const std::string& name);
+  /// The feeds of this user's processes, by name; those that have ended come last.
+  static std::vector<FoundFeed> found();
   /// Names that can be attached to now, sorted.
   static std::vector<std::string> names();
   ~Attachment();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "figures.h"
@@ -26,13 +27,17 @@ void place(const std::string& name, bool& first) {
     flow(ImGui::CalcTextSize(name.c_str()).x + ImGui::GetStyle().FramePadding.x * 2, em() * 5.5F);
 }
 
-void line(const char* what) {
+}  // namespace
+
+void ControlsTab::line(const char* what) {
+  const float y = ImGui::GetCursorPosY() - ImGui::GetScrollY();
+  if (y < 0) above_ += (above_.empty() ? "" : ", ") + std::string(what);
+  if (y + ImGui::GetFrameHeight() > ImGui::GetWindowHeight())
+    below_ += (below_.empty() ? "" : ", ") + std::string(what);
   ImGui::AlignTextToFramePadding();
   dim(what);
   ImGui::SameLine(em() * 5.5F);
 }
-
-}  // namespace
 
 bool ControlsTab::button(const std::string& name) {
   const bool pressed = ImGui::Button(name.c_str());
@@ -79,7 +84,9 @@ void ControlsTab::draw_until(Scene& scene) {
     if (button(words)) mailbox.run_until(Condition::missed, static_cast<std::uint64_t>(node->space), group);
     explain("The same, of the selected node's namespace alone.");
   }
-  if (request_ == 0 && !scene.mirror.requests().empty()) request_ = scene.mirror.requests().back().id + 100;
+  // One that has not begun yet, whatever stood there.
+  const std::uint64_t begun = scene.mirror.requests().empty() ? 0 : scene.mirror.requests().back().id;
+  if (request_ <= begun) request_ = (begun / 100 + 1) * 100;
   if (number_and_button("request", request_, "")) mailbox.run_until(Condition::request, request_, group);
   if (number_and_button("hit rate <", per_cent_, "%")) mailbox.run_until(Condition::hit_rate, per_cent_ * 10, group);
   explain("Of the prompt tokens of the last 64 requests, counted from now on.");
@@ -137,8 +144,17 @@ void ControlsTab::draw(Scene& scene) {
             ? "A recording has happened: there is no engine to control."
             : "This feed can be looked at only. To allow controls, write `feed: { shm: { name: NAME, controls: "
               "true } }` in the engine's file, and let its loop call Engine::poll().");
-  ImGui::BeginChild("controls");
+  const float room = ImGui::GetContentRegionAvail().y;
+  const bool low = room < em() * 15;
+  if (low) {
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, std::round(em() * 0.08F)});
+    ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {ImGui::GetStyle().ItemSpacing.x, std::round(em() * 0.22F)});
+  }
+  // What does not fit is named under the rest: a scroll bar alone is overlooked.
+  const bool fits = tall_ <= room;
+  ImGui::BeginChild("controls", {0, fits ? 0 : room - ImGui::GetTextLineHeightWithSpacing()});
   buttons_.clear();
+  above_.clear(), below_.clear();
   line("engine");
   if (ImGui::Button(mailbox.paused ? "go on" : "pause"))
     mailbox.send(mailbox.paused ? Command::Kind::go_on : Command::Kind::pause);
@@ -178,35 +194,60 @@ void ControlsTab::draw(Scene& scene) {
     if (ImGui::Button(name.c_str())) mailbox.send(Command::Kind::flush, s);
     explain("Lets go of all that is cached for this namespace and that no request holds.");
   }
+  tall_ = ImGui::GetCursorPosY();
   ImGui::EndChild();
+  if (!fits)
+    dim(fitted(below_.empty() ? "above: " + above_ : "scroll for " + below_, ImGui::GetContentRegionAvail().x));
+  if (low) ImGui::PopStyleVar(2);
 }
+
+namespace {
+
+/// "cut, now held"
+std::string what_changed(const NodeThen& before, const NodeThen& after) {
+  std::string words;
+  const auto add = [&](const char* word) { words += words.empty() ? word : fmt::format(", {}", word); };
+  if (before.length != after.length) add("cut");
+  if (before.first_page != after.first_page) add("other pages");
+  if (before.held != after.held) add(after.held ? "now held" : "no longer held");
+  return words;
+}
+
+}  // namespace
 
 void draw_compare(Scene& scene) {
   Timeline& time = scene.time;
   if (time.a == 0 || time.b == 0)
-    return nothing_here(time.a == 0 ? "Press A to remember this moment, and B at another one: what came and what left "
-                                      "between the two stands here then."
-                                    : "A is set. Press B at another moment to compare the two.");
+    return nothing_here(time.a == 0
+                            ? "Press A to remember this moment, and B at another one: what came, left and changed "
+                              "between the two stands here then."
+                            : "A is set. Press B at another moment to compare the two.");
   ImGui::BeginChild("compare");
   const Difference& difference = time.difference;
   text(fmt::format("A: commit {}    B: commit {}", grouped(time.a), grouped(time.b)));
-  text(fmt::format("+ {} came, {} tokens", plural(difference.appeared.size(), "node"),
-                   grouped(difference.appeared_tokens)),
-       palette().good);
-  text(fmt::format("- {} left, {} tokens", plural(difference.left.size(), "node"), grouped(difference.left_tokens)),
-       palette().bad);
-  const auto list = [&](const char* what, const std::vector<std::uint64_t>& ids) {
+  const auto list = [&](const char* sign, const char* verb, const std::vector<std::uint64_t>& ids,
+                        const Mirror::Moment& lengths, std::uint64_t tokens, ImU32 colour) {
     constexpr std::size_t kShown = 200;
+    ImGui::TableNextColumn();
+    text(fmt::format("{} {} {}, {} tokens", sign, plural(ids.size(), "node"), verb, grouped(tokens)), colour);
     for (std::size_t i = 0; i < ids.size() && i < kShown; ++i) {
-      const MirrorNode* node = scene.mirror.find(ids[i]);
-      const std::string words =
-          fmt::format("{} {}  {}", what, node_name(ids[i]), node ? plural(node->length, "token") : "not here now");
+      const NodeThen& node = lengths.at(ids[i]);
+      const std::string words = fmt::format(
+          "{} {}  {}", sign, node_name(ids[i]),
+          &ids == &difference.moved ? what_changed(time.moment_a.at(ids[i]), node) : plural(node.length, "token"));
+      ImGui::PushStyleColor(ImGuiCol_Text, scene.mirror.find(ids[i]) ? palette().text : palette().dim);
       if (ImGui::Selectable(words.c_str(), ids[i] == scene.selection.node)) scene.selection.select_node(ids[i]);
+      ImGui::PopStyleColor();
     }
     if (ids.size() > kShown) dim(fmt::format("  and {} more", grouped(ids.size() - kShown)));
   };
-  list("+", difference.appeared);
-  list("-", difference.left);
+  // Side by side, so that no list hides another.
+  if (ImGui::BeginTable("all", 3)) {
+    list("+", "came", difference.appeared, time.moment_b, difference.appeared_tokens, palette().good);
+    list("-", "left", difference.left, time.moment_a, difference.left_tokens, palette().bad);
+    list("~", "changed", difference.moved, time.moment_b, difference.moved_tokens, palette().text);
+    ImGui::EndTable();
+  }
   ImGui::EndChild();
 }
 

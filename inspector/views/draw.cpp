@@ -19,6 +19,26 @@ std::pair<ImVec2, ImVec2> swatch_place() {
   return {at, {at.x + size, at.y + size}};
 }
 
+/// A small button whose label is not cut below its line, as ImGui's is by a pixel.
+bool small_button(const char* label, ImU32 ink, ImU32 rest, ImU32 hovered, ImU32 held) {
+  for (const ImGuiCol which : {ImGuiCol_Text, ImGuiCol_Button, ImGuiCol_ButtonHovered, ImGuiCol_ButtonActive})
+    ImGui::PushStyleColor(which, 0);
+  const bool pressed = ImGui::SmallButton(label);
+  ImGui::PopStyleColor(4);
+  ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+  const ImVec2 words{from.x + ImGui::GetStyle().FramePadding.x, from.y};
+  from.y -= 1, to.y += 1;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(from, to,
+                      ImGui::IsItemActive()    ? held
+                      : ImGui::IsItemHovered() ? hovered
+                                               : rest,
+                      ImGui::GetStyle().FrameRounding);
+  list->AddText(words, ink, label,
+                label + std::string_view(label).substr(0, std::string_view(label).find("##")).size());
+  return pressed;
+}
+
 }  // namespace
 
 void begin_panel(const char* title, const Area& area, std::string_view note) {
@@ -54,18 +74,28 @@ void number(std::string_view digits) {
   text(digits);
 }
 
-void wrapped(std::string_view words, ImU32 colour) {
-  ImGui::PushTextWrapPos(0);
-  text(words, colour);
-  ImGui::PopTextWrapPos();
+void wrapped(std::string_view words, ImU32 colour) { text(in_lines(words, ImGui::GetContentRegionAvail().x), colour); }
+
+std::string in_lines(std::string_view words, float width) {
+  std::string lines(words);
+  std::size_t line = 0, space = std::string::npos;
+  for (std::size_t at = 0; at <= lines.size(); ++at) {
+    const bool ends = at == lines.size();
+    if (!ends && lines[at] != ' ' && lines[at] != '\n') continue;
+    if (space != std::string::npos && width_of(std::string_view(lines).substr(line, at - line)) > width) {
+      lines[space] = '\n';
+      line = space + 1;
+    }
+    space = at;
+    if (!ends && lines[at] == '\n') line = at + 1, space = std::string::npos;
+  }
+  return lines;
 }
 
 void explain(std::string_view words) {
   if (!ImGui::IsItemHovered()) return;
   ImGui::BeginTooltip();
-  ImGui::PushTextWrapPos(em() * 28);
-  text(words);
-  ImGui::PopTextWrapPos();
+  text(in_lines(words, em() * 28));
   ImGui::EndTooltip();
 }
 
@@ -79,12 +109,11 @@ void fact(const char* label, std::string_view value, float column) {
 void nothing_here(std::string_view sentence) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float width = std::min(room.x * 0.9F, em() * 30);
-  const ImVec2 size = ImGui::CalcTextSize(begin_of(sentence), end_of(sentence), false, width);
+  const std::string lines = in_lines(sentence, width);
+  const ImVec2 size = ImGui::CalcTextSize(lines.c_str());
   const ImVec2 at = ImGui::GetCursorPos();
   ImGui::SetCursorPos({at.x + std::max(0.F, (room.x - size.x) / 2), at.y + std::max(0.F, (room.y - size.y) / 2.5F)});
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
-  dim(sentence);
-  ImGui::PopTextWrapPos();
+  dim(lines);
 }
 
 std::string fitted(std::string_view words, float width) {
@@ -216,21 +245,18 @@ void flow(float width, float indent) {
 
 bool button(const char* label, bool enabled) {
   if (!enabled) ImGui::BeginDisabled();
-  const bool pressed = ImGui::SmallButton(label);
+  const bool pressed =
+      small_button(label, ImGui::GetColorU32(ImGuiCol_Text), ImGui::GetColorU32(ImGuiCol_Button),
+                   ImGui::GetColorU32(ImGuiCol_ButtonHovered), ImGui::GetColorU32(ImGuiCol_ButtonActive));
   if (!enabled) ImGui::EndDisabled();
   return pressed && enabled;
 }
 
 bool choice(const char* label, bool chosen) {
   const Palette& colours = palette();
-  if (chosen) {
-    ImGui::PushStyleColor(ImGuiCol_Button, colours.accent);
-    ImGui::PushStyleColor(ImGuiCol_ButtonHovered, colours.accent);
-    ImGui::PushStyleColor(ImGuiCol_Text, colours.accent_text);
-  }
-  const bool pressed = ImGui::SmallButton(label);
-  if (chosen) ImGui::PopStyleColor(3);
-  return pressed;
+  if (!chosen) return button(label);
+  return small_button(label, colours.accent_text, colours.accent, colours.accent,
+                      mixed(colours.accent, colours.text, 0.2F));
 }
 
 }  // namespace canopy::inspector

@@ -36,6 +36,8 @@ struct ColumnHead {
 };
 void column_heads(std::initializer_list<ColumnHead> heads);
 void wrapped(std::string_view words, ImU32 colour);
+/// Lines of at most `width`, broken at spaces only: ImGui would break 34,267 after its comma as well.
+std::string in_lines(std::string_view words, float width);
 /// A tooltip for what was drawn last.
 void explain(std::string_view words);
 /// A label and its value, the values of a panel in one column at `column` ems.

@@ -8,12 +8,6 @@
 
 namespace canopy::inspector {
 
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
-  return text;
-}
-
 std::string brief(double number) {
   constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
   std::size_t unit = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/types.h>
+#include <grouped.h>
 
 #include <cstdint>
 #include <string>
@@ -10,7 +11,6 @@ namespace canopy::inspector {
 
 /// How numbers and names are written, in every panel alike.
 
-std::string grouped(std::uint64_t number);                        ///< 1,204,331
 std::string brief(double number);                                 ///< 812, 41.2 k, 3.0 M: where a column is narrow
 std::string percent(std::uint64_t part, std::uint64_t whole);     ///< 36.2 %; "-" of nothing
 std::string duration(double microseconds);                        ///< 2.1 us, 14.0 ms, 1.25 s, 3 min 20 s

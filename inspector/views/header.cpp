@@ -14,6 +14,8 @@ struct Light {
 Light light_of(const Scene& scene) {
   const Palette& colours = palette();
   switch (scene.session.state) {
+    case Session::State::choosing:
+      return {"no feed yet", colours.warn};
     case Session::State::attaching:
       return {"attaching", colours.warn};
     case Session::State::held:
@@ -22,8 +24,6 @@ Light light_of(const Scene& scene) {
       return {"engine gone", colours.bad};
     case Session::State::recording:
       return {scene.time.playing ? "playing" : "recording", colours.accent};
-    case Session::State::refused:
-      return {"refused", colours.bad};
     case Session::State::live:
       break;
   }
@@ -44,11 +44,13 @@ void draw_header(Scene& scene, const Area& area) {
     ImGui::SameLine(0, em());
   };
   text("canopy", colours.accent);
-  apart();
-  text(fitted(scene.session.name, em() * 18));
-  explain(scene.session.name);
-  ImGui::SameLine();
-  dim(fmt::format("({})", scene.session.source));
+  if (!scene.session.name.empty()) {
+    apart();
+    text(fitted(scene.session.name, em() * 18));
+    explain(scene.session.name);
+    ImGui::SameLine();
+    dim(fmt::format("({})", scene.session.source));
+  }
   if (scene.mirror.in_step()) {
     apart();
     dim("tick");

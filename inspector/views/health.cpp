@@ -80,7 +80,7 @@ void draw_health(Scene& scene, const Area& area) {
                                ? "1 min"
                                : duration(static_cast<double>(health.span_us));
   figure(
-      ("hit rate, " + span).c_str(), percent(health.hit_tokens, health.prompt_tokens),
+      ("hit rate, last " + span).c_str(), percent(health.hit_tokens, health.prompt_tokens),
       "Prompt tokens that were found in the cache, of all prompt tokens of the last minute, or since the engine began.",
       health.prompt_tokens == 0 ? colours.dim : colours.text);
   next();

@@ -36,6 +36,8 @@ const char* moment_word(EventKind kind) {
   }
 }
 
+std::string ago(std::uint64_t commits) { return commits == 0 ? "just now" : plural(commits, "commit") + " ago"; }
+
 void draw_runs(Scene& scene, const MirrorNode& node) {
   std::uint64_t pages = 0;
   std::size_t runs = 0;
@@ -180,16 +182,16 @@ void NodePanel::draw(Scene& scene, const Area& area) {
     for (; end > 0 && turns.size() < kTurns;) {
       std::size_t first = end - 1;
       while (first > 0 && history_[first - 1].kind == history_[end - 1].kind) --first;
-      turns.push_back(fmt::format("{}{} {} ago", moment_word(history_[first].kind),
+      turns.push_back(fmt::format("{}{} {}", moment_word(history_[first].kind),
                                   end - first > 1 ? fmt::format(" x{}, last", end - first) : "",
-                                  plural(mirror.commits() - history_[end - 1].commit, "commit")));
+                                  ago(mirror.commits() - history_[end - 1].commit)));
       end = first;
     }
-    std::string words = end > 0 ? fmt::format("{} before, of which the first {}, {} ago", grouped(end),
-                                              moment_word(history_.front().kind),
-                                              plural(mirror.commits() - history_.front().commit, "commit"))
-                                : "";
-    for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) words += (words.empty() ? "" : " · ") + *turn;
+    std::string words =
+        end > 0 ? fmt::format("{} before, of which the first {}, {}", grouped(end), moment_word(history_.front().kind),
+                              ago(mirror.commits() - history_.front().commit))
+                : "";
+    for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) words += (words.empty() ? "" : "\u00a0· ") + *turn;
     dim("history");
     ImGui::SameLine(em() * 7);
     wrapped(words, palette().text);

@@ -4,8 +4,6 @@ namespace canopy::inspector {
 
 Notice notice_of(const Session& session, const Mirror& mirror) {
   switch (session.state) {
-    case Session::State::refused:
-      return {session.detail, "Check the name or the file, then start canopy-inspector again."};
     case Session::State::gone:
       if (!mirror.in_step())
         return {session.detail, "Nothing of it had arrived yet. Start the engine again, then attach to it."};
@@ -13,6 +11,9 @@ Notice notice_of(const Session& session, const Mirror& mirror) {
     default:
       break;
   }
+  if (!mirror.in_step() && session.state == Session::State::recording)
+    return {"The recording is damaged: up to this commit it tells of changes, and not of what they change.",
+            "End goes to its last commit, the arrows to the next one and the one before."};
   if (!mirror.in_step() && mirror.commits() == 0)
     return {"Attached; waiting for the engine to tell what there is.",
             "It does so with its next operation, or when it calls Engine::poll(). If nothing comes, it is idle: send "

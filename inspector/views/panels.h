@@ -178,8 +178,12 @@ class ControlsTab {
   void draw(Scene& scene);
   /// Middle of the button of this name on the screen, if it was drawn last time.
   bool middle_of(const std::string& name, ImVec2& at) const;
+  /// The lines that are scrolled out of sight, by name, as the foot of the tab says.
+  const std::string& above() const { return above_; }
+  const std::string& below() const { return below_; }
 
  private:
+  void line(const char* what);
   bool button(const std::string& name);
   bool number_and_button(const char* name, std::uint64_t& number, const char* after);
   void draw_until(Scene& scene);
@@ -190,6 +194,8 @@ class ControlsTab {
   std::uint64_t per_cent_ = 30;
   std::uint64_t limit_ = 0;  ///< tokens, of the group `limit_of_`
   std::size_t limit_of_ = 0;
+  float tall_ = 0;  ///< all lines, in the frame before
+  std::string above_, below_;
   std::unordered_map<std::string, ImVec2> buttons_;
 };
 

@@ -177,7 +177,7 @@ void PoolPanel::draw(Scene& scene, const Area& area) {
                   map_.fragmentation() * 100,
                   map_.pages_per_cell > 1 ? fmt::format(", {} a square", grouped(map_.pages_per_cell)) : "");
   const std::uint64_t go = pool.leaving();
-  if (go > 0) text(fitted(fmt::format("{} must go: {}", grouped(go), words), room.x), palette().warn);
+  if (go > 0) text(fitted(fmt::format("{} must go; {}", grouped(go), words), room.x), palette().warn);
   else dim(fitted(words, room.x));
   explain(
       fmt::format("{} free in {}, the longest of {}. Fragmentation is the share of the free pages that are not in "

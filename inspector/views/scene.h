@@ -69,16 +69,17 @@ struct Mailbox {
 
 /// Where the events come from, and how that goes.
 struct Session {
-  enum class State : std::uint8_t { attaching, live, held, gone, recording, refused };
+  enum class State : std::uint8_t { choosing, attaching, live, held, gone, recording };
   State state = State::attaching;
   std::string name;        ///< of the feed or of the file
   std::string source;      ///< in this process, shared memory, recording
-  std::string detail;      ///< gone, refused: why; recording: what is odd about it
+  std::string detail;      ///< gone: why; recording: what is odd about it
   std::uint64_t laps = 0;  ///< times that events were lost because they came faster than they were read
 };
 
 /// Where a recording stands, and where the person wants it. Of a live feed there is only now.
 struct Timeline {
+  static constexpr std::uint64_t kFirst = 1;
   bool seekable = false, playing = false;
   std::uint64_t at = 0, end = 0;  ///< commits
   std::uint64_t wanted = 0;       ///< shown from the next frame on
@@ -91,7 +92,8 @@ struct Timeline {
   /// The commit with which a request began, in a recording that has it; 0 otherwise.
   std::function<std::uint64_t(std::uint64_t request)> begun;
 
-  void seek(std::uint64_t commit) { wanted = std::min(commit, end); }
+  /// Before the first commit there is nothing to show.
+  void seek(std::uint64_t commit) { wanted = std::clamp(commit, std::min(end, kFirst), end); }
 };
 
 /// All that a panel sees.

@@ -32,7 +32,10 @@ void draw_line(Scene& scene, ImVec2 size) {
   for (const auto& [commit, name] : {std::pair(time.a, "A"), std::pair(time.b, "B")})
     if (commit != 0) {
       list->AddLine({x_of(commit), from.y}, {x_of(commit), from.y + size.y}, colours.good);
-      list->AddText({x_of(commit) + em() * 0.15F, from.y - em() * 0.1F}, colours.good, name);
+      const ImVec2 letter{x_of(commit) + em() * 0.2F, from.y};
+      const ImVec2 size_of_letter = ImGui::CalcTextSize(name);
+      list->AddRectFilled(letter, {letter.x + size_of_letter.x, letter.y + size_of_letter.y}, colours.panel);
+      list->AddText(letter, colours.good, name);
     }
   list->AddCircleFilled({x_of(time.at), middle}, em() * 0.42F, colours.accent);
   if (!time.seekable) return;
@@ -52,7 +55,7 @@ void draw_time_bar(Scene& scene, const Area& area) {
     if (button("|<")) time.seek(0);
     explain("to the beginning (Home)");
     apart();
-    if (button("<", time.at > 0)) time.seek(time.at - 1);
+    if (button("<", time.at > Timeline::kFirst)) time.seek(time.at - 1);
     explain("a commit back (left)");
     apart();
     if (button(time.playing ? "||" : " > ")) time.playing = !time.playing;

@@ -82,7 +82,8 @@ void TreePanel::draw_bar(Scene& scene) {
   const float width = std::min(em() * 22, ImGui::GetContentRegionAvail().x);
   if (width < em() * 6) return;
   ImGui::SetNextItemWidth(width);
-  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, 0});
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, 1});
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - 1);  // so that its letters stand on the line of the buttons'
   if (std::exchange(search_wanted_, false)) ImGui::SetKeyboardFocusHere();
   if (ImGui::InputTextWithHint("##find", fitted("/ find #12, r 4711, a namespace, tokens 12 845 9", width).c_str(),
                                wanted_.data(), wanted_.size(),

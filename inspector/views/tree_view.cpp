@@ -64,9 +64,10 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
     right -= wide;
   }
   const std::string own = grouped(node.own), named = fmt::format("{}  {}", node_name(told.id), own);
-  const std::string words = first_that_fits(
-      {node.chain == 1 ? named : fmt::format("{} in a chain of {}", named, grouped(node.chain)), named, own},
-      right - from.x);
+  const std::string words =
+      first_that_fits({node.chain == 1 ? named : fmt::format("{} in a chain of {}", named, grouped(node.chain)), named,
+                       own, ""},  // no number that lost its end
+                      right - from.x);
   if (by_state && node.state == NodeState::protected_) {
     // Letters need a quiet ground under them.
     const std::string shown = fitted(words, right - from.x - em() * 0.6F);

@@ -134,7 +134,7 @@ TEST_CASE("inspector: a script's complaint names file and line, and a picture th
   CHECK(fs::file_size(workshop.path / "first.png") > 10'000);
   const std::string script = workshop.file("look.script", "requests 20\ncolour hits\n\njump 3\n");
   const std::pair<std::string, std::string> cases[] = {
-      {"--script " + script, script + ", line 4: 'jump' is no command"},
+      {"--script " + script, script + ":4: 'jump' is no command"},
       {"--script /nowhere/look.script", "the script '/nowhere/look.script' cannot be read"},
       {"--requests 1 --screenshot /nowhere/x.png", "'/nowhere/x.png' could not be written: No such file or directory"},
       {"--requests 1 --screenshot " + workshop.path.string(), "could not be written: Is a directory"},
@@ -155,11 +155,6 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   CHECK_MESSAGE(has(unknown.err, "there is no feed of this name"), unknown.err);
 
   Served one(workshop, own_name("one-")), two(workshop, own_name("two-"));
-  const Ended several = inspector(workshop, "attach");
-  CHECK(several.status == 2);
-  CHECK_MESSAGE(has(several.err, "there are several feeds; choose one:"), several.err);
-  CHECK(has(several.err, "\n  canopy-inspector attach " + one.name()));
-  CHECK(has(several.err, "\n  canopy-inspector attach " + two.name()));
   const Ended which = canopy(workshop, "top --once");
   CHECK(which.status == 2);
   CHECK(has(which.err, one.name()));
@@ -193,6 +188,17 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
     const Ended shown = inspector(workshop, "attach " + one.name() + " --screenshot " + picture);
     CHECK_MESSAGE(shown.status == 0, shown.err);
     CHECK(fs::file_size(picture) > 10'000);
+    // Without a name: of several, one is chosen.
+    const Served other(workshop, own_name("another-"));
+    const std::string script = workshop.file("pick.script", "screenshot " + picture + "\nselect request 1\n");
+    const Ended several = inspector(workshop, "attach --script " + script);
+    CHECK(several.status == 2);
+    CHECK_MESSAGE(has(several.err, script + ":2: no request is known yet"), several.err);
+    const Ended chosen = inspector(
+        workshop,
+        "attach --script " + workshop.file("pick.script", "key Enter\nwait\nselect heaviest\nselect request 999999\n"));
+    CHECK_MESSAGE(has(chosen.err, ":4: request 999999 is not known; "), chosen.err);
+    forget(other);
   }
   one.end();
   forget(one);

@@ -117,6 +117,7 @@ constexpr const char* kAll =
 }  // namespace
 
 TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
+  std::uint64_t blocked = 0;
   for (const char* groups : {kFull, kAll})
     for (const char* accounting : {"default", "sglang"})
       for (const char* codec : {"token", "bigram"}) {
@@ -145,9 +146,12 @@ TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
           FAIL(std::string(difference.what()));
         }
         CHECK(watcher.laps == 0);
-        CHECK((requests.reached().blocked > 0) == resizes);
+        if (!resizes) CHECK(requests.reached().blocked == 0);
+        blocked += requests.reached().blocked;
         CHECK(watcher.mirror.requests().size() > 10);
       }
+  // Pools that had to wait for requests were among it; a short run need not come to that.
+  if (effort() >= 1) CHECK(blocked > 3);
 }
 
 TEST_CASE("mirror: who comes late or is lapped gets a keyframe, and is in step again") {

@@ -42,13 +42,12 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
     colours.insert(static_cast<std::uint32_t>(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]));
   CHECK(colours.size() > 50);
 
-  for (const auto& [line, complaint] :
-       {std::pair("jump", "line 1: 'jump' is no command"),
-        {"select node 99", "line 1: there is no node '99'"},
-        {"click over there", "line 1: 'over' is no place"},
-        {"view forest", "line 1: 'forest' is no view of the tree; icicle and nodes are"},
-        {"seek 50%", "line 1: there is no recording to seek in"},
-        {"requests 5", "line 1: there is no demo engine to run"}}) {
+  for (const auto& [line, complaint] : {std::pair("jump", "1: 'jump' is no command"),
+                                        {"select node 99", "1: there is no node '99'"},
+                                        {"click over there", "1: 'over' is no place"},
+                                        {"view forest", "1: 'forest' is no view of the tree; icicle and nodes are"},
+                                        {"seek 50%", "1: there is no recording to seek in"},
+                                        {"requests 5", "1: there is no demo engine to run"}}) {
     std::istringstream wrong(line);
     CHECK(Script{}.run(wrong, *canvas, app) == complaint);
   }

@@ -91,6 +91,36 @@ TEST_CASE("recordings that are damaged anywhere are drawn as far as they make se
   std::filesystem::remove(path);
 }
 
+TEST_CASE("a recording goes back to its first commit and no further, and shows panels there") {
+  const auto path = std::filesystem::temp_directory_path() / ("canopy-begins-" + std::to_string(::getpid()));
+  std::ofstream(path, std::ios::binary) << recorded();
+  auto recording = Recording::open(path);
+  REQUIRE(recording);
+  App app(link_to(std::move(*recording), "whole"), Settings{});
+  Headless screen;
+  const auto turn = [&] {
+    while (!app.pump(std::chrono::milliseconds(50))) continue;
+    screen.frame(app);
+  };
+  turn();
+  const std::uint64_t end = app.time().at;
+  REQUIRE(end > 2);
+  for (const ImGuiKey key : {ImGuiKey_Home, ImGuiKey_LeftArrow}) {
+    screen.press(app, key);
+    turn();
+    CHECK(app.time().at == 1);
+    CHECK(app.mirror().in_step());
+    CHECK(notice_of(app.session(), app.mirror()).what.empty());
+  }
+  screen.press(app, ImGuiKey_RightArrow);
+  turn();
+  CHECK(app.time().at == 2);
+  screen.press(app, ImGuiKey_End);
+  turn();
+  CHECK(app.time().at == end);
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("the demo engine runs in its thread while what it tells is drawn, and takes commands meanwhile") {
   auto demo = DemoEngine::make();
   REQUIRE_MESSAGE(demo, (demo ? "" : demo.error().text));

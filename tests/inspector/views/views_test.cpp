@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 
 #include "show.h"
 
@@ -269,12 +270,12 @@ TEST_CASE("whatever cannot be shown is a sentence with the next thing to do") {
   Mirror mirror(world.header());
   Session session;
   CHECK(notice_of(session, mirror).what.find("waiting for the engine") != std::string::npos);
-  session.state = Session::State::refused;
-  session.detail = "no such feed";
-  CHECK(notice_of(session, mirror).what == "no such feed");
-  CHECK_FALSE(notice_of(session, mirror).next.empty());
+  session.state = Session::State::recording;
+  CHECK(notice_of(session, mirror).what.find("damaged") != std::string::npos);
   session.state = Session::State::gone;
-  CHECK(notice_of(session, mirror).what == "no such feed");
+  session.detail = "process 601, which wrote the feed, has gone";
+  CHECK(notice_of(session, mirror).what == session.detail);
+  CHECK_FALSE(notice_of(session, mirror).next.empty());
   mirror.take(world.commit());
   CHECK(notice_of(session, mirror).what.empty());  // the last picture stays
   session.state = Session::State::live;
@@ -566,12 +567,59 @@ TEST_CASE("every panel draws every state, and a picture of a million nodes costs
   CHECK(of_nodes[1'000'000] < 2 * of_nodes[1000] + 10'000);
 }
 
-TEST_CASE("what is refused, empty or not told yet draws a sentence and no panel") {
+TEST_CASE("lines break between words and never inside a number") {
   Headless screen;
-  App refused(nullptr, Settings{}, "the feed 'x': there is no feed of this name");
-  refused.pump(std::chrono::milliseconds(1));
-  screen.frame(refused);
-  screen.frame(refused);
-  CHECK(Headless::vertices() > 200);
-  CHECK(refused.tree().levels() == 0);
+  World world;
+  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  screen.frame(app);
+  const std::string words = "split 34,267 commits ago, locked 1,204,331 commits ago";
+  for (float width = 40; width < 500; width += 7) {
+    const std::string lines = in_lines(words, width);
+    std::string joined = lines;
+    std::replace(joined.begin(), joined.end(), '\n', ' ');
+    CHECK(joined == words);
+    std::istringstream each(lines);
+    for (std::string line; std::getline(each, line);)
+      CHECK((ImGui::CalcTextSize(line.c_str()).x <= width || line.find(' ') == std::string::npos));
+  }
+  CHECK(in_lines(words, 10'000) == words);
+  CHECK(in_lines("a\n\nb", 10'000) == "a\n\nb");
+  CHECK(in_lines("", 10).empty());
+}
+
+TEST_CASE("the number of the next request to stop at has not begun yet, whatever is known") {
+  World world;
+  auto made = std::make_unique<WorldLink>(world, world.commit());
+  WorldLink& link = *made;
+  App app(std::move(made), Settings{});
+  Headless screen;
+  const auto asked = [&] {
+    app.pump(std::chrono::milliseconds(10));
+    screen.key(app, '2');
+    screen.frame(app);
+    ImVec2 at;
+    REQUIRE(app.controls_tab().middle_of("request", at));
+    screen.click(app, at);
+    app.pump(std::chrono::milliseconds(10));
+    return link.sent.back().amount;
+  };
+  CHECK(asked() == 100);
+  world.begin_request(340, 100, 0);
+  link.bring(world.commit());
+  CHECK(asked() == 400);
+}
+
+TEST_CASE("controls that have no room are named, and nothing is where they fit") {
+  for (const float height : {720.F, 2000.F}) {
+    World world;
+    world.add(0, 10);
+    App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+    Headless screen(1280, height);
+    app.pump(std::chrono::milliseconds(10));
+    for (int i = 0; i < 3; ++i) screen.key(app, '2');
+    CAPTURE(height);
+    CHECK(app.controls_tab().above().empty());
+    if (height > 1000) CHECK(app.controls_tab().below().empty());
+    else CHECK(app.controls_tab().below().ends_with("flush"));
+  }
 }

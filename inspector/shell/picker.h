@@ -1,0 +1,54 @@
+#pragma once
+
+#include <canopy/result.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "attachment.h"
+#include "draw.h"
+#include "link.h"
+
+namespace canopy::inspector {
+
+/// The feeds that can be attached to, for a person to choose from. It looks again twice a second. While there is none
+/// it waits, and attaches to the first that appears.
+class Picker {
+ public:
+  using Find = std::function<std::vector<FoundFeed>()>;
+  using Attach = std::function<Result<std::unique_ptr<Link>>(const std::string& name)>;
+  Picker(Find find, Attach attach) : find_(std::move(find)), attach_(std::move(attach)) {}
+
+  /// Looks for feeds if it is time to. The link to the one that was chosen, once; null while none is.
+  std::unique_ptr<Link> look();
+  /// Looks again at the next look(), however short ago the last was.
+  void look_soon() { next_ = {}; }
+  /// REQUIRES: look() was called.
+  void draw(const Area& area);
+
+  const std::vector<FoundFeed>& feeds() const { return feeds_; }
+  const std::string& under_cursor() const { return cursor_; }
+  const std::string& complaint() const { return complaint_; }
+  /// Middle of the row of this name on the screen, if it was drawn last time.
+  bool middle_of(const std::string& name, ImVec2& at) const;
+
+ private:
+  void keys();
+  void draw_table();
+
+  Find find_;
+  Attach attach_;
+  std::vector<FoundFeed> feeds_;
+  std::string cursor_;     ///< name of the one that Enter chooses
+  std::string chosen_;     ///< name; attached to at the next look()
+  std::string complaint_;  ///< why the last choice came to nothing
+  bool waiting_ = true;    ///< none was alive so far
+  std::chrono::steady_clock::time_point next_{};
+  std::unordered_map<std::string, ImVec2> rows_;
+};
+
+}  // namespace canopy::inspector
