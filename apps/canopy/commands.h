@@ -54,7 +54,7 @@ int measure(const BenchArguments& arguments, const PluginFolders& folders);
 int top(const std::string& name, bool once);
 /// How the pools of a running engine stand, segment by segment.
 int show_pools(const std::string& name);
-/// Asks a running engine for another limit of a pool, and tells how it gets there.
+/// Asks a running engine for another limit of a pool, and tells how it gets there. Without a group: the one there is.
 int resize_pool(const std::string& name, const std::string& group, const std::string& tokens);
 int list_plugins(const PluginFolders& folders);
 int describe_plugin(const std::string& name, const PluginFolders& folders);

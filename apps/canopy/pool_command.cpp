@@ -105,7 +105,10 @@ int resize_pool(const std::string& name, const std::string& group, const std::st
   Mirror& mirror = (*watched)->mirror;
   std::vector<std::string> groups;
   for (std::size_t g = 0; g < mirror.groups(); ++g) groups.push_back(mirror.pool(g).name);
-  const auto found = std::find(groups.begin(), groups.end(), group);
+  const auto found =
+      group.empty() && groups.size() == 1 ? groups.begin() : std::find(groups.begin(), groups.end(), group);
+  if (group.empty() && groups.size() > 1)
+    return unusable(fmt::format("which group of the engine behind '{}'? it has {}", name, fmt::join(groups, ", ")));
   if (found == groups.end())
     return unusable(
         fmt::format("the engine behind '{}' has no group '{}'{}", name, group, did_you_mean(group, groups)));
@@ -124,7 +127,7 @@ int resize_pool(const std::string& name, const std::string& group, const std::st
         fmt::format("the engine behind '{}' takes no controls; feed: {{ shm: {{ name: {}, controls: true }} }} "
                     "in its file allows them",
                     name, name));
-  fmt::print("{}: {} now, {} in use\n", group, limit_words(pool, mirror.page_size()),
+  fmt::print("{}: {} now, {} in use\n", *found, limit_words(pool, mirror.page_size()),
              plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.held, "page"));
   Command command;
   command.kind = Command::Kind::resize;
@@ -151,7 +154,7 @@ int resize_pool(const std::string& name, const std::string& group, const std::st
     std::this_thread::sleep_for(50ms);
   }
   fmt::print("{}\n", terminal.green(fmt::format(
-                         "{}: {}, {} in use", group, limit_words(pool, mirror.page_size()),
+                         "{}: {}, {} in use", *found, limit_words(pool, mirror.page_size()),
                          plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.held, "page"))));
   return kFine;
 }

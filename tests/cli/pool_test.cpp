@@ -33,11 +33,12 @@ TEST_CASE("pool: a running engine's pool is shown, resized from outside, and los
   shown = canopy(workshop, "pool show " + name);
   CHECK(has(shown.out, "limit  4,000 pages of 64,000 tokens"));
   CHECK(has(shown.out, "no memory"));
-  CHECK(canopy(workshop, "pool resize " + name + " full 1M").status == 0);
+  CHECK(canopy(workshop, "pool resize " + name + " 1M").status == 0);
 
   const Ended wrong = canopy(workshop, "pool resize " + name + " ful 1M");
   CHECK(wrong.status == 2);
   CHECK(has(wrong.err, "has no group 'ful'. Did you mean 'full'?"));
+  CHECK(canopy(workshop, "pool resize " + name).status == 2);
   CHECK(canopy(workshop, "pool resize " + name + " full 3").status == 2);
   CHECK(canopy(workshop, "pool resize " + name + " full lots").status == 2);
 
