@@ -229,7 +229,8 @@ void draw_compare(Scene& scene) {
                         const Mirror::Moment& lengths, std::uint64_t tokens, ImU32 colour) {
     constexpr std::size_t kShown = 200;
     ImGui::TableNextColumn();
-    text(fmt::format("{} {} {}, {} tokens", sign, plural(ids.size(), "node"), verb, grouped(tokens)), colour);
+    text(fmt::format("{} {} {}", sign, plural(ids.size(), "node"), verb), colour);
+    dim(plural(tokens, "token"));
     for (std::size_t i = 0; i < ids.size() && i < kShown; ++i) {
       const NodeThen& node = lengths.at(ids[i]);
       const std::string words = fmt::format(
