@@ -69,11 +69,18 @@ Slot RadixIndex::child(Slot parent, const Key& key, Units depth, Units limit, Un
   Slot found = 0;
   const std::uint32_t wanted_print = ahead.parent == parent ? ahead.fingerprint : fingerprint(parent, wanted);
   nodes_.candidates(wanted_print, [&](Slot slot) {
+    // The table's answer for the next step comes while this node's row and words do: after one page, until it is known.
+    const auto ask = [&](Units length) {
+      ahead = {slot, fingerprint(slot, wanted + length)};
+      nodes_.prefetch_places(ahead.fingerprint);
+    };
+    const Units left = limit - depth;
+    if (left >= 2 * page_) ask(page_);
     const Node& node = nodes_[slot];
     if (node.parent != parent) return false;
-    if (limit - depth >= node.length + page_) {  // the table's answer comes while the words are compared
-      ahead = {slot, fingerprint(slot, wanted + node.length)};
-      nodes_.prefetch_places(ahead.fingerprint);
+    if (node.length != page_) {
+      ahead = {};
+      if (left >= node.length + page_) ask(node.length);
     }
     const std::size_t most = std::size_t{std::min(node.length, limit - depth)} + overlap_;
     const std::size_t same = common_words(words(node), wanted, most);
