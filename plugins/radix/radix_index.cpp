@@ -67,20 +67,12 @@ Slot RadixIndex::child(Slot parent, const Key& key, Units depth, Units limit, Un
   if (limit - depth < page_) return 0;
   const std::uint32_t* wanted = key.words.data() + depth;
   Slot found = 0;
-  const std::uint32_t wanted_print = ahead.parent == parent ? ahead.fingerprint : fingerprint(parent, wanted);
-  nodes_.candidates(wanted_print, [&](Slot slot) {
-    // The table's answer for the next step comes while this node's row and words do: after one page, until it is known.
-    const auto ask = [&](Units length) {
-      ahead = {slot, fingerprint(slot, wanted + length)};
-      nodes_.prefetch_places(ahead.fingerprint);
-    };
-    const Units left = limit - depth;
-    if (left >= 2 * page_) ask(page_);
+  const auto agrees = [&](Slot slot) {
     const Node& node = nodes_[slot];
     if (node.parent != parent) return false;
-    if (node.length != page_) {
-      ahead = {};
-      if (left >= node.length + page_) ask(node.length);
+    if (node.children > 1 && limit - depth >= node.length + page_) {
+      ahead = {slot, fingerprint(slot, wanted + node.length)};  // the table's answer comes while words are compared
+      nodes_.prefetch_places(ahead.fingerprint);
     }
     const std::size_t most = std::size_t{std::min(node.length, limit - depth)} + overlap_;
     const std::size_t same = common_words(words(node), wanted, most);
@@ -89,7 +81,11 @@ Slot RadixIndex::child(Slot parent, const Key& key, Units depth, Units limit, Un
     common = static_cast<Units>(units);
     found = slot;
     return true;
-  });
+  };
+  // An only child needs no table: its row says which it is, and the words decide, as always.
+  if (const Node& above = nodes_[parent]; above.children == 1) agrees(above.first_child);
+  else if (above.children > 1)
+    nodes_.candidates(ahead.parent == parent ? ahead.fingerprint : fingerprint(parent, wanted), agrees);
   return found;
 }
 
