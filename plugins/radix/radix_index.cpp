@@ -8,6 +8,7 @@
 namespace canopy::radix {
 namespace {
 
+constexpr std::size_t kUsualPath = 4096;  // nodes; what a longer one took is given back
 constexpr const char* kAccountings[] = {"default", "sglang"};
 
 /// Words and page numbers of as many units as the largest pool holds, and what fragments take: an eighth.
@@ -151,17 +152,26 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
   const Tick stamp = now_;
   const Walk found = walk(key, [&](Slot slot) {
     if (sglang) touch(slot, stamp);
+    else if (path_.reserve(path_.size() + 1)) path_.push_back(slot);
   });
-  if (found.node == 0 || !make_room(1 + groups_.size())) return {};
+  if (found.node == 0 || !make_room(1 + groups_.size())) {
+    path_.clear();
+    return {};
+  }
   const Slot end = found.matched < nodes_[found.node].length ? split(found.node, found.matched) : found.node;
   if (!sglang) tell(EventKind::node_used, end, 0, stamp);
-  if (!sglang)
+  if (!sglang) {
+    Return ahead(*this);
     for (Slot at = end; nodes_[at].parent; at = nodes_[at].parent) {
+      ahead.step();
       ++nodes_[at].hits;
       for (std::size_t g = 0; g < groups_.size(); ++g)
         if (groups_[g].whole_path()) hold(at, g).last_access = stamp;
     }
-  return lock_at(end);
+  }
+  const Lock lock = lock_at(end);
+  path_.clear_but_keep(kUsualPath);
+  return lock;
 }
 
 GroupPages RadixIndex::pages(const Lock& lock, Units from) {
