@@ -15,7 +15,8 @@ namespace {
 
 constexpr NamespaceId kOther{1};
 
-/// A chain of one-page nodes whose places in memory follow no order, as in an index that has long been in use.
+/// A chain of one-page nodes: in the order they came, as a long answer makes them, or scattered, so that their places
+/// in memory follow no order, as in an index that has long been in use.
 struct Chain {
   Subject subject;
   Units page;
@@ -31,8 +32,8 @@ struct Chain {
   Key key(std::size_t nodes) const { return {NamespaceId::shared, std::span(words).first(nodes * page)}; }
 
   /// Each node by an insert below the last one's lock.
-  void grow(std::size_t nodes) {
-    scatter(nodes);
+  void grow(std::size_t nodes, bool scattered) {
+    if (scattered) scatter(nodes);
     Lock lock;
     for (std::size_t end = 1; end <= nodes; ++end) lock = extend(lock, end);
     index().release(lock);
@@ -56,14 +57,15 @@ struct Chain {
     for (std::size_t i = 0; i < nodes; ++i)
       index().release(index().insert({}, key_of(i), {std::span(pages).first(1)}, {}).lock);
     for (std::size_t i = 0; i < nodes; ++i) index().release(index().match(key_of(workload::splitmix64(i) % nodes), {}));
-    index().flush(kOther);
+    index().evict(0, nodes);
   }
 };
 
 std::string size_text(std::size_t count) { return fmt::format("10^{}", std::lround(std::log10(count))); }
 
-void add_chain(Units page_size, std::size_t nodes, std::vector<Case>& cases) {
-  const std::string shape = fmt::format("chain, page {}, {} nodes", page_size, size_text(nodes));
+void add_chain(Units page_size, std::size_t nodes, bool scattered, std::vector<Case>& cases) {
+  const std::string shape =
+      fmt::format("{}chain, page {}, {} nodes", scattered ? "scattered " : "", page_size, size_text(nodes));
   const std::vector<std::string> names{"match: cold " + shape, "release: " + shape, "insert: below a lock, " + shape};
   const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
     Repeated matched[2], released[2], inserted[2], floor, copy;
@@ -77,7 +79,7 @@ void add_chain(Units page_size, std::size_t nodes, std::vector<Case>& cases) {
       const std::size_t repetitions = original ? setting.original_repetitions : setting.repetitions;
       Chain chain(std::move(*subject), page_size, nodes, repetitions * kInserts);
       if (original) chain.cut(nodes);
-      else chain.grow(nodes);
+      else chain.grow(nodes, scattered);
       std::size_t depth = nodes;
       const double share = 1 / static_cast<double>(nodes);
       for (std::size_t repetition = 0; repetition < repetitions; ++repetition) {
@@ -218,10 +220,10 @@ void add_halves(Units page_size, std::vector<Case>& cases) {
 
 void add_depth_cases(const Options& options, std::vector<Case>& cases) {
   for (std::size_t nodes = 1000; nodes <= (options.quick ? 100'000U : 1'000'000U); nodes *= 10)
-    add_chain(1, nodes, cases);
+    for (const bool scattered : {false, true}) add_chain(1, nodes, scattered, cases);
   for (const Units page_size : {16U, 64U})
     for (const std::size_t nodes : {std::size_t{1000}, std::size_t{options.quick ? 10'000U : 100'000U}})
-      add_chain(page_size, nodes, cases);
+      add_chain(page_size, nodes, true, cases);
   for (const Units page_size : {1U, 16U, 64U})
     add_long_key(page_size, options.quick ? 1'000'000 : 10'000'000, options.quick ? 10'000 : 100'000, cases);
   for (const Units page_size : {1U, 16U, 64U}) add_halves(page_size, cases);

@@ -1,6 +1,7 @@
 /// A whole replay, one request after the other: what an engine asks of its index, and nothing else.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <string_view>
@@ -138,25 +139,39 @@ Result<FloorTook> replay_floor(const Setting& setting, Units page_size, const Re
   return took;
 }
 
-struct BestStyle {
-  FloorStyle style;
-  std::string tried;  ///< all of them, with their times
-};
+/// The floor made in each way, as often as the index takes its turn.
+struct Floor {
+  struct Way {
+    FloorStyle style;
+    const char* name;
+    Repeated compare, copy, all;
+  };
+  std::array<Way, 4> ways{{{{false, false}, "4 KiB pages and plain stores", {}, {}, {}},
+                           {{false, true}, "4 KiB pages and streaming stores", {}, {}, {}},
+                           {{true, false}, "2 MiB pages and plain stores", {}, {}, {}},
+                           {{true, true}, "2 MiB pages and streaming stores", {}, {}, {}}}};
 
-Result<BestStyle> best_style(const Setting& setting, Units page_size, const ReplayPlan& plan) {
-  BestStyle best;
-  double least = 0;
-  for (const bool huge_pages : {false, true})
-    for (const bool streaming : {false, true}) {
-      const auto took = replay_floor(setting, page_size, plan, {huge_pages, streaming});
+  Result<std::monostate> take_turns(const Setting& setting, Units page_size, const ReplayPlan& plan) {
+    for (Way& way : ways) {
+      const auto took = replay_floor(setting, page_size, plan, way.style);
       if (!took) return took.error();
-      const double all = took->compare + took->copy;
-      if (least == 0 || all < least) best.style = {huge_pages, streaming}, least = all;
-      best.tried += fmt::format("{}{:.1f} ms with {} pages and {} stores", best.tried.empty() ? "" : ", ", all * 1e3,
-                                huge_pages ? "2 MiB" : "4 KiB", streaming ? "streaming" : "plain");
+      way.compare.add(took->compare);
+      way.copy.add(took->copy);
+      way.all.add(took->compare + took->copy);
     }
-  return best;
-}
+    return std::monostate{};
+  }
+  const Way& best() const {
+    return *std::min_element(ways.begin(), ways.end(),
+                             [](const Way& a, const Way& b) { return a.all.spread().median < b.all.spread().median; });
+  }
+  std::string tried() const {
+    std::string text;
+    for (const Way& way : ways)
+      text += fmt::format("{}{:.1f} ms with {}", text.empty() ? "" : ", ", way.all.spread(1e3).median, way.name);
+    return text;
+  }
+};
 
 std::vector<std::string> names(Units page_size) {
   std::vector<std::string> all{fmt::format("replay: match + insert + evict + release, page {}", page_size)};
@@ -171,18 +186,13 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
   ReplayPlan plan(page_size);
   const auto warm_up = replay(setting, index_name, page_size, &plan);
   if (!warm_up) return warm_up.error();
-  const auto best = best_style(setting, page_size, plan);
-  if (!best) return best.error();
 
+  Floor floor;
   std::array<Repeated, kSteps> ours, originals;
-  Repeated our_four, ahead_four, original_four, floor_compare, floor_copy, floor_all;
+  Repeated our_four, ahead_four, original_four;
   std::uint64_t original_hits = 0;
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
-    const auto floor = replay_floor(setting, page_size, plan, best->style);
-    if (!floor) return floor.error();
-    floor_compare.add(floor->compare);
-    floor_copy.add(floor->copy);
-    floor_all.add(floor->compare + floor->copy);
+    if (auto took = floor.take_turns(setting, page_size, plan); !took) return took.error();
     const auto mine = replay(setting, index_name, page_size, nullptr);
     if (!mine) return mine.error();
     our_four.add(mine->four());
@@ -200,24 +210,26 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
   const auto source = open_source(setting.options);
   if (!source) return source.error();
   report.source = source->name;
-  report.remarks.push_back(
-      fmt::format("replay, page {}: {} hit {} tokens and the original's algorithm {}, {}. The floor is the best of {}.",
-                  page_size, index_name, warm_up->hit_tokens, original_hits,
-                  warm_up->hit_tokens == original_hits ? "equal" : "NOT EQUAL", best->tried));
+  report.remarks.push_back(fmt::format(
+      "replay, page {}: {} hit {} tokens and the original's algorithm {}, {}. The floor is the best median of {}.",
+      page_size, index_name, warm_up->hit_tokens, original_hits,
+      warm_up->hit_tokens == original_hits ? "equal" : "NOT EQUAL", floor.tried()));
 
   const std::string section =
       fmt::format("Replay of {}: {} requests, {:.1f} M tokens, a pool of {:.1f} M", source->name, warm_up->requests,
                   static_cast<double>(warm_up->prompt_tokens) / 1e6, static_cast<double>(source->capacity) / 1e6);
   const double share = 1 / static_cast<double>(warm_up->requests);
   const std::vector<std::string> called = names(page_size);
-  const auto add = [&](const Repeated& mine, std::optional<Spread> floor, const Repeated& original, std::string note) {
-    rows.push_back({section, called[rows.size()], Kind::time, "a request", mine.spread(share), std::move(floor),
+  const Floor::Way& least = floor.best();
+  const auto add = [&](const Repeated& mine, std::optional<Spread> floor_spread, const Repeated& original,
+                       std::string note) {
+    rows.push_back({section, called[rows.size()], Kind::time, "a request", mine.spread(share), std::move(floor_spread),
                     original.if_any(share), std::move(note)});
   };
-  add(our_four, floor_all.spread(share), original_four, fmt::format("{:.1f} ms in all", our_four.spread(1e3).median));
-  add(ahead_four, floor_all.spread(share), original_four, "prefault: true, where the index has such an option");
-  add(ours[match], floor_compare.spread(share), originals[match], {});
-  add(ours[insert], floor_copy.spread(share), originals[insert], {});
+  add(our_four, least.all.spread(share), original_four, fmt::format("{:.1f} ms in all", our_four.spread(1e3).median));
+  add(ahead_four, least.all.spread(share), original_four, "prefault: true, where the index has such an option");
+  add(ours[match], least.compare.spread(share), originals[match], {});
+  add(ours[insert], least.copy.spread(share), originals[insert], {});
   for (const Step step : {evict, release, pages}) add(ours[step], std::nullopt, originals[step], {});
 
   const double bytes = static_cast<double>(warm_up->use.bytes), tokens = static_cast<double>(warm_up->resident_tokens),

@@ -20,11 +20,12 @@ struct Clock final : EvictionStrategy {
 /// Least frequently used with dynamic ageing (Arlitt et al., 2000): a use is worth one more than what left last,
 /// so that yesterday's favourites cannot stay for ever. Being inserted is a use: were a prefix worth nothing before
 /// its first hit, the age would stand still as long as such prefixes are there to leave. The tag keeps the age at
-/// the last use (above) and the hits it was taken at (below).
+/// the last use (above) and, one more, the hits it was taken at (below): 0 is a node that was never asked about.
 class LfuDa final : public EvictionStrategy {
  public:
   Rank rank(const NodeFacts& node) override {
-    if (static_cast<std::uint32_t>(*node.tag) != node.hits || *node.tag == 0) *node.tag = age_ << 32 | node.hits;
+    const std::uint64_t seen = std::uint64_t{node.hits} + 1;
+    if (static_cast<std::uint32_t>(*node.tag) != static_cast<std::uint32_t>(seen)) *node.tag = age_ << 32 | seen;
     return {worth(node), node.last_access};
   }
   void evicted(const NodeFacts& node) override { age_ = std::max(age_, worth(node)); }

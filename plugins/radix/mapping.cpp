@@ -16,7 +16,7 @@ constexpr std::size_t kLeastAhead = std::size_t{16} << 10;
 constexpr std::size_t kMostAhead = std::size_t{2} << 20;
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kLarge = std::size_t{64} << 20;  // from here on one 2 MiB page too many is nothing
+constexpr std::size_t kLarge = std::size_t{16} << 20;  // from here on: half of it is in use, one 2 MiB page is little
 
 std::size_t up(std::size_t bytes, std::size_t to = kSystemPage) { return (bytes + to - 1) / to * to; }
 

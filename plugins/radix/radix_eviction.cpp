@@ -120,10 +120,12 @@ void RadixIndex::vacate(Slot slot, std::size_t group) {
 /// Takes a leaf that nothing holds out of the tree, and with it the ancestors that were there for it alone.
 void RadixIndex::remove(Slot slot) {
   for (;;) {
+    const std::uint32_t place = fingerprint(nodes_[slot].parent, words(nodes_[slot]));
+    nodes_.prefetch_places(place);  // it comes while the queue closes the gap
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (nodes_[slot].resident >> g & 1) vacate(slot, g);
     const Node node = nodes_[slot];
-    nodes_.unfile(fingerprint(node.parent, words(node)), slot);
+    nodes_.unfile(place, slot);
     nodes_.detach(slot);
     auto& run = *reinterpret_cast<Run*>(runs_.at(node.run));
     if (--run.windows == 0) {

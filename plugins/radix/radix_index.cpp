@@ -8,6 +8,7 @@
 namespace canopy::radix {
 namespace {
 
+constexpr std::size_t kUsualPath = 4096;  // nodes; what a longer one took is given back
 constexpr const char* kAccountings[] = {"default", "sglang"};
 
 /// Words and page numbers of as many units as the largest pool holds, and what fragments take: an eighth.
@@ -67,12 +68,11 @@ Slot RadixIndex::child(Slot parent, const Key& key, Units depth, Units limit, Un
   if (limit - depth < page_) return 0;
   const std::uint32_t* wanted = key.words.data() + depth;
   Slot found = 0;
-  const std::uint32_t wanted_print = ahead.parent == parent ? ahead.fingerprint : fingerprint(parent, wanted);
-  nodes_.candidates(wanted_print, [&](Slot slot) {
+  const auto agrees = [&](Slot slot) {
     const Node& node = nodes_[slot];
     if (node.parent != parent) return false;
-    if (limit - depth >= node.length + page_) {  // the table's answer comes while the words are compared
-      ahead = {slot, fingerprint(slot, wanted + node.length)};
+    if (node.children > 1 && limit - depth >= node.length + page_) {
+      ahead = {slot, fingerprint(slot, wanted + node.length)};  // the table's answer comes while words are compared
       nodes_.prefetch_places(ahead.fingerprint);
     }
     const std::size_t most = std::size_t{std::min(node.length, limit - depth)} + overlap_;
@@ -82,7 +82,11 @@ Slot RadixIndex::child(Slot parent, const Key& key, Units depth, Units limit, Un
     common = static_cast<Units>(units);
     found = slot;
     return true;
-  });
+  };
+  // An only child needs no table: its row says which it is, and the words decide, as always.
+  if (const Node& above = nodes_[parent]; above.children == 1) agrees(above.first_child);
+  else if (above.children > 1)
+    nodes_.candidates(ahead.parent == parent ? ahead.fingerprint : fingerprint(parent, wanted), agrees);
   return found;
 }
 
@@ -148,17 +152,26 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
   const Tick stamp = now_;
   const Walk found = walk(key, [&](Slot slot) {
     if (sglang) touch(slot, stamp);
+    else if (path_.reserve(path_.size() + 1)) path_.push_back(slot);
   });
-  if (found.node == 0 || !make_room(1 + groups_.size())) return {};
+  if (found.node == 0 || !make_room(1 + groups_.size())) {
+    path_.clear();
+    return {};
+  }
   const Slot end = found.matched < nodes_[found.node].length ? split(found.node, found.matched) : found.node;
   if (!sglang) tell(EventKind::node_used, end, 0, stamp);
-  if (!sglang)
+  if (!sglang) {
+    Return ahead(*this);
     for (Slot at = end; nodes_[at].parent; at = nodes_[at].parent) {
+      ahead.step();
       ++nodes_[at].hits;
       for (std::size_t g = 0; g < groups_.size(); ++g)
         if (groups_[g].whole_path()) hold(at, g).last_access = stamp;
     }
-  return lock_at(end);
+  }
+  const Lock lock = lock_at(end);
+  path_.clear_but_keep(kUsualPath);
+  return lock;
 }
 
 GroupPages RadixIndex::pages(const Lock& lock, Units from) {

@@ -117,6 +117,26 @@ class RadixIndex final : public PrefixIndex {
   template <class Touch>
   Walk walk(const Key& key, Touch&& touch) const;
 
+  /// On the way up the path that `match` walked down: asks for a few nodes further up. Each names its parent, so
+  /// they could only come one after the other.
+  class Return {
+   public:
+    explicit Return(const RadixIndex& index) : index_(index), left_(index.path_.size()) {
+      for (std::size_t i = 0; i < kAhead; ++i) step();
+    }
+    void step() {
+      if (left_ == 0) return;
+      const Slot slot = index_.path_[--left_];
+      index_.nodes_.prefetch(slot);
+      prefetch(&index_.holds_[slot * index_.groups_.size()]);
+    }
+
+   private:
+    static constexpr std::size_t kAhead = 8;
+    const RadixIndex& index_;
+    std::size_t left_;
+  };
+
   // Growing: radix_insert.cpp.
   bool make_room(std::size_t count);
   Slot root_of(NamespaceId space);
@@ -179,6 +199,7 @@ class RadixIndex final : public PrefixIndex {
   Column<Space> spaces_;
   std::uint64_t node_count_ = 0, refused_ = 0;
   Tick now_ = 0;
+  Column<Slot> path_;                         ///< what the match that is running walked down
   std::array<Column<Page>, kMaxGroups> out_;  ///< what the last result points to
 };
 

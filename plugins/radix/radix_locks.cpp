@@ -18,7 +18,9 @@ Lock RadixIndex::lock_at(Slot node) {
   Lock lock{nodes_.id(node), nodes_[node].end(), {}};
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const Units from = lock.from[g] = hold_from(lock.length, g);
+    Return ahead(*this);
     for (Slot at = node; nodes_[at].parent && nodes_[at].end() > from; at = nodes_[at].parent) {
+      ahead.step();
       if (nodes_[at].begin < from) split(at, from - nodes_[at].begin);
       const bool first = hold(at, g).count++ == 0;
       if (accounting_ == Accounting::standard && !groups_[g].whole_path()) hold(at, g).last_access = now_;

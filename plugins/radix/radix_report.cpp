@@ -19,7 +19,7 @@ IndexUse RadixIndex::use() const {
   IndexUse use;
   use.nodes = node_count_;
   use.refused = refused_;
-  use.bytes = nodes_.resident() + holds_.resident() + runs_.resident() + spaces_.resident();
+  use.bytes = nodes_.resident() + holds_.resident() + runs_.resident() + spaces_.resident() + path_.resident();
   for (const PerGroup& group : groups_) use.bytes += group.queue.entries().resident();
   for (const auto& pages : out_) use.bytes += pages.resident();
   return use;

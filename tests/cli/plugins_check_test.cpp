@@ -25,8 +25,8 @@ TEST_CASE("a plugin that keeps the contract passes all cases of its interface") 
   const Workshop workshop;
   const Ended run = check(workshop, "good");
   CHECK_MESSAGE(run.status == 0, run.out, run.err);
-  CHECK(has(run.out, "slru       EvictionStrategy       6       0\n"));
-  CHECK(has(run.out, "6 cases of the contract, all passed"));
+  CHECK(has(run.out, "slru       EvictionStrategy       7       0\n"));
+  CHECK(has(run.out, "7 cases of the contract, all passed"));
   // A search would find the name taken; who only wants it checked need not rename it.
   CHECK(has(run.out, "note: --plugins would refuse it where it lies"));
 }
@@ -37,7 +37,7 @@ TEST_CASE("a policy that breaks the contract fails with the case it broke, and h
   const std::string limit = std::getenv("CANOPY_OPS") ? "30" : "4";
   const Ended run = check(workshop, "broken_policies", "--time-limit " + limit);
   CHECK(run.status == 1);
-  CHECK_MESSAGE(has(run.out, "sound         EvictionStrategy       6       0\n"), run.out);
+  CHECK_MESSAGE(has(run.out, "sound         EvictionStrategy       7       0\n"), run.out);
   CHECK(said_of(run.out, "sound").empty());
 
   const std::string restless = said_of(run.out, "restless");
@@ -53,7 +53,7 @@ TEST_CASE("a policy that breaks the contract fails with the case it broke, and h
   CHECK_MESSAGE(
       has(hanger, "did not finish 'an index led by the policy does what the models say' within " + limit + " s"),
       hanger);
-  CHECK(has(run.out, "  3 not run, after one that did not finish"));
+  CHECK(has(run.out, "  4 not run, after one that did not finish"));
   CHECK(has(said_of(run.out, "quitter"), "ended the process (exit code 0) in case 'a policy takes every message"));
   // A sanitizer takes the signal, says so itself, and ends the process.
   const std::string crasher = said_of(run.out, "crasher"), terminator = said_of(run.out, "terminator");

@@ -200,6 +200,17 @@ TEST_CASE("clock gives who was hit a second chance, once, and lfu_da lets old fa
   });
 }
 
+TEST_CASE("a rank that only its node's facts decide stays what it was while others leave") {
+  for_every_policy([](const std::string&, EvictionStrategy& policy) {
+    if (policy.volatility() != Volatility::none) return;
+    ThreeWaiting queue(policy);
+    const auto stayed = (queue.leave() + 1) % 3;  // inserted before anybody left, never hit
+    CHECK(policy.rank(queue.nodes[stayed]) == queue.ranks[stayed]);
+    queue.hit(stayed);
+    if (queue.leave() != stayed) CHECK(policy.rank(queue.nodes[stayed]) == queue.ranks[stayed]);
+  });
+}
+
 TEST_CASE("a policy takes every message in any order and still ranks") {
   for_every_policy([](const std::string&, EvictionStrategy& policy) {
     Prng prng(5);
