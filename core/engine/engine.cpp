@@ -288,9 +288,14 @@ bool Engine::extend(Request::State& request, std::size_t group, std::size_t leng
   if (!pool.allocate(scratch_pages_, request.id)) return false;
   held_[group] += scratch_pages_.size();
   row.resize(length);
-  std::size_t next = 0;
-  for (std::size_t i = had; i < length; ++i) row[i] = needs.keeps(i) ? scratch_pages_[next++] : 0;
-  tell_own_pages(request, group, had);
+  if (needs.every == 1) {
+    std::copy(scratch_pages_.begin(), scratch_pages_.end(), row.begin() + static_cast<std::ptrdiff_t>(had));
+    if (told()) tell_new_pages(request, group, had);
+  } else {
+    std::size_t next = 0;
+    for (std::size_t i = had; i < length; ++i) row[i] = needs.keeps(i) ? scratch_pages_[next++] : 0;
+    tell_own_pages(request, group, had);
+  }
   return true;
 }
 

@@ -133,6 +133,16 @@ void Engine::tell_begun(const Request::State& request) {
                  request.matched | static_cast<std::uint64_t>(request.space) << 32, 0});
 }
 
+/// The pages just allocated, one after the other from a place of the row on.
+void Engine::tell_new_pages(const Request::State& request, std::size_t group, std::size_t place) {
+  FeedWriter::PageRuns runs(*feed_, EventKind::request_pages, request.id, group);
+  for (const Segment& run : pools_[group].last_runs()) {
+    runs.add(place, run.first, run.pages);
+    place += run.pages;
+  }
+  runs.end();
+}
+
 void Engine::tell_own_pages(const Request::State& request, std::size_t group, std::size_t from) {
   const std::vector<Page>& row = request.rows[group];
   if (told())

@@ -40,9 +40,10 @@ bool Pool::grow() {
     const std::uint64_t first = std::uint64_t{parts_.segment_pages} * segments_.size();
     const std::uint64_t numbers = ~std::uint32_t{0} - std::min<std::uint64_t>(first, ~std::uint32_t{0});
     if (numbers == 0) return false;
-    next =
-        segments_.insert(next, {{static_cast<Page>(first),
-                                 static_cast<std::uint32_t>(std::min<std::uint64_t>(numbers, parts_.segment_pages))}});
+    PoolSegment another;
+    another.all = {static_cast<Page>(first),
+                   static_cast<std::uint32_t>(std::min<std::uint64_t>(numbers, parts_.segment_pages))};
+    next = segments_.insert(next, another);
     holders_.emplace_back();
   }
   PoolSegment& segment = *next;
@@ -73,13 +74,19 @@ std::uint64_t Pool::shortfall(std::uint64_t count) {
 
 bool Pool::allocate(std::span<Page> out, std::uint64_t holder) {
   if (!allocator().allocate(out)) return false;
-  Page before = 0;
-  for (const Page page : out) {
-    this->holder(page) = holder;
-    handed_out_.runs += page != before + 1;
-    before = page;
+  last_runs_.clear();
+  // By runs: a page of its own costs a division to find its segment.
+  for (std::size_t i = 0; i < out.size();) {
+    const Page first = out[i], in_segment = first % parts_.segment_pages;
+    const std::size_t most = std::min<std::size_t>(out.size() - i, parts_.segment_pages - in_segment);
+    const std::size_t count = pages_in_a_row(out.data() + i, most);
+    std::fill_n(&holders_[first / parts_.segment_pages][in_segment], count, holder);
+    if (i > 0 && first == out[i - 1] + 1) last_runs_.back().pages += static_cast<std::uint32_t>(count);
+    else last_runs_.push_back({first, static_cast<std::uint32_t>(count)});
+    i += count;
   }
   handed_out_.pages += out.size();
+  handed_out_.runs += last_runs_.size();
   return true;
 }
 

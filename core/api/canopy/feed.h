@@ -74,23 +74,6 @@ static_assert(sizeof(Event) == 32 && std::is_trivially_copyable_v<Event>);
 /// A run of page numbers in one word; 0: none.
 constexpr std::uint64_t run_of(Page first, std::uint32_t count) { return first | std::uint64_t{count} << 32; }
 
-/// At least 1: how many of `count` pages, by sixteens and one, follow the first in a row. Most of what a feed costs was
-/// this walk, page by page.
-inline std::size_t pages_in_a_row(const Page* pages, std::size_t count) {
-  using Four = Page __attribute__((vector_size(16)));
-  constexpr Four kSteps = {0, 1, 2, 3};
-  std::size_t i = 1;
-  for (; i + 16 <= count; i += 16) {
-    Four at[4], differ{};
-    std::memcpy(at, pages + i, sizeof(at));
-    for (std::uint32_t k = 0; k < 4; ++k) differ |= at[k] ^ (kSteps + (*pages + static_cast<Page>(i) + 4 * k));
-    std::uint64_t bits[2];
-    std::memcpy(bits, &differ, sizeof(bits));
-    if ((bits[0] | bits[1]) != 0) break;
-  }
-  return i;
-}
-
 /// A feed called NAME is the shared memory object kFeedPrefix + NAME, readable by its user alone.
 inline constexpr const char* kFeedPrefix = "/canopy-";
 
@@ -175,34 +158,45 @@ class FeedWriter {
     // Release, so that a reader who sees one of these also sees that the place was claimed.
     for (int i = 0; i < 4; ++i) to[i].store(words[i], std::memory_order_release);
   }
-  /// Events of `kind` for the pages of places [first_place, places), two runs to an event; that of place i is
-  /// pages[i * stride], and 0 is skipped.
+  /// Events of `kind` for runs of pages, two to an event: add() them in the order of their places, then end().
+  class PageRuns {
+   public:
+    PageRuns(FeedWriter& feed, EventKind kind, std::uint64_t node, std::size_t group)
+        : feed_(feed), event_{kind, static_cast<std::uint8_t>(group), 0, 0, node, 0, 0} {}
+    void add(std::size_t place, Page first, std::size_t count) {
+      const std::uint64_t run = run_of(first, static_cast<std::uint32_t>(count));
+      // The second run of an event follows the first without a gap.
+      if (event_.a != 0 && event_.extra + (event_.a >> 32) == place) {
+        event_.b = run;
+        end();
+      } else {
+        end();
+        event_.extra = static_cast<std::uint32_t>(place);
+        event_.a = run;
+      }
+    }
+    void end() {
+      if (event_.a != 0) feed_.push(event_);
+      event_.a = event_.b = 0;
+    }
+
+   private:
+    FeedWriter& feed_;
+    Event event_;
+  };
+  /// The pages of places [first_place, places); that of place i is pages[i * stride], and 0 is skipped.
   void push_pages(EventKind kind, std::uint64_t node, std::size_t group, std::size_t first_place, std::size_t places,
                   const Page* pages, std::size_t stride = 1) {
-    Event event{kind, static_cast<std::uint8_t>(group), 0, 0, node, 0, 0};
+    PageRuns runs(*this, kind, node, group);
     for (std::size_t i = first_place; i < places;) {
       const Page first = pages[i * stride];
-      if (first == 0) {
-        ++i;
-        continue;
-      }
-      const std::size_t count = stride == 1 ? pages_in_a_row(pages + i, places - i) : 1;
-      std::size_t end = i + count;
-      while (end < places && pages[end * stride] == first + (end - i)) ++end;
-      const std::uint64_t run = run_of(first, static_cast<std::uint32_t>(end - i));
-      // The second run of an event follows the first without a gap.
-      if (event.a != 0 && event.extra + (event.a >> 32) == i) {
-        event.b = run;
-        push(event);
-        event.a = event.b = 0;
-      } else {
-        if (event.a != 0) push(event);
-        event.extra = static_cast<std::uint32_t>(i);
-        event.a = run;
-      }
+      std::size_t end = i + (stride == 1 ? pages_in_a_row(pages + i, places - i) : 1);
+      while (stride != 1 && end < places && pages[end * stride] == first + (end - i)) ++end;
+      if (first == 0) end = i + 1;
+      else runs.add(i, first, end - i);
       i = end;
     }
-    if (event.a != 0) push(event);
+    runs.end();
   }
   /// Everything pushed so far is a whole.
   void publish() { header_.committed.store(at_, std::memory_order_release); }

@@ -168,6 +168,7 @@ class Engine {
   void tell_texts();
   void tell_all();
   void tell_begun(const Request::State& request);
+  void tell_new_pages(const Request::State& request, std::size_t group, std::size_t place);
   void tell_own_pages(const Request::State& request, std::size_t group, std::size_t from);
   void tell_moved(const Request::State& request, RequestPhase phase);
   void tell_freed(std::size_t group, std::span<const Page> pages);

@@ -107,6 +107,8 @@ class Pool {
     std::uint64_t pages = 0, runs = 0;
   };
   const HandedOut& handed_out() const { return handed_out_; }
+  /// What the last allocation handed out, in its order.
+  std::span<const Segment> last_runs() const { return last_runs_; }
   /// The request that a page was last handed to, for leak reports.
   std::uint64_t last_holder(Page page) const {
     const std::size_t segment = page / parts_.segment_pages;
@@ -122,6 +124,7 @@ class Pool {
 
   Parts parts_;
   HandedOut handed_out_;
+  std::vector<Segment> last_runs_;
   std::vector<PoolSegment> segments_;
   std::uint64_t leaving_ = 0;  ///< pages that are out and leave, when reap last looked
   std::uint64_t changes_ = 0;
