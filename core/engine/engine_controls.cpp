@@ -32,8 +32,8 @@ struct PathWords {
       void node(const NodeView& node) override {
         if (left == 0 || node.facts.id != found.path[left - 1]) return;
         // The overlap belongs to what follows too: only the end keeps it.
-        const auto words = --left == 0 ? node.words : node.words.first(node.facts.length);
-        found.words.insert(found.words.end(), words.begin(), words.end());
+        const auto own = --left == 0 ? node.words : node.words.first(node.facts.length);
+        found.words.insert(found.words.end(), own.begin(), own.end());
         found.space = node.facts.space;
       }
     } told(*this);
