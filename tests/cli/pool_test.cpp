@@ -10,10 +10,10 @@ using namespace cli;
 TEST_CASE("pool: a running engine's pool is shown, resized from outside, and loses nothing") {
   const Workshop workshop, of_the_engine;
   const std::string name = "pool-test-" + std::to_string(::getpid());
-  // Slow enough to be there when it is asked, and 900 requests long.
+  // Ten seconds long, so that it is still there for the last question of a slow build.
   const std::string serve = "replay " + (kSource / "configs/engines/lru.yaml").string() + " --workload " +
                             (kSource / "configs/workloads/chat.yaml").string() +
-                            " --mode timed --limit 900 --pace 300 --set segment_pages=512" +
+                            " --mode timed --limit 900 --pace 90 --set segment_pages=512" +
                             " --set 'store={host: {streams: {kv: 8}}}' --serve " + name;
   Ended served;
   std::thread engine([&] { served = canopy(of_the_engine, serve + " --capacity 400k"); });
