@@ -20,10 +20,16 @@ void print_offers(const Registry& registry, const Terminal& terminal) {
   std::sort(offers.begin(), offers.end(), [](const Offer* a, const Offer* b) {
     return a->interface != b->interface ? a->interface < b->interface : a->name < b->name;
   });
-  for (const Offer* offer : offers)
+  for (const Offer* offer : offers) {
     fmt::print("  {:<{}}  {}  {}  {}\n", offer->interface, widest_interface,
                terminal.bold(fmt::format("{:<{}}", offer->name, widest_name)), offer->summary,
                terminal.dim(fmt::format("({} {})", offer->file.filename().string(), offer->version)));
+    std::string what;
+    const bool here = offer->here(what);
+    if (!what.empty())
+      fmt::print("  {:<{}}  {}\n", "", widest_interface + 2 + widest_name,
+                 here ? terminal.dim("here: " + what) : terminal.yellow("not on this machine: " + what));
+  }
 }
 
 void print_refusals(const Registry& registry, const Terminal& terminal) {
@@ -67,6 +73,10 @@ int describe_plugin(const std::string& name, const PluginFolders& folders) {
     found = true;
     fmt::print("{}  {}\n  {}\n  {} {}\n", terminal.bold(offer.name), offer.interface, offer.summary,
                offer.file.filename().string(), offer.version);
+    std::string what;
+    const bool here = offer.here(what);
+    if (!what.empty())
+      fmt::print("  {}\n", here ? "here: " + what : terminal.yellow("not on this machine: " + what));
     const auto options = help_of(offer.component->options);
     if (options.empty()) fmt::print("  no options\n");
     std::size_t widest = 0;

@@ -18,6 +18,7 @@ struct Terminal {
   std::string dim(std::string_view text) const { return wrap("2", text); }
   std::string green(std::string_view text) const { return wrap("32", text); }
   std::string red(std::string_view text) const { return wrap("31", text); }
+  std::string yellow(std::string_view text) const { return wrap("33", text); }
   std::string wrap(const char* code, std::string_view text) const;
 };
 

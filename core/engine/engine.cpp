@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 #include "engine_internals.h"
@@ -11,15 +10,8 @@
 namespace canopy {
 namespace {
 
-/// Pages a pool grows at a time where the configuration does not say: about 128 MiB of rows, as a power of two.
-std::uint32_t usual_segment_pages(const KVStore* store, Units page_size) {
-  constexpr std::uint64_t kBytes = std::uint64_t{128} << 20, kWithoutRows = 65536;
-  if (!store) return kWithoutRows;
-  std::uint64_t page_bytes = 0;
-  for (const Stream& stream : store->streams())
-    page_bytes += std::uint64_t{stream.row_bytes} * store->layers() * page_size;
-  return static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(kBytes / page_bytes, 1, kWithoutRows)));
-}
+/// Pages that a pool without rows grows at a time where the configuration does not say.
+constexpr std::uint32_t kSegmentPages = 65536;
 
 void append_field(std::string& key, std::string_view field) {
   // Length first, so that ("ab", "c") and ("a", "bc") stay two.
@@ -63,21 +55,22 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
     auto eviction = make_component<EvictionStrategy>(group.eviction, registry, {});
     if (!eviction) return eviction.error();
     parts.eviction = *eviction;
-    if (const ComponentConfig& wanted = group.store.name.empty() ? config.store : group.store; wanted.name != "none") {
-      auto store = make_component<KVStore>(wanted, registry, {config.page_size});
-      if (!store) return store.error();
-      parts.store = *store;
-    }
     if (group.capacity != kUnlimited) parts.limit = group.capacity / config.page_size;
     // Without a word about it, what is limited is there at once and what is not comes as it is needed.
     if (group.start != kUnlimited) parts.start = (group.start + config.page_size - 1) / config.page_size;
     else if (parts.limit != kUnlimited) parts.start = parts.limit;
     parts.idle_segments = config.idle_segments;
-    parts.segment_pages =
-        config.segment_pages ? config.segment_pages : usual_segment_pages(parts.store.get(), config.page_size);
     // A pool smaller than a segment asks for no memory it will not use.
-    if (parts.limit != kUnlimited)
-      parts.segment_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(parts.segment_pages, parts.limit + 1));
+    const std::uint64_t pages = parts.limit == kUnlimited ? kUnlimited : parts.limit + 1;
+    if (const ComponentConfig& wanted = group.store.name.empty() ? config.store : group.store; wanted.name != "none") {
+      auto store = make_component<KVStore>(wanted, registry, {config.page_size, config.segment_pages, pages});
+      if (!store) return store.error();
+      parts.store = *store;
+      parts.segment_pages = parts.store->view().segment_pages;
+    } else {
+      const std::uint32_t wanted_pages = config.segment_pages ? config.segment_pages : kSegmentPages;
+      parts.segment_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted_pages, pages));
+    }
     auto allocator = make_component<SlotAllocator>(group.allocator, registry, {parts.segment_pages});
     if (!allocator) return allocator.error();
     parts.allocator = *allocator;

@@ -1,3 +1,4 @@
+#include <canopy/kv_layout.h>
 #include <canopy/pool.h>
 #include <fmt/format.h>
 
@@ -20,9 +21,9 @@ std::uint64_t Pool::growable() const {
 }
 
 bool Pool::back(PoolSegment& segment) {
-  auto& holders = holders_[segment.all.first / parts_.segment_pages];
+  auto& holders = holders_[number_of(segment)];
   if (!holders) holders.reset(static_cast<std::uint64_t*>(std::calloc(segment.all.pages, sizeof(std::uint64_t))));
-  segment.backed = holders && (!parts_.store || parts_.store->back(segment.all));
+  segment.backed = holders && (!parts_.store || parts_.store->back(number_of(segment)));
   return segment.backed;
 }
 
@@ -165,7 +166,7 @@ void Pool::reap() {
             : allocator().use({segment.all.first + segment.offered, segment.all.pages - segment.offered}).out;
     leaving_ += segment.leaving;
     if (segment.state() == PoolSegment::State::idle && segment.all.first != 0 && ++idle > parts_.idle_segments) {
-      if (parts_.store) parts_.store->unback(segment.all);
+      if (parts_.store) parts_.store->unback(number_of(segment));
       segment.backed = false;
     }
     changes_ += segment.leaving != before.leaving || segment.state() != before.state();
@@ -173,11 +174,8 @@ void Pool::reap() {
 }
 
 std::uint64_t Pool::page_bytes() const {
-  std::uint64_t bytes = 0;
-  if (parts_.store)
-    for (const Stream& stream : parts_.store->streams())
-      bytes += std::uint64_t{stream.row_bytes} * parts_.store->layers() * parts_.needs.page_size;
-  return bytes;
+  if (!parts_.store) return 0;
+  return canopy::page_bytes(parts_.store->streams(), parts_.store->layers(), parts_.needs.page_size).value_or(0);
 }
 
 std::string Pool::memory() const {

@@ -72,6 +72,11 @@ void keep_reason(void* reason, const char* text) noexcept {
 
 }  // namespace
 
+bool Offer::here(std::string& what) const {
+  const auto say = [](void* to, const char* text) { *static_cast<std::string*>(to) = text; };
+  return !component->here || component->here(say, &what);
+}
+
 Registry::Registry() = default;
 Registry::~Registry() = default;
 Registry::Registry(Registry&&) noexcept = default;

@@ -39,18 +39,26 @@ std::size_t backed(const Engine& engine) {
 /// Rows that remember nothing, in memory that ends after so many segments.
 class SmallMemory final : public KVStore {
  public:
-  explicit SmallMemory(std::size_t segments) : left_(segments) {}
+  explicit SmallMemory(std::size_t segments) : left_(segments) { view_.segment_pages = 4; }
   std::span<const Stream> streams() const override { return streams_; }
   std::uint32_t layers() const override { return 2; }
   void write(std::uint32_t, Slots, const Rows&) override {}
   void read(std::uint32_t, Slots, const Rows&) override {}
   void copy(std::span<const Page>, std::span<const Page>) override {}
-  bool back(Segment) override { return left_ > 0 && left_--; }
-  void unback(Segment) override { ++left_; }
+  bool back(std::uint32_t) override { return left_ > 0 && left_--; }
+  void unback(std::uint32_t) override { ++left_; }
   const char* sync() override { return nullptr; }
+  const KvView& view() const override { return view_; }
+  void save(std::span<const Page>, std::byte*) override {}
+  void load(const std::byte*, std::span<const Page>) override {}
+  void hold(std::uint32_t) override {}
+  void let_go(std::uint32_t) override {}
+  SharedMemory share(std::uint32_t, std::size_t) override { return {}; }
+  void use_stream(void*) override {}
   std::size_t left_;
 
  private:
+  KvView view_{};
   std::array<Stream, 1> streams_{{{"kv", 1 << 20}}};
 };
 

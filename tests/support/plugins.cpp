@@ -1,6 +1,7 @@
 #include "plugins.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <system_error>
 
 namespace canopy::test {
@@ -40,10 +41,18 @@ std::vector<const Offer*> offers_under_test() {
   return under_test;
 }
 
+/// A component that needs a device is left out where there is none, aloud.
+static bool is_here(const Offer& offer) {
+  std::string what;
+  if (offer.here(what)) return true;
+  std::fprintf(stderr, "not tried: %s (%s)\n", offer.name.c_str(), what.c_str());
+  return false;
+}
+
 std::vector<std::string> names_under_test(std::string_view interface) {
   std::vector<std::string> names;
   for (const Offer* offer : offers_under_test())
-    if (plugins().find(interface, offer->name) == offer) names.push_back(offer->name);
+    if (plugins().find(interface, offer->name) == offer && is_here(*offer)) names.push_back(offer->name);
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -29,7 +29,7 @@ groups:
     capacity: unlimited
     allocator: { free_list: {} }
     eviction: { slru: { protect_after: 3 } }
-store: { host: { layers: 2, streams: { k: 8, "v's": { heads: 2, head_dim: 16, dtype: fp8 } } } }
+store: { host: { layers: 2, streams: { k: 8, "v's": { heads: 2, head_dim: 16, dtype: fp8 } }, populate: false, huge_pages: false, lock: false, share: false, addresses: 17592186044416 } }
 feed: { off: {} }
 segment_pages: 64Ki
 )";
@@ -344,7 +344,7 @@ index: { radix: { accounting: sglang, keep_free: 15, prefault: false } }
 groups:
   full: { reach: path, capacity: 3000000, allocator: free_list, eviction: lru }
   window: { reach: 4096, capacity: unlimited, allocator: free_list, eviction: { slru: { protect_after: 3 } } }
-store: { host: { layers: 2, streams: { k: { row_bytes: 8, heads: 0, head_dim: 0, dtype: bf16 }, "v's": { row_bytes: 0, heads: 2, head_dim: 16, dtype: fp8 } } } }
+store: { host: { layers: 2, streams: { k: { row_bytes: 8, heads: 0, head_dim: 0, dtype: bf16 }, "v's": { row_bytes: 0, heads: 2, head_dim: 16, dtype: fp8 } }, populate: false, huge_pages: false, lock: false, share: false, addresses: 17592186044416 } }
 feed: { off: {} }
 segment_pages: 65536
 idle_segments: 0

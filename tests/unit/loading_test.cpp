@@ -87,10 +87,10 @@ TEST_CASE("loading: a descriptor that is not of this host's kind is refused with
     bad.*field = value;
     return canopy::why_unreadable(bad);
   };
-  CHECK(with(&CanopyPlugin::component_size, 40) == "its CanopyComponent has 40 bytes, this host expects 48");
-  CHECK(with(&CanopyPlugin::component_size, 49) == "its CanopyComponent has 49 bytes, this host expects 48");
-  CHECK(with(&CanopyPlugin::component_size, 1 << 20) == "its CanopyComponent has 1048576 bytes, this host expects 48");
-  CHECK(with(&CanopyPlugin::component_size, 56).empty());  // a newer one, with a field more
+  CHECK(with(&CanopyPlugin::component_size, 40) == "its CanopyComponent has 40 bytes, this host expects 56");
+  CHECK(with(&CanopyPlugin::component_size, 49) == "its CanopyComponent has 49 bytes, this host expects 56");
+  CHECK(with(&CanopyPlugin::component_size, 1 << 20) == "its CanopyComponent has 1048576 bytes, this host expects 56");
+  CHECK(with(&CanopyPlugin::component_size, 64).empty());  // a newer one, with a field more
   CHECK(with(&CanopyPlugin::size, 56).empty());
   CHECK(with(&CanopyPlugin::toolchain, nullptr) ==
         "it does not say what it was built for, this host is " CANOPY_TOOLCHAIN);

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <canopy/types.h>
+#include <canopy/kv_view.h>
 
 namespace canopy {
-
-inline constexpr std::size_t kMaxStreams = 4;
 
 /// One kind of bytes a token has in every model layer: K, V, an MLA latent, the scales of fp8 rows.
 struct Stream {
@@ -25,31 +23,68 @@ struct Rows {
   At at = At::host;
 };
 
-/// Keeps the bytes behind page numbers. Calls queue and run in order. Decides nothing; knows no dtype.
+/// The memory behind one stream of a segment, for another process that maps it and only reads.
+struct SharedMemory {
+  int descriptor = -1;       ///< the taker closes it; -1: this store shares nothing
+  std::uint64_t offset = 0;  ///< bytes, where in it the segment begins
+  std::uint64_t bytes = 0;
+  std::uint64_t generation = 0;  ///< how often the segment has been backed: what was mapped belongs to one of them
+};
+
+/// Keeps the bytes behind page numbers. Decides nothing; knows no dtype. Calls queue and run in the order they were
+/// made. A call with memory of the host (rows, images) returns when the caller may use that memory again; one with
+/// memory of the device only queues, and is done when sync(), or the stream given to use_stream(), says so.
+///
+/// Memory comes and goes by segments: segment s holds the pages from s * view().segment_pages on.
 class KVStore {
  public:
-  static constexpr const char* kInterface = "canopy.KVStore/1";
+  static constexpr const char* kInterface = "canopy.KVStore/2";
   struct Context {
-    Units page_size = 1;  ///< tokens
+    Units page_size = 1;               ///< tokens
+    std::uint32_t segment_pages = 0;   ///< 0: the store chooses
+    std::uint64_t pages = kUnlimited;  ///< the pool's limit when it begins, page 0 counted; a limit can be raised later
   };
   virtual ~KVStore() = default;
 
   virtual std::span<const Stream> streams() const = 0;
   virtual std::uint32_t layers() const = 0;
+  /// Where everything is, never to change.
+  virtual const KvView& view() const = 0;
 
   /// REQUIRES: layer < layers(), and every page lies in a segment that is backed.
   virtual void write(std::uint32_t layer, Slots to, const Rows& from) = 0;
   virtual void read(std::uint32_t layer, Slots from, const Rows& to) = 0;
-  /// Whole pages, all layers and streams, in the order given. REQUIRES: from.size() == to.size().
+  /// Whole pages, all layers and streams. REQUIRES: from.size() == to.size(), and no page is in both or twice in `to`.
   virtual void copy(std::span<const Page> from, std::span<const Page> to) = 0;
 
-  /// Puts memory behind a segment's pages; false if there is none to be had, and nothing has changed.
-  /// REQUIRES: it overlaps no other backed segment.
-  virtual bool back(Segment segment) = 0;
-  /// Gives it to the system again; what the pages held is lost. REQUIRES: backed exactly so.
-  virtual void unback(Segment segment) = 0;
+  /// Bytes of a page's image: [stream][layer][token][row] without gaps, rounded up to 4096, so that files opened with
+  /// O_DIRECT and network cards take it as it is.
+  std::uint64_t image_bytes() const {
+    std::uint64_t bytes = 0;
+    for (std::size_t s = 0; s < view().streams; ++s) bytes += view().stream[s].page_stride * view().layers;
+    return (bytes + 4095) & ~std::uint64_t{4095};
+  }
+  /// Images of whole pages to and from the host, image_bytes() apart. What an image is rounded up with is not written.
+  virtual void save(std::span<const Page> from, std::byte* images) = 0;
+  virtual void load(const std::byte* images, std::span<const Page> to) = 0;
 
-  /// Waits for everything queued. nullptr, or what failed first since the last call.
+  /// Puts memory behind a segment's pages, with anything in it; false if there is none to be had, and nothing has
+  /// changed. REQUIRES: it is not backed.
+  virtual bool back(std::uint32_t segment) = 0;
+  /// Gives it to the system again once everything queued is done; what the pages held is lost. REQUIRES: it is backed.
+  virtual void unback(std::uint32_t segment) = 0;
+  /// A held segment keeps its memory, also past unback(), until it has been let go as often: for views that others read
+  /// through. REQUIRES: it is backed when first held.
+  virtual void hold(std::uint32_t segment) = 0;
+  virtual void let_go(std::uint32_t segment) = 0;
+  /// REQUIRES: the segment is backed, and stream < view().streams.
+  virtual SharedMemory share(std::uint32_t segment, std::size_t stream) = 0;
+
+  /// From now on calls queue on this stream of the device, which lives until another is given or the store ends; null
+  /// for the store's own. What was queued before comes before. A store on the host has no use for it.
+  virtual void use_stream(void* stream) = 0;
+  /// Waits for everything queued. nullptr, or what failed first: since the last call or, once the device itself has
+  /// failed, ever.
   virtual const char* sync() = 0;
 };
 

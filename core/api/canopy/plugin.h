@@ -41,6 +41,8 @@ struct CanopyComponent {
   void (*destroy)(void* instance) noexcept;
   /// Walks over the options, defaults first.
   void (*options)(canopy::Options& options) noexcept;
+  /// Whether it can be had on this machine at all; `say` is told what it found, as a line for a list. Null: always.
+  bool (*here)(void (*say)(void*, const char*), void* say_to) noexcept;
 };
 
 struct CanopyPlugin {
@@ -82,11 +84,17 @@ Interface* make(const typename ConfigOf<T>::type& config, const typename Interfa
   else return new T();
 }
 
+template <class T>
+constexpr auto here_of() -> bool (*)(void (*)(void*, const char*), void*) noexcept {
+  if constexpr (requires { &T::here; }) return &T::here;
+  else return nullptr;
+}
+
 }  // namespace detail
 
 /// A component of `Interface` made by T(), T(config), T(context) or T(config, context), whichever T has; its
 /// options are those of T::Config, if it has one. An exception of the constructor becomes the reason why
-/// there is no instance.
+/// there is no instance. What needs more than a processor and memory has a static T::here (see CanopyComponent).
 template <class Interface, class T>
 constexpr CanopyComponent provide(const char* name, const char* summary) {
   static_assert(std::is_base_of_v<Interface, T>, "the component must implement the interface it is provided for");
@@ -111,7 +119,8 @@ constexpr CanopyComponent provide(const char* name, const char* summary) {
           [](Options& options) noexcept {
             Config config;
             config.visit(options);
-          }};
+          },
+          detail::here_of<T>()};
 }
 
 }  // namespace canopy

@@ -46,7 +46,7 @@ class Pool {
     std::shared_ptr<KVStore> store;    ///< null: page numbers only
     std::uint64_t limit = kUnlimited;  ///< pages, page 0 not counted
     std::uint64_t start = 0;           ///< pages it has from the start; not above the limit
-    std::uint32_t segment_pages = 1;
+    std::uint32_t segment_pages = 1;   ///< the store's, if there is one
     std::uint32_t idle_segments = 0;  ///< empty ones that keep their memory
   };
   explicit Pool(Parts parts) : parts_(std::move(parts)) {}
@@ -120,6 +120,7 @@ class Pool {
   bool back(PoolSegment& segment);
   void withdraw(PoolSegment& segment, std::uint32_t pages);
   std::uint64_t page_bytes() const;
+  std::uint32_t number_of(const PoolSegment& segment) const { return segment.all.first / parts_.segment_pages; }
   std::uint64_t& holder(Page page) { return holders_[page / parts_.segment_pages][page % parts_.segment_pages]; }
 
   Parts parts_;

@@ -26,6 +26,9 @@ struct Offer {
   std::string version;  ///< the plugin's
   std::filesystem::path file;
   const CanopyComponent* component = nullptr;
+
+  /// Whether it can be had on this machine; `what` is what it found, empty if it needs nothing.
+  bool here(std::string& what) const;
 };
 
 struct Refusal {
