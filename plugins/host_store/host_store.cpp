@@ -51,7 +51,7 @@ class HostStore final : public KVStore {
                                     " layers: the system, or `addresses`, allows less than " +
                                     std::to_string(addresses) + " bytes");
       layout_ = *layout;
-      memory_.reserve(stride() * layout_.view.segments);
+      memory_.reserve(layout_.segment_stride() * layout_.view.segments);
     }
     std::byte* base = memory_.base();
     for (std::size_t s = 0; s < streams_.size(); ++s) {
@@ -138,11 +138,6 @@ class HostStore final : public KVStore {
     std::uint64_t generation = 0;
   };
 
-  std::uint64_t stride() const {
-    std::uint64_t bytes = 0;
-    for (std::size_t s = 0; s < streams_.size(); ++s) bytes += layout_.view.stream[s].segment_stride;
-    return bytes;
-  }
   std::uint64_t offset_of(std::uint32_t segment, std::size_t stream) const {
     const KvStream& in = layout_.view.stream[stream];
     return static_cast<std::uint64_t>(in.base - memory_.base()) + segment * in.segment_stride;

@@ -1,6 +1,7 @@
 /// What of a store's contract another process sees, and what only memory of the host can show.
 #include <plugins.h>
 
+#include <canopy/dlpack_view.h>
 #include <canopy/kv_layout.h>
 #include <doctest/doctest.h>
 #include <sys/mman.h>
@@ -139,4 +140,32 @@ TEST_CASE("host store: it chooses segments by their bytes and not larger than th
   CHECK(chosen(kUnlimited, "{ streams: { kv: 1 } }") == 65536);
   CHECK(chosen(100, "{ streams: { kv: 1 } }") == 100);
   CHECK(chosen(1 << 20, "{ layers: 4096, streams: { kv: 1048576 } }") == 1);
+}
+
+TEST_CASE("host store: a DLPack view reads rows in place and keeps its segment until it is deleted") {
+  auto store = store_of("{ layers: 3, streams: { k: 16, v: 24 } }");
+  REQUIRE(store->back(2));
+  dlpack::ManagedTensor* view = dlpack::view_of(store, 2, 1, 1);
+  const dlpack::Tensor& tensor = view->tensor;
+  CHECK(view->version.major == 1);
+  CHECK(view->flags == dlpack::kReadOnly);
+  CHECK(tensor.device.type == dlpack::kCpu);
+  REQUIRE(tensor.dimensions == 3);
+  CHECK(std::vector<std::int64_t>(tensor.shape, tensor.shape + 3) == std::vector<std::int64_t>{4, 16, 24});
+  CHECK(std::vector<std::int64_t>(tensor.strides, tensor.strides + 3) == std::vector<std::int64_t>{384, 24, 1});
+
+  std::vector<std::byte> k(16), v(24);
+  for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<std::byte>(i * 5 + 2);
+  const Page page = 10;
+  store->write(1, {{&page, 1}, 7, 1}, {{k.data(), v.data()}});
+  const auto* bytes = static_cast<const std::byte*>(tensor.data);
+  CHECK(std::memcmp(bytes + 2 * tensor.strides[0] + 7 * tensor.strides[1], v.data(), v.size()) == 0);
+
+  store->unback(2);
+  CHECK(std::memcmp(bytes + 2 * tensor.strides[0] + 7 * tensor.strides[1], v.data(), v.size()) == 0);
+  std::weak_ptr<KVStore> watched = store;
+  store.reset();
+  CHECK_FALSE(watched.expired());
+  view->deleter(view);
+  CHECK(watched.expired());
 }

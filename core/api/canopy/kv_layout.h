@@ -32,6 +32,11 @@ struct KvLayout {
   KvView view{};                                  ///< its bases are null
   std::array<std::uint64_t, kMaxStreams> used{};  ///< bytes a stream's segment needs memory for, from its start on
   std::uint64_t segment_bytes() const { return used[0] + used[1] + used[2] + used[3]; }
+  std::uint64_t segment_stride() const {
+    std::uint64_t bytes = 0;
+    for (std::size_t s = 0; s < view.streams; ++s) bytes += view.stream[s].segment_stride;
+    return bytes;
+  }
 };
 
 /// Segments begin on multiples of `granularity`, as far apart as makes one page number do for all streams; what lies
@@ -47,11 +52,13 @@ inline std::optional<KvLayout> lay_out(std::span<const Stream> streams, std::uin
   view.layers = layers;
   view.page_size = page_size;
   view.segment_pages = segment_pages;
-  std::uint64_t apart = std::bit_ceil(std::uint64_t{layers} * segment_pages);
+  view.device = kHost;
+  std::uint64_t step = 1;  // so many pages are whole granules of every stream
   for (const Stream& stream : streams) {
     const std::uint64_t page = std::uint64_t{stream.row_bytes} * page_size;
-    apart = std::max(apart, granularity >> std::min(std::countr_zero(page), std::countr_zero(granularity)));
+    step = std::max(step, granularity >> std::min(std::countr_zero(page), std::countr_zero(granularity)));
   }
+  const std::uint64_t apart = (std::uint64_t{layers} * segment_pages + step - 1) & ~(step - 1);
   if (apart > ~std::uint32_t{0}) return std::nullopt;
   view.kernel_pages = static_cast<std::uint32_t>(apart);
   std::uint64_t total = 0;

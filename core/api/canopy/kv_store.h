@@ -36,6 +36,9 @@ struct SharedMemory {
 /// memory of the device only queues, and is done when sync(), or the stream given to use_stream(), says so.
 ///
 /// Memory comes and goes by segments: segment s holds the pages from s * view().segment_pages on.
+///
+/// While a CUDA graph is being captured on its stream a store only queues: write() and read() with rows on the device,
+/// and copy(). All other calls are for the time before and after.
 class KVStore {
  public:
   static constexpr const char* kInterface = "canopy.KVStore/2";
@@ -64,7 +67,8 @@ class KVStore {
     for (std::size_t s = 0; s < view().streams; ++s) bytes += view().stream[s].page_stride * view().layers;
     return (bytes + 4095) & ~std::uint64_t{4095};
   }
-  /// Images of whole pages to and from the host, image_bytes() apart. What an image is rounded up with is not written.
+  /// Images of whole pages to and from the host, image_bytes() apart. What an image is rounded up with is not read, and
+  /// may be written.
   virtual void save(std::span<const Page> from, std::byte* images) = 0;
   virtual void load(const std::byte* images, std::span<const Page> to) = 0;
 

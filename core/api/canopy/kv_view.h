@@ -13,6 +13,8 @@ struct KvStream {
   std::uint32_t token_stride, row_bytes;
 };
 
+inline constexpr std::int32_t kHost = -1;
+
 /// What a kernel needs to find a row, and a few hundred bytes at most: passed by value, and safe to keep in a
 /// captured CUDA graph, since nothing in it ever changes.
 ///
@@ -29,6 +31,7 @@ struct KvView {
   std::uint32_t segment_pages;  ///< segment s holds the pages from s * segment_pages on
   std::uint32_t kernel_pages;   ///< a segment is as far from the next as so many pages
   std::uint32_t segments;       ///< addresses are reserved for so many
+  std::int32_t device;          ///< whose memory it is, as the CUDA driver counts; kHost
 
   std::uint64_t offset(std::size_t of, std::uint32_t layer, Page page) const {
     const KvStream& in = stream[of];

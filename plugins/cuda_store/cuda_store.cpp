@@ -1,0 +1,330 @@
+#include <canopy/kv_layout.h>
+#include <canopy/plugin.h>
+#include <canopy/stream_entries.h>
+
+#include <cstring>
+
+#include "gpu.h"
+#include "segments.h"
+#include "transfer.h"
+
+namespace canopy::cuda {
+namespace {
+
+/// Page numbers that do not fit into a launch, on their way to the device. REQUIRES: the context is current.
+class PageLists {
+ public:
+  static constexpr std::uint32_t kPages = 65536;  ///< of a list, at most
+
+  explicit PageLists(Gpu& gpu) : gpu_(gpu) {}
+  ~PageLists() {
+    for (Slot& slot : slots_) {
+      if (slot.used) slot.used->wait();
+      slot.used.reset();
+      if (slot.device) static_cast<void>(gpu_.driver().mem_free(slot.device));
+      if (slot.host) static_cast<void>(gpu_.driver().mem_free_host(slot.host));
+    }
+  }
+  PageLists(const PageLists&) = delete;
+  PageLists& operator=(const PageLists&) = delete;
+
+  /// Where the lists will be, one after the other, for what is queued on `stream` next; null, and failure() of the GPU
+  /// says why. REQUIRES: kPages pages at most, both together; used() follows.
+  const Page* put(std::span<const Page> first, std::span<const Page> second, StreamHandle stream) {
+    Slot& slot = slots_[next_];
+    void* host = slot.host;
+    const std::size_t all = kPages * sizeof(Page), bytes = (first.size() + second.size()) * sizeof(Page);
+    if (!slot.used) slot.used = std::make_unique<Event>(gpu_);
+    if (!host && !gpu_.note("cuMemHostAlloc", gpu_.driver().mem_host_alloc(&host, all, kHostAllocPortable)))
+      return nullptr;
+    slot.host = static_cast<Page*>(host);
+    if (!slot.device && !gpu_.note("cuMemAlloc", gpu_.driver().mem_alloc(&slot.device, all))) return nullptr;
+    slot.used->wait();
+    std::copy(first.begin(), first.end(), slot.host);
+    std::copy(second.begin(), second.end(), slot.host + first.size());
+    return gpu_.note("cuMemcpyHtoDAsync", gpu_.driver().memcpy_htod_async(slot.device, slot.host, bytes, stream))
+               ? reinterpret_cast<const Page*>(slot.device)
+               : nullptr;
+  }
+  void used(StreamHandle stream) {
+    slots_[next_].used->record(stream);
+    next_ = (next_ + 1) % slots_.size();
+  }
+
+ private:
+  struct Slot {
+    Page* host = nullptr;
+    DevicePtr device = 0;
+    std::unique_ptr<Event> used;
+  };
+  Gpu& gpu_;
+  std::array<Slot, 4> slots_;
+  std::size_t next_ = 0;
+};
+
+/// K/V rows in the memory of a GPU. What goes wrong there is told by sync() and changes nothing else; once the device
+/// itself has failed all calls do nothing and sync() keeps saying so.
+class CudaStore final : public KVStore {
+ public:
+  struct Config {
+    std::uint32_t layers = 1;
+    StreamEntries streams;
+    std::uint32_t device = 0;
+    Segments::Options memory;
+    std::uint64_t staging = std::uint64_t{16} << 20;
+    void visit(Options& options) {
+      options.number("layers", layers, 1, 4096, "model layers");
+      options.entries("streams", streams, "row widths by name, such as { k: 2048, v: 2048 }; at most four");
+      options.number("device", device, 0, 1023, "as the CUDA driver counts them");
+      options.number(
+          "addresses", memory.addresses, 1 << 21, std::uint64_t{64} << 40,
+          "bytes of address space to reserve: what the pool may ever grow to; halved until the driver agrees");
+      options.number("headroom", memory.headroom, 0, std::uint64_t{1} << 40,
+                     "bytes of the device's memory that are never taken: for workspaces, graphs, other libraries");
+      options.number("ahead", memory.ahead, 0, 64, "segments whose memory is taken before it is asked for");
+      options.number("staging", staging, std::uint64_t{4} << 20, std::uint64_t{1} << 30,
+                     "bytes of each of two buffers that rows cross the bus through, on the device and pinned");
+    }
+  };
+
+  static bool here(void (*say)(void*, const char*), void* say_to) noexcept {
+    try {
+      std::string what;
+      const bool found = Gpu::find(0, what);
+      say(say_to, what.c_str());
+      return found;
+    } catch (...) {
+      return false;
+    }
+  }
+
+  CudaStore(const Config& config, const Context& context)
+      : config_(config), streams_(config_.streams.streams()), gpu_(config_.device) {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    segments_ = std::make_unique<Segments>(gpu_, config_.memory, streams_, config_.layers, context);
+    pool_ = pool_of(segments_->view());
+    transfer_ = std::make_unique<Transfer>(gpu_, std::max(config_.staging, image_bytes()));
+    lists_ = std::make_unique<PageLists>(gpu_);
+    gpu_.note("cuStreamCreateWithPriority", gpu_.driver().stream_create_with_priority(&own_, kStreamNonBlocking, 0));
+    if (const char* failure = gpu_.failure()) throw std::runtime_error(failure);
+    stream_ = own_;
+  }
+  ~CudaStore() override {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    if (!gpu_.broken()) gpu_.note("cuStreamSynchronize", gpu_.driver().stream_synchronize(stream_));
+    lists_.reset();
+    transfer_.reset();
+    segments_.reset();
+    static_cast<void>(gpu_.driver().stream_destroy(own_));
+  }
+
+  std::span<const Stream> streams() const override { return streams_; }
+  std::uint32_t layers() const override { return config_.layers; }
+  const KvView& view() const override { return segments_->view(); }
+
+  void write(std::uint32_t layer, Slots to, const Rows& from) override {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    if (from.at == Rows::At::device) return rows(Kernel::rows_scatter, layer, to, from.streams, stream_, kNoCap);
+    each_chunk(to, from,
+               [&](Transfer::Lane& lane, std::span<const Piece> pieces, Slots slots,
+                   const std::array<std::byte*, kMaxStreams>& staged) {
+                 transfer_->to_device(lane, pieces);
+                 rows(Kernel::rows_scatter, layer, slots, staged, lane.stream, kFeedsTheBus);
+               });
+  }
+  void read(std::uint32_t layer, Slots from, const Rows& to) override {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    if (to.at == Rows::At::device) return rows(Kernel::rows_gather, layer, from, to.streams, stream_, kNoCap);
+    each_chunk(from, to,
+               [&](Transfer::Lane& lane, std::span<const Piece> pieces, Slots slots,
+                   const std::array<std::byte*, kMaxStreams>& staged) {
+                 rows(Kernel::rows_gather, layer, slots, staged, lane.stream, kFeedsTheBus);
+                 transfer_->to_host(lane, pieces);
+               });
+  }
+
+  void copy(std::span<const Page> from, std::span<const Page> to) override {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    const bool inline_only = capturing() || from.size() <= kInlinePages;
+    const std::size_t most = inline_only ? kInlinePages : PageLists::kPages / 2;
+    PagesJob job{};
+    job.pool = pool_;
+    for (std::size_t done = 0; done < from.size() && !gpu_.broken(); done += most) {
+      const std::size_t count = std::min(most, from.size() - done);
+      job.count = static_cast<std::uint32_t>(count);
+      if (inline_only) {
+        std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(done), count, job.inline_from);
+        std::copy_n(to.begin() + static_cast<std::ptrdiff_t>(done), count, job.inline_to);
+      } else {
+        job.from = lists_->put(from.subspan(done, count), to.subspan(done, count), stream_);
+        if (!job.from) return;
+        job.to = job.from + count;
+      }
+      const std::uint32_t by = width(job);
+      gpu_.launch(Kernel::page_copy, by, pages_grid(pool_, job.count, by, gpu_.multiprocessors()), &job, stream_);
+      if (!inline_only) lists_->used(stream_);
+    }
+  }
+
+  void save(std::span<const Page> from, std::byte* images) override {
+    each_image(from, images, [&](Transfer::Lane& lane, const Piece& piece, const ImageJob& job) {
+      launch(Kernel::image_gather, job, lane.stream);
+      transfer_->to_host(lane, {&piece, 1});
+    });
+  }
+  void load(const std::byte* images, std::span<const Page> to) override {
+    // Pieces name memory of the host for both directions; this one only reads it.
+    each_image(to, const_cast<std::byte*>(images), [&](Transfer::Lane& lane, const Piece& piece, const ImageJob& job) {
+      transfer_->to_device(lane, {&piece, 1});
+      launch(Kernel::image_scatter, job, lane.stream);
+    });
+  }
+
+  bool back(std::uint32_t segment) override {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    return segments_->back(segment);
+  }
+  void unback(std::uint32_t segment) override {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    segments_->unback(segment, stream_);
+  }
+  void hold(std::uint32_t segment) override { segments_->hold(segment); }
+  void let_go(std::uint32_t segment) override {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    segments_->let_go(segment, stream_);
+  }
+  SharedMemory share(std::uint32_t segment, std::size_t stream) override {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    return segments_->share(segment, stream);
+  }
+
+  void use_stream(void* stream) override {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    const StreamHandle next = stream ? static_cast<StreamHandle>(stream) : own_;
+    if (next == stream_) return;
+    Event before(gpu_);
+    before.record(stream_);
+    before.before(next);
+    stream_ = next;
+  }
+  const char* sync() override {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    if (!gpu_.broken()) gpu_.note("cuStreamSynchronize", gpu_.driver().stream_synchronize(stream_));
+    if (!gpu_.broken()) segments_->reap(true);
+    return gpu_.failure();
+  }
+
+ private:
+  /// Blocks of a kernel that packs for the bus: a few multiprocessors outrun it, and the others have a model to run.
+  static constexpr std::uint32_t kFeedsTheBus = 16;
+
+  bool capturing() const {
+    CaptureStatus status = CaptureStatus::none;
+    return gpu_.driver().stream_is_capturing(stream_, &status) == Result::success && status != CaptureStatus::none;
+  }
+
+  /// Rows that are on the device.
+  void rows(Kernel kernel, std::uint32_t layer, Slots slots, const std::array<std::byte*, kMaxStreams>& at,
+            StreamHandle stream, std::uint32_t cap) {
+    const Units page_size = view().page_size;
+    RowsJob job{};
+    job.pool = pool_;
+    job.layer = layer;
+    const auto pages_of = [&](std::uint32_t first, std::uint32_t count) {
+      return slots.pages.subspan(first / page_size, (first + count - 1) / page_size - first / page_size + 1);
+    };
+    const bool inline_only =
+        slots.count == 0 || pages_of(slots.first, slots.count).size() <= kInlineRowPages || capturing();
+    const std::uint64_t most = std::uint64_t{inline_only ? kInlineRowPages : PageLists::kPages} * page_size;
+    for (std::uint32_t done = 0; done < slots.count && !gpu_.broken();) {
+      const std::uint32_t token = slots.first + done;
+      job.first = token % page_size;
+      job.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(most - job.first, slots.count - done));
+      for (std::size_t s = 0; s < streams_.size(); ++s)
+        job.rows[s] = at[s] + std::uint64_t{done} * streams_[s].row_bytes;
+      const auto pages = pages_of(token, job.count);
+      if (inline_only) std::copy(pages.begin(), pages.end(), job.inline_pages);
+      else if (job.pages = lists_->put(pages, {}, stream); !job.pages) return;
+      const std::uint32_t by = width(job);
+      gpu_.launch(kernel, by, rows_grid(job, by, gpu_.multiprocessors(), cap), &job, stream);
+      if (!inline_only) lists_->used(stream);
+      done += job.count;
+    }
+  }
+
+  /// Rows that are on the host, as much at a time as a lane's buffer holds: chunk(lane, its pieces, tokens, where each
+  /// stream is in the buffer).
+  template <class Chunk>
+  void each_chunk(Slots slots, const Rows& host, Chunk&& chunk) {
+    if (slots.count == 0 || !may_wait("rows") || !transfer_->begin(stream_)) return;
+    std::uint64_t token_bytes = 0;
+    constexpr std::uint64_t kAligned = 256;
+    for (const Stream& stream : streams_) token_bytes += stream.row_bytes;
+    const std::uint64_t most = (transfer_->bytes() - kMaxStreams * kAligned) / token_bytes;
+    const Units page_size = view().page_size;
+    for (std::uint32_t done = 0; done < slots.count && !gpu_.broken();) {
+      const std::uint32_t token = slots.first + done;
+      const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, slots.count - done));
+      Transfer::Lane& lane = transfer_->lane();
+      std::array<Piece, kMaxStreams> pieces;
+      std::array<std::byte*, kMaxStreams> staged{};
+      std::uint64_t offset = 0;
+      for (std::size_t s = 0; s < streams_.size(); ++s) {
+        const std::uint64_t bytes = std::uint64_t{count} * streams_[s].row_bytes;
+        pieces[s] = {host.streams[s] + std::uint64_t{done} * streams_[s].row_bytes, offset, bytes};
+        staged[s] = reinterpret_cast<std::byte*>(lane.buffer + offset);
+        offset = (offset + bytes + kAligned - 1) / kAligned * kAligned;
+      }
+      const Slots part{slots.pages.subspan(token / page_size), token % page_size, count};
+      chunk(lane, std::span<const Piece>(pieces.data(), streams_.size()), part, staged);
+      done += count;
+    }
+    transfer_->end(stream_);
+  }
+
+  template <class Chunk>
+  void each_image(std::span<const Page> pages, std::byte* images, Chunk&& chunk) {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    if (pages.empty() || !may_wait("page images") || !transfer_->begin(stream_)) return;
+    ImageJob job{};
+    job.pool = pool_;
+    job.image_stride = image_bytes();
+    const std::size_t most = std::min<std::size_t>(transfer_->bytes() / job.image_stride, kInlineImages);
+    for (std::size_t done = 0; done < pages.size() && !gpu_.broken(); done += most) {
+      const std::size_t count = std::min(most, pages.size() - done);
+      Transfer::Lane& lane = transfer_->lane();
+      job.count = static_cast<std::uint32_t>(count);
+      job.images = reinterpret_cast<std::byte*>(lane.buffer);
+      std::copy_n(pages.begin() + static_cast<std::ptrdiff_t>(done), count, job.inline_pages);
+      chunk(lane, Piece{images + done * job.image_stride, 0, count * job.image_stride}, job);
+    }
+    transfer_->end(stream_);
+  }
+  void launch(Kernel kernel, const ImageJob& job, StreamHandle stream) {
+    const std::uint32_t by = width(job);
+    gpu_.launch(kernel, by, pages_grid(pool_, job.count, by, gpu_.multiprocessors(), kFeedsTheBus), &job, stream);
+  }
+
+  /// The host cannot be waited for inside a graph.
+  bool may_wait(const char* what) {
+    if (gpu_.broken()) return false;
+    if (!capturing()) return true;
+    gpu_.fail(std::string(what) + " of the host cannot be part of a CUDA graph; hand in memory of the device");
+    return false;
+  }
+
+  Config config_;
+  std::vector<Stream> streams_;  ///< their names are config_'s
+  Gpu gpu_;
+  std::unique_ptr<Segments> segments_;
+  Pool pool_{};
+  std::unique_ptr<Transfer> transfer_;
+  std::unique_ptr<PageLists> lists_;
+  StreamHandle own_ = nullptr, stream_ = nullptr;
+};
+
+}  // namespace
+}  // namespace canopy::cuda
+
+CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::KVStore, canopy::cuda::CudaStore>(
+                           "cuda", "rows in the memory of a GPU, in segments that come and go"));

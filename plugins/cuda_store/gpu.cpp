@@ -1,0 +1,154 @@
+#include "gpu.h"
+
+#include <cstring>
+#include <stdexcept>
+
+#include "kernels_image.h"
+
+namespace canopy::cuda {
+namespace {
+
+/// For a driver that is not in the loader's folders, as in WSL; and for tests.
+const char* library() {
+  const char* chosen = std::getenv("CANOPY_CUDA_DRIVER");
+  return chosen && *chosen ? chosen : Driver::kLibrary;
+}
+
+/// The driver, started, and a device of it that exists; or null and why.
+std::shared_ptr<const Driver> driver_with(std::uint32_t ordinal, Device& device, std::string& why) {
+  auto driver = Driver::open(library(), why);
+  if (!driver) return nullptr;
+  int count = 0;
+  if (const Result result = driver->init(0); result != Result::success) {
+    why = absent(result) ? "no CUDA device (" + driver->sentence("cuInit", result) + ")"
+                         : driver->sentence("cuInit", result);
+    return nullptr;
+  }
+  if (const Result result = driver->device_get_count(&count); result != Result::success) {
+    why = driver->sentence("cuDeviceGetCount", result);
+    return nullptr;
+  }
+  if (ordinal >= static_cast<std::uint32_t>(count)) {
+    why = count == 0 ? "no CUDA device"
+                     : "no CUDA device " + std::to_string(ordinal) + ": there are " + std::to_string(count);
+    return nullptr;
+  }
+  if (const Result result = driver->device_get(&device, static_cast<int>(ordinal)); result != Result::success) {
+    why = driver->sentence("cuDeviceGet", result);
+    return nullptr;
+  }
+  return driver;
+}
+
+int attribute_of(const Driver& driver, DeviceAttribute attribute, Device device) {
+  int value = 0;
+  return driver.device_get_attribute(&value, attribute, device) == Result::success ? value : 0;
+}
+
+constexpr std::uint32_t kWidths[] = {16, 4, 1};
+
+}  // namespace
+
+bool Gpu::find(std::uint32_t ordinal, std::string& what) {
+  Device device = 0;
+  const auto driver = driver_with(ordinal, device, what);
+  if (!driver) return false;
+  char name[128] = "a CUDA device";
+  static_cast<void>(driver->device_get_name(name, sizeof(name), device));
+  what = std::string(name) + ", compute capability " +
+         std::to_string(attribute_of(*driver, DeviceAttribute::compute_capability_major, device)) + "." +
+         std::to_string(attribute_of(*driver, DeviceAttribute::compute_capability_minor, device)) +
+         (attribute_of(*driver, DeviceAttribute::virtual_memory_management_supported, device)
+              ? "; pools grow and shrink"
+              : "; pools have a fixed size: no virtual memory management");
+  return true;
+}
+
+Gpu::Gpu(std::uint32_t ordinal) {
+  std::string why;
+  driver_ = driver_with(ordinal, device_, why);
+  if (!driver_) throw std::runtime_error(why);
+  if (const Result result = driver_->device_primary_ctx_retain(&context_, device_); result != Result::success)
+    throw std::runtime_error(driver_->sentence("cuDevicePrimaryCtxRetain", result));
+  multiprocessors_ = static_cast<std::uint32_t>(std::max(attribute(DeviceAttribute::multiprocessor_count), 1));
+  const ContextScope scope(*driver_, context_);
+  Result result = driver_->module_load_data(&module_, kernels_image());
+  const char* call = "cuModuleLoadData";
+  for (std::uint32_t kernel = 0; kernel < std::size(functions_); ++kernel)
+    for (std::uint32_t width = 0; width < std::size(kWidths) && result == Result::success; ++width) {
+      call = "cuModuleGetFunction";
+      result = driver_->module_get_function(&functions_[kernel][width], module_,
+                                            kernel_name(static_cast<Kernel>(kernel), kWidths[width]));
+    }
+  if (result == Result::success) return;
+  why = driver_->sentence(call, result);
+  if (kernels_image_size() == 0) why += ": this build has no kernels, because nvcc was not there when it was made";
+  static_cast<void>(driver_->device_primary_ctx_release(device_));
+  throw std::runtime_error(why);
+}
+
+Gpu::~Gpu() {
+  {
+    const ContextScope scope(*driver_, context_);
+    static_cast<void>(driver_->module_unload(module_));  // a broken context has lost it already
+  }
+  static_cast<void>(driver_->device_primary_ctx_release(device_));
+}
+
+int Gpu::attribute(DeviceAttribute attribute) const { return attribute_of(*driver_, attribute, device_); }
+
+bool Gpu::note(const char* call, Result result) {
+  if (result == Result::success) return true;
+  if (sticky(result) && !broken_) {
+    broken_ = true;
+    failure_ = driver_->sentence(call, result) +
+               ". The device's memory is lost to this process: what it held must be computed again, in a new one";
+  } else {
+    fail(driver_->sentence(call, result));
+  }
+  return false;
+}
+
+void Gpu::fail(std::string sentence) {
+  if (failure_.empty()) failure_ = std::move(sentence);
+}
+
+const char* Gpu::failure() {
+  if (failure_.empty()) return nullptr;
+  told_ = failure_;
+  if (!broken_) failure_.clear();
+  return told_.c_str();
+}
+
+void Gpu::launch(Kernel kernel, std::uint32_t width, Grid grid, const void* job, StreamHandle stream) {
+  if (grid.x == 0 || broken_) return;
+  const FunctionHandle function = functions_[static_cast<std::uint32_t>(kernel)][width == 16 ? 0 : width == 4 ? 1 : 2];
+  void* parameters[] = {const_cast<void*>(job)};  // read before the call returns
+  note(kernel_name(kernel, width),
+       driver_->launch_kernel(function, grid.x, grid.y, 1, kThreads, 1, 1, 0, stream, parameters, nullptr));
+}
+
+Event::Event(Gpu& gpu) : gpu_(gpu) {
+  gpu_.note("cuEventCreate", gpu_.driver().event_create(&event_, kEventDisableTiming));
+}
+Event::~Event() {
+  if (event_) static_cast<void>(gpu_.driver().event_destroy(event_));
+}
+void Event::record(StreamHandle stream) {
+  recorded_ = event_ && gpu_.note("cuEventRecord", gpu_.driver().event_record(event_, stream));
+}
+bool Event::done() const {
+  if (!recorded_ || gpu_.broken()) return true;
+  const Result result = gpu_.driver().event_query(event_);
+  if (result == Result::not_ready) return false;
+  gpu_.note("cuEventQuery", result);
+  return true;
+}
+void Event::wait() const {
+  if (recorded_ && !gpu_.broken()) gpu_.note("cuEventSynchronize", gpu_.driver().event_synchronize(event_));
+}
+void Event::before(StreamHandle stream) const {
+  if (recorded_ && !gpu_.broken()) gpu_.note("cuStreamWaitEvent", gpu_.driver().stream_wait_event(stream, event_, 0));
+}
+
+}  // namespace canopy::cuda

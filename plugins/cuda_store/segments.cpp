@@ -1,0 +1,294 @@
+#include "segments.h"
+
+#include <stdexcept>
+
+namespace canopy::cuda {
+
+Segments::Segments(Gpu& gpu, const Options& options, std::span<const Stream> streams, std::uint32_t layers,
+                   const KVStore::Context& context)
+    : gpu_(gpu), headroom_(options.headroom), ahead_(options.ahead) {
+  properties_.type = MemAllocationType::pinned;
+  properties_.location = {MemLocationType::device, gpu_.ordinal()};
+  // What is not asked for now cannot be had later: memory that another process or a network card may read.
+  if (gpu_.attribute(DeviceAttribute::handle_type_posix_file_descriptor_supported))
+    properties_.requested_handle_types = MemHandleType::posix_file_descriptor;
+  if (gpu_.attribute(DeviceAttribute::gpu_direct_rdma_with_cuda_vmm_supported))
+    properties_.flags.gpu_direct_rdma_capable = 1;
+  const auto page = page_bytes(streams, layers, context.page_size);
+  const std::uint64_t chosen = context.segment_pages
+                                   ? context.segment_pages
+                                   : usual_segment_pages(page.value_or(~std::uint64_t{0}), context.pages);
+  if (!std::has_single_bit(chosen) || !std::has_single_bit(context.page_size))
+    throw std::invalid_argument("a store on a GPU needs powers of two: pages of " + std::to_string(context.page_size) +
+                                " tokens, segments of " + std::to_string(chosen) + " pages");
+  // A pool smaller than a segment gets one that just holds it.
+  const auto segment_pages = static_cast<std::uint32_t>(std::min(
+      chosen, context.pages == kUnlimited ? chosen : std::bit_ceil(std::max<std::uint64_t>(context.pages, 1))));
+  expected_ = context.pages == kUnlimited ? kUnlimited : (context.pages + segment_pages - 1) / segment_pages;
+  fixed_ = !vmm_works();
+  if (fixed_) take_fixed(options, streams, layers, context.page_size, segment_pages);
+  else reserve(options, streams, layers, context.page_size, segment_pages);
+  layout_.view.device = gpu_.ordinal();
+  auto* base = reinterpret_cast<std::byte*>(base_);
+  for (std::size_t s = 0; s < streams.size(); ++s) {
+    layout_.view.stream[s].base = base;
+    base += layout_.view.stream[s].segment_stride * layout_.view.segments;
+  }
+  wanted_ = static_cast<std::size_t>(std::min<std::uint64_t>(ahead_, expected_));
+  if (!fixed_ && ahead_ > 0) preparer_ = std::thread([this] { prepare(); });
+}
+
+Segments::~Segments() {
+  if (preparer_.joinable()) {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    preparer_.join();
+  }
+  if (fixed_) {
+    static_cast<void>(gpu_.driver().mem_free(base_));
+    return;
+  }
+  for (std::uint32_t segment = 0; segment < segments_.size(); ++segment)
+    if (segments_[segment].mapped) unmap(segment);
+  for (Handles& handles : at_hand_) release(handles);
+  static_cast<void>(gpu_.driver().mem_address_free(base_, bytes_));
+}
+
+/// Whether the device says it can, and then does: some systems say so and cannot.
+bool Segments::vmm_works() const {
+  if (!gpu_.attribute(DeviceAttribute::virtual_memory_management_supported)) return false;
+  const Driver& driver = gpu_.driver();
+  std::size_t bytes = 0;
+  DevicePtr at = 0;
+  MemHandle handle = 0;
+  const MemAccessDesc access{properties_.location, MemAccess::read_write};
+  if (driver.mem_get_allocation_granularity(&bytes, &properties_, MemGranularity::minimum) != Result::success)
+    return false;
+  if (driver.mem_address_reserve(&at, bytes, 0, 0, 0) != Result::success) return false;
+  bool works = driver.mem_create(&handle, bytes, &properties_, 0) == Result::success;
+  if (works) {
+    works = driver.mem_map(at, bytes, 0, handle, 0) == Result::success;
+    if (works) {
+      works = driver.mem_set_access(at, bytes, &access, 1) == Result::success;
+      works = driver.mem_unmap(at, bytes) == Result::success && works;
+    }
+    static_cast<void>(driver.mem_release(handle));
+  }
+  static_cast<void>(driver.mem_address_free(at, bytes));
+  return works;
+}
+
+void Segments::reserve(const Options& options, std::span<const Stream> streams, std::uint32_t layers, Units page_size,
+                       std::uint32_t segment_pages) {
+  std::size_t granularity = 0;
+  static_cast<void>(gpu_.driver().mem_get_allocation_granularity(&granularity, &properties_, MemGranularity::minimum));
+  for (std::uint64_t addresses = options.addresses; base_ == 0; addresses /= 2) {
+    const auto layout = lay_out(streams, layers, page_size, segment_pages, granularity, addresses);
+    if (!layout)
+      throw std::invalid_argument("no addresses on the GPU for a segment of " + std::to_string(segment_pages) +
+                                  " pages of " + std::to_string(page_size) + " tokens in " + std::to_string(layers) +
+                                  " layers: the driver, or `addresses`, allows less than " + std::to_string(addresses) +
+                                  " bytes");
+    layout_ = *layout;
+    bytes_ = layout_.segment_stride() * layout_.view.segments;
+    if (gpu_.driver().mem_address_reserve(&base_, bytes_, 0, 0, 0) != Result::success) base_ = 0;
+  }
+}
+
+void Segments::take_fixed(const Options& options, std::span<const Stream> streams, std::uint32_t layers,
+                          Units page_size, std::uint32_t segment_pages) {
+  constexpr std::uint64_t kGranularity = 256;  // what a kernel likes to begin at
+  std::size_t free = 0, total = 0;
+  if (const Result result = gpu_.driver().mem_get_info(&free, &total); result != Result::success)
+    throw std::runtime_error(gpu_.driver().sentence("cuMemGetInfo", result));
+  std::uint64_t bytes = free - std::min<std::uint64_t>(free, options.headroom);
+  auto layout = lay_out(streams, layers, page_size, segment_pages, kGranularity, bytes);
+  if (layout) {
+    layout->view.segments = static_cast<std::uint32_t>(std::min<std::uint64_t>(layout->view.segments, expected_));
+    bytes = layout->segment_stride() * layout->view.segments;
+  }
+  if (!layout || gpu_.driver().mem_alloc(&base_, bytes) != Result::success)
+    throw std::runtime_error("the GPU has no memory for a pool: " + std::to_string(free) + " bytes are free, " +
+                             std::to_string(options.headroom) + " of them are headroom, and a segment has " +
+                             std::to_string(segment_pages) + " pages of " + std::to_string(page_size) + " tokens");
+  layout_ = *layout;
+  bytes_ = bytes;
+}
+
+DevicePtr Segments::at(std::uint32_t segment, std::size_t stream) const {
+  const KvStream& in = layout_.view.stream[stream];
+  return reinterpret_cast<DevicePtr>(in.base) + segment * in.segment_stride;
+}
+
+/// Memory for a segment, all of it or none.
+Result Segments::create(Handles& handles) const {
+  std::size_t free = 0, total = 0;
+  Result result = gpu_.driver().mem_get_info(&free, &total);
+  if (result == Result::success && free < headroom_ + layout_.segment_bytes()) return Result::out_of_memory;
+  for (std::size_t s = 0; s < layout_.view.streams && result == Result::success; ++s) {
+    result = gpu_.driver().mem_create(&handles[s], layout_.used[s], &properties_, 0);
+    if (result != Result::success)
+      while (s-- > 0) static_cast<void>(gpu_.driver().mem_release(handles[s]));
+  }
+  return result;
+}
+
+void Segments::release(Handles& handles) {
+  for (std::size_t s = 0; s < layout_.view.streams; ++s)
+    gpu_.note("cuMemRelease", gpu_.driver().mem_release(handles[s]));
+}
+
+/// Keeps memory at hand, so that growing waits for a map and not for the system.
+void Segments::prepare() {
+  const ContextScope scope(gpu_.driver(), gpu_.context());
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return stop_ || (at_hand_.size() < wanted_ && !refused_); });
+    if (stop_) return;
+    creating_ = true;
+    lock.unlock();
+    Handles handles{};
+    const Result result = create(handles);
+    lock.lock();
+    creating_ = false;
+    if (result == Result::success) at_hand_.push_back(handles);
+    else refused_ = true;  // whoever asks for a segment next hears of it
+    changed_.notify_all();
+  }
+}
+
+std::optional<Segments::Handles> Segments::obtain() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !creating_ || !at_hand_.empty(); });
+  const std::uint64_t after = mapped_ + 1;
+  wanted_ = static_cast<std::size_t>(std::min<std::uint64_t>(ahead_, expected_ - std::min(expected_, after)));
+  refused_ = false;
+  std::optional<Handles> handles;
+  if (!at_hand_.empty()) {
+    handles = at_hand_.back();
+    at_hand_.pop_back();
+  }
+  lock.unlock();
+  if (!handles) {
+    Handles made{};
+    Result result = create(made);
+    if (result == Result::out_of_memory) {
+      reap(true);  // some may be on its way out
+      lock.lock();
+      if (!at_hand_.empty()) {
+        made = at_hand_.back();
+        at_hand_.pop_back();
+        result = Result::success;
+      }
+      lock.unlock();
+      if (result != Result::success) result = create(made);
+    }
+    if (result == Result::success) handles = made;
+    else if (result != Result::out_of_memory) gpu_.note("cuMemCreate", result);
+  }
+  if (handles) changed_.notify_all();
+  return handles;
+}
+
+bool Segments::map(std::uint32_t segment, const Handles& handles) {
+  const MemAccessDesc access{properties_.location, MemAccess::read_write};
+  std::size_t mapped = 0;
+  bool fine = true;
+  while (fine && mapped < layout_.view.streams) {
+    fine =
+        gpu_.note("cuMemMap", gpu_.driver().mem_map(at(segment, mapped), layout_.used[mapped], 0, handles[mapped], 0));
+    if (!fine) break;
+    ++mapped;
+    fine = gpu_.note("cuMemSetAccess",
+                     gpu_.driver().mem_set_access(at(segment, mapped - 1), layout_.used[mapped - 1], &access, 1));
+  }
+  if (fine) return true;
+  while (mapped-- > 0) gpu_.note("cuMemUnmap", gpu_.driver().mem_unmap(at(segment, mapped), layout_.used[mapped]));
+  return false;
+}
+
+bool Segments::back(std::uint32_t segment) {
+  if (segment >= layout_.view.segments || gpu_.broken()) return false;
+  if (segment >= segments_.size()) segments_.resize(segment + 1);
+  if (!fixed_ && !segments_[segment].mapped) {
+    auto handles = obtain();
+    if (!handles) return false;
+    if (!map(segment, *handles)) {
+      release(*handles);
+      return false;
+    }
+    segments_[segment].handles = *handles;
+    segments_[segment].mapped = true;
+    ++mapped_;
+  }
+  State& state = segments_[segment];
+  leaving_ -= state.last_use != nullptr;
+  state.last_use.reset();
+  state.backed = true;
+  ++state.generation;
+  reap(false);
+  return true;
+}
+
+void Segments::unback(std::uint32_t segment, StreamHandle stream) {
+  segments_[segment].backed = false;
+  leave(segment, stream);
+}
+
+void Segments::let_go(std::uint32_t segment, StreamHandle stream) {
+  --segments_[segment].held;
+  leave(segment, stream);
+}
+
+void Segments::leave(std::uint32_t segment, StreamHandle stream) {
+  State& state = segments_[segment];
+  if (fixed_ || state.backed || state.held > 0 || !state.mapped) return;
+  leaving_ += state.last_use == nullptr;
+  state.last_use = std::make_unique<Event>(gpu_);
+  state.last_use->record(stream);
+  reap(false);
+}
+
+void Segments::reap(bool wait) {
+  for (std::uint32_t segment = 0; leaving_ > 0 && segment < segments_.size(); ++segment) {
+    State& state = segments_[segment];
+    if (!state.last_use) continue;
+    if (wait) state.last_use->wait();
+    if (!gpu_.broken() && !state.last_use->done()) continue;
+    state.last_use.reset();
+    --leaving_;
+    unmap(segment);
+  }
+}
+
+void Segments::unmap(std::uint32_t segment) {
+  State& state = segments_[segment];
+  for (std::size_t s = 0; s < layout_.view.streams; ++s)
+    gpu_.note("cuMemUnmap", gpu_.driver().mem_unmap(at(segment, s), layout_.used[s]));
+  state.mapped = false;
+  --mapped_;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stop_ && at_hand_.size() < wanted_) {
+      at_hand_.push_back(state.handles);
+      return;
+    }
+  }
+  release(state.handles);
+}
+
+SharedMemory Segments::share(std::uint32_t segment, std::size_t stream) {
+  SharedMemory shared;
+  if (fixed_ || !gpu_.attribute(DeviceAttribute::handle_type_posix_file_descriptor_supported)) return shared;
+  int descriptor = -1;
+  if (!gpu_.note("cuMemExportToShareableHandle",
+                 gpu_.driver().mem_export_to_shareable_handle(&descriptor, segments_[segment].handles[stream],
+                                                              MemHandleType::posix_file_descriptor, 0)))
+    return shared;
+  return {descriptor, 0, layout_.used[stream], segments_[segment].generation};
+}
+
+}  // namespace canopy::cuda

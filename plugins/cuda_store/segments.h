@@ -1,0 +1,90 @@
+#pragma once
+
+#include <canopy/kv_layout.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "gpu.h"
+
+namespace canopy::cuda {
+
+/// The memory of a pool on the GPU. Addresses for all segments are reserved once; memory is put behind a segment and
+/// taken away again. Taking memory from the system is slow, so a thread of its own keeps some at hand, which fits any
+/// segment; putting it behind addresses is done by whoever asks for the segment. It is taken away only when the GPU
+/// has done all that was queued before. Where the device cannot map memory there is one fixed piece instead, and every
+/// segment in it has memory from the start.
+///
+/// REQUIRES, for all but the constructor and destructor: the GPU's context is current, and nobody is capturing a graph.
+class Segments {
+ public:
+  struct Options {
+    std::uint64_t addresses = std::uint64_t{4} << 40;  ///< bytes to reserve at most
+    std::uint64_t headroom = std::uint64_t{2} << 30;   ///< bytes of the device's memory that are never taken
+    std::uint32_t ahead = 1;                           ///< segments whose memory is at hand before it is asked for
+  };
+
+  /// Throws std::runtime_error or std::invalid_argument, with a sentence, if there cannot be even one segment.
+  Segments(Gpu& gpu, const Options& options, std::span<const Stream> streams, std::uint32_t layers,
+           const KVStore::Context& context);
+  ~Segments();
+
+  const KvView& view() const { return layout_.view; }
+  bool fixed() const { return fixed_; }
+
+  bool back(std::uint32_t segment);
+  /// What is queued on `stream` may still use it.
+  void unback(std::uint32_t segment, StreamHandle stream);
+  void hold(std::uint32_t segment) { ++segments_[segment].held; }
+  void let_go(std::uint32_t segment, StreamHandle stream);
+  SharedMemory share(std::uint32_t segment, std::size_t stream);
+  /// Takes the memory of segments that were given back and are no longer in use; waits for those that are, if told.
+  void reap(bool wait);
+
+ private:
+  using Handles = std::array<MemHandle, kMaxStreams>;  ///< by stream: memory for any segment
+  struct State {
+    Handles handles{};
+    std::uint32_t held = 0;
+    bool mapped = false, backed = false;
+    std::uint64_t generation = 0;
+    std::unique_ptr<Event> last_use;  ///< set while it is mapped and not wanted
+  };
+
+  void reserve(const Options& options, std::span<const Stream> streams, std::uint32_t layers, Units page_size,
+               std::uint32_t segment_pages);
+  void take_fixed(const Options& options, std::span<const Stream> streams, std::uint32_t layers, Units page_size,
+                  std::uint32_t segment_pages);
+  bool vmm_works() const;
+  DevicePtr at(std::uint32_t segment, std::size_t stream) const;
+  Result create(Handles& handles) const;
+  void release(Handles& handles);
+  std::optional<Handles> obtain();
+  bool map(std::uint32_t segment, const Handles& handles);
+  void leave(std::uint32_t segment, StreamHandle stream);
+  void unmap(std::uint32_t segment);
+  void prepare();
+
+  Gpu& gpu_;
+  std::uint64_t headroom_;
+  MemAllocationProp properties_;
+  KvLayout layout_;
+  bool fixed_ = false;
+  DevicePtr base_ = 0;
+  std::uint64_t bytes_ = 0;      ///< reserved, or taken where the pool is fixed
+  std::vector<State> segments_;  ///< as far as any was ever backed
+  std::uint64_t expected_;       ///< segments the pool may have, as far as it was told
+  std::uint64_t mapped_ = 0, leaving_ = 0;
+
+  std::mutex mutex_;  ///< of what follows
+  std::condition_variable changed_;
+  std::vector<Handles> at_hand_;
+  std::size_t ahead_, wanted_ = 0;  ///< how many to keep; how many there should be now
+  bool creating_ = false, refused_ = false, stop_ = false;
+  std::thread preparer_;
+};
+
+}  // namespace canopy::cuda

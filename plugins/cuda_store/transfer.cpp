@@ -1,0 +1,100 @@
+#include "transfer.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace canopy::cuda {
+
+Transfer::~Transfer() {
+  for (Lane& lane : lanes_) {
+    if (lane.stream) gpu_.note("cuStreamSynchronize", gpu_.driver().stream_synchronize(lane.stream));
+    lane.copied.reset();
+    if (lane.stream) static_cast<void>(gpu_.driver().stream_destroy(lane.stream));
+    if (lane.buffer) static_cast<void>(gpu_.driver().mem_free(lane.buffer));
+    if (lane.pinned) static_cast<void>(gpu_.driver().mem_free_host(lane.pinned));
+  }
+}
+
+bool Transfer::open(Lane& lane) {
+  const Driver& driver = gpu_.driver();
+  // Beside a model that computes, packing comes last: the bus is slower than any share of the device it gets.
+  constexpr int kLow = 0;
+  if (!lane.stream && !gpu_.note("cuStreamCreateWithPriority",
+                                 driver.stream_create_with_priority(&lane.stream, kStreamNonBlocking, kLow)))
+    return false;
+  if (!lane.buffer) {
+    if (!gpu_.note("cuMemAlloc", driver.mem_alloc(&lane.buffer, bytes_))) return false;
+    // What images are rounded up with crosses the bus with them, and must not be what somebody else left there.
+    if (!gpu_.note("cuMemsetD8Async", driver.memset_d8_async(lane.buffer, 0, bytes_, lane.stream))) return false;
+  }
+  void* memory = lane.pinned;
+  if (!lane.pinned && !gpu_.note("cuMemHostAlloc", driver.mem_host_alloc(&memory, bytes_, kHostAllocPortable)))
+    return false;
+  lane.pinned = static_cast<std::byte*>(memory);
+  if (!lane.copied) lane.copied = std::make_unique<Event>(gpu_);
+  return true;
+}
+
+bool Transfer::begin(StreamHandle stream) {
+  for (Lane& lane : lanes_)
+    if (gpu_.broken() || !open(lane)) return false;
+  if (!order_) order_ = std::make_unique<Event>(gpu_);
+  order_->record(stream);
+  for (Lane& lane : lanes_) order_->before(lane.stream);
+  return true;
+}
+
+bool Transfer::pinned(const Piece& piece) const {
+  DevicePtr alias = 0;
+  return piece.bytes > 0 && gpu_.driver().mem_host_get_device_pointer(&alias, piece.host, 0) == Result::success &&
+         gpu_.driver().mem_host_get_device_pointer(&alias, piece.host + piece.bytes - 1, 0) == Result::success;
+}
+
+void Transfer::finish(Lane& lane) {
+  lane.copied->wait();
+  if (!gpu_.broken())
+    for (const Piece& piece : lane.to_unpack) std::memcpy(piece.host, lane.pinned + piece.offset, piece.bytes);
+  lane.to_unpack.clear();
+}
+
+Transfer::Lane& Transfer::lane() {
+  Lane& lane = lanes_[next_++ % lanes_.size()];
+  finish(lane);
+  return lane;
+}
+
+void Transfer::to_device(Lane& lane, std::span<const Piece> pieces) {
+  for (const Piece& piece : pieces) {
+    const std::byte* from = piece.host;
+    if (!pinned(piece)) {
+      std::memcpy(lane.pinned + piece.offset, piece.host, piece.bytes);
+      from = lane.pinned + piece.offset;
+    }
+    gpu_.note("cuMemcpyHtoDAsync",
+              gpu_.driver().memcpy_htod_async(lane.buffer + piece.offset, from, piece.bytes, lane.stream));
+  }
+  lane.copied->record(lane.stream);
+}
+
+void Transfer::to_host(Lane& lane, std::span<const Piece> pieces) {
+  for (const Piece& piece : pieces) {
+    std::byte* to = piece.host;
+    if (!pinned(piece)) {
+      to = lane.pinned + piece.offset;
+      lane.to_unpack.push_back(piece);
+    }
+    gpu_.note("cuMemcpyDtoHAsync",
+              gpu_.driver().memcpy_dtoh_async(to, lane.buffer + piece.offset, piece.bytes, lane.stream));
+  }
+  lane.copied->record(lane.stream);
+}
+
+void Transfer::end(StreamHandle stream) {
+  for (Lane& lane : lanes_) {
+    finish(lane);
+    order_->record(lane.stream);
+    order_->before(stream);
+  }
+}
+
+}  // namespace canopy::cuda

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "gpu.h"
+
+namespace canopy::cuda {
+
+/// A stretch of a lane's buffer, and what it is on the host.
+struct Piece {
+  std::byte* host;
+  std::uint64_t offset, bytes;  ///< in the buffer
+};
+
+/// Bytes between the host and the pool. A kernel packs rows into a buffer on the device and the copy engine takes them
+/// across the bus from there, or the other way round: no kernel ever reads or writes memory of the host. Two lanes,
+/// each a stream with a buffer, so that one packs while the other copies. Memory of the host that the driver has not
+/// pinned goes through a pinned buffer of the lane.
+///
+/// A transfer: begin(), then for each chunk of at most bytes() a lane() and, on its stream, the kernel and to_host(),
+/// or to_device() and the kernel; then end(). REQUIRES: the context is current, nobody is capturing a graph.
+class Transfer {
+ public:
+  Transfer(Gpu& gpu, std::uint64_t bytes) : gpu_(gpu), bytes_(bytes) {}
+  ~Transfer();
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  std::uint64_t bytes() const { return bytes_; }
+
+  struct Lane {
+    StreamHandle stream = nullptr;
+    DevicePtr buffer = 0;
+    std::byte* pinned = nullptr;
+    std::unique_ptr<Event> copied;  ///< the copy engine is done with memory of the host
+    std::vector<Piece> to_unpack;   ///< what waits in `pinned` for the host
+  };
+
+  /// Comes after what is queued on `stream`. False, and failure() of the GPU says why, if there is no memory for it.
+  bool begin(StreamHandle stream);
+  /// The next lane; what it did before is done for the host, and on the device it is in the lane's order.
+  Lane& lane();
+  void to_device(Lane& lane, std::span<const Piece> pieces);
+  void to_host(Lane& lane, std::span<const Piece> pieces);
+  /// The host may use its memory again, and what is queued on `stream` from now on comes after.
+  void end(StreamHandle stream);
+
+ private:
+  bool open(Lane& lane);
+  bool pinned(const Piece& piece) const;
+  void finish(Lane& lane);
+
+  Gpu& gpu_;
+  std::uint64_t bytes_;
+  std::array<Lane, 2> lanes_;
+  std::size_t next_ = 0;
+  std::unique_ptr<Event> order_;
+};
+
+}  // namespace canopy::cuda
