@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "fake_driver.h"
 
 namespace canopy::cuda {
@@ -107,6 +109,26 @@ TEST_CASE("an event is not ready for a while or for ever") {
   MUST(fake->stream_synchronize(stream));
   OK(fake->event_elapsed_time(&milliseconds, first, last));
   CHECK(milliseconds >= 0);
+}
+
+TEST_CASE("threads call side by side") {
+  const FakeDriver fake;
+  const DevicePtr at = fake.mapped(kPiece);
+  const auto work = [&](std::size_t mine) {
+    const ContextScope scope(*fake.driver, fake.context);
+    StreamHandle stream = nullptr;
+    bool good = fake->stream_create_with_priority(&stream, kStreamNonBlocking, 0) == Result::success;
+    for (unsigned char round = 0; round < 100; ++round)
+      good = good && fake->memset_d8_async(at + mine * 4096, round, 4096, stream) == Result::success &&
+             fake->stream_synchronize(stream) == Result::success &&
+             bytes_at(at + mine * 4096, 4096) == all(round, 4096);
+    good = good && fake->stream_destroy(stream) == Result::success;
+    CHECK(good);
+  };
+  std::thread other(work, 1);
+  work(0);
+  other.join();
+  CHECK(FakeDriver::live().streams == 0);
 }
 
 TEST_CASE("eager work runs in the call that queues it") {

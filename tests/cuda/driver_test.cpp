@@ -29,11 +29,11 @@ TEST_CASE("a driver without the batch copy opens all the same") {
   std::string why;
   const auto old = Driver::open(FAKE_CUDA_OLD, why);
   REQUIRE_MESSAGE(old, why);
-  CHECK(!old->memcpy_batch_async);
-  CHECK(old->mem_create ? true : false);
+  CHECK_FALSE(static_cast<bool>(old->memcpy_batch_async));
+  CHECK(static_cast<bool>(old->mem_create));
   const auto recent = Driver::open(FAKE_CUDA, why);
   REQUIRE_MESSAGE(recent, why);
-  CHECK(recent->memcpy_batch_async ? true : false);
+  CHECK(static_cast<bool>(recent->memcpy_batch_async));
 }
 
 TEST_CASE("errors are told in the driver's words") {

@@ -13,7 +13,7 @@
 /// - Work is queued and runs only when somebody waits for it: as late as a GPU could. Host buffers are read and
 ///   written then. Streams that no event joins never run for each other's sake. fake_cuda_eager turns it round.
 /// - Work on memory that is unmapped, freed, read-only or not registered any more by the time it runs gives
-///   CUDA_ERROR_ILLEGAL_ADDRESS, and so does every later call, until fake_cuda_reset.
+///   CUDA_ERROR_ILLEGAL_ADDRESS, and so does every later call that needs a context, until fake_cuda_reset.
 /// - Unmapping and freeing wait for nothing. Freed memory keeps its addresses for a while, without access.
 /// - Stricter than the header asks: the virtual memory calls want a current context too, access is set for whole
 ///   mappings, a mapping is undone by exactly one call, and a copy onto itself that overlaps writes 0xFF.
@@ -38,7 +38,8 @@ struct FakeCudaLive {
 
 extern "C" {
 
-/// All as at the start. What is still alive is forgotten, its addresses given back.
+/// All as at the start, twins apart. What is still alive is forgotten, its addresses given back. REQUIRES: no other
+/// thread has a context current.
 void fake_cuda_reset();
 
 void fake_cuda_memory(std::uint64_t bytes);          ///< in all; 4 GiB at the start
