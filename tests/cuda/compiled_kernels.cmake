@@ -1,7 +1,8 @@
 # What ptxas says of every kernel on every architecture: each is there, and none keeps a register in memory. And that
 # the build's own options refuse a kernel that does, which is what the build relies on.
 #
-#   cmake -DNVCC=nvcc -DOPTIONS=a;b -DARCHITECTURES=80;90 -DSOURCE=plugins/cuda_store -DWORK=folder -P compiled_kernels.cmake
+#   cmake -DNVCC=nvcc -DOPTIONS=a;b -DARCHITECTURES=80;90 -DSOURCE=plugins/cuda_store -DWORK=folder
+#         -P compiled_kernels.cmake
 cmake_minimum_required(VERSION 3.25)
 if(NOT NVCC)
   message("SKIPPED: this build has no CUDA kernels")
@@ -23,7 +24,8 @@ foreach(architecture IN LISTS ARCHITECTURES)
   foreach(list IN ITEMS names clean registers)
     list(LENGTH ${list} ${list}_count)
     if(NOT ${list}_count EQUAL kernels)
-      message(FATAL_ERROR "sm_${architecture}: '${list}' holds for ${${list}_count} kernels, expected ${kernels}:\n${said}")
+      message(FATAL_ERROR "sm_${architecture}: '${list}' holds for ${${list}_count} kernels, expected "
+              "${kernels}:\n${said}")
     endif()
   endforeach()
   message("sm_${architecture}:")
