@@ -81,6 +81,21 @@ TEST_CASE("streams that no event joins do not run for each other") {
   CHECK(fake->memset_d8_async(at, 1, 64, first) == Result::invalid_handle);
 }
 
+TEST_CASE("a record of an event on one stream says nothing of an earlier one on another") {
+  const FakeDriver fake;
+  const DevicePtr at = fake.mapped(kPiece);
+  const StreamHandle first = fake.stream(), second = fake.stream(), third = fake.stream();
+  const EventHandle event = fake.event();
+  MUST(fake->memset_d8_async(at, 1, 64, first));
+  MUST(fake->event_record(event, first));
+  MUST(fake->stream_wait_event(third, event, 0));
+  MUST(fake->event_record(event, second));
+  MUST(fake->event_synchronize(event));  // the second stream's, at once
+  MUST(fake->memcpy_dtod_async(at + 64, at, 64, third));
+  MUST(fake->stream_synchronize(third));
+  CHECK(bytes_at(at + 64, 64) == all(1, 64));
+}
+
 TEST_CASE("an event is not ready for a while or for ever") {
   const FakeDriver fake;
   const DevicePtr at = fake.mapped(kPiece);

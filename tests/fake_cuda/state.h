@@ -66,9 +66,8 @@ struct Event;
 struct Queue;
 
 struct Op {
-  Work work;  ///< empty: wait
-  std::shared_ptr<Event> event;
-  std::uint64_t record = 0;  ///< of the event, that a wait waits for
+  Work work;                     ///< empty: wait
+  std::shared_ptr<bool> record;  ///< that a wait waits for
   std::shared_ptr<Queue> recorder;
 };
 
@@ -93,8 +92,8 @@ struct Queue {
 
 struct Event {
   unsigned flags = 0;
-  std::uint64_t recorded = 0, completed = 0;  ///< numbers of records
-  int not_ready = 0;                          ///< answers still to be given; below 0: always
+  std::shared_ptr<bool> done;  ///< of the last record, each has its own: streams reach theirs in any order
+  int not_ready = 0;           ///< answers still to be given; below 0: always
   std::shared_ptr<Queue> recorder;
   std::weak_ptr<Capture> capture;  ///< of its last record
   bool captured = false;

@@ -27,7 +27,7 @@ Result run_until(const std::shared_ptr<Queue>& queue, const std::function<bool()
     if (op.work) {
       if (const Result result = op.work(); result != Result::success) return result;
     } else {
-      const auto there = [&] { return op.event->completed >= op.record; };
+      const auto there = [&] { return *op.record; };
       if (const Result result = run_until(op.recorder, there); result != Result::success) return result;
     }
   }
@@ -67,8 +67,8 @@ bool asks_after_capture(const Event& event) {
 }
 
 Result run_to_record(const Event& event) {
-  if (event.completed >= event.recorded) return state().sticky;
-  return run_until(event.recorder, [&] { return event.completed >= event.recorded; });
+  if (!event.done) return state().sticky;
+  return run_until(event.recorder, [done = event.done] { return *done; });
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ Result enqueue(StreamHandle stream, Work work) {
     add_to_capture(*queue, std::move(work));
     return Result::success;
   }
-  return push(queue, {std::move(work), nullptr, 0, nullptr});
+  return push(queue, {std::move(work), nullptr, nullptr});
 }
 
 Result run(const std::shared_ptr<Queue>& queue) {
@@ -193,12 +193,12 @@ Result cuStreamWaitEvent(StreamHandle stream, EventHandle handle, unsigned flags
     }
     return Result::success;
   }
-  if (event->recorded == 0) return Result::success;
+  if (!event->done) return Result::success;
   if (queue->capture) {
     queue->capture->invalidated = true;
     return Result::stream_capture_isolation;
   }
-  return push(queue, {nullptr, event, event->recorded, event->recorder});
+  return push(queue, {nullptr, event->done, event->recorder});
 }
 
 Result cuEventCreate(EventHandle* out, unsigned flags) {
@@ -225,14 +225,14 @@ Result cuEventRecord(EventHandle handle, StreamHandle stream) {
   event->captured = queue->capture != nullptr;
   event->capture = queue->capture;
   if (event->captured) return queue->capture->invalidated ? Result::stream_capture_invalidated : Result::success;
-  const std::uint64_t record = ++event->recorded;
+  event->done = std::make_shared<bool>(false);
   event->not_ready = state().not_ready;
-  const auto done = [event, record] {
-    event->completed = std::max(event->completed, record);
-    event->at = std::chrono::steady_clock::now();
+  const auto reach = [event, done = event->done] {
+    *done = true;
+    if (event->done == done) event->at = std::chrono::steady_clock::now();
     return Result::success;
   };
-  return push(queue, {done, nullptr, 0, nullptr});
+  return push(queue, {reach, nullptr, nullptr});
 }
 
 Result cuEventQuery(EventHandle handle) {
@@ -240,7 +240,7 @@ Result cuEventQuery(EventHandle handle) {
   const auto event = event_of(handle);
   if (!event) return Result::invalid_handle;
   if (asks_after_capture(*event)) return Result::captured_event;
-  if (event->completed >= event->recorded) return Result::success;
+  if (!event->done || *event->done) return Result::success;
   if (event->not_ready != 0) {
     if (event->not_ready > 0) --event->not_ready;
     return Result::not_ready;
@@ -261,9 +261,9 @@ Result cuEventElapsedTime(float* milliseconds, EventHandle first, EventHandle la
   const auto from = event_of(first);
   const auto to = event_of(last);
   if (!milliseconds) return Result::invalid_value;
-  if (!from || !to || (from->flags | to->flags) & kEventDisableTiming || from->recorded == 0 || to->recorded == 0)
+  if (!from || !to || (from->flags | to->flags) & kEventDisableTiming || !from->done || !to->done)
     return Result::invalid_handle;
-  if (from->completed < from->recorded || to->completed < to->recorded) return Result::not_ready;
+  if (!*from->done || !*to->done) return Result::not_ready;
   *milliseconds = std::chrono::duration<float, std::milli>(to->at - from->at).count();
   return Result::success;
 }
