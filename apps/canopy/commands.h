@@ -25,8 +25,8 @@ enum Exit : int {
 
 struct ReplayArguments {
   std::string config, trace, workload, report;
-  std::string capacity, page_size, policy;  ///< as in the engine's file
-  std::string serve, record;                ///< a feed's name, or the file of a recording; empty: none
+  std::string capacity, page_size, policy, store;  ///< as in the engine's file
+  std::string serve, record;                       ///< a feed's name, or the file of a recording; empty: none
   std::optional<std::uint64_t> seed;
   std::vector<std::string> assignments, resizes;
   replay::Options options;
@@ -40,7 +40,7 @@ struct BenchArguments {
 struct DemoArguments {
   std::uint64_t seed = 1;
   std::uint64_t capacity = 150000;
-  std::string report;
+  std::string store, report;
 };
 
 /// Folders named by --plugins, searched after our own.

@@ -29,7 +29,7 @@ void print_hit_rate(const replay::Report& report, const Terminal& terminal) {
 int demo(const DemoArguments& arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
   const std::string capacity = fmt::format("groups.full.capacity={}", arguments.capacity);
-  auto engine = replay::make_demo_engine(registry, {&capacity, 1});
+  auto engine = replay::make_demo_engine(registry, {&capacity, 1}, arguments.store.empty() ? "host" : arguments.store);
   if (!engine) return unusable(engine.error().text);
   const auto source = workload::demo_workload(arguments.seed);
   auto report = run_with_progress(**engine, *source, replay::demo_options(), "a demo engine",

@@ -40,6 +40,7 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
       ->excludes(trace);
   replay->add_option("--capacity", arguments.capacity, "tokens of the first group's pool; 3M is 3000000");
   replay->add_option("--policy", arguments.policy, "eviction policy of every group");
+  replay->add_option("--store", arguments.store, "keep the rows there, such as host or cuda; none: page numbers only");
   replay->add_option("--page-size", arguments.page_size, "tokens a page");
   replay->add_option("--limit", arguments.options.limit, "stop after so many requests")->check(whole(0, kMost));
   replay->add_option("--set", arguments.assignments, "path.to.key=value on top of the description; may be repeated")
@@ -126,6 +127,7 @@ int run(int argc, char** argv) {
   demo_command->add_option("--capacity", demo_arguments.capacity, "tokens of the pool")
       ->capture_default_str()
       ->check(whole(1, kMost));
+  demo_command->add_option("--store", demo_arguments.store, "keep the rows there, such as host or cuda");
   demo_command->add_option("--report", demo_arguments.report, "write the result as JSON to this file");
   demo_command->callback([&] { status = demo(demo_arguments, folders); });
 

@@ -149,6 +149,7 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
   if (!assignments) return unusable(assignments.error().text);
   auto config = load_engine_config(arguments.config, *assignments, registry);
   if (!config) return unusable(config.error().text);
+  if (!arguments.store.empty()) use_store(*config, arguments.store);
   auto resizes = resizes_of(arguments, *config);
   if (!resizes) return unusable(resizes.error().text);
   auto source = source_of(arguments);

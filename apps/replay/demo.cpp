@@ -15,13 +15,15 @@ store: { host: { layers: 2, streams: { k: { heads: 2, head_dim: 16, dtype: bf16 
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> make_demo_engine(const Registry& registry, std::span<const std::string> settings) {
+Result<std::unique_ptr<Engine>> make_demo_engine(const Registry& registry, std::span<const std::string> settings,
+                                                 const std::string& store) {
   auto document = parse_yaml(kEngine, "demo");
   if (!document) return document.error();
   for (const std::string& setting : settings)
     if (auto set = set_value(*document, setting); !set) return set.error();
   auto config = read_engine_config(*document, registry);
   if (!config) return config.error();
+  use_store(*config, store);
   return Engine::create(*config, registry);
 }
 

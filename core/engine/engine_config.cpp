@@ -300,4 +300,14 @@ Result<EngineConfig> load_engine_config(const std::string& path, std::span<const
   return config;
 }
 
+void use_store(EngineConfig& config, const std::string& name) {
+  const auto rename = [&](ComponentConfig& store) {
+    if (store.name.empty() || store.name == "none") return;
+    store.name = name;
+    store.mark = {"--store " + name, 0, 0};
+  };
+  rename(config.store);
+  for (GroupConfig& group : config.groups) rename(group.store);
+}
+
 }  // namespace canopy

@@ -66,6 +66,10 @@ Result<EngineConfig> read_engine_config(const YamlNode& document, const Registry
 Result<EngineConfig> load_engine_config(const std::string& path, std::span<const std::string> assignments,
                                         const Registry& registry);
 
+/// Rows of every group that has any go to the store called `name`, with the options they have; "none": page numbers
+/// only.
+void use_store(EngineConfig& config, const std::string& name);
+
 /// The whole configuration with every option, as YAML that reads back to the same.
 std::string dump_engine_config(const EngineConfig& config, const Registry& registry);
 
