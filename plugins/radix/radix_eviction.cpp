@@ -135,19 +135,21 @@ void RadixIndex::remove(Slot slot) {
       runs_.shrink(run.pages, std::size_t{(node.begin - run.depth) / page_} * groups_.size());
       runs_.shrink(node.run, kRunWords + std::size_t{node.begin - run.depth} + overlap_);
     }
-    tell(EventKind::node_removed, slot);
+    const bool inherits = accounting_ == Accounting::standard;
+    if (told())
+      feed_->push({EventKind::node_removed, 0, static_cast<std::uint16_t>(inherits), 0,
+                   static_cast<std::uint64_t>(nodes_.id(slot))});
     nodes_.free(slot);
     --node_count_;
 
     Node& parent = nodes_[node.parent];
     if (parent.parent == 0) return drop_empty_root(node.parent);
-    if (accounting_ == Accounting::standard) {
+    if (inherits) {
       parent.priority = std::max(parent.priority, node.priority);
       parent.inserts += node.inserts;
       for (std::size_t g = 0; g < groups_.size(); ++g)
         if (groups_[g].whole_path())
           hold(node.parent, g).last_access = std::max(hold(node.parent, g).last_access, hold(slot, g).last_access);
-      tell_facts(node.parent);
     }
     requeue(node.parent);
     if (parent.children != 0 || parent.resident != 0 || held(node.parent)) return;
