@@ -83,11 +83,10 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
 
 /// Asks for the memory of those who may be next, so that it is there when they are.
 void RadixIndex::look_ahead(std::size_t group) const {
-  const auto& waiting = groups_[group].queue.entries();
-  for (std::size_t i = 1; i < std::min<std::size_t>(waiting.size(), Queue::kWidth + 1); ++i) {
-    nodes_.prefetch(waiting[i].slot);
-    prefetch(&hold(waiting[i].slot, group));
-  }
+  groups_[group].queue.each_soon([&](Slot slot) {
+    nodes_.prefetch(slot);
+    prefetch(&hold(slot, group));
+  });
 }
 
 /// REQUIRES: may_leave. A leaf that nothing holds goes altogether; otherwise the node stays with a gap in this

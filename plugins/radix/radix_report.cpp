@@ -20,14 +20,13 @@ IndexUse RadixIndex::use() const {
   use.nodes = node_count_;
   use.refused = refused_;
   use.bytes = nodes_.resident() + holds_.resident() + runs_.resident() + spaces_.resident() + path_.resident();
-  for (const PerGroup& group : groups_) use.bytes += group.queue.entries().resident();
+  for (const PerGroup& group : groups_) use.bytes += group.queue.resident();
   for (const auto& pages : out_) use.bytes += pages.resident();
   return use;
 }
 
 void RadixIndex::waiting(std::size_t group, QueueVisitor& visitor) const {
-  const auto& entries = groups_[group].queue.entries();
-  for (std::size_t i = 0; i < entries.size(); ++i) visitor.waiting(facts(entries[i].slot, group), entries[i].rank);
+  groups_[group].queue.each([&](const Queue::Entry& entry) { visitor.waiting(facts(entry.slot, group), entry.rank); });
 }
 
 void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) {
