@@ -24,7 +24,7 @@ class NodeTeller final : public NodeVisitor, public QueueVisitor {
     for (std::size_t g = 0; g < groups_; ++g)
       if (!node.pages[g].empty()) resident = static_cast<std::uint16_t>(resident | 1U << g);
     feed_.push({EventKind::node_added, 0, resident, static_cast<std::uint32_t>(node.facts.space), id,
-                static_cast<std::uint64_t>(node.parent), node.facts.begin | std::uint64_t{node.facts.length} << 32});
+                slot_of(node.parent) | std::uint64_t{node.facts.length} << 32, 0});
     const std::size_t named = (std::size_t{header.page_size} + header.overlap) * sizeof(std::uint32_t);
     feed_.push({EventKind::node_named, 0, 0, 0, id, XXH3_64bits_withSeed(node.words.data(), named, feed_.digest_key()),
                 node.facts.created});
@@ -124,6 +124,7 @@ void Engine::tell_all() {
   tell_pins();
   told_capacity_.fill(kUnlimited);
   told_changes_.fill(kUnlimited);
+  tell_totals();
   tell_commit(Operation::none);
 }
 
@@ -159,6 +160,14 @@ void Engine::tell_freed(std::size_t group, std::span<const Page> pages) {
   if (told()) feed_->push_pages(EventKind::freed, 0, group, 0, pages.size(), pages.data());
 }
 
+void Engine::tell_totals() {
+  for (std::size_t g = 0; g < pools_.size(); ++g) {
+    const Sizes sizes = index_->sizes(g);
+    feed_->push({EventKind::totals, static_cast<std::uint8_t>(g), 0, static_cast<std::uint32_t>(held_[g]),
+                 pools_[g].occupancy().free, sizes.evictable, sizes.protected_});
+  }
+}
+
 void Engine::tell_commit(Operation operation) {
   for (std::size_t g = 0; g < pools_.size(); ++g) {
     const auto group = static_cast<std::uint8_t>(g);
@@ -177,10 +186,11 @@ void Engine::tell_commit(Operation operation) {
                      segment.offered, 0});
       }
     }
-    const Sizes sizes = index_->sizes(g);
-    feed_->push({EventKind::totals, group, 0, static_cast<std::uint32_t>(held_[g]), occupancy.free, sizes.evictable,
-                 sizes.protected_});
   }
+  // A mirror's sums stay wrong once they are: to look now and then is enough. A prime, so that it is not always after
+  // the same operation of those that every request comes with.
+  constexpr std::uint64_t kTotalsEvery = 13;
+  if (operation != Operation::none && operations_ % kTotalsEvery == 0) tell_totals();
   feed_->push(
       {EventKind::commit, 0, 0, static_cast<std::uint32_t>(operation), index_->now(), operations_, elapsed_us_});
   feed_->publish();

@@ -102,7 +102,9 @@ std::uint32_t Request::insert(std::uint32_t tokens, bool chunked) {
   Inserted inserted;
   {
     Engine::IndexTimer timer(engine);
+    if (engine.feed_) engine.feed_->brought_by(state_->id);
     inserted = engine.index_->insert(state_->lock, {state_->space, words}, brought, {state_->priority, chunked});
+    if (engine.feed_) engine.feed_->brought_by(0);
   }
   state_->lock = inserted.lock;
   engine.digest_->take(Engine::Digest::Step::commit, state_->id, inserted.had, inserted.lock.length);

@@ -70,7 +70,7 @@ void Mirror::take_commit(std::span<const Event> events) {
   if (keyframe) forget();
   line_ = {};
   revived_ = {};
-  filled_ = false;
+  filled_ = totalled_ = false;
   fresh_digest_ = locked_node_ = 0;
   // A pool that grew did so before its new pages were handed out.
   for (const Event& event : events)
@@ -139,7 +139,7 @@ void Mirror::apply(const Event& event) {
       }
       tick_ = std::max(tick_, event.a);
       remember(event.node, event.kind);
-      return;
+      return lock(event.node, 0, event.b);
     case EventKind::node_created:
       if (MirrorNode* told = node()) told->created = event.a;
       return;
@@ -158,9 +158,12 @@ void Mirror::apply(const Event& event) {
       if (MirrorNode* ranked = node()) ranked->rank[event.group] = {event.a, event.b};
       return;
     case EventKind::locked:
-      return lock(event);
+      return lock(event.node, event.group, event.a);
     case EventKind::unlocked:
-      return unlock(event);
+      return unlock(event.node, event.group, event.a);
+    case EventKind::relocked:
+      lock(event.node, event.group, event.extra);
+      return unlock(event.a, event.group, event.b);
     case EventKind::relaxed:
       return relax(event);
     case EventKind::cleared:
@@ -176,15 +179,7 @@ void Mirror::apply(const Event& event) {
     case EventKind::request_begun:
       return begin_request(event);
     case EventKind::request_pages:
-      for (std::uint32_t place = event.extra; const std::uint64_t run : {event.a, event.b}) {
-        const auto length = static_cast<std::uint32_t>(run >> 32);
-        if (length == 0) continue;
-        own(event.group, static_cast<Page>(run), length, ~static_cast<std::int64_t>(event.node));
-        if (MirrorRequest* request = find_request(event.node))
-          request->pages.push_back({place, static_cast<Page>(run), length, event.group});
-        place += length;
-      }
-      return;
+      return own_row(event);
     case EventKind::request_moved:
       return move_request(event);
     case EventKind::freed:
@@ -211,6 +206,7 @@ void Mirror::apply(const Event& event) {
       return take_text(event);
     case EventKind::totals:
       pools_[event.group].told = {event.node, event.a / page_size_, event.b / page_size_, event.extra};
+      totalled_ = true;
       return;
     case EventKind::pinned:
       if (event.a) pins_.insert(event.node);
@@ -226,11 +222,13 @@ void Mirror::commit(const Event& event) {
   ++commits_;
   tick_ = std::max<Tick>(tick_, event.node);
   us_ = event.b;
-  drift_ = 0;
   const auto apart = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };
-  for (const MirrorPool& pool : pools_)
-    drift_ += apart(pool.counted.free, pool.told.free) + apart(pool.counted.evictable, pool.told.evictable) +
-              apart(pool.counted.protected_, pool.told.protected_) + apart(pool.counted.held, pool.told.held);
+  if (totalled_) {
+    drift_ = 0;
+    for (const MirrorPool& pool : pools_)
+      drift_ += apart(pool.counted.free, pool.told.free) + apart(pool.counted.evictable, pool.told.evictable) +
+                apart(pool.counted.protected_, pool.told.protected_) + apart(pool.counted.held, pool.told.held);
+  }
   line_.commit = commits_;
   line_.operation = static_cast<Operation>(event.extra);
   log_.push_back(line_);

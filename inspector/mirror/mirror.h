@@ -42,7 +42,8 @@ class Mirror {
   std::uint64_t commits() const { return commits_; }
   Tick tick() const { return tick_; }
   std::uint64_t us() const { return us_; }  ///< of the engine's clock
-  /// Pages by which the mirror's sums and the engine's totals differ, over all pools; 0 or something is wrong.
+  /// Pages by which the mirror's sums and the engine's totals differed when those came last, over all pools; 0 or
+  /// something is wrong.
   std::uint64_t drift() const { return drift_; }
 
   Units page_size() const { return page_size_; }
@@ -127,10 +128,12 @@ class Mirror {
   void say(const Event& event);
   void split(const Event& event);
   void remove(const Event& event);
-  void lock(const Event& event);
-  void unlock(const Event& event);
+  void lock(std::uint64_t id, std::size_t group, std::uint64_t from);
+  void unlock(std::uint64_t id, std::size_t group, std::uint64_t from);
   void relax(const Event& event);
   void adopt_pages(const Event& event);
+  void own_row(const Event& event);
+  void take_over(MirrorNode& node, const MirrorRequest& request);
   void free_pages(MirrorNode& node, std::size_t group);
   void attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space);
   void detach(std::uint32_t slot);
@@ -172,6 +175,7 @@ class Mirror {
   std::unordered_map<std::uint64_t, std::vector<NamespaceId>> first_pages_;  ///< digest of a first page: where it is
   LogLine line_;                                                             ///< of the commit being applied
   Ghost revived_{};                 ///< what this commit brought back; id 0: nothing
+  bool totalled_ = false;           ///< totals came with this commit
   bool filled_ = false;             ///< this commit filled a gap
   std::uint64_t fresh_digest_ = 0;  ///< of the first page of what this commit added below a root; 0 nothing
   NamespaceId fresh_space_{};

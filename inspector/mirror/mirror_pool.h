@@ -9,7 +9,7 @@
 
 namespace canopy::inspector {
 
-/// One pool, counted by the mirror itself; `told` are the totals that came with the last commit.
+/// One pool, counted by the mirror itself; `told` are the totals that came last.
 struct MirrorPool {
   std::string name, policy;
   Units reach = kWholePath;

@@ -19,6 +19,39 @@ void Mirror::own(std::size_t group, Page first, std::uint32_t count, std::int64_
   }
 }
 
+/// A row ends with what is told of it: what had been beyond is the request's no more, as after a reservation that
+/// failed.
+void Mirror::own_row(const Event& event) {
+  MirrorRequest* request = find_request(event.node);
+  const std::uint32_t end = event.extra;
+  if (request) {
+    std::erase_if(request->pages, [&](const PageRun& run) { return run.group == event.group && run.place >= end; });
+    for (PageRun& run : request->pages)
+      if (run.group == event.group) run.count = std::min(run.count, end - run.place);
+  }
+  std::uint32_t place = end;
+  for (const std::uint64_t run : {event.a, event.b}) {
+    const auto length = static_cast<std::uint32_t>(run >> 32);
+    if (length == 0) continue;
+    own(event.group, static_cast<Page>(run), length, ~static_cast<std::int64_t>(event.node));
+    if (request) request->pages.push_back({place, static_cast<Page>(run), length, event.group});
+    place += length;
+  }
+}
+
+/// What a request's row has where the node stands is the node's now.
+void Mirror::take_over(MirrorNode& node, const MirrorRequest& request) {
+  const std::uint32_t first = node.begin / page_size_, end = node.end() / page_size_;
+  for (const PageRun& run : request.pages) {
+    const std::uint32_t from = std::max(run.place, first);
+    const auto to = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{run.place} + run.count, end));
+    if (from >= to || !node.has(run.group)) continue;
+    const Page page = run.first + (from - run.place);
+    node.pages.push_back({from - first, page, to - from, run.group});
+    own(run.group, page, to - from, slot_of_id(node.id));
+  }
+}
+
 void Mirror::adopt_pages(const Event& event) {
   MirrorNode* node = writable(event.node);
   if (!node) return;

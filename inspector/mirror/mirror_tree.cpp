@@ -1,6 +1,7 @@
 #include "mirror.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace canopy::inspector {
 
@@ -39,12 +40,13 @@ void Mirror::add(const Event& event) {
   const std::uint32_t slot = slot_of_id(event.node);
   if (slot == 0 || slot >= kMostSlots || event.extra >= kMostTexts * 64) return;
   if (nodes_[slot].id) return;
-  const std::uint32_t parent = find(event.a) ? slot_of_id(event.a) : 0;  // before it is here itself
+  const auto above = static_cast<std::uint32_t>(event.a);
+  const std::uint32_t parent = std::as_const(nodes_)[above].id ? above : 0;  // before it is here itself
   MirrorNode& node = nodes_[slot];
   node.id = event.node;
   node.space = static_cast<NamespaceId>(event.extra);
-  node.begin = static_cast<Units>(event.b);
-  node.length = static_cast<Units>(event.b >> 32);
+  node.begin = parent ? std::as_const(nodes_)[parent].end() : 0;
+  node.length = static_cast<Units>(event.a >> 32);
   node.resident = static_cast<std::uint16_t>(event.flags & ((1U << pools_.size()) - 1));
   node.added_at = commits_ + 1;
   attach(slot, parent, node.space);
@@ -54,6 +56,7 @@ void Mirror::add(const Event& event) {
   space.tokens += node.length;
   for (std::size_t g = 0; g < pools_.size(); ++g)
     if (node.has(g)) count(node, g, true);
+  if (const MirrorRequest* bringer = event.b ? find_request(event.b) : nullptr) take_over(node, *bringer);
   ++line_.added;
   line_.node = node.id;
   line_.tokens += node.length;
@@ -96,6 +99,7 @@ void Mirror::split(const Event& event) {
   above.first_child = above.last_child = lower;
   above.children = 1;
   above.added_at = commits_ + 1;
+  above.inserts = event.extra;
   above.words.resize(std::min<std::size_t>(above.words.size(), units));
   // It takes the lower one's place among its siblings.
   Space& space = spaces_[static_cast<std::size_t>(below.space)];
@@ -144,6 +148,12 @@ void Mirror::remove(const Event& event) {
     if (here.empty()) first_pages_.erase(node.digest);
   }
   bury(node);
+  if (event.flags == 1 && node.parent) {
+    MirrorNode& parent = nodes_[node.parent];
+    parent.priority = std::max(parent.priority, node.priority);
+    parent.inserts += node.inserts;
+    if (pools_[0].reach == kWholePath) parent.last_access = std::max(parent.last_access, node.last_access);
+  }
   detach(slot);
   ++line_.removed;
   line_.node = node.id;
@@ -159,27 +169,25 @@ void Mirror::hold(MirrorNode& node, std::size_t group, bool more) {
   if (node.has(group)) count(node, group, true);
 }
 
-void Mirror::lock(const Event& event) {
-  if (!find(event.node)) return;
-  const std::size_t g = event.group;
+void Mirror::lock(std::uint64_t id, std::size_t g, std::uint64_t from) {
+  if (!find(id)) return;
   const bool whole = pools_[g].reach == kWholePath;
-  for (std::uint32_t at = slot_of_id(event.node); at && (whole || nodes_[at].end() > event.a); at = nodes_[at].parent) {
+  for (std::uint32_t at = slot_of_id(id); at && (whole || nodes_[at].end() > from); at = nodes_[at].parent) {
     const bool first = nodes_[at].hold[g] == 0;
     hold(nodes_[at], g, true);
     if (whole && !first) break;
   }
-  if (g == 0) locked_node_ = event.node, remember(event.node, event.kind);
+  if (g == 0) locked_node_ = id, remember(id, EventKind::locked);
 }
 
-void Mirror::unlock(const Event& event) {
-  if (!find(event.node)) return;
-  const std::size_t g = event.group;
+void Mirror::unlock(std::uint64_t id, std::size_t g, std::uint64_t from) {
+  if (!find(id)) return;
   const bool whole = pools_[g].reach == kWholePath;
-  for (std::uint32_t at = slot_of_id(event.node); at && (whole || nodes_[at].end() > event.a); at = nodes_[at].parent) {
+  for (std::uint32_t at = slot_of_id(id); at && (whole || nodes_[at].end() > from); at = nodes_[at].parent) {
     hold(nodes_[at], g, false);
     if (whole && nodes_[at].hold[g] > 0) break;
   }
-  if (g == 0) remember(event.node, event.kind);
+  if (g == 0) remember(id, EventKind::unlocked);
 }
 
 void Mirror::relax(const Event& event) {

@@ -27,8 +27,12 @@ Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
   recording->header_ = static_cast<const FeedHeader*>(at);
   recording->events_ = reinterpret_cast<const Event*>(static_cast<const std::byte*>(at) + FeedHeader::kBytes);
   const FeedHeader& header = *recording->header_;
-  if (std::memcmp(header.magic, FeedHeader::kMagic, sizeof(header.magic)) != 0)
+  constexpr std::size_t kVersion = sizeof(header.magic) - 1;
+  if (std::memcmp(header.magic, FeedHeader::kMagic, kVersion) != 0)
     return cannot("this is no recording of a feed; `canopy replay ... --record FILE` makes one");
+  if (header.magic[kVersion] != FeedHeader::kMagic[kVersion])
+    return cannot(std::string("it was recorded by another version of Canopy, in format '") + header.magic[kVersion] +
+                  "'; this one reads format '" + FeedHeader::kMagic[kVersion] + "'");
   if (header.event_bytes != sizeof(Event) || header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     return cannot("it was recorded by another version of Canopy");
   const std::uint64_t events = (bytes - FeedHeader::kBytes) / sizeof(Event);

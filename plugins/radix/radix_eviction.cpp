@@ -83,11 +83,10 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
 
 /// Asks for the memory of those who may be next, so that it is there when they are.
 void RadixIndex::look_ahead(std::size_t group) const {
-  const auto& waiting = groups_[group].queue.entries();
-  for (std::size_t i = 1; i < std::min<std::size_t>(waiting.size(), Queue::kWidth + 1); ++i) {
-    nodes_.prefetch(waiting[i].slot);
-    prefetch(&hold(waiting[i].slot, group));
-  }
+  groups_[group].queue.each_soon([&](Slot slot) {
+    nodes_.prefetch(slot);
+    prefetch(&hold(slot, group));
+  });
 }
 
 /// REQUIRES: may_leave. A leaf that nothing holds goes altogether; otherwise the node stays with a gap in this
@@ -135,19 +134,21 @@ void RadixIndex::remove(Slot slot) {
       runs_.shrink(run.pages, std::size_t{(node.begin - run.depth) / page_} * groups_.size());
       runs_.shrink(node.run, kRunWords + std::size_t{node.begin - run.depth} + overlap_);
     }
-    tell(EventKind::node_removed, slot);
+    const bool inherits = accounting_ == Accounting::standard;
+    if (told())
+      feed_->push({EventKind::node_removed, 0, static_cast<std::uint16_t>(inherits), 0,
+                   static_cast<std::uint64_t>(nodes_.id(slot))});
     nodes_.free(slot);
     --node_count_;
 
     Node& parent = nodes_[node.parent];
     if (parent.parent == 0) return drop_empty_root(node.parent);
-    if (accounting_ == Accounting::standard) {
+    if (inherits) {
       parent.priority = std::max(parent.priority, node.priority);
       parent.inserts += node.inserts;
       for (std::size_t g = 0; g < groups_.size(); ++g)
         if (groups_[g].whole_path())
           hold(node.parent, g).last_access = std::max(hold(node.parent, g).last_access, hold(slot, g).last_access);
-      tell_facts(node.parent);
     }
     requeue(node.parent);
     if (parent.children != 0 || parent.resident != 0 || held(node.parent)) return;

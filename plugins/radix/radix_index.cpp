@@ -159,7 +159,6 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
     return {};
   }
   const Slot end = found.matched < nodes_[found.node].length ? split(found.node, found.matched) : found.node;
-  if (!sglang) tell(EventKind::node_used, end, 0, stamp);
   if (!sglang) {
     Return ahead(*this);
     for (Slot at = end; nodes_[at].parent; at = nodes_[at].parent) {
@@ -170,6 +169,8 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
     }
   }
   const Lock lock = lock_at(end);
+  if (!sglang) tell(EventKind::node_used, end, 0, stamp, lock.from[0]);
+  tell_locked(end, lock, sglang ? 0 : 1);
   path_.clear_but_keep(kUsualPath);
   return lock;
 }

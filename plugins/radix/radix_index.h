@@ -168,6 +168,8 @@ class RadixIndex final : public PrefixIndex {
     if (told())
       feed_->push({kind, static_cast<std::uint8_t>(group), 0, 0, static_cast<std::uint64_t>(nodes_.id(slot)), a, b});
   }
+  void tell_locked(Slot node, const Lock& lock, std::size_t first_group) const;
+  void tell_relocked(Slot node, const Lock& lock, Slot before, const Lock& had) const;
   void tell_added(Slot slot, const std::uint32_t* words, const Brought& brought) const;
   void tell_pages(Slot slot, std::size_t group) const;
   void tell_facts(Slot slot) const;

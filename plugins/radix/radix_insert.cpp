@@ -67,9 +67,13 @@ Slot RadixIndex::split(Slot lower, Units at) {
     for (std::size_t g = 0; g < groups_.size(); ++g) hold(upper, g).last_access = now_;
     above.created = ++now_;
   }
-  tell(EventKind::node_split, lower, 0, static_cast<std::uint64_t>(nodes_.id(upper)), at);
-  if (accounting_ == Accounting::sglang) tell(EventKind::node_created, upper, 0, nodes_[upper].created);
-  tell_facts(upper);
+  if (told())
+    feed_->push({EventKind::node_split, 0, 0, nodes_[upper].inserts, static_cast<std::uint64_t>(nodes_.id(lower)),
+                 static_cast<std::uint64_t>(nodes_.id(upper)), at});
+  if (accounting_ == Accounting::sglang) {
+    tell(EventKind::node_created, upper, 0, nodes_[upper].created);
+    tell_facts(upper);
+  }
   requeue(upper);
   requeue(lower);
   return upper;
@@ -111,6 +115,7 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
     tell_facts(at);
   }
   const Lock deeper = lock_at(at);
+  tell_relocked(at, deeper, start, lock);
   for (std::size_t g = 0; g < groups_.size(); ++g) let_go(start, g, lock.from[g]);
   drop_empty_root(at);
   return {deeper, had, out()};
@@ -231,7 +236,11 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
     // From the caller's copies: the node's own went around the caches.
     const std::uint32_t* words = key.words.data() + node.begin;
     nodes_.file(fingerprint(parent, words), slot);
-    if (told()) tell_added(slot, words, brought);
+    if (told()) {
+      tell_added(slot, words, brought);
+      // In standard accounting an insert ends by telling those of the node it ends in.
+      if (end < limit || accounting_ == Accounting::sglang) tell_facts(slot);
+    }
     for (std::size_t g = 0; g < width; ++g)
       if (mask >> g & 1) arrive(slot, g), groups_[g].allocated += node.length;
     requeue(parent);

@@ -27,14 +27,12 @@ Lock RadixIndex::lock_at(Slot node) {
       if (first) move(at, g, true);
       else if (groups_[g].whole_path()) break;  // everything above is held already, through this node
     }
-    tell(EventKind::locked, node, g, from);
   }
   return lock;
 }
 
 /// Undoes what lock_at did in one group, for the nodes that end deeper than `from`.
 void RadixIndex::let_go(Slot node, std::size_t group, Units from) {
-  if (nodes_[node].parent) tell(EventKind::unlocked, node, group, from);
   for (Slot at = node; nodes_[at].parent && nodes_[at].end() > from; at = nodes_[at].parent) {
     const bool last = --hold(at, group).count == 0;
     if (last) move(at, group, false);
@@ -90,7 +88,10 @@ void RadixIndex::release(const Lock& lock, const RequestFacts* finished) {
     PathOf path(*this, node, g);
     groups_[g].group.eviction->finished(told, path);
   }
-  for (std::size_t g = 0; node && g < groups_.size(); ++g) let_go(node, g, lock.from[g]);
+  for (std::size_t g = 0; node && g < groups_.size(); ++g) {
+    tell(EventKind::unlocked, node, g, lock.from[g]);
+    let_go(node, g, lock.from[g]);
+  }
   // Its pages may all have left while it was held: then it was there for this lock alone.
   if (node && nodes_[node].children == 0 && nodes_[node].resident == 0 && !held(node)) remove(node);
 }

@@ -20,14 +20,13 @@ IndexUse RadixIndex::use() const {
   use.nodes = node_count_;
   use.refused = refused_;
   use.bytes = nodes_.resident() + holds_.resident() + runs_.resident() + spaces_.resident() + path_.resident();
-  for (const PerGroup& group : groups_) use.bytes += group.queue.entries().resident();
+  for (const PerGroup& group : groups_) use.bytes += group.queue.resident();
   for (const auto& pages : out_) use.bytes += pages.resident();
   return use;
 }
 
 void RadixIndex::waiting(std::size_t group, QueueVisitor& visitor) const {
-  const auto& entries = groups_[group].queue.entries();
-  for (std::size_t i = 0; i < entries.size(); ++i) visitor.waiting(facts(entries[i].slot, group), entries[i].rank);
+  groups_[group].queue.each([&](const Queue::Entry& entry) { visitor.waiting(facts(entry.slot, group), entry.rank); });
 }
 
 void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) {
@@ -45,12 +44,29 @@ void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<
   }
 }
 
+void RadixIndex::tell_locked(Slot node, const Lock& lock, std::size_t first_group) const {
+  for (std::size_t g = first_group; nodes_[node].parent && g < groups_.size(); ++g)
+    tell(EventKind::locked, node, g, lock.from[g]);
+}
+
+/// The lock `had` on `before` is one on `node` now; either may be a namespace's root, where nothing is held.
+void RadixIndex::tell_relocked(Slot node, const Lock& lock, Slot before, const Lock& had) const {
+  if (!told()) return;
+  if (nodes_[before].parent == 0) return tell_locked(node, lock, 0);
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    if (node != before || lock.from[g] != had.from[g])
+      feed_->push({EventKind::relocked, static_cast<std::uint8_t>(g), 0, lock.from[g],
+                   static_cast<std::uint64_t>(nodes_.id(node)), static_cast<std::uint64_t>(nodes_.id(before)),
+                   had.from[g]});
+}
+
 void RadixIndex::tell_added(Slot slot, const std::uint32_t* words, const Brought& brought) const {
   const Node& node = nodes_[slot];
   const auto id = static_cast<std::uint64_t>(nodes_.id(slot));
-  const std::uint64_t parent = nodes_[node.parent].parent ? static_cast<std::uint64_t>(nodes_.id(node.parent)) : 0;
+  const Slot parent = nodes_[node.parent].parent ? node.parent : 0;
   feed_->push({EventKind::node_added, 0, static_cast<std::uint16_t>(node.resident),
-               static_cast<std::uint32_t>(node.space), id, parent, node.begin | std::uint64_t{node.length} << 32});
+               static_cast<std::uint32_t>(node.space), id, parent | std::uint64_t{node.length} << 32,
+               feed_->bringer()});
   feed_->push({EventKind::node_named, 0, 0, 0, id,
                XXH3_64bits_withSeed(words, (std::size_t{page_} + overlap_) * sizeof(*words), feed_->digest_key()),
                node.created});
@@ -61,8 +77,7 @@ void RadixIndex::tell_added(Slot slot, const std::uint32_t* words, const Brought
       feed_->push({EventKind::node_words, 0, 0, at, id, some[0] | std::uint64_t{some[1]} << 32,
                    some[2] | std::uint64_t{some[3]} << 32});
     }
-  tell_facts(slot);
-  for (std::size_t g = 0; g < groups_.size(); ++g)
+  for (std::size_t g = 0; feed_->bringer() == 0 && g < groups_.size(); ++g)
     if (node.resident >> g & 1)
       feed_->push_pages(EventKind::node_pages, id, g, 0, node.length / page_,
                         brought.pages[g].data() + (node.begin - brought.from) / page_);

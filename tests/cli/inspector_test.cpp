@@ -101,6 +101,8 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
   const std::string whole = slurp(recorded);
   std::string other_version = whole;
   other_version[8] = 64;  // bytes an event
+  std::string other_format = whole;
+  other_format[7] = '1';
   const std::pair<std::string, const char*> cases[] = {
       {"/nowhere/run.feed", "/nowhere/run.feed: No such file or directory"},
       {workshop.path.string(), "a recording is a regular file"},
@@ -109,7 +111,9 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
       {workshop.file("text.feed", std::string(9000, 'x')), "text.feed: this is no recording of a feed; `canopy replay"},
       {workshop.file("header.feed", whole.substr(0, 4096)), "header.feed: the recording holds no whole operation"},
       {workshop.file("cut.feed", whole.substr(0, 5000)), "cut.feed: the recording holds no whole operation"},
-      {workshop.file("other.feed", other_version), "other.feed: it was recorded by another version of Canopy"}};
+      {workshop.file("other.feed", other_version), "other.feed: it was recorded by another version of Canopy"},
+      {workshop.file("old.feed", other_format),
+       "old.feed: it was recorded by another version of Canopy, in format '1'; this one reads format '2'"}};
   for (const auto& [file, sentence] : cases) {
     CAPTURE(file);
     const Ended run = inspector(workshop, "open " + file + " --screenshot " + (workshop.path / "x.png").string());

@@ -94,6 +94,11 @@ struct Compare final : NodeVisitor, QueueVisitor {
         expect_equal("state", segment.state, static_cast<std::uint16_t>(pool.segments()[i].state()));
       }
       expect_equal("limit", mirror.pool(group).limit, pool.limit());
+      const Sizes sizes = engine.index().sizes(group);
+      const inspector::MirrorPool::Sums& counted = mirror.pool(group).counted;
+      expect_equal("free pages", counted.free, pool.occupancy().free);
+      expect_equal("evictable pages", counted.evictable, sizes.evictable / mirror.page_size());
+      expect_equal("protected pages", counted.protected_, sizes.protected_ / mirror.page_size());
       waiting_seen.clear();
       engine.index().waiting(group, *this);
       expect_equal("waiting", mirror.next_to_leave(group, ~std::size_t{0}).size(), waiting_seen.size());

@@ -12,31 +12,36 @@ namespace canopy {
 /// `commit` last: a reader takes whole commits or nothing. A keyframe is the events that would build what there is.
 enum class EventKind : std::uint8_t {
   // Of an index. `node` names the node; `group` the KV cache group where it matters.
-  node_added = 1,  ///< extra: namespace; a: parent, 0 a root; b: begin | length << 32; flags: groups with pages
+  node_added = 1,  ///< extra: namespace; a: slot of its parent, 0 a root | length << 32; flags: groups with
+                   ///< pages; b: the request in whose row they stand at its depth, 0: node_pages tells them
   node_named,      ///< a: digest of its first page's words (XXH3 with the feed's key); b: tick of its creation
   node_words,      ///< only if the feed carries tokens. extra: first of up to 4 words in a (low, high), b
   node_pages,      ///< extra: first page of the node that follows; a, b: runs of page numbers (run_of)
-  node_split,      ///< node keeps its end; a: the new upper half; b: its units
-  node_removed,    ///< with its pages in all groups
+  node_split,      ///< node keeps its end; a: the new upper half, like it but for b: units; extra: inserts
+  node_removed,    ///< with its pages in all groups; flags 1: its parent takes over its inserts and priority,
+                   ///< and its last access where the first group is one of whole paths
   node_emptied,    ///< its pages of `group` have left: a gap
-  node_used,       ///< a match ended here: a hit for every node up to the root; a: tick
+  node_used,       ///< a match ended here: a hit for every node up to the root, and a lock; a: tick;
+                   ///< b: depth at which that begins to hold the first group; locked tells of the others
   node_created,    ///< a: tick of its creation, where a split made it anew (accounting: sglang)
   node_facts,      ///< extra: priority; a: last access; b: hits | inserts << 32
   node_held,       ///< in a keyframe: a: locks that hold it in `group`
   node_ranked,     ///< it waits to leave `group` with this rank; a: major, b: minor
   locked,          ///< a lock ends here; a: depth at which it begins to hold the group
   unlocked,        ///< one of those is gone; a: as above
+  relocked,        ///< one of those ends here now; extra: depth as above; a: node where it ended; b: its depth there
   relaxed,         ///< one of those holds less now; a: from depth, b: from depth now
   cleared,         ///< the index forgot everything
   // Of an engine. `node` is the number of a request unless it says otherwise.
   request_begun,  ///< extra: prompt tokens; a: tokens matched | namespace << 32
-  request_pages,  ///< pages of its own, at place `extra` of its row of `group`; a, b: runs
+  request_pages,  ///< pages of its own, at place `extra` of its row of `group`, which ends with them; a, b: runs
   request_moved,  ///< flags: RequestPhase; extra: tokens computed; a: tokens committed; b: tokens known
   freed,          ///< pages of nobody now; group; a, b: runs
   pool_sized,     ///< group; extra: pages of a segment; a: pages that are free or somebody's; b: its limit
   text,           ///< node: TextKind | index << 8; extra: first byte, | 1 << 31 in the last piece; flags bytes in a, b
   keyframe,       ///< forget everything: what follows up to the commit is all there is
-  totals,         ///< group; extra: pages held by requests; node: free pages; a: evictable units; b: protected units
+  totals,         ///< of some commits, to compare one's own sums with; group; extra: pages held by requests;
+                  ///< node: free pages; a: evictable units; b: protected units
   commit,         ///< extra: Operation; node: tick; a: operations so far; b: microseconds since the engine began
   pool_segment,   ///< group; node: its number; flags: PoolSegment::State; extra: pages out that leave; a: pages offered
   pinned,         ///< node: of an index; a: 1 a person keeps it and its path, 0 no more; the lock is told as locks are
@@ -102,7 +107,7 @@ static_assert(sizeof(Command) == 56);
 
 /// In front of the events, a page of its own.
 struct FeedHeader {
-  static constexpr char kMagic[8] = {'c', 'a', 'n', 'o', 'p', 'y', 'f', '1'};
+  static constexpr char kMagic[8] = {'c', 'a', 'n', 'o', 'p', 'y', 'f', '2'};  ///< the last is the format's version
   static constexpr std::size_t kBytes = 4096;
   static constexpr std::size_t kCommands = 16;
 
@@ -207,6 +212,10 @@ class FeedWriter {
   std::uint64_t digest_key() const { return digest_key_; }
   void use_digest_key(std::uint64_t key) { digest_key_ = key; }
   std::uint64_t at() const { return at_; }
+  /// While an insert runs: the request that brings its pages, all of which were told as the request's at the depth
+  /// where they stand. 0: nobody that the feed knows.
+  std::uint64_t bringer() const { return bringer_; }
+  void brought_by(std::uint64_t request) { bringer_ = request; }
   /// Called when a claim would run into events not yet taken away: a file's writer empties the buffer.
   void empty_with(void (*empty)(void*), void* who) { empty_ = empty, who_ = who; }
   FeedHeader& header() { return header_; }
@@ -226,6 +235,7 @@ class FeedWriter {
   std::uint64_t digest_key_ = 0;
   void (*empty_)(void*) = nullptr;
   void* who_ = nullptr;
+  std::uint64_t bringer_ = 0;
 };
 
 /// The reading end of a ring. Many may read at once; each asks for a keyframe when it comes or was lapped.

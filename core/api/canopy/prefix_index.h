@@ -87,7 +87,7 @@ class QueueVisitor {
 /// valid until the next call.
 class PrefixIndex {
  public:
-  static constexpr const char* kInterface = "canopy.PrefixIndex/3";
+  static constexpr const char* kInterface = "canopy.PrefixIndex/4";
   struct Context {
     Units page_size = 1;
     Units overlap = 0;  ///< KeyCodec::overlap of the keys it will see

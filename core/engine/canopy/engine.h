@@ -172,6 +172,7 @@ class Engine {
   void tell_own_pages(const Request::State& request, std::size_t group, std::size_t from);
   void tell_moved(const Request::State& request, RequestPhase phase);
   void tell_freed(std::size_t group, std::span<const Page> pages);
+  void tell_totals();
   void tell_commit(Operation operation);
   void turn_feed(Operation operation);
   void obey(const Command& command);

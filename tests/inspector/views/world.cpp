@@ -48,7 +48,7 @@ std::uint64_t World::add(std::uint64_t parent, std::uint32_t pages, std::uint32_
   const std::uint64_t slot = nodes_.size(), id = std::uint64_t{1} << 32 | slot;
   const Units begin = nodes_[slot_of(NodeId{parent})].end, length = pages * 16;
   nodes_.push_back({parent, begin + length, pages});
-  events_.push_back({EventKind::node_added, 0, 1, space, id, parent, begin | std::uint64_t{length} << 32});
+  events_.push_back({EventKind::node_added, 0, 1, space, id, slot_of(NodeId{parent}) | std::uint64_t{length} << 32, 0});
   events_.push_back({EventKind::node_facts, 0, 0, 0, id, last_access, hits});
   events_.push_back({EventKind::node_pages, 0, 0, 0, id, run_of(static_cast<Page>(next_page_), pages), 0});
   events_.push_back({EventKind::node_ranked, 0, 0, 0, id, 0, last_access});
@@ -96,7 +96,6 @@ void World::pin(std::uint64_t node, bool pinned) { events_.push_back({EventKind:
 void World::touch(std::uint64_t node) {
   if (commits_ == 0) events_ = commit();
   events_.push_back({EventKind::node_used, 0, 0, 0, node, commits_ * 10, 0});
-  events_.push_back({EventKind::locked, 0, 0, 0, node, 0, 0});
   events_.push_back({EventKind::unlocked, 0, 0, 0, node, 0, 0});
 }
 
