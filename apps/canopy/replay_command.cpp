@@ -136,9 +136,9 @@ int print_report(const replay::Report& report) {
   fmt::print("\n");
   for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("memory:"), note);
   for (const std::string& sentence : report.reports) fmt::print("{} {}\n", terminal.red("violation:"), sentence);
-  const std::string verdict = fmt::format("{} checks, {} violations, seed {}, digest {:016x}",
-                                          grouped(report.ledger_checks + report.content_checks),
-                                          grouped(report.violations), report.seed, report.digest);
+  const std::string verdict =
+      fmt::format("{} checks, {}, seed {}, digest {:016x}", grouped(report.ledger_checks + report.content_checks),
+                  plural(report.violations, "violation"), report.seed, report.digest);
   fmt::print("{}\n", report.violations ? terminal.red(verdict) : terminal.green(verdict));
   return report.violations ? kViolations : kFine;
 }

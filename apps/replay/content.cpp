@@ -98,7 +98,7 @@ void Content::write(Request& request, const Trail& trail, std::uint32_t first, s
 }
 
 void Content::check(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end) {
-  if (first >= end) return;
+  if (first >= end || failed_) return;
   checks_ += end - first;
   for (std::size_t g = 0; g < engine_.groups(); ++g)
     if (engine_.store(g))
@@ -113,7 +113,9 @@ void Content::compare(const Request& request, const Trail& trail, std::uint32_t 
       [&](std::uint32_t layer, std::uint32_t from, std::uint32_t count, const Rows& expected, const Rows& found,
           std::size_t bytes) {
         request.read(layer, from, count, found, group);
-        if (std::memcmp(expected_.data(), found_.data(), bytes) == 0) return;
+        if (failed_ || std::memcmp(expected_.data(), found_.data(), bytes) == 0) return;
+        sync();
+        if (failed_) return;
         const auto streams = engine_.store(group)->streams();
         for (std::size_t s = 0; s < streams.size(); ++s) {
           const std::uint32_t row = streams[s].row_bytes;
@@ -130,6 +132,14 @@ void Content::compare(const Request& request, const Trail& trail, std::uint32_t 
           }
         }
       });
+}
+
+void Content::sync() {
+  for (std::size_t g = 0; g < engine_.groups() && !failed_; ++g)
+    if (const char* failure = engine_.store(g) ? engine_.store(g)->sync() : nullptr) {
+      violated(fmt::format("the store of group '{}' failed: {}", engine_.pool(g).group(), failure));
+      failed_ = true;
+    }
 }
 
 void Content::violated(std::string sentence) {

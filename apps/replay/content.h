@@ -36,6 +36,8 @@ class Content {
   /// The same for what is reused; counts each token once. What the next token after all that is computed can see
   /// must be there.
   void check(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end);
+  /// Asks the stores what failed that nobody has waited for: a violation. After one, nothing more is compared.
+  void sync();
 
   std::uint64_t checks() const { return checks_; }
   std::uint64_t violations() const { return violations_; }
@@ -53,6 +55,7 @@ class Content {
   Engine& engine_;
   std::vector<std::byte> expected_, found_;
   std::uint64_t checks_ = 0, violations_ = 0;
+  bool failed_ = false;  ///< a store did
   std::vector<std::string> reports_;
 };
 

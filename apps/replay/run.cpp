@@ -119,6 +119,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.violations = engine.ledger().violations();
   report.reports = engine.ledger().reports();
   if (run.content) {
+    run.content->sync();
     report.content_checks = run.content->checks();
     report.violations += run.content->violations();
     report.reports.insert(report.reports.end(), run.content->reports().begin(), run.content->reports().end());
