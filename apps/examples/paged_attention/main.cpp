@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "processor.h"
+#include "walk.h"
+
+namespace {
+
+using namespace canopy;
+using namespace canopy::examples;
+
+/// "13-18 21"
+std::string runs_of(std::span<const Page> pages) {
+  std::string text;
+  for (std::size_t i = 0; i < pages.size();) {
+    const std::size_t run = pages_in_a_row(pages.data() + i, pages.size() - i);
+    text += fmt::format("{}{}", text.empty() ? "" : " ", pages[i]);
+    if (run > 1) text += fmt::format("-{}", pages[i + run - 1]);
+    i += run;
+  }
+  return text;
+}
+
+void show(const WalkReport& report) {
+  fmt::print("  {:<36} {:>6} {:>6}  {:<20} {:>13} {:>8}\n", "request", "tokens", "reused", "pages read",
+             "to contiguous", "to fp64");
+  for (const Comparison& one : report.comparisons)
+    fmt::print("  {:<36} {:>6} {:>6}  {:<20} {:>13} {:>8.1e}{}\n", one.what, one.tokens, one.reused, runs_of(one.pages),
+               one.to_contiguous == 0 ? "equal" : fmt::format("{:.1e}", one.to_contiguous), one.to_fp64,
+               one.planted ? "  (must differ)" : "");
+  fmt::print("\n  {} pages moved when the pool shrank, between B and C\n\nWhat an engine hands to other kernels\n",
+             report.moved_pages);
+  for (const std::string& line : report.exports) fmt::print("  {}\n", line);
+}
+
+}  // namespace
+
+/// 0: all is as it must be; 1: it is not; 2: the walk could not be done.
+int main(int argc, char** argv) {
+  CLI::App program(
+      "Runs an attention kernel over the pages of requests that share a prefix, and over the same K and V\n"
+      "in one piece: the outputs must be equal, bit for bit.");
+  WalkOptions options;
+  std::string element = "fp32";
+  program.add_option("--store", options.store, "where K and V are")
+      ->check(CLI::IsMember({"host", "cuda"}))
+      ->capture_default_str();
+  program.add_option("--device", options.device, "of --store cuda, as the CUDA driver counts")->capture_default_str();
+  program.add_option("--dtype", element, "of K and V")->check(CLI::IsMember({"fp32", "bf16"}))->capture_default_str();
+  program.add_flag("--plant", options.plant, "give the last request a wrong page number: the program must notice");
+  CLI11_PARSE(program, argc, argv);
+  options.element = element == "fp32" ? Element::fp32 : Element::bf16;
+
+  Registry registry;
+  registry.scan(own_plugin_folder(), Trust::as_ourselves);
+  try {
+    const WalkReport report = walk(registry, options);
+    fmt::print("Attention over the pages of the store '{}', {} rows, largest difference of an element\n\n",
+               options.store, element);
+    show(report);
+    std::fputs("\n", stdout);
+    for (const std::string& complaint : report.complaints) fmt::print("{}\n", complaint);
+    if (report.complaints.empty())
+      std::fputs("Attention reads the same from reused pages as from K and V in one piece.\n", stdout);
+    return report.complaints.empty() ? 0 : 1;
+  } catch (const ExampleError& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attention.h"
+
+namespace canopy::examples {
+
+/// What stands for a model: K, V and queries are drawn from a hash. As in a real one, they depend on a token and on all
+/// before it, so that a page of another prompt is never right by chance.
+struct Model {
+  std::uint32_t layers = 2, query_heads = 4, kv_heads = 2, head_dim = 32;
+  Element element = Element::fp32;  ///< of K and V
+
+  enum class Row : std::uint32_t { key, value };
+  std::uint32_t row_bytes() const { return kv_heads * head_dim * bytes_of(element); }
+  /// K or V of all these tokens, packed, from the `first` on.
+  std::vector<std::byte> rows(Row row, std::uint32_t layer, std::span<const Token> tokens, std::uint32_t first) const;
+  /// Of the last token: [query head][element].
+  std::vector<float> query(std::uint32_t layer, std::span<const Token> tokens) const;
+  float scale() const;
+
+  /// What attention gives the last token, by the book: in fp64, weights first and sums after, over no pages at all.
+  std::vector<double> attention(std::uint32_t layer, std::span<const Token> tokens) const;
+};
+
+}  // namespace canopy::examples
