@@ -15,6 +15,8 @@ namespace {
 class PageLists {
  public:
   static constexpr std::uint32_t kPages = 65536;  ///< of a list, at most
+  static constexpr std::size_t kSlots = 4;
+  static constexpr std::uint64_t kBytes = kSlots * kPages * sizeof(Page);  ///< of the device, in all
 
   explicit PageLists(Gpu& gpu) : gpu_(gpu) {}
   ~PageLists() {
@@ -39,7 +41,7 @@ class PageLists {
       return nullptr;
     slot.host = static_cast<Page*>(host);
     if (!slot.device && !gpu_.note("cuMemAlloc", gpu_.driver().mem_alloc(&slot.device, all))) return nullptr;
-    slot.used->wait();
+    if (!slot.used->wait()) return nullptr;
     std::copy(first.begin(), first.end(), slot.host);
     std::copy(second.begin(), second.end(), slot.host + first.size());
     return gpu_.note("cuMemcpyHtoDAsync", gpu_.driver().memcpy_htod_async(slot.device, slot.host, bytes, stream))
@@ -58,7 +60,7 @@ class PageLists {
     std::unique_ptr<Event> used;
   };
   Gpu& gpu_;
-  std::array<Slot, 4> slots_;
+  std::array<Slot, kSlots> slots_;
   std::size_t next_ = 0;
 };
 
@@ -101,21 +103,26 @@ class CudaStore final : public KVStore {
   CudaStore(const Config& config, const Context& context)
       : config_(config), streams_(config_.streams.streams()), gpu_(config_.device) {
     const ContextScope scope(gpu_.driver(), gpu_.context());
+    const std::uint64_t page = page_bytes(streams_, config_.layers, context.page_size).value_or(0);
+    // One page's image at least, and what rounding up where each stream begins may cost.
+    const std::uint64_t staging = std::max(config_.staging, (page + 4095) / 4096 * 4096) + kMaxStreams * kAligned;
+    config_.memory.buffers = Transfer::kLanes * staging + PageLists::kBytes;
     segments_ = std::make_unique<Segments>(gpu_, config_.memory, streams_, config_.layers, context);
     pool_ = pool_of(segments_->view());
-    transfer_ = std::make_unique<Transfer>(gpu_, std::max(config_.staging, image_bytes()));
+    transfer_ = std::make_unique<Transfer>(gpu_, staging);
     lists_ = std::make_unique<PageLists>(gpu_);
     gpu_.note("cuStreamCreateWithPriority", gpu_.driver().stream_create_with_priority(&own_, kStreamNonBlocking, 0));
-    if (const char* failure = gpu_.failure()) throw std::runtime_error(failure);
     stream_ = own_;
+    if (const char* failure = gpu_.failure()) {
+      const std::runtime_error error(failure);
+      close();  // here, where the context is still current
+      throw error;
+    }
   }
   ~CudaStore() override {
     const ContextScope scope(gpu_.driver(), gpu_.context());
-    if (!gpu_.broken()) gpu_.note("cuStreamSynchronize", gpu_.driver().stream_synchronize(stream_));
-    lists_.reset();
-    transfer_.reset();
-    segments_.reset();
-    static_cast<void>(gpu_.driver().stream_destroy(own_));
+    gpu_.wait(stream_);
+    close();
   }
 
   std::span<const Stream> streams() const override { return streams_; }
@@ -124,22 +131,28 @@ class CudaStore final : public KVStore {
 
   void write(std::uint32_t layer, Slots to, const Rows& from) override {
     const ContextScope scope(gpu_.driver(), gpu_.context());
-    if (from.at == Rows::At::device) return rows(Kernel::rows_scatter, layer, to, from.streams, stream_, kNoCap);
+    if (from.at == Rows::At::device) {
+      rows(Kernel::rows_scatter, layer, to, from.streams, stream_, kNoCap);
+      return;
+    }
     each_chunk(to, from,
                [&](Transfer::Lane& lane, std::span<const Piece> pieces, Slots slots,
                    const std::array<std::byte*, kMaxStreams>& staged) {
-                 transfer_->to_device(lane, pieces);
-                 rows(Kernel::rows_scatter, layer, slots, staged, lane.stream, kFeedsTheBus);
+                 if (transfer_->to_device(lane, pieces))
+                   rows(Kernel::rows_scatter, layer, slots, staged, lane.stream, kFeedsTheBus);
                });
   }
   void read(std::uint32_t layer, Slots from, const Rows& to) override {
     const ContextScope scope(gpu_.driver(), gpu_.context());
-    if (to.at == Rows::At::device) return rows(Kernel::rows_gather, layer, from, to.streams, stream_, kNoCap);
+    if (to.at == Rows::At::device) {
+      rows(Kernel::rows_gather, layer, from, to.streams, stream_, kNoCap);
+      return;
+    }
     each_chunk(from, to,
                [&](Transfer::Lane& lane, std::span<const Piece> pieces, Slots slots,
                    const std::array<std::byte*, kMaxStreams>& staged) {
-                 rows(Kernel::rows_gather, layer, slots, staged, lane.stream, kFeedsTheBus);
-                 transfer_->to_host(lane, pieces);
+                 if (rows(Kernel::rows_gather, layer, slots, staged, lane.stream, kFeedsTheBus))
+                   transfer_->to_host(lane, pieces);
                });
   }
 
@@ -168,15 +181,13 @@ class CudaStore final : public KVStore {
 
   void save(std::span<const Page> from, std::byte* images) override {
     each_image(from, images, [&](Transfer::Lane& lane, const Piece& piece, const ImageJob& job) {
-      launch(Kernel::image_gather, job, lane.stream);
-      transfer_->to_host(lane, {&piece, 1});
+      if (launch(Kernel::image_gather, job, lane.stream)) transfer_->to_host(lane, {&piece, 1});
     });
   }
   void load(const std::byte* images, std::span<const Page> to) override {
     // Pieces name memory of the host for both directions; this one only reads it.
     each_image(to, const_cast<std::byte*>(images), [&](Transfer::Lane& lane, const Piece& piece, const ImageJob& job) {
-      transfer_->to_device(lane, {&piece, 1});
-      launch(Kernel::image_scatter, job, lane.stream);
+      if (transfer_->to_device(lane, {&piece, 1})) launch(Kernel::image_scatter, job, lane.stream);
     });
   }
 
@@ -209,7 +220,7 @@ class CudaStore final : public KVStore {
   }
   const char* sync() override {
     const ContextScope scope(gpu_.driver(), gpu_.context());
-    if (!gpu_.broken()) gpu_.note("cuStreamSynchronize", gpu_.driver().stream_synchronize(stream_));
+    gpu_.wait(stream_);
     if (!gpu_.broken()) segments_->reap(true);
     return gpu_.failure();
   }
@@ -217,14 +228,23 @@ class CudaStore final : public KVStore {
  private:
   /// Blocks of a kernel that packs for the bus: a few multiprocessors outrun it, and the others have a model to run.
   static constexpr std::uint32_t kFeedsTheBus = 16;
+  static constexpr std::uint64_t kAligned = 256;  ///< where streams begin in a buffer
+
+  /// REQUIRES: the context is current.
+  void close() {
+    lists_.reset();
+    transfer_.reset();
+    segments_.reset();
+    if (own_) static_cast<void>(gpu_.driver().stream_destroy(own_));
+  }
 
   bool capturing() const {
     CaptureStatus status = CaptureStatus::none;
     return gpu_.driver().stream_is_capturing(stream_, &status) == Result::success && status != CaptureStatus::none;
   }
 
-  /// Rows that are on the device.
-  void rows(Kernel kernel, std::uint32_t layer, Slots slots, const std::array<std::byte*, kMaxStreams>& at,
+  /// Rows that are on the device. False, and failure() of the GPU says why, if they were not all queued.
+  bool rows(Kernel kernel, std::uint32_t layer, Slots slots, const std::array<std::byte*, kMaxStreams>& at,
             StreamHandle stream, std::uint32_t cap) {
     const Units page_size = view().page_size;
     RowsJob job{};
@@ -244,12 +264,14 @@ class CudaStore final : public KVStore {
         job.rows[s] = at[s] + std::uint64_t{done} * streams_[s].row_bytes;
       const auto pages = pages_of(token, job.count);
       if (inline_only) std::copy(pages.begin(), pages.end(), job.inline_pages);
-      else if (job.pages = lists_->put(pages, {}, stream); !job.pages) return;
+      else if (job.pages = lists_->put(pages, {}, stream); !job.pages) return false;
       const std::uint32_t by = width(job);
-      gpu_.launch(kernel, by, rows_grid(job, by, gpu_.multiprocessors(), cap), &job, stream);
+      const bool fine = gpu_.launch(kernel, by, rows_grid(job, by, gpu_.multiprocessors(), cap), &job, stream);
       if (!inline_only) lists_->used(stream);
+      if (!fine) return false;
       done += job.count;
     }
+    return !gpu_.broken();
   }
 
   /// Rows that are on the host, as much at a time as a lane's buffer holds: chunk(lane, its pieces, tokens, where each
@@ -258,7 +280,6 @@ class CudaStore final : public KVStore {
   void each_chunk(Slots slots, const Rows& host, Chunk&& chunk) {
     if (slots.count == 0 || !may_wait("rows") || !transfer_->begin(stream_)) return;
     std::uint64_t token_bytes = 0;
-    constexpr std::uint64_t kAligned = 256;
     for (const Stream& stream : streams_) token_bytes += stream.row_bytes;
     const std::uint64_t most = (transfer_->bytes() - kMaxStreams * kAligned) / token_bytes;
     const Units page_size = view().page_size;
@@ -300,9 +321,10 @@ class CudaStore final : public KVStore {
     }
     transfer_->end(stream_);
   }
-  void launch(Kernel kernel, const ImageJob& job, StreamHandle stream) {
+  bool launch(Kernel kernel, const ImageJob& job, StreamHandle stream) {
     const std::uint32_t by = width(job);
-    gpu_.launch(kernel, by, pages_grid(pool_, job.count, by, gpu_.multiprocessors(), kFeedsTheBus), &job, stream);
+    return gpu_.launch(kernel, by, pages_grid(pool_, job.count, by, gpu_.multiprocessors(), kFeedsTheBus), &job,
+                       stream);
   }
 
   /// The host cannot be waited for inside a graph.

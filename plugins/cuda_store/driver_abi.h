@@ -226,6 +226,7 @@ struct MemcpyAttributes {
   X(stream_is_capturing, cuStreamIsCapturing, StreamHandle, CaptureStatus*)                                       \
   X(stream_begin_capture, cuStreamBeginCapture_v2, StreamHandle, CaptureMode)                                     \
   X(stream_end_capture, cuStreamEndCapture, StreamHandle, GraphHandle*)                                           \
+  X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, CaptureMode*)                         \
   X(event_create, cuEventCreate, EventHandle*, unsigned)                                                          \
   X(event_destroy, cuEventDestroy_v2, EventHandle)                                                                \
   X(event_record, cuEventRecord, EventHandle, StreamHandle)                                                       \

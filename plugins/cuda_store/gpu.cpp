@@ -83,6 +83,7 @@ Gpu::Gpu(std::uint32_t ordinal) {
   if (result == Result::success) return;
   why = driver_->sentence(call, result);
   if (kernels_image_size() == 0) why += ": this build has no kernels, because nvcc was not there when it was made";
+  if (module_) static_cast<void>(driver_->module_unload(module_));
   static_cast<void>(driver_->device_primary_ctx_release(device_));
   throw std::runtime_error(why);
 }
@@ -120,35 +121,47 @@ const char* Gpu::failure() {
   return told_.c_str();
 }
 
-void Gpu::launch(Kernel kernel, std::uint32_t width, Grid grid, const void* job, StreamHandle stream) {
-  if (grid.x == 0 || broken_) return;
-  const FunctionHandle function = functions_[static_cast<std::uint32_t>(kernel)][width == 16 ? 0 : width == 4 ? 1 : 2];
-  void* parameters[] = {const_cast<void*>(job)};  // read before the call returns
-  note(kernel_name(kernel, width),
-       driver_->launch_kernel(function, grid.x, grid.y, 1, kThreads, 1, 1, 0, stream, parameters, nullptr));
+bool Gpu::wait(StreamHandle stream) {
+  if (broken_) return false;
+  if (note("cuStreamSynchronize", driver_->stream_synchronize(stream))) return true;
+  return !broken_ && note("cuCtxSynchronize", driver_->ctx_synchronize());
 }
 
-Event::Event(Gpu& gpu) : gpu_(gpu) {
-  gpu_.note("cuEventCreate", gpu_.driver().event_create(&event_, kEventDisableTiming));
+bool Gpu::launch(Kernel kernel, std::uint32_t width, Grid grid, const void* job, StreamHandle stream) {
+  if (broken_) return false;
+  if (grid.x == 0) return true;
+  const FunctionHandle function = functions_[static_cast<std::uint32_t>(kernel)][width == 16 ? 0 : width == 4 ? 1 : 2];
+  void* parameters[] = {const_cast<void*>(job)};  // read before the call returns
+  return note(kernel_name(kernel, width),
+              driver_->launch_kernel(function, grid.x, grid.y, 1, kThreads, 1, 1, 0, stream, parameters, nullptr));
 }
+
 Event::~Event() {
   if (event_) static_cast<void>(gpu_.driver().event_destroy(event_));
 }
-void Event::record(StreamHandle stream) {
+bool Event::record(StreamHandle stream) {
+  if (!event_) gpu_.note("cuEventCreate", gpu_.driver().event_create(&event_, kEventDisableTiming));
   recorded_ = event_ && gpu_.note("cuEventRecord", gpu_.driver().event_record(event_, stream));
+  lost_ = !recorded_ && !gpu_.wait(stream);
+  return !lost_;
 }
 bool Event::done() const {
-  if (!recorded_ || gpu_.broken()) return true;
+  if (gpu_.broken()) return true;
+  if (!recorded_) return !lost_;
   const Result result = gpu_.driver().event_query(event_);
-  if (result == Result::not_ready) return false;
-  gpu_.note("cuEventQuery", result);
-  return true;
+  return result != Result::not_ready && gpu_.note("cuEventQuery", result);
 }
-void Event::wait() const {
-  if (recorded_ && !gpu_.broken()) gpu_.note("cuEventSynchronize", gpu_.driver().event_synchronize(event_));
+bool Event::wait() {
+  if (gpu_.broken()) return false;
+  if (recorded_) lost_ = !gpu_.note("cuEventSynchronize", gpu_.driver().event_synchronize(event_));
+  if (!lost_) return true;
+  recorded_ = false;
+  lost_ = gpu_.broken() || !gpu_.note("cuCtxSynchronize", gpu_.driver().ctx_synchronize());
+  return !lost_;
 }
-void Event::before(StreamHandle stream) const {
-  if (recorded_ && !gpu_.broken()) gpu_.note("cuStreamWaitEvent", gpu_.driver().stream_wait_event(stream, event_, 0));
+void Event::before(StreamHandle stream) {
+  if (gpu_.broken() || (!recorded_ && !lost_)) return;
+  if (lost_ || !gpu_.note("cuStreamWaitEvent", gpu_.driver().stream_wait_event(stream, event_, 0))) wait();
 }
 
 }  // namespace canopy::cuda

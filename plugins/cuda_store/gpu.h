@@ -37,8 +37,12 @@ class Gpu {
   /// Keeps a sentence of ours as the failure.
   void fail(std::string sentence);
 
-  /// REQUIRES: the context is current; `job` is what the kernel takes.
-  void launch(Kernel kernel, std::uint32_t width, Grid grid, const void* job, StreamHandle stream);
+  /// Waits for what is queued on `stream`; for everything, where the driver fails at that. False: nobody knows whether
+  /// it is done. REQUIRES: the context is current.
+  bool wait(StreamHandle stream);
+
+  /// True for success. REQUIRES: the context is current; `job` is what the kernel takes.
+  bool launch(Kernel kernel, std::uint32_t width, Grid grid, const void* job, StreamHandle stream);
 
  private:
   std::shared_ptr<const Driver> driver_;
@@ -51,25 +55,28 @@ class Gpu {
   bool broken_ = false;
 };
 
-/// An event that only says "done". REQUIRES, for all of it: the context is current.
+/// An event that only says "done". Where the driver fails at one the host waits instead: order is never lost because an
+/// event was. REQUIRES, for all of it: the context is current.
 class Event {
  public:
-  explicit Event(Gpu& gpu);
+  explicit Event(Gpu& gpu) : gpu_(gpu) {}
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  void record(StreamHandle stream);
-  /// Whether all that was queued before the last record is done; true if there was none.
+  /// False: neither an event nor waiting worked; then done() is false until wait() has worked.
+  bool record(StreamHandle stream);
+  /// Whether all that was queued before the last record is done; true if there was none, or the device is broken.
   bool done() const;
-  void wait() const;
+  /// False: nobody knows whether it is done.
+  bool wait();
   /// What is queued on `stream` from now on comes after.
-  void before(StreamHandle stream) const;
+  void before(StreamHandle stream);
 
  private:
   Gpu& gpu_;
   EventHandle event_ = nullptr;
-  bool recorded_ = false;
+  bool recorded_ = false, lost_ = false;
 };
 
 }  // namespace canopy::cuda

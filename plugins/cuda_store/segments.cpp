@@ -1,6 +1,7 @@
 #include "segments.h"
 
 #include <stdexcept>
+#include <system_error>
 
 namespace canopy::cuda {
 
@@ -35,7 +36,12 @@ Segments::Segments(Gpu& gpu, const Options& options, std::span<const Stream> str
     base += layout_.view.stream[s].segment_stride * layout_.view.segments;
   }
   wanted_ = static_cast<std::size_t>(std::min<std::uint64_t>(ahead_, expected_));
-  if (!fixed_ && ahead_ > 0) preparer_ = std::thread([this] { prepare(); });
+  if (fixed_ || ahead_ == 0) return;
+  try {
+    preparer_ = std::thread([this] { prepare(); });
+  } catch (const std::system_error&) {
+    ahead_ = wanted_ = 0;  // no thread to be had: growing takes longer
+  }
 }
 
 Segments::~Segments() {
@@ -51,24 +57,40 @@ Segments::~Segments() {
     static_cast<void>(gpu_.driver().mem_free(base_));
     return;
   }
-  for (std::uint32_t segment = 0; segment < segments_.size(); ++segment)
-    if (segments_[segment].mapped) unmap(segment);
+  for (std::uint32_t segment = 0; segment < segments_.size(); ++segment) {
+    State& state = segments_[segment];
+    state.last_use.reset();
+    if (state.taken) drop(segment);
+    if (state.taken) release(state.handles);
+  }
   for (Handles& handles : at_hand_) release(handles);
   static_cast<void>(gpu_.driver().mem_address_free(base_, bytes_));
 }
 
-/// Whether the device says it can, and then does: some systems say so and cannot.
-bool Segments::vmm_works() const {
+/// Whether the device says it can, and then does: some systems say so and cannot, or not all of what we would like.
+bool Segments::vmm_works() {
   if (!gpu_.attribute(DeviceAttribute::virtual_memory_management_supported)) return false;
+  if (vmm_works_with(properties_)) return true;
+  MemAllocationProp less = properties_;
+  less.flags.gpu_direct_rdma_capable = 0;
+  if (!vmm_works_with(less)) {
+    less.requested_handle_types = MemHandleType::none;
+    if (!vmm_works_with(less)) return false;
+  }
+  properties_ = less;
+  return true;
+}
+
+bool Segments::vmm_works_with(const MemAllocationProp& properties) const {
   const Driver& driver = gpu_.driver();
   std::size_t bytes = 0;
   DevicePtr at = 0;
   MemHandle handle = 0;
-  const MemAccessDesc access{properties_.location, MemAccess::read_write};
-  if (driver.mem_get_allocation_granularity(&bytes, &properties_, MemGranularity::minimum) != Result::success)
+  const MemAccessDesc access{properties.location, MemAccess::read_write};
+  if (driver.mem_get_allocation_granularity(&bytes, &properties, MemGranularity::minimum) != Result::success)
     return false;
   if (driver.mem_address_reserve(&at, bytes, 0, 0, 0) != Result::success) return false;
-  bool works = driver.mem_create(&handle, bytes, &properties_, 0) == Result::success;
+  bool works = driver.mem_create(&handle, bytes, &properties, 0) == Result::success;
   if (works) {
     works = driver.mem_map(at, bytes, 0, handle, 0) == Result::success;
     if (works) {
@@ -84,7 +106,10 @@ bool Segments::vmm_works() const {
 void Segments::reserve(const Options& options, std::span<const Stream> streams, std::uint32_t layers, Units page_size,
                        std::uint32_t segment_pages) {
   std::size_t granularity = 0;
-  static_cast<void>(gpu_.driver().mem_get_allocation_granularity(&granularity, &properties_, MemGranularity::minimum));
+  if (const Result result =
+          gpu_.driver().mem_get_allocation_granularity(&granularity, &properties_, MemGranularity::minimum);
+      result != Result::success)
+    throw std::runtime_error(gpu_.driver().sentence("cuMemGetAllocationGranularity", result));
   for (std::uint64_t addresses = options.addresses; base_ == 0; addresses /= 2) {
     const auto layout = lay_out(streams, layers, page_size, segment_pages, granularity, addresses);
     if (!layout)
@@ -94,7 +119,9 @@ void Segments::reserve(const Options& options, std::span<const Stream> streams, 
                                   " bytes");
     layout_ = *layout;
     bytes_ = layout_.segment_stride() * layout_.view.segments;
-    if (gpu_.driver().mem_address_reserve(&base_, bytes_, 0, 0, 0) != Result::success) base_ = 0;
+    const Result result = gpu_.driver().mem_address_reserve(&base_, bytes_, 0, 0, 0);
+    if (sticky(result)) throw std::runtime_error(gpu_.driver().sentence("cuMemAddressReserve", result));
+    if (result != Result::success) base_ = 0;
   }
 }
 
@@ -104,7 +131,8 @@ void Segments::take_fixed(const Options& options, std::span<const Stream> stream
   std::size_t free = 0, total = 0;
   if (const Result result = gpu_.driver().mem_get_info(&free, &total); result != Result::success)
     throw std::runtime_error(gpu_.driver().sentence("cuMemGetInfo", result));
-  std::uint64_t bytes = free - std::min<std::uint64_t>(free, options.headroom);
+  const std::uint64_t kept = options.headroom + options.buffers;
+  std::uint64_t bytes = free - std::min<std::uint64_t>(free, kept);
   auto layout = lay_out(streams, layers, page_size, segment_pages, kGranularity, bytes);
   if (layout) {
     layout->view.segments = static_cast<std::uint32_t>(std::min<std::uint64_t>(layout->view.segments, expected_));
@@ -112,7 +140,7 @@ void Segments::take_fixed(const Options& options, std::span<const Stream> stream
   }
   if (!layout || gpu_.driver().mem_alloc(&base_, bytes) != Result::success)
     throw std::runtime_error("the GPU has no memory for a pool: " + std::to_string(free) + " bytes are free, " +
-                             std::to_string(options.headroom) + " of them are headroom, and a segment has " +
+                             std::to_string(kept) + " of them are headroom and buffers, and a segment has " +
                              std::to_string(segment_pages) + " pages of " + std::to_string(page_size) + " tokens");
   layout_ = *layout;
   bytes_ = bytes;
@@ -144,9 +172,12 @@ void Segments::release(Handles& handles) {
 /// Keeps memory at hand, so that growing waits for a map and not for the system.
 void Segments::prepare() {
   const ContextScope scope(gpu_.driver(), gpu_.context());
+  // A graph that another thread captures meanwhile is none of our business, and taking memory would spoil it.
+  CaptureMode mode = CaptureMode::relaxed;
+  static_cast<void>(gpu_.driver().thread_exchange_stream_capture_mode(&mode));
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stop_ || (at_hand_.size() < wanted_ && !refused_); });
+    changed_.wait(lock, [&] { return stop_ || (at_hand_.size() < wanted_ && !pause_); });
     if (stop_) return;
     creating_ = true;
     lock.unlock();
@@ -155,81 +186,87 @@ void Segments::prepare() {
     lock.lock();
     creating_ = false;
     if (result == Result::success) at_hand_.push_back(handles);
-    else refused_ = true;  // whoever asks for a segment next hears of it
+    else pause_ = true;  // whoever asks for a segment next hears of it
     changed_.notify_all();
   }
 }
 
 std::optional<Segments::Handles> Segments::obtain() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !creating_ || !at_hand_.empty(); });
-  const std::uint64_t after = mapped_ + 1;
-  wanted_ = static_cast<std::size_t>(std::min<std::uint64_t>(ahead_, expected_ - std::min(expected_, after)));
-  refused_ = false;
   std::optional<Handles> handles;
-  if (!at_hand_.empty()) {
+  const auto at_hand = [&] {
+    if (at_hand_.empty()) return;
     handles = at_hand_.back();
     at_hand_.pop_back();
+  };
+  {
+    std::unique_lock lock(mutex_);
+    pause_ = true;  // nobody takes memory that we may be about to be refused
+    changed_.wait(lock, [&] { return !creating_ || !at_hand_.empty(); });
+    wanted_ = static_cast<std::size_t>(std::min<std::uint64_t>(ahead_, expected_ - std::min(expected_, taken_ + 1)));
+    at_hand();
   }
-  lock.unlock();
   if (!handles) {
     Handles made{};
     Result result = create(made);
     if (result == Result::out_of_memory) {
       reap(true);  // some may be on its way out
-      lock.lock();
-      if (!at_hand_.empty()) {
-        made = at_hand_.back();
-        at_hand_.pop_back();
-        result = Result::success;
-      }
-      lock.unlock();
-      if (result != Result::success) result = create(made);
+      const std::lock_guard lock(mutex_);
+      at_hand();
+      if (!handles) result = create(made);
     }
-    if (result == Result::success) handles = made;
-    else if (result != Result::out_of_memory) gpu_.note("cuMemCreate", result);
+    if (!handles && result == Result::success) handles = made;
+    if (!handles && result != Result::out_of_memory) gpu_.note("cuMemCreate", result);
   }
-  if (handles) changed_.notify_all();
+  if (handles) {
+    {
+      const std::lock_guard lock(mutex_);
+      pause_ = false;
+    }
+    changed_.notify_all();
+  }
   return handles;
 }
 
-bool Segments::map(std::uint32_t segment, const Handles& handles) {
+/// Puts a segment's memory behind its addresses, as far as it is not there.
+bool Segments::map(std::uint32_t segment) {
   const MemAccessDesc access{properties_.location, MemAccess::read_write};
-  std::size_t mapped = 0;
-  bool fine = true;
-  while (fine && mapped < layout_.view.streams) {
-    fine =
-        gpu_.note("cuMemMap", gpu_.driver().mem_map(at(segment, mapped), layout_.used[mapped], 0, handles[mapped], 0));
-    if (!fine) break;
-    ++mapped;
-    fine = gpu_.note("cuMemSetAccess",
-                     gpu_.driver().mem_set_access(at(segment, mapped - 1), layout_.used[mapped - 1], &access, 1));
+  State& state = segments_[segment];
+  for (std::size_t s = 0; s < layout_.view.streams; ++s) {
+    if (!(state.mapped >> s & 1U) &&
+        !gpu_.note("cuMemMap", gpu_.driver().mem_map(at(segment, s), layout_.used[s], 0, state.handles[s], 0)))
+      return false;
+    state.mapped |= std::uint32_t{1} << s;
+    if (!gpu_.note("cuMemSetAccess", gpu_.driver().mem_set_access(at(segment, s), layout_.used[s], &access, 1)))
+      return false;
   }
-  if (fine) return true;
-  while (mapped-- > 0) gpu_.note("cuMemUnmap", gpu_.driver().mem_unmap(at(segment, mapped), layout_.used[mapped]));
-  return false;
+  state.usable = true;
+  return true;
 }
 
 bool Segments::back(std::uint32_t segment) {
   if (segment >= layout_.view.segments || gpu_.broken()) return false;
   if (segment >= segments_.size()) segments_.resize(segment + 1);
-  if (!fixed_ && !segments_[segment].mapped) {
-    auto handles = obtain();
-    if (!handles) return false;
-    if (!map(segment, *handles)) {
-      release(*handles);
+  State& state = segments_[segment];
+  if (state.last_use) {
+    state.last_use.reset();
+    --leaving_;
+  }
+  reap(false);
+  if (!fixed_ && !state.usable) {
+    if (!state.taken) {
+      const auto handles = obtain();
+      if (!handles) return false;
+      state.handles = *handles;
+      state.taken = true;
+      ++taken_;
+    }
+    if (!map(segment)) {
+      drop(segment);
       return false;
     }
-    segments_[segment].handles = *handles;
-    segments_[segment].mapped = true;
-    ++mapped_;
   }
-  State& state = segments_[segment];
-  leaving_ -= state.last_use != nullptr;
-  state.last_use.reset();
   state.backed = true;
   ++state.generation;
-  reap(false);
   return true;
 }
 
@@ -245,9 +282,9 @@ void Segments::let_go(std::uint32_t segment, StreamHandle stream) {
 
 void Segments::leave(std::uint32_t segment, StreamHandle stream) {
   State& state = segments_[segment];
-  if (fixed_ || state.backed || state.held > 0 || !state.mapped) return;
+  if (state.backed || state.held > 0 || !state.usable) return;
   leaving_ += state.last_use == nullptr;
-  state.last_use = std::make_unique<Event>(gpu_);
+  if (!state.last_use) state.last_use = std::make_unique<Event>(gpu_);
   state.last_use->record(stream);
   reap(false);
 }
@@ -257,19 +294,24 @@ void Segments::reap(bool wait) {
     State& state = segments_[segment];
     if (!state.last_use) continue;
     if (wait) state.last_use->wait();
-    if (!gpu_.broken() && !state.last_use->done()) continue;
+    if (!state.last_use->done()) continue;
     state.last_use.reset();
     --leaving_;
-    unmap(segment);
+    drop(segment);
   }
 }
 
-void Segments::unmap(std::uint32_t segment) {
+/// Takes the memory from behind a segment's addresses. What the driver does not let go of stays there, until the
+/// segment is wanted again or the pool ends. REQUIRES: the GPU is done with it.
+void Segments::drop(std::uint32_t segment) {
   State& state = segments_[segment];
+  state.usable = false;
   for (std::size_t s = 0; s < layout_.view.streams; ++s)
-    gpu_.note("cuMemUnmap", gpu_.driver().mem_unmap(at(segment, s), layout_.used[s]));
-  state.mapped = false;
-  --mapped_;
+    if (state.mapped >> s & 1U && gpu_.note("cuMemUnmap", gpu_.driver().mem_unmap(at(segment, s), layout_.used[s])))
+      state.mapped &= ~(std::uint32_t{1} << s);
+  if (state.mapped) return;
+  state.taken = false;
+  --taken_;
   {
     const std::lock_guard lock(mutex_);
     if (!stop_ && at_hand_.size() < wanted_) {
@@ -282,7 +324,7 @@ void Segments::unmap(std::uint32_t segment) {
 
 SharedMemory Segments::share(std::uint32_t segment, std::size_t stream) {
   SharedMemory shared;
-  if (fixed_ || !gpu_.attribute(DeviceAttribute::handle_type_posix_file_descriptor_supported)) return shared;
+  if (fixed_ || properties_.requested_handle_types != MemHandleType::posix_file_descriptor) return shared;
   int descriptor = -1;
   if (!gpu_.note("cuMemExportToShareableHandle",
                  gpu_.driver().mem_export_to_shareable_handle(&descriptor, segments_[segment].handles[stream],

@@ -24,6 +24,7 @@ class Segments {
   struct Options {
     std::uint64_t addresses = std::uint64_t{4} << 40;  ///< bytes to reserve at most
     std::uint64_t headroom = std::uint64_t{2} << 30;   ///< bytes of the device's memory that are never taken
+    std::uint64_t buffers = 0;                         ///< bytes that the store itself will need beside the pool
     std::uint32_t ahead = 1;                           ///< segments whose memory is at hand before it is asked for
   };
 
@@ -49,23 +50,25 @@ class Segments {
   struct State {
     Handles handles{};
     std::uint32_t held = 0;
-    bool mapped = false, backed = false;
+    std::uint32_t mapped = 0;                            ///< streams, a bit each
+    bool taken = false, usable = false, backed = false;  ///< has handles; has all of them mapped, with access
     std::uint64_t generation = 0;
-    std::unique_ptr<Event> last_use;  ///< set while it is mapped and not wanted
+    std::unique_ptr<Event> last_use;  ///< set while it is usable and not wanted
   };
 
   void reserve(const Options& options, std::span<const Stream> streams, std::uint32_t layers, Units page_size,
                std::uint32_t segment_pages);
   void take_fixed(const Options& options, std::span<const Stream> streams, std::uint32_t layers, Units page_size,
                   std::uint32_t segment_pages);
-  bool vmm_works() const;
+  bool vmm_works();
+  bool vmm_works_with(const MemAllocationProp& properties) const;
   DevicePtr at(std::uint32_t segment, std::size_t stream) const;
   Result create(Handles& handles) const;
   void release(Handles& handles);
   std::optional<Handles> obtain();
-  bool map(std::uint32_t segment, const Handles& handles);
+  bool map(std::uint32_t segment);
   void leave(std::uint32_t segment, StreamHandle stream);
-  void unmap(std::uint32_t segment);
+  void drop(std::uint32_t segment);
   void prepare();
 
   Gpu& gpu_;
@@ -74,16 +77,16 @@ class Segments {
   KvLayout layout_;
   bool fixed_ = false;
   DevicePtr base_ = 0;
-  std::uint64_t bytes_ = 0;      ///< reserved, or taken where the pool is fixed
-  std::vector<State> segments_;  ///< as far as any was ever backed
-  std::uint64_t expected_;       ///< segments the pool may have, as far as it was told
-  std::uint64_t mapped_ = 0, leaving_ = 0;
+  std::uint64_t bytes_ = 0;                ///< reserved, or taken where the pool is fixed
+  std::vector<State> segments_;            ///< as far as any was ever backed
+  std::uint64_t expected_;                 ///< segments the pool may have, as far as it was told
+  std::uint64_t taken_ = 0, leaving_ = 0;  ///< segments
 
   std::mutex mutex_;  ///< of what follows
   std::condition_variable changed_;
   std::vector<Handles> at_hand_;
   std::size_t ahead_, wanted_ = 0;  ///< how many to keep; how many there should be now
-  bool creating_ = false, refused_ = false, stop_ = false;
+  bool creating_ = false, pause_ = false, stop_ = false;
   std::thread preparer_;
 };
 

@@ -7,7 +7,7 @@ namespace canopy::cuda {
 
 Transfer::~Transfer() {
   for (Lane& lane : lanes_) {
-    if (lane.stream) gpu_.note("cuStreamSynchronize", gpu_.driver().stream_synchronize(lane.stream));
+    if (lane.stream) gpu_.wait(lane.stream);
     lane.copied.reset();
     if (lane.stream) static_cast<void>(gpu_.driver().stream_destroy(lane.stream));
     if (lane.buffer) static_cast<void>(gpu_.driver().mem_free(lane.buffer));
@@ -23,9 +23,14 @@ bool Transfer::open(Lane& lane) {
                                  driver.stream_create_with_priority(&lane.stream, kStreamNonBlocking, kLow)))
     return false;
   if (!lane.buffer) {
-    if (!gpu_.note("cuMemAlloc", driver.mem_alloc(&lane.buffer, bytes_))) return false;
+    DevicePtr buffer = 0;
+    if (!gpu_.note("cuMemAlloc", driver.mem_alloc(&buffer, bytes_))) return false;
     // What images are rounded up with crosses the bus with them, and must not be what somebody else left there.
-    if (!gpu_.note("cuMemsetD8Async", driver.memset_d8_async(lane.buffer, 0, bytes_, lane.stream))) return false;
+    if (!gpu_.note("cuMemsetD8Async", driver.memset_d8_async(buffer, 0, bytes_, lane.stream))) {
+      static_cast<void>(driver.mem_free(buffer));
+      return false;
+    }
+    lane.buffer = buffer;
   }
   void* memory = lane.pinned;
   if (!lane.pinned && !gpu_.note("cuMemHostAlloc", driver.mem_host_alloc(&memory, bytes_, kHostAllocPortable)))
@@ -39,7 +44,7 @@ bool Transfer::begin(StreamHandle stream) {
   for (Lane& lane : lanes_)
     if (gpu_.broken() || !open(lane)) return false;
   if (!order_) order_ = std::make_unique<Event>(gpu_);
-  order_->record(stream);
+  if (!order_->record(stream)) return false;
   for (Lane& lane : lanes_) order_->before(lane.stream);
   return true;
 }
@@ -51,8 +56,7 @@ bool Transfer::pinned(const Piece& piece) const {
 }
 
 void Transfer::finish(Lane& lane) {
-  lane.copied->wait();
-  if (!gpu_.broken())
+  if (lane.copied->wait())
     for (const Piece& piece : lane.to_unpack) std::memcpy(piece.host, lane.pinned + piece.offset, piece.bytes);
   lane.to_unpack.clear();
 }
@@ -63,28 +67,28 @@ Transfer::Lane& Transfer::lane() {
   return lane;
 }
 
-void Transfer::to_device(Lane& lane, std::span<const Piece> pieces) {
+bool Transfer::to_device(Lane& lane, std::span<const Piece> pieces) {
+  bool fine = true;
   for (const Piece& piece : pieces) {
     const std::byte* from = piece.host;
     if (!pinned(piece)) {
       std::memcpy(lane.pinned + piece.offset, piece.host, piece.bytes);
       from = lane.pinned + piece.offset;
     }
-    gpu_.note("cuMemcpyHtoDAsync",
-              gpu_.driver().memcpy_htod_async(lane.buffer + piece.offset, from, piece.bytes, lane.stream));
+    fine = gpu_.note("cuMemcpyHtoDAsync",
+                     gpu_.driver().memcpy_htod_async(lane.buffer + piece.offset, from, piece.bytes, lane.stream)) &&
+           fine;
   }
-  lane.copied->record(lane.stream);
+  return lane.copied->record(lane.stream) && fine;
 }
 
 void Transfer::to_host(Lane& lane, std::span<const Piece> pieces) {
   for (const Piece& piece : pieces) {
-    std::byte* to = piece.host;
-    if (!pinned(piece)) {
-      to = lane.pinned + piece.offset;
-      lane.to_unpack.push_back(piece);
-    }
-    gpu_.note("cuMemcpyDtoHAsync",
-              gpu_.driver().memcpy_dtoh_async(to, lane.buffer + piece.offset, piece.bytes, lane.stream));
+    const bool direct = pinned(piece);
+    std::byte* const to = direct ? piece.host : lane.pinned + piece.offset;
+    const bool fine = gpu_.note(
+        "cuMemcpyDtoHAsync", gpu_.driver().memcpy_dtoh_async(to, lane.buffer + piece.offset, piece.bytes, lane.stream));
+    if (fine && !direct) lane.to_unpack.push_back(piece);
   }
   lane.copied->record(lane.stream);
 }

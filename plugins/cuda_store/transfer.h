@@ -23,6 +23,8 @@ struct Piece {
 /// or to_device() and the kernel; then end(). REQUIRES: the context is current, nobody is capturing a graph.
 class Transfer {
  public:
+  static constexpr std::size_t kLanes = 2;
+
   Transfer(Gpu& gpu, std::uint64_t bytes) : gpu_(gpu), bytes_(bytes) {}
   ~Transfer();
   Transfer(const Transfer&) = delete;
@@ -42,7 +44,8 @@ class Transfer {
   bool begin(StreamHandle stream);
   /// The next lane; what it did before is done for the host, and on the device it is in the lane's order.
   Lane& lane();
-  void to_device(Lane& lane, std::span<const Piece> pieces);
+  /// False: it is not there, and failure() of the GPU says why.
+  bool to_device(Lane& lane, std::span<const Piece> pieces);
   void to_host(Lane& lane, std::span<const Piece> pieces);
   /// The host may use its memory again, and what is queued on `stream` from now on comes after.
   void end(StreamHandle stream);
@@ -54,7 +57,7 @@ class Transfer {
 
   Gpu& gpu_;
   std::uint64_t bytes_;
-  std::array<Lane, 2> lanes_;
+  std::array<Lane, kLanes> lanes_;
   std::size_t next_ = 0;
   std::unique_ptr<Event> order_;
 };

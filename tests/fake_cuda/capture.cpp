@@ -1,15 +1,24 @@
+#include <utility>
+
 #include "state.h"
 
 namespace canopy::fake_cuda {
+namespace {
+
+thread_local CaptureMode own_mode = CaptureMode::global;  ///< of what this thread may not do while others capture
+
+}  // namespace
 
 bool capture_forbids() {
   State& s = state();
+  if (own_mode == CaptureMode::relaxed) return false;
   std::erase_if(s.captures, [](const auto& capture) { return capture.expired(); });
   bool forbidden = false;
   for (const auto& weak : s.captures) {
     const auto capture = weak.lock();
     if (capture->mode == CaptureMode::relaxed) continue;
-    if (capture->mode == CaptureMode::thread_local_mode && capture->thread != std::this_thread::get_id()) continue;
+    const bool narrow = capture->mode == CaptureMode::thread_local_mode || own_mode == CaptureMode::thread_local_mode;
+    if (narrow && capture->thread != std::this_thread::get_id()) continue;
     capture->invalidated = true;
     forbidden = true;
   }
@@ -73,6 +82,13 @@ Result cuStreamEndCapture(StreamHandle stream, GraphHandle* out) {
   if (!capture->unjoined.empty()) return Result::stream_capture_unjoined;
   *out = state().fresh<GraphHandle>();
   state().graphs[*out] = std::move(capture->graph);
+  return Result::success;
+}
+
+Result cuThreadExchangeStreamCaptureMode(CaptureMode* mode) {
+  FAKE_ENTER(kNothing);
+  if (!mode || *mode < CaptureMode::global || *mode > CaptureMode::relaxed) return Result::invalid_value;
+  std::swap(*mode, own_mode);
   return Result::success;
 }
 
