@@ -38,8 +38,14 @@ Result<Subject> make_subject(const Registry& registry, const std::string& name, 
   return Subject{*policy, *index};
 }
 
-Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, const std::string& name) {
-  return make<SlotAllocator>(registry, name, {});
+Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, const std::string& name,
+                                                      std::uint32_t segment_pages) {
+  return make<SlotAllocator>(registry, name, {segment_pages});
+}
+
+Result<std::shared_ptr<KVStore>> make_store(const Registry& registry, const std::string& name,
+                                            const KVStore::Context& context, const std::string& options) {
+  return make<KVStore>(registry, name, context, options);
 }
 
 }  // namespace canopy::bench

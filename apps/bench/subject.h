@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/eviction_strategy.h>
+#include <canopy/kv_store.h>
 #include <canopy/prefix_index.h>
 #include <canopy/registry.h>
 #include <canopy/slot_allocator.h>
@@ -20,6 +21,11 @@ struct Subject {
 Result<Subject> make_subject(const Registry& registry, const std::string& name, Units page_size, std::uint64_t capacity,
                              const std::string& options = {});
 
-Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, const std::string& name);
+Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, const std::string& name,
+                                                      std::uint32_t segment_pages = 0);
+
+/// With `options` in YAML.
+Result<std::shared_ptr<KVStore>> make_store(const Registry& registry, const std::string& name,
+                                            const KVStore::Context& context, const std::string& options);
 
 }  // namespace canopy::bench

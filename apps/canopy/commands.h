@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench.h"
+#include "gpu_bench.h"
 #include "replay.h"
 
 namespace canopy::app {
@@ -37,6 +38,11 @@ struct BenchArguments {
   std::string json, compare, from;
 };
 
+struct BenchGpuArguments {
+  bench::gpu::Options options;
+  std::string json;
+};
+
 struct DemoArguments {
   std::uint64_t seed = 1;
   std::uint64_t capacity = 150000;
@@ -50,6 +56,8 @@ int demo(const DemoArguments& arguments, const PluginFolders& folders);
 int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders);
 /// Measures, or shows what was measured before; beside another measurement if one is named.
 int measure(const BenchArguments& arguments, const PluginFolders& folders);
+/// Measures the store on a GPU; kUnusable without one, after what needs none.
+int measure_gpu(const BenchGpuArguments& arguments, const PluginFolders& folders);
 /// Attaches to a feed in shared memory; without a name to the one there is.
 int top(const std::string& name, bool once);
 /// How the pools of a running engine stand, segment by segment.

@@ -87,7 +87,8 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
   replay->callback([&] { status = replay_trace(arguments, folders); });
 }
 
-void add_bench(CLI::App& program, BenchArguments& arguments, const std::vector<std::string>& folders, int& status) {
+void add_bench(CLI::App& program, BenchArguments& arguments, BenchGpuArguments& gpu_arguments,
+               const std::vector<std::string>& folders, int& status) {
   auto* bench = program.add_subcommand(
       "bench", "Measure the hot paths beside the least that must be done and the original's algorithm");
   bench->add_flag("--quick", arguments.options.quick, "smaller trees, fewer requests and repetitions: about 20 s");
@@ -98,7 +99,19 @@ void add_bench(CLI::App& program, BenchArguments& arguments, const std::vector<s
   bench->add_option("--json", arguments.json, "write the figures to this file");
   bench->add_option("--compare", arguments.compare, "show how each row changed since this file of --json");
   bench->add_option("--from", arguments.from, "show the figures of this file of --json, and measure nothing");
-  bench->callback([&] { status = measure(arguments, folders); });
+  auto* gpu = bench->add_subcommand("gpu",
+                                    "Measure the GPU's store beside the rooflines of the same run, and hold it "
+                                    "to its acceptance figures. Exit code 1: wrong bytes or a failed call; 2: "
+                                    "no GPU, after what needs none");
+  gpu->add_option("--budget", gpu_arguments.options.budget, "seconds for all of it")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 3600.0));
+  gpu->add_option("--only", gpu_arguments.options.only, "one section, such as B3");
+  gpu->add_option("--json", gpu_arguments.json, "write the figures to this file");
+  gpu->callback([&] { status = measure_gpu(gpu_arguments, folders); });
+  bench->callback([&, gpu] {
+    if (!gpu->parsed()) status = measure(arguments, folders);
+  });
 }
 
 }  // namespace
@@ -135,7 +148,8 @@ int run(int argc, char** argv) {
   add_replay(program, replay_arguments, folders, status);
 
   BenchArguments bench_arguments;
-  add_bench(program, bench_arguments, folders, status);
+  BenchGpuArguments bench_gpu_arguments;
+  add_bench(program, bench_arguments, bench_gpu_arguments, folders, status);
 
   std::string file, name;
   std::vector<std::string> assignments;

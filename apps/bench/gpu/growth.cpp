@@ -1,0 +1,151 @@
+/// B9 and B10: a pool that grows under a model's steps, and one that is emptied by moving its pages.
+#include <fmt/format.h>
+
+#include <bit>
+#include <numeric>
+
+#include "../subject.h"
+#include "session.h"
+
+namespace canopy::bench::gpu {
+namespace {
+
+constexpr std::uint32_t kRowBytes = 1024, kLayers = 32;
+constexpr Units kPageSize = 16;
+
+Pool::Shape shape_for(const Session& session) {
+  return {.rows = {kRowBytes, kRowBytes}, .layers = session.device()->fake ? 2 : kLayers, .page_size = kPageSize};
+}
+
+double share_of(std::vector<double> samples, double share) {
+  std::sort(samples.begin(), samples.end());
+  return samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1) + 0.5)];
+}
+
+struct Steps {
+  std::vector<double> step, back;
+};
+
+/// Steps of memory-bound work, as long as those of a small model; every fourth begins with a segment more, if told.
+Steps steps(Session& session, const Buffer& busy, std::uint32_t segments, std::uint32_t ahead, bool grow) {
+  Device& device = *session.device();
+  Pool::Shape shape = shape_for(session);
+  shape.segment_pages = static_cast<std::uint32_t>(
+      std::bit_floor(std::max<std::uint64_t>(session.scale().segment / shape.page_bytes(), 1)));
+  shape.pages = std::uint64_t{shape.segment_pages} * segments;
+  shape.ahead = ahead;
+  shape.backed = 1;
+  Pool pool(session, shape);
+  const std::size_t copies = device.fake ? 2 : 32;
+  constexpr std::uint32_t kEvery = 4;
+  Steps took;
+  std::uint32_t backed = pool.backed();
+  for (std::uint32_t i = 0; i < kEvery * (segments - 1); ++i)
+    took.step.push_back(seconds_of([&] {
+      if (grow && i % kEvery == 0) {
+        bool fine = false;
+        took.back.push_back(seconds_of([&] { fine = pool.store().back(backed); }));
+        if (!fine) throw std::runtime_error("the store found no memory for a segment, with memory free");
+        ++backed;
+      }
+      for (std::size_t n = 0; n < copies; ++n)
+        device.copy(busy.at + busy.bytes / 2, busy.at, busy.bytes / 2, device.stream);
+      device.wait(device.stream);
+    }));
+  if (!grow) return took;
+  std::vector<Page> last(1, (backed - 1) * pool.store().view().segment_pages);
+  pool.mover().stamp(last, 9);
+  require(pool.mover().stamped(last, 9), "pages of a segment that came while steps ran");
+  pool.check();
+  return took;
+}
+
+}  // namespace
+
+void measure_growth(Session& session) {
+  Device& device = *session.device();
+  session.begin("B9 growth under load", 14, 1);
+  const Buffer busy(device, session.scale().flushed * 2);
+  const auto segments = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(device.free_bytes() / 4 / session.scale().segment, 4, device.fake ? 8 : 64));
+  const Steps still = steps(session, busy, segments, 1, false);
+  const Steps ahead = steps(session, busy, segments, 1, true);
+  const Steps bare = steps(session, busy, segments, 0, true);
+  const std::string each = fmt::format("{} segments of {}", segments - 1, size_text(session.scale().segment));
+  session.line("a step, pool as it is", Unit::time, range_of(still.step),
+               "this thread's clock, 99 %: " + fmt::format("{:.3f} ms", 1e3 * share_of(still.step, 0.99)));
+  session.line("a step, a segment more every fourth", Unit::time, range_of(ahead.step),
+               fmt::format("99 %: {:.3f} ms", 1e3 * share_of(ahead.step, 0.99)));
+  const double held = share_of(ahead.back, 0.99), ready = share_of(bare.back, 0.99);
+  session.line("back(), memory at hand, " + each, Unit::time, range_of(ahead.back),
+               fmt::format("99 %: {:.3f} ms", 1e3 * held));
+  session.line("back(), memory taken first, " + each, Unit::time, range_of(bare.back),
+               fmt::format("99 %: {:.3f} ms", 1e3 * ready));
+  const double longer = share_of(ahead.step, 0.99) / share_of(still.step, 0.99);
+  session.at_most("A7", ready, 30e-3, fmt::format("{:.2f} ms at 99 %, memory taken first", 1e3 * ready));
+  session.at_most("A8", held, 1e-3, fmt::format("back() holds the thread {:.3f} ms at 99 %", 1e3 * held));
+  session.at_most("A8", longer, 1.02, fmt::format("steps {:.3f} x at 99 %", longer));
+}
+
+namespace {
+
+/// What the index has to do for as many pages as 182 GB of 16-token pages are. Needs no GPU.
+void measure_remap(Session& session) {
+  constexpr std::uint32_t kPages = 262144, kOfAKey = 4096;
+  auto subject = make_subject(session.registry, "radix", kPageSize, kUnlimited);
+  if (!subject) throw std::runtime_error(subject.error().text);
+  PrefixIndex& index = *subject->index;
+  std::vector<std::uint32_t> words(std::size_t{kOfAKey} * kPageSize);
+  std::vector<Page> here(kPages), there(kPages);
+  std::iota(here.begin(), here.end(), Page{1});
+  std::iota(there.begin(), there.end(), Page{1 + kPages});
+  for (std::uint32_t first = 0; first < kPages; first += kOfAKey) {
+    std::iota(words.begin(), words.end(), first * kPageSize);
+    const std::span<const Page> pages = std::span(here).subspan(first, kOfAKey);
+    index.release(index.insert({}, {NamespaceId::shared, words}, {pages}, {}).lock);
+  }
+  const Range seconds = session.time_call([&] {
+    index.remap(0, here, there);
+    std::swap(here, there);
+  });
+  std::iota(words.begin(), words.end(), 0U);
+  const Lock lock = index.match({NamespaceId::shared, words}, {});
+  const auto found = index.pages(lock)[0];
+  require(std::equal(found.begin(), found.end(), here.begin(), here.begin() + kOfAKey), "page numbers after a remap");
+  index.release(lock);
+  session.line(fmt::format("the index renames {} pages", kPages), Unit::time, seconds, "this thread's clock").on_gpu =
+      false;
+  session.at_most("A9 remap", seconds.median, 1e-3, fmt::format("{:.2f} ms", 1e3 * seconds.median));
+  session.findings["A9 remap"].on_gpu = false;
+}
+
+}  // namespace
+
+void measure_drain(Session& session) {
+  session.begin("B10 draining by moving", 10, 3);
+  measure_remap(session);
+  if (!session.device()) return;
+  session.need_rooflines(false);
+  Device& device = *session.device();
+  Pool::Shape shape = shape_for(session);
+  constexpr std::uint64_t kBytes = 10'000'000'000;
+  const std::uint64_t bytes = std::min(device.fake ? session.scale().moved : kBytes, device.free_bytes() / 3);
+  const std::size_t count = std::max<std::uint64_t>(bytes / shape.page_bytes(), 1);
+  shape.pages = 2 * count;
+  Pool pool(session, shape);
+  const auto from = pool.next(count), to = pool.next(count);
+  const std::size_t some = std::min<std::size_t>(count, 64);
+  pool.mover().stamp(from.last(some), 10);
+  pool.store().copy(from, to);
+  pool.check();
+  require(pool.mover().stamped(to.last(some), 10), "pages that were drained");
+  const Range seconds = session.time_on_stream(1, [&](std::size_t) { pool.store().copy(from, to); });
+  pool.check();
+  const double moved = static_cast<double>(count * shape.page_bytes());
+  session.rate(fmt::format("{} pages moved ({})", count, size_text(count * shape.page_bytes())), 2 * moved, seconds,
+               session.device_copy, fmt::format("{:.2f} ms", 1e3 * seconds.median));
+  const double whole = seconds.median * static_cast<double>(kBytes) / moved;
+  session.at_most("A9", whole, 10e-3, fmt::format("10 GB of pages in {:.2f} ms of the device", 1e3 * whole));
+}
+
+}  // namespace canopy::bench::gpu

@@ -1,0 +1,103 @@
+/// B1 and B2: rows of one layer, packed on the device, to pages of the pool and from them.
+#include <fmt/format.h>
+
+#include "session.h"
+
+namespace canopy::bench::gpu {
+namespace {
+
+constexpr std::uint32_t kLayers = 4;
+constexpr Units kPageSizes[] = {1, 16, 64};
+constexpr std::uint32_t kRowBytes[] = {128, 256, 512, 1024, 4096};
+constexpr std::uint32_t kTokens[] = {1, 32, 256, 8192, 65536};
+constexpr std::size_t kInARow = 20;  ///< calls that share a pair of events, of those that are launched rather than done
+
+using Streams = std::array<std::byte*, kMaxStreams>;
+
+Rows packed(DevicePtr at, std::uint64_t bytes_each) {
+  auto* const first = reinterpret_cast<std::byte*>(at);
+  return {Streams{first, first + bytes_each}, Rows::At::device};
+}
+
+/// The store's own write and read: what was written comes back, and stamps of our own kernels are read as they are.
+void check(Session& session, Pool& pool, std::uint32_t row_bytes) {
+  Device& device = *session.device();
+  const Units page_size = pool.store().view().page_size;
+  const std::size_t count = std::min<std::size_t>(pool.pages() / 2, 4096 / page_size);
+  const auto tokens = static_cast<std::uint32_t>(count * page_size);
+  const std::uint64_t each = std::uint64_t{tokens} * row_bytes;
+  const auto pages = pool.next(count), copies = pool.next(count);
+  pool.mover().stamp(pages, 1);
+  const Buffer rows(device, 2 * each);
+  for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
+    device.fill(rows.at, 0xFF, 2 * each, device.stream);
+    pool.store().read(layer, {pages, 0, tokens}, packed(rows.at, each));
+    pool.store().write(layer, {copies, 0, tokens}, packed(rows.at, each));
+  }
+  pool.check();
+  require(pool.mover().stamped(copies, 1), "rows read from pages and written to others");
+  require(pool.mover().stamped(pages, 1), "rows beside those that were written");
+}
+
+void measure(Session& session, bool write, const char* section, double seconds) {
+  session.need_rooflines(false);
+  Device& device = *session.device();
+  session.begin(section, seconds, std::size(kPageSizes) * std::size(kRowBytes) * std::size(kTokens) * 2);
+  for (const Units page_size : kPageSizes)
+    for (const std::uint32_t row_bytes : kRowBytes) {
+      const std::uint64_t token_bytes = 2 * std::uint64_t{row_bytes};
+      const std::uint64_t most = std::min<std::uint64_t>(session.scale().moved / token_bytes, 65536);
+      // Between two moves of the same bytes lie the other layers and pages, and what the samples flush the L2 with.
+      Pool pool(session, {.rows = {row_bytes, row_bytes},
+                          .layers = kLayers,
+                          .page_size = page_size,
+                          .pages = (2 * most + page_size - 1) / page_size + 2});
+      check(session, pool, row_bytes);
+      const Buffer rows(device, most * token_bytes), other(device, most * token_bytes);
+      for (const std::uint32_t tokens : kTokens) {
+        if (tokens > most) continue;
+        const std::uint64_t each = std::uint64_t{tokens} * row_bytes, bytes = 2 * each;
+        const std::size_t calls = bytes < session.scale().launched ? kInARow : 1;
+        const std::size_t pages = (tokens + page_size - 1) / page_size;
+        // Small ones walk through the packed rows too.
+        const std::uint64_t places = std::min<std::uint64_t>(rows.bytes / bytes, kInARow);
+        const Range ours = session.time_on_stream(calls, [&](std::size_t call) {
+          const Slots slots{pool.next(pages), 0, tokens};
+          const auto layer = static_cast<std::uint32_t>(call % kLayers);
+          const Rows at = packed(rows.at + call % places * bytes, each);
+          if (write) pool.store().write(layer, slots, at);
+          else pool.store().read(layer, slots, at);
+        });
+        pool.check();
+        const Range copy = session.time_on_stream(calls, [&](std::size_t call) {
+          device.copy(other.at + call % places * bytes, rows.at + call % places * bytes, bytes, device.stream);
+        });
+        const std::string name =
+            fmt::format("page {}, row {}, {} tokens ({})", page_size, size_text(row_bytes), tokens, size_text(bytes));
+        const double moved = 2 * static_cast<double>(bytes);
+        if (calls > 1) {
+          Line& line = session.line(name, Unit::time, ours, fmt::format("a call of {} in a row", calls));
+          line.peers.push_back({"one cuMemcpyDtoDAsync", copy});
+          if (write && tokens <= 256)
+            session.at_most(
+                "A3 decode", ours.median / copy.median, 1.1,
+                fmt::format("decode-size writes {:.2f} x one plain copy ({})", ours.median / copy.median, name));
+          continue;
+        }
+        Line& line = session.rate(name, moved, ours, session.device_copy);
+        line.peers.push_back(
+            {"one cuMemcpyDtoDAsync", {moved / copy.median, moved / copy.high, moved / copy.low, copy.samples}});
+        if (bytes < 64 << 20 || row_bytes < 256) continue;
+        const double share = *line.of_roofline;
+        session.at_least("A2", share, row_bytes >= 512 ? 0.85 : 0.75,
+                         fmt::format("{:.3f} ({}, {})", share, write ? "write" : "read", name));
+      }
+    }
+}
+
+}  // namespace
+
+void measure_rows_write(Session& session) { measure(session, true, "B1 rows written", 24); }
+void measure_rows_read(Session& session) { measure(session, false, "B2 rows read", 24); }
+
+}  // namespace canopy::bench::gpu

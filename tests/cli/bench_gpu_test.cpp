@@ -1,0 +1,78 @@
+#include "program.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+namespace {
+
+using namespace cli;
+
+/// The driver library that programs open while it lives.
+struct Driver {
+  explicit Driver(const fs::path& library) { ::setenv("CANOPY_CUDA_DRIVER", library.c_str(), 1); }
+  ~Driver() {
+    ::unsetenv("CANOPY_CUDA_DRIVER");
+    ::unsetenv("FAKE_CUDA_FAIL");
+  }
+};
+
+const fs::path kFake = kBin.parent_path() / "fake_cuda" / "libfake_cuda.so";
+
+}  // namespace
+
+TEST_CASE("a bench of a fake GPU executes every section, finds the bytes right, and says that it is a fake") {
+  const Driver driver(kFake);
+  const Workshop workshop;
+  const std::string json = (workshop.path / "figures.json").string();
+  const Ended run = canopy(workshop, "bench gpu --budget 2 --json " + json);
+  REQUIRE_MESSAGE(run.status == 0, (run.out + run.err));
+  CHECK(has(run.out, "these are not GPU figures"));
+  const auto figures = nlohmann::json::parse(slurp(json));
+  CHECK(figures["fake_device"] == true);
+  CHECK(figures["failures"].empty());
+  std::set<std::string> sections;
+  for (const auto& line : figures["lines"]) {
+    CAPTURE(line.dump());
+    sections.insert(std::string(line["section"]).substr(0, std::string(line["section"]).find(' ')));
+    CHECK(line["value"]["p10"] <= line["value"]["median"]);
+    CHECK(line["value"]["median"] <= line["value"]["p90"]);
+    CHECK(line["value"]["median"] > 0);
+  }
+  for (const char* const section :
+       {"rooflines", "B1", "B2", "B3", "B4", "B5", "B6", "B7", "B8", "B9", "B10", "B11", "B12", "A13"})
+    CHECK_MESSAGE(sections.contains(section), section);
+  // What a fake took tells nothing about a GPU; what only the CPU did is what it is.
+  for (const auto& demand : figures["acceptance"]) {
+    CAPTURE(demand.dump());
+    const bool of_cpu = demand["id"] == "A11" || demand["id"] == "A13" || demand["id"] == "A9 remap";
+    CHECK((demand["verdict"] != "not measured") == of_cpu);
+  }
+}
+
+TEST_CASE("a bench of a GPU that fails a copy ends with exit code 1 and the driver's own words") {
+  const Driver driver(kFake);
+  ::setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:1:719", 1);
+  const Workshop workshop;
+  const Ended run = canopy(workshop, "bench gpu --budget 1 --only B3");
+  CHECK(run.status == 1);
+  CHECK_MESSAGE(has(run.out, "CUDA_ERROR_LAUNCH_FAILED"), run.out);
+}
+
+TEST_CASE("a bench without a GPU measures what needs none and says why the rest is not there") {
+  const Driver driver("/no/such/libcuda.so");
+  const Workshop workshop;
+  const Ended run = canopy(workshop, "bench gpu --budget 1 --only B11");
+  CHECK(run.status == 2);
+  CHECK_MESSAGE(has(run.err, "no GPU was at hand: "), run.err);
+  CHECK_MESSAGE(has(run.out, "free_list: 262144 pages"), run.out);
+  const Ended gpu = canopy(workshop, "bench gpu --only B3");
+  CHECK(gpu.status == 2);
+  CHECK(gpu.out.empty());
+  CHECK_MESSAGE(has(gpu.err, "B3 is measured on a GPU"), gpu.err);
+  const Ended unknown = canopy(workshop, "bench gpu --only B99");
+  CHECK(unknown.status == 2);
+  CHECK_MESSAGE(has(unknown.err, "no section is called 'B99'"), unknown.err);
+}
