@@ -1,11 +1,11 @@
 /// What an index says of itself: sizes, cost, dumps.
+#include "moved_pages.h"
 #include "radix_index.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <vector>
 
 namespace canopy::radix {
@@ -30,15 +30,14 @@ void RadixIndex::waiting(std::size_t group, QueueVisitor& visitor) const {
 }
 
 void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) {
-  std::unordered_map<Page, Page> moved;
-  for (std::size_t i = 0; i < from.size(); ++i) moved.emplace(from[i], to[i]);
+  const MovedPages moved(from, to);
   for (Slot slot = 1; slot < nodes_.slots(); ++slot) {
     const Node& node = nodes_[slot];
     if (node.generation % 2 == 0 || !(node.resident >> group & 1)) continue;
     bool any = false;
     for (std::size_t i = 0; i < node.length / page_; ++i) {
       Page& page = node_pages(node)[i * groups_.size() + group];
-      if (const auto found = moved.find(page); found != moved.end()) page = found->second, any = true;
+      if (const Page* found = moved.find(page)) page = *found, any = true;
     }
     if (any) tell_pages(slot, group);
   }
