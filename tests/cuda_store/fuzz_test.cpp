@@ -12,7 +12,7 @@
 namespace cuda_store_test {
 namespace {
 
-constexpr std::byte kPoison{0xFF};
+constexpr unsigned char kPoison = 0xFF;
 
 struct Shape {
   Units page_size = 1;
@@ -60,8 +60,8 @@ class Both {
     backed_[segment] = 0;
     if (!current_) REQUIRE(cuda_->sync() == nullptr);  // its own stream is not ours to queue on
     for (std::size_t s = 0; s < shape_.row_bytes.size(); ++s) {
-      MUST(device_->memset_d8_async(reinterpret_cast<DevicePtr>(at(*cuda_, segment, s)), 0xFF, bytes(s), stream()));
-      std::memset(at(*host_, segment, s), 0xFF, bytes(s));
+      MUST(device_->memset_d8_async(reinterpret_cast<DevicePtr>(at(*cuda_, segment, s)), kPoison, bytes(s), stream()));
+      std::memset(at(*host_, segment, s), kPoison, bytes(s));
     }
     if (!current_) scratch_.wait();
   }
