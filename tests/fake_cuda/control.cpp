@@ -185,6 +185,10 @@ FAKE_EXPORT void fake_cuda_reset() {
   s.initialized = false;
   s.sticky = Result::success;
   s.context_owners = 0;
+  // What never ran: work holds its events, and an event the queue of its last record.
+  for (const auto& [handle, queue] : s.streams) queue->ops.clear();
+  for (const auto& queue : s.orphans) queue->ops.clear();
+  s.legacy->ops.clear();
   s.streams.clear();
   s.orphans.clear();
   s.legacy = std::make_shared<Queue>();
