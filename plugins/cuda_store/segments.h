@@ -34,7 +34,6 @@ class Segments {
   ~Segments();
 
   const KvView& view() const { return layout_.view; }
-  bool fixed() const { return fixed_; }
 
   bool back(std::uint32_t segment);
   /// What is queued on `stream` may still use it.

@@ -17,7 +17,7 @@ Transfer::~Transfer() {
 
 bool Transfer::open(Lane& lane) {
   const Driver& driver = gpu_.driver();
-  // Beside a model that computes, packing comes last: the bus is slower than any share of the device it gets.
+  // The lowest there is: a model on a stream of higher priority goes first, and the bus is slower than what is left.
   constexpr int kLow = 0;
   if (!lane.stream && !gpu_.note("cuStreamCreateWithPriority",
                                  driver.stream_create_with_priority(&lane.stream, kStreamNonBlocking, kLow)))
