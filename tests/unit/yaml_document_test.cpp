@@ -169,21 +169,6 @@ double milliseconds(const Run& run) {
   return best;
 }
 
-// Sanitizers and unoptimized code may take longer.
-#if defined(__has_feature)
-#define CANOPY_HAS_FEATURE(feature) __has_feature(feature)
-#else
-#define CANOPY_HAS_FEATURE(feature) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || CANOPY_HAS_FEATURE(address_sanitizer) || \
-    CANOPY_HAS_FEATURE(thread_sanitizer)
-constexpr double kSlower = 6;
-#elif defined(__OPTIMIZE__)
-constexpr double kSlower = 1;
-#else
-constexpr double kSlower = 3;
-#endif
-
 struct Folder {
   std::filesystem::path path;
   Folder() {
@@ -294,6 +279,9 @@ TEST_CASE("yaml: bombs are refused before they cost anything") {
       {"a: |\n" + repeated("  x\n", 200'000), "longer than 32 KiB"},
       {std::string(1'000'000, '\0'), "NUL byte"},
   };
+  std::string largest;
+  for (int i = 0; i < 4'999; ++i) largest += fmt::format("k{}: 1\n", i);
+  const double allowed = milliseconds([&] { REQUIRE(parse_yaml(largest, "t")); });
   for (const auto& [text, part] : bombs) {
     CAPTURE(text.substr(0, 40));
     std::string error;
@@ -306,7 +294,8 @@ TEST_CASE("yaml: bombs are refused before they cost anything") {
     CHECK(error.starts_with("t:"));
     CHECK(error.find(part) != std::string::npos);
     CHECK(error.size() < 300);
-    CHECK(spent <= 50 * kSlower);
+    // What is refused costs what is allowed to cost, whatever machine and build this is: 2 measured, tens without limits.
+    CHECK(spent <= 6 * allowed);
   }
 }
 

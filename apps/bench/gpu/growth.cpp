@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <numeric>
 
-#include "../subject.h"
 #include "session.h"
 
 namespace canopy::bench::gpu {
@@ -87,44 +85,8 @@ void measure_growth(Session& session) {
   session.at_most("A8", longer, 1.02, fmt::format("steps {:.3f} x at 99 %", longer));
 }
 
-namespace {
-
-/// What the index has to do for as many pages as 182 GB of 16-token pages are. Needs no GPU.
-void measure_remap(Session& session) {
-  constexpr std::uint32_t kPages = 262144, kOfAKey = 4096;
-  auto subject = make_subject(session.registry, "radix", kPageSize, kUnlimited);
-  if (!subject) throw std::runtime_error(subject.error().text);
-  PrefixIndex& index = *subject->index;
-  std::vector<std::uint32_t> words(std::size_t{kOfAKey} * kPageSize);
-  std::vector<Page> here(kPages), there(kPages);
-  std::iota(here.begin(), here.end(), Page{1});
-  std::iota(there.begin(), there.end(), Page{1 + kPages});
-  for (std::uint32_t first = 0; first < kPages; first += kOfAKey) {
-    std::iota(words.begin(), words.end(), first * kPageSize);
-    const std::span<const Page> pages = std::span(here).subspan(first, kOfAKey);
-    index.release(index.insert({}, {NamespaceId::shared, words}, {pages}, {}).lock);
-  }
-  const Range seconds = session.time_call([&] {
-    index.remap(0, here, there);
-    std::swap(here, there);
-  });
-  std::iota(words.begin(), words.end(), 0U);
-  const Lock lock = index.match({NamespaceId::shared, words}, {});
-  const auto found = index.pages(lock)[0];
-  require(std::equal(found.begin(), found.end(), here.begin(), here.begin() + kOfAKey), "page numbers after a remap");
-  index.release(lock);
-  session.line(fmt::format("the index renames {} pages", kPages), Unit::time, seconds, "this thread's clock").on_gpu =
-      false;
-  session.at_most("A9 remap", seconds.median, 1e-3, fmt::format("{:.2f} ms", 1e3 * seconds.median));
-  session.findings["A9 remap"].on_gpu = false;
-}
-
-}  // namespace
-
 void measure_drain(Session& session) {
-  session.begin("B10 draining by moving", 10, 3);
-  measure_remap(session);
-  if (!session.device()) return;
+  session.begin("B10 draining by moving", 10, 1);
   session.need_rooflines(false);
   Device& device = *session.device();
   Pool::Shape shape = shape_for(session);

@@ -16,7 +16,8 @@ constexpr Section kSections[] = {
     {"B1", true, measure_rows_write}, {"B2", true, measure_rows_read},    {"B3", true, measure_page_copy},
     {"B4", true, measure_images},     {"B5", true, measure_bus},          {"B6", true, measure_beside},
     {"B7", true, measure_layouts},    {"B8", true, measure_vmm},          {"B9", true, measure_growth},
-    {"B10", false, measure_drain},    {"B11", false, measure_allocators}, {"B12", false, measure_host_arena}};
+    {"B10", true, measure_drain},     {"B11", false, measure_allocators}, {"B12", false, measure_host_arena},
+    {"B13", false, measure_shrinking}};
 
 /// Seconds that the sections ask for, all together, where nobody says otherwise.
 constexpr double kUsual = 200;

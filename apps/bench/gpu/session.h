@@ -161,6 +161,7 @@ void measure_growth(Session& session);
 void measure_drain(Session& session);
 void measure_allocators(Session& session);
 void measure_host_arena(Session& session);
+void measure_shrinking(Session& session);
 /// How long the store's plugin takes to open and to find that there is no driver, some times, each in a process of its
 /// own. REQUIRES: no other thread, and nobody has opened it in this process.
 std::vector<double> seconds_to_decline(const std::filesystem::path& plugin);
