@@ -101,14 +101,15 @@ void add_chain(Units page_size, std::size_t nodes, bool scattered, std::vector<C
       for (std::size_t repetition = 0; repetition < repetitions; ++repetition) {
         make_cold();
         bool same = false;
-        floor.add(share * seconds_of([&] { same = memory.compare(0, chain.words.data(), nodes * page_size); }));
+        const double compare = seconds_of([&] { same = memory.compare(0, chain.words.data(), nodes * page_size); });
+        floor.add(scattered ? seconds_of_a_read_in_a_row(nodes) : share * compare);
         if (!same) return Error{"canopy bench: the floor's memory lost what was written to it"};
         copy.add(seconds_of([&] { memory.copy(nodes * page_size, chain.words.data(), page_size); }));
       }
     }
     const char* const section = "Depth: a chain of one-page nodes, cold";
-    rows.push_back(
-        {section, names[0], Kind::time, "a node", matched[0].spread(), floor.spread(), matched[1].if_any(), ""});
+    rows.push_back({section, names[0], Kind::time, "a node", matched[0].spread(), floor.spread(), matched[1].if_any(),
+                    scattered ? "floor: a read that waits for the one before" : ""});
     rows.push_back({section, names[1], Kind::time, "a node", released[0].spread(), std::nullopt, released[1].if_any(),
                     "nobody else holds any of it"});
     rows.push_back(

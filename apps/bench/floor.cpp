@@ -6,7 +6,12 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <numeric>
+#include <random>
+#include <stdexcept>
 #include <vector>
+
+#include "clock.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -49,6 +54,21 @@ bool FloorMemory::compare(std::size_t at, const std::uint32_t* words, std::size_
 void FloorMemory::copy(std::size_t at, const std::uint32_t* words, std::size_t count) {
   if (streaming_) stream(words_ + at, words, count);
   else std::memcpy(words_ + at, words, count * sizeof(*words));
+}
+
+double seconds_of_a_read_in_a_row(std::size_t count) {
+  constexpr std::size_t kApart = 128 / sizeof(std::size_t);
+  std::vector<std::size_t> order(count), next(count * kApart);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::shuffle(order.begin(), order.end(), std::mt19937(7));
+  for (std::size_t i = 0; i < count; ++i) next[order[i] * kApart] = order[(i + 1) % count] * kApart;
+  make_cold();
+  std::size_t at = order[0] * kApart;
+  const double took = seconds_of([&] {
+    for (std::size_t i = 0; i < count; ++i) at = next[at];
+  });
+  if (at != order[0] * kApart) throw std::logic_error("a chain of places does not end where it began");
+  return took / static_cast<double>(count);
 }
 
 void make_cold() {

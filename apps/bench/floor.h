@@ -32,6 +32,10 @@ class FloorMemory {
   bool streaming_;
 };
 
+/// Seconds of a read whose place the one before has told, of `count` places in no order, 128 bytes apart and cold: what
+/// any walk waits for that learns of each node from the one above it.
+double seconds_of_a_read_in_a_row(std::size_t count);
+
 /// Reads and writes as much memory as the last cache holds, so that what was touched before has to come from
 /// further away again.
 void make_cold();

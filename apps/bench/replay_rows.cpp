@@ -139,7 +139,8 @@ Result<FloorTook> replay_floor(const Setting& setting, Units page_size, const Re
   return took;
 }
 
-/// The floor made in each way, as often as the index takes its turn.
+/// The floor made in each way, as often as the index takes its turn. The floor proper is memcmp and memcpy; with stores
+/// that go around the caches it is what the machine can do.
 struct Floor {
   struct Way {
     FloorStyle style;
@@ -161,9 +162,12 @@ struct Floor {
     }
     return std::monostate{};
   }
-  const Way& best() const {
-    return *std::min_element(ways.begin(), ways.end(),
-                             [](const Way& a, const Way& b) { return a.all.spread().median < b.all.spread().median; });
+  const Way& best(bool streaming) const {
+    const auto worse = [&](const Way& a, const Way& b) {
+      if (a.style.streaming != b.style.streaming) return a.style.streaming != streaming;
+      return a.all.spread().median > b.all.spread().median;
+    };
+    return *std::max_element(ways.begin(), ways.end(), worse);
   }
   std::string tried() const {
     std::string text;
@@ -175,7 +179,9 @@ struct Floor {
 
 std::vector<std::string> names(Units page_size) {
   std::vector<std::string> all{fmt::format("replay: match + insert + evict + release, page {}", page_size)};
+  all.push_back(fmt::format("replay: the four, against stores around the caches, page {}", page_size));
   all.push_back(fmt::format("replay: the four, memory taken at the start, page {}", page_size));
+  all.push_back(fmt::format("replay: the same, against stores around the caches, page {}", page_size));
   for (const char* step : kStepNames) all.push_back(fmt::format("replay: {}, page {}", step, page_size));
   all.push_back(fmt::format("replay: memory, page {}", page_size));
   return all;
@@ -210,26 +216,28 @@ Result<std::monostate> measure(const Setting& setting, Units page_size, Report& 
   const auto source = open_source(setting.options);
   if (!source) return source.error();
   report.source = source->name;
-  report.remarks.push_back(fmt::format(
-      "replay, page {}: {} hit {} tokens and the original's algorithm {}, {}. The floor is the best median of {}.",
-      page_size, index_name, warm_up->hit_tokens, original_hits,
-      warm_up->hit_tokens == original_hits ? "equal" : "NOT EQUAL", floor.tried()));
+  report.remarks.push_back(
+      fmt::format("replay, page {}: {} hit {} tokens and the original's algorithm {}, {}. The floor's medians: {}.",
+                  page_size, index_name, warm_up->hit_tokens, original_hits,
+                  warm_up->hit_tokens == original_hits ? "equal" : "NOT EQUAL", floor.tried()));
 
   const std::string section =
       fmt::format("Replay of {}: {} requests, {:.1f} M tokens, a pool of {:.1f} M", source->name, warm_up->requests,
                   static_cast<double>(warm_up->prompt_tokens) / 1e6, static_cast<double>(source->capacity) / 1e6);
   const double share = 1 / static_cast<double>(warm_up->requests);
   const std::vector<std::string> called = names(page_size);
-  const Floor::Way& least = floor.best();
+  const Floor::Way &plain = floor.best(false), &streaming = floor.best(true);
   const auto add = [&](const Repeated& mine, std::optional<Spread> floor_spread, const Repeated& original,
                        std::string note) {
     rows.push_back({section, called[rows.size()], Kind::time, "a request", mine.spread(share), std::move(floor_spread),
                     original.if_any(share), std::move(note)});
   };
-  add(our_four, least.all.spread(share), original_four, fmt::format("{:.1f} ms in all", our_four.spread(1e3).median));
-  add(ahead_four, least.all.spread(share), original_four, "prefault: true, where the index has such an option");
-  add(ours[match], least.compare.spread(share), originals[match], {});
-  add(ours[insert], least.copy.spread(share), originals[insert], {});
+  add(our_four, plain.all.spread(share), original_four, fmt::format("{:.1f} ms in all", our_four.spread(1e3).median));
+  add(our_four, streaming.all.spread(share), original_four, {});
+  add(ahead_four, plain.all.spread(share), original_four, "prefault: true, where the index has such an option");
+  add(ahead_four, streaming.all.spread(share), original_four, {});
+  add(ours[match], plain.compare.spread(share), originals[match], {});
+  add(ours[insert], plain.copy.spread(share), originals[insert], {});
   for (const Step step : {evict, release, pages}) add(ours[step], std::nullopt, originals[step], {});
 
   const double bytes = static_cast<double>(warm_up->use.bytes), tokens = static_cast<double>(warm_up->resident_tokens),
