@@ -206,6 +206,7 @@ GroupPages RadixIndex::clear() {
   }
   for (PerGroup& group : groups_) group.queue.clear();
   nodes_.free_all();
+  runs_ = RunStore(keep_free_, 0);  // the old memory goes before the new comes
   runs_ = RunStore(keep_free_, words_ahead_);
   spaces_.clear_to_zero();
   sizes_ = {};

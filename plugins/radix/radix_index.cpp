@@ -11,12 +11,14 @@ namespace {
 constexpr std::size_t kUsualPath = 4096;  // nodes; what a longer one took is given back
 constexpr const char* kAccountings[] = {"default", "sglang"};
 
-/// Words and page numbers of as many units as the largest pool holds, and what fragments take: an eighth.
+/// Words and page numbers of as many units as the largest pool holds, and what fragments take: an eighth. Not more than
+/// 256 MiB: a limit may be a wish, and what is taken at the start must not be what ends the process.
 std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
   std::uint64_t units = 0;
   for (const Group& group : context.groups)
     if (group.capacity != kUnlimited) units = std::max(units, group.capacity);
-  return (units + units / context.page_size * context.groups.size()) / 8 * 9;
+  constexpr std::uint64_t kMost = (std::uint64_t{256} << 20) / sizeof(std::uint32_t);
+  return std::min((units + units / context.page_size * context.groups.size()) / 8 * 9, kMost);
 }
 
 }  // namespace
@@ -24,7 +26,8 @@ std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
 void RadixIndex::Config::visit(Options& options) {
   options.choice("accounting", accounting, kAccountings, "what counts as a use: ours, or SGLang's to the digit");
   options.number("keep_free", keep_free, 0, 100, "percent of the storage in use that freed storage may keep in memory");
-  options.flag("prefault", prefault, "take the memory of a full pool at the start, so that no insert waits for it");
+  options.flag("prefault", prefault,
+               "take the memory of a full pool, up to 256 MiB, at the start, so that no insert waits for it");
 }
 
 RadixIndex::RadixIndex(const Config& config, const Context& context)

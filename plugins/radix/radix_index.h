@@ -32,7 +32,7 @@ class RadixIndex final : public PrefixIndex {
   struct Config {
     Accounting accounting = Accounting::standard;
     std::uint64_t keep_free = 15;  ///< percent of the storage in use that free storage may hold in memory
-    bool prefault = false;         ///< memory for a full pool from the start; without effect on an unlimited one
+    bool prefault = true;          ///< memory for a full pool, up to 256 MiB, from the start; none for an unlimited one
     void visit(Options& options);
   };
   RadixIndex(const Config& config, const Context& context);

@@ -151,9 +151,9 @@ TEST_CASE("what a burst brought is given back to the system when it has been evi
   CHECK(tree.index->use().bytes < (left.evictable * 4 + left.evictable / 4) * 5 / 4 + 4000 * 160 + (1U << 20));
 }
 
-TEST_CASE("with prefault the storage of a full pool is there from the start, and stays through clear") {
+TEST_CASE("the storage of a full pool is there from the start and stays through clear unless asked otherwise") {
   constexpr std::uint64_t kTokens = 4'000'000, kStorage = kTokens * 4 + kTokens / 16 * 4;
-  Tree plain(16, "{}", kTokens), ahead(16, "{ prefault: true }", kTokens);
+  Tree plain(16, "{ prefault: false }", kTokens), ahead(16, "{}", kTokens);
   CHECK(plain.index->use().bytes < kStorage / 10);
   CHECK(ahead.index->use().bytes > kStorage);
   CHECK(ahead.index->use().bytes < kStorage * 5 / 4);
@@ -167,6 +167,8 @@ TEST_CASE("with prefault the storage of a full pool is there from the start, and
   CHECK(ahead.index->use().bytes > kStorage);
   ahead.index->clear();
   CHECK(ahead.index->use().bytes > kStorage);
+  const Tree wish(16, "{}", std::uint64_t{1} << 45);
+  CHECK(wish.index->use().bytes < std::uint64_t{260} << 20);
 }
 
 TEST_CASE("what freed storage keeps in memory follows keep_free") {

@@ -339,7 +339,7 @@ TEST_CASE("engine config: a dump reads back to the same") {
   }
   CHECK(dump_engine_config(good(kFull), plugins()) == R"(page_size: 16
 key: bigram
-index: { radix: { accounting: sglang, keep_free: 15, prefault: false } }
+index: { radix: { accounting: sglang, keep_free: 15, prefault: true } }
 groups:
   full: { reach: path, capacity: 3000000, allocator: free_list, eviction: lru }
   window: { reach: 4096, capacity: unlimited, allocator: free_list, eviction: { slru: { protect_after: 3 } } }
