@@ -1,10 +1,11 @@
-/// Page numbers: handing them out, taking them back, and starting a large pool.
+/// Page numbers: handing them out, taking them back, and starting a large pool and its index.
 #include <canopy/slot_allocator.h>
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "cases.h"
 #include "clock.h"
@@ -108,12 +109,29 @@ void add_start(std::uint32_t pool, std::vector<Case>& cases) {
   cases.push_back({"Page numbers", {name}, measure});
 }
 
+/// What an index with a limit takes at the start.
+void add_index_start(Units tokens, std::vector<Case>& cases) {
+  const std::string name = fmt::format("start: index of {} tokens, page 16", size_text(tokens));
+  const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {
+    Repeated ours;
+    for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
+      std::optional<Result<Subject>> made;
+      ours.add(seconds_of([&] { made = make_subject(setting.registry, setting.options.index, 16, tokens); }));
+      if (!*made) return made->error();
+    }
+    rows.push_back({"Page numbers", name, Kind::time, "a start", ours.spread(), std::nullopt, std::nullopt, ""});
+    return std::monostate{};
+  };
+  cases.push_back({"Page numbers", {name}, measure});
+}
+
 }  // namespace
 
 void add_allocator_cases(const Options&, std::vector<Case>& cases) {
   for (const std::uint32_t pool : {10'000U, 10'000'000U})
     for (const std::size_t count : {1U, 64U, 1024U}) add_churn(pool, count, cases);
   add_start(10'000'000, cases);
+  add_index_start(10'000'000, cases);
 }
 
 }  // namespace canopy::bench
