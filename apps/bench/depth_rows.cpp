@@ -109,7 +109,7 @@ void add_chain(Units page_size, std::size_t nodes, bool scattered, std::vector<C
     }
     const char* const section = "Depth: a chain of one-page nodes, cold";
     rows.push_back({section, names[0], Kind::time, "a node", matched[0].spread(), floor.spread(), matched[1].if_any(),
-                    scattered ? "floor: a read that waits for the one before" : ""});
+                    scattered ? "floor: reads that wait for one another" : ""});
     rows.push_back({section, names[1], Kind::time, "a node", released[0].spread(), std::nullopt, released[1].if_any(),
                     "nobody else holds any of it"});
     rows.push_back(

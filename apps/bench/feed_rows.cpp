@@ -100,8 +100,8 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
   for (std::size_t repetition = 0; repetition <= 2 * setting.repetitions; ++repetition) {
     auto off = replay_engine(setting, "{ off: {} }");
     if (!off) return off.error();
-    off->engine
-        .reset();  // or the next one has to get memory that this one still holds, which a virtual machine may lack
+    // Or the next one has to get memory beside what this one holds, which a virtual machine may lack.
+    off->engine.reset();
     if (repetition > 0)
       none.add(off->seconds), none_index.add(off->report.index_seconds), none_cpu.add(off->cpu_seconds);
     report.source = off->source;

@@ -7,7 +7,7 @@
 
 namespace canopy::bench {
 
-/// How the floor's memory and copies are made; the fastest is the floor.
+/// How the floor's memory and copies are made. The floor is the faster one with plain stores.
 struct FloorStyle {
   bool huge_pages = false;  ///< ask the system for 2 MiB pages
   bool streaming = false;   ///< stores that go around the caches
@@ -32,8 +32,9 @@ class FloorMemory {
   bool streaming_;
 };
 
-/// Seconds of a read whose place the one before has told, of `count` places in no order, 128 bytes apart and cold: what
-/// any walk waits for that learns of each node from the one above it.
+/// Seconds of a read whose place the one before has told, of `count` places in no order, 128 bytes apart and cold:
+/// about what a walk waits for that learns of each node from the one above it. An index whose nodes are smaller or keep
+/// some order may be below it.
 double seconds_of_a_read_in_a_row(std::size_t count);
 
 /// Reads and writes as much memory as the last cache holds, so that what was touched before has to come from

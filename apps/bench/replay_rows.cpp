@@ -181,7 +181,7 @@ std::vector<std::string> names(Units page_size) {
   std::vector<std::string> all{fmt::format("replay: match + insert + evict + release, page {}", page_size)};
   all.push_back(fmt::format("replay: the four, against stores around the caches, page {}", page_size));
   all.push_back(fmt::format("replay: the four, memory taken as it is needed, page {}", page_size));
-  all.push_back(fmt::format("replay: the same, against stores around the caches, page {}", page_size));
+  all.push_back(fmt::format("replay: as needed, against stores around the caches, page {}", page_size));
   for (const char* step : kStepNames) all.push_back(fmt::format("replay: {}, page {}", step, page_size));
   all.push_back(fmt::format("replay: memory, page {}", page_size));
   return all;

@@ -8,8 +8,8 @@
 namespace canopy::radix {
 
 /// Which pages get other numbers, and which: entries for each block of numbers in which a page moves, one block of them
-/// for all others. An entry is what tells the new number from the old one, 0 for a page that stays, so that a tree is
-/// gone through without a branch that would be guessed.
+/// for all others. An entry is the exclusive or of the old number and the new, 0 for a page that stays, so that a tree
+/// is gone through without a branch that would be guessed.
 class MovedPages {
  public:
   /// REQUIRES: from.size() == to.size(), no page twice in `from`.

@@ -18,6 +18,7 @@ std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
   for (const Group& group : context.groups)
     if (group.capacity != kUnlimited) units = std::max(units, group.capacity);
   constexpr std::uint64_t kMost = (std::uint64_t{256} << 20) / sizeof(std::uint32_t);
+  units = std::min(units, kMost);  // and no sum of them wraps
   return std::min((units + units / context.page_size * context.groups.size()) / 8 * 9, kMost);
 }
 
@@ -25,7 +26,8 @@ std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
 
 void RadixIndex::Config::visit(Options& options) {
   options.choice("accounting", accounting, kAccountings, "what counts as a use: ours, or SGLang's to the digit");
-  options.number("keep_free", keep_free, 0, 100, "percent of the storage in use that freed storage may keep in memory");
+  options.number("keep_free", keep_free, 0, 100,
+                 "percent of the storage in use that freed storage may keep in memory, beside what prefault took");
   options.flag("prefault", prefault,
                "take the memory of a full pool, up to 256 MiB, at the start, so that no insert waits for it");
 }

@@ -31,8 +31,10 @@ class RadixIndex final : public PrefixIndex {
  public:
   struct Config {
     Accounting accounting = Accounting::standard;
-    std::uint64_t keep_free = 15;  ///< percent of the storage in use that free storage may hold in memory
-    bool prefault = true;          ///< memory for a full pool, up to 256 MiB, from the start; none for an unlimited one
+    std::uint64_t keep_free =
+        15;  ///< percent of the storage in use that free storage may hold in memory, if more than prefault took
+    bool prefault = true;  ///< memory for a full pool, up to 256 MiB, from the start; none for an unlimited one.
+                           ///< A later limit changes nothing of it
     void visit(Options& options);
   };
   RadixIndex(const Config& config, const Context& context);

@@ -47,7 +47,8 @@ TEST_CASE("a bench of a fake GPU executes every section, finds the bytes right, 
   // What a fake took tells nothing about a GPU; what only the CPU did is what it is.
   for (const auto& demand : figures["acceptance"]) {
     CAPTURE(demand.dump());
-    const bool of_cpu = demand["id"] == "A11" || demand["id"] == "A13" || demand["id"] == "A9 remap" || demand["id"] == "A10";
+    const bool of_cpu =
+        demand["id"] == "A11" || demand["id"] == "A13" || demand["id"] == "A9 remap" || demand["id"] == "A10";
     CHECK((demand["verdict"] != "not measured") == of_cpu);
   }
 }

@@ -294,7 +294,7 @@ TEST_CASE("yaml: bombs are refused before they cost anything") {
     CHECK(error.starts_with("t:"));
     CHECK(error.find(part) != std::string::npos);
     CHECK(error.size() < 300);
-    // What is refused costs what is allowed to cost, whatever machine and build this is: 2 measured, tens without limits.
+    // What is refused costs what is allowed to cost, on any machine and in any build: 2 times, tens without limits.
     CHECK(spent <= 6 * allowed);
   }
 }

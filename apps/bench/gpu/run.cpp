@@ -20,7 +20,7 @@ constexpr Section kSections[] = {
     {"B13", false, measure_shrinking}};
 
 /// Seconds that the sections ask for, all together, where nobody says otherwise.
-constexpr double kUsual = 200;
+constexpr double kUsual = 210;
 
 /// B1 is not the beginning of B11.
 bool wanted(const Options& options, std::string_view section) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint32_t kPages = 262144, kSegmentPages = 64, kLongest = 512;
 constexpr Units kPageSize = 16;
+constexpr Page kFirst = kSegmentPages;  // page 0 is nobody's
 
 /// A tree of all pages, in no order of their numbers, with a share of the segments about to go: one pass names every
 /// page of those anew. Back and forth, so that each sample has the same to do.
@@ -24,7 +25,7 @@ Range rename(Session& session, double share) {
   PrefixIndex& index = *subject->index;
   std::mt19937 random(9);
   std::vector<Page> order(kPages);
-  std::iota(order.begin(), order.end(), Page{0});
+  std::iota(order.begin(), order.end(), kFirst);
   std::shuffle(order.begin(), order.end(), random);
   std::vector<std::uint32_t> words;
   const auto key = [&](std::size_t first, std::size_t pages) {
@@ -46,8 +47,8 @@ Range rename(Session& session, double share) {
   segments.resize(static_cast<std::size_t>(share * static_cast<double>(segments.size())));
   for (const std::uint32_t segment : segments)
     for (std::uint32_t i = 0; i < kSegmentPages; ++i) {
-      here.push_back(segment * kSegmentPages + i);
-      there.push_back(kPages + static_cast<Page>(there.size()));
+      here.push_back(kFirst + segment * kSegmentPages + i);
+      there.push_back(kFirst + kPages + static_cast<Page>(there.size()));
     }
   std::vector<Page> expected(order.begin() + static_cast<std::ptrdiff_t>(last), order.end());
   bool moved = false;
@@ -60,7 +61,7 @@ Range rename(Session& session, double share) {
     index.remap(0, here, there);
     std::swap(here, there);
   }
-  std::vector<Page> now_at(2 * std::size_t{kPages});
+  std::vector<Page> now_at(kFirst + 2 * std::size_t{kPages});
   std::iota(now_at.begin(), now_at.end(), Page{0});
   for (std::size_t i = 0; i < here.size(); ++i) now_at[there[i]] = here[i];
   for (Page& page : expected) page = now_at[page];
@@ -85,7 +86,7 @@ void measure_renaming(Session& session) {
   session.findings["A9 remap"].on_gpu = false;
 }
 
-/// Requests of any length up to 8 K tokens, every other with a part of an earlier one in front, sixteen of them in
+/// Requests that bring up to 8 K tokens, every other with a part of an earlier one in front, sixteen of them in
 /// turns a few pages at a time: segments hold pages of many. Until the pool has been filled four times over.
 void fill(Engine& engine) {
   std::mt19937 random(10);
@@ -112,6 +113,7 @@ void fill(Engine& engine) {
       brought += tokens - request.matched();
       running.push_back({std::move(request), tokens, 0});
       prompts.push_back(std::move(prompt));
+      if (prompts.size() > 65) prompts.erase(prompts.begin());
     }
     for (auto at = running.begin(); at != running.end();) {
       at->done = std::min(std::max(at->done, at->request.computed()) + 8 * kPageSize, at->tokens);
@@ -164,8 +166,8 @@ void measure_moving(Session& session) {
             fmt::format("held/live {:.2f} -> {:.2f}, {:.0f} % of the live pages moved", before, ratio(), 100 * share))
       .on_gpu = false;
   const std::string what = fmt::format("held/live {:.3f}, {:.0f} % of live pages moved", ratio(), 100 * share);
-  session.at_most("A10", ratio(), 1.05 + kSegmentPages / static_cast<double>(pages),
-                  what);  // the last segment is whole
+  // The limit asked for is this: what is judged is that draining ends, the last segment being whole, and what it moves.
+  session.at_most("A10", ratio(), 1.05 + kSegmentPages / static_cast<double>(pages), what);
   session.at_most("A10", share, 0.3, what);
   session.findings["A10"].on_gpu = false;
 }
