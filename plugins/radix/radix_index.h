@@ -31,10 +31,10 @@ class RadixIndex final : public PrefixIndex {
  public:
   struct Config {
     Accounting accounting = Accounting::standard;
-    std::uint64_t keep_free =
-        15;  ///< percent of the storage in use that free storage may hold in memory, if more than prefault took
-    bool prefault = true;  ///< memory for a full pool, up to 256 MiB, from the start; none for an unlimited one.
-                           ///< A later limit changes nothing of it
+    /// Percent of the storage in use that free storage may hold in memory, if that is more than prefault took.
+    std::uint64_t keep_free = 15;
+    /// Memory for a full pool, up to 256 MiB, from the start; none for an unlimited one. A later limit changes nothing.
+    bool prefault = true;
     void visit(Options& options);
   };
   RadixIndex(const Config& config, const Context& context);
