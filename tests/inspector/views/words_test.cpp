@@ -1,0 +1,68 @@
+#include <doctest/doctest.h>
+#include <figures.h>
+
+#include <sstream>
+
+#include "show.h"
+
+using namespace canopy;
+using namespace canopy::inspector;
+using namespace canopy::test;
+
+TEST_CASE("numbers are grouped, rounded and carry units") {
+  CHECK(grouped(0) == "0");
+  CHECK(grouped(1204331) == "1,204,331");
+  CHECK(brief(812) == "812");
+  CHECK(brief(999.7) == "1.0 k");
+  CHECK(brief(41234) == "41.2 k");
+  CHECK(percent(362, 1000) == "36.2 %");
+  CHECK(percent(0, 0) == "-");
+  CHECK(duration(2.1) == "2.1 us");
+  CHECK(duration(200e6) == "3 min 20 s");
+  CHECK(node_name(std::uint64_t{1} << 32 | 12) == "#12");
+  CHECK(node_name(std::uint64_t{5} << 32 | 12) == "#12.3");
+  std::uint32_t slot = 0, life = 0;
+  CHECK(parse_node_name("#12.3", slot, life));
+  CHECK((slot == 12 && life == 3));
+  CHECK(parse_node_name("7", slot, life));
+  CHECK((slot == 7 && life == 0));
+  for (const char* wrong : {"", "#", "x", "12x", "12.", "12.0", "-1"}) CHECK_FALSE(parse_node_name(wrong, slot, life));
+}
+
+TEST_CASE("ranks are words a person can check") {
+  CHECK(LeavePanel::rank_words("lru", {0, 90}, 100) == "used 10 ticks ago");
+  CHECK(LeavePanel::rank_words("mru", {0, ~std::uint64_t{90}}, 100) == "used 10 ticks ago");
+  CHECK(LeavePanel::rank_words("lfu", {3, 90}, 100) == "3 hits, used 10 ticks ago");
+  CHECK(LeavePanel::rank_words("priority", {std::uint64_t{1} << 31, 90}, 100) == "priority 0, used 10 ticks ago");
+  CHECK(LeavePanel::rank_words("mine", {0, 1234}, 0) == "1,234");
+  CHECK(LeavePanel::rank_words("mine", {5, 1234}, 0) == "5 / 1,234");
+}
+
+TEST_CASE("a line of the log is a sentence") {
+  LogLine line;
+  line.operation = Operation::evict;
+  line.removed = 2;
+  line.tokens = 2048;
+  line.node = std::uint64_t{1} << 32 | 77;
+  CHECK(sentence_of(line) == "evict, 2 nodes left, 2,048 tokens #77");
+}
+
+TEST_CASE("lines break between words and never inside a number") {
+  Headless screen;
+  World world;
+  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  screen.frame(app);
+  const std::string words = "split 34,267 commits ago, locked 1,204,331 commits ago";
+  for (float width = 40; width < 500; width += 7) {
+    const std::string lines = in_lines(words, width);
+    std::string joined = lines;
+    std::replace(joined.begin(), joined.end(), '\n', ' ');
+    CHECK(joined == words);
+    std::istringstream each(lines);
+    for (std::string line; std::getline(each, line);)
+      CHECK((ImGui::CalcTextSize(line.c_str()).x <= width || line.find(' ') == std::string::npos));
+  }
+  CHECK(in_lines(words, 10'000) == words);
+  CHECK(in_lines("a\n\nb", 10'000) == "a\n\nb");
+  CHECK(in_lines("", 10).empty());
+}
