@@ -4,11 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <new>
-#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <vector>
@@ -59,24 +56,18 @@ void FloorMemory::copy(std::size_t at, const std::uint32_t* words, std::size_t c
 }
 
 double seconds_of_a_read_in_a_row(std::size_t count) {
-  constexpr std::size_t kApart = 128 / sizeof(std::size_t);
-  std::vector<std::size_t> order(count);
-  // Pages of 2 MiB, as a large index has them.
-  constexpr std::size_t kHuge = std::size_t{2} << 20;
-  const std::size_t bytes = (count * kApart * sizeof(std::size_t) + kHuge - 1) / kHuge * kHuge;
-  const std::unique_ptr<std::size_t[], decltype(&std::free)> next(
-      static_cast<std::size_t*>(std::aligned_alloc(kHuge, bytes)), &std::free);
-  if (!next) throw std::bad_alloc();
-  static_cast<void>(madvise(next.get(), bytes, MADV_HUGEPAGE));
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::shuffle(order.begin(), order.end(), std::mt19937(7));
-  for (std::size_t i = 0; i < count; ++i) next[order[i] * kApart] = order[(i + 1) % count] * kApart;
+  constexpr std::size_t kApart = 128 / sizeof(std::uint32_t);
+  FloorMemory memory(count * kApart, {.huge_pages = true, .streaming = false});  // as a large index has them
+  std::vector<std::uint32_t> places(count);
+  for (std::size_t i = 0; i < count; ++i) places[i] = static_cast<std::uint32_t>(i * kApart);
+  std::shuffle(places.begin(), places.end(), std::mt19937(7));
+  for (std::size_t i = 0; i < count; ++i) memory.copy(places[i], &places[(i + 1) % count], 1);
   make_cold();
-  std::size_t at = order[0] * kApart;
+  std::size_t at = places[0];
   const double took = seconds_of([&] {
-    for (std::size_t i = 0; i < count; ++i) at = next[at];
+    for (std::size_t i = 0; i < count; ++i) at = memory[at];
   });
-  if (at != order[0] * kApart) throw std::logic_error("a chain of places does not end where it began");
+  if (at != places[0]) throw std::logic_error("a chain of places does not end where it began");
   return took / static_cast<double>(count);
 }
 

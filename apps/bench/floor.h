@@ -25,6 +25,7 @@ class FloorMemory {
   /// Whether `count` words at `at` are those of `words`.
   bool compare(std::size_t at, const std::uint32_t* words, std::size_t count) const;
   void copy(std::size_t at, const std::uint32_t* words, std::size_t count);
+  std::uint32_t operator[](std::size_t at) const { return words_[at]; }
 
  private:
   std::uint32_t* words_;

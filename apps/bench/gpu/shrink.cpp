@@ -51,16 +51,10 @@ Range rename(Session& session, double share) {
       there.push_back(kFirst + kPages + static_cast<Page>(there.size()));
     }
   std::vector<Page> expected(order.begin() + static_cast<std::ptrdiff_t>(last), order.end());
-  bool moved = false;
   const Range seconds = session.time_call([&] {
     index.remap(0, here, there);
     std::swap(here, there);
-    moved = !moved;
   });
-  if (!moved) {
-    index.remap(0, here, there);
-    std::swap(here, there);
-  }
   std::vector<Page> now_at(kFirst + 2 * std::size_t{kPages});
   std::iota(now_at.begin(), now_at.end(), Page{0});
   for (std::size_t i = 0; i < here.size(); ++i) now_at[there[i]] = here[i];

@@ -83,11 +83,7 @@ TEST_CASE("a chain of only children is one place, until a lock ends in it, and i
 
 TEST_CASE("a comb of 100,000 levels is indexed without recursion") {
   Show show(400'000);
-  std::uint64_t last = 0;
-  for (int i = 0; i < 100'000; ++i) {
-    if (last != 0) show.world.add(last, 1);
-    last = show.world.add(last, 1);
-  }
+  const std::uint64_t last = grow_comb(show.world, 100'000);
   show.look();
   CHECK(show.index.levels() == 100'001);
   CHECK(show.index.level_of(show.index.place_of(slot_of(NodeId{last}))) == 100'000);

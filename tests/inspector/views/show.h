@@ -33,6 +33,16 @@ inline std::uint64_t grow(World& world, std::size_t nodes) {
   return middle.empty() ? root : middle.front();
 }
 
+/// A path of so many levels with a leaf beside each step. Returns its end.
+inline std::uint64_t grow_comb(World& world, int levels) {
+  std::uint64_t last = 0;
+  for (int i = 0; i < levels; ++i) {
+    if (last != 0) world.add(last, 1);
+    last = world.add(last, 1);
+  }
+  return last;
+}
+
 inline double seconds_of(const std::function<void()>& work) {
   const auto began = std::chrono::steady_clock::now();
   work();

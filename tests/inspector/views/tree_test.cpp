@@ -137,11 +137,7 @@ TEST_CASE("the heaviest of too many siblings stay, and who is selected does too"
 
 TEST_CASE("a comb of 100,000 levels is as many columns as are allowed") {
   Show show(400'000);
-  std::uint64_t last = 0;
-  for (int i = 0; i < 100'000; ++i) {
-    if (last != 0) show.world.add(last, 1);
-    last = show.world.add(last, 1);
-  }
+  grow_comb(show.world, 100'000);
   show.look();
   std::vector<NodeLinkItem> items;
   for (const std::uint32_t rows : {1U, 20U, 4096U}) {
