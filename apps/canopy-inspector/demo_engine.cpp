@@ -1,8 +1,8 @@
 #include "demo_engine.h"
 
-#include <attachment.h>
-#include <demo.h>
-#include <generator.h>
+#include <sources/attachment.h>
+#include <replay/demo.h>
+#include <workload/generator.h>
 
 #include <chrono>
 

@@ -1,6 +1,6 @@
-#include <canvas.h>
+#include <shell/canvas.h>
 #include <fmt/format.h>
-#include <script.h>
+#include <shell/script.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

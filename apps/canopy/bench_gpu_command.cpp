@@ -2,7 +2,7 @@
 
 #include "commands.h"
 #include "terminal.h"
-#include "whole_file.h"
+#include <canopy/support/whole_file.h>
 
 namespace canopy::app {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <attachment.h>
-#include <mirror.h>
+#include <sources/attachment.h>
+#include <mirror/mirror.h>
 
 #include <cstdint>
 #include <memory>
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "bench.h"
-#include "gpu_bench.h"
-#include "replay.h"
+#include <bench/bench.h>
+#include <bench/gpu/gpu_bench.h>
+#include <replay/replay.h>
 
 namespace canopy::app {
 

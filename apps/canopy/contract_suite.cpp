@@ -1,6 +1,6 @@
 #include "contract_suite.h"
 
-#include <canopy/registry.h>
+#include <canopy/loading/registry.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>

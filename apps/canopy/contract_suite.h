@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/result.h>
+#include <canopy/support/result.h>
 
 #include <filesystem>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace canopy::app {
 
-/// The contract suite, tests/contract, as the program that it is built into. Each question is asked of a process
+/// The contract suite, harness/conformance, as the program that it is built into. Each question is asked of a process
 /// of its own with a limit of time, so a plugin that crashes, hangs or ends the process has harmed nobody else.
 class ContractSuite {
  public:

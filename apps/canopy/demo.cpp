@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "demo.h"
-#include "generator.h"
+#include <replay/demo.h>
+#include <workload/generator.h>
 #include "terminal.h"
 #include "tree_text.h"
 

@@ -1,4 +1,4 @@
-#include <canopy/nearest_name.h>
+#include <canopy/config/nearest_name.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 /// The pools of an engine in another process: how they stand, and another limit for one of them.
-#include <canopy/nearest_name.h>
-#include <canopy/pool.h>
-#include <canopy/yaml_options.h>
+#include <canopy/config/nearest_name.h>
+#include <canopy/engine/pool.h>
+#include <canopy/config/yaml_options.h>
 #include <fmt/format.h>
 
 #include <algorithm>

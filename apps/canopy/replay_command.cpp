@@ -1,14 +1,14 @@
-#include <canopy/nearest_name.h>
+#include <canopy/config/nearest_name.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "commands.h"
-#include "generator.h"
-#include "mooncake_trace.h"
+#include <workload/generator.h>
+#include <workload/mooncake_trace.h>
 #include "terminal.h"
-#include "whole_file.h"
+#include <canopy/support/whole_file.h>
 
 namespace canopy::app {
 namespace {

@@ -1,6 +1,6 @@
-#include <attachment.h>
+#include <sources/attachment.h>
 #include <fmt/format.h>
-#include <mirror.h>
+#include <mirror/mirror.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

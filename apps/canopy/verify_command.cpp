@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "verify_recording.h"
+#include <verify/verify_recording.h>
 #include "terminal.h"
 
 namespace canopy::app {

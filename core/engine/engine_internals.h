@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/engine.h>
+#include <canopy/engine/engine.h>
 
 #include <xxhash.h>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include <canopy/ledger.h>
+#include <canopy/engine/ledger.h>
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include <canopy/page_table.h>
+#include <canopy/engine/page_table.h>
 
 #include <algorithm>
 #include <limits>

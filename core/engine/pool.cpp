@@ -1,5 +1,5 @@
 #include <canopy/kv_layout.h>
-#include <canopy/pool.h>
+#include <canopy/engine/pool.h>
 #include <fmt/format.h>
 
 #include <algorithm>

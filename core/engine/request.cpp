@@ -1,4 +1,4 @@
-#include <canopy/request.h>
+#include <canopy/engine/request.h>
 
 #include <algorithm>
 #include <cassert>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/feed.h>
+#include <canopy/feed/feed.h>
 #include <canopy/types.h>
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "figures.h"
+#include <views/figures.h>
 
 namespace canopy::inspector {
 

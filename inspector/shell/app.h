@@ -4,7 +4,7 @@
 
 #include "layout.h"
 #include "link.h"
-#include "panels.h"
+#include <views/panels.h>
 #include "picker.h"
 #include "settings.h"
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "draw.h"
+#include <views/draw.h>
 
 namespace canopy::inspector {
 

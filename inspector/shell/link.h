@@ -1,14 +1,14 @@
 #pragma once
 
-#include <attachment.h>
-#include <checkpoints.h>
-#include <recording.h>
+#include <sources/attachment.h>
+#include <sources/checkpoints.h>
+#include <sources/recording.h>
 
 #include <chrono>
 #include <memory>
 #include <string>
 
-#include "scene.h"
+#include <views/scene.h>
 
 namespace canopy::inspector {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "figures.h"
-#include "palette.h"
+#include <views/figures.h>
+#include <views/palette.h>
 
 namespace canopy::inspector {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/result.h>
+#include <canopy/support/result.h>
 
 #include <chrono>
 #include <functional>
@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attachment.h"
-#include "draw.h"
+#include <sources/attachment.h>
+#include <views/draw.h>
 #include "link.h"
 
 namespace canopy::inspector {

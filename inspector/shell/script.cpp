@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "figures.h"
+#include <views/figures.h>
 
 namespace canopy::inspector {
 namespace {

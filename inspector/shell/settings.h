@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "palette.h"
-#include "tree_view.h"
+#include <views/palette.h>
+#include <views/tree_view.h>
 
 namespace canopy::inspector {
 

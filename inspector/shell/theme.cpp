@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "palette.h"
+#include <views/palette.h>
 
 namespace canopy::inspector {
 namespace {

@@ -1,6 +1,6 @@
 #include "attachment.h"
 
-#include <canopy/feed_presence.h>
+#include <canopy/feed/presence.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

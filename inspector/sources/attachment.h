@@ -1,7 +1,7 @@
 #pragma once
 
-#include <canopy/feed.h>
-#include <canopy/result.h>
+#include <canopy/feed/feed.h>
+#include <canopy/support/result.h>
 
 #include <memory>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <canopy/types.h>
-#include <grouped.h>
+#include <mirror/grouped.h>
 
 #include <cstdint>
 #include <string>

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "mirror.h"
+#include <mirror/mirror.h>
 
 namespace canopy::inspector {
 

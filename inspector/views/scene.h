@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "mirror.h"
+#include <mirror/mirror.h>
 #include "palette.h"
 #include "tree_index.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "mirror.h"
+#include <mirror/mirror.h>
 
 #include <cstdint>
 #include <unordered_set>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mirror.h"
+#include <mirror/mirror.h>
 
 namespace canopy::inspector {
 

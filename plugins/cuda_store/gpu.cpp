@@ -3,7 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "kernels_image.h"
+#include <cuda/kernels_image.h>
 
 namespace canopy::cuda {
 namespace {

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <canopy/feed/feed.h>
+#include <canopy/plugin.h>
+
 #include "node_table.h"
 #include "run_store.h"
-
-#include <canopy/plugin.h>
-#include <canopy/victim_queue.h>
+#include "victim_queue.h"
 
 #include <optional>
 #include <vector>

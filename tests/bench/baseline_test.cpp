@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
-#include <effort.h>
-#include <plugins.h>
-#include <random_ops.h>
+#include <conformance/model/effort.h>
+#include <conformance/model/plugins.h>
+#include <conformance/model/random_ops.h>
 
 #include <filesystem>
 #include <string>

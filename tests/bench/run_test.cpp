@@ -1,7 +1,7 @@
-#include <bench.h>
+#include <bench/bench.h>
 #include <doctest/doctest.h>
-#include <replay_plan.h>
-#include <subject.h>
+#include <bench/replay_plan.h>
+#include <bench/subject.h>
 
 #include <numeric>
 #include <set>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <source_folder.h>
+#include <support/source_folder.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "driver.h"
-#include "fake_cuda.h"
+#include <cuda/driver.h>
+#include <fake_cuda/fake_cuda.h>
 
 namespace doctest {
 template <>

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
-#include <effort.h>
-#include <kernels_twin.h>
+#include <conformance/model/effort.h>
+#include <cuda/kernels_twin.h>
 
 #include <algorithm>
 #include <numeric>

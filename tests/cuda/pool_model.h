@@ -2,8 +2,8 @@
 /// A pool in host memory whose rows were placed by walking it, and plain loops that say what each kernel must do to
 /// it. Nothing here uses the address formula of the kernels.
 
-#include <kernels_launch.h>
-#include <prng.h>
+#include <cuda/kernels_launch.h>
+#include <conformance/model/prng.h>
 
 #include <memory>
 #include <vector>

@@ -1,5 +1,5 @@
 /// Every call of the driver that the store makes fails once: nothing crashes, hangs, is left behind or goes unsaid.
-#include <effort.h>
+#include <conformance/model/effort.h>
 #include <unistd.h>
 
 #include <map>

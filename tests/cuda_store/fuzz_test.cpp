@@ -1,6 +1,6 @@
 /// The CUDA store and the one on the host are given the same random calls: all bytes must be the same, and what nobody
 /// wrote must still be the poison that was put there.
-#include <effort.h>
+#include <conformance/model/effort.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// When memory comes and goes: never while something on the device may still use it, never more than asked for.
-#include <effort.h>
+#include <conformance/model/effort.h>
 #include <unistd.h>
 
 #include <set>

@@ -1,11 +1,11 @@
 /// A whole engine on the device, whose pool grows and shrinks at random under random requests: every reused token has
 /// its bytes, and what happens is what happens with the store on the host.
-#include <effort.h>
+#include <conformance/model/effort.h>
 #include <fmt/format.h>
 
-#include <canopy/engine.h>
+#include <canopy/engine/engine.h>
 
-#include "random_requests.h"
+#include <support/random_requests.h>
 #include "support.h"
 
 namespace cuda_store_test {

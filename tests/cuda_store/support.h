@@ -4,10 +4,10 @@
 
 #include <dlfcn.h>
 #include <doctest/doctest.h>
-#include <driver.h>
-#include <fake_cuda.h>
-#include <plugins.h>
-#include <prng.h>
+#include <cuda/driver.h>
+#include <fake_cuda/fake_cuda.h>
+#include <conformance/model/plugins.h>
+#include <conformance/model/prng.h>
 
 #include <canopy/kv_store.h>
 

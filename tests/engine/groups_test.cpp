@@ -1,6 +1,6 @@
-#include <canopy/page_table.h>
+#include <canopy/engine/page_table.h>
 
-#include "support.h"
+#include <support/engines.h>
 
 using namespace canopy;
 using namespace canopy::test;

@@ -1,6 +1,6 @@
-#include <canopy/ledger.h>
+#include <canopy/engine/ledger.h>
 
-#include "support.h"
+#include <support/engines.h>
 
 using namespace canopy;
 

@@ -1,11 +1,11 @@
-#include <effort.h>
-#include <mismatch.h>
+#include <conformance/model/effort.h>
+#include <conformance/model/mismatch.h>
 
 #include <set>
 #include <sstream>
 
-#include "random_requests.h"
-#include "support.h"
+#include <support/random_requests.h>
+#include <support/engines.h>
 
 using namespace canopy;
 using namespace canopy::test;

@@ -1,7 +1,7 @@
 #include <map>
 #include <unordered_set>
 
-#include "support.h"
+#include <support/engines.h>
 
 using namespace canopy;
 using namespace canopy::test;

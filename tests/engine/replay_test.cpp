@@ -1,4 +1,4 @@
-#include "replay.h"
+#include <replay/replay.h>
 
 #include <unistd.h>
 
@@ -7,10 +7,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "content.h"
-#include "generator.h"
-#include "support.h"
-#include "whole_file.h"
+#include <replay/content.h>
+#include <workload/generator.h>
+#include <support/engines.h>
+#include <canopy/support/whole_file.h>
 
 using namespace canopy;
 using namespace canopy::test;

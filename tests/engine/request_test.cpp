@@ -1,4 +1,4 @@
-#include "support.h"
+#include <support/engines.h>
 
 using namespace canopy;
 using namespace canopy::test;

@@ -1,6 +1,6 @@
-#include "support.h"
+#include <support/engines.h>
 
-#include <canopy/pool.h>
+#include <canopy/engine/pool.h>
 
 using namespace canopy;
 using namespace canopy::test;

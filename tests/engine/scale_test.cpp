@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "support.h"
+#include <support/engines.h>
 
 using namespace canopy;
 using namespace canopy::test;

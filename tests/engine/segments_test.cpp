@@ -1,7 +1,7 @@
 #include <canopy/slot_allocator.h>
 #include <doctest/doctest.h>
-#include <plugins.h>
-#include <prng.h>
+#include <conformance/model/plugins.h>
+#include <conformance/model/prng.h>
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
-#include <cache_manager.h>
-#include <plugins.h>
+#include <mini_sglang/cache_manager.h>
+#include <conformance/model/plugins.h>
 
 #include <doctest/doctest.h>
 

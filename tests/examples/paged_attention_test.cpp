@@ -1,6 +1,6 @@
-#include <fake_cuda.h>
-#include <processor.h>
-#include <walk.h>
+#include <fake_cuda/fake_cuda.h>
+#include <paged_attention/processor.h>
+#include <paged_attention/walk.h>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 /// The kernel of the paged attention example, for the fake to run.
-#include <attention.h>
+#include <paged_attention/attention.h>
 
 #include "twins.h"
 

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "driver_abi.h"
+#include <cuda/driver_abi.h>
 
 namespace canopy::cuda {
 namespace {

@@ -1,5 +1,5 @@
 /// The kernels of the CUDA store, for the fake to run.
-#include "kernels_twin.h"
+#include <cuda/kernels_twin.h>
 
 #include <deque>
 

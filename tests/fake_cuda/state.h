@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "driver_abi.h"
+#include <cuda/driver_abi.h>
 #include "fake_cuda.h"
 
 /// The inside of the fake, under one mutex. control.cpp: who may call, and faults. memory.cpp, virtual.cpp: memory.

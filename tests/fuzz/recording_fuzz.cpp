@@ -1,7 +1,7 @@
 /// Damaged recordings of a feed. With -fsanitize=fuzzer it is a libFuzzer target; with CANOPY_FUZZ_MAIN defined it is
 /// a program that records a run and damages it: `recording_fuzz [RUNS [SEED]]`.
-#include <mirror.h>
-#include <recording.h>
+#include <mirror/mirror.h>
+#include <sources/recording.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -86,10 +86,10 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
 }
 
 #ifdef CANOPY_FUZZ_MAIN
-#include <canopy/registry.h>
-#include <demo.h>
-#include <generator.h>
-#include <random.h>
+#include <canopy/loading/registry.h>
+#include <replay/demo.h>
+#include <workload/generator.h>
+#include <workload/random.h>
 
 #include <fstream>
 #include <iterator>

@@ -1,8 +1,8 @@
 /// Hostile lines of a Mooncake trace. With -fsanitize=fuzzer it is a libFuzzer target; with CANOPY_FUZZ_MAIN
 /// defined it is a program that mutates its own seeds: `trace_fuzz [RUNS [SEED]]`.
-#include <mooncake_line.h>
-#include <random.h>
-#include <text.h>
+#include <workload/mooncake_line.h>
+#include <workload/random.h>
+#include <workload/text.h>
 
 #include <cstdio>
 #include <cstdlib>

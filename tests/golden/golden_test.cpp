@@ -1,9 +1,9 @@
-#include <canopy/engine.h>
+#include <canopy/engine/engine.h>
 #include <doctest/doctest.h>
-#include <mooncake_trace.h>
-#include <verify_recording.h>
-#include <replay.h>
-#include <shared_folder.h>
+#include <workload/mooncake_trace.h>
+#include <verify/verify_recording.h>
+#include <replay/replay.h>
+#include <support/shared_folder.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
-#include <attachment.h>
-#include <checkpoints.h>
+#include <sources/attachment.h>
+#include <sources/checkpoints.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <recording.h>
+#include <sources/recording.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -1,9 +1,9 @@
 #include <doctest/doctest.h>
-#include <effort.h>
-#include <mirror.h>
-#include <mismatch.h>
-#include <random_requests.h>
-#include <support.h>
+#include <conformance/model/effort.h>
+#include <mirror/mirror.h>
+#include <conformance/model/mismatch.h>
+#include <support/random_requests.h>
+#include <support/engines.h>
 
 #include <map>
 #include <set>

@@ -1,9 +1,9 @@
 /// Either side of a feed in shared memory dies, at any moment and as often as it likes.
-#include <demo.h>
+#include <replay/demo.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <generator.h>
-#include <prng.h>
+#include <workload/generator.h>
+#include <conformance/model/prng.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 

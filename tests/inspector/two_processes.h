@@ -1,10 +1,10 @@
 #pragma once
 
-#include <attachment.h>
+#include <sources/attachment.h>
 #include <fmt/format.h>
-#include <mirror.h>
-#include <random_requests.h>
-#include <support.h>
+#include <mirror/mirror.h>
+#include <support/random_requests.h>
+#include <support/engines.h>
 #include <unistd.h>
 
 #include <chrono>

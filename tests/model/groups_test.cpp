@@ -1,9 +1,9 @@
-#include <group_model.h>
+#include <support/group_model.h>
 
 #include <doctest/doctest.h>
-#include <effort.h>
-#include <plugins.h>
-#include <prng.h>
+#include <conformance/model/effort.h>
+#include <conformance/model/plugins.h>
+#include <conformance/model/prng.h>
 
 #include <algorithm>
 #include <string>

@@ -1,9 +1,9 @@
-#include <random_ops.h>
+#include <conformance/model/random_ops.h>
 
 #include <doctest/doctest.h>
-#include <effort.h>
+#include <conformance/model/effort.h>
 #include <fmt/core.h>
-#include <plugins.h>
+#include <conformance/model/plugins.h>
 
 #include <chrono>
 #include <cstdlib>

@@ -1,7 +1,7 @@
-#include <flat_index.h>
-#include <mismatch.h>
-#include <random_ops.h>
-#include <victim_order.h>
+#include <conformance/model/flat_index.h>
+#include <conformance/model/mismatch.h>
+#include <conformance/model/random_ops.h>
+#include <conformance/model/victim_order.h>
 
 #include <doctest/doctest.h>
 

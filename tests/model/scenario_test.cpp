@@ -1,5 +1,5 @@
-#include <scenario.h>
-#include <source_folder.h>
+#include <support/scenario.h>
+#include <support/source_folder.h>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "index_walk.h"
-#include "mismatch.h"
+#include <conformance/model/index_walk.h>
+#include <conformance/model/mismatch.h>
 
 #include <canopy/prefix_index.h>
 

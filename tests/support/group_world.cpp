@@ -1,10 +1,10 @@
 #include "group_world.h"
 
-#include "index_walk.h"
-#include "line_words.h"
-#include "mismatch.h"
-#include "page_lists.h"
-#include "plugins.h"
+#include <conformance/model/index_walk.h>
+#include <conformance/model/line_words.h>
+#include <conformance/model/mismatch.h>
+#include <conformance/model/page_lists.h>
+#include <conformance/model/plugins.h>
 
 #include <algorithm>
 

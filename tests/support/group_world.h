@@ -1,7 +1,7 @@
 #pragma once
 
 #include "group_model.h"
-#include "operation.h"
+#include <conformance/model/operation.h>
 #include "stage.h"
 
 #include <canopy/eviction_strategy.h>

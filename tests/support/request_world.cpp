@@ -1,9 +1,9 @@
 #include "request_world.h"
 
-#include "index_walk.h"
-#include "line_words.h"
-#include "mismatch.h"
-#include "plugins.h"
+#include <conformance/model/index_walk.h>
+#include <conformance/model/line_words.h>
+#include <conformance/model/mismatch.h>
+#include <conformance/model/plugins.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 
 #include "stage.h"
 
-#include <canopy/engine.h>
+#include <canopy/engine/engine.h>
 
 #include <map>
 #include <memory>

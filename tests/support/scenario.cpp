@@ -1,6 +1,6 @@
 #include "scenario.h"
 
-#include "line_words.h"
+#include <conformance/model/line_words.h>
 #include "stage.h"
 
 #include <cctype>

@@ -1,9 +1,9 @@
 #include "stage.h"
 
 #include "group_world.h"
-#include "mismatch.h"
+#include <conformance/model/mismatch.h>
 #include "request_world.h"
-#include "world.h"
+#include <conformance/model/world.h>
 
 namespace canopy::test {
 

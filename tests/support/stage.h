@@ -1,6 +1,6 @@
 #pragma once
 
-#include "operation.h"
+#include <conformance/model/operation.h>
 
 #include <memory>
 #include <string_view>

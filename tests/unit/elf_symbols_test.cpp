@@ -1,4 +1,4 @@
-#include "elf_symbols.h"
+#include <elf_symbols.h>
 
 #include <doctest/doctest.h>
 #include <elf.h>

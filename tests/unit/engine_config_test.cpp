@@ -1,4 +1,4 @@
-#include <canopy/engine_config.h>
+#include <canopy/engine/engine_config.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins.h"
+#include <conformance/model/plugins.h>
 
 using namespace canopy;
 using canopy::test::plugins;

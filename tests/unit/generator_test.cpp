@@ -1,9 +1,9 @@
-#include <answer.h>
+#include <workload/answer.h>
 #include <doctest/doctest.h>
-#include <generator.h>
-#include <mixer.h>
-#include <source_folder.h>
-#include <traffic.h>
+#include <workload/generator.h>
+#include <workload/mixer.h>
+#include <support/source_folder.h>
+#include <workload/traffic.h>
 
 #include <algorithm>
 #include <filesystem>

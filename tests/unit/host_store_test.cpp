@@ -1,5 +1,5 @@
 /// What of a store's contract another process sees, and what only memory of the host can show.
-#include <plugins.h>
+#include <conformance/model/plugins.h>
 
 #include <canopy/dlpack_view.h>
 #include <canopy/kv_layout.h>

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <type_traits>
 
-#include "plugin_file.h"
+#include <plugin_file.h>
 #include "plugin_fixtures.h"
 
 using namespace canopy::test;

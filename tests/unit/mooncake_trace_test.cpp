@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
-#include <mooncake_line.h>
-#include <mooncake_trace.h>
+#include <workload/mooncake_line.h>
+#include <workload/mooncake_trace.h>
 #include <sys/stat.h>
-#include <text.h>
+#include <workload/text.h>
 #include <unistd.h>
 
 #include <cstdlib>

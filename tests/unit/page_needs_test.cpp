@@ -1,4 +1,4 @@
-#include <canopy/page_needs.h>
+#include <canopy/engine/page_needs.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>

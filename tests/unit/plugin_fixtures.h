@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/registry.h>
+#include <canopy/loading/registry.h>
 #include <doctest/doctest.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include <canopy/registry.h>
+#include <canopy/loading/registry.h>
 #include <doctest/doctest.h>
 
 #include <iterator>

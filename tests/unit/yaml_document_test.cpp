@@ -1,4 +1,4 @@
-#include <canopy/yaml_document.h>
+#include <canopy/config/yaml_document.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include <canopy/yaml_options.h>
+#include <canopy/config/yaml_options.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

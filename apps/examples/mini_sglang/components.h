@@ -1,7 +1,7 @@
 #pragma once
 
-#include <canopy/registry.h>
-#include <canopy/yaml_options.h>
+#include <canopy/loading/registry.h>
+#include <canopy/config/yaml_options.h>
 
 #include <memory>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <canopy/prefix_index.h>
-#include <canopy/registry.h>
+#include <canopy/loading/registry.h>
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "walk.h"
 
 #include <canopy/dlpack_view.h>
-#include <canopy/engine.h>
+#include <canopy/engine/engine.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

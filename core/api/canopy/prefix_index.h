@@ -1,10 +1,11 @@
 #pragma once
 
 #include <canopy/eviction_strategy.h>
-#include <canopy/feed.h>
 #include <canopy/types.h>
 
 namespace canopy {
+
+class FeedWriter;  // of <canopy/feed/...>, which an index includes that tells the feed
 
 /// One kind of KV state, told by its reach: how many trailing units must be resident for a boundary to be
 /// reusable, and so stay held under a request that uses it. Full attention, a sliding window and a recurrent

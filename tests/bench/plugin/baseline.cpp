@@ -1,4 +1,4 @@
-#include <baseline_index.h>
+#include <bench/baseline_index.h>
 
 CANOPY_PLUGIN("1.0.0",
               canopy::provide<canopy::PrefixIndex, canopy::bench::BaselineIndex>(

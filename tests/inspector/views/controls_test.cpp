@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
-#include <figures.h>
-#include <layout.h>
+#include <views/figures.h>
+#include <shell/layout.h>
 
 #include <chrono>
 

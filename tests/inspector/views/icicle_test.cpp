@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <icicle.h>
+#include <views/icicle.h>
 
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <script.h>
+#include <shell/script.h>
 
 #include <cstdio>
 #include <filesystem>

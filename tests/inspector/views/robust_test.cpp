@@ -1,5 +1,5 @@
 /// What is drawn of recordings that are damaged, and of an engine that runs in another thread meanwhile.
-#include <demo_engine.h>
+#include <canopy-inspector/demo_engine.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
 

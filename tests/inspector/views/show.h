@@ -1,6 +1,6 @@
 #pragma once
 
-#include <figures.h>
+#include <views/figures.h>
 
 #include <chrono>
 #include <functional>

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
-#include <node_link.h>
-#include <panels.h>
+#include <views/node_link.h>
+#include <views/panels.h>
 
 #include <algorithm>
 #include <cstdio>

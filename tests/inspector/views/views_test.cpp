@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
-#include <figures.h>
-#include <layout.h>
-#include <settings.h>
+#include <views/figures.h>
+#include <shell/layout.h>
+#include <shell/settings.h>
 
 #include <algorithm>
 #include <chrono>

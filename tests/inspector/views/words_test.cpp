@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <figures.h>
+#include <views/figures.h>
 
 #include <sstream>
 

@@ -1,6 +1,6 @@
 #include "world.h"
 
-#include <theme.h>
+#include <shell/theme.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <app.h>
-#include <mirror.h>
+#include <shell/app.h>
+#include <mirror/mirror.h>
 
 #include <memory>
 #include <vector>

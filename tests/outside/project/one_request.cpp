@@ -1,4 +1,4 @@
-#include <canopy/engine.h>
+#include <canopy/engine/engine.h>
 
 #include <cstdio>
 #include <numeric>

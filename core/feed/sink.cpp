@@ -1,0 +1,260 @@
+#include <canopy/feed/presence.h>
+#include <canopy/feed/sink.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <random>
+#include <thread>
+
+namespace canopy {
+namespace {
+
+constexpr std::uint64_t kFileEvents = std::uint64_t{1} << 14;  // what is written to a file at a time: 512 KiB
+
+std::size_t bytes_of(std::uint64_t events) { return FeedHeader::kBytes + events * sizeof(Event); }
+
+Error cannot(const std::string& what, const char* why) { return Error{fmt::format("{}: {}", what, why)}; }
+
+/// Header and events in one zeroed mapping, shared or private.
+class Mapped {
+ public:
+  Mapped() = default;
+  ~Mapped() {
+    if (base_) ::munmap(base_, bytes_);
+  }
+  Mapped(const Mapped&) = delete;
+
+  bool map(std::size_t bytes, int descriptor) {
+    // Shared memory is there already; to meet it page by page would be part of the first events' cost.
+    void* at =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+               descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | MAP_POPULATE, descriptor, 0);
+    if (at == MAP_FAILED) return false;
+    base_ = static_cast<std::byte*>(at), bytes_ = bytes;
+    return true;
+  }
+  std::byte* base() const { return base_; }
+
+ private:
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// The shape, field by field: its atomics are what a feed starts with.
+FeedHeader* begin_header(std::byte* at, const FeedHeader& shape, const FeedConfig& config, std::uint64_t capacity) {
+  auto* header = new (at) FeedHeader();
+  header->event_bytes = sizeof(Event);
+  header->page_size = shape.page_size, header->overlap = shape.overlap, header->groups = shape.groups;
+  std::copy(std::begin(shape.reaches), std::end(shape.reaches), header->reaches);
+  header->capacity = capacity;
+  header->pid = static_cast<std::uint64_t>(::getpid());
+  header->tokens = config.tokens, header->controls = config.controls;
+  config.name.copy(header->name, sizeof(header->name) - 1);
+  // Last: who attaches at this moment must not see the half of it.
+  header->begin();
+  return header;
+}
+
+FeedWriter::Word* words_behind(std::byte* base) {
+  return reinterpret_cast<FeedWriter::Word*>(base + FeedHeader::kBytes);
+}
+
+void choose_key(FeedWriter& writer, const FeedConfig& config) {
+  if (config.tokens) return;
+  std::random_device random;
+  writer.use_digest_key(std::uint64_t{random()} << 32 | random());
+}
+
+class HeapSink : public FeedSink {
+ public:
+  FeedWriter& writer() override { return *writer_; }
+  Result<std::monostate> open(const FeedConfig& config, const FeedHeader& shape, std::uint64_t events, int descriptor) {
+    if (!memory_.map(bytes_of(events), descriptor)) return cannot("the feed", std::strerror(errno));
+    header_ = begin_header(memory_.base(), shape, config, events);
+    writer_ = std::make_unique<FeedWriter>(*header_, words_behind(memory_.base()), events);
+    choose_key(*writer_, config);
+    return std::monostate{};
+  }
+  ~HeapSink() override { end(); }
+
+ protected:
+  void end() {
+    if (header_) header_->closed.store(1, std::memory_order_release);
+  }
+
+  Mapped memory_;
+  FeedHeader* header_ = nullptr;
+  std::unique_ptr<FeedWriter> writer_;
+};
+
+class ShmSink final : public HeapSink {
+ public:
+  Result<std::monostate> create(const FeedConfig& config, const FeedHeader& shape, std::uint64_t events) {
+    const std::string feed = fmt::format("the feed '{}'", config.name);
+    object_ = kFeedPrefix + config.name;
+    if (auto taken = take_name(feed); !taken) return taken.error();
+    // Room is made now: a page that cannot be had later would kill the engine at an event.
+    if (const int why = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes_of(events))); why != 0)
+      return cannot(feed, fmt::format("{} MiB of shared memory: {}; `events: {}` takes half of it",
+                                      bytes_of(events) >> 20, std::strerror(why), events / 2)
+                              .c_str());
+    return open(config, shape, events, descriptor_);
+  }
+  ~ShmSink() override {
+    if (descriptor_ < 0) return;
+    // Who reads keeps the memory and sees `closed`; nobody new can come.
+    end();
+    if (is_ours()) ::shm_unlink(object_.c_str());
+    ::close(descriptor_);
+  }
+
+  void forget_dead_readers() override {
+    std::uint32_t counted = header_->readers.load();
+    // A reader takes its place before it counts itself, so one who comes meanwhile makes the exchange fail.
+    if (counted > 0 && !presence::taken(descriptor_, presence::Place::reader))
+      header_->readers.compare_exchange_strong(counted, 0);
+  }
+
+ private:
+  /// Leaves an empty object of the name in descriptor_, with the writer's place in it taken.
+  Result<std::monostate> take_name(const std::string& feed) {
+    using namespace std::chrono_literals;
+    std::uint64_t writer = 0;
+    for (int tries = 0; tries < 100; ++tries) {
+      descriptor_ = ::shm_open(object_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+      if (descriptor_ < 0) return cannot(feed, std::strerror(errno));
+      struct stat facts{};
+      if (::fstat(descriptor_, &facts) != 0) return cannot(feed, std::strerror(errno));
+      if (facts.st_uid != ::geteuid()) return fail(feed + ": its shared memory belongs to another user");
+      if (!presence::take(descriptor_, presence::Place::writer)) {
+        writer = writer_of(descriptor_);
+        // Who has the place and has not said who it is, or took it of one who died, needs a moment.
+        if (writer != 0 && ::kill(static_cast<pid_t>(writer), 0) == 0) break;
+        std::this_thread::sleep_for(2ms);
+      } else if (is_ours()) {
+        if (facts.st_size == 0 && (facts.st_mode & 0777) == 0600) return std::monostate{};
+        // What a writer left who died: its readers keep it, and the name begins anew.
+        ::shm_unlink(object_.c_str());
+      }
+      ::close(descriptor_);
+      descriptor_ = -1;
+    }
+    return fail(writer ? fmt::format("{} is already written by process {}; another name is needed", feed, writer)
+                       : feed + " is already written by another process; another name is needed");
+  }
+  Error fail(std::string why) {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = -1;
+    return Error{std::move(why)};
+  }
+  /// Whether the name still leads to the object that is held.
+  bool is_ours() const {
+    const int now = ::shm_open(object_.c_str(), O_RDONLY | O_CLOEXEC, 0);
+    if (now < 0) return false;
+    struct stat held {
+    }, named{};
+    const bool same = ::fstat(descriptor_, &held) == 0 && ::fstat(now, &named) == 0 && held.st_dev == named.st_dev &&
+                      held.st_ino == named.st_ino;
+    ::close(now);
+    return same;
+  }
+  /// What the header of an object says; 0 if there is none yet.
+  static std::uint64_t writer_of(int descriptor) {
+    std::uint64_t pid = 0;
+    return ::pread(descriptor, &pid, sizeof(pid), offsetof(FeedHeader, pid)) == sizeof(pid) ? pid : 0;
+  }
+
+  std::string object_;
+  int descriptor_ = -1;
+};
+
+class FileSink final : public FeedSink {
+ public:
+  Result<std::monostate> create(const FeedConfig& config, const FeedHeader& shape) {
+    name_ = config.name;
+    // Whoever has the last recording of this name open keeps it: cut short under a reader, it would kill the reader.
+    struct stat facts{};
+    if (::lstat(name_.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) ::unlink(name_.c_str());
+    descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (descriptor_ < 0) return cannot(name_, std::strerror(errno));
+    if (!memory_.map(bytes_of(kFileEvents), -1)) return cannot(name_, std::strerror(errno));
+    header_ = begin_header(memory_.base(), shape, config, 0);
+    writer_ = std::make_unique<FeedWriter>(*header_, words_behind(memory_.base()), kFileEvents);
+    choose_key(*writer_, config);
+    writer_->empty_with([](void* self) { static_cast<FileSink*>(self)->empty(kFileEvents); }, this);
+    write(memory_.base(), FeedHeader::kBytes);
+    if (!failure_.empty()) return Error{failure_};
+    writer_->turn(true);
+    return std::monostate{};
+  }
+  ~FileSink() override {
+    if (descriptor_ < 0) return;
+    if (writer_ && writer_->at() > taken_) empty(writer_->at() - taken_);
+    ::close(descriptor_);
+  }
+  FeedWriter& writer() override { return *writer_; }
+  std::string failure() const override { return failure_; }
+
+ private:
+  /// Takes the oldest `events` out of the buffer, which begins with them.
+  void empty(std::uint64_t events) {
+    write(memory_.base() + FeedHeader::kBytes, events * sizeof(Event));
+    taken_ += events;
+  }
+  void write(const std::byte* from, std::size_t bytes) {
+    while (bytes > 0 && failure_.empty()) {
+      const ssize_t count = ::write(descriptor_, from, bytes);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) {
+        failure_ = fmt::format("{}: the recording ends here: {}", name_, std::strerror(errno));
+        if (writer_) writer_->turn(false);
+        return;
+      }
+      from += count;
+      bytes -= static_cast<std::size_t>(count);
+    }
+  }
+
+  std::string name_, failure_;
+  int descriptor_ = -1;
+  Mapped memory_;
+  FeedHeader* header_ = nullptr;
+  std::unique_ptr<FeedWriter> writer_;
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FeedSink>> FeedSink::open(const FeedConfig& config, const FeedHeader& shape) {
+  const std::uint64_t events = std::bit_ceil(std::max<std::uint64_t>(config.events, 1024));
+  const auto made = [](auto sink, Result<std::monostate> opened) -> Result<std::unique_ptr<FeedSink>> {
+    if (!opened) return opened.error();
+    return std::unique_ptr<FeedSink>(std::move(sink));
+  };
+  if (config.kind == FeedConfig::Kind::heap) {
+    auto sink = std::make_unique<HeapSink>();
+    auto opened = sink->open(config, shape, events, -1);
+    return made(std::move(sink), std::move(opened));
+  }
+  if (config.kind == FeedConfig::Kind::shm) {
+    auto sink = std::make_unique<ShmSink>();
+    auto opened = sink->create(config, shape, events);
+    return made(std::move(sink), std::move(opened));
+  }
+  auto sink = std::make_unique<FileSink>();
+  auto opened = sink->create(config, shape);
+  return made(std::move(sink), std::move(opened));
+}
+
+}  // namespace canopy

@@ -1,0 +1,172 @@
+#include <canopy/config/nearest_name.h>
+#include <canopy/loading/registry.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+
+#include "plugin_file.h"
+
+namespace canopy {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct KnownInterface {
+  std::string_view versioned;
+  std::string_view in_words;
+};
+
+constexpr KnownInterface kInterfaces[] = {
+    {EvictionStrategy::kInterface, "eviction strategy"},
+    {KeyCodec::kInterface, "key codec"},
+    {KVStore::kInterface, "KV store"},
+    {PrefixIndex::kInterface, "prefix index"},
+    {SlotAllocator::kInterface, "slot allocator"},
+};
+
+std::string_view without_version(std::string_view interface) { return interface.substr(0, interface.find('/')); }
+
+/// "canopy.EvictionStrategy/1" is "EvictionStrategy" in lists.
+std::string_view short_name(std::string_view interface) {
+  const std::string_view whole = without_version(interface);
+  return whole.substr(whole.rfind('.') + 1);
+}
+
+std::string_view in_words(std::string_view interface) {
+  for (const KnownInterface& known : kInterfaces)
+    if (known.versioned == interface) return known.in_words;
+  return short_name(interface);
+}
+
+std::string why_not_ours(std::string_view name, std::string_view implements) {
+  std::string all;
+  for (const KnownInterface& known : kInterfaces) {
+    if (known.versioned == implements) return {};
+    if (without_version(known.versioned) == without_version(implements))
+      return fmt::format("component '{}' implements {}, this host has {}", name, implements, known.versioned);
+    all += (all.empty() ? "" : ", ") + std::string(known.versioned);
+  }
+  return fmt::format("component '{}' implements {}, this host has {}", name, implements, all);
+}
+
+/// Why a component cannot be offered; empty if it can. `number` counts from 1, for those without a name.
+std::string why_not_offered(const CanopyComponent& component, std::size_t number) {
+  if (component.name == nullptr || *component.name == '\0') return fmt::format("component {} has no name", number);
+  if (component.implements == nullptr)
+    return fmt::format("component '{}' does not say which interface it implements", component.name);
+  if (component.summary == nullptr) return fmt::format("component '{}' has no summary", component.name);
+  if (component.create == nullptr) return fmt::format("component '{}' has no function create", component.name);
+  if (component.destroy == nullptr) return fmt::format("component '{}' has no function destroy", component.name);
+  if (component.options == nullptr) return fmt::format("component '{}' has no function options", component.name);
+  return why_not_ours(component.name, component.implements);
+}
+
+void keep_reason(void* reason, const char* text) noexcept {
+  try {
+    if (text != nullptr) *static_cast<std::string*>(reason) = text;
+  } catch (...) {  // no memory for the reason must not become an exception in the plugin
+  }
+}
+
+}  // namespace
+
+bool Offer::here(std::string& what) const {
+  const auto say = [](void* to, const char* text) { *static_cast<std::string*>(to) = text; };
+  return !component->here || component->here(say, &what);
+}
+
+Registry::Registry() = default;
+Registry::~Registry() = default;
+Registry::Registry(Registry&&) noexcept = default;
+Registry& Registry::operator=(Registry&&) noexcept = default;
+
+void Registry::scan(const fs::path& folder, Trust trust) {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed))
+    if (at->path().extension() == ".so") files.push_back(at->path());
+  if (failed) refusals_.push_back({folder, fmt::format("the folder cannot be read: {}", failed.message())});
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) add(file, trust);
+}
+
+void Registry::add(const fs::path& file, Trust trust) {
+  const auto refuse = [&](std::string why) { refusals_.push_back({file, std::move(why)}); };
+  std::error_code unreachable;
+  const fs::path real = fs::canonical(file, unreachable);
+  const auto is_it = [&](const auto& known) { return known->path() == real; };
+  // Its own folder named once more with --plugins, or a link to it: nothing new, and nothing to complain of.
+  if (!unreachable && std::any_of(files_.begin(), files_.end(), is_it)) return;
+
+  const auto loaded = PluginFile::load(file, trust);
+  if (!loaded) return refuse(loaded.error().text);
+  const PluginFile& plugin = **loaded;
+  const std::size_t offered_before = offers_.size();
+  for (std::size_t i = 0; i < plugin.descriptor().count; ++i) {
+    const CanopyComponent& component = plugin.component(i);
+    if (std::string why = why_not_offered(component, i + 1); !why.empty()) {
+      refuse(std::move(why));
+    } else if (const Offer* first = find(component.implements, component.name)) {
+      refuse(fmt::format("its {} '{}' is not used, {} already offers that name", in_words(component.implements),
+                         component.name, first->file.string()));
+    } else {
+      offers_.push_back({std::string(short_name(component.implements)), component.name, component.summary,
+                         plugin.descriptor().version, plugin.path(), &component});
+    }
+  }
+  if (offers_.size() > offered_before) files_.push_back(*loaded);
+}
+
+const Offer* Registry::find(std::string_view interface, std::string_view name) const {
+  const auto found = std::find_if(offers_.begin(), offers_.end(), [&](const Offer& offer) {
+    return offer.name == name && offer.interface == short_name(interface);
+  });
+  return found == offers_.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> Registry::names(std::string_view interface) const {
+  std::vector<std::string> out;
+  for (const Offer& offer : offers_)
+    if (offer.interface == short_name(interface)) out.push_back(offer.name);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string Registry::refusals_in_short() const {
+  std::set<fs::path> files;
+  for (const Refusal& refusal : refusals_) files.insert(refusal.file);
+  if (files.empty()) return {};
+  return fmt::format("   ({} refused, see `canopy plugins`)",
+                     files.size() == 1 ? "1 plugin was" : fmt::format("{} plugins were", files.size()));
+}
+
+Result<std::shared_ptr<void>> Registry::create_erased(std::string_view interface, std::string_view name,
+                                                      Options& options, const void* context) const {
+  const Offer* offer = find(interface, name);
+  if (offer == nullptr) {
+    std::string text = fmt::format("no {} is called '{}'", in_words(interface), name);
+    text += did_you_mean(name, names(interface)) + refusals_in_short();
+    return Error{std::move(text)};
+  }
+  const auto library = *std::find_if(files_.begin(), files_.end(),
+                                     [&](const auto& candidate) { return candidate->path() == offer->file; });
+  std::string reason;
+  void* const instance = offer->component->create(options, context, keep_reason, &reason);
+  if (instance != nullptr)
+    return std::shared_ptr<void>(instance,
+                                 [library, destroy = offer->component->destroy](void* gone) { destroy(gone); });
+  if (reason.empty() && !options.ok()) return Error{};
+  return Error{fmt::format("{} '{}' cannot be made: {} ({})", in_words(interface), name,
+                           reason.empty() ? "it gives no reason" : reason, offer->file.filename().string())};
+}
+
+fs::path own_plugin_folder() {
+  std::error_code failed;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", failed).parent_path().parent_path();
+  const fs::path built = beside / "plugins";
+  return fs::is_directory(built, failed) ? built : beside / "lib" / "canopy" / "plugins";
+}
+
+}  // namespace canopy

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cuda/driver.h>
+#include <cuda/kernels_launch.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace canopy::bench::gpu {
+
+using cuda::DevicePtr, cuda::EventHandle, cuda::StreamHandle;
+
+/// The GPU as a program beside the store sees it: a stream of its own, events, memory and the store's kernels. Its
+/// context is current on the thread that opened it, for its whole life. What fails throws std::runtime_error.
+class Device {
+ public:
+  /// Null, and one sentence, if there is none.
+  static std::unique_ptr<Device> open(std::string& why);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const cuda::Driver& driver() const { return *driver_; }
+  void check(const char* call, cuda::Result result) const {
+    if (result != cuda::Result::success) throw std::runtime_error(driver_->sentence(call, result));
+  }
+  int attribute(cuda::DeviceAttribute attribute) const;
+  std::uint64_t free_bytes() const;
+
+  void copy(DevicePtr to, DevicePtr from, std::uint64_t bytes, StreamHandle on) const {
+    check("cuMemcpyDtoDAsync", driver_->memcpy_dtod_async(to, from, bytes, on));
+  }
+  void to_device(DevicePtr to, const void* from, std::uint64_t bytes, StreamHandle on) const {
+    check("cuMemcpyHtoDAsync", driver_->memcpy_htod_async(to, from, bytes, on));
+  }
+  void to_host(void* to, DevicePtr from, std::uint64_t bytes, StreamHandle on) const {
+    check("cuMemcpyDtoHAsync", driver_->memcpy_dtoh_async(to, from, bytes, on));
+  }
+  void fill(DevicePtr at, unsigned char byte, std::uint64_t bytes, StreamHandle on) const {
+    check("cuMemsetD8Async", driver_->memset_d8_async(at, byte, bytes, on));
+  }
+  void wait(StreamHandle on) const { check("cuStreamSynchronize", driver_->stream_synchronize(on)); }
+  /// `job` is what the kernel takes; nothing is launched for an empty grid.
+  void launch(cuda::Kernel kernel, std::uint32_t width, cuda::Grid grid, const void* job, StreamHandle on) const;
+
+  cuda::Device ordinal = 0;
+  std::string name;
+  bool fake = false;
+  int driver_version = 0;
+  std::uint32_t multiprocessors = 1;
+  std::uint64_t total_bytes = 0;
+  StreamHandle stream = nullptr, beside = nullptr;
+
+ private:
+  Device() = default;
+  std::shared_ptr<const cuda::Driver> driver_;
+  std::optional<cuda::ContextScope> scope_;
+  bool retained_ = false;
+  cuda::ModuleHandle module_ = nullptr;
+  cuda::FunctionHandle functions_[5][3] = {};  ///< by kernel, and width 16, 4, 1
+};
+
+/// Memory of the device.
+class Buffer {
+ public:
+  Buffer(const Device& device, std::uint64_t bytes);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  DevicePtr at = 0;
+  std::uint64_t bytes;
+
+ private:
+  const Device& device_;
+};
+
+/// Pinned memory of the host.
+class Pinned {
+ public:
+  Pinned(const Device& device, std::uint64_t bytes);
+  ~Pinned();
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  std::byte* at = nullptr;
+  std::uint64_t bytes;
+
+ private:
+  const Device& device_;
+};
+
+class Event {
+ public:
+  explicit Event(const Device& device);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  void record(StreamHandle on) const { device_.check("cuEventRecord", device_.driver().event_record(handle, on)); }
+  void wait() const { device_.check("cuEventSynchronize", device_.driver().event_synchronize(handle)); }
+  bool done() const;
+  /// Seconds on the device. REQUIRES: both are done.
+  double since(const Event& earlier) const;
+  EventHandle handle = nullptr;
+
+ private:
+  const Device& device_;
+};
+
+/// A layout's kernels, launched by ourselves and as wide as they like: where a store would add its own work, and for
+/// pools that are no store's.
+class Mover {
+ public:
+  /// REQUIRES: no list is longer than `pages`.
+  Mover(const Device& device, const KvView& view, std::size_t pages);
+  /// Takes the page numbers to the device and waits; they stay until the next.
+  void use(std::span<const Page> pages, std::span<const Page> others = {});
+  /// Tokens of one layer from the first page of the list on; `packed` holds the streams one after the other.
+  void rows(cuda::Kernel kernel, std::uint32_t layer, std::uint32_t count, DevicePtr packed, StreamHandle on) const;
+  /// From the list to the others.
+  void copy(StreamHandle on) const;
+  void images(cuda::Kernel kernel, DevicePtr images, StreamHandle on, std::uint32_t cap = cuda::kNoCap) const;
+
+  std::uint64_t image_stride() const { return cuda::image_stride(pool_); }
+  std::uint64_t token_bytes() const;  ///< in one layer
+  std::uint64_t page_bytes() const { return token_bytes() * view_.page_size * view_.layers; }
+
+  /// Writes bytes of its own to every row of these pages, and whether they are there. REQUIRES: the device is idle, or
+  /// works on other memory.
+  void stamp(std::span<const Page> pages, std::uint64_t seed);
+  bool stamped(std::span<const Page> pages, std::uint64_t seed);
+
+ private:
+  const Device& device_;
+  KvView view_;
+  cuda::Pool pool_;
+  std::size_t most_;
+  Buffer lists_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace canopy::bench::gpu

@@ -1,0 +1,163 @@
+/// B11, B12 and A13: what the CPU does, with a GPU or without one.
+#include <canopy/loading/registry.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+
+#include <bench/subject.h>
+#include "session.h"
+
+namespace canopy::bench::gpu {
+namespace {
+
+constexpr std::uint32_t kPages = 262144, kSegmentPages = 1024;
+
+/// A pool that is nine tenths handed out, in requests of `count` pages that leave in no order: nanoseconds of a page
+/// that goes and comes.
+Range churn(Session& session, SlotAllocator& allocator, std::size_t count) {
+  const std::size_t requests = std::size_t{kPages} / 10 * 9 / count;
+  std::vector<Page> pages(requests * count);
+  for (std::size_t i = 0; i < requests; ++i)
+    if (!allocator.allocate(std::span(pages).subspan(i * count, count)))
+      throw std::runtime_error("an allocator has no pages left, with a tenth of them free");
+  constexpr std::size_t kCalls = 4000;
+  std::mt19937 random(11);
+  std::vector<std::size_t> who(kCalls);  // drawn here: a draw takes as long as a call
+  bool fine = true;
+  for (std::size_t& one : who) one = random() % requests;
+  const Range seconds = session.time_call([&] {
+    for (const std::size_t request : who) {
+      const auto one = std::span(pages).subspan(request * count, count);
+      fine = allocator.free(one) && allocator.allocate(one) && fine;
+    }
+  });
+  if (!fine) throw std::runtime_error("an allocator refused pages that it had handed out, or had none left");
+  const double each = 1.0 / static_cast<double>(kCalls * count);
+  return {seconds.median * each, seconds.low * each, seconds.high * each, seconds.samples};
+}
+
+/// The driver's own pinned memory, and pinning what is there already. What a segment of the host costs a GPU.
+void measure_pinning(Session& session, std::uint64_t bytes) {
+  Device& device = *session.device();
+  const cuda::Driver& driver = device.driver();
+  std::vector<double> alloc, free, pin, unpin;
+  std::vector<std::byte> memory(bytes, std::byte{1});
+  const double end = now() + session.cell();
+  while (pin.size() < session.scale().least || (pin.size() < session.scale().samples && now() < end)) {
+    void* at = nullptr;
+    cuda::Result result{};
+    alloc.push_back(seconds_of([&] { result = driver.mem_host_alloc(&at, bytes, cuda::kHostAllocPortable); }));
+    device.check("cuMemHostAlloc", result);
+    free.push_back(seconds_of([&] { result = driver.mem_free_host(at); }));
+    device.check("cuMemFreeHost", result);
+    pin.push_back(
+        seconds_of([&] { result = driver.mem_host_register(memory.data(), bytes, cuda::kHostRegisterPortable); }));
+    device.check("cuMemHostRegister", result);
+    unpin.push_back(seconds_of([&] { result = driver.mem_host_unregister(memory.data()); }));
+    device.check("cuMemHostUnregister", result);
+  }
+  session.line("cuMemHostAlloc", Unit::time, range_of(std::move(alloc)));
+  session.line("cuMemFreeHost", Unit::time, range_of(std::move(free)));
+  session.line("cuMemHostRegister of populated memory", Unit::time, range_of(std::move(pin)));
+  session.line("cuMemHostUnregister", Unit::time, range_of(std::move(unpin)));
+}
+
+}  // namespace
+
+void measure_allocators(Session& session) {
+  constexpr const char* kAllocators[] = {"free_list", "contiguous", "segments"};
+  constexpr std::size_t kCounts[] = {1, 16, 64};
+  session.begin("B11 page numbers", 6, std::size(kAllocators) * std::size(kCounts));
+  for (const char* const name : kAllocators)
+    for (const std::size_t count : kCounts) {
+      auto allocator = make_allocator(session.registry, name, kSegmentPages);
+      if (!allocator) throw std::runtime_error(allocator.error().text);
+      for (Page first = 0; first < kPages; first += kSegmentPages) (*allocator)->offer({first, kSegmentPages});
+      const Range seconds = churn(session, **allocator, count);
+      session
+          .line(fmt::format("{}: {} pages, 90 % out, {} at a time", name, kPages, count), Unit::time, seconds,
+                "a page, freed and allocated")
+          .on_gpu = false;
+      session.at_most("A11", seconds.median, 50e-9,
+                      fmt::format("{:.1f} ns ({}, {} at a time)", 1e9 * seconds.median, name, count));
+      session.findings["A11"].on_gpu = false;
+    }
+}
+
+void measure_host_arena(Session& session) {
+  constexpr std::uint64_t kBytes = 128 << 20;
+  constexpr std::uint32_t kRow = 2048, kLayers = 32, kSegments = 2;
+  constexpr std::uint64_t kPageBytes = std::uint64_t{2} * kRow * kLayers * 16;
+  const struct {
+    const char *name, *options;
+  } kinds[] = {{"populated", "populate: true"},
+               {"populated and locked", "populate: true\nlock: true"},
+               {"populated, huge pages", "populate: true\nhuge_pages: true"}};
+  session.begin("B12 memory of the host, 128 MiB", 10, 8);
+  for (const auto& kind : kinds) {
+    auto store =
+        make_store(session.registry, "host", {16, kBytes / kPageBytes, kSegments * kBytes / kPageBytes},
+                   fmt::format("layers: {}\nstreams: {{ k: {}, v: {} }}\n{}\n", kLayers, kRow, kRow, kind.options));
+    if (!store) throw std::runtime_error(store.error().text);
+    std::vector<double> came, gone;
+    bool fine = true;
+    const double end = now() + session.cell();
+    while (fine && (gone.size() < session.scale().least || (gone.size() < session.scale().samples && now() < end))) {
+      came.push_back(seconds_of([&] { fine = (*store)->back(0); }));
+      if (fine) gone.push_back(seconds_of([&] { (*store)->unback(0); }));
+    }
+    if (!fine) {
+      session.report.remarks.push_back(
+          fmt::format("B12: the system gave no {} memory; `ulimit -l` may say why.", kind.name));
+      continue;
+    }
+    session.line(fmt::format("back(), {}", kind.name), Unit::time, range_of(std::move(came))).on_gpu = false;
+    session.line(fmt::format("unback(), {}", kind.name), Unit::time, range_of(std::move(gone))).on_gpu = false;
+  }
+  if (session.device()) measure_pinning(session, kBytes);
+}
+
+std::vector<double> seconds_to_decline(const std::filesystem::path& plugin) {
+  constexpr std::size_t kTimes = 9;
+  std::vector<double> took;
+  for (std::size_t i = 0; i < kTimes; ++i) {
+    int ends[2];
+    if (::pipe(ends) != 0) throw std::runtime_error("no pipe can be had");
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::setenv("CANOPY_CUDA_DRIVER", "/nonexistent/libcuda.so.1", 1);
+      bool declined = false;
+      const double seconds = seconds_of([&] {
+        Registry registry;
+        registry.add(plugin, Trust::as_ourselves);
+        const Offer* const offer = registry.find(KVStore::kInterface, "cuda");
+        std::string what;
+        declined = offer && !offer->here(what);
+      });
+      const bool told = declined && ::write(ends[1], &seconds, sizeof seconds) == sizeof seconds;
+      ::_exit(told ? 0 : 1);
+    }
+    double seconds = 0;
+    ::close(ends[1]);
+    const bool heard = child > 0 && ::read(ends[0], &seconds, sizeof seconds) == sizeof seconds;
+    ::close(ends[0]);
+    if (child > 0) ::waitpid(child, nullptr, 0);
+    if (!heard) throw std::runtime_error("the cuda plugin did not decline where there is no driver");
+    took.push_back(seconds);
+  }
+  return took;
+}
+
+void measure_declining(Session& session, std::vector<double> seconds) {
+  session.begin("A13 without a GPU", 1, 1);
+  const Range range = range_of(std::move(seconds));
+  session.line("the cuda plugin opens and declines", Unit::time, range, "each in a process of its own").on_gpu = false;
+  session.at_most("A13", range.median, 5e-3, fmt::format("{:.2f} ms", 1e3 * range.median));
+  session.findings["A13"].on_gpu = false;
+}
+
+}  // namespace canopy::bench::gpu

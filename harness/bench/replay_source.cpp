@@ -1,0 +1,27 @@
+#include "replay_source.h"
+
+#include <filesystem>
+
+#include <workload/generator.h>
+#include <bench/mixed_workload.h>
+#include <workload/mooncake_trace.h>
+
+namespace canopy::bench {
+
+Result<ReplaySource> open_source(const Options& options) {
+  if (!options.trace.empty()) {
+    auto trace = workload::open_mooncake_trace(options.trace);
+    if (!trace) return trace.error();
+    const std::string name = std::filesystem::path(options.trace).filename().string();
+    if (options.quick) return ReplaySource{std::move(*trace), name, 1500, 5'000'000};
+    return ReplaySource{std::move(*trace), name, kUnlimited, 20'000'000};
+  }
+  const auto description = parse_yaml(kMixedWorkload, "mixed.yaml");
+  if (!description) return description.error();
+  auto generated = workload::make_generator(*description);
+  if (!generated) return generated.error();
+  if (options.quick) return ReplaySource{std::move(*generated), "mixed.yaml", 1500, 500'000};
+  return ReplaySource{std::move(*generated), "mixed.yaml", kUnlimited, 1'000'000};
+}
+
+}  // namespace canopy::bench

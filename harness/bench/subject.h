@@ -1,0 +1,31 @@
+#pragma once
+
+#include <canopy/eviction_strategy.h>
+#include <canopy/kv_store.h>
+#include <canopy/prefix_index.h>
+#include <canopy/loading/registry.h>
+#include <canopy/slot_allocator.h>
+
+#include <memory>
+#include <string>
+
+namespace canopy::bench {
+
+/// An index with one whole-path group that forgets the least recently used first.
+struct Subject {
+  std::shared_ptr<EvictionStrategy> policy;  ///< outlives the index
+  std::shared_ptr<PrefixIndex> index;
+};
+
+/// The index that the registry has under `name`, with `options` in YAML; the original's algorithm if the name is empty.
+Result<Subject> make_subject(const Registry& registry, const std::string& name, Units page_size, std::uint64_t capacity,
+                             const std::string& options = {});
+
+Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, const std::string& name,
+                                                      std::uint32_t segment_pages = 0);
+
+/// With `options` in YAML.
+Result<std::shared_ptr<KVStore>> make_store(const Registry& registry, const std::string& name,
+                                            const KVStore::Context& context, const std::string& options);
+
+}  // namespace canopy::bench

@@ -1,0 +1,252 @@
+#include <conformance/model/index_walk.h>
+#include <conformance/model/plugins.h>
+
+#include <canopy/prefix_index.h>
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <map>
+#include <numeric>
+#include <vector>
+
+namespace {
+
+using namespace canopy;
+using namespace canopy::test;
+
+/// Remembers what the index tells a policy, and ranks and spares as a test says.
+struct Spy final : EvictionStrategy {
+  std::function<Rank(const NodeFacts&)> ranks = [](const NodeFacts& node) { return Rank{node.last_access, 0}; };
+  std::function<bool(const NodeFacts&)> spares = [](const NodeFacts&) { return false; };
+  std::function<void(NodeFacts&)> tags = [](NodeFacts&) {};
+  Volatility drift = Volatility::none;
+  std::vector<RequestFacts> arrivals;
+  std::vector<NodeFacts> left;
+  std::vector<std::vector<NodeFacts>> paths;
+  std::map<NodeId, int> asked_to_spare;
+
+  Rank rank(const NodeFacts& node) override { return ranks(node); }
+  Volatility volatility() const override { return drift; }
+  bool spare(const NodeFacts& node) override { return ++asked_to_spare[node.id], spares(node); }
+  void evicted(const NodeFacts& node) override { left.push_back(node); }
+  void arrived(const RequestFacts& request) override { arrivals.push_back(request); }
+  void finished(const RequestFacts&, Path& path) override {
+    paths.emplace_back();
+    for (NodeFacts facts; path.next(facts);) tags(facts), paths.back().push_back(facts);
+  }
+};
+
+struct Waiters final : QueueVisitor {
+  std::vector<std::pair<NodeFacts, Rank>> all;
+  void waiting(const NodeFacts& node, Rank rank) override { all.emplace_back(node, rank); }
+};
+
+/// One index with pages of one unit, keys made of digits.
+struct Bench {
+  explicit Bench(const std::string& name, Units page_size = 1) : page(page_size) {
+    const std::array groups{Group{"full", kWholePath, 1'000, &spy}};
+    index = make<PrefixIndex>(name, {page, 0, groups});
+  }
+  static std::vector<std::uint32_t> words(std::string_view digits) { return {digits.begin(), digits.end()}; }
+
+  Lock insert(std::string_view digits, InsertFacts facts = {}) {
+    const auto key = words(digits);
+    std::vector<Page> pages(key.size() / page);
+    std::iota(pages.begin(), pages.end(), next);
+    next += static_cast<Page>(pages.size());
+    return index->insert({}, {NamespaceId::shared, key}, {pages}, facts).lock;
+  }
+  void add(std::string_view digits) { index->release(insert(digits)); }
+  Lock match(std::string_view digits, RequestFacts facts = {}) {
+    return index->match({NamespaceId::shared, words(digits)}, facts);
+  }
+  Units resident(std::string_view digits) { return index->peek({NamespaceId::shared, words(digits)}).length; }
+  std::vector<std::pair<NodeFacts, Rank>> waiting() {
+    Waiters waiters;
+    index->waiting(0, waiters);
+    return waiters.all;
+  }
+
+  Spy spy;  ///< outlives the index
+  Units page;
+  std::shared_ptr<PrefixIndex> index;
+  Page next = 1;
+};
+
+/// What follows is about indexes that have something to evict.
+template <class Test>
+void for_every_index_with_a_memory(Test&& test) {
+  for (const auto& name : names_of<PrefixIndex>()) {
+    CAPTURE(name);
+    Bench bench(name);
+    bench.add("1");
+    if (bench.resident("1") == 1) test(name);
+  }
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("PrefixIndex");
+
+TEST_CASE("a policy hears of each match once, with the request's facts, also if nothing is found") {
+  for (const auto& name : names_of<PrefixIndex>()) {
+    CAPTURE(name);
+    Bench bench(name);
+    RequestFacts facts;
+    facts.prompt = 4, facts.hints = 99, facts.priority = -2;
+    bench.index->release(bench.match("1234", facts));
+    REQUIRE(bench.spy.arrivals.size() == 1);
+    CHECK(bench.spy.arrivals[0].prompt == 4);
+    CHECK(bench.spy.arrivals[0].hints == 99);
+    CHECK(bench.spy.arrivals[0].priority == -2);
+    bench.index->peek({NamespaceId::shared, Bench::words("1234")});
+    CHECK(bench.spy.arrivals.size() == 1);
+  }
+}
+
+TEST_CASE("a policy hears of each node that an eviction took, in the order they left") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Bench bench(name);
+    bench.add("12");
+    bench.add("1234");
+    bench.add("567");
+    CHECK(bench.index->evict(0, 7)[0].size() == 7);
+    REQUIRE(bench.spy.left.size() == 3);
+    CHECK(bench.spy.left[0].begin == 2);
+    CHECK(bench.spy.left[1].begin == 0);
+    CHECK(bench.spy.left[1].length == 2);
+    CHECK(bench.spy.left[2].length == 3);
+    for (const NodeFacts& facts : bench.spy.left) CHECK(facts.children == 0);
+  });
+}
+
+TEST_CASE("a finished request shows its path, deepest first, and an aborted one shows nothing") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Bench bench(name);
+    bench.add("12");
+    bench.add("1234");
+    bench.add("1234567");
+    const RequestFacts facts;
+    bench.index->release(bench.match("1234567"));
+    CHECK(bench.spy.paths.empty());
+    bench.index->release(bench.match("1234567"), &facts);
+    REQUIRE(bench.spy.paths.size() == 1);
+    REQUIRE(bench.spy.paths[0].size() == 3);
+    CHECK(bench.spy.paths[0][0].begin == 4);
+    CHECK(bench.spy.paths[0][1].begin == 2);
+    CHECK(bench.spy.paths[0][2].begin == 0);
+  });
+}
+
+TEST_CASE("a tag stays with its node, reaches rank() as it was written, and a split copies it to both halves") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Bench bench(name);
+    bench.spy.tags = [](NodeFacts& facts) { *facts.tag = 70 + facts.begin; };
+    std::uint64_t ranked = 0;
+    bench.spy.ranks = [&](const NodeFacts& facts) { return ranked = *facts.tag, Rank{*facts.tag, 0}; };
+    const RequestFacts facts;
+    bench.index->release(bench.insert("1234"), &facts);
+    CHECK(ranked == 70);
+    bench.index->release(bench.match("12"));
+    for (const WalkedNode& node : walk(*bench.index)) CHECK(*node.facts.tag == 70);
+    CHECK(walk(*bench.index).size() == 2);
+    bench.add("9");
+    CHECK(ranked == 0);
+  });
+}
+
+TEST_CASE("who is spared goes to the back of the queue, and is asked once per eviction") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Bench bench(name);
+    bench.spy.ranks = [](const NodeFacts& node) { return Rank{node.spared != 0, node.last_access}; };
+    NodeId first{};
+    bench.add("12");
+    first = bench.waiting().at(0).first.id;
+    bench.add("34");
+    bench.add("56");
+    bench.spy.spares = [&](const NodeFacts& node) { return node.id == first; };
+    CHECK(bench.index->evict(0, 1)[0].size() == 2);
+    CHECK(bench.resident("12") == 2);
+    CHECK(bench.resident("34") == 0);
+    CHECK(bench.spy.asked_to_spare[first] == 1);
+    for (const auto& [facts, rank] : bench.waiting()) CHECK((facts.spared != 0) == (facts.id == first));
+  });
+}
+
+TEST_CASE("a policy that spares everybody cannot stall an eviction") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Bench bench(name);
+    bench.spy.spares = [](const NodeFacts&) { return true; };
+    for (const char* key : {"11", "22", "33", "1144"}) bench.add(key);
+    CHECK(bench.index->evict(0, 3)[0].size() == 4);
+    for (const auto& [id, times] : bench.spy.asked_to_spare) CHECK(times == 1);
+    CHECK(bench.index->evict(0, 100)[0].size() == 4);
+  });
+}
+
+TEST_CASE("another policy ranks those who wait anew") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Spy youngest_first;
+    youngest_first.ranks = [](const NodeFacts& node) { return Rank{~node.last_access, 0}; };
+    Bench bench(name);
+    for (const char* key : {"11", "22", "33"}) bench.add(key);
+    bench.index->use_policy(0, &youngest_first);
+    bench.index->evict(0, 1);
+    CHECK(bench.resident("33") == 0);
+    CHECK(bench.resident("11") == 2);
+    CHECK(youngest_first.left.size() == 1);
+    CHECK(bench.spy.left.empty());
+    bench.index->use_policy(0, &bench.spy);
+    bench.index->evict(0, 1);
+    CHECK(bench.resident("11") == 0);
+  });
+}
+
+TEST_CASE("those who wait under a drifting policy are ranked anew once two hundredths of the capacity turned over") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Bench bench(name);
+    bench.spy.drift = Volatility::epoch;
+    bench.index->use_policy(0, &bench.spy);
+    for (const char* key : {"11", "22", "33"}) bench.add(key);
+    bench.spy.ranks = [](const NodeFacts& node) { return Rank{~node.last_access, 0}; };
+    bench.add("4567890123456789012345678901234567890");
+    bench.index->evict(0, 37);
+    CHECK(bench.resident("4567890123456789012345678901234567890") == 0);
+    bench.index->evict(0, 1);
+    CHECK(bench.resident("33") == 0);
+    CHECK(bench.resident("11") == 2);
+  });
+}
+
+TEST_CASE("equal ranks leave by slot number") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Bench bench(name);
+    bench.spy.ranks = [](const NodeFacts&) { return Rank{}; };
+    for (const char* key : {"11", "22", "33", "44", "55"}) bench.add(key);
+    bench.index->evict(0, 4);
+    for (const char* key : {"66", "77", "88"}) bench.add(key);
+    bench.index->evict(0, 100);
+    REQUIRE(bench.spy.left.size() == 8);
+    for (std::size_t i = 1; i < 8; ++i)
+      if (i != 2) CHECK(slot_of(bench.spy.left[i - 1].id) < slot_of(bench.spy.left[i].id));
+  });
+}
+
+TEST_CASE("the policy's clock counts what was inserted, what is resident and what there is room for") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Bench bench(name);
+    bench.add("1234");
+    bench.add("123456");
+    bench.add("78");
+    CHECK(bench.index->evict(0, 2)[0].size() == 2);
+    PolicyClock clock;
+    bench.spy.ranks = [&](const NodeFacts& node) { return clock = node.clock, Rank{node.last_access, 0}; };
+    bench.add("78");
+    CHECK(clock.capacity == 1'000);
+    CHECK(clock.allocated == 8);
+    CHECK(clock.used == bench.index->sizes(0).evictable + bench.index->sizes(0).protected_);
+    CHECK(clock.now > 0);
+  });
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <canopy/engine/engine.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace canopy::replay {
+
+/// The bytes a token must have in the store, whoever put them there: they follow from its namespace, all tokens
+/// up to it, its layer and its stream. Grows with a request; nothing is remembered beside a page, so a page
+/// with the wrong content cannot vouch for itself.
+class Trail {
+ public:
+  explicit Trail(NamespaceId space);
+  /// Continues with `tokens[length()..]`. REQUIRES: tokens begins with what it was given before.
+  void follow(std::span<const Token> tokens);
+  std::size_t length() const { return prefix_.size(); }
+  /// The row bytes of tokens [first, first + count).
+  void rows(std::uint32_t first, std::uint32_t count, std::uint32_t layer, std::size_t stream, std::uint32_t row_bytes,
+            std::byte* out) const;
+
+ private:
+  std::uint64_t space_;
+  std::vector<std::uint64_t> prefix_;  ///< a fingerprint of everything up to and including each token
+};
+
+/// Writes such rows for what a request computes, and compares them for what it reuses.
+class Content {
+ public:
+  explicit Content(Engine& engine) : engine_(engine) {}
+
+  /// Every group, layer and stream of [first, end), wherever the group keeps the page.
+  void write(Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end);
+  /// The same for what is reused; counts each token once. What the next token after all that is computed can see
+  /// must be there.
+  void check(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end);
+  /// Asks the stores what failed that nobody has waited for: a violation. After one, nothing more is compared.
+  void sync();
+
+  std::uint64_t checks() const { return checks_; }
+  std::uint64_t violations() const { return violations_; }
+  const std::vector<std::string>& reports() const { return reports_; }  ///< the first few, a sentence each
+
+ private:
+  template <class Piece>
+  void each_piece(std::uint32_t first, std::uint32_t end, std::size_t group, const Trail& trail, Piece&& piece);
+  template <class Run>
+  void each_run(const Request& request, std::uint32_t first, std::uint32_t end, std::size_t group, Run&& run);
+
+  void compare(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end, std::size_t group);
+  void violated(std::string sentence);
+
+  Engine& engine_;
+  std::vector<std::byte> expected_, found_;
+  std::uint64_t checks_ = 0, violations_ = 0;
+  bool failed_ = false;  ///< a store did
+  std::vector<std::string> reports_;
+};
+
+}  // namespace canopy::replay

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <canopy/engine/engine.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <workload/request_source.h>
+
+namespace canopy::replay {
+
+/// How requests reach the engine.
+enum class Mode {
+  /// One after the other, as the recorded runs in the literature do: the whole prompt is matched, a request takes
+  /// its whole pages and no tail, produces nothing, and ends before the next begins.
+  serial,
+  /// As in a serving engine: requests arrive at their times, overlap, are prefilled in chunks, decode, wait,
+  /// are aborted and retracted. Time is simulated: the same input gives the same run.
+  timed,
+};
+
+/// A pool gets another limit before a request: what becomes of the hit rate when a third of the memory is taken away?
+struct Resize {
+  std::uint64_t request = 0;  ///< number of the request it comes before, from 1
+  std::string group;          ///< empty: the first
+  std::uint64_t tokens = 0;
+};
+
+struct Options {
+  Mode mode = Mode::serial;
+  std::uint64_t limit = kUnlimited;  ///< requests
+  std::uint64_t pace = 0;            ///< requests a second at most, for who looks on; 0: as fast as it goes
+  bool content = true;               ///< write and compare bytes, where the engine has a store
+  std::vector<Resize> resizes;
+  // Mode::timed alone:
+  std::uint32_t running = 32;           ///< requests at once
+  std::uint32_t prefill_tokens = 8192;  ///< a step computes at most so many prompt tokens
+  std::uint32_t step_ms = 25;           ///< simulated; each running request decodes one token a step
+  std::uint32_t abort_permille = 10;    ///< of the requests, cancelled by their client at some step
+};
+
+/// A moment of the hit rate over time, for charts.
+struct Sample {
+  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
+};
+
+/// What became of a group's pool.
+struct GroupReport {
+  std::string name;
+  std::uint64_t tree_pages = 0, free_pages = 0, longest_free_run = 0;
+  std::uint64_t handed_pages = 0, handed_runs = 0;  ///< to requests, all in all; a run: page numbers in a row
+
+  /// 1: page numbers in no order. What a bulk copy can take at once.
+  double mean_run() const {
+    return handed_runs ? static_cast<double>(handed_pages) / static_cast<double>(handed_runs) : 0;
+  }
+};
+
+struct Report {
+  std::string config, source;
+  Units page_size = 1;
+  Mode mode = Mode::serial;
+  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;  ///< one that comes back counts once
+  std::uint64_t evict_calls = 0, evicted_tokens = 0;
+  std::uint64_t rejected = 0;  ///< could never fit, or (serial) did not fit after eviction
+  std::uint64_t resident_tokens = 0, capacity_tokens = kUnlimited;
+  std::uint64_t nodes = 0, index_bytes = 0, spaces = 0;
+  std::uint64_t resizes = 0, moved_pages = 0;
+  double index_seconds = 0, seconds = 0;
+  std::uint64_t ledger_checks = 0, content_checks = 0, violations = 0;
+  std::uint64_t digest = 0, seed = 0;
+  // Mode::timed alone:
+  std::uint64_t output_tokens = 0, aborted = 0, retracted = 0, waited = 0, steps = 0, repointed_tokens = 0;
+  std::uint32_t most_running = 0;
+  std::vector<GroupReport> groups;
+  std::vector<std::string> reports;  ///< violations in words
+  std::vector<std::string> notes;    ///< memory that was wanted and refused
+  std::vector<Sample> samples;       ///< about a hundred, evenly spaced in requests
+
+  double hit_rate() const {
+    return prompt_tokens ? static_cast<double>(hit_tokens) / static_cast<double>(prompt_tokens) : 0;
+  }
+};
+
+/// Called now and then: how far the source is (0..1), and requests so far.
+using Progress = std::function<void(double, std::uint64_t)>;
+
+/// Runs a source through an engine. The error is the source's: what came before it counted, the run is void.
+Result<Report> run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress);
+
+/// JSON with the names of DESIGN and of SGLang's recorded runs; written whole or not at all.
+Result<std::monostate> write_report(const Report& report, const std::string& path);
+
+}  // namespace canopy::replay

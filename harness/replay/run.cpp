@@ -1,0 +1,133 @@
+#include "run.h"
+
+#include <workload/text.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ranges>
+#include <thread>
+
+namespace canopy::replay {
+namespace {
+
+Result<std::monostate> run_serial(Run& run) {
+  workload::ClientRequest client;
+  for (;;) {
+    auto more = run.next(client);
+    if (!more) return more.error();
+    if (!*more) return std::monostate{};
+    const NamespaceId space = run.engine.intern({client.space, {}, {}});
+    const Arrival arrival{client.prompt, space, client.priority, 0, 0, 0, 0};
+    Request request = run.engine.begin(arrival);
+    run.count(client, request.matched());
+    Trail trail(space);
+    const std::uint32_t whole = run.engine.whole_pages(client.prompt.size());
+    if (run.content) {
+      trail.follow(client.prompt);
+      run.content->check(request, trail, 0, request.matched());
+    }
+    if (!request.reserve(whole)) {
+      // The recorded engines evict before they know that it will not do.
+      run.engine.make_free(0, (whole - request.matched()) / run.engine.page_size());
+      ++run.report.rejected;
+      request.abort();
+    } else {
+      if (run.content) run.content->write(request, trail, request.matched(), whole);
+      request.finish(whole);
+    }
+  }
+}
+
+}  // namespace
+
+Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& the_options, const Progress& a_progress)
+    : engine(an_engine), options(the_options), source_(a_source), progress_(a_progress) {
+  const auto has_store = [&](std::size_t group) { return engine.store(group) != nullptr; };
+  const auto groups = std::views::iota(std::size_t{0}, engine.groups());
+  if (options.content && std::ranges::any_of(groups, has_store)) content.emplace(engine);
+}
+
+Result<bool> Run::next(workload::ClientRequest& client) {
+  if (options.pace)
+    std::this_thread::sleep_until(started_ + taken_ * std::chrono::microseconds(1'000'000) / options.pace);
+  // Whoever looks on may have asked for a pause.
+  while (!engine.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  if (taken_ == options.limit) return false;
+  for (const Resize& resize : options.resizes)
+    if (resize.request == taken_ + 1)
+      for (std::size_t g = 0; g < engine.groups(); ++g)
+        if (resize.group.empty() ? g == 0 : engine.pool(g).group() == resize.group)
+          engine.resize(g, resize.tokens / engine.page_size());
+  auto more = source_.next(client);
+  if (more && *more) ++taken_;
+  return more;
+}
+
+void Run::count(const workload::ClientRequest& client, std::uint32_t matched) {
+  constexpr std::size_t kMost = 128;
+  ++report.requests;
+  report.prompt_tokens += client.prompt.size();
+  report.hit_tokens += matched;
+  if (progress_ && report.requests % 64 == 0)
+    progress_(options.limit == kUnlimited
+                  ? source_.progress()
+                  : std::max(source_.progress(), static_cast<double>(taken_) / static_cast<double>(options.limit)),
+              report.requests);
+  if (report.requests % sample_every_ != 0) return;
+  report.samples.push_back({report.requests, report.prompt_tokens, report.hit_tokens});
+  if (report.samples.size() < kMost) return;
+  // Full: every second one goes, and they come half as often from now on.
+  for (std::size_t i = 0; i < kMost / 2; ++i) report.samples[i] = report.samples[2 * i + 1];
+  report.samples.resize(kMost / 2);
+  sample_every_ *= 2;
+}
+
+Result<Report> run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress) {
+  Run run(engine, source, options, progress);
+  const auto start = std::chrono::steady_clock::now();
+  auto done = options.mode == Mode::serial ? run_serial(run) : run_timed(run);
+  if (!done) return done.error();
+
+  Report& report = run.report;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  engine.audit();
+  const Counters& counters = engine.counters();
+  const Sizes sizes = engine.index().sizes(0);
+  const IndexUse use = engine.index().use();
+  report.page_size = engine.page_size();
+  report.mode = options.mode;
+  report.evict_calls = counters.evict_calls;
+  report.evicted_tokens = counters.evicted_tokens;
+  report.resizes = counters.resizes;
+  report.moved_pages = counters.moved_pages;
+  report.resident_tokens = sizes.evictable + sizes.protected_;
+  report.capacity_tokens =
+      engine.pool(0).limit() == kUnlimited ? kUnlimited : engine.pool(0).limit() * engine.page_size();
+  for (std::size_t g = 0; g < engine.groups(); ++g) {
+    const Pool& pool = engine.pool(g);
+    if (std::string note = pool.memory(); !note.empty()) report.notes.push_back(std::move(note));
+    const Sizes held = engine.index().sizes(g);
+    report.groups.push_back({pool.group(), (held.evictable + held.protected_) / engine.page_size(),
+                             pool.allocator().occupancy().free, pool.allocator().longest_run(), pool.handed_out().pages,
+                             pool.handed_out().runs});
+  }
+  report.nodes = use.nodes;
+  report.index_bytes = use.bytes;
+  report.spaces = engine.spaces();
+  report.index_seconds = counters.index_seconds;
+  report.ledger_checks = engine.ledger().checks();
+  report.violations = engine.ledger().violations();
+  report.reports = engine.ledger().reports();
+  if (run.content) {
+    run.content->sync();
+    report.content_checks = run.content->checks();
+    report.violations += run.content->violations();
+    report.reports.insert(report.reports.end(), run.content->reports().begin(), run.content->reports().end());
+  }
+  // What never reached the engine belongs to the result as well.
+  report.digest = workload::splitmix64(engine.digest() ^ workload::splitmix64(report.rejected) ^ report.requests);
+  report.seed = source.seed();
+  return std::move(report);
+}
+
+}  // namespace canopy::replay

@@ -1,0 +1,199 @@
+#include <workload/answer.h>
+
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <optional>
+#include <thread>
+
+#include "run.h"
+
+namespace canopy::replay {
+namespace {
+
+/// A client's request: waiting, on its way through prefill and decode, or set aside.
+struct Job {
+  workload::ClientRequest client;
+  std::uint64_t answer = 0;    ///< names what the model answers
+  std::uint32_t abort_at = 0;  ///< computed tokens at which its client gives up; 0 never
+  bool has_waited = false;
+  NamespaceId space{};
+  std::optional<Request> request;  ///< from its first start on
+  std::optional<Trail> trail;
+  std::uint32_t offered = 0;  ///< whole pages of it were last offered to the index at this many tokens
+
+  std::uint32_t prompt() const { return static_cast<std::uint32_t>(client.prompt.size()); }
+  std::uint32_t total() const { return prompt() + client.output_tokens; }
+  std::span<const Token> tokens() const { return request ? request->tokens() : std::span<const Token>(client.prompt); }
+  std::uint32_t known() const { return static_cast<std::uint32_t>(tokens().size()); }
+};
+
+/// A serving engine's scheduler, as small as it can be while still doing to a cache what real ones do: first
+/// come first served, chunked prefill, one decoded token a step, and the youngest gives way when pages run out.
+class Scheduler {
+ public:
+  explicit Scheduler(Run& run) : run_(run) {}
+
+  Result<std::monostate> operator()() {
+    for (;;) {
+      auto admitted = admit();
+      if (!admitted) return admitted.error();
+      if (!running_.empty()) {
+        while (!run_.engine.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        step();
+        now_ms_ += run_.options.step_ms;
+        ++run_.report.steps;
+      } else if (queue_.empty()) {
+        return std::monostate{};
+      } else if (queue_.front().client.arrival_ms > now_ms_) {
+        now_ms_ = queue_.front().client.arrival_ms;
+      } else {
+        // Nothing runs, so nothing will ever be released: what does not fit now never will.
+        ++run_.report.rejected;
+        queue_.pop_front();
+      }
+    }
+  }
+
+ private:
+  using Jobs = std::list<Job>;
+
+  /// Whoever has arrived and fits, in order. Nobody overtakes the first who must wait.
+  Result<std::monostate> admit() {
+    while (running_.size() < run_.options.running) {
+      if (queue_.empty()) {
+        Job next;
+        auto more = run_.next(next.client);
+        if (!more) return more.error();
+        if (!*more) break;
+        next.answer = workload::prompt_hash(next.client.prompt);
+        next.abort_at = abort_at(next);
+        next.space = run_.engine.intern({next.client.space, {}, {}});
+        queue_.push_back(std::move(next));
+      }
+      if (queue_.front().client.arrival_ms > now_ms_ || !start(queue_.front())) break;
+    }
+    return std::monostate{};
+  }
+
+  /// Drawn once for a request, however often it is set aside.
+  std::uint32_t abort_at(const Job& job) {
+    const std::uint64_t lot = workload::splitmix64(job.answer ^ ++drawn_);
+    const std::uint64_t total = job.total();
+    return total > 0 && lot % 1000 < run_.options.abort_permille ? static_cast<std::uint32_t>(1 + lot / 1000 % total)
+                                                                 : 0;
+  }
+
+  /// Takes the first of the queue out of it: to run, or for ever if it can never fit. False if it must wait.
+  bool start(Job& job) {
+    const Arrival arrival{
+        job.tokens(), job.space, job.client.priority, 0, job.total() - job.known(), 1, run_.options.prefill_tokens};
+    const Admission::Verdict verdict = run_.engine.admits(arrival).verdict;
+    if (verdict == Admission::Verdict::never) {
+      ++run_.report.rejected;
+      if (!job.request) run_.count(job.client, 0);
+      queue_.pop_front();
+      return true;
+    }
+    if (verdict == Admission::Verdict::now) {
+      const bool is_new = !job.request;
+      if (is_new) job.request.emplace(run_.engine.begin(arrival));
+      else job.request->resume();
+      // Its whole prompt at once: what others have been promised is not there for a newcomer to be let in on.
+      const std::uint32_t first_chunk = job.request->matched() + run_.options.prefill_tokens;
+      if (job.request->reserve(job.known(), first_chunk)) {
+        run(job, is_new);
+        return true;
+      }
+      if (is_new) job.request.reset();
+      else job.request->retract();
+    }
+    run_.report.waited += !std::exchange(job.has_waited, true);
+    return false;
+  }
+
+  void run(Job& job, bool is_new) {
+    const std::uint32_t matched = job.request->matched();
+    job.offered = 0;
+    if (is_new) run_.count(job.client, matched);
+    if (run_.content) {
+      if (!job.trail) job.trail.emplace(job.space);
+      job.trail->follow(job.tokens());
+      run_.content->check(*job.request, *job.trail, 0, matched);
+    }
+    running_.splice(running_.end(), queue_, queue_.begin());
+    run_.report.most_running = std::max(run_.report.most_running, static_cast<std::uint32_t>(running_.size()));
+  }
+
+  void step() {
+    std::uint32_t budget = run_.options.prefill_tokens;
+    for (auto at = running_.begin(); at != running_.end();) {
+      if (at->abort_at && at->request->computed() >= at->abort_at) {
+        at = running_.erase(at);  // its client has gone: the destructor aborts
+        ++run_.report.aborted;
+      } else if (at->request->computed() >= at->total()) {
+        at->request->finish(at->request->computed());
+        at = running_.erase(at);
+      } else if (advance(*at, budget)) {
+        ++at;
+      } else if (std::next(at) != running_.end()) {
+        retract(std::prev(running_.end()));  // no page to be had: the youngest gives way
+      } else {
+        at = retract(at);
+      }
+    }
+  }
+
+  /// A chunk of prefill or one decoded token; false if there is no page for it.
+  bool advance(Job& job, std::uint32_t& budget) {
+    const std::uint32_t known = job.known(), computed = job.request->computed();
+    std::uint32_t until = known + 1;
+    if (computed < known) {
+      until = computed + std::min(budget, known - computed);
+      if (until == computed) return true;  // others have used up this step's prefill
+    }
+    if (!job.request->reserve(until)) return false;
+    if (until <= known) {
+      budget -= until - computed;
+    } else {
+      job.request->append(workload::answer_token(job.answer, known - job.prompt()));
+      ++run_.report.output_tokens;
+    }
+    if (run_.content) {
+      job.trail->follow(job.tokens());
+      run_.content->write(*job.request, *job.trail, computed, until);
+    }
+    commit(job, until);
+    return true;
+  }
+
+  /// Makes whole new pages reusable at once, and looks at the pages that another request turned out to have.
+  void commit(Job& job, std::uint32_t computed) {
+    const std::uint32_t before = job.request->committed(), whole = run_.engine.whole_pages(computed);
+    if (whole <= std::max(before, job.offered)) return job.request->advance(computed);
+    job.offered = whole;
+    const std::uint32_t repointed = job.request->commit(computed);
+    run_.report.repointed_tokens += repointed;
+    if (run_.content) run_.content->check(*job.request, *job.trail, before, before + repointed);
+  }
+
+  /// Sets a request aside: what it has committed stays reusable, so that it can go on from there.
+  Jobs::iterator retract(Jobs::iterator at) {
+    at->request->retract();
+    ++run_.report.retracted;
+    const auto next = std::next(at);
+    queue_.splice(queue_.begin(), running_, at);
+    return next;
+  }
+
+  Run& run_;
+  Jobs running_;  ///< oldest first
+  Jobs queue_;    ///< those set aside, and at most one that has not run yet
+  std::uint64_t now_ms_ = 0, drawn_ = 0;
+};
+
+}  // namespace
+
+Result<std::monostate> run_timed(Run& run) { return Scheduler(run)(); }
+
+}  // namespace canopy::replay

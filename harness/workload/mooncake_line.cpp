@@ -1,0 +1,172 @@
+#include "mooncake_line.h"
+
+#include "shown.h"
+#include "text.h"
+
+#include <canopy/config/nearest_name.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace canopy::workload {
+namespace {
+
+using nlohmann::json;
+
+struct Field {
+  const char* name;
+  std::uint64_t max;
+  const char* what;
+};
+
+/// A block's tokens start at id * 512, which must not wrap: two ids would be one text.
+constexpr std::uint64_t kMaxId = ~std::uint64_t{0} / kMooncakeBlock;
+enum : std::size_t { kTimestamp, kInput, kOutput, kIds, kFields, kUnknown = kFields };
+constexpr std::array<Field, kFields> kField = {{{"timestamp", 1'000'000'000'000'000, "milliseconds"},
+                                                {"input_length", kMaxPromptTokens, "tokens"},
+                                                {"output_length", kMaxPromptTokens, "tokens"},
+                                                {"hash_ids", kMaxId, nullptr}}};
+constexpr int kMaxDepth = 8;
+constexpr const char* kWanted =
+    "expected an object like {\"timestamp\": 0, \"input_length\": 700, "
+    "\"output_length\": 50, \"hash_ids\": [1, 2]}";
+
+/// Takes the events of the JSON reader. It keeps a depth and a field, never a document: nesting costs nothing.
+class LineHandler final : public nlohmann::json_sax<json> {
+ public:
+  LineHandler(MooncakeLine& out, std::size_t line_size) : out_(out), line_size_(line_size) {}
+
+  std::optional<LineProblem> problem;
+
+  bool null() override { return refuse("null"); }
+  bool boolean(bool value) override { return refuse(value ? "true" : "false"); }
+  bool number_integer(std::int64_t value) override {
+    return value < 0 ? refuse(std::to_string(value)) : number_unsigned(static_cast<std::uint64_t>(value));
+  }
+  bool number_float(double, const std::string& text) override { return refuse(shown(text)); }
+  bool string(std::string& text) override { return refuse('"' + shown(text) + '"'); }
+  bool binary(json::binary_t&) override { return refuse("binary"); }
+
+  bool number_unsigned(std::uint64_t value) override {
+    if (skipping()) return true;
+    if (!wants_number() || value > kField[field_].max) return refuse(std::to_string(value));
+    switch (field_) {
+      case kTimestamp:
+        out_.timestamp = value;
+        break;
+      case kInput:
+        out_.input_length = static_cast<std::uint32_t>(value);
+        break;
+      case kOutput:
+        out_.output_length = static_cast<std::uint32_t>(value);
+        break;
+      default:
+        // No prompt needs more ids than this, and a line has room for 33 million.
+        if (ids_++ < kMaxPromptTokens / kMooncakeBlock + 1) out_.hash_ids.push_back(value);
+    }
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    if (depth_ > 0 && !skipping()) return refuse("an object");
+    return descend();
+  }
+  bool start_array(std::size_t) override {
+    const bool list_of_ids = depth_ == 1 && field_ == kIds;
+    if (!list_of_ids && !skipping()) return refuse("a list");
+    return descend();
+  }
+  bool end_object() override { return --depth_ > 0 || complete(); }
+  bool end_array() override { return --depth_, true; }
+
+  bool key(std::string& name) override {
+    if (depth_ > 1) return true;
+    field_ = 0;
+    while (field_ < kFields && name != kField[field_].name) ++field_;
+    if (field_ == kUnknown) {
+      if (unknown_.size() < kKeptNames) unknown_.push_back(shown(name));
+      return true;
+    }
+    if (seen_[field_]) return say(fmt::format("'{}' is there twice; expected it once", name));
+    return seen_[field_] = true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& last, const json::exception& why) override {
+    constexpr int kNumberOverflow = 406;
+    if (why.id == kNumberOverflow && skipping())
+      return say(fmt::format("{} is beyond any number", shown(last)), position);
+    if (why.id == kNumberOverflow) return refuse(shown(last));
+    if (position > line_size_) return say("ends in the middle of its JSON; was the file cut off?", line_size_ + 1);
+    return say(fmt::format("not JSON, at '{}'; {}", shown(last), kWanted), position);
+  }
+
+ private:
+  static constexpr std::size_t kKeptNames = 8;  ///< of unknown keys, to find a mistyped one among
+
+  bool skipping() const { return depth_ > 0 && field_ == kUnknown; }
+  bool wants_number() const { return depth_ == (field_ == kIds ? 2 : 1); }
+
+  bool descend() {
+    if (depth_ == kMaxDepth) return say(fmt::format("nested deeper than {} levels; {}", kMaxDepth, kWanted));
+    ++depth_;
+    return true;
+  }
+
+  bool say(std::string text, std::size_t column = 0) {
+    problem = LineProblem{column, std::move(text)};
+    return false;
+  }
+
+  /// `found` stands where it cannot; nobody minds within an unknown key.
+  bool refuse(const std::string& found) {
+    if (skipping()) return true;
+    if (depth_ == 0) return say(fmt::format("the line is {}; {}", found, kWanted));
+    const Field& field = kField[field_];
+    if (field_ != kIds) {
+      return say(fmt::format("'{}' is {}; expected a whole number of {} from 0 to {}", field.name, found, field.what,
+                             field.max));
+    }
+    if (depth_ == 1) return say(fmt::format("'hash_ids' is {}; expected a list of whole numbers", found));
+    return say(fmt::format("id {} of 'hash_ids' is {}; expected a whole number from 0 to {}", ids_ + 1, found, kMaxId));
+  }
+
+  bool complete() {
+    for (std::size_t i = 0; i < kFields; ++i) {
+      if (seen_[i]) continue;
+      const std::string near = nearest_name(kField[i].name, unknown_);
+      return say(fmt::format("'{}' is missing{}", kField[i].name, near.empty() ? "" : "; is '" + near + "' meant?"));
+    }
+    const std::uint64_t blocks = (out_.input_length + kMooncakeBlock - 1) / kMooncakeBlock;
+    if (out_.hash_ids.size() < blocks) {
+      return say(fmt::format("'hash_ids' has {} id{}; 'input_length' {} needs {}, one per {} tokens", ids_,
+                             ids_ == 1 ? "" : "s", out_.input_length, blocks, kMooncakeBlock));
+    }
+    out_.hash_ids.resize(blocks);
+    return true;
+  }
+
+  MooncakeLine& out_;
+  std::size_t line_size_;
+  int depth_ = 0;
+  std::size_t field_ = kUnknown;
+  std::array<bool, kFields> seen_{};
+  std::uint64_t ids_ = 0;
+  std::vector<std::string> unknown_;
+};
+
+}  // namespace
+
+std::optional<LineProblem> read_mooncake_line(std::string_view line, MooncakeLine& out) {
+  // The JSON reader takes a NUL for the end of its input and would not see what is behind it.
+  if (const std::size_t nul = line.find('\0'); nul != line.npos)
+    return LineProblem{nul + 1, "a NUL byte; expected text"};
+  out.hash_ids.clear();
+  LineHandler handler(out, line.size());
+  if (!json::sax_parse(line.data(), line.data() + line.size(), &handler) && !handler.problem) {
+    handler.problem = LineProblem{0, fmt::format("not JSON; {}", kWanted)};
+  }
+  return std::move(handler.problem);
+}
+
+}  // namespace canopy::workload

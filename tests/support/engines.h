@@ -1,0 +1,64 @@
+#pragma once
+
+#include <canopy/engine/engine.h>
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace canopy::test {
+
+inline const Registry& plugins() {
+  static const Registry registry = [] {
+    Registry all;
+    all.scan(own_plugin_folder(), Trust::as_ourselves);
+    return all;
+  }();
+  return registry;
+}
+
+/// An engine from YAML text with assignments on top.
+inline std::unique_ptr<Engine> engine_of(const std::string& yaml, const std::vector<std::string>& assignments = {}) {
+  auto document = parse_yaml(yaml, "test");
+  REQUIRE_MESSAGE(document, (document ? "" : document.error().text));
+  for (const std::string& assignment : assignments) REQUIRE(set_value(*document, assignment));
+  auto config = read_engine_config(*document, plugins());
+  REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+  auto engine = Engine::create(*config, plugins());
+  REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
+  return std::move(*engine);
+}
+
+inline const char* const kSmall = R"(
+page_size: 4
+index: radix
+groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } }
+store: { host: { layers: 2, streams: { k: 8, v: 12 } } }
+)";
+
+/// count tokens from first on, each different.
+inline std::vector<Token> tokens(Token first, std::size_t count) {
+  std::vector<Token> all(count);
+  std::iota(all.begin(), all.end(), first);
+  return all;
+}
+
+inline Arrival arrival(const std::vector<Token>& prompt, std::uint32_t leave = 1) {
+  Arrival arrival;
+  arrival.prompt = prompt;
+  arrival.leave = leave;
+  return arrival;
+}
+
+/// Nothing is held, and every page has its one owner.
+inline void check_settled(Engine& engine) {
+  engine.audit();
+  CHECK(engine.live_requests() == 0);
+  CHECK(engine.index().sizes(0).protected_ == 0);
+  CHECK_MESSAGE(engine.ledger().violations() == 0,
+                (engine.ledger().reports().empty() ? "" : engine.ledger().reports()[0]));
+}
+
+}  // namespace canopy::test
