@@ -86,7 +86,7 @@ class Scheduler {
 
   /// Takes the first of the queue out of it: to run, or for ever if it can never fit. False if it must wait.
   bool start(Job& job) {
-    const Arrival arrival{
+    const RequestSpec arrival{
         job.tokens(), job.space, job.client.priority, 0, job.total() - job.known(), 1, run_.options.prefill_tokens};
     const Admission::Verdict verdict = run_.engine.admits(arrival).verdict;
     if (verdict == Admission::Verdict::never) {

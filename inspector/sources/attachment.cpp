@@ -59,7 +59,7 @@ Mapped map(const std::string& name) {
   else if (std::memcmp(header.magic, FeedHeader::kMagic, sizeof(header.magic)) != 0 ||
            header.event_bytes != sizeof(Event))
     mapped.why = "it is no feed, or one of another version of Canopy";
-  else if (header.capacity == 0 || (header.capacity & (header.capacity - 1)) != 0 || header.capacity > most ||
+  else if (header.ring_events == 0 || (header.ring_events & (header.ring_events - 1)) != 0 || header.ring_events > most ||
            header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     mapped.why = "its header makes no sense";
   else mapped.sound = true;
@@ -122,9 +122,7 @@ Result<std::unique_ptr<Attachment>> Attachment::attach(const std::string& name) 
   attachment->header_ = mapped.header;
   attachment->bytes_ = mapped.bytes;
   attachment->descriptor_ = mapped.descriptor;
-  const auto* words =
-      reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(mapped.header) + FeedHeader::kBytes);
-  attachment->reader_ = std::make_unique<FeedReader>(*mapped.header, words, mapped.header->capacity);
+  attachment->reader_ = std::make_unique<FeedReader>(*mapped.header);
   return attachment;
 }
 

@@ -131,7 +131,7 @@ void ControlsTab::draw_limit(Scene& scene) {
   if (button("a quarter more")) resize(limit_ = tokens + tokens / 4);
   explain("The pool may hold more from now on, and takes the memory when it needs it.");
   if (number_and_button("set to", limit_, "tokens")) resize(limit_);
-  if (const std::uint64_t go = pool.leaving(); go > 0)
+  if (const std::uint64_t go = pool.draining(); go > 0)
     wrapped(fmt::format("{} must go, and requests hold them", plural(go, "page")), palette().warn);
 }
 

@@ -37,7 +37,7 @@ const char* operation_word(Operation operation) {
 }
 
 bool is_change(const LogLine& line) {
-  return line.added || line.split || line.removed || line.gaps || line.operation == Operation::begin ||
+  return line.added || line.split || line.removed || line.tombstones || line.operation == Operation::begin ||
          line.operation == Operation::flush || line.operation == Operation::policy ||
          line.operation == Operation::resize || line.operation == Operation::retract ||
          line.operation == Operation::control;
@@ -51,7 +51,7 @@ std::string sentence_of(const LogLine& line) {
   if (line.added) words += fmt::format(", {} added", plural(line.added, "node"));
   if (line.split) words += fmt::format(", {} split", grouped(line.split));
   if (line.removed) words += fmt::format(", {} left", plural(line.removed, "node"));
-  if (line.gaps) words += fmt::format(", {} opened", plural(line.gaps, "gap"));
+  if (line.tombstones) words += fmt::format(", {} made", plural(line.tombstones, "tombstone"));
   if (line.tokens) words += fmt::format(", {}", plural(line.tokens, "token"));
   if (line.node) words += " " + node_name(line.node);
   return words;
@@ -89,7 +89,7 @@ void EventsTab::draw(Scene& scene) {
       dim(grouped(line.commit));
       ImGui::SameLine(em() * 5.5F);
       text(fitted(sentence_of(line), ImGui::GetContentRegionAvail().x),
-           line.removed || line.gaps ? palette().bad : palette().text);
+           line.removed || line.tombstones ? palette().bad : palette().text);
     }
   ImGui::EndChild();
 }

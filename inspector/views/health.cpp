@@ -92,7 +92,7 @@ void draw_health(Scene& scene, const Area& area) {
   if (scene.selection.group < scene.mirror.groups()) {
     const MirrorPool& pool = scene.pool();
     const MirrorPool::Sums& sums = pool.counted;
-    const std::uint64_t all = sums.free + sums.evictable + sums.protected_ + sums.held;
+    const std::uint64_t all = sums.free + sums.evictable + sums.protected_ + sums.owned;
     const struct {
       const char* what;
       std::uint64_t pages;
@@ -103,7 +103,7 @@ void draw_health(Scene& scene, const Area& area) {
                   "Pages of the tree that no request holds: reusable, "
                   "and the first to leave."},
                  {"protected", sums.protected_, colours.protected_, "Pages of the tree under a request's lock."},
-                 {"held", sums.held, colours.held, "Pages of running requests that are not in the tree yet."}};
+                 {"owned", sums.owned, colours.held, "Pages that running requests own: not in the tree yet."}};
     ImGui::BeginGroup();
     // The four as one bar, over their figures.
     const ImVec2 from = ImGui::GetCursorScreenPos();

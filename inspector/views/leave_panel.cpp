@@ -1,51 +1,30 @@
 #include <fmt/format.h>
+#include <mirror/rank_text.h>
 
 #include "figures.h"
 #include "panels.h"
 
 namespace canopy::inspector {
 
-std::string LeavePanel::rule_of(const std::string& policy) {
-  const struct {
-    const char* name;
-    const char* rule;
-  } known[] = {{"lru", "what was used longest ago leaves first"},
-               {"mru", "what was used last leaves first"},
-               {"fifo", "what was created first leaves first"},
-               {"filo", "what was created last leaves first"},
-               {"lfu", "what was hit least leaves first; among equals, what was used longest ago"},
-               {"priority", "the lowest priority leaves first; among equals, what was used longest ago"},
-               {"slru", "what was hit too rarely to be protected leaves first; then what was used longest ago"}};
-  for (const auto& each : known)
-    if (policy == each.name) return each.rule;
-  return "the smallest rank leaves first; the policy's own words are in `canopy plugins describe " + policy + "`";
+namespace {
+
+/// What the policy says of itself; every policy may.
+std::string rule_of(const MirrorPool& pool) {
+  return pool.policy_rule.empty() ? "the node with the smallest rank is evicted first" : pool.policy_rule;
 }
 
-std::string LeavePanel::rank_words(const std::string& policy, const Rank& rank, Tick now) {
-  const auto ago = [&](std::uint64_t tick) {
-    return fmt::format("{} ticks ago", grouped(now > tick ? now - tick : 0));
-  };
-  if (policy == "lru") return "used " + ago(rank.minor);
-  if (policy == "mru") return "used " + ago(~rank.minor);
-  if (policy == "fifo") return "created " + ago(rank.minor);
-  if (policy == "filo") return "created " + ago(~rank.minor);
-  if (policy == "lfu") return fmt::format("{}, used {}", plural(rank.major, "hit"), ago(rank.minor));
-  if (policy == "slru") return fmt::format("{}, used {}", rank.major ? "protected" : "on probation", ago(rank.minor));
-  if (policy == "priority")
-    return fmt::format("priority {}, used {}", static_cast<std::int64_t>(rank.major) + INT32_MIN, ago(rank.minor));
-  return rank.major == 0 ? grouped(rank.minor) : fmt::format("{} / {}", grouped(rank.major), grouped(rank.minor));
-}
+}  // namespace
 
 void LeavePanel::draw(Scene& scene, const Area& area) {
   const MirrorPool& pool = scene.pool();
-  begin_panel("NEXT TO LEAVE", area, pool.policy);
-  explain(rule_of(pool.policy));
+  begin_panel("NEXT TO EVICT", area, pool.policy);
+  explain(rule_of(pool));
   if (at_ != scene.mirror.commits() || group_ != scene.selection.group) {
     at_ = scene.mirror.commits(), group_ = scene.selection.group;
-    slots_ = scene.mirror.next_to_leave(group_, kMost);
+    slots_ = scene.mirror.next_to_evict(group_, kMost);
   }
   if (slots_.empty()) {
-    nothing_here("Nobody waits to leave: whatever is cached is held by a request, or nothing is cached.");
+    nothing_here("No node waits to be evicted: all that is cached is under a lock, or nothing is cached.");
     end_panel();
     return;
   }
@@ -69,9 +48,9 @@ void LeavePanel::draw(Scene& scene, const Area& area) {
         if (ImGui::Selectable("##row", node.id == scene.selection.node, ImGuiSelectableFlags_SpanAllColumns))
           scene.selection.select_node(node.id);
         explain(
-            fmt::format("{} of those who wait, because {}. Rank {} / {}: the smallest leaves first, and among equal "
-                        "ranks the smallest number.",
-                        i == 0 ? "The first" : fmt::format("Number {}", i + 1), rule_of(pool.policy),
+            fmt::format("{} of the nodes that wait: {}. Rank {} / {}: the smallest is evicted first, and among equal "
+                        "ranks the smallest slot.",
+                        i == 0 ? "The first" : fmt::format("Number {}", i + 1), rule_of(pool),
                         grouped(node.rank[group_].major), grouped(node.rank[group_].minor)));
         ImGui::PopID();
         ImGui::SameLine(0, 0);
@@ -81,7 +60,7 @@ void LeavePanel::draw(Scene& scene, const Area& area) {
         ImGui::TableNextColumn();
         number(grouped(node.length));
         ImGui::TableNextColumn();
-        text(fitted(rank_words(pool.policy, node.rank[group_], scene.mirror.tick()), ImGui::GetContentRegionAvail().x));
+        text(fitted(rank_words(pool.policy_rank, node.rank[group_], scene.mirror.tick()), ImGui::GetContentRegionAvail().x));
       }
     ImGui::EndTable();
   }

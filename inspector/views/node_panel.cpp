@@ -1,4 +1,6 @@
+#include <canopy/feed/events.h>
 #include <fmt/format.h>
+#include <mirror/rank_text.h>
 
 #include <algorithm>
 
@@ -11,25 +13,25 @@ namespace {
 /// Steps towards the root that a path, or the search for who locks a node, takes at most for one picture.
 constexpr std::size_t kMostSteps = 100'000;
 
-const char* moment_word(EventKind kind) {
+const char* moment_word(std::uint8_t kind) {
   switch (kind) {
-    case EventKind::node_added:
+    case event::NodeAdded::kKind:
       return "added";
-    case EventKind::node_split:
+    case event::NodeSplit::kKind:
       return "split";
-    case EventKind::node_removed:
+    case event::NodeRemoved::kKind:
       return "removed";
-    case EventKind::node_emptied:
-      return "became a gap";
-    case EventKind::node_pages:
+    case event::NodeTombstoned::kKind:
+      return "became a tombstone";
+    case event::NodePages::kKind:
       return "got pages";
-    case EventKind::node_used:
+    case event::NodeUsed::kKind:
       return "hit";
-    case EventKind::locked:
+    case event::Locked::kKind:
       return "locked";
-    case EventKind::unlocked:
+    case event::Unlocked::kKind:
       return "unlocked";
-    case EventKind::relaxed:
+    case event::Relaxed::kKind:
       return "relaxed";
     default:
       return "touched";
@@ -167,7 +169,7 @@ void NodePanel::draw(Scene& scene, const Area& area) {
                         plural(request->committed, "token")));
   }
   if (mirror.waits(*node, scene.selection.group))
-    fact("rank", LeavePanel::rank_words(scene.pool().policy, node->rank[scene.selection.group], mirror.tick()));
+    fact("rank", rank_words(scene.pool().policy_rank, node->rank[scene.selection.group], mirror.tick()));
   if (node->digest != 0) fact("first page", fmt::format("{:016x}", node->digest));
   if (!node->words.empty()) {
     std::string words;

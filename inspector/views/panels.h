@@ -127,13 +127,10 @@ class PoolPanel {
   Map map_;
 };
 
-/// Who leaves next, and by which rank.
+/// Which nodes are evicted next, and by which rank.
 class LeavePanel {
  public:
   void draw(Scene& scene, const Area& area);
-  /// What a policy of this name compares, and a rank of its as words.
-  static std::string rule_of(const std::string& policy);
-  static std::string rank_words(const std::string& policy, const Rank& rank, Tick now);
 
  private:
   static constexpr std::size_t kMost = 200;

@@ -42,7 +42,7 @@ const char* meaning_of(Miss miss) {
       return "It was here and had left: a larger pool or another policy would have kept it.";
     case Miss::other_space:
       return "It is here in another namespace, and no prefix is shared across two.";
-    case Miss::gap:
+    case Miss::tombstone:
       return "Full attention had it, but a window or a state it needs had left.";
     case Miss::rounding:
       return "The last page of each prompt, which no match can give: one token is always computed, and a page is "

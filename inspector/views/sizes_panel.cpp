@@ -45,7 +45,7 @@ void draw_stack(ImDrawList* list, const Chart& chart, const std::vector<SizesPan
     std::size_t end = i + 1;
     while (end < columns.size() && columns[end].pages == columns[i].pages) ++end;
     const MirrorPool::Sums& pages = columns[i].pages;
-    const std::uint64_t all = pages.free + pages.evictable + pages.protected_ + pages.held;
+    const std::uint64_t all = pages.free + pages.evictable + pages.protected_ + pages.owned;
     const float x0 = chart.from.x + width * static_cast<float>(i), x1 = chart.from.x + width * static_cast<float>(end);
     float y = chart.to.y;
     const auto part = [&](std::uint64_t of, ImU32 colour) {
@@ -56,7 +56,7 @@ void draw_stack(ImDrawList* list, const Chart& chart, const std::vector<SizesPan
     };
     part(pages.evictable, colours.evictable);
     part(pages.protected_, colours.protected_);
-    part(pages.held, colours.held);
+    part(pages.owned, colours.held);
     part(pages.free, colours.free);
     i = end;
   }
@@ -91,7 +91,7 @@ void SizesPanel::draw(Scene& scene, const Area& area) {
   ImGui::SameLine(0, em() * 0.7F);
   swatch(colours.protected_, "protected");
   ImGui::SameLine(0, em() * 0.7F);
-  swatch(colours.held, "held");
+  swatch(colours.held, "owned");
   ImGui::SameLine(0, em() * 0.7F);
   swatch(colours.free, "free");
   const ImVec2 from = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
@@ -131,7 +131,7 @@ void SizesPanel::draw(Scene& scene, const Area& area) {
     list->AddLine({x, from.y}, {x, bars.to.y}, colours.selected, std::max(1.F, em() / 12));
   }
   const MirrorPool::Sums& pages = at->pages;
-  const std::uint64_t all = pages.free + pages.evictable + pages.protected_ + pages.held;
+  const std::uint64_t all = pages.free + pages.evictable + pages.protected_ + pages.owned;
   const std::string words = fmt::format(
       "{}{} {}   hit {}   out {} tok   {} pages", at == &columns_.back() ? "now" : "then",
       at == &columns_.back()

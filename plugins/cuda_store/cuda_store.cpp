@@ -89,7 +89,7 @@ class CudaStore final : public KVStore {
     }
   };
 
-  static bool here(void (*say)(void*, const char*), void* say_to) noexcept {
+  static bool available(void (*say)(void*, const char*), void* say_to) noexcept {
     try {
       std::string what;
       const bool found = Gpu::find(0, what);
@@ -199,8 +199,8 @@ class CudaStore final : public KVStore {
     const ContextScope scope(gpu_.driver(), gpu_.context());
     segments_->unback(segment, stream_);
   }
-  void hold(std::uint32_t segment) override { segments_->hold(segment); }
-  void let_go(std::uint32_t segment) override {
+  void pin(std::uint32_t segment) override { segments_->hold(segment); }
+  void unpin(std::uint32_t segment) override {
     const ContextScope scope(gpu_.driver(), gpu_.context());
     segments_->let_go(segment, stream_);
   }

@@ -119,8 +119,8 @@ class HostStore final : public KVStore {
     segments_[segment].backed = false;
     release(segment);
   }
-  void hold(std::uint32_t segment) override { ++segments_[segment].held; }
-  void let_go(std::uint32_t segment) override {
+  void pin(std::uint32_t segment) override { ++segments_[segment].held; }
+  void unpin(std::uint32_t segment) override {
     --segments_[segment].held;
     release(segment);
   }

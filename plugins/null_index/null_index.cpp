@@ -26,17 +26,10 @@ class NullIndex final : public PrefixIndex {
       if (finished) group.eviction->finished(*finished, none);
   }
   GroupPages evict(std::size_t, std::size_t) override { return {}; }
-  GroupPages flush(NamespaceId) override { return {}; }
-  GroupPages clear() override { return {}; }
+  using IndexUpkeep::sizes;
   Sizes sizes(std::size_t) const override { return {}; }
-  Sizes sizes(std::size_t, NamespaceId) const override { return {}; }
   IndexUse use() const override { return {0, 0, refused_}; }
-  Tick now() const override { return 0; }
   void use_policy(std::size_t group, EvictionStrategy* policy) override { groups_[group].eviction = policy; }
-  void waiting(std::size_t, QueueVisitor&) const override {}
-  void set_capacity(std::size_t, std::uint64_t) override {}
-  void remap(std::size_t, std::span<const Page>, std::span<const Page>) override {}
-  void visit(NodeVisitor&) const override {}
 
  private:
   struct NoPath final : Path {

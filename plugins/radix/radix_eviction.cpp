@@ -45,7 +45,7 @@ void RadixIndex::requeue(Slot slot, std::size_t group) {
     return;
   }
   const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
-  tell(EventKind::node_ranked, slot, group, rank.major, rank.minor);
+  tell_ranked(slot, group, rank);
   // What one request brought to a window has one age: what lies nearer the root is of less use than its end.
   const std::uint32_t order = groups_[group].whole_path() ? 0 : nodes_[slot].begin;
   if (waits) queue.update(slot, rank, order);
@@ -57,7 +57,7 @@ void RadixIndex::requeue(Slot slot) {
 }
 
 GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
-  if (accounting_ == Accounting::standard) ++now_;
+  if (accounting_.tick_per_operation) ++now_;
   clear_out();
   PerGroup& from = groups_[group];
   EvictionStrategy& policy = *from.group.eviction;
@@ -96,7 +96,7 @@ void RadixIndex::leave(Slot slot, std::size_t group) {
   const Units reach = groups_[group].group.reach;
   for (std::size_t g = 0; g < groups_.size(); ++g)
     if (g == group || (groups_[g].group.reach < reach && may_leave(slot, g)))
-      vacate(slot, g), tell(EventKind::node_emptied, slot, g);
+      vacate(slot, g), tell_tombstoned(slot, g);
 }
 
 /// The node's pages of a group go out.
@@ -134,10 +134,8 @@ void RadixIndex::remove(Slot slot) {
       runs_.shrink(run.pages, std::size_t{(node.begin - run.depth) / page_} * groups_.size());
       runs_.shrink(node.run, kRunWords + std::size_t{node.begin - run.depth} + overlap_);
     }
-    const bool inherits = accounting_ == Accounting::standard;
-    if (told())
-      feed_->push({EventKind::node_removed, 0, static_cast<std::uint16_t>(inherits), 0,
-                   static_cast<std::uint64_t>(nodes_.id(slot))});
+    const bool inherits = accounting_.hands_over;
+    if (told()) feed_->push(event::NodeRemoved{nodes_.id(slot), inherits});
     nodes_.free(slot);
     --node_count_;
 
@@ -165,7 +163,7 @@ void RadixIndex::drop_empty_root(Slot slot) {
 }
 
 GroupPages RadixIndex::flush(NamespaceId space) {
-  if (accounting_ == Accounting::standard) ++now_;
+  if (accounting_.tick_per_operation) ++now_;
   clear_out();
   const auto at = static_cast<std::size_t>(space);
   const Slot root = at < spaces_.size() ? spaces_[at].root : 0;
@@ -188,7 +186,7 @@ GroupPages RadixIndex::flush(NamespaceId space) {
       }
     } else {
       for (std::size_t g = 0; g < groups_.size(); ++g)
-        if (may_leave(slot, g)) vacate(slot, g), tell(EventKind::node_emptied, slot, g);  // above a lock: as gaps
+        if (may_leave(slot, g)) vacate(slot, g), tell_tombstoned(slot, g);  // above a lock: as gaps
     }
     slot = last ? parent : deepest(next);
   }
@@ -211,7 +209,7 @@ GroupPages RadixIndex::clear() {
   spaces_.clear_to_zero();
   sizes_ = {};
   node_count_ = 0;
-  tell(EventKind::cleared, 0);
+  if (told()) feed_->push(event::Cleared{});
   return out();
 }
 
@@ -224,7 +222,7 @@ void RadixIndex::rank_all(std::size_t group) {
   groups_[group].ranked_at = groups_[group].allocated;
   groups_[group].queue.rerank([&](Slot slot) {
     const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
-    tell(EventKind::node_ranked, slot, group, rank.major, rank.minor);
+    tell_ranked(slot, group, rank);
     return rank;
   });
 }

@@ -23,7 +23,7 @@ Lock RadixIndex::lock_at(Slot node) {
       ahead.step();
       if (nodes_[at].begin < from) split(at, from - nodes_[at].begin);
       const bool first = hold(at, g).count++ == 0;
-      if (accounting_ == Accounting::standard && !groups_[g].whole_path()) hold(at, g).last_access = now_;
+      if (accounting_.match_counts && !groups_[g].whole_path()) hold(at, g).last_access = now_;
       if (first) move(at, g, true);
       else if (groups_[g].whole_path()) break;  // everything above is held already, through this node
     }
@@ -55,7 +55,8 @@ void RadixIndex::relax(Lock& lock, std::size_t group, Units from) {
     }
     if (nodes_[at].end() <= from && --hold(at, group).count == 0) move(at, group, false);
   }
-  tell(EventKind::relaxed, node, group, lock.from[group], from);
+  if (told())
+    feed_->push(event::Relaxed{nodes_.id(node), static_cast<std::uint8_t>(group), lock.from[group], from});
   lock.from[group] = from;
 }
 
@@ -76,7 +77,7 @@ class RadixIndex::PathOf final : public Path {
 };
 
 void RadixIndex::release(const Lock& lock, const RequestFacts* finished) {
-  if (accounting_ == Accounting::standard) ++now_;
+  if (accounting_.tick_per_operation) ++now_;
   if (lock.node != NodeId::none && !holds(lock)) {
     ++refused_;
     return;
@@ -89,7 +90,7 @@ void RadixIndex::release(const Lock& lock, const RequestFacts* finished) {
     groups_[g].group.eviction->finished(told, path);
   }
   for (std::size_t g = 0; node && g < groups_.size(); ++g) {
-    tell(EventKind::unlocked, node, g, lock.from[g]);
+    if (told()) feed_->push(event::Unlocked{nodes_.id(node), static_cast<std::uint8_t>(g), lock.from[g]});
     let_go(node, g, lock.from[g]);
   }
   // Its pages may all have left while it was held: then it was there for this lock alone.

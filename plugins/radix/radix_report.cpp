@@ -1,12 +1,10 @@
 /// What an index says of itself: sizes, cost, dumps.
+#include <canopy/feed/node_events.h>
+
+#include <vector>
+
 #include "moved_pages.h"
 #include "radix_index.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include <algorithm>
-#include <vector>
 
 namespace canopy::radix {
 
@@ -48,8 +46,9 @@ void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<
 }
 
 void RadixIndex::tell_locked(Slot node, const Lock& lock, std::size_t first_group) const {
-  for (std::size_t g = first_group; nodes_[node].parent && g < groups_.size(); ++g)
-    tell(EventKind::locked, node, g, lock.from[g]);
+  if (!told() || nodes_[node].parent == 0) return;
+  for (std::size_t g = first_group; g < groups_.size(); ++g)
+    feed_->push(event::Locked{nodes_.id(node), static_cast<std::uint8_t>(g), lock.from[g]});
 }
 
 /// The lock `had` on `before` is one on `node` now; either may be a namespace's root, where nothing is held.
@@ -58,48 +57,34 @@ void RadixIndex::tell_relocked(Slot node, const Lock& lock, Slot before, const L
   if (nodes_[before].parent == 0) return tell_locked(node, lock, 0);
   for (std::size_t g = 0; g < groups_.size(); ++g)
     if (node != before || lock.from[g] != had.from[g])
-      feed_->push({EventKind::relocked, static_cast<std::uint8_t>(g), 0, lock.from[g],
-                   static_cast<std::uint64_t>(nodes_.id(node)), static_cast<std::uint64_t>(nodes_.id(before)),
-                   had.from[g]});
+      feed_->push(event::Relocked{nodes_.id(node), static_cast<std::uint8_t>(g), lock.from[g], nodes_.id(before),
+                                  had.from[g]});
 }
 
-void RadixIndex::tell_added(Slot slot, const std::uint32_t* words, const Brought& brought) const {
+void RadixIndex::tell_added(Slot slot, const std::uint32_t* words, const Brought& brought,
+                            std::uint64_t request) const {
   const Node& node = nodes_[slot];
-  const auto id = static_cast<std::uint64_t>(nodes_.id(slot));
+  const NodeId id = nodes_.id(slot);
   const Slot parent = nodes_[node.parent].parent ? node.parent : 0;
-  feed_->push({EventKind::node_added, 0, static_cast<std::uint16_t>(node.resident),
-               static_cast<std::uint32_t>(node.space), id, parent | std::uint64_t{node.length} << 32,
-               feed_->bringer()});
-  feed_->push({EventKind::node_named, 0, 0, 0, id,
-               XXH3_64bits_withSeed(words, (std::size_t{page_} + overlap_) * sizeof(*words), feed_->digest_key()),
-               node.created});
-  if (feed_->header().tokens)
-    for (Units at = 0; at < node.length; at += 4) {
-      std::uint32_t some[4] = {};
-      std::copy(words + at, words + std::min(at + 4, node.length), some);
-      feed_->push({EventKind::node_words, 0, 0, at, id, some[0] | std::uint64_t{some[1]} << 32,
-                   some[2] | std::uint64_t{some[3]} << 32});
-    }
-  for (std::size_t g = 0; feed_->bringer() == 0 && g < groups_.size(); ++g)
+  push_node(*feed_, {id, parent, node.length, node.space, static_cast<std::uint16_t>(node.resident), request}, words,
+            node.created);
+  for (std::size_t g = 0; request == 0 && g < groups_.size(); ++g)
     if (node.resident >> g & 1)
-      feed_->push_pages(EventKind::node_pages, id, g, 0, node.length / page_,
+      feed_->push_pages(event::NodePages{id, static_cast<std::uint8_t>(g), 0, {}}, 0, node.length / page_,
                         brought.pages[g].data() + (node.begin - brought.from) / page_);
 }
 
 void RadixIndex::tell_pages(Slot slot, std::size_t group) const {
   if (!told()) return;
   const Node& node = nodes_[slot];
-  const Page* pages = node_pages(node) + group;
-  feed_->push_pages(EventKind::node_pages, static_cast<std::uint64_t>(nodes_.id(slot)), group, 0, node.length / page_,
-                    pages, groups_.size());
+  feed_->push_pages(event::NodePages{nodes_.id(slot), static_cast<std::uint8_t>(group), 0, {}}, 0, node.length / page_,
+                    node_pages(node) + group, groups_.size());
 }
 
 void RadixIndex::tell_facts(Slot slot) const {
   if (!told()) return;
   const Node& node = nodes_[slot];
-  feed_->push({EventKind::node_facts, 0, 0, static_cast<std::uint32_t>(node.priority),
-               static_cast<std::uint64_t>(nodes_.id(slot)), hold(slot, 0).last_access,
-               node.hits | std::uint64_t{node.inserts} << 32});
+  feed_->push(event::NodeHistory{nodes_.id(slot), node.priority, hold(slot, 0).last_access, node.hits, node.inserts});
 }
 
 void RadixIndex::visit(NodeVisitor& visitor) const {

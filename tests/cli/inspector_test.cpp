@@ -102,7 +102,7 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
   std::string other_version = whole;
   other_version[8] = 64;  // bytes an event
   std::string other_format = whole;
-  other_format[7] = '1';
+  other_format[7] = '2';
   const std::pair<std::string, const char*> cases[] = {
       {"/nowhere/run.feed", "/nowhere/run.feed: No such file or directory"},
       {workshop.path.string(), "a recording is a regular file"},
@@ -113,7 +113,7 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
       {workshop.file("cut.feed", whole.substr(0, 5000)), "cut.feed: the recording holds no whole operation"},
       {workshop.file("other.feed", other_version), "other.feed: it was recorded by another version of Canopy"},
       {workshop.file("old.feed", other_format),
-       "old.feed: it was recorded by another version of Canopy, in format '1'; this one reads format '2'"}};
+       "old.feed: it was recorded by another version of Canopy, in format '2'; this one reads format '3'"}};
   for (const auto& [file, sentence] : cases) {
     CAPTURE(file);
     const Ended run = inspector(workshop, "open " + file + " --screenshot " + (workshop.path / "x.png").string());

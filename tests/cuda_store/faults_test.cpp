@@ -127,9 +127,9 @@ void visit(KVStore& store, World& world, Outcome& outcome, bool must_be_whole) {
     ask();
     const SharedMemory shared = store.share(1, 1);
     if (shared.descriptor >= 0) close(shared.descriptor);
-    store.hold(1);
+    store.pin(1);
     store.unback(1);  // with work behind it
-    store.let_go(1);
+    store.unpin(1);
     if (back(2)) store.unback(2);
     if (back(1)) store.unback(1);
     ask();

@@ -207,15 +207,15 @@ class Both {
     if (found == backed_.end()) return back();
     switch (prng_.below(3)) {
       case 0:
-        host_->hold(segment);
-        cuda_->hold(segment);
+        host_->pin(segment);
+        cuda_->pin(segment);
         ++found->second;
         break;
       case 1:
         if (found->second == 0) break;
         --found->second;
-        host_->let_go(segment);
-        cuda_->let_go(segment);
+        host_->unpin(segment);
+        cuda_->unpin(segment);
         break;
       default:
         if (backed_.size() < 2 || found->second > 0) break;

@@ -264,9 +264,9 @@ TEST_CASE("without virtual memory there is one piece and its segments are there 
     REQUIRE(store->back(4));
     CHECK_FALSE(store->back(5));
     CHECK(store->share(4, 0).descriptor == -1);
-    store->hold(4);
+    store->pin(4);
     store->unback(4);
-    store->let_go(4);
+    store->unpin(4);
     REQUIRE(store->back(4));
     CHECK(store->sync() == nullptr);
     CHECK(fake()->calls("cuMemMap") == 0);

@@ -54,7 +54,7 @@ TEST_CASE("groups: a window gives back behind it what it needs ahead, so ten pag
     CAPTURE(commits);
     const auto engine = engine_of(kWindow);
     const auto prompt = tokens(1, 1000);
-    Arrival asked = arrival(prompt);
+    RequestSpec asked = arrival(prompt);
     asked.output_limit = 500;
     CHECK(engine->admits(asked).verdict == Admission::Verdict::never);  // all of the prompt at once
     asked.chunk = 16;
@@ -107,7 +107,7 @@ TEST_CASE("groups: a reservation takes exactly the last page there is, and one m
             engine_of(kWindow, {"groups.window.capacity=4000",
                                 std::string("groups.") + narrow + ".capacity=" + std::to_string(4 * pages)});
         const auto prompt = tokens(1, 61);
-        Arrival asked = arrival(prompt);
+        RequestSpec asked = arrival(prompt);
         asked.output_limit = 20;
         asked.chunk = chunk;
         CHECK(engine->admits(asked).verdict == (pages == need ? Admission::Verdict::now : Admission::Verdict::never));

@@ -53,7 +53,7 @@ struct Ghosts final : EvictionStrategy {
 };
 
 void serve(Engine& engine, const std::vector<Token>& prompt, std::uint64_t hints = 0) {
-  Arrival asked = arrival(prompt, 0);
+  RequestSpec asked = arrival(prompt, 0);
   asked.hints = hints;
   Request request = engine.begin(asked);
   REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
@@ -128,7 +128,7 @@ TEST_CASE("policies: fingerprints name a prefix in its namespace, and cost nobod
   auto one = tokens(1, 1100), other = one;
   other[600] = 7;
   for (const auto& prompt : {one, other, tokens(1, 511)}) engine->begin(arrival(prompt));
-  Arrival elsewhere = arrival(one);
+  RequestSpec elsewhere = arrival(one);
   elsewhere.space = engine->intern({"tenant", "", ""});
   engine->begin(elsewhere);
   REQUIRE(policy->came.size() == 4);

@@ -122,7 +122,7 @@ TEST_CASE("a prefix under a running request survives whatever else needs room") 
 
 TEST_CASE("a request that can never fit is told so, and one that does not fit now is told to wait") {
   const auto engine = engine_of(kSmall);
-  Arrival huge = arrival({});
+  RequestSpec huge = arrival({});
   const auto prompt = tokens(1, 60), other = tokens(1000, 32);
   huge.prompt = prompt;
   huge.output_limit = 5;
@@ -209,7 +209,7 @@ TEST_CASE("requests of two namespaces never share, however alike their names whe
   const Space spaces[] = {{"", "", ""},    {"ab", "c", ""}, {"a", "bc", ""},
                           {"abc", "", ""}, {"", "", "abc"}, {"ab", "", "c"}};
   for (const Space& space : spaces) {
-    Arrival own = arrival(prompt);
+    RequestSpec own = arrival(prompt);
     own.space = engine->intern(space);
     Request request = engine->begin(own);
     CHECK(request.matched() == 0);
@@ -217,7 +217,7 @@ TEST_CASE("requests of two namespaces never share, however alike their names whe
     request.finish(9);
   }
   CHECK(engine->spaces() == 6);
-  Arrival again = arrival(prompt);
+  RequestSpec again = arrival(prompt);
   again.space = engine->intern(spaces[2]);
   CHECK(engine->begin(again).matched() == 8);
   CHECK(engine->flush(again.space) == 8);

@@ -51,8 +51,8 @@ class SmallMemory final : public KVStore {
   const KvView& view() const override { return view_; }
   void save(std::span<const Page>, std::byte*) override {}
   void load(const std::byte*, std::span<const Page>) override {}
-  void hold(std::uint32_t) override {}
-  void let_go(std::uint32_t) override {}
+  void pin(std::uint32_t) override {}
+  void unpin(std::uint32_t) override {}
   SharedMemory share(std::uint32_t, std::size_t) override { return {}; }
   void use_stream(void*) override {}
   std::size_t left_;
@@ -147,7 +147,7 @@ TEST_CASE("what a request holds stays where it is, the pool says who that is, an
   CHECK(engine->pool(0).occupancy().capacity == 64);
   const auto blockers = engine->blockers(0);
   std::uint64_t pages = 0;
-  for (const Engine::Blocker& blocker : blockers) pages += blocker.pages;
+  for (const Blocker& blocker : blockers) pages += blocker.pages;
   CHECK(pages == 44);
   CHECK(engine->admits(arrival(tokens(90'000, 16))).verdict == Admission::Verdict::wait);
   CHECK(engine->admits(arrival(tokens(90'000, 84))).verdict == Admission::Verdict::never);
@@ -173,7 +173,7 @@ TEST_CASE("a pinned node is waited for, named, and moved when it is let go") {
   engine->resize(0, 24);
   CHECK(engine->pool(0).draining());
   std::uint64_t pages = 0;
-  for (const Engine::Blocker& blocker : engine->blockers(0)) {
+  for (const Blocker& blocker : engine->blockers(0)) {
     CHECK(blocker.request == 0);
     CHECK(std::find(nodes.ids.begin(), nodes.ids.end(), blocker.pinned) != nodes.ids.end());
     pages += blocker.pages;

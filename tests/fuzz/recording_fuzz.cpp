@@ -54,7 +54,7 @@ void look_at(const Mirror& mirror) {
     if (nodes < 8) sum += mirror.locks(node, 0) + mirror.history(node.id).size();
   });
   EXPECT(nodes == mirror.node_count());
-  for (std::size_t g = 0; g < mirror.groups(); ++g) sum += mirror.next_to_leave(g, 16).size();
+  for (std::size_t g = 0; g < mirror.groups(); ++g) sum += mirror.next_to_evict(g, 16).size();
   for (const inspector::MirrorRequest& request : mirror.requests()) sum += mirror.why_missed(request).size();
   EXPECT(sum + 1 != 0);
 }

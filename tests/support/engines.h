@@ -45,10 +45,10 @@ inline std::vector<Token> tokens(Token first, std::size_t count) {
   return all;
 }
 
-inline Arrival arrival(const std::vector<Token>& prompt, std::uint32_t leave = 1) {
-  Arrival arrival;
+inline RequestSpec arrival(const std::vector<Token>& prompt, std::uint32_t leave = 1) {
+  RequestSpec arrival;
   arrival.prompt = prompt;
-  arrival.leave = leave;
+  arrival.min_uncached = leave;
   return arrival;
 }
 

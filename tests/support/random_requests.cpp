@@ -126,8 +126,8 @@ std::uint32_t RandomRequests::resident(std::span<const Token> tokens, NamespaceI
   return 0;
 }
 
-RandomRequests::Lives::iterator RandomRequests::begin(const Arrival& arrival) {
-  const std::uint32_t expected = resident(arrival.prompt.first(arrival.prompt.size() - arrival.leave), arrival.space);
+RandomRequests::Lives::iterator RandomRequests::begin(const RequestSpec& arrival) {
+  const std::uint32_t expected = resident(arrival.prompt.first(arrival.prompt.size() - arrival.min_uncached), arrival.space);
   const auto at =
       live_.emplace(next_++, Live{engine_.begin(arrival), replay::Trail(arrival.space), arrival.space}).first;
   Live& live = at->second;
@@ -142,16 +142,16 @@ RandomRequests::Lives::iterator RandomRequests::begin(const Arrival& arrival) {
 
 void RandomRequests::begin() {
   const auto prompt = random_prompt();
-  Arrival arrival{prompt, spaces_[random_.below(static_cast<std::uint32_t>(spaces_.size()))]};
+  RequestSpec arrival{prompt, spaces_[random_.below(static_cast<std::uint32_t>(spaces_.size()))]};
   arrival.priority = static_cast<std::int32_t>(random_.below(4));
-  arrival.leave = random_.below(2);
+  arrival.min_uncached = random_.below(2);
   begin(arrival);
 }
 
 /// A request that was told it can run now, runs: alone and at once, as it said it would.
 void RandomRequests::promised() {
   const auto prompt = random_prompt();
-  Arrival arrival{prompt, spaces_[random_.below(static_cast<std::uint32_t>(spaces_.size()))]};
+  RequestSpec arrival{prompt, spaces_[random_.below(static_cast<std::uint32_t>(spaces_.size()))]};
   arrival.output_limit = random_.below(3 * engine_.page_size());
   arrival.chunk = 1 + random_.below(3 * engine_.page_size());
   if (engine_.admits(arrival).verdict != Admission::Verdict::now) return;
@@ -272,8 +272,8 @@ void RandomRequests::resize() {
   ++reached_.resized;
   const Pool& pool = engine_.pool(g);
   std::uint64_t waits = 0, leaving = 0;
-  for (const Engine::Blocker& blocker : engine_.blockers(g)) waits += blocker.pages;
-  for (const PoolSegment& segment : pool.segments()) leaving += segment.leaving;
+  for (const Blocker& blocker : engine_.blockers(g)) waits += blocker.pages;
+  for (const PoolSegment& segment : pool.segments()) leaving += segment.draining;
   if (pool.offered() > limit) disagree("a pool limited to {} pages offers {}", limit, pool.offered());
   // Several requests may hold one page.
   if (waits < leaving) disagree("{} pages leave, and requests hold {} of them", leaving, waits);
@@ -290,7 +290,7 @@ void RandomRequests::everything_leaves() {
     expect_equal("pages of a pool limited to one", pool.occupancy().capacity, std::uint64_t{1});
     std::uint32_t idle = 0;
     for (const PoolSegment& segment : pool.segments())
-      idle += segment.state() == PoolSegment::State::idle && segment.all.first != 0;
+      idle += segment.state() == SegmentState::idle && segment.all.first != 0;
     if (idle > 1) disagree("{} empty segments keep their memory", idle);
   }
 }

@@ -46,7 +46,7 @@ class RandomRequests {
 
   Lives::iterator any();
   std::vector<Token> random_prompt();
-  Lives::iterator begin(const Arrival& arrival);
+  Lives::iterator begin(const RequestSpec& arrival);
   void begin();
   void promised();
   bool step(Live& live, std::uint32_t chunk, bool commits);

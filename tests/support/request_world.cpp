@@ -129,14 +129,14 @@ std::uint32_t RequestWorld::count(const Line& line, std::uint32_t otherwise) con
   return line.words.size() == 2 ? meant(number<std::uint32_t>(line.words[1])) : otherwise;
 }
 
-Arrival RequestWorld::arrival(const Line& line, std::span<const Token> prompt) const {
+RequestSpec RequestWorld::arrival(const Line& line, std::span<const Token> prompt) const {
   const auto setting = [&](std::string_view key, std::uint32_t otherwise) {
     const auto found = line.settings.find(key);
     return found == line.settings.end() ? otherwise : found->second;
   };
-  Arrival arrival;
+  RequestSpec arrival;
   arrival.prompt = prompt;
-  arrival.leave = setting("leave", arrival.leave);
+  arrival.min_uncached = setting("leave", arrival.min_uncached);
   arrival.priority = static_cast<std::int32_t>(setting("priority", 0));
   arrival.output_limit = meant(setting("output", 0));
   arrival.chunk = meant(setting("chunk", 0));

@@ -52,7 +52,7 @@ class RequestWorld final : public Stage {
 
   Request& request(const Line& line);
   std::optional<std::size_t> group(std::string_view name) const;
-  Arrival arrival(const Line& line, std::span<const Token> prompt) const;
+  RequestSpec arrival(const Line& line, std::span<const Token> prompt) const;
   std::vector<Token> tokens(std::span<const std::string_view> words) const;
   /// The number that stands first behind a request's name, in tokens; `otherwise` if none does.
   std::uint32_t count(const Line& line, std::uint32_t otherwise) const;

@@ -39,7 +39,7 @@ TEST_CASE("the pool's map counts what the mirror counts, page by page") {
     CHECK(sums[0] == told.free);
     CHECK(sums[1] == told.evictable);
     CHECK(sums[2] == told.protected_);
-    CHECK(sums[4] == told.held);
+    CHECK(sums[4] == told.owned);
     if (map.pages_per_cell == 1) {
       std::uint64_t selected = 0;
       for (const auto& cell : map.cells) selected += cell.selected;

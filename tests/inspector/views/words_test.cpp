@@ -1,3 +1,4 @@
+#include <mirror/rank_text.h>
 #include <doctest/doctest.h>
 #include <views/figures.h>
 
@@ -30,12 +31,15 @@ TEST_CASE("numbers are grouped, rounded and carry units") {
 }
 
 TEST_CASE("ranks are words a person can check") {
-  CHECK(LeavePanel::rank_words("lru", {0, 90}, 100) == "used 10 ticks ago");
-  CHECK(LeavePanel::rank_words("mru", {0, ~std::uint64_t{90}}, 100) == "used 10 ticks ago");
-  CHECK(LeavePanel::rank_words("lfu", {3, 90}, 100) == "3 hits, used 10 ticks ago");
-  CHECK(LeavePanel::rank_words("priority", {std::uint64_t{1} << 31, 90}, 100) == "priority 0, used 10 ticks ago");
-  CHECK(LeavePanel::rank_words("mine", {0, 1234}, 0) == "1,234");
-  CHECK(LeavePanel::rank_words("mine", {5, 1234}, 0) == "5 / 1,234");
+  CHECK(rank_words("used {minor:ago}", {0, 90}, 100) == "used 10 ticks ago");
+  CHECK(rank_words("used {minor:~ago}", {0, ~std::uint64_t{90}}, 100) == "used 10 ticks ago");
+  CHECK(rank_words("{major} hits, used {minor:ago}", {3, 90}, 100) == "3 hits, used 10 ticks ago");
+  CHECK(rank_words("priority {major:signed}", {std::uint64_t{1} << 31, 90}, 100) == "priority 0");
+  CHECK(rank_words("{major:on probation|protected}, {minor:ago}", {7, 90}, 100) == "protected, 10 ticks ago");
+  CHECK(rank_words("worth {major:real}", {std::bit_cast<std::uint64_t>(0.25), 0}, 100) == "worth 0.25");
+  CHECK(rank_words("", {0, 1234}, 0) == "1,234");
+  CHECK(rank_words("", {5, 1234}, 0) == "5 / 1,234");
+  CHECK(rank_words("{other} and {", {5, 1234}, 0) == "{other} and {");
 }
 
 TEST_CASE("a line of the log is a sentence") {

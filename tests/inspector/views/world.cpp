@@ -3,7 +3,7 @@
 #include <shell/theme.h>
 
 #include <algorithm>
-#include <cstring>
+#include <string_view>
 
 namespace canopy::test {
 
@@ -12,33 +12,28 @@ World::World(std::uint64_t pages) : free_(pages) {
   header_.page_size = 16;
   header_.groups = 1;
   header_.reaches[0] = kWholePath;
-  header_.capacity = 1024;
+  header_.ring_events = 1024;
   header_.controls = 1;
-  events_.push_back({EventKind::keyframe});
-  events_.push_back({EventKind::pool_sized, 0, 0, 0, 0, pages, pages});
+  push(event::Keyframe{});
+  push(event::PoolSized{0, 0, pages, pages});
   say(TextKind::group, 0, "full");
   say(TextKind::policy, 0, "lru");
+  say(TextKind::policy_rule, 0, "what was used longest ago is evicted first");
+  say(TextKind::policy_rank, 0, "used {minor:ago}");
   name_space(0, "");
 }
 
 void World::say(TextKind kind, std::uint32_t index, const std::string& text) {
-  for (std::size_t at = 0;; at += 16) {
-    const std::string piece = text.substr(at, 16);
-    const bool last = at + 16 >= text.size();
-    Event event{EventKind::text,
-                0,
-                static_cast<std::uint16_t>(piece.size()),
-                static_cast<std::uint32_t>(at) | (last ? std::uint32_t{1} << 31 : 0),
-                static_cast<std::uint64_t>(kind) | std::uint64_t{index} << 8,
-                0,
-                0};
-    char bytes[16] = {};
-    piece.copy(bytes, sizeof(bytes));
-    std::memcpy(&event.a, bytes, 8);
-    std::memcpy(&event.b, bytes + 8, 8);
-    events_.push_back(event);
-    if (last) return;
-  }
+  std::string_view rest = text;
+  event::TextPiece piece{kind, index, 0, false, 0, {}};
+  do {
+    piece.bytes = {};
+    piece.size = static_cast<std::uint8_t>(rest.copy(piece.bytes.data(), piece.bytes.size()));
+    rest.remove_prefix(piece.size);
+    piece.last = rest.empty();
+    push(piece);
+    piece.at += piece.size;
+  } while (!piece.last);
 }
 
 void World::name_space(std::uint32_t space, const std::string& name) { say(TextKind::space, space, name); }
@@ -48,10 +43,10 @@ std::uint64_t World::add(std::uint64_t parent, std::uint32_t pages, std::uint32_
   const std::uint64_t slot = nodes_.size(), id = std::uint64_t{1} << 32 | slot;
   const Units begin = nodes_[slot_of(NodeId{parent})].end, length = pages * 16;
   nodes_.push_back({parent, begin + length, pages});
-  events_.push_back({EventKind::node_added, 0, 1, space, id, slot_of(NodeId{parent}) | std::uint64_t{length} << 32, 0});
-  events_.push_back({EventKind::node_facts, 0, 0, 0, id, last_access, hits});
-  events_.push_back({EventKind::node_pages, 0, 0, 0, id, run_of(static_cast<Page>(next_page_), pages), 0});
-  events_.push_back({EventKind::node_ranked, 0, 0, 0, id, 0, last_access});
+  push(event::NodeAdded{NodeId{id}, slot_of(NodeId{parent}), length, NamespaceId{space}, 1, 0});
+  push(event::NodeHistory{NodeId{id}, 0, last_access, hits, 0});
+  push(event::NodePages{NodeId{id}, 0, 0, {Segment{static_cast<Page>(next_page_), pages}}});
+  push(event::NodeRanked{NodeId{id}, 0, {0, last_access}});
   next_page_ += pages;
   free_ -= pages;
   return id;
@@ -59,53 +54,52 @@ std::uint64_t World::add(std::uint64_t parent, std::uint32_t pages, std::uint32_
 
 void World::words(std::uint64_t node, const std::vector<Token>& tokens) {
   for (std::uint32_t at = 0; at < tokens.size(); at += 4) {
-    std::uint64_t some[4] = {};
-    std::copy(tokens.begin() + at, tokens.begin() + std::min<std::ptrdiff_t>(at + 4, std::ssize(tokens)), some);
-    events_.push_back({EventKind::node_words, 0, 0, at, node, some[0] | some[1] << 32, some[2] | some[3] << 32});
+    event::NodeWords some{NodeId{node}, at, {}};
+    std::copy(tokens.begin() + at, tokens.begin() + std::min<std::ptrdiff_t>(at + 4, std::ssize(tokens)),
+              some.words.begin());
+    push(some);
   }
 }
 
 void World::remove(std::uint64_t node) {
   Made& made = nodes_[slot_of(NodeId{node})];
-  events_.push_back({EventKind::node_removed, 0, 0, 0, node, 0, 0});
+  push(event::NodeRemoved{NodeId{node}, false});
   free_ += std::exchange(made.pages, 0);
 }
 
 void World::lock(std::uint64_t node, std::uint32_t times) {
   if (commits_ == 0) events_ = commit();  // a keyframe tells of locks in another way
-  for (std::uint32_t i = 0; i < times; ++i) events_.push_back({EventKind::locked, 0, 0, 0, node, 0, 0});
+  for (std::uint32_t i = 0; i < times; ++i) push(event::Locked{NodeId{node}, 0, 0});
   for (std::uint64_t at = node; at != 0; at = nodes_[slot_of(NodeId{at})].parent)
     nodes_[slot_of(NodeId{at})].locks += times;
 }
 
 void World::begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages,
                           std::uint32_t space) {
-  events_.push_back({EventKind::request_begun, 0, 0, prompt, id, matched | std::uint64_t{space} << 32, 0});
+  push(event::RequestBegun{id, prompt, matched, NamespaceId{space}});
   if (own_pages == 0) return;
-  events_.push_back(
-      {EventKind::request_pages, 0, 0, matched / 16, id, run_of(static_cast<Page>(next_page_), own_pages), 0});
-  next_page_ += own_pages, held_ += own_pages, free_ -= own_pages;
+  push(event::RequestPages{id, 0, matched / 16, {Segment{static_cast<Page>(next_page_), own_pages}}});
+  next_page_ += own_pages, owned_ += own_pages, free_ -= own_pages;
 }
 
 void World::end_request(std::uint64_t id) {
-  events_.push_back({EventKind::request_moved, 0, static_cast<std::uint16_t>(RequestPhase::finished), 0, id, 0, 0});
+  push(event::RequestProgress{id, RequestPhase::finished, 0, 0, 0});
 }
 
-void World::pin(std::uint64_t node, bool pinned) { events_.push_back({EventKind::pinned, 0, 0, 0, node, pinned}); }
+void World::pin(std::uint64_t node, bool pinned) { push(event::Pinned{NodeId{node}, pinned}); }
 
 void World::touch(std::uint64_t node) {
   if (commits_ == 0) events_ = commit();
-  events_.push_back({EventKind::node_used, 0, 0, 0, node, commits_ * 10, 0});
-  events_.push_back({EventKind::unlocked, 0, 0, 0, node, 0, 0});
+  push(event::NodeUsed{NodeId{node}, commits_ * 10, 0});
+  push(event::Unlocked{NodeId{node}, 0, 0});
 }
 
 std::vector<Event> World::commit(Operation operation) {
   std::uint64_t evictable = 0, protected_ = 0;
   for (const Made& node : nodes_) (node.locks ? protected_ : evictable) += node.pages * 16;
-  events_.push_back({EventKind::totals, 0, 0, static_cast<std::uint32_t>(held_), free_, evictable, protected_});
+  push(event::Totals{0, static_cast<std::uint32_t>(owned_), free_, evictable, protected_});
   ++commits_;
-  events_.push_back(
-      {EventKind::commit, 0, 0, static_cast<std::uint32_t>(operation), commits_ * 10, commits_, commits_ * 1000});
+  push(event::Commit{operation, commits_ * 10, commits_, commits_ * 1000});
   return std::exchange(events_, {});
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/feed/events.h>
 #include <shell/app.h>
 #include <mirror/mirror.h>
 
@@ -40,9 +41,14 @@ class World {
     std::uint32_t locks = 0;  ///< on it or below it
   };
   FeedHeader header_{};
+  template <class T>
+  void push(const T& event) {
+    events_.push_back(event.encode());
+  }
+
   std::vector<Event> events_;
   std::vector<Made> nodes_{{0, 0, 0}};
-  std::uint64_t free_, next_page_ = 1, held_ = 0, commits_ = 0;
+  std::uint64_t free_, next_page_ = 1, owned_ = 0, commits_ = 0;
 };
 
 /// A link that brings prepared events and keeps the commands it is sent.

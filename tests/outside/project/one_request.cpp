@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   std::iota(prompt.begin(), prompt.end(), 100U);
   std::uint32_t matched = 0;
   for (int turn = 0; turn < 2; ++turn) {
-    canopy::Arrival arrival;
+    canopy::RequestSpec arrival;
     arrival.prompt = prompt;
     canopy::Request request = (*engine)->begin(arrival);
     matched = request.matched();
