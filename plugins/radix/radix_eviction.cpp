@@ -57,7 +57,7 @@ void RadixIndex::requeue(Slot slot) {
 }
 
 GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
-  if (accounting_ == Accounting::standard) ++now_;
+  if (accounting_.tick_per_operation) ++now_;
   clear_out();
   PerGroup& from = groups_[group];
   EvictionStrategy& policy = *from.group.eviction;
@@ -134,7 +134,7 @@ void RadixIndex::remove(Slot slot) {
       runs_.shrink(run.pages, std::size_t{(node.begin - run.depth) / page_} * groups_.size());
       runs_.shrink(node.run, kRunWords + std::size_t{node.begin - run.depth} + overlap_);
     }
-    const bool inherits = accounting_ == Accounting::standard;
+    const bool inherits = accounting_.hands_over;
     if (told())
       feed_->push({EventKind::node_removed, 0, static_cast<std::uint16_t>(inherits), 0,
                    static_cast<std::uint64_t>(nodes_.id(slot))});
@@ -165,7 +165,7 @@ void RadixIndex::drop_empty_root(Slot slot) {
 }
 
 GroupPages RadixIndex::flush(NamespaceId space) {
-  if (accounting_ == Accounting::standard) ++now_;
+  if (accounting_.tick_per_operation) ++now_;
   clear_out();
   const auto at = static_cast<std::size_t>(space);
   const Slot root = at < spaces_.size() ? spaces_[at].root : 0;

@@ -9,7 +9,6 @@ namespace canopy::radix {
 namespace {
 
 constexpr std::size_t kUsualPath = 4096;  // nodes; what a longer one took is given back
-constexpr const char* kAccountings[] = {"default", "sglang"};
 
 /// Words and page numbers of as many units as the largest pool holds, and what fragments take: an eighth. Not more than
 /// 256 MiB: a limit may be a wish, and what is taken at the start must not be what ends the process.
@@ -25,7 +24,7 @@ std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
 }  // namespace
 
 void RadixIndex::Config::visit(Options& options) {
-  options.choice("accounting", accounting, kAccountings, "what counts as a use: ours, or SGLang's to the digit");
+  options.choice("accounting", accounting, kAccountingNames, "what counts as a use: ours, or SGLang's to the digit");
   options.number("keep_free", keep_free, 0, 100,
                  "percent of the storage in use that freed storage may keep in memory, beside what prefault took");
   options.flag("prefault", prefault,
@@ -33,7 +32,7 @@ void RadixIndex::Config::visit(Options& options) {
 }
 
 RadixIndex::RadixIndex(const Config& config, const Context& context)
-    : accounting_(config.accounting),
+    : accounting_(Accounting::of(config.accounting)),
       page_(context.page_size),
       overlap_(context.overlap),
       feed_(context.feed),
@@ -44,7 +43,7 @@ RadixIndex::RadixIndex(const Config& config, const Context& context)
   for (const Group& group : context.groups)
     groups_.push_back({group, Queue(Places{&holds_, context.groups.size(), groups_.size()})});
   if (!holds_.resize(groups_.size())) stop_without_memory();
-  if (accounting_ == Accounting::sglang) now_ = 2;  // the original's root read the clock twice
+  now_ = accounting_.first_tick();
 }
 
 Units RadixIndex::whole_units(std::size_t words) const {
@@ -147,8 +146,7 @@ Probe RadixIndex::peek(const Key& key) const {
 }
 
 Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
-  const bool sglang = accounting_ == Accounting::sglang;
-  if (!sglang || whole_units(key.words.size()) > 0) ++now_;
+  if (accounting_.tick_per_operation || whole_units(key.words.size()) > 0) ++now_;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     RequestFacts facts = request;
     facts.clock = clock(g);
@@ -156,7 +154,7 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
   }
   const Tick stamp = now_;
   const Walk found = walk(key, [&](Slot slot) {
-    if (sglang) touch(slot, stamp);
+    if (accounting_.walk_touches) touch(slot, stamp);
     else if (path_.reserve(path_.size() + 1)) path_.push_back(slot);
   });
   if (found.node == 0 || !make_room(1 + groups_.size())) {
@@ -164,7 +162,7 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
     return {};
   }
   const Slot end = found.matched < nodes_[found.node].length ? split(found.node, found.matched) : found.node;
-  if (!sglang) {
+  if (accounting_.match_counts) {
     Return ahead(*this);
     for (Slot at = end; nodes_[at].parent; at = nodes_[at].parent) {
       ahead.step();
@@ -174,8 +172,8 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
     }
   }
   const Lock lock = lock_at(end);
-  if (!sglang) tell(EventKind::node_used, end, 0, stamp, lock.from[0]);
-  tell_locked(end, lock, sglang ? 0 : 1);
+  if (accounting_.match_counts) tell(EventKind::node_used, end, 0, stamp, lock.from[0]);
+  tell_locked(end, lock, accounting_.match_counts ? 1 : 0);
   path_.clear_but_keep(kUsualPath);
   return lock;
 }

@@ -3,6 +3,7 @@
 #include <canopy/feed/feed.h>
 #include <canopy/plugin.h>
 
+#include "accounting.h"
 #include "node_table.h"
 #include "run_store.h"
 #include "victim_queue.h"
@@ -11,15 +12,6 @@
 #include <vector>
 
 namespace canopy::radix {
-
-/// Which events of a prefix's life count, and when its clock ticks.
-enum class Accounting : std::uint32_t {
-  /// A match that is used counts as a hit and is what recency remembers; a split changes no history.
-  standard,
-  /// SGLang's RadixCache to the digit: hits are counted at insert, a walk stamps every node it touches before
-  /// knowing how much of it matches, the upper half of a split is new; one tick per clock read of the original.
-  sglang,
-};
 
 /// A radix tree over pages. The design, and what each piece costs, is in docs/radix.md; in short:
 ///  - a node is a window on a run, so a split copies nothing and an insert copies its own words once;
@@ -31,7 +23,7 @@ enum class Accounting : std::uint32_t {
 class RadixIndex final : public PrefixIndex {
  public:
   struct Config {
-    Accounting accounting = Accounting::standard;
+    AccountingName accounting = AccountingName::standard;
     /// Percent of the storage in use that free storage may hold in memory, if that is more than prefault took.
     std::uint64_t keep_free = 15;
     /// Memory for a full pool, up to 256 MiB, from the start; none for an unlimited one. A later limit changes nothing.
@@ -107,6 +99,8 @@ class RadixIndex final : public PrefixIndex {
 
   // The walk: radix_index.cpp.
   Units whole_units(std::size_t words) const;
+  /// The tick of an event inside an operation.
+  Tick read_clock() { return accounting_.tick_per_operation ? now_ : ++now_; }
   std::uint32_t fingerprint(Slot parent, const std::uint32_t* first) const;
   const std::uint32_t* words(const Node& node) const;
   const Page* node_pages(const Node& node) const;

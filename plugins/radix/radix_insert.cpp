@@ -45,7 +45,7 @@ Slot RadixIndex::split(Slot lower, Units at) {
   above.length = at;
   above.hits = below.hits;
   // Ours are handed to the parent when a node leaves: both halves would hand over the same ones.
-  above.inserts = accounting_ == Accounting::sglang ? below.inserts : 0;
+  above.inserts = accounting_.hands_over ? 0 : below.inserts;
   above.priority = below.priority;
   above.resident = below.resident;
   above.created = below.created;
@@ -62,15 +62,15 @@ Slot RadixIndex::split(Slot lower, Units at) {
     hold(upper, g).count = groups_[g].whole_path() ? from.count > 0 : from.count;
     hold(upper, g).last_access = from.last_access;
   }
-  if (accounting_ == Accounting::sglang) {
-    ++now_;
-    for (std::size_t g = 0; g < groups_.size(); ++g) hold(upper, g).last_access = now_;
-    above.created = ++now_;
+  if (accounting_.split_is_new) {
+    const Tick used = read_clock();
+    for (std::size_t g = 0; g < groups_.size(); ++g) hold(upper, g).last_access = used;
+    above.created = read_clock();
   }
   if (told())
     feed_->push({EventKind::node_split, 0, 0, nodes_[upper].inserts, static_cast<std::uint64_t>(nodes_.id(lower)),
                  static_cast<std::uint64_t>(nodes_.id(upper)), at});
-  if (accounting_ == Accounting::sglang) {
+  if (accounting_.split_is_new) {
     tell(EventKind::node_created, upper, 0, nodes_[upper].created);
     tell_facts(upper);
   }
@@ -80,7 +80,6 @@ Slot RadixIndex::split(Slot lower, Units at) {
 }
 
 Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) {
-  const bool sglang = accounting_ == Accounting::sglang;
   const Units limit = whole_units(key.words.size());
   const Tick stamp = ++now_;
   clear_out();
@@ -93,22 +92,22 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
     refused_ += stale;
     return {lock, lock.length, {}};
   }
-  if (sglang)
+  if (accounting_.insert_counts_on_path)
     for (Slot up = at; nodes_[up].parent; up = nodes_[up].parent) touch(up, stamp), count_insert(up, facts);
 
   Units depth = lock.length, common = 0;
   Ahead ahead;
   while (Slot next = child(at, key, depth, limit, common, ahead)) {
-    if (sglang) touch(next, stamp);
+    if (accounting_.walk_touches) touch(next, stamp);
     if (common < nodes_[next].length) next = split(next, common);
-    if (sglang) count_insert(next, facts);
+    if (accounting_.insert_counts_on_path) count_insert(next, facts);
     keep_out(brought, depth, depth + common, nodes_[next].resident);
     depth += common;
     at = nodes_[next].resident == all_groups() ? next : refill(next, brought);
   }
   const Units had = depth;
   if (depth < limit) at = append(at, key, depth, limit, brought, facts);
-  if (!sglang && nodes_[at].parent) {
+  if (!accounting_.insert_counts_on_path && nodes_[at].parent) {
     count_insert(at, facts);
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (groups_[g].whole_path()) hold(at, g).last_access = stamp;
@@ -121,15 +120,15 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
   return {deeper, had, out()};
 }
 
-/// What an insert means to a node it ended in (in sglang's accounting: or passed through).
+/// Counts an insert in a node in which it ends, or through which it passes (Accounting::insert_counts_on_path).
 void RadixIndex::count_insert(Slot slot, InsertFacts facts) {
   Node& node = nodes_[slot];
   node.priority = std::max(node.priority, facts.priority);
   if (!facts.chunked) {
     ++node.inserts;
-    if (accounting_ == Accounting::sglang) ++node.hits;
+    if (accounting_.insert_counts_on_path) ++node.hits;
   }
-  if (accounting_ == Accounting::sglang) tell_facts(slot);
+  if (accounting_.insert_counts_on_path) tell_facts(slot);
 }
 
 void RadixIndex::touch(Slot slot, Tick stamp) {
@@ -226,12 +225,12 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
     node.resident = mask;
     node.priority = facts.priority;
     ++head.windows;
-    if (accounting_ == Accounting::sglang) {
-      ++now_;
-      for (std::size_t g = 0; g < width; ++g) hold(slot, g).last_access = now_;
-      node.created = ++now_;
-      count_insert(slot, facts);
+    if (!accounting_.tick_per_operation) {
+      const Tick used = read_clock();
+      for (std::size_t g = 0; g < width; ++g) hold(slot, g).last_access = used;
+      node.created = read_clock();
     }
+    if (accounting_.insert_counts_on_path) count_insert(slot, facts);
     nodes_.attach(parent, slot);
     // From the caller's copies: the node's own went around the caches.
     const std::uint32_t* words = key.words.data() + node.begin;
@@ -239,7 +238,7 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
     if (told()) {
       tell_added(slot, words, brought);
       // In standard accounting an insert ends by telling those of the node it ends in.
-      if (end < limit || accounting_ == Accounting::sglang) tell_facts(slot);
+      if (end < limit || accounting_.insert_counts_on_path) tell_facts(slot);
     }
     for (std::size_t g = 0; g < width; ++g)
       if (mask >> g & 1) arrive(slot, g), groups_[g].allocated += node.length;

@@ -23,7 +23,7 @@ Lock RadixIndex::lock_at(Slot node) {
       ahead.step();
       if (nodes_[at].begin < from) split(at, from - nodes_[at].begin);
       const bool first = hold(at, g).count++ == 0;
-      if (accounting_ == Accounting::standard && !groups_[g].whole_path()) hold(at, g).last_access = now_;
+      if (accounting_.match_counts && !groups_[g].whole_path()) hold(at, g).last_access = now_;
       if (first) move(at, g, true);
       else if (groups_[g].whole_path()) break;  // everything above is held already, through this node
     }
@@ -76,7 +76,7 @@ class RadixIndex::PathOf final : public Path {
 };
 
 void RadixIndex::release(const Lock& lock, const RequestFacts* finished) {
-  if (accounting_ == Accounting::standard) ++now_;
+  if (accounting_.tick_per_operation) ++now_;
   if (lock.node != NodeId::none && !holds(lock)) {
     ++refused_;
     return;
