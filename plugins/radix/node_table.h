@@ -8,12 +8,13 @@
 namespace canopy::radix {
 
 using Slot = std::uint32_t;  ///< a node's place in the arena; 0 is no node
+inline constexpr std::uint32_t kFreeSlot = std::uint32_t{1} << 31;
 
 /// A window on a run: `length` units from depth `begin`. A namespace's root has no run and parent 0.
 struct Node {
   // What a walk reads stands in front: rows are not as long as cache lines.
   Slot parent;
-  std::uint32_t generation;  ///< odd while the slot is in use
+  std::uint32_t life;  ///< of the slot: 1 for its first node, 2 for the next; kFreeSlot is added while it has none
   RunStore::Block run;
   Units begin, length;
   std::uint32_t resident;  ///< bit g: group g has pages here
@@ -47,11 +48,12 @@ class NodeTable {
   Node& operator[](Slot slot) { return nodes_[slot]; }
   const Node& operator[](Slot slot) const { return nodes_[slot]; }
   std::size_t slots() const { return nodes_.size(); }  ///< every slot is below this
-  NodeId id(Slot slot) const { return static_cast<NodeId>(std::uint64_t{nodes_[slot].generation} << 32 | slot); }
-  /// The node an id names, or 0 if it has left.
+  NodeId id(Slot slot) const { return static_cast<NodeId>(std::uint64_t{nodes_[slot].life} << 32 | slot); }
+  bool in_use(Slot slot) const { return (nodes_[slot].life & kFreeSlot) == 0; }
+  /// The node an id names, or 0 if it is not in the tree any more.
   Slot find(NodeId id) const {
     const Slot slot = slot_of(id);
-    return slot != 0 && slot < nodes_.size() && this->id(slot) == id ? slot : 0;
+    return slot != 0 && slot < nodes_.size() && this->id(slot) == id && in_use(slot) ? slot : 0;
   }
 
   /// Room for `count` more nodes; false if the system has no memory.

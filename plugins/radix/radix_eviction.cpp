@@ -180,9 +180,8 @@ GroupPages RadixIndex::flush(NamespaceId space) {
     const bool last = next == 0;
     if (leaves) {
       // `remove` climbs through ancestors that are empty; none of them has been passed, so stop there.
-      const std::uint32_t generation = nodes_[parent].generation;
       remove(slot);
-      if (nodes_[parent].generation != generation) {
+      if (!nodes_.in_use(parent)) {
         slot = spaces_[at].root ? deepest(spaces_[at].root) : 0;
         continue;
       }
@@ -198,8 +197,8 @@ GroupPages RadixIndex::flush(NamespaceId space) {
 GroupPages RadixIndex::clear() {
   clear_out();
   for (Slot slot = 1; slot < nodes_.slots(); ++slot) {
+    if (!nodes_.in_use(slot)) continue;
     const Node& node = nodes_[slot];
-    if (node.generation % 2 == 0) continue;
     for (std::size_t g = 0; g < groups_.size(); ++g)
       for (std::size_t i = 0; (node.resident >> g & 1) && i < node.length / page_; ++i)
         out_[g].push_back(node_pages(node)[i * groups_.size() + g]);

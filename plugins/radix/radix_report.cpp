@@ -33,7 +33,7 @@ void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<
   const MovedPages moved(from, to);
   for (Slot slot = 1; slot < nodes_.slots(); ++slot) {
     const Node& node = nodes_[slot];
-    if (node.generation % 2 == 0 || !(node.resident >> group & 1)) continue;
+    if (!nodes_.in_use(slot) || !(node.resident >> group & 1)) continue;
     // Before the loop: for all the compiler knows, a page that is written could be the node's length.
     const std::size_t groups = groups_.size(), end = node.length / page_ * groups;
     Page* const pages = node_pages(node);
