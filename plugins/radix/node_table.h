@@ -1,6 +1,7 @@
 #pragma once
 
-#include "mapping.h"
+#include "column.h"
+#include "prefetch.h"
 #include "run_store.h"
 
 #include <canopy/types.h>
@@ -28,16 +29,6 @@ struct Node {
 
   Units end() const { return begin + length; }
 };
-
-/// What stands in front of a run's words in its block. The windows of one run always form one ancestor chain,
-/// and leaves leave from its end: so a run only ever shrinks.
-struct Run {
-  Units depth;            ///< where its first word stands
-  std::uint32_t windows;  ///< nodes on it
-  RunStore::Block pages;  ///< [page][group], its first page is that of `depth`
-  std::uint32_t reserved;
-};
-inline constexpr std::uint32_t kRunWords = sizeof(Run) / sizeof(std::uint32_t);
 
 /// The nodes, their places in the tree, and how a child is found: one flat table for the whole tree, keyed by
 /// (parent, fingerprint of the first page) and always verified against the words by the caller.
