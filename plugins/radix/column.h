@@ -26,7 +26,7 @@ class Column {
     size_ = size;
     return true;
   }
-  /// REQUIRES: there is memory (reserve), or the loss of the process is acceptable.
+  /// Ends the process if the system has no memory: reserve first where that is not acceptable.
   void push_back(const T& value) {
     const T copy = value;
     if (!reserve(size_ + 1)) stop_without_memory();
@@ -41,7 +41,7 @@ class Column {
   void pop_back() { --size_; }
   void clear() { size_ = 0; }
   void clear_to_zero() { *this = Column(); }
-  /// clear, and memory for at most `size` elements stays.
+  /// Empties it, and gives back the memory beyond `size` elements.
   void clear_but_keep(std::size_t size) {
     size_ = 0;
     memory_.keep(size * sizeof(T));

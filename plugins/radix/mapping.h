@@ -5,9 +5,9 @@
 
 namespace canopy::radix {
 
-/// Memory straight from the system that grows without being copied and without slack: growth moves page
-/// tables, not bytes, and what was never touched is not resident. The base may move when it grows, so callers
-/// keep offsets.
+/// Memory mapped from the system that grows without a copy and without slack: growth changes page tables and copies no
+/// bytes, and memory that was never touched is not resident. The base may change when it grows, so callers keep
+/// offsets.
 class Mapping {
  public:
   Mapping() = default;
@@ -22,11 +22,12 @@ class Mapping {
   }
 
   std::byte* base() const { return base_; }
-  /// At least `bytes` are addressable, those beyond the former size are zero. False if the system refuses.
+  /// Makes at least `bytes` addressable; those beyond the former size are zero. False if the system refuses.
   bool reserve(std::size_t bytes) { return bytes <= touched_ || grow(bytes); }
-  /// Gives the whole system pages inside [from, to) back; they read as zero from now on. How many bytes went.
+  /// Gives the whole system pages inside [from, to) back; they read as zero from now on. Returns how many bytes that
+  /// is.
   std::size_t drop(std::size_t from, std::size_t to);
-  /// Gives back what lies beyond the first `bytes`, which the owner does not use.
+  /// Gives back all beyond the first `bytes`. REQUIRES: the owner does not use it.
   void keep(std::size_t bytes);
   /// Bytes that are in memory now, as the system counts them.
   std::size_t resident() const;
@@ -40,7 +41,7 @@ class Mapping {
   std::size_t touched_ = 0;  ///< faulted in ahead of use: a fault per page would double the cost of an insert
 };
 
-/// Ends the process with a sentence. For what an operation cannot do without once it has begun.
+/// Ends the process with a sentence: for memory without which an operation that has begun cannot end.
 [[noreturn]] void stop_without_memory();
 
 }  // namespace canopy::radix

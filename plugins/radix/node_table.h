@@ -13,14 +13,14 @@ inline constexpr std::uint32_t kFreeSlot = std::uint32_t{1} << 31;
 
 /// A window on a run: `length` units from depth `begin`. A namespace's root has no run and parent 0.
 struct Node {
-  // What a walk reads stands in front: rows are not as long as cache lines.
+  // The fields that a walk reads come first: a node is longer than a cache line.
   Slot parent;
   std::uint32_t life;  ///< of the slot: 1 for its first node, 2 for the next; kFreeSlot is added while it has none
   RunStore::Block run;
   Units begin, length;
   std::uint32_t resident;  ///< bit g: group g has pages here
   std::uint32_t hits, children;
-  Slot first_child, next, prev;  ///< siblings in the order they came; the first one's prev is the last
+  Slot first_child, next, prev;  ///< siblings in the order of insertion; the prev of the first is the last
   NamespaceId space;
   std::uint32_t inserts;
   std::int32_t priority;
@@ -30,8 +30,9 @@ struct Node {
   Units end() const { return begin + length; }
 };
 
-/// The nodes, their places in the tree, and how a child is found: one flat table for the whole tree, keyed by
-/// (parent, fingerprint of the first page) and always verified against the words by the caller.
+/// The nodes, their places in the tree, and the table in which a child is found: one flat table for the whole tree,
+/// with open addressing, keyed by a fingerprint of (parent, first page). The caller verifies each candidate by its
+/// words.
 class NodeTable {
  public:
   NodeTable() { nodes_.push_back({}); }
@@ -49,11 +50,11 @@ class NodeTable {
 
   /// Room for `count` more nodes; false if the system has no memory.
   bool reserve(std::size_t count);
-  /// A zeroed node. REQUIRES: reserve.
+  /// A new node, all zeros. REQUIRES: reserve.
   Slot make();
   void free(Slot slot);
   void free_all();
-  /// As the last child of `parent`.
+  /// Makes `child` the last child of `parent`.
   void attach(Slot parent, Slot child);
   void detach(Slot child);
   /// `upper` takes the place of `lower` among its siblings and becomes its parent.
@@ -74,7 +75,7 @@ class NodeTable {
       if (places_[i].fingerprint == fingerprint && visit(places_[i].slot)) return;
   }
 
-  /// Asks for the memory that a call is about to read.
+  /// Asks for the memory that a later call reads.
   void prefetch(Slot slot) const {
     radix::prefetch(&nodes_[slot]);
     radix::prefetch(&nodes_[slot].spared);

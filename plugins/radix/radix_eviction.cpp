@@ -100,7 +100,7 @@ GroupPages RadixIndex::flush(NamespaceId space) {
   if (accounting_.tick_per_operation) ++now_;
   clear_results();
   const Slot root = spaces_.root(space);
-  // Children before parents: from each node on to the deepest first child of the next sibling, or up.
+  // Children before parents: the next node is the deepest first child of the next sibling, or else the parent.
   const auto deepest = [&](Slot slot) {
     while (nodes_[slot].first_child) slot = nodes_[slot].first_child;
     return slot;
@@ -110,7 +110,7 @@ GroupPages RadixIndex::flush(NamespaceId space) {
     const bool removable = nodes_[slot].children == 0 && !held(slot);
     const bool last = next == 0;
     if (removable) {
-      // `remove` climbs through ancestors that are empty; none of them has been passed, so stop there.
+      // `remove` may have removed ancestors as well. The walk has visited none of them yet, so it begins again.
       remove(slot);
       if (!nodes_.in_use(parent)) {
         const Slot left = spaces_.root(space);

@@ -9,7 +9,7 @@
 namespace canopy::radix {
 namespace {
 
-constexpr std::size_t kUsualPath = 4096;  // nodes; the memory of a longer one is given back
+constexpr std::size_t kUsualPath = 4096;  // nodes; memory for more is given back
 
 }  // namespace
 
@@ -33,7 +33,7 @@ RadixIndex::RadixIndex(const Config& config, const Context& context)
   holds_.resize(nodes_.slots());
 }
 
-/// The deepest boundary of the key's path that every group can serve; calls touch(slot) for every node on the way.
+/// Finds the deepest boundary on the key's path that every group can serve. Calls touch(slot) for each node on the way.
 template <class Touch>
 RadixIndex::Walk RadixIndex::walk(const Key& key, Touch&& touch) const {
   Slot at = spaces_.root(key.space);

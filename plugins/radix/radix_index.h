@@ -17,10 +17,10 @@ namespace canopy::radix {
 /// A radix tree over pages. The design, and what each piece costs, is in docs/radix.md; in short:
 ///  - a node is a window on a run, so a split copies nothing and an insert copies its own words once;
 ///  - for whole-path groups a node's hold count is its own locks plus its children that are held, so a lock
-///    climbs only to the first node already held; the true reference counts are sums, made in visit();
+///    climbs only to the first node that is held already; visit() adds up the true reference counts;
 ///  - facts that climb (recency, priority, inserts) are written where a request ends and handed to the parent
 ///    when a node is evicted: no policy reads them on an inner node before;
-///  - nothing recurses, and nothing but visit, flush, remap and clear is proportional to the tree.
+///  - no function recurses, and only visit, flush, remap and clear are proportional to the tree.
 class RadixIndex final : public PrefixIndex {
  public:
   struct Config {
@@ -60,14 +60,14 @@ class RadixIndex final : public PrefixIndex {
     Units depth = 0;    ///< from the root
   };
 
-  // The walk: radix_index.cpp.
+  // Matching: radix_index.cpp.
   template <class Touch>
   Walk walk(const Key& key, Touch&& touch) const;
-  /// The tick of an event inside an operation.
+  /// The tick of an event inside an operation (Accounting::tick_per_operation).
   Tick read_clock() { return accounting_.tick_per_operation ? now_ : ++now_; }
   void clear_results();
 
-  // Growing: radix_insert.cpp.
+  // Inserting: radix_insert.cpp.
   bool make_room(std::size_t count);
   Slot root_of(NamespaceId space);
   Slot make_node(NamespaceId space);
@@ -86,7 +86,7 @@ class RadixIndex final : public PrefixIndex {
   void add_resident(Slot slot, std::size_t group);
   void set_protected(Slot slot, std::size_t group, bool is_protected);
 
-  // Eviction: radix_eviction.cpp.
+  // Evicting: radix_eviction.cpp.
   void evict_node(Slot slot, std::size_t group);
   void make_tombstone(Slot slot, std::size_t group);
   void drop_pages(Slot slot, std::size_t group);

@@ -6,12 +6,12 @@
 
 namespace canopy::radix {
 
-/// Memory for `count` more nodes, so that what follows cannot stop half way.
+/// Memory for `count` more nodes, so that the operation cannot stop half way.
 bool RadixIndex::make_room(std::size_t count) {
   return nodes_.reserve(count) && holds_.reserve(nodes_.slots() + count);
 }
 
-/// 0 if there is no memory for one.
+/// The root of a namespace, made if there is none; 0 if the system has no memory.
 Slot RadixIndex::root_of(NamespaceId space) {
   if (!spaces_.reserve(space)) return 0;
   if (spaces_.root(space) == 0) {
@@ -30,8 +30,8 @@ Slot RadixIndex::make_node(NamespaceId space) {
   return slot;
 }
 
-/// Cuts a node in two windows on the same run. The lower half keeps the node's identity, so that locks on it
-/// still mean the same depth; the upper half is returned. REQUIRES: make_room(1), 0 < at < length, whole pages.
+/// Splits a node into two windows on the same run. The lower half keeps the node's id, so that locks on it still mean
+/// the same depth. Returns the upper half. REQUIRES: make_room(1), 0 < at < length, whole pages.
 Slot RadixIndex::split(Slot lower, Units at) {
   const Slot upper = make_node(nodes_[lower].space);
   ++node_count_;
@@ -42,7 +42,7 @@ Slot RadixIndex::split(Slot lower, Units at) {
   above.begin = below.begin;
   above.length = at;
   above.hits = below.hits;
-  // Ours are handed to the parent when a node leaves: both halves would hand over the same ones.
+  // A node that is evicted hands its inserts over: both halves would hand over the same ones.
   above.inserts = accounting_.hands_over ? 0 : below.inserts;
   above.priority = below.priority;
   above.resident = below.resident;
@@ -129,6 +129,7 @@ void RadixIndex::count_insert(Slot slot, InsertFacts facts) {
   if (accounting_.insert_counts_on_path) events_.tell_facts(slot);
 }
 
+/// Makes a node recent in all groups.
 void RadixIndex::touch(Slot slot, Tick stamp) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     holds_(slot, g).last_access = stamp;
@@ -137,7 +138,7 @@ void RadixIndex::touch(Slot slot, Tick stamp) {
   events_.tell_facts(slot);
 }
 
-/// The caller keeps its pages of [from, to) in the groups of `mask`: the index has others.
+/// Adds the caller's pages of [from, to) in the groups of `mask` to the result, since the index has others.
 void RadixIndex::return_to_caller(const IncomingPages& incoming, Units from, Units to, std::uint32_t mask) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (!(mask >> g & 1)) continue;
@@ -172,8 +173,8 @@ Slot RadixIndex::refill(Slot node, const IncomingPages& incoming) {
   }
 }
 
-/// A run for [depth, limit) and nodes on it, a new one wherever a group's residency changes. Returns the
-/// deepest; `parent` if the system has no memory.
+/// Makes a run for [depth, limit) and nodes on it, a new one wherever a group's residency changes. Returns the deepest
+/// node; `parent` if the system has no memory.
 Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, const IncomingPages& incoming,
                         InsertFacts facts) {
   // A leaf without pages in any group would wait in no queue, and so would never be evicted.
@@ -182,7 +183,7 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
   const std::size_t width = groups_.size();
   const RunStore::Block run = runs_.add(key, depth, limit, incoming);
   if (!run) return parent;
-  const bool one_node = groups_.one_whole_path();  // no need to look
+  const bool one_node = groups_.one_whole_path();  // no page is missing: no need to look
   while (depth < limit) {
     const std::uint32_t mask = one_node ? 1 : incoming.mask(depth);
     const Units end = one_node ? limit : incoming.same_until(depth, limit, groups_.all());
@@ -202,7 +203,7 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
     }
     if (accounting_.insert_counts_on_path) count_insert(slot, facts);
     nodes_.attach(parent, slot);
-    // From the caller's words: the node's own went around the caches.
+    // Of the caller's words: the node's own are not in the caches (stream_copy).
     const std::uint32_t* words = key.words.data() + node.begin;
     nodes_.file(runs_.fingerprint(parent, words), slot);
     if (events_.told()) {

@@ -7,7 +7,7 @@
 namespace canopy::radix {
 namespace {
 
-/// The nodes on the way up from one, for a policy.
+/// A node and its ancestors, as a policy sees them.
 class PathUp final : public Path {
  public:
   PathUp(const NodeTable& nodes, const Groups& groups, Slot end, std::size_t group)
@@ -28,8 +28,8 @@ class PathUp final : public Path {
 
 }  // namespace
 
-/// Locks the path that ends at `node`, in each group as far up as its reach goes; the node in which a window
-/// begins is split there, so that a lock holds no page more. REQUIRES: make_room(groups).
+/// Locks the path that ends at `node`, in each group as far up as its reach goes. Splits the node in which a window
+/// begins, so that the lock holds no page above the window. REQUIRES: make_room(groups).
 Lock RadixIndex::lock_at(Slot node) {
   if (nodes_[node].parent == 0) return {};
   Lock lock{nodes_.id(node), nodes_[node].end(), {}};
@@ -42,13 +42,13 @@ Lock RadixIndex::lock_at(Slot node) {
       const bool first = holds_(at, g).count++ == 0;
       if (accounting_.match_counts && !groups_[g].whole_path()) holds_(at, g).last_access = now_;
       if (first) set_protected(at, g, true);
-      else if (groups_[g].whole_path()) break;  // everything above is held already, through this node
+      else if (groups_[g].whole_path()) break;  // this node holds everything above already
     }
   }
   return lock;
 }
 
-/// Undoes what lock_at did in one group, for the nodes that end deeper than `from`.
+/// Undoes lock_at in one group, for the nodes that end deeper than `from`.
 void RadixIndex::unlock(Slot node, std::size_t group, Units from) {
   for (Slot at = node; nodes_[at].parent && nodes_[at].end() > from; at = nodes_[at].parent) {
     const bool last = --holds_(at, group).count == 0;
@@ -61,7 +61,7 @@ void RadixIndex::relax(Lock& lock, std::size_t group, Units from) {
   const Slot node = nodes_.find(lock.node);
   if (node == 0 || groups_[group].whole_path()) return;
   from = std::min(from, lock.length) / page_ * page_;
-  bool known = from < lock.length;  // a lock is identified by a page that it holds
+  bool known = from < lock.length;  // a page that it holds identifies a lock
   for (std::size_t g = 0; g < groups_.size(); ++g) known |= g != group && lock.from[g] < lock.length;
   if (!known) from -= page_;
   if (from <= lock.from[group]) return;
@@ -97,7 +97,7 @@ void RadixIndex::release(const Lock& lock, const RequestFacts* finished) {
   if (node && nodes_[node].children == 0 && nodes_[node].resident == 0 && !held(node)) remove(node);
 }
 
-/// False for a lock whose node is not in the tree any more, or is under no lock at all.
+/// False if the lock's node is not in the tree any more, or if no lock holds that node.
 bool RadixIndex::holds(const Lock& lock) const {
   const Slot node = nodes_.find(lock.node);
   return node != 0 && held(node);

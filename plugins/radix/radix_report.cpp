@@ -1,6 +1,6 @@
-/// What an index says of itself: sizes, cost, dumps.
-#include "moved_pages.h"
+/// What needs the whole tree: its cost, its queues, its nodes, and other numbers for its pages.
 #include "radix_index.h"
+#include "relocated_pages.h"
 
 #include <vector>
 
@@ -21,16 +21,16 @@ void RadixIndex::waiting(std::size_t group, QueueVisitor& visitor) const {
 }
 
 void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) {
-  const MovedPages moved(from, to);
+  const RelocatedPages relocated(from, to);
   for (Slot slot = 1; slot < nodes_.slots(); ++slot) {
     const Node& node = nodes_[slot];
     if (!nodes_.in_use(slot) || !(node.resident >> group & 1)) continue;
-    // Before the loop: for all the compiler knows, a page that is written could be the node's length.
+    // Read before the loop: to the compiler, a page that is written could be the node's length.
     const std::size_t groups = groups_.size(), end = node.length / page_ * groups;
     Page* const pages = runs_.pages(node);
     Page any = 0;
     for (std::size_t i = group; i < end; i += groups) {
-      const Page now = moved(pages[i]);
+      const Page now = relocated(pages[i]);
       any |= now ^ pages[i];
       pages[i] = now;
     }

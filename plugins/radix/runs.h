@@ -10,8 +10,8 @@
 
 namespace canopy::radix {
 
-/// What stands in front of a run's words in its block. The windows of one run always form one ancestor chain, and nodes
-/// leave from its end: so a run only ever shrinks.
+/// The head of a run's block, in front of its words. The windows of one run always form one ancestor chain, and nodes
+/// are removed from the end of it, so a run only shrinks.
 struct Run {
   Units depth;            ///< where its first word stands
   std::uint32_t windows;  ///< nodes on it
@@ -31,7 +31,7 @@ class Runs {
     const std::size_t units = words > overlap_ ? words - overlap_ : 0;
     return static_cast<Units>(units / page_size_ * page_size_);
   }
-  /// Under which a child of `parent` is filed whose words begin at `first`.
+  /// The fingerprint under which NodeTable files a child of `parent` whose words begin at `first`.
   std::uint32_t fingerprint(Slot parent, const std::uint32_t* first) const {
     return NodeTable::fingerprint(parent, first, std::size_t{page_size_} + overlap_);
   }
@@ -51,7 +51,7 @@ class Runs {
   /// memory.
   RunStore::Block add(const Key& key, Units depth, Units limit, const IncomingPages& incoming);
   void add_window(RunStore::Block run) { ++head(run).windows; }
-  /// The node is not on its run any more, of which it was the last window: what only this node needed is freed.
+  /// Frees what only this node needed of its run. REQUIRES: it is the deepest window of its run.
   void remove_window(const Node& node);
   void clear();
   std::size_t resident() const { return store_.resident(); }
