@@ -8,32 +8,32 @@ namespace canopy::eviction {
 
 /// The orders that are one expression of a node's facts, named and defined as in SGLang.
 
-/// What was used longest ago leaves first.
+/// Evicts the least recently used node first.
 struct Lru final : EvictionStrategy {
   Rank rank(const NodeFacts& node) override { return {0, node.last_access}; }
 };
 
-/// What was used last leaves first: for scans longer than the cache.
+/// Evicts the most recently used node first: for scans longer than the cache.
 struct Mru final : EvictionStrategy {
   Rank rank(const NodeFacts& node) override { return {0, ~node.last_access}; }
 };
 
-/// What was created first leaves first, whoever used it since.
+/// Evicts the oldest node first, used since or not.
 struct Fifo final : EvictionStrategy {
   Rank rank(const NodeFacts& node) override { return {0, node.created}; }
 };
 
-/// What was created last leaves first.
+/// Evicts the youngest node first.
 struct Filo final : EvictionStrategy {
   Rank rank(const NodeFacts& node) override { return {0, ~node.created}; }
 };
 
-/// What was used least often leaves first. Counts never fade: see LfuDa for one where they do.
+/// Evicts the least frequently used node first. Counts never fade; in LfuDa they do.
 struct Lfu final : EvictionStrategy {
   Rank rank(const NodeFacts& node) override { return {node.hits, node.last_access}; }
 };
 
-/// What no important request inserted leaves first: the lowest priority, and among equals the least recent.
+/// Evicts the lowest priority of its requests first, and among equals the least recently used.
 struct Priority final : EvictionStrategy {
   Rank rank(const NodeFacts& node) override {
     constexpr std::int64_t kLowest = INT32_MIN;
@@ -41,7 +41,8 @@ struct Priority final : EvictionStrategy {
   }
 };
 
-/// A prefix that was hit only once leaves before any that earned its place.
+/// Evicts prefixes that were hit too rarely before any that were hit often enough; among equals the least recently
+/// used.
 class Slru final : public EvictionStrategy {
  public:
   struct Config {
