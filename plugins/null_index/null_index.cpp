@@ -6,7 +6,7 @@ namespace {
 
 using namespace canopy;
 
-/// Remembers nothing: what "cache off" is, without an `if` anywhere else.
+/// An index without nodes: "cache off" without an `if` anywhere else.
 class NullIndex final : public PrefixIndex {
  public:
   explicit NullIndex(const Context& context) : groups_(context.groups.begin(), context.groups.end()) {}
@@ -41,4 +41,4 @@ class NullIndex final : public PrefixIndex {
 
 }  // namespace
 
-CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PrefixIndex, NullIndex>("null", "remembers nothing: the cache is off"));
+CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PrefixIndex, NullIndex>("null", "keeps no prefix: the cache is off"));

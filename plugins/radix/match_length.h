@@ -7,9 +7,9 @@
 
 namespace canopy::radix {
 
-/// How many words agree from the start. Long agreement is left to memcmp, which picks the machine's widest
-/// vectors at run time; only the block that differs is looked at word by word.
-inline std::size_t common_words(const std::uint32_t* a, const std::uint32_t* b, std::size_t count) {
+/// How many words agree from the start. memcmp, which picks the machine's widest vectors at run time, compares whole
+/// blocks; only the block that differs is compared word by word.
+inline std::size_t match_length(const std::uint32_t* a, const std::uint32_t* b, std::size_t count) {
   constexpr std::size_t kBlock = 256;
   std::size_t i = 0;
   while (i + kBlock <= count && std::memcmp(a + i, b + i, kBlock * sizeof(*a)) == 0) i += kBlock;
