@@ -50,8 +50,8 @@ std::string dump(const PrefixIndex& index) {
     const NodeFacts& f = node.facts;
     text += fmt::format("{} {} {} {} {} {} {} {} {} {} {} [{}] [{}] {}\n", static_cast<std::uint64_t>(f.id),
                         static_cast<std::uint64_t>(node.parent), f.begin, f.length, f.hits, f.inserts, f.children,
-                        f.priority, f.created, f.last_access, node.locks, fmt::join(node.words, " "),
-                        fmt::join(node.pages, " "), f.clock.now);
+                        f.priority, f.created, f.last_access, node.locks[0], fmt::join(node.words, " "),
+                        fmt::join(node.pages[0], " "), f.clock.now);
   }
   return text;
 }

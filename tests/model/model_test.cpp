@@ -1,9 +1,9 @@
 #include <conformance/model/random_ops.h>
 
-#include <doctest/doctest.h>
 #include <conformance/model/effort.h>
-#include <fmt/core.h>
 #include <conformance/model/plugins.h>
+#include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdlib>

@@ -75,10 +75,13 @@ TEST_CASE("what cannot be understood of groups, requests and values is a sentenc
   CHECK(error("engine groups=a,b,c,d,e\n") == "s:1: 'a,b,c,d,e' is not 1 to 4 groups");
   CHECK(error("engine groups=full\nevict window 1\n") == "s:2: 'window' is no group of this engine");
   CHECK(error("engine groups=full\nrelease a\n") == "s:2: there is no lock called 'a'");
-  CHECK(error("engine groups=full\nclear\n") == "s:2: 'clear' is for an engine without groups=");
+  CHECK(error("engine\nrelease a\n") == "s:2: there is no lock called 'a'");
+  CHECK(error("engine\ndrop h\n") == "s:2: there is no owner of pages called 'h'");
+  CHECK(error("engine page_size=1\ninsert as=a 1 2\ninsert below=a 1\n") ==
+        "s:3: the key does not begin with what lies under 'a'");
   CHECK(error("engine groups=full page_size=2\ninsert full.from=1 1 2\n") == "s:2: full.from=1 is inside a page");
-  CHECK(error("engine\nevict window 1\n") == "s:2: this engine has one group, which needs no name");
-  CHECK(error("engine words=pages\n") == "s:1: words=pages is for an engine with groups=, or for requests");
+  CHECK(error("engine\nevict window 1\n") == "s:2: 'window' is no group of this engine");
+  CHECK(error("engine words=pages overlap=1\n") == "s:1: words=pages is for keys without an overlap");
   CHECK(error("engine\nmatch 3..1\n") == "s:2: '3..1' goes down");
   CHECK(error("engine\n-> 3\n") == "s:2: nothing is done before '->'");
   CHECK(error("engine\nstate ->\n") == "s:2: an expectation is empty");

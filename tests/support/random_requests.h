@@ -3,8 +3,8 @@
 #include <canopy/engine/engine.h>
 #include <canopy/loading/registry.h>
 
-#include <replay/content.h>
 #include <conformance/model/prng.h>
+#include <replay/content.h>
 
 #include <map>
 #include <string>

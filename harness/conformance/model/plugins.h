@@ -2,8 +2,8 @@
 
 #include "mismatch.h"
 
-#include <canopy/loading/registry.h>
 #include <canopy/config/yaml_options.h>
+#include <canopy/loading/registry.h>
 
 #include <filesystem>
 #include <memory>
