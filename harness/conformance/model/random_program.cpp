@@ -1,5 +1,6 @@
-#include "prng.h"
 #include "random_ops.h"
+
+#include <canopy/support/random.h>
 
 #include <algorithm>
 #include <array>
@@ -24,7 +25,7 @@ constexpr std::array kWeights{
 constexpr std::array kGroupWeights{Weight{Verb::relax, 20'000, true}, Weight{Verb::evict, 15'000, true}};
 /// The pools of a page or two have few corners, which a program finds soon: every second world is large.
 constexpr std::array<std::uint32_t, 8> kCapacities{1, 2, 64, 64, 4'096, 4'096, 4'096, 4'096};
-/// Groups share keys, and what a window lets go must be brought again while the tree is there: no world is so large.
+/// Tombstones must be refilled while their prefix is in the tree, so no world of several groups is as large.
 constexpr std::array<std::uint32_t, 8> kGroupCapacities{2, 16, 64, 64, 256, 256, 256, 1'024};
 
 constexpr std::size_t kHistory = 256;
@@ -182,7 +183,7 @@ class Draw {
     for (std::uint32_t i = 0; i < length; ++i) words.push_back(1 + prng_.below(alphabet_));
   }
 
-  Prng prng_;
+  Random prng_;
   WorldConfig& config_;
   std::vector<Weight> weights_;
   std::uint32_t total_ = 0, alphabet_ = 4, longest_ = 8;

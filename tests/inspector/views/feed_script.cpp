@@ -1,4 +1,4 @@
-#include "world.h"
+#include "feed_script.h"
 
 #include <shell/theme.h>
 
@@ -7,7 +7,7 @@
 
 namespace canopy::test {
 
-World::World(std::uint64_t pages) : free_(pages) {
+FeedScript::FeedScript(std::uint64_t pages) : free_(pages) {
   header_.event_bytes = sizeof(Event);
   header_.page_size = 16;
   header_.groups = 1;
@@ -21,7 +21,7 @@ World::World(std::uint64_t pages) : free_(pages) {
   name_space(0, "");
 }
 
-void World::say(TextKind kind, std::uint32_t index, const std::string& text) {
+void FeedScript::say(TextKind kind, std::uint32_t index, const std::string& text) {
   for (std::size_t at = 0;; at += 16) {
     const std::string piece = text.substr(at, 16);
     const bool last = at + 16 >= text.size();
@@ -41,10 +41,10 @@ void World::say(TextKind kind, std::uint32_t index, const std::string& text) {
   }
 }
 
-void World::name_space(std::uint32_t space, const std::string& name) { say(TextKind::space, space, name); }
+void FeedScript::name_space(std::uint32_t space, const std::string& name) { say(TextKind::space, space, name); }
 
-std::uint64_t World::add(std::uint64_t parent, std::uint32_t pages, std::uint32_t space, std::uint32_t hits,
-                         Tick last_access) {
+std::uint64_t FeedScript::add(std::uint64_t parent, std::uint32_t pages, std::uint32_t space, std::uint32_t hits,
+                              Tick last_access) {
   const std::uint64_t slot = nodes_.size(), id = std::uint64_t{1} << 32 | slot;
   const Units begin = nodes_[slot_of(NodeId{parent})].end, length = pages * 16;
   nodes_.push_back({parent, begin + length, pages});
@@ -57,7 +57,7 @@ std::uint64_t World::add(std::uint64_t parent, std::uint32_t pages, std::uint32_
   return id;
 }
 
-void World::words(std::uint64_t node, const std::vector<Token>& tokens) {
+void FeedScript::words(std::uint64_t node, const std::vector<Token>& tokens) {
   for (std::uint32_t at = 0; at < tokens.size(); at += 4) {
     std::uint64_t some[4] = {};
     std::copy(tokens.begin() + at, tokens.begin() + std::min<std::ptrdiff_t>(at + 4, std::ssize(tokens)), some);
@@ -65,21 +65,21 @@ void World::words(std::uint64_t node, const std::vector<Token>& tokens) {
   }
 }
 
-void World::remove(std::uint64_t node) {
+void FeedScript::remove(std::uint64_t node) {
   Made& made = nodes_[slot_of(NodeId{node})];
   events_.push_back({EventKind::node_removed, 0, 0, 0, node, 0, 0});
   free_ += std::exchange(made.pages, 0);
 }
 
-void World::lock(std::uint64_t node, std::uint32_t times) {
+void FeedScript::lock(std::uint64_t node, std::uint32_t times) {
   if (commits_ == 0) events_ = commit();  // a keyframe tells of locks in another way
   for (std::uint32_t i = 0; i < times; ++i) events_.push_back({EventKind::locked, 0, 0, 0, node, 0, 0});
   for (std::uint64_t at = node; at != 0; at = nodes_[slot_of(NodeId{at})].parent)
     nodes_[slot_of(NodeId{at})].locks += times;
 }
 
-void World::begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages,
-                          std::uint32_t space) {
+void FeedScript::begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages,
+                               std::uint32_t space) {
   events_.push_back({EventKind::request_begun, 0, 0, prompt, id, matched | std::uint64_t{space} << 32, 0});
   if (own_pages == 0) return;
   events_.push_back(
@@ -87,19 +87,19 @@ void World::begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t 
   next_page_ += own_pages, held_ += own_pages, free_ -= own_pages;
 }
 
-void World::end_request(std::uint64_t id) {
+void FeedScript::end_request(std::uint64_t id) {
   events_.push_back({EventKind::request_moved, 0, static_cast<std::uint16_t>(RequestPhase::finished), 0, id, 0, 0});
 }
 
-void World::pin(std::uint64_t node, bool pinned) { events_.push_back({EventKind::pinned, 0, 0, 0, node, pinned}); }
+void FeedScript::pin(std::uint64_t node, bool pinned) { events_.push_back({EventKind::pinned, 0, 0, 0, node, pinned}); }
 
-void World::touch(std::uint64_t node) {
+void FeedScript::touch(std::uint64_t node) {
   if (commits_ == 0) events_ = commit();
   events_.push_back({EventKind::node_used, 0, 0, 0, node, commits_ * 10, 0});
   events_.push_back({EventKind::unlocked, 0, 0, 0, node, 0, 0});
 }
 
-std::vector<Event> World::commit(Operation operation) {
+std::vector<Event> FeedScript::commit(Operation operation) {
   std::uint64_t evictable = 0, protected_ = 0;
   for (const Made& node : nodes_) (node.locks ? protected_ : evictable) += node.pages * 16;
   events_.push_back({EventKind::totals, 0, 0, static_cast<std::uint32_t>(held_), free_, evictable, protected_});

@@ -1,17 +1,17 @@
 #pragma once
 
-#include <shell/app.h>
 #include <mirror/mirror.h>
+#include <shell/app.h>
 
 #include <memory>
 #include <vector>
 
 namespace canopy::test {
 
-/// Events of a small engine that never was: one group, page 16, whatever tree a test wants.
-class World {
+/// Writes the events of an engine that does not exist, one group with pages of 16: the tree is what a test wants.
+class FeedScript {
  public:
-  explicit World(std::uint64_t pages = 1000);
+  explicit FeedScript(std::uint64_t pages = 1000);
 
   /// A node of `pages` pages below `parent` (0: its namespace), with pages of its own. Returns its id.
   std::uint64_t add(std::uint64_t parent, std::uint32_t pages, std::uint32_t space = 0, std::uint32_t hits = 0,
@@ -46,15 +46,15 @@ class World {
 };
 
 /// A link that brings prepared events and keeps the commands it is sent.
-class WorldLink final : public inspector::Link {
+class ScriptLink final : public inspector::Link {
  public:
-  WorldLink(World& world, std::vector<Event> events) : world_(world), events_(std::move(events)) {}
-  const FeedHeader& header() const override { return world_.header(); }
+  ScriptLink(FeedScript& script, std::vector<Event> events) : script_(script), events_(std::move(events)) {}
+  const FeedHeader& header() const override { return script_.header(); }
   bool pump(inspector::Mirror& mirror, inspector::Session& session, inspector::Timeline& time,
             std::chrono::milliseconds) override {
     mirror.take(events_);
     events_.clear();
-    session.name = "a world", session.source = "test";
+    session.name = "a script", session.source = "test";
     if (session.state != inspector::Session::State::held)
       session.state = mirror.in_step() ? inspector::Session::State::live : inspector::Session::State::attaching;
     time.at = time.end = mirror.commits();
@@ -68,11 +68,11 @@ class WorldLink final : public inspector::Link {
   std::vector<Command> sent;
 
  private:
-  World& world_;
+  FeedScript& script_;
   std::vector<Event> events_;
 };
 
-/// ImGui without a window and without OpenGL: frames are computed, and nobody sees them.
+/// ImGui without a window and without OpenGL: frames are computed and not shown.
 class Headless {
  public:
   explicit Headless(float width = 1600, float height = 900);
