@@ -125,7 +125,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
     report.reports.insert(report.reports.end(), run.content->reports().begin(), run.content->reports().end());
   }
   // What never reached the engine belongs to the result as well.
-  report.digest = workload::splitmix64(engine.digest() ^ workload::splitmix64(report.rejected) ^ report.requests);
+  report.digest = splitmix64(engine.digest() ^ splitmix64(report.rejected) ^ report.requests);
   report.seed = source.seed();
   return std::move(report);
 }

@@ -78,7 +78,7 @@ class Scheduler {
 
   /// Drawn once for a request, however often it is set aside.
   std::uint32_t abort_at(const Job& job) {
-    const std::uint64_t lot = workload::splitmix64(job.answer ^ ++drawn_);
+    const std::uint64_t lot = splitmix64(job.answer ^ ++drawn_);
     const std::uint64_t total = job.total();
     return total > 0 && lot % 1000 < run_.options.abort_permille ? static_cast<std::uint32_t>(1 + lot / 1000 % total)
                                                                  : 0;

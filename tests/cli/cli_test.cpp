@@ -172,7 +172,7 @@ TEST_CASE("plugins are listed, described and checked") {
   CHECK(has(junk.out, "refused"));
 }
 
-TEST_CASE("a new policy is written once, under a plain name, and never over something") {
+TEST_CASE("a new policy is written once, under a plain name, and never over an existing file") {
   const Workshop workshop;
   const std::string in = "cd " + workshop.path.string() + " && " + (kBin / "canopy").string() + " plugins new ";
   CHECK(std::system((in + "two_hits >/dev/null").c_str()) == 0);

@@ -163,7 +163,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   CHECK(which.status == 2);
   CHECK(has(which.err, one.name()));
 
-  // Somebody looks while the writer is killed: the last thing it says is that, and it ends well.
+  // The writer is killed while the inspector watches: its last line says so, and it exits with success.
   const std::string out = (workshop.path / "top.txt").string();
   std::string line = (kBin / "canopy").string();
   line += " top " + two.name() + " >" + out + " 2>&1 </dev/null";

@@ -1,10 +1,10 @@
-#include <doctest/doctest.h>
 #include <canopy/feed/reader.h>
 #include <conformance/model/effort.h>
-#include <mirror/mirror.h>
 #include <conformance/model/mismatch.h>
-#include <support/random_requests.h>
+#include <doctest/doctest.h>
+#include <mirror/mirror.h>
 #include <support/engines.h>
+#include <support/random_requests.h>
 
 #include <map>
 #include <set>
@@ -155,7 +155,7 @@ TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
   if (effort() >= 1) CHECK(blocked > 3);
 }
 
-TEST_CASE("mirror: who comes late or is lapped gets a keyframe, and is in step again") {
+TEST_CASE("mirror: a reader that comes late or is lapped gets a keyframe, and is in step again") {
   const auto engine = engine_of(yaml(kAll, "default", "token", "{ heap: { events: 65536 } }") +
                                 "store: { host: { streams: { kv: 8 } } }\n");
   RandomRequests requests(*engine, plugins(), 3, 2);
@@ -185,7 +185,7 @@ TEST_CASE("mirror: who comes late or is lapped gets a keyframe, and is in step a
   Compare(watcher.mirror, *engine).run();
 }
 
-TEST_CASE("mirror: nobody listens, nothing is written") {
+TEST_CASE("mirror: without a reader nothing is written") {
   const auto engine =
       engine_of(yaml(kFull, "default", "token", "{ heap: {} }") + "store: { host: { streams: { kv: 8 } } }\n");
   RandomRequests requests(*engine, plugins(), 3, 2);
@@ -252,7 +252,7 @@ TEST_CASE("mirror: a damaged feed is passed over, never followed") {
     for (std::size_t count = 0; watcher.reader.read(some, std::size(some), count) == FeedReader::Outcome::events;)
       events.insert(events.end(), some, some + count);
   }
-  Prng random(1);
+  Random random(1);
   for (std::uint64_t round = 0; round < with_effort(200); ++round) {
     std::vector<Event> damaged = events;
     for (int k = 0; k < 40; ++k) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/engine/engine.h>
+#include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -9,15 +10,6 @@
 #include <vector>
 
 namespace canopy::test {
-
-inline const Registry& plugins() {
-  static const Registry registry = [] {
-    Registry all;
-    all.scan(own_plugin_folder(), Trust::as_ourselves);
-    return all;
-  }();
-  return registry;
-}
 
 /// An engine from YAML text with assignments on top.
 inline std::unique_ptr<Engine> engine_of(const std::string& yaml, const std::vector<std::string>& assignments = {}) {

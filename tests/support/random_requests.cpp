@@ -55,7 +55,7 @@ void RandomRequests::finish() {
   reached_.evictions = engine_.counters().evict_calls;
   for (std::size_t g = 0; g < engine_.groups(); ++g) {
     const Occupancy occupancy = engine_.pool(g).occupancy();
-    expect_equal("free pages when everybody is gone", occupancy.free, occupancy.capacity);
+    expect_equal("free pages when every request has ended", occupancy.free, occupancy.capacity);
   }
   expect_equal("nodes of an index that was flushed", engine_.index().use().nodes, std::uint64_t{0});
 }
@@ -264,7 +264,7 @@ std::uint64_t RandomRequests::may_have(std::size_t group) const {
   return engine_.pool(group).allocator().occupancy().free + engine_.pool(group).growable();
 }
 
-/// Another limit, from a few segments to more than anybody needs.
+/// Another limit, from a few segments to more than all requests need.
 void RandomRequests::resize() {
   const std::size_t g = random_.below(static_cast<std::uint32_t>(engine_.groups()));
   const std::uint64_t limit = random_.one_in(8) ? kUnlimited : 8 + random_.below(300);
@@ -281,7 +281,7 @@ void RandomRequests::resize() {
   reached_.drained += leaving == 0;
 }
 
-/// Whoever held something is gone: no pool waits for anything, and under the least limit one page is left.
+/// Every request has ended: no pool waits for anything, and under the least limit one page is left.
 void RandomRequests::everything_leaves() {
   for (std::size_t g = 0; g < engine_.groups(); ++g) {
     engine_.resize(g, 1);

@@ -90,7 +90,7 @@ Outcome RequestWorld::apply(std::string_view text) {
 }
 
 void RequestWorld::finish() {
-  requests_.clear();  // aborts who still runs
+  requests_.clear();  // aborts the requests that still run
   check();
   for (std::size_t g = 0; g < names_.size(); ++g) {
     expect_equal(fmt::format("{}: units protected when no request runs", names_[g]).c_str(),
@@ -231,7 +231,7 @@ Outcome RequestWorld::state() const {
     outcome.emplace_back(names_[g] + ".protected", told(sizes.protected_));
     outcome.emplace_back(names_[g] + ".free", pool.free);
     // What requests have of their own, in pages.
-    outcome.emplace_back(names_[g] + ".held",
+    outcome.emplace_back(names_[g] + ".owned",
                          pool.capacity - pool.free - (sizes.evictable + sizes.protected_) / config_.page_size);
   }
   return outcome;

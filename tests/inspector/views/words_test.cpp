@@ -53,8 +53,8 @@ TEST_CASE("a line of the log is a sentence") {
 
 TEST_CASE("lines break between words and never inside a number") {
   Headless screen;
-  World world;
-  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  FeedScript script;
+  App app(std::make_unique<ScriptLink>(script, script.commit()), Settings{});
   screen.frame(app);
   const std::string words = "split 34,267 commits ago, locked 1,204,331 commits ago";
   for (float width = 40; width < 500; width += 7) {
