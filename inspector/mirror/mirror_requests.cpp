@@ -1,7 +1,8 @@
+#include <canopy/support/figures.h>
+
 #include <algorithm>
 #include <tuple>
 
-#include "grouped.h"
 #include "mirror.h"
 
 namespace canopy::inspector {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include <views/figures.h>
-
 namespace canopy::inspector {
 
 App::App(std::unique_ptr<Link> link, const Settings& settings) : App(std::move(link), nullptr, settings) {}

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include <views/figures.h>
+#include <views/names.h>
 
 namespace canopy::inspector {
 namespace {

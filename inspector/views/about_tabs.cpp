@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "figures.h"
 #include "panels.h"
 
 namespace canopy::inspector {

@@ -1,10 +1,11 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "figures.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

@@ -1,6 +1,6 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
-#include "figures.h"
 #include "panels.h"
 
 namespace canopy::inspector {

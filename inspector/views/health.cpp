@@ -1,8 +1,8 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "figures.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -78,7 +78,7 @@ void draw_health(Scene& scene, const Area& area) {
 
   const std::string span = health.span_us >= kMinute * 99 / 100 || health.span_us == 0
                                ? "1 min"
-                               : duration(static_cast<double>(health.span_us));
+                               : duration(static_cast<double>(health.span_us) / 1e6);
   figure(
       ("hit rate, last " + span).c_str(), percent(health.hit_tokens, health.prompt_tokens),
       "Prompt tokens that were found in the cache, of all prompt tokens of the last minute, or since the engine began.",
@@ -141,7 +141,8 @@ void draw_health(Scene& scene, const Area& area) {
              " /s",
          "Requests begun, over the same time as the hit rate.", colours.text);
   next();
-  figure("request p50 / p99", health.p50_us < 0 ? "-" : duration(health.p50_us) + " / " + duration(health.p99_us),
+  figure("request p50 / p99",
+         health.p50_us < 0 ? "-" : duration(health.p50_us / 1e6) + " / " + duration(health.p99_us / 1e6),
          "From a request's begin to its end on the engine's clock, of the last 1,000 that have ended.", colours.text);
   end_panel();
 }

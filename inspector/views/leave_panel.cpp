@@ -1,6 +1,7 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
-#include "figures.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

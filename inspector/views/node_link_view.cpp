@@ -1,5 +1,6 @@
 #include "node_link_view.h"
 
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <functional>
 #include <utility>
 
-#include "figures.h"
+#include "names.h"
 
 namespace canopy::inspector {
 namespace {

@@ -1,8 +1,9 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "figures.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

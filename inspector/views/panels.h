@@ -210,12 +210,8 @@ class EventsTab {
   std::vector<std::size_t> rows_;
 };
 
-/// One word for where a request stands.
-const char* phase_word(const MirrorRequest& request);
 /// What a commit did, in a line.
 std::string sentence_of(const LogLine& line);
-/// A namespace as people call it.
-std::string space_name(const Mirror& mirror, NamespaceId space);
 
 /// The figures of the health line.
 struct Health {

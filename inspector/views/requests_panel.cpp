@@ -1,32 +1,13 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "figures.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {
-
-const char* phase_word(const MirrorRequest& request) {
-  switch (request.phase) {
-    case RequestPhase::finished:
-      return "finished";
-    case RequestPhase::aborted:
-      return "aborted";
-    case RequestPhase::retracted:
-      return "set aside";
-    default:
-      break;
-  }
-  return request.computed < request.prompt ? "prefill" : "decoding";
-}
-
-std::string space_name(const Mirror& mirror, NamespaceId space) {
-  const auto at = static_cast<std::size_t>(space);
-  if (at >= mirror.spaces().size()) return fmt::format("namespace {}", at);
-  return mirror.spaces()[at].name.empty() ? "(shared)" : mirror.spaces()[at].name;
-}
 
 namespace {
 

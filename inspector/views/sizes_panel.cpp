@@ -1,8 +1,8 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "figures.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -137,7 +137,7 @@ void SizesPanel::draw(Scene& scene, const Area& area) {
       at == &columns_.back()
           ? ""
           : fmt::format(", {} before",
-                        duration(static_cast<double>(scene.mirror.us() - std::min(at->us, scene.mirror.us())))),
+                        duration(static_cast<double>(scene.mirror.us() - std::min(at->us, scene.mirror.us())) / 1e6)),
       percent(pages.evictable + pages.protected_, all) + " in the tree",
       at->hit_share < 0 ? "-" : fmt::format("{:.0f} %", at->hit_share * 100), brief(at->evicted), grouped(all));
   dim(fitted(words, room.x));

@@ -1,8 +1,8 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "figures.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -81,7 +81,7 @@ void draw_time_bar(Scene& scene, const Area& area) {
   const std::string end = time.seekable
                               ? fmt::format("commit {} of {}", grouped(time.at), grouped(time.end))
                               : fmt::format("commit {}   {} since the engine began", grouped(scene.mirror.commits()),
-                                            duration(static_cast<double>(scene.mirror.us())));
+                                            duration(static_cast<double>(scene.mirror.us()) / 1e6));
   const float buttons = em() * (time.seekable ? 12.F : 6.F), words = ImGui::CalcTextSize(end.c_str()).x;
   const float width = ImGui::GetContentRegionAvail().x - words - buttons - em() * 2;
   if (width > em() * 4) {

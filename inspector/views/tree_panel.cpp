@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "figures.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

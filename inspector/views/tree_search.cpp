@@ -1,11 +1,12 @@
 #include "tree_search.h"
 
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 
-#include "figures.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

@@ -1,10 +1,11 @@
 #include "tree_view.h"
 
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "figures.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
-#include <views/figures.h>
 #include <shell/layout.h>
+#include <views/names.h>
 
 #include <chrono>
 

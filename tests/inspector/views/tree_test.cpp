@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <views/names.h>
 #include <views/node_link.h>
 #include <views/panels.h>
 

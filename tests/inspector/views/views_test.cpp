@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
-#include <views/figures.h>
 #include <shell/layout.h>
 #include <shell/settings.h>
+#include <views/names.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,6 @@
+#include <canopy/support/figures.h>
 #include <doctest/doctest.h>
-#include <views/figures.h>
+#include <views/names.h>
 
 #include <sstream>
 
@@ -17,8 +18,8 @@ TEST_CASE("numbers are grouped, rounded and carry units") {
   CHECK(brief(41234) == "41.2 k");
   CHECK(percent(362, 1000) == "36.2 %");
   CHECK(percent(0, 0) == "-");
-  CHECK(duration(2.1) == "2.1 us");
-  CHECK(duration(200e6) == "3 min 20 s");
+  CHECK(duration(2.1e-6) == "2.1 us");
+  CHECK(duration(200) == "3 min 20 s");
   CHECK(node_name(std::uint64_t{1} << 32 | 12) == "#12");
   CHECK(node_name(std::uint64_t{5} << 32 | 12) == "#12.3");
   std::uint32_t slot = 0, life = 0;
