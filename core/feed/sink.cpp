@@ -1,5 +1,6 @@
 #include <canopy/feed/presence.h>
 #include <canopy/feed/sink.h>
+#include <canopy/support/file.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -105,24 +106,23 @@ class ShmSink final : public HeapSink {
     object_ = kFeedPrefix + config.name;
     if (auto taken = take_name(feed); !taken) return taken.error();
     // Room is made now: a page that cannot be had later would kill the engine at an event.
-    if (const int why = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes_of(events))); why != 0)
+    if (const int why = ::posix_fallocate(descriptor_.get(), 0, static_cast<off_t>(bytes_of(events))); why != 0)
       return cannot(feed, fmt::format("{} MiB of shared memory: {}; `events: {}` takes half of it",
                                       bytes_of(events) >> 20, std::strerror(why), events / 2)
                               .c_str());
-    return open(config, shape, events, descriptor_);
+    return open(config, shape, events, descriptor_.get());
   }
   ~ShmSink() override {
-    if (descriptor_ < 0) return;
+    if (!descriptor_) return;
     // Who reads keeps the memory and sees `closed`; nobody new can come.
     end();
     if (is_ours()) ::shm_unlink(object_.c_str());
-    ::close(descriptor_);
   }
 
   void forget_dead_readers() override {
     std::uint32_t counted = header_->readers.load();
     // A reader takes its place before it counts itself, so one who comes meanwhile makes the exchange fail.
-    if (counted > 0 && !presence::taken(descriptor_, presence::Place::reader))
+    if (counted > 0 && !presence::taken(descriptor_.get(), presence::Place::reader))
       header_->readers.compare_exchange_strong(counted, 0);
   }
 
@@ -132,13 +132,13 @@ class ShmSink final : public HeapSink {
     using namespace std::chrono_literals;
     std::uint64_t writer = 0;
     for (int tries = 0; tries < 100; ++tries) {
-      descriptor_ = ::shm_open(object_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-      if (descriptor_ < 0) return cannot(feed, std::strerror(errno));
+      descriptor_.reset(::shm_open(object_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+      if (!descriptor_) return cannot(feed, std::strerror(errno));
       struct stat facts{};
-      if (::fstat(descriptor_, &facts) != 0) return cannot(feed, std::strerror(errno));
+      if (::fstat(descriptor_.get(), &facts) != 0) return cannot(feed, std::strerror(errno));
       if (facts.st_uid != ::geteuid()) return fail(feed + ": its shared memory belongs to another user");
-      if (!presence::take(descriptor_, presence::Place::writer)) {
-        writer = writer_of(descriptor_);
+      if (!presence::take(descriptor_.get(), presence::Place::writer)) {
+        writer = writer_of(descriptor_.get());
         // Who has the place and has not said who it is, or took it of one who died, needs a moment.
         if (writer != 0 && ::kill(static_cast<pid_t>(writer), 0) == 0) break;
         std::this_thread::sleep_for(2ms);
@@ -147,27 +147,22 @@ class ShmSink final : public HeapSink {
         // What a writer left who died: its readers keep it, and the name begins anew.
         ::shm_unlink(object_.c_str());
       }
-      ::close(descriptor_);
-      descriptor_ = -1;
+      descriptor_.reset();
     }
     return fail(writer ? fmt::format("{} is already written by process {}; another name is needed", feed, writer)
                        : feed + " is already written by another process; another name is needed");
   }
   Error fail(std::string why) {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    descriptor_ = -1;
+    descriptor_.reset();
     return Error{std::move(why)};
   }
   /// Whether the name still leads to the object that is held.
   bool is_ours() const {
-    const int now = ::shm_open(object_.c_str(), O_RDONLY | O_CLOEXEC, 0);
-    if (now < 0) return false;
-    struct stat held {
-    }, named{};
-    const bool same = ::fstat(descriptor_, &held) == 0 && ::fstat(now, &named) == 0 && held.st_dev == named.st_dev &&
-                      held.st_ino == named.st_ino;
-    ::close(now);
-    return same;
+    const UniqueFd now(::shm_open(object_.c_str(), O_RDONLY | O_CLOEXEC, 0));
+    if (!now) return false;
+    struct stat held{}, named{};
+    return ::fstat(descriptor_.get(), &held) == 0 && ::fstat(now.get(), &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
   }
   /// What the header of an object says; 0 if there is none yet.
   static std::uint64_t writer_of(int descriptor) {
@@ -176,7 +171,7 @@ class ShmSink final : public HeapSink {
   }
 
   std::string object_;
-  int descriptor_ = -1;
+  UniqueFd descriptor_;
 };
 
 class FileSink final : public FeedSink {
@@ -186,8 +181,8 @@ class FileSink final : public FeedSink {
     // Whoever has the last recording of this name open keeps it: cut short under a reader, it would kill the reader.
     struct stat facts{};
     if (::lstat(name_.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) ::unlink(name_.c_str());
-    descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (descriptor_ < 0) return cannot(name_, std::strerror(errno));
+    descriptor_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!descriptor_) return cannot(name_, std::strerror(errno));
     if (!memory_.map(bytes_of(kFileEvents), -1)) return cannot(name_, std::strerror(errno));
     header_ = begin_header(memory_.base(), shape, config, 0);
     writer_ = std::make_unique<FeedWriter>(*header_, words_behind(memory_.base()), kFileEvents);
@@ -199,9 +194,7 @@ class FileSink final : public FeedSink {
     return std::monostate{};
   }
   ~FileSink() override {
-    if (descriptor_ < 0) return;
-    if (writer_ && writer_->at() > taken_) empty(writer_->at() - taken_);
-    ::close(descriptor_);
+    if (descriptor_ && writer_ && writer_->at() > taken_) empty(writer_->at() - taken_);
   }
   FeedWriter& writer() override { return *writer_; }
   std::string failure() const override { return failure_; }
@@ -214,7 +207,7 @@ class FileSink final : public FeedSink {
   }
   void write(const std::byte* from, std::size_t bytes) {
     while (bytes > 0 && failure_.empty()) {
-      const ssize_t count = ::write(descriptor_, from, bytes);
+      const ssize_t count = ::write(descriptor_.get(), from, bytes);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
         failure_ = fmt::format("{}: the recording ends here: {}", name_, std::strerror(errno));
@@ -227,7 +220,7 @@ class FileSink final : public FeedSink {
   }
 
   std::string name_, failure_;
-  int descriptor_ = -1;
+  UniqueFd descriptor_;
   Mapped memory_;
   FeedHeader* header_ = nullptr;
   std::unique_ptr<FeedWriter> writer_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/feed/feed.h>
+#include <canopy/support/file.h>
 #include <canopy/support/result.h>
 
 #include <memory>
@@ -19,8 +20,8 @@ struct FoundFeed {
   std::string ended;  ///< why nothing comes of it any more; empty: it can be attached to
 };
 
-/// The reading end of a feed in shared memory. Whoever reads may die at any moment: the writer goes on, and stops
-/// writing for it a few thousand operations later.
+/// The reading end of a feed in shared memory. A reader may die at any moment: the writer goes on, and stops writing
+/// for it a few thousand operations later.
 class Attachment {
  public:
   /// The feed that a process of this user publishes under `name`; the error says which names there are.
@@ -46,7 +47,7 @@ class Attachment {
   Attachment() = default;
   FeedHeader* header_ = nullptr;
   std::size_t bytes_ = 0;
-  int descriptor_ = -1;  ///< its lock tells the writer that somebody reads
+  UniqueFd descriptor_;  ///< its lock tells the writer that a reader lives
   std::unique_ptr<FeedReader> reader_;
 };
 
