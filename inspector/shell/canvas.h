@@ -22,7 +22,7 @@ class Canvas {
   virtual int height() const = 0;
 };
 
-/// Empty, or why the file could not be written.
+/// Empty, or why the file could not be written. Half a picture does not stay.
 std::string write_png(const std::string& path, const std::vector<unsigned char>& rgb, int width, int height);
 
 /// Lets a person look: returns when the window is closed. Empty, or why there is no window.
