@@ -20,7 +20,7 @@ std::string write_png(const std::string& path, const std::vector<unsigned char>&
   const bool written = png_image_write_to_stdio(&image, file, 0, rgb.data(), 0, nullptr) != 0;
   std::string why = written ? "" : errno != 0 ? std::strerror(errno) : image.message;
   if (std::fclose(file) != 0 && why.empty()) why = std::strerror(errno);
-  // Half a picture is none. A device that the name leads to stays where it is.
+  // Half a picture is removed. A device of this name stays.
   std::error_code ignored;
   if (!why.empty() && std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
   return why;

@@ -7,7 +7,6 @@
 #include <charconv>
 
 #include "names.h"
-#include "panels.h"
 
 namespace canopy::inspector {
 
@@ -73,7 +72,8 @@ void TreeSearch::look_for(const Mirror& mirror, std::string_view wanted) {
       said_ =
           "This feed carries no tokens, and its digests are keyed, so a prefix cannot be looked for. Put `tokens: "
           "true` "
-          "into the feed in the engine's file, as in `feed: { shm: { name: NAME, tokens: true } }`; who reads the feed "
+          "into the feed in the engine's file, as in `feed: { shm: { name: NAME, tokens: true } }`; a reader of the "
+          "feed "
           "can then read the prompts.";
       return;
     }

@@ -1,4 +1,4 @@
-/// `canopy-inspector attach` without a name: what there is, who is chosen, and what is shown then.
+/// `canopy-inspector attach` without a name: which feeds there are, which one is chosen, and what is shown then.
 #include <doctest/doctest.h>
 
 #include "world.h"

@@ -50,7 +50,8 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
                                         {"click over there", "1: 'over' is no place"},
                                         {"view forest", "1: 'forest' is no view of the tree; icicle and nodes are"},
                                         {"seek 50%", "1: there is no recording to seek in"},
-                                        {"requests 5", "1: there is no demo engine to run"}}) {
+                                        {"requests 5", "1: there is no demo engine to run"},
+                                        {"tab POOL", "1: there is no tab 'POOL'"}}) {
     std::istringstream wrong(line);
     CHECK(Script{}.run(wrong, *canvas, app) == complaint);
   }
