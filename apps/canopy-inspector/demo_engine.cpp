@@ -16,7 +16,7 @@ const std::string kSettings[] = {"store=none", "feed={ heap: { events: 1M, contr
 
 }  // namespace
 
-/// One demo workload after the other, each with the next seed; waits where a client would.
+/// One demo workload after the other, each with the next seed. next() waits as long as a client would.
 class DemoEngine::Clients final : public workload::RequestSource {
  public:
   explicit Clients(DemoEngine& demo) : demo_(demo) {}
@@ -84,7 +84,7 @@ void DemoEngine::run_to(std::uint64_t requests) {
 DemoEngine::~DemoEngine() {
   if (!thread_.joinable()) return;
   thread_.request_stop();
-  // A paused engine would wait for ever.
+  // A paused engine would wait forever.
   while (!Attachment::post(header(), {Command::Kind::go_on, 0, 0, {}})) std::this_thread::sleep_for(1ms);
 }
 

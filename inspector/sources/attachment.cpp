@@ -138,7 +138,8 @@ std::string Attachment::gone() const {
 
 bool Attachment::post(FeedHeader& header, const Command& command) {
   if (!header.controls) return false;
-  // A ticket is a place in the ring; the engine takes them in order, so one that is not free yet means it is behind.
+  // A ticket is a place in the ring. The engine takes commands in order, so a place that is not free yet means that the
+  // engine is behind.
   std::uint64_t ticket = header.posted.load();
   for (;;) {
     const std::uint64_t last = header.commands[ticket % FeedHeader::kCommands].ready.load(std::memory_order_acquire);
