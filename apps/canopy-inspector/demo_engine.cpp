@@ -1,7 +1,7 @@
 #include "demo_engine.h"
 
-#include <sources/attachment.h>
 #include <replay/demo.h>
+#include <sources/attachment.h>
 #include <workload/generator.h>
 
 #include <chrono>
@@ -11,12 +11,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The ring holds some minutes; who can send commands is in the same process.
+// The ring holds some minutes. Only this process can send commands.
 const std::string kSettings[] = {"store=none", "feed={ heap: { events: 1M, controls: true } }"};
 
 }  // namespace
 
-/// One demo workload after the other, each with the next seed; waits where a client would.
+/// One demo workload after the other, each with the next seed. next() waits as long as a client would.
 class DemoEngine::Clients final : public workload::RequestSource {
  public:
   explicit Clients(DemoEngine& demo) : demo_(demo) {}
@@ -31,15 +31,17 @@ class DemoEngine::Clients final : public workload::RequestSource {
     }
     request.arrival_ms += round_began_ms_;
     last_ms_ = request.arrival_ms;
-    while (!demo_.stopping_ && !may_come(request.arrival_ms)) {
+    while (!stop_.stop_requested() && !may_come(request.arrival_ms)) {
       demo_.waiting_at_ = taken_;
       demo_.engine_->poll();
       std::this_thread::sleep_for(1ms);
     }
     ++taken_;
-    return !demo_.stopping_;
+    return !stop_.stop_requested();
   }
   double progress() const override { return 0; }
+  /// No request comes any more once a stop is requested.
+  void end_with(std::stop_token stop) { stop_ = std::move(stop); }
 
  private:
   bool may_come(std::uint64_t arrival_ms) const {
@@ -48,6 +50,7 @@ class DemoEngine::Clients final : public workload::RequestSource {
   }
 
   DemoEngine& demo_;
+  std::stop_token stop_;
   std::uint64_t seed_ = 1, taken_ = 0, round_began_ms_ = 0, last_ms_ = 0;
   std::unique_ptr<workload::RequestSource> source_ = workload::demo_workload(1);
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
@@ -65,7 +68,8 @@ Result<std::unique_ptr<DemoEngine>> DemoEngine::make() {
 
 void DemoEngine::start(bool paced) {
   paced_ = paced;
-  thread_ = std::thread([this] {
+  thread_ = std::jthread([this](std::stop_token stop) {
+    clients_->end_with(std::move(stop));
     replay::Options options = replay::demo_options();
     options.content = false;
     static_cast<void>(replay::run(*engine_, *clients_, options, {}));
@@ -78,11 +82,10 @@ void DemoEngine::run_to(std::uint64_t requests) {
 }
 
 DemoEngine::~DemoEngine() {
-  stopping_ = true;
   if (!thread_.joinable()) return;
-  // A paused engine would wait for ever.
+  thread_.request_stop();
+  // A paused engine would wait forever.
   while (!Attachment::post(header(), {Command::Kind::go_on, 0, 0, {}})) std::this_thread::sleep_for(1ms);
-  thread_.join();
 }
 
 }  // namespace canopy::inspector

@@ -9,18 +9,18 @@
 
 namespace canopy::inspector {
 
-/// The workload of `canopy demo` without an end, through an engine of this process that feeds an inspector and takes
-/// its controls. It runs in a thread of its own, as fast as its clients ask.
+/// An engine of this process that serves the workload of `canopy demo` again and again, writes a feed and takes
+/// controls. It runs in a thread of its own, as fast as its clients ask.
 class DemoEngine {
  public:
   static Result<std::unique_ptr<DemoEngine>> make();
   ~DemoEngine();
 
   FeedHeader& header() { return engine_->feed()->writer().header(); }
-  /// Starts it; somebody should be reading already. With `paced`, requests come at their times, about 20 a second;
-  /// without, they come as fast as they can until `run_to`, and wait there.
+  /// Starts it. A reader should be there already, or it misses the beginning. With `paced`, requests come at their
+  /// times, about 20 a second; without, they come as fast as they can until `run_to`, and wait there.
   void start(bool paced);
-  /// Lets so many requests come, as fast as they can, and returns when the last of them has.
+  /// Lets requests come until there have been so many, as fast as possible; returns when the last one has come.
   void run_to(std::uint64_t requests);
 
  private:
@@ -31,9 +31,8 @@ class DemoEngine {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Clients> clients_;
   std::atomic<std::uint64_t> allowed_{0}, waiting_at_{0};
-  std::atomic<bool> stopping_{false};
   bool paced_ = false;
-  std::thread thread_;
+  std::jthread thread_;  ///< last, so that it ends before what it uses
 };
 
 }  // namespace canopy::inspector

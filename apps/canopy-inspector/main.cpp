@@ -1,5 +1,5 @@
-#include <shell/canvas.h>
 #include <fmt/format.h>
+#include <shell/canvas.h>
 #include <shell/script.h>
 
 #include <CLI/CLI.hpp>
@@ -17,7 +17,7 @@ using namespace canopy::inspector;
 constexpr int kUnusable = 2;
 
 const char* const kAbout =
-    "The inspector of Canopy: the living radix tree of an engine, its pools, its requests, and who leaves next.\n"
+    "The inspector of Canopy: the radix tree of an engine, its pools, its requests, and which nodes are evicted next.\n"
     "Without a subcommand it runs a demo engine in this process.";
 
 struct Arguments {
@@ -68,12 +68,12 @@ Result<std::unique_ptr<Link>> attach_to(const std::string& name) {
 
 int look(const Arguments& arguments, bool attach, bool open) {
   const bool in_memory = !arguments.screenshot.empty() || !arguments.script.empty();
-  // A picture is the same on every machine: what a window remembers is the window's.
+  // A picture is the same on every machine: it does not use the settings that a window saves.
   Settings settings = in_memory ? Settings{} : Settings::load(Settings::path());
   if (!arguments.theme.empty()) settings.light = arguments.theme == "light";
   if (arguments.scale > 0) settings.scale = static_cast<float>(arguments.scale);
 
-  std::unique_ptr<DemoEngine> demo;  // before the link, which reads from it until it goes
+  std::unique_ptr<DemoEngine> demo;  // declared before the link, which reads from it and must end first
   std::unique_ptr<Link> link;
   if (attach) {
     if (!arguments.name.empty()) {
@@ -125,7 +125,7 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 1000000));
   auto* attach = program.add_subcommand("attach", "Look at an engine of another process");
   attach->add_option("name", arguments.name,
-                     "of its feed; without it, choose from those there are, or wait for one to appear");
+                     "of its feed; without a name, choose from a list, or wait for the first feed");
   auto* open = program.add_subcommand("open", "Look at a recording");
   open->add_option("file", arguments.file, "made with `feed: { file: { path: FILE } }`")->required();
   try {

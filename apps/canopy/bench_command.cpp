@@ -1,11 +1,12 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include <canopy/support/whole_file.h>
 #include "commands.h"
 #include "terminal.h"
-#include <canopy/support/whole_file.h>
 
 namespace canopy::app {
 namespace {
@@ -65,7 +66,8 @@ void print(const bench::Report& report, const bench::Report* old) {
   for (const std::string& remark : report.remarks) fmt::print("{}\n", remark);
   fmt::print(
       "Medians; +-: the farthest repetition. Floor: comparing what matches and copying what is new, and nothing else.\n"
-      "Original: its algorithm written plainly in C++ (harness/bench/baseline_index.h). A clock pair costs some 30 ns.\n");
+      "Original: its algorithm written plainly in C++ (harness/bench/baseline_index.h). A clock pair costs some 30 "
+      "ns.\n");
   if (old) fmt::print("Since then: change of the median; ! where the two runs' repetitions do not overlap.\n");
 }
 

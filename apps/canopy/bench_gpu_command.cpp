@@ -1,8 +1,9 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
+#include <canopy/support/whole_file.h>
 #include "commands.h"
 #include "terminal.h"
-#include <canopy/support/whole_file.h>
 
 namespace canopy::app {
 namespace {

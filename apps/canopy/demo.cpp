@@ -1,8 +1,9 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
-#include "commands.h"
 #include <replay/demo.h>
 #include <workload/generator.h>
+#include "commands.h"
 #include "terminal.h"
 #include "tree_text.h"
 

@@ -1,6 +1,8 @@
 /// The pools of an engine in another process: how they stand, and another limit for one of them.
 #include <canopy/config/nearest_name.h>
 #include <canopy/config/yaml_options.h>
+#include <canopy/engine/pool.h>
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,14 +1,15 @@
 #include <canopy/config/nearest_name.h>
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "commands.h"
+#include <canopy/support/whole_file.h>
 #include <workload/generator.h>
 #include <workload/mooncake_trace.h>
+#include "commands.h"
 #include "terminal.h"
-#include <canopy/support/whole_file.h>
 
 namespace canopy::app {
 namespace {

@@ -1,5 +1,6 @@
 #include "terminal.h"
 
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -37,33 +38,6 @@ Terminal Terminal::of_stderr() { return of(STDERR_FILENO); }
 
 std::string Terminal::wrap(const char* code, std::string_view text) const {
   return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
-}
-
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
-  return text;
-}
-
-std::string bytes(std::uint64_t number) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(number);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} B", number) : fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
-std::string percent(double share) { return fmt::format("{:.2f} %", share * 100); }
-
-std::string seconds(double value) {
-  if (value >= 1) return fmt::format("{:.2f} s", value);
-  if (value >= 1e-3) return fmt::format("{:.1f} ms", value * 1e3);
-  if (value >= 1e-6) return fmt::format("{:.1f} us", value * 1e6);
-  return value >= 1e-8 ? fmt::format("{:.0f} ns", value * 1e9) : fmt::format("{:.1f} ns", value * 1e9);
-}
-
-std::string plural(std::uint64_t number, std::string_view noun) {
-  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");
 }
 
 std::vector<std::string> chart(const std::vector<double>& shares, std::size_t width, std::size_t height, bool unicode) {

@@ -22,12 +22,6 @@ struct Terminal {
   std::string wrap(const char* code, std::string_view text) const;
 };
 
-std::string grouped(std::uint64_t number);                        ///< 144,793,823
-std::string bytes(std::uint64_t number);                          ///< 397.1 MiB
-std::string percent(double share);                                ///< 13.99 %
-std::string seconds(double seconds);                              ///< 1.84 s, 68.2 ms, 340 ns
-std::string plural(std::uint64_t number, std::string_view noun);  ///< 1 request, 12,031 requests
-
 /// Shares 0..1 as a chart of `height` lines under a scale, for a hit rate over time.
 std::vector<std::string> chart(const std::vector<double>& shares, std::size_t width, std::size_t height, bool unicode);
 

@@ -1,6 +1,7 @@
-#include <sources/attachment.h>
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 #include <mirror/mirror.h>
+#include <sources/attachment.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

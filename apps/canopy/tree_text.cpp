@@ -1,12 +1,11 @@
 #include "tree_text.h"
 
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
-
-#include "terminal.h"
 
 namespace canopy::app {
 namespace {

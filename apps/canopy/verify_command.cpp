@@ -1,7 +1,8 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
-#include "commands.h"
 #include <verify/verify_recording.h>
+#include "commands.h"
 #include "terminal.h"
 
 namespace canopy::app {

@@ -1,8 +1,7 @@
 #include <canopy/config/yaml_document.h>
+#include <canopy/support/file.h>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,16 +13,6 @@
 #include "yaml_text.h"
 
 namespace canopy {
-namespace {
-
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-};
-
-}  // namespace
 
 std::string Mark::text() const { return line == 0 ? source : fmt::format("{}:{}:{}", source, line, column); }
 
@@ -48,27 +37,21 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& source) {
 
 Result<YamlNode> parse_yaml_file(const std::string& path) {
   const auto cannot = [&](const std::string& why) { return Error{fmt::format("{}: {}", path, why)}; };
-  const auto refused = [&] { return cannot("cannot be read: " + std::generic_category().message(errno)); };
-  struct stat facts{};
-  // Asked before opening, because opening a device can already do something.
-  if (::stat(path.c_str(), &facts) != 0) return errno == ENOENT ? cannot("there is no such file") : refused();
-  const auto wrong_kind = [&]() -> const char* {
-    if (S_ISDIR(facts.st_mode)) return "is a folder; expected a YAML file";
-    return S_ISREG(facts.st_mode) ? nullptr : "is a pipe, socket or device; expected a regular file";
-  };
-  if (const char* why = wrong_kind()) return cannot(why);
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
-  if (file.number < 0 || ::fstat(file.number, &facts) != 0) return refused();
-  if (const char* why = wrong_kind()) return cannot(why);
-  const auto too_large = [&] { return cannot(fmt::format("is larger than 1 MiB ({} bytes)", facts.st_size)); };
-  if (facts.st_size > static_cast<off_t>(kMaxBytes)) return too_large();
+  const auto refused = [&](int why) { return cannot("cannot be read: " + std::generic_category().message(why)); };
+  const OpenedFile file = open_regular(path);
+  if (file.error != 0) return file.error == ENOENT ? cannot("there is no such file") : refused(file.error);
+  if (!file.descriptor)
+    return cannot(S_ISDIR(file.facts.st_mode) ? "is a folder; expected a YAML file"
+                                              : "is a pipe, socket or device; expected a regular file");
+  const auto too_large = [&] { return cannot(fmt::format("is larger than 1 MiB ({} bytes)", file.facts.st_size)); };
+  if (file.facts.st_size > static_cast<off_t>(kMaxBytes)) return too_large();
 
   std::string text(kMaxBytes + 1, '\0');  // one more than allowed: the file may be growing
   std::size_t size = 0;
   while (size < text.size()) {
-    const ssize_t got = ::read(file.number, text.data() + size, text.size() - size);
+    const ssize_t got = ::read(file.descriptor.get(), text.data() + size, text.size() - size);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return refused();
+    if (got < 0) return refused(errno);
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
   }

@@ -1,5 +1,6 @@
 #include <canopy/feed/presence.h>
 #include <canopy/feed/sink.h>
+#include <canopy/support/file.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -102,24 +103,23 @@ class ShmSink final : public HeapSink {
     object_ = kFeedPrefix + config.name;
     if (auto taken = take_name(feed); !taken) return taken.error();
     // Room is made now: a page that cannot be had later would kill the engine at an event.
-    if (const int why = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes_of(events))); why != 0)
+    if (const int why = ::posix_fallocate(descriptor_.get(), 0, static_cast<off_t>(bytes_of(events))); why != 0)
       return cannot(feed, fmt::format("{} MiB of shared memory: {}; `events: {}` takes half of it",
                                       bytes_of(events) >> 20, std::strerror(why), events / 2)
                               .c_str());
-    return open(config, shape, events, descriptor_);
+    return open(config, shape, events, descriptor_.get());
   }
   ~ShmSink() override {
-    if (descriptor_ < 0) return;
+    if (!descriptor_) return;
     // A reader keeps the memory and sees `closed`. No new reader can attach.
     end();
     if (is_ours()) ::shm_unlink(object_.c_str());
-    ::close(descriptor_);
   }
 
   void forget_dead_readers() override {
     std::uint32_t counted = header_->readers.load();
     // A reader takes its lock before it counts itself: one that attaches meanwhile makes the exchange fail.
-    if (counted > 0 && !presence::taken(descriptor_, presence::Place::reader))
+    if (counted > 0 && !presence::taken(descriptor_.get(), presence::Place::reader))
       header_->readers.compare_exchange_strong(counted, 0);
   }
 
@@ -129,13 +129,13 @@ class ShmSink final : public HeapSink {
     using namespace std::chrono_literals;
     std::uint64_t writer = 0;
     for (int tries = 0; tries < 100; ++tries) {
-      descriptor_ = ::shm_open(object_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-      if (descriptor_ < 0) return cannot(feed, std::strerror(errno));
+      descriptor_.reset(::shm_open(object_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+      if (!descriptor_) return cannot(feed, std::strerror(errno));
       struct stat facts{};
-      if (::fstat(descriptor_, &facts) != 0) return cannot(feed, std::strerror(errno));
+      if (::fstat(descriptor_.get(), &facts) != 0) return cannot(feed, std::strerror(errno));
       if (facts.st_uid != ::geteuid()) return fail(feed + ": its shared memory belongs to another user");
-      if (!presence::take(descriptor_, presence::Place::writer)) {
-        writer = writer_of(descriptor_);
+      if (!presence::take(descriptor_.get(), presence::Place::writer)) {
+        writer = writer_of(descriptor_.get());
         // The lock holder has not written its pid yet, or the pid is still that of the dead writer it replaces: retry.
         if (writer != 0 && ::kill(static_cast<pid_t>(writer), 0) == 0) break;
         std::this_thread::sleep_for(2ms);
@@ -144,27 +144,22 @@ class ShmSink final : public HeapSink {
         // A dead writer left it: its readers keep it, and the name is free for a new object.
         ::shm_unlink(object_.c_str());
       }
-      ::close(descriptor_);
-      descriptor_ = -1;
+      descriptor_.reset();
     }
     return fail(writer ? fmt::format("{} is already written by process {}; another name is needed", feed, writer)
                        : feed + " is already written by another process; another name is needed");
   }
   Error fail(std::string why) {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    descriptor_ = -1;
+    descriptor_.reset();
     return Error{std::move(why)};
   }
   /// Whether the name still leads to the object of descriptor_.
   bool is_ours() const {
-    const int now = ::shm_open(object_.c_str(), O_RDONLY | O_CLOEXEC, 0);
-    if (now < 0) return false;
-    struct stat opened {
-    }, named{};
-    const bool same = ::fstat(descriptor_, &opened) == 0 && ::fstat(now, &named) == 0 &&
-                      opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
-    ::close(now);
-    return same;
+    const UniqueFd now(::shm_open(object_.c_str(), O_RDONLY | O_CLOEXEC, 0));
+    if (!now) return false;
+    struct stat opened{}, named{};
+    return ::fstat(descriptor_.get(), &opened) == 0 && ::fstat(now.get(), &named) == 0 && opened.st_dev == named.st_dev &&
+           opened.st_ino == named.st_ino;
   }
   /// The pid in the header of an object; 0 if there is none yet.
   static std::uint64_t writer_of(int descriptor) {
@@ -173,7 +168,7 @@ class ShmSink final : public HeapSink {
   }
 
   std::string object_;
-  int descriptor_ = -1;
+  UniqueFd descriptor_;
 };
 
 class FileSink final : public FeedSink {
@@ -183,8 +178,8 @@ class FileSink final : public FeedSink {
     // Unlinked, not truncated: a reader that has the last recording of this name mapped would get SIGBUS.
     struct stat facts{};
     if (::lstat(name_.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) ::unlink(name_.c_str());
-    descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (descriptor_ < 0) return cannot(name_, std::strerror(errno));
+    descriptor_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!descriptor_) return cannot(name_, std::strerror(errno));
     if (!memory_.map(bytes_of(kFileEvents), -1)) return cannot(name_, std::strerror(errno));
     header_ = begin_header(memory_.base(), shape, config, 0);
     writer_ = std::make_unique<FeedWriter>(*header_, words_behind(*header_), kFileEvents);
@@ -196,9 +191,7 @@ class FileSink final : public FeedSink {
     return std::monostate{};
   }
   ~FileSink() override {
-    if (descriptor_ < 0) return;
-    if (writer_ && writer_->at() > taken_) empty(writer_->at() - taken_);
-    ::close(descriptor_);
+    if (descriptor_ && writer_ && writer_->at() > taken_) empty(writer_->at() - taken_);
   }
   FeedWriter& writer() override { return *writer_; }
   std::string failure() const override { return failure_; }
@@ -211,7 +204,7 @@ class FileSink final : public FeedSink {
   }
   void write(const std::byte* from, std::size_t bytes) {
     while (bytes > 0 && failure_.empty()) {
-      const ssize_t count = ::write(descriptor_, from, bytes);
+      const ssize_t count = ::write(descriptor_.get(), from, bytes);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
         failure_ = fmt::format("{}: the recording ends here: {}", name_, std::strerror(errno));
@@ -224,7 +217,7 @@ class FileSink final : public FeedSink {
   }
 
   std::string name_, failure_;
-  int descriptor_ = -1;
+  UniqueFd descriptor_;
   Mapped memory_;
   FeedHeader* header_ = nullptr;
   std::unique_ptr<FeedWriter> writer_;

@@ -1,5 +1,6 @@
 #include "plugin_file.h"
 
+#include <canopy/support/file.h>
 #include <fmt/format.h>
 #include <boost/dll/shared_library.hpp>
 
@@ -25,42 +26,18 @@ constexpr std::uint32_t kMaxComponents = 4096;
 constexpr std::uint32_t kMaxComponentBytes = 4096;
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
-class OpenFile {
- public:
-  /// Never waits, even for a FIFO without a writer, and never becomes this process's terminal.
-  explicit OpenFile(const fs::path& file)
-      : descriptor_(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY)) {}
-  ~OpenFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
+/// Read rather than mapped: a file that is cut short meanwhile is then a short read, not a SIGBUS.
+bool read_all(const UniqueFd& file, std::vector<std::byte>& all) {
+  for (std::size_t done = 0; done < all.size();) {
+    const ssize_t now = ::pread(file.get(), all.data() + done, all.size() - done, static_cast<off_t>(done));
+    if (now < 0 && errno == EINTR) continue;
+    if (now <= 0) return false;
+    done += static_cast<std::size_t>(now);
   }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  bool is_open() const { return descriptor_ >= 0; }
-  bool stat(struct stat& out) const { return ::fstat(descriptor_, &out) == 0; }
-  /// Read rather than mapped: a file that somebody cuts short meanwhile is then a short read, not a SIGBUS.
-  bool read(std::vector<std::byte>& all) const {
-    for (std::size_t done = 0; done < all.size();) {
-      const ssize_t now = ::pread(descriptor_, all.data() + done, all.size() - done, static_cast<off_t>(done));
-      if (now < 0 && errno == EINTR) continue;
-      if (now <= 0) return false;
-      done += static_cast<std::size_t>(now);
-    }
-    return true;
-  }
-
- private:
-  int descriptor_;
-};
+  return true;
+}
 
 std::string system_text(int code) { return std::system_category().message(code); }
-
-std::string kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a FIFO";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "a device";
-}
 
 /// Where the file really is, or why it is nowhere.
 Result<fs::path> locate(const fs::path& file) {
@@ -126,13 +103,10 @@ std::string why_no_plugin(std::span<const std::byte> bytes) {
 /// own executable whoever could would change the executable. What is left is an honest rebuild meanwhile,
 /// and the last comparison narrows that.
 std::string why_not(const fs::path& asked, const fs::path& file, Trust trust) {
-  struct stat facts;
-  // Asked first, since to open a device can already have an effect.
-  if (::stat(file.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
-    return fmt::format("it is {}, a plugin is a regular file", kind_of(facts.st_mode));
-  const OpenFile opened(file);
-  if (!opened.is_open() || !opened.stat(facts)) return fmt::format("it cannot be opened: {}", system_text(errno));
-  if (!S_ISREG(facts.st_mode)) return fmt::format("it is {}, a plugin is a regular file", kind_of(facts.st_mode));
+  const OpenedFile opened = open_regular(file.string(), O_NOFOLLOW);
+  if (opened.error != 0) return fmt::format("it cannot be opened: {}", system_text(opened.error));
+  const struct stat& facts = opened.facts;
+  if (!opened.descriptor) return fmt::format("it is {}, a plugin is a regular file", kind_of(facts.st_mode));
   if (facts.st_size <= 0) return "it is empty, a plugin is an ELF shared library";
   const auto size = static_cast<std::uint64_t>(facts.st_size);
   if (size > kMaxFileBytes) return fmt::format("it has {} bytes, expected at most {}", size, kMaxFileBytes);
@@ -140,7 +114,7 @@ std::string why_not(const fs::path& asked, const fs::path& file, Trust trust) {
     if (std::string who = who_could_change(asked, file, facts); !who.empty()) return who;
   }
   std::vector<std::byte> bytes(size);
-  if (!opened.read(bytes)) return fmt::format("its {} bytes cannot be read", size);
+  if (!read_all(opened.descriptor, bytes)) return fmt::format("its {} bytes cannot be read", size);
   if (std::string why = why_no_plugin(bytes); !why.empty()) return why;
   struct stat now;
   if (::stat(file.c_str(), &now) != 0 || now.st_dev != facts.st_dev || now.st_ino != facts.st_ino)

@@ -1,7 +1,5 @@
 #include "line_reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,33 +14,15 @@ constexpr std::size_t kFirstBuffer = std::size_t{256} << 10;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-const char* kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a pipe";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "a device";
-}
-
 }  // namespace
 
 Result<std::unique_ptr<LineReader>> LineReader::open(const std::string& path) {
-  // Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
-  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (file < 0) return Error{path + ": cannot be opened: " + reason(errno)};
-  struct stat facts{};
-  if (::fstat(file, &facts) != 0) {
-    const int error = errno;
-    ::close(file);
-    return Error{path + ": cannot be examined: " + reason(error)};
-  }
-  if (!S_ISREG(facts.st_mode)) {
-    ::close(file);
-    return Error{path + ": is " + kind_of(facts.st_mode) + "; expected a regular file"};
-  }
-  return std::unique_ptr<LineReader>(new LineReader(path, file, static_cast<std::uint64_t>(facts.st_size)));
+  OpenedFile file = open_regular(path);
+  if (file.error != 0) return Error{path + ": cannot be opened: " + reason(file.error)};
+  if (!file.descriptor) return Error{path + ": is " + kind_of(file.facts.st_mode) + "; expected a regular file"};
+  const auto size = static_cast<std::uint64_t>(file.facts.st_size);
+  return std::unique_ptr<LineReader>(new LineReader(path, std::move(file.descriptor), size));
 }
-
-LineReader::~LineReader() { ::close(file_); }
 
 Result<bool> LineReader::next(std::string_view& line) {
   std::size_t searched = 0;
@@ -88,7 +68,7 @@ Result<std::monostate> LineReader::refill() {
   if (end_ == buffer_.size()) buffer_.resize(std::clamp(2 * buffer_.size(), kFirstBuffer, kMaxLine + 1));
   ssize_t got;
   do {
-    got = ::read(file_, buffer_.data() + end_, buffer_.size() - end_);
+    got = ::read(file_.get(), buffer_.data() + end_, buffer_.size() - end_);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return Error{path_ + ": cannot be read behind line " + std::to_string(number_) + ": " + reason(errno)};
   at_end_ = got == 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/support/file.h>
 #include <canopy/support/result.h>
 
 #include <cstddef>
@@ -18,9 +19,6 @@ class LineReader {
   static constexpr std::size_t kMaxLine = std::size_t{64} << 20;
 
   static Result<std::unique_ptr<LineReader>> open(const std::string& path);
-  ~LineReader();
-  LineReader(const LineReader&) = delete;
-  LineReader& operator=(const LineReader&) = delete;
 
   /// The next line without its end (LF or CRLF), valid until the next call. False behind the last.
   Result<bool> next(std::string_view& line);
@@ -31,12 +29,13 @@ class LineReader {
   std::string place() const { return path_ + ":" + std::to_string(number_); }
 
  private:
-  LineReader(std::string path, int file, std::uint64_t size) : path_(std::move(path)), file_(file), size_(size) {}
+  LineReader(std::string path, UniqueFd file, std::uint64_t size)
+      : path_(std::move(path)), file_(std::move(file)), size_(size) {}
   Result<std::monostate> refill();
   std::string_view take(std::size_t bytes);
 
   std::string path_;
-  int file_;
+  UniqueFd file_;
   std::uint64_t size_, consumed_ = 0, number_ = 0;
   bool at_end_ = false;
   std::vector<char> buffer_;

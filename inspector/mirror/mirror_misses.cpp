@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "grouped.h"
+#include <canopy/support/figures.h>
 #include "mirror.h"
 
 namespace canopy::inspector {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "grouped.h"
+#include <canopy/support/figures.h>
 
 namespace canopy::inspector {
 namespace {

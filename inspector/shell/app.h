@@ -1,10 +1,15 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include <views/tree_panel.h>
 #include "layout.h"
 #include "link.h"
-#include <views/panels.h>
 #include "picker.h"
 #include "settings.h"
 
@@ -15,19 +20,17 @@ namespace canopy::inspector {
 class App {
  public:
   App(std::unique_ptr<Link> link, const Settings& settings);
-  /// Shows what can be attached to until a person has chosen.
+  /// Shows the feeds that can be attached to until one of them is chosen.
   App(std::unique_ptr<Picker> picker, const Settings& settings);
 
   /// Takes what has come, sends what was asked. False if there is more to take than one frame had time for.
   bool pump(std::chrono::milliseconds budget);
-  /// Whether the picture of this moment cost so much that it should be looked at for a while before the next one:
-  /// moving about in it stays smooth.
+  /// Whether the picture of this moment took so long to make that the next moment should wait: zooming and panning stay
+  /// smooth.
   bool resting() const { return std::chrono::steady_clock::now() < rests_until_; }
   void draw();
   /// Whether theme or scale changed since the last call: apply_theme, and a new font texture, before the next frame.
   bool theme_changed() { return std::exchange(theme_changed_, false); }
-  /// Keys of 1.86 come as characters, and as ImGui's few names.
-  void press(unsigned character);
 
   Settings settings() const;
   Selection& selection() { return selection_; }
@@ -36,24 +39,41 @@ class App {
   const Session& session() const { return session_; }
   const Mirror& mirror() const { return mirror_; }
   const TreeIndex& tree() const { return index_; }
-  const TreePanel& tree_panel() const { return tree_; }
-  const ControlsTab& controls_tab() const { return controls_; }
-  const RequestsPanel& requests_panel() const { return requests_; }
+  Scene scene() { return {mirror_, index_, selection_, mailbox_, session_, time_}; }
+  TreePanel& tree_panel() { return panel<TreePanel>(); }
+  const TreePanel& tree_panel() const { return panel<TreePanel>(); }
   /// Null when there is nothing to choose, or no more.
   const Picker* picker() const { return picker_.get(); }
-  void show_tree(TreeView view) { tree_.show(view); }
-  void open_tab(std::string_view name) { wanted_tab_ = name; }
+
+  /// The panel of a class. REQUIRES: the table has one.
+  template <class Kind>
+  Kind& panel() const {
+    for (const auto& each : panels_)
+      if (auto* found = dynamic_cast<Kind*>(each.get())) return *found;
+    std::abort();
+  }
+  /// The panel or tab with this key: a tab comes to the front, a panel fills the window, or gives it back if it does.
+  void show_panel(char key);
+  /// The tab with this title comes to the front; false if there is none.
+  bool open_tab(std::string_view title);
+  /// All panels are on the screen again. False if they were.
+  bool leave_full_window() { return std::exchange(full_window_, std::nullopt).has_value(); }
+
+  /// Of the engine, the picture or a recording's play, whichever this feed has.
+  void toggle_pause();
+  /// See TreePanel::step_search.
+  bool step_search(bool back);
+  /// What Esc does: closes, leaves or forgets one thing, the last one first.
+  void go_back();
+  void turn_theme();
+  void scale_by(float step);
 
  private:
   App(std::unique_ptr<Link> link, std::unique_ptr<Picker> picker, const Settings& settings);
   void connect(std::unique_ptr<Link> link);
-  void arrows();
-  void toggle_pause();
-  void next_bookmark();
-  bool step_search(bool back);
-  Scene scene() { return {mirror_, index_, selection_, mailbox_, session_, time_}; }
+  void update();
+  void draw_panels(Scene& scene, const Layout& layout, bool bars_below);
   void draw_tabs(Scene& scene, const Area& area);
-  void draw_help();
 
   std::unique_ptr<Picker> picker_;
   std::unique_ptr<Link> link_;
@@ -64,16 +84,9 @@ class App {
   Mailbox mailbox_;
   Timeline time_;
   TreeIndex index_;
-  TreePanel tree_;
-  NodePanel node_;
-  SizesPanel sizes_;
-  PoolPanel pool_;
-  LeavePanel leave_;
-  RequestsPanel requests_;
-  EventsTab events_;
-  ControlsTab controls_;
+  std::vector<std::unique_ptr<Panel>> panels_;      ///< in the order of the table
+  std::optional<std::size_t> full_window_, front_;  ///< places in the table; front_: the tab that shall come there
   std::chrono::steady_clock::time_point rests_until_{};
-  std::string_view wanted_tab_;
   bool theme_changed_ = true;
 };
 

@@ -21,7 +21,7 @@ class EglCanvas final : public Canvas {
       eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
       eglDestroyContext(display_, context_);
     }
-    // The display stays: it is the process's, and its driver, once unloaded, looks like a leak.
+    // The display is not terminated: it belongs to the process, and leak checkers report a driver that is unloaded.
   }
 
   const char* open(int width, int height) {
@@ -55,7 +55,7 @@ class EglCanvas final : public Canvas {
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = nullptr;
     io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
-    // Any numbers will do as long as they differ: scripts press keys by ImGui's names.
+    // Any numbers that differ: scripts press keys by ImGui's names.
     for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
     drawing_ = ImGui_ImplOpenGL3_Init("#version 150");
     return drawing_ ? nullptr : "ImGui could not prepare OpenGL";

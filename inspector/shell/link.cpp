@@ -7,7 +7,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What rings have in common: they are read until they are empty, and may have gone round meanwhile.
+/// What all rings have in common: they are read until they are empty, and events may be overwritten meanwhile.
 class RingLink : public Link {
  public:
   explicit RingLink(std::string name, const char* source) : name_(std::move(name)), source_(source) {}
@@ -111,7 +111,7 @@ class FileLink final : public Link {
   }
 
  private:
-  /// As fast as it was recorded, times the speed.
+  /// At the pace of the recording, times the speed.
   void play(Mirror& mirror, Timeline& time, Clock::time_point now) {
     if (!std::exchange(resumed_, true) || time.wanted != time.at) from_us_ = mirror.us(), from_ = now;
     const double passed =

@@ -12,16 +12,17 @@
 
 namespace canopy::inspector {
 
-/// Where the mirror's events come from, as the shell drives it: once a frame, for a few milliseconds.
+/// The source of the mirror's events. The shell calls pump() once a frame, for a few milliseconds.
 class Link {
  public:
   virtual ~Link() = default;
   virtual const FeedHeader& header() const = 0;
-  /// Brings the mirror on, and says how that goes. Afterwards there is nothing left to take, or `false`.
+  /// Gives the mirror the events that have come, and updates session and time. False if the budget ended before the
+  /// events did.
   virtual bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) = 0;
   /// False if the engine has not read the last commands yet, or takes none.
   virtual bool send(const Command& command) { return static_cast<void>(command), false; }
-  /// The commit with which a request began, where that is known beforehand: in a recording. 0: it is not.
+  /// The commit with which a request began, if the whole feed is known (a recording). 0: unknown.
   virtual std::uint64_t begun(std::uint64_t request) const { return static_cast<void>(request), 0; }
 };
 

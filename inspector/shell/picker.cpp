@@ -1,11 +1,11 @@
 #include "picker.h"
 
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include <views/figures.h>
 #include <views/palette.h>
 
 namespace canopy::inspector {

@@ -15,17 +15,17 @@
 
 namespace canopy::inspector {
 
-/// The feeds that can be attached to, for a person to choose from. It looks again twice a second. While there is none
-/// it waits, and attaches to the first that appears.
+/// The list of feeds that can be attached to. It is refreshed twice a second. While it is empty the picker waits, and
+/// attaches to the first feed that appears.
 class Picker {
  public:
   using Find = std::function<std::vector<FoundFeed>()>;
   using Attach = std::function<Result<std::unique_ptr<Link>>(const std::string& name)>;
   Picker(Find find, Attach attach) : find_(std::move(find)), attach_(std::move(attach)) {}
 
-  /// Looks for feeds if it is time to. The link to the one that was chosen, once; null while none is.
+  /// Refreshes the list when half a second has passed. Returns the link to the chosen feed, once; null while none is.
   std::unique_ptr<Link> look();
-  /// Looks again at the next look(), however short ago the last was.
+  /// The next look() refreshes the list in any case.
   void look_soon() { next_ = {}; }
   /// REQUIRES: look() was called.
   void draw(const Area& area);
@@ -43,10 +43,10 @@ class Picker {
   Find find_;
   Attach attach_;
   std::vector<FoundFeed> feeds_;
-  std::string cursor_;     ///< name of the one that Enter chooses
+  std::string cursor_;     ///< name of the feed that Enter chooses
   std::string chosen_;     ///< name; attached to at the next look()
-  std::string complaint_;  ///< why the last choice came to nothing
-  bool waiting_ = true;    ///< none was alive so far
+  std::string complaint_;  ///< why the chosen feed could not be attached to
+  bool waiting_ = true;    ///< no feed was alive so far
   std::chrono::steady_clock::time_point next_{};
   std::unordered_map<std::string, ImVec2> rows_;
 };

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include <views/figures.h>
+#include <views/names.h>
 
 namespace canopy::inspector {
 namespace {
@@ -71,7 +71,7 @@ class Line {
     const float wanted = number();
     if (!script_.run_to) return complain("there is no demo engine to run");
     if (app_.mailbox().paused) return complain("the engine is paused");
-    // In steps, so that no more comes at a time than the ring holds.
+    // In steps, so that the ring has room for all events of a step.
     constexpr std::uint64_t kStep = 50;
     for (std::uint64_t next = 0, last = static_cast<std::uint64_t>(wanted); next < last;) {
       next = std::min(last, next + kStep);
@@ -187,9 +187,8 @@ class Line {
     }
   }
   void tab() {
-    static std::string name;  // the panel looks at it in the next frame
-    name = word();
-    app_.open_tab(name);
+    const std::string title = word();
+    if (!app_.open_tab(title)) return complain(fmt::format("there is no tab '{}'", title));
     frame();
   }
   void colour() {
@@ -204,7 +203,7 @@ class Line {
   void view() {
     const std::string name = word();
     for (std::size_t i = 0; i < kTreeViewNames.size(); ++i)
-      if (name == kTreeViewNames[i]) return app_.show_tree(static_cast<TreeView>(i));
+      if (name == kTreeViewNames[i]) return app_.tree_panel().show(static_cast<TreeView>(i));
     complain(fmt::format("'{}' is no view of the tree; icicle and nodes are", name));
   }
   void seek() {
@@ -244,14 +243,14 @@ std::string wait_until_shown(App& app) {
     };
     if (app.session().state == Session::State::gone) return nothing(app.session().detail);
     if (std::chrono::steady_clock::now() > until)
-      return nothing("nothing came for 10 s; its engine does nothing, and nobody polls it");
+      return nothing("nothing came for 10 s: its engine does nothing, and its process does not call Engine::poll()");
     std::this_thread::sleep_for(10ms);
   }
 }
 
 void settle(Canvas& canvas, App& app) {
   while (!app.pump(std::chrono::milliseconds(50))) continue;
-  // ImGui knows what a table or a window needs only after it has drawn it once.
+  // ImGui knows the size of a table or a window only after it has drawn it once.
   for (int i = 0; i < 3; ++i) canvas.frame(app);
 }
 

@@ -17,25 +17,25 @@ namespace canopy::inspector {
 ///   key f                  a character, or Escape, Left, Right, Up, Down, Home, End, Enter, Space
 ///   type #12               characters into what has the keyboard
 ///   select node 12         also: select request 5, select heaviest (the leaf with most tokens, if there is one)
-///   tab CONTROLS
+///   tab CONTROLS           brings a tab to the front
 ///   colour hits            state, last use, hits, namespace
 ///   view nodes             or icicle
 ///   seek 50%               or a commit; of a recording
 ///   screenshot out.png
-///   # and empty lines say nothing
+///   # begins a comment; empty lines are skipped
 struct Script {
-  /// Lets the demo engine go on to so many requests, and returns when it is there. Empty: there is none.
+  /// Lets the demo engine run until so many requests have come, and returns then. Empty: there is no demo engine.
   std::function<void(std::uint64_t)> run_to;
 
   /// Empty, or `LINE: why it could not be done`.
   std::string run(std::istream& lines, Canvas& canvas, App& app) const;
 };
 
-/// A picture shows what there is: waits until a feed that was attached to has told it. Empty, or why nothing came. Does
-/// not wait while nothing is attached to.
+/// Waits until the attached feed has told the engine's state. Empty, or why nothing came. Returns at once if no feed is
+/// attached.
 std::string wait_until_shown(App& app);
 
-/// Takes all that has come, and draws until nothing moves any more.
+/// Takes all events that have come, and draws until the layout is stable.
 void settle(Canvas& canvas, App& app);
 
 }  // namespace canopy::inspector

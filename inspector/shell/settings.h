@@ -7,7 +7,7 @@
 
 namespace canopy::inspector {
 
-/// What is remembered from one run to the next: $XDG_CONFIG_HOME/canopy/inspector.ini, lines of `key = value`.
+/// What is kept from one run to the next: $XDG_CONFIG_HOME/canopy/inspector.ini, lines of `key = value`.
 struct Settings {
   bool light = false;
   float scale = 0;  ///< of letters and distances; 0: the display's
@@ -15,10 +15,10 @@ struct Settings {
   TreeView tree = TreeView::icicle;
   int width = 1600, height = 900;  ///< of the window
 
-  static std::string path();  ///< empty if there is no home
-  /// What a file says; a line that makes no sense is passed over.
+  static std::string path();  ///< empty if neither variable names a folder
+  /// Reads a file; a line that makes no sense is skipped.
   static Settings load(const std::string& path);
-  /// False if it could not be written, which ends nothing: the next run starts as this one did.
+  /// False if it could not be written. That is no error: the next run starts as this one did.
   bool save(const std::string& path) const;
 };
 

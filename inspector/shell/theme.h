@@ -4,9 +4,9 @@
 
 namespace canopy::inspector {
 
-/// ImGui's colours and distances from our palette, for letters of `scale` times 14 pixels. The font is DejaVu Sans
-/// where a system has it ($CANOPY_FONT names another file), and ImGui's own otherwise. The font texture must be made
-/// anew afterwards.
+/// Sets ImGui's colours and distances from our palette, for letters of `scale` times 14 pixels. The font is DejaVu Sans
+/// if the system has it ($CANOPY_FONT names another file), else ImGui's own. The caller makes the font texture again
+/// afterwards.
 void apply_theme(bool light, float scale);
 
 }  // namespace canopy::inspector

@@ -10,7 +10,7 @@ namespace {
 
 std::string glfw_says;
 
-/// GLFW and ImGui for as long as a window is open.
+/// GLFW and ImGui while a window is open.
 struct Opened {
   GLFWwindow* window = nullptr;
   bool drawing = false;
@@ -51,7 +51,7 @@ std::string show_in_window(App& app, const Settings& settings) {
     now.save(Settings::path());
   };
   while (!glfwWindowShouldClose(opened.window)) {
-    // Behind on events: no waiting for the display as well.
+    // If events wait, the loop does not also wait for the display.
     const bool behind = !app.resting() && !app.pump(std::chrono::milliseconds(10));
     glfwPollEvents();
     const bool control =

@@ -16,45 +16,42 @@
 namespace canopy::inspector {
 namespace {
 
+struct Unmap {
+  std::size_t bytes = 0;
+  void operator()(FeedHeader* header) const { ::munmap(header, bytes); }
+};
+
 /// The header and the events of a shared memory object, or why they cannot be used.
 struct Mapped {
-  FeedHeader* header = nullptr;
-  std::size_t bytes = 0;
-  int descriptor = -1;
+  std::unique_ptr<FeedHeader, Unmap> header;
+  UniqueFd descriptor;
   std::string why;
   bool sound = false;  ///< the header is one of a feed, whether its process lives or not
 };
-
-void unmap(const Mapped& mapped) {
-  if (mapped.header) ::munmap(mapped.header, mapped.bytes);
-  if (mapped.descriptor >= 0) ::close(mapped.descriptor);
-}
-
-bool has_writer(const Mapped& mapped) { return presence::taken(mapped.descriptor, presence::Place::writer); }
 
 constexpr const char* kAboutToWrite = "its process is about to write it, or never did";
 
 Mapped map(const std::string& name) {
   Mapped mapped;
-  mapped.descriptor = ::shm_open((kFeedPrefix + name).c_str(), O_RDWR | O_CLOEXEC, 0);
-  if (mapped.descriptor < 0) {
+  mapped.descriptor.reset(::shm_open((kFeedPrefix + name).c_str(), O_RDWR | O_CLOEXEC, 0));
+  if (!mapped.descriptor) {
     mapped.why = errno == ENOENT ? "there is no feed of this name" : std::strerror(errno);
     return mapped;
   }
   struct stat facts{};
-  if (::fstat(mapped.descriptor, &facts) != 0 || facts.st_size < static_cast<off_t>(FeedHeader::kBytes)) {
+  if (::fstat(mapped.descriptor.get(), &facts) != 0 || facts.st_size < static_cast<off_t>(FeedHeader::kBytes)) {
     mapped.why = kAboutToWrite;
   } else if (facts.st_uid != ::geteuid()) {
     mapped.why = "it belongs to another user";
   } else {
-    mapped.bytes = static_cast<std::size_t>(facts.st_size);
-    void* at = ::mmap(nullptr, mapped.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mapped.descriptor, 0);
+    const auto bytes = static_cast<std::size_t>(facts.st_size);
+    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mapped.descriptor.get(), 0);
     if (at == MAP_FAILED) mapped.why = std::strerror(errno);
-    else mapped.header = static_cast<FeedHeader*>(at);
+    else mapped.header = {static_cast<FeedHeader*>(at), Unmap{bytes}};
   }
   if (!mapped.header) return mapped;
   const FeedHeader& header = *mapped.header;
-  const std::uint64_t most = (mapped.bytes - FeedHeader::kBytes) / sizeof(Event);
+  const std::uint64_t most = (mapped.header.get_deleter().bytes - FeedHeader::kBytes) / sizeof(Event);
   if (!mapped.header->begun()) mapped.why = kAboutToWrite;
   else if (std::memcmp(header.magic, FeedHeader::kMagic, sizeof(header.magic)) != 0 ||
            header.event_bytes != sizeof(Event))
@@ -63,7 +60,7 @@ Mapped map(const std::string& name) {
            header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     mapped.why = "its header makes no sense";
   else mapped.sound = true;
-  if (mapped.sound && !has_writer(mapped))
+  if (mapped.sound && !presence::taken(mapped.descriptor.get(), presence::Place::writer))
     mapped.why =
         "process " + std::to_string(header.pid) + ", which wrote it, has gone; an engine may take the name anew";
   return mapped;
@@ -94,7 +91,6 @@ std::vector<FoundFeed> Attachment::found() {
       else if (!mapped.why.empty()) feed.ended = "its process has gone";
       else feed.program = program_of(header.pid);
     }
-    unmap(mapped);
   }
   std::sort(feeds.begin(), feeds.end(), [](const FoundFeed& one, const FoundFeed& other) {
     return std::pair(!one.ended.empty(), one.name) < std::pair(!other.ended.empty(), other.name);
@@ -110,38 +106,38 @@ std::vector<std::string> Attachment::names() {
 }
 
 Result<std::unique_ptr<Attachment>> Attachment::attach(const std::string& name) {
-  const Mapped mapped = map(name);
-  if (!mapped.why.empty() || !presence::take(mapped.descriptor, presence::Place::reader)) {
-    unmap(mapped);
+  Mapped mapped = map(name);
+  if (!mapped.why.empty() || !presence::take(mapped.descriptor.get(), presence::Place::reader)) {
     std::string known;
     for (const std::string& one : names()) known += (known.empty() ? "; there is " : ", ") + ("'" + one + "'");
     return Error{"the feed '" + name + "': " + (mapped.why.empty() ? "it cannot be locked" : mapped.why) +
                  (known.empty() ? "; no process publishes one now (feed: { shm: { name: ... } })" : known)};
   }
   std::unique_ptr<Attachment> attachment(new Attachment);
-  attachment->header_ = mapped.header;
-  attachment->bytes_ = mapped.bytes;
-  attachment->descriptor_ = mapped.descriptor;
-  attachment->reader_ = std::make_unique<FeedReader>(*mapped.header);
+  attachment->bytes_ = mapped.header.get_deleter().bytes;
+  attachment->header_ = mapped.header.release();
+  attachment->descriptor_ = std::move(mapped.descriptor);
+  FeedHeader& header = *attachment->header_;
+  attachment->reader_ = std::make_unique<FeedReader>(header);
   return attachment;
 }
 
 Attachment::~Attachment() {
   reader_.reset();
   if (header_) ::munmap(header_, bytes_);
-  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 std::string Attachment::gone() const {
   if (header_->closed.load(std::memory_order_acquire)) return "the engine has ended";
-  if (!presence::taken(descriptor_, presence::Place::writer))
+  if (!presence::taken(descriptor_.get(), presence::Place::writer))
     return "process " + std::to_string(header_->pid) + ", which wrote the feed, has gone";
   return {};
 }
 
 bool Attachment::post(FeedHeader& header, const Command& command) {
   if (!header.controls) return false;
-  // A ticket is a place in the ring; the engine takes them in order, so one that is not free yet means it is behind.
+  // A ticket is a place in the ring. The engine takes commands in order, so a place that is not free yet means that the
+  // engine is behind.
   std::uint64_t ticket = header.posted.load();
   for (;;) {
     const std::uint64_t last = header.commands[ticket % FeedHeader::kCommands].ready.load(std::memory_order_acquire);

@@ -7,10 +7,10 @@
 
 namespace canopy::inspector {
 
-/// Moments of a recording that were passed, so that going back begins at the one before and not at the start. They are
-/// `distance` commits apart; when they would take more than `most_bytes` (Mirror::bytes, which counts what they share
-/// in full), every other one goes and the distance doubles. One more is kept close before the last place gone back to:
-/// further steps back from there begin at it.
+/// Copies of the mirror at moments of a recording, so that going back begins at the copy before and not at the start.
+/// They are `distance` commits apart. When they would take more than `most_bytes` (Mirror::bytes, which counts memory
+/// that copies share once for each), every other one is dropped and the distance doubles. One more copy is kept shortly
+/// before the last place gone back to, for further steps back from there.
 class Checkpoints {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{512} << 20;
@@ -22,7 +22,7 @@ class Checkpoints {
   void pass(std::uint64_t commit, const Mirror& mirror);
   /// The next commit at which pass() should be called, after `commit`.
   std::uint64_t next(std::uint64_t commit) const;
-  /// Makes `mirror` what it was at the latest moment kept at or before `commit`, and says which; 0: the beginning.
+  /// Sets `mirror` to the latest copy at or before `commit` and returns that copy's commit; 0: the beginning.
   std::uint64_t go_back(std::uint64_t commit, Mirror& mirror);
 
   std::uint64_t distance() const { return distance_; }
@@ -31,7 +31,7 @@ class Checkpoints {
 
  private:
   std::size_t most_bytes_, bytes_ = 0;
-  std::uint64_t distance_, wanted_ = 0;  ///< wanted_: the commit to keep close before the last place
+  std::uint64_t distance_, wanted_ = 0;  ///< wanted_: commit of the copy to keep before the last place
   std::map<std::uint64_t, Mirror> kept_;
   std::map<std::uint64_t, Mirror> near_;  ///< one at most
 };

@@ -1,27 +1,22 @@
 #include "recording.h"
 
 #include <canopy/feed/events.h>
-#include <fcntl.h>
+#include <canopy/support/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 namespace canopy::inspector {
 
 Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
   const auto cannot = [&](const std::string& why) { return Error{path + ": " + why}; };
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return cannot(std::strerror(errno));
-  struct stat facts{};
-  const bool is_file = ::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
-  const auto bytes = is_file ? static_cast<std::size_t>(facts.st_size) : 0;
-  void* at = bytes >= FeedHeader::kBytes ? ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
-  ::close(descriptor);
-  if (!is_file) return cannot("a recording is a regular file, and this is something else");
+  const OpenedFile file = open_regular(path);
+  if (file.error != 0) return cannot(std::strerror(file.error));
+  if (!file.descriptor) return cannot("a recording is a regular file, and this is something else");
+  const auto bytes = static_cast<std::size_t>(file.facts.st_size);
+  void* at = bytes >= FeedHeader::kBytes ? ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0)
+                                         : MAP_FAILED;
   if (at == MAP_FAILED) return cannot("this is no recording of a feed: it is too short to have a header");
   std::unique_ptr<Recording> recording(new Recording);
   recording->bytes_ = bytes;

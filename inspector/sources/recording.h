@@ -11,10 +11,10 @@
 
 namespace canopy::inspector {
 
-/// A feed in a file, mapped; whole commits of it, whatever its end looks like.
+/// A feed in a file, mapped into memory. It has whole commits only: half of one at the end is left out.
 class Recording {
  public:
-  /// The error says what the file is instead.
+  /// The error says why the file is no recording.
   static Result<std::unique_ptr<Recording>> open(const std::string& path);
   ~Recording();
   Recording(const Recording&) = delete;
@@ -23,12 +23,12 @@ class Recording {
   std::uint64_t commits() const { return marks_.empty() ? 0 : commits_; }
   /// The events of commits [first, end), numbered from 0.
   std::span<const Event> events(std::uint64_t first, std::uint64_t end) const;
-  /// The commit, numbered from 1, with which a request began; 0 if it is not in here.
+  /// The commit, numbered from 1, with which a request began; 0 if the recording does not have it.
   std::uint64_t begun(std::uint64_t request) const {
     const auto found = begun_.find(request);
     return found == begun_.end() ? 0 : found->second;
   }
-  /// Whether it ends in the middle of an operation: the process that wrote it did not end in peace.
+  /// Whether it ends in the middle of an operation: the process that wrote it did not end normally.
   bool cut_short() const { return cut_short_; }
 
  private:
@@ -41,7 +41,7 @@ class Recording {
   std::size_t bytes_ = 0;
   std::uint64_t commits_ = 0, whole_ = 0;  ///< whole_: events up to the last commit
   std::unordered_map<std::uint64_t, std::uint64_t> begun_;
-  std::vector<std::uint64_t> marks_;       ///< the event at which every kStride-th commit begins
+  std::vector<std::uint64_t> marks_;  ///< the event at which every kStride-th commit begins
   bool cut_short_ = false;
 };
 

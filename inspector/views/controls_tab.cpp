@@ -1,10 +1,14 @@
+#include "controls_tab.h"
+
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "figures.h"
+#include "draw.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -84,7 +88,7 @@ void ControlsTab::draw_until(Scene& scene) {
     if (button(words)) mailbox.run_until(Condition::missed, static_cast<std::uint64_t>(node->space), group);
     explain("The same, of the selected node's namespace alone.");
   }
-  // One that has not begun yet, whatever stood there.
+  // A request that has not begun yet, whatever number stood there.
   const std::uint64_t begun = scene.mirror.requests().empty() ? 0 : scene.mirror.requests().back().id;
   if (request_ <= begun) request_ = (begun / 100 + 1) * 100;
   if (number_and_button("request", request_, "")) mailbox.run_until(Condition::request, request_, group);
@@ -100,8 +104,8 @@ void ControlsTab::draw_pins(Scene& scene) {
   if (node && !pins.contains(node->id)) {
     if (button("pin " + node_name(node->id))) scene.mailbox.send(Command::Kind::pin, node->id);
     explain(
-        "Locks the selected node's path until it is unpinned (p): it cannot leave, and requests cannot have its "
-        "room. It counts as a hit of the path.");
+        "Locks the selected node's path until it is unpinned (p): it cannot be evicted, and requests cannot have "
+        "its room. It counts as a hit of the path.");
   } else if (pins.empty()) {
     dim("select a node to pin its path");
   }
@@ -125,20 +129,81 @@ void ControlsTab::draw_limit(Scene& scene) {
   if (limit_ == 0 || std::exchange(limit_of_, scene.selection.group) != scene.selection.group) limit_ = tokens;
   if (button("a quarter less")) resize(limit_ = tokens - tokens / 4);
   explain(
-      "The pool may hold less from now on: what is too much is evicted, what lies in segments that go is moved, and "
-      "what a request holds is waited for.");
+      "A smaller limit: the pool evicts down to it, relocates pages out of the segments that drain, and waits for "
+      "pages that requests use.");
   ImGui::SameLine();
   if (button("a quarter more")) resize(limit_ = tokens + tokens / 4);
-  explain("The pool may hold more from now on, and takes the memory when it needs it.");
+  explain("A larger limit: the pool takes the memory when it needs it.");
   if (number_and_button("set to", limit_, "tokens")) resize(limit_);
-  if (const std::uint64_t go = pool.draining(); go > 0)
-    wrapped(fmt::format("{} must go, and requests hold them", plural(go, "page")), palette().warn);
+  if (const std::uint64_t draining = pool.draining(); draining > 0)
+    wrapped(fmt::format("{} draining: requests use them", plural(draining, "page")), palette().warn);
+}
+
+void ControlsTab::draw_engine(Scene& scene) {
+  Mailbox& mailbox = scene.mailbox;
+  line("engine");
+  if (ImGui::Button(mailbox.paused ? "go on" : "pause"))
+    mailbox.send(mailbox.paused ? Command::Kind::go_on : Command::Kind::pause);
+  for (const int steps : {1, 10, 100}) {
+    ImGui::SameLine();
+    if (ImGui::Button(fmt::format("step {}", steps).c_str()))
+      mailbox.send(Command::Kind::step, static_cast<std::uint64_t>(steps));
+  }
+  if (scene.mirror.paused().empty()) return;
+  line("paused");
+  wrapped(scene.mirror.paused(), palette().warn);
+}
+
+void ControlsTab::draw_evict(Scene& scene) {
+  line("evict");
+  for (const std::uint64_t pages : {1U, 64U, 1024U}) {
+    if (pages != 1) ImGui::SameLine();
+    if (ImGui::Button(plural(pages, "page").c_str()))
+      scene.mailbox.send(Command::Kind::evict, pages, static_cast<std::uint32_t>(scene.selection.group));
+  }
+}
+
+void ControlsTab::draw_policies(Scene& scene) {
+  line("policy");
+  bool first = true;
+  for (const std::string& name : policies_of(scene.mirror)) {
+    place(name, first);
+    const bool chosen = name == scene.pool().policy;
+    if (chosen) ImGui::PushStyleColor(ImGuiCol_Button, palette().accent);
+    if (chosen) ImGui::PushStyleColor(ImGuiCol_Text, palette().accent_text);
+    if (ImGui::Button(name.c_str()))
+      scene.mailbox.send(Command::Kind::policy, 0, static_cast<std::uint32_t>(scene.selection.group), name);
+    if (chosen) ImGui::PopStyleColor(2);
+  }
+}
+
+void ControlsTab::draw_flush(Scene& scene) {
+  line("flush");
+  bool first = true;
+  for (std::size_t s = 0; s < scene.mirror.spaces().size(); ++s) {
+    if (scene.mirror.spaces()[s].nodes == 0) continue;
+    const std::string name = space_name(scene.mirror, NamespaceId{static_cast<std::uint32_t>(s)});
+    place(name, first);
+    if (ImGui::Button(name.c_str())) scene.mailbox.send(Command::Kind::flush, s);
+    explain("Evicts all that is cached for this namespace and is under no lock.");
+  }
+}
+
+void ControlsTab::draw_lines(Scene& scene) {
+  buttons_.clear();
+  above_.clear(), below_.clear();
+  draw_engine(scene);
+  draw_until(scene);
+  draw_pins(scene);
+  draw_evict(scene);
+  draw_limit(scene);
+  draw_policies(scene);
+  draw_flush(scene);
+  tall_ = ImGui::GetCursorPosY();
 }
 
 void ControlsTab::draw(Scene& scene) {
-  Mailbox& mailbox = scene.mailbox;
-  const auto group = static_cast<std::uint32_t>(scene.selection.group);
-  if (!mailbox.open)
+  if (!scene.mailbox.open)
     return nothing_here(
         scene.session.state == Session::State::recording
             ? "A recording has happened: there is no engine to control."
@@ -153,103 +218,21 @@ void ControlsTab::draw(Scene& scene) {
   // What does not fit is named under the rest: a scroll bar alone is overlooked.
   const bool fits = tall_ <= room;
   ImGui::BeginChild("controls", {0, fits ? 0 : room - ImGui::GetTextLineHeightWithSpacing()});
-  buttons_.clear();
-  above_.clear(), below_.clear();
-  line("engine");
-  if (ImGui::Button(mailbox.paused ? "go on" : "pause"))
-    mailbox.send(mailbox.paused ? Command::Kind::go_on : Command::Kind::pause);
-  for (const int steps : {1, 10, 100}) {
-    ImGui::SameLine();
-    if (ImGui::Button(fmt::format("step {}", steps).c_str()))
-      mailbox.send(Command::Kind::step, static_cast<std::uint64_t>(steps));
-  }
-  if (!scene.mirror.paused().empty()) {
-    line("paused");
-    wrapped(scene.mirror.paused(), palette().warn);
-  }
-  draw_until(scene);
-  draw_pins(scene);
-  line("evict");
-  for (const std::uint64_t pages : {1U, 64U, 1024U}) {
-    if (pages != 1) ImGui::SameLine();
-    if (ImGui::Button(plural(pages, "page").c_str())) mailbox.send(Command::Kind::evict, pages, group);
-  }
-  draw_limit(scene);
-  line("policy");
-  bool first = true;
-  for (const std::string& name : policies_of(scene.mirror)) {
-    place(name, first);
-    const bool chosen = name == scene.pool().policy;
-    if (chosen) ImGui::PushStyleColor(ImGuiCol_Button, palette().accent);
-    if (chosen) ImGui::PushStyleColor(ImGuiCol_Text, palette().accent_text);
-    if (ImGui::Button(name.c_str())) mailbox.send(Command::Kind::policy, 0, group, name);
-    if (chosen) ImGui::PopStyleColor(2);
-  }
-  line("flush");
-  first = true;
-  for (std::size_t s = 0; s < scene.mirror.spaces().size(); ++s) {
-    if (scene.mirror.spaces()[s].nodes == 0) continue;
-    const std::string name = space_name(scene.mirror, NamespaceId{static_cast<std::uint32_t>(s)});
-    place(name, first);
-    if (ImGui::Button(name.c_str())) mailbox.send(Command::Kind::flush, s);
-    explain("Lets go of all that is cached for this namespace and that no request holds.");
-  }
-  tall_ = ImGui::GetCursorPosY();
+  draw_lines(scene);
   ImGui::EndChild();
   if (!fits)
     dim(fitted(below_.empty() ? "above: " + above_ : "scroll for " + below_, ImGui::GetContentRegionAvail().x));
   if (low) ImGui::PopStyleVar(2);
 }
 
-namespace {
-
-/// "cut, now held"
-std::string what_changed(const NodeThen& before, const NodeThen& after) {
-  std::string words;
-  const auto add = [&](const char* word) { words += words.empty() ? word : fmt::format(", {}", word); };
-  if (before.length != after.length) add("cut");
-  if (before.first_page != after.first_page) add("other pages");
-  if (before.held != after.held) add(after.held ? "now held" : "no longer held");
-  return words;
-}
-
-}  // namespace
-
-void draw_compare(Scene& scene) {
-  Timeline& time = scene.time;
-  if (time.a == 0 || time.b == 0)
-    return nothing_here(time.a == 0
-                            ? "Press A to remember this moment, and B at another one: what came, left and changed "
-                              "between the two stands here then."
-                            : "A is set. Press B at another moment to compare the two.");
-  ImGui::BeginChild("compare");
-  const Difference& difference = time.difference;
-  text(fmt::format("A: commit {}    B: commit {}", grouped(time.a), grouped(time.b)));
-  const auto list = [&](const char* sign, const char* verb, const std::vector<std::uint64_t>& ids,
-                        const Mirror::Moment& lengths, std::uint64_t tokens, ImU32 colour) {
-    constexpr std::size_t kShown = 200;
-    ImGui::TableNextColumn();
-    text(fmt::format("{} {} {}", sign, plural(ids.size(), "node"), verb), colour);
-    dim(plural(tokens, "token"));
-    for (std::size_t i = 0; i < ids.size() && i < kShown; ++i) {
-      const NodeThen& node = lengths.at(ids[i]);
-      const std::string words = fmt::format(
-          "{} {}  {}", sign, node_name(ids[i]),
-          &ids == &difference.moved ? what_changed(time.moment_a.at(ids[i]), node) : plural(node.length, "token"));
-      ImGui::PushStyleColor(ImGuiCol_Text, scene.mirror.find(ids[i]) ? palette().text : palette().dim);
-      if (ImGui::Selectable(words.c_str(), ids[i] == scene.selection.node)) scene.selection.select_node(ids[i]);
-      ImGui::PopStyleColor();
-    }
-    if (ids.size() > kShown) dim(fmt::format("  and {} more", grouped(ids.size() - kShown)));
+PanelInfo controls_tab() {
+  return {
+      .title = "CONTROLS",
+      .row = Row::tab,
+      .key = '2',
+      .help = "Pause, step, run until, pin, evict, resize, another policy, flush",
+      .make = make_panel<ControlsTab>,
   };
-  // Side by side, so that no list hides another.
-  if (ImGui::BeginTable("all", 3)) {
-    list("+", "came", difference.appeared, time.moment_b, difference.appeared_tokens, palette().good);
-    list("-", "left", difference.left, time.moment_a, difference.left_tokens, palette().bad);
-    list("~", "changed", difference.moved, time.moment_b, difference.moved_tokens, palette().text);
-    ImGui::EndTable();
-  }
-  ImGui::EndChild();
 }
 
 }  // namespace canopy::inspector

@@ -41,7 +41,7 @@ bool small_button(const char* label, ImU32 ink, ImU32 rest, ImU32 hovered, ImU32
 
 }  // namespace
 
-void begin_panel(const char* title, const Area& area, std::string_view note) {
+void begin_panel(const char* title, const Area& area, std::string_view note, std::string_view help) {
   ImGui::SetNextWindowPos(area.from());
   ImGui::SetNextWindowSize({area.width, area.height});
   ImGui::Begin(title, nullptr,
@@ -51,6 +51,7 @@ void begin_panel(const char* title, const Area& area, std::string_view note) {
   const std::string_view name(title);
   if (const std::string_view shown = name.substr(0, name.find("##")); !shown.empty()) {
     text(shown, palette().dim);
+    if (!help.empty()) explain(help);
     if (!note.empty()) {
       ImGui::SameLine();
       text(fitted(note, ImGui::GetContentRegionAvail().x));
@@ -157,9 +158,9 @@ void hatch(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, bool up, floa
 void state_box(ImDrawList* list, ImVec2 from, ImVec2 to, NodeState state) {
   const Palette& colours = palette();
   if (state == NodeState::tombstone) {
-    list->AddRectFilled(from, to, with_alpha(colours.gap, 0.35F));
-    hatch(list, from, to, colours.gap, false, em() * 0.4F);
-    list->AddRect(from, to, colours.gap);
+    list->AddRectFilled(from, to, with_alpha(colours.tombstone, 0.35F));
+    hatch(list, from, to, colours.tombstone, false, em() * 0.4F);
+    list->AddRect(from, to, colours.tombstone);
     return;
   }
   list->AddRectFilled(from, to, colours.of(state));
@@ -199,7 +200,7 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
       for (std::size_t g = 0; g < mirror.groups(); ++g)
         if (mirror.pool(g).reach != kWholePath) {
           next();
-          swatch(NodeState::tombstone, "gap");
+          swatch(NodeState::tombstone, "tombstone (gap)");
           break;
         }
       break;

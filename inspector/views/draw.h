@@ -10,7 +10,7 @@
 
 namespace canopy::inspector {
 
-/// The few things all panels are drawn with. Sizes are in ems, so that everything grows with the font.
+/// What all panels are drawn with. Sizes are in ems, so that everything grows with the font.
 
 inline float em() { return ImGui::GetFontSize(); }
 
@@ -20,8 +20,9 @@ struct Area {
   ImVec2 to() const { return {x + width, y + height}; }
 };
 
-/// A panel with its title, at a fixed place; `note` stands beside the title, dim. end_panel() must follow.
-void begin_panel(const char* title, const Area& area, std::string_view note = {});
+/// A panel with its title, at a fixed place; `note` stands beside the title, `help` explains it under the mouse. What
+/// follows "##" in a title is not shown. end_panel() must follow.
+void begin_panel(const char* title, const Area& area, std::string_view note = {}, std::string_view help = {});
 void end_panel();
 
 void text(std::string_view words);
@@ -29,7 +30,7 @@ void text(std::string_view words, ImU32 colour);
 void dim(std::string_view words);
 /// Right-aligned in what is left of a table's column.
 void number(std::string_view digits);
-/// The first row of a table: a number's head stands over its digits.
+/// The first row of a table. A number's head stands over its digits.
 struct ColumnHead {
   const char* name;
   bool is_number = false;
@@ -47,19 +48,19 @@ void nothing_here(std::string_view sentence);
 
 /// Words cut to a width, with "…" where something is missing; empty if not even that has room.
 std::string fitted(std::string_view words, float width);
-/// The first of several ways to say it, longest first, that label() has room for in a box of a width; else the last.
+/// The first of several texts, longest first, for which label() has room in a box of this width; else the last.
 std::string first_that_fits(std::initializer_list<std::string> ways, float width);
 /// Words in a box of a drawing, cut to it.
 void label(ImDrawList* list, ImVec2 from, ImVec2 to, std::string_view words, ImU32 colour, bool centred = false);
 
-/// Diagonal lines over a box: what is protected (up) and what is a gap (down) without its hue.
+/// Diagonal lines over a box: up for protected, down for a tombstone, so that the hue is not needed.
 void hatch(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, bool up, float step);
-/// A box in the colour of a state with its pattern, as in the tree, the pool and the legend.
+/// A box in the colour and pattern of a state, the same in the tree, the pool and the legend.
 void state_box(ImDrawList* list, ImVec2 from, ImVec2 to, NodeState state);
 /// A swatch and a word in a line of widgets.
 void swatch(ImU32 colour, std::string_view word);
 void swatch(NodeState state, std::string_view word);
-/// What colours mean at the moment.
+/// What the colours mean now.
 void colour_legend(ColourBy by, const Mirror& mirror);
 
 /// The next widget stands beside the last one, or, where its `width` has no room there, on a new line at `indent`.

@@ -18,11 +18,11 @@ struct IcicleCell {
   std::uint32_t first = 0, count = 0;  ///< places in the index
 };
 
-/// Pixels below which a node is no rectangle of its own, and to which such nodes are gathered.
+/// A node narrower than this (pixels) has no rectangle of its own; such nodes are gathered to rectangles of this width.
 inline constexpr float kLeastNode = 3, kStrip = 6;
 
-/// All rectangles of a window, row by row and from left to right, never more than width / kLeastNode a row. The work
-/// is that of the pixels, not of the nodes.
+/// All rectangles of a window, row by row and from left to right, never more than width / kLeastNode a row. The cost
+/// depends on the pixels, not on the nodes.
 void lay_out(const TreeIndex& tree, const IcicleWindow& window, std::vector<IcicleCell>& cells);
 
 /// The rectangle at a pixel of a row; null if there is none.

@@ -1,12 +1,11 @@
 #include "icicle_view.h"
 
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
-
-#include "figures.h"
 
 namespace canopy::inspector {
 namespace {

@@ -13,7 +13,7 @@ class IcicleView {
  public:
   /// Draws into the item that was submitted last. Returns the node (its id) to fold or unfold; 0: none.
   std::uint64_t draw(Scene& scene, ImVec2 from, ImVec2 size);
-  /// Shows all of the tree again; false if that is what it did.
+  /// Shows all of the tree again; false if it did so already.
   bool zoom_out();
   void zoom_to(const TreeIndex& tree, std::uint32_t place);
   /// Which part is shown, in words.

@@ -1,16 +1,19 @@
 #include <canopy/feed/events.h>
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 #include <mirror/rank_text.h>
 
 #include <algorithm>
 
-#include "figures.h"
+#include "draw.h"
+#include "leave_panel.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {
 namespace {
 
-/// Steps towards the root that a path, or the search for who locks a node, takes at most for one picture.
+/// Steps towards the root that a path, or the search for the requests that lock a node, takes at most for one picture.
 constexpr std::size_t kMostSteps = 100'000;
 
 const char* moment_word(std::uint8_t kind) {
@@ -63,25 +66,124 @@ void draw_runs(Scene& scene, const MirrorNode& node) {
   wrapped(words, palette().dim);
 }
 
-}  // namespace
+/// A second fact on the line of the last one.
+void second_fact(const char* label, std::string_view value) {
+  ImGui::SameLine(em() * 20);
+  dim(label);
+  ImGui::SameLine(em() * 24);
+  text(value);
+}
 
-void NodePanel::draw(Scene& scene, const Area& area) {
-  const MirrorNode* node = scene.node();
-  begin_panel("SELECTED", area, node ? "node " + node_name(node->id) : "");
-  if (!node) {
-    nothing_here(
-        scene.selection.node != 0
-            ? fmt::format("Node {} has left the tree. EVENTS says when; another click selects another node.",
-                          node_name(scene.selection.node))
-            : "Click a node in the tree, a page in the pool or a request, to see all that is known of it here.");
-    end_panel();
-    return;
-  }
+void draw_state(const Scene& scene, const MirrorNode& node) {
+  const NodeState state = scene.mirror.state(node, scene.selection.group);
+  ImGui::SameLine(0, em() * 1.5F);
+  swatch(state, state == NodeState::protected_ ? "protected"
+                : state == NodeState::tombstone      ? "a tombstone (gap): its pages of this group were evicted"
+                : scene.mirror.waits(node, scene.selection.group) ? "evictable now"
+                                                                  : "evictable, after its children");
+}
+
+void draw_facts(const Scene& scene, const MirrorNode& node, const TreeIndex::Node* in_tree) {
   const Mirror& mirror = scene.mirror;
-  if (at_ != mirror.commits() || node_ != node->id) {
-    at_ = mirror.commits(), node_ = node->id;
+  const auto ticks_ago = [&](Tick tick) { return fmt::format("{} ticks ago", grouped(mirror.tick() - tick)); };
+  fact("depth", fmt::format("{} to {}", grouped(node.begin), grouped(node.end())));
+  second_fact("tokens", grouped(node.length));
+  fact("namespace", space_name(mirror, node.space));
+  second_fact("hits", grouped(node.hits));
+  fact("last used", ticks_ago(node.last_access));
+  second_fact("inserts", grouped(node.inserts));
+  fact("created", ticks_ago(node.created));
+  second_fact("priority", std::to_string(node.priority));
+  if (!in_tree) return;
+  fact("below it", node.children == 0
+                       ? "nothing: a leaf"
+                       : fmt::format("{}, {} tokens in {} with its own",
+                                     node.children == 1 ? "1 child" : grouped(node.children) + " children",
+                                     grouped(in_tree->tokens), plural(in_tree->nodes, "node")));
+}
+
+void draw_pin(Scene& scene, const MirrorNode& node) {
+  const bool pinned = scene.mirror.pins().contains(node.id);
+  if (!pinned && !scene.mailbox.open) return;
+  ImGui::SameLine(0, em() * 0.5F);
+  if (!scene.mailbox.open) text("pinned", palette().accent);
+  else if (choice(pinned ? "unpin" : "pin", pinned))
+    scene.mailbox.send(pinned ? Command::Kind::unpin : Command::Kind::pin, node.id);
+  explain(pinned ? "This node and its path were pinned by hand (p unpins them)."
+                 : "Locks this node and its path until it is unpinned (p).");
+}
+
+void draw_contents(const MirrorNode& node) {
+  if (node.digest != 0) fact("first page", fmt::format("{:016x}", node.digest));
+  if (node.words.empty()) return;
+  constexpr std::size_t kShown = 24;
+  std::string words;
+  for (std::size_t i = 0; i < node.words.size() && i < kShown; ++i) words += fmt::format("{} ", node.words[i]);
+  fact("tokens are", words + (node.words.size() > kShown ? "…" : ""));
+}
+
+/// What repeats is said once, with how often; of a long history, the last of it.
+std::string history_words(const std::vector<NodeMoment>& history, std::uint64_t commits) {
+  constexpr std::size_t kTurns = 12;
+  std::vector<std::string> turns;
+  std::size_t end = history.size();
+  while (end > 0 && turns.size() < kTurns) {
+    std::size_t first = end - 1;
+    while (first > 0 && history[first - 1].kind == history[end - 1].kind) --first;
+    turns.push_back(fmt::format("{}{} {}", moment_word(history[first].kind),
+                                end - first > 1 ? fmt::format(" x{}, last", end - first) : "",
+                                ago(commits - history[end - 1].commit)));
+    end = first;
+  }
+  std::string words = end > 0 ? fmt::format("{} before, of which the first {}, {}", grouped(end),
+                                            moment_word(history.front().kind), ago(commits - history.front().commit))
+                              : "";
+  for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) words += (words.empty() ? "" : "\u00a0· ") + *turn;
+  return words;
+}
+
+/// All that is known of the selected node.
+class NodePanel final : public Panel {
+ public:
+  std::string note(const Scene& scene) const override {
+    const MirrorNode* node = scene.node();
+    return node ? "node " + node_name(node->id) : "";
+  }
+
+  void draw(Scene& scene) override {
+    const MirrorNode* node = scene.node();
+    if (!node)
+      return nothing_here(
+          scene.selection.node != 0
+              ? fmt::format("Node {} was evicted. EVENTS says when; another click selects another node.",
+                            node_name(scene.selection.node))
+              : "Click a node in the tree, a page in the pool or a request, to see all that is known of it here.");
+    update(scene.mirror, *node);
+    const std::uint32_t place = scene.tree.place_of(slot_of(static_cast<NodeId>(node->id)));
+    const TreeIndex::Node* in_tree = place == TreeIndex::kNowhere ? nullptr : &scene.tree[place];
+    draw_state(scene, *node);
+    ImGui::BeginChild("facts");
+    draw_facts(scene, *node, in_tree);
+    draw_path(scene, node->id);
+    draw_locks(scene, *node, in_tree ? in_tree->locks : 0);
+    if (scene.mirror.waits(*node, scene.selection.group))
+      fact("rank", rank_words(scene.pool().policy_rank, node->rank[scene.selection.group], scene.mirror.tick()));
+    draw_contents(*node);
+    if (!history_.empty()) {
+      dim("history");
+      ImGui::SameLine(em() * 7);
+      wrapped(history_words(history_, scene.mirror.commits()), palette().text);
+    }
+    draw_runs(scene, *node);
+    ImGui::EndChild();
+  }
+
+ private:
+  void update(const Mirror& mirror, const MirrorNode& node) {
+    if (at_ == mirror.commits() && node_ == node.id) return;
+    at_ = mirror.commits(), node_ = node.id;
     path_.clear(), lockers_.clear();
-    for (std::uint32_t slot = slot_of(static_cast<NodeId>(node->id)); slot != 0 && path_.size() < kMostSteps;
+    for (std::uint32_t slot = slot_of(static_cast<NodeId>(node.id)); slot != 0 && path_.size() < kMostSteps;
          slot = mirror.node(slot).parent)
       path_.push_back(mirror.node(slot).id);
     std::reverse(path_.begin(), path_.end());
@@ -89,118 +191,62 @@ void NodePanel::draw(Scene& scene, const Area& area) {
     for (const MirrorRequest& request : mirror.requests()) {
       if (request.ended() || request.last_node == 0) continue;
       const MirrorNode* at = mirror.find(request.last_node);
-      while (at && at->begin > node->begin && ++steps < kMostSteps)
-        at = at->parent ? &mirror.node(at->parent) : nullptr;
-      if (at == node) lockers_.push_back(request.id);
+      while (at && at->begin > node.begin && ++steps < kMostSteps) at = at->parent ? &mirror.node(at->parent) : nullptr;
+      if (at == &node) lockers_.push_back(request.id);
     }
-    history_ = mirror.history(node->id);
+    history_ = mirror.history(node.id);
   }
 
-  const NodeState state = mirror.state(*node, scene.selection.group);
-  const std::size_t place = scene.tree.place_of(slot_of(static_cast<NodeId>(node->id)));
-  ImGui::SameLine(0, em() * 1.5F);
-  swatch(state, state == NodeState::evictable
-                    ? (mirror.waits(*node, scene.selection.group) ? "evictable, waits to leave"
-                                                                  : "evictable, after its children")
-                : state == NodeState::protected_ ? "protected"
-                                                 : "a gap: its pages of this group have left");
-  ImGui::BeginChild("facts");
-  fact("depth", fmt::format("{} to {}", grouped(node->begin), grouped(node->end())));
-  ImGui::SameLine(em() * 20);
-  dim("tokens");
-  ImGui::SameLine(em() * 24);
-  text(grouped(node->length));
-  fact("namespace", space_name(mirror, node->space));
-  ImGui::SameLine(em() * 20);
-  dim("hits");
-  ImGui::SameLine(em() * 24);
-  text(grouped(node->hits));
-  fact("last used", fmt::format("{} ticks ago", grouped(mirror.tick() - node->last_access)));
-  ImGui::SameLine(em() * 20);
-  dim("inserts");
-  ImGui::SameLine(em() * 24);
-  text(grouped(node->inserts));
-  fact("created", fmt::format("{} ticks ago", grouped(mirror.tick() - node->created)));
-  ImGui::SameLine(em() * 20);
-  dim("priority");
-  ImGui::SameLine(em() * 24);
-  text(std::to_string(node->priority));
-  if (place != TreeIndex::kNowhere)
-    fact("below it", node->children == 0
-                         ? "nothing: a leaf"
-                         : fmt::format("{}, {} tokens in {} with its own",
-                                       node->children == 1 ? "1 child" : grouped(node->children) + " children",
-                                       grouped(scene.tree[place].tokens), plural(scene.tree[place].nodes, "node")));
-
-  dim("path");
-  ImGui::SameLine(em() * 7);
-  text("root", palette().dim);
-  constexpr std::size_t kShown = 8;
-  for (std::size_t i = path_.size() > kShown ? path_.size() - kShown : 0; i < path_.size(); ++i) {
-    const std::string name = node_name(path_[i]);
-    const std::string step = i != 0 && i + kShown == path_.size() ? fmt::format("> {} more >", i) : ">";
-    flow(ImGui::CalcTextSize((step + name).c_str()).x + em() * 1.5F, em() * 7);
-    dim(step);
-    ImGui::SameLine(0, em() * 0.4F);
-    if (path_[i] == node->id) text(name);
-    else if (button(name.c_str())) scene.selection.select_node(path_[i]);
-  }
-
-  dim("locked by");
-  ImGui::SameLine(em() * 7);
-  const std::uint32_t locks = place == TreeIndex::kNowhere ? 0 : scene.tree[place].locks;
-  const bool pinned = mirror.pins().contains(node->id);
-  text(locks == 0 ? "nobody" : plural(locks, "lock"));
-  if (pinned || scene.mailbox.open) {
-    ImGui::SameLine(0, em() * 0.5F);
-    if (!scene.mailbox.open) text("pinned", palette().accent);
-    else if (choice(pinned ? "unpin" : "pin", pinned))
-      scene.mailbox.send(pinned ? Command::Kind::unpin : Command::Kind::pin, node->id);
-    explain(pinned ? "A person keeps this node and its path (p lets go)."
-                   : "Locks this node and its path until it is unpinned (p).");
-  }
-  for (std::size_t i = 0; i < lockers_.size() && i < 6; ++i) {
-    ImGui::SameLine(0, em() * 0.5F);
-    const MirrorRequest* request = mirror.request(lockers_[i]);
-    if (!request || ImGui::GetContentRegionAvail().x < em() * 6) break;
-    if (choice(fmt::format("req {}", request->id).c_str(), request->id == scene.selection.request))
-      scene.selection.request = request->id;
-    explain(fmt::format("Request {}, {}: it holds {} from the root on.", request->id, phase_word(*request),
-                        plural(request->committed, "token")));
-  }
-  if (mirror.waits(*node, scene.selection.group))
-    fact("rank", rank_words(scene.pool().policy_rank, node->rank[scene.selection.group], mirror.tick()));
-  if (node->digest != 0) fact("first page", fmt::format("{:016x}", node->digest));
-  if (!node->words.empty()) {
-    std::string words;
-    for (std::size_t i = 0; i < node->words.size() && i < 24; ++i) words += fmt::format("{} ", node->words[i]);
-    fact("tokens are", words + (node->words.size() > 24 ? "…" : ""));
-  }
-  if (!history_.empty()) {
-    // What repeats is said once, with how often; of a node that everybody uses, the last of it.
-    constexpr std::size_t kTurns = 12;
-    std::vector<std::string> turns;
-    std::size_t end = history_.size();
-    for (; end > 0 && turns.size() < kTurns;) {
-      std::size_t first = end - 1;
-      while (first > 0 && history_[first - 1].kind == history_[end - 1].kind) --first;
-      turns.push_back(fmt::format("{}{} {}", moment_word(history_[first].kind),
-                                  end - first > 1 ? fmt::format(" x{}, last", end - first) : "",
-                                  ago(mirror.commits() - history_[end - 1].commit)));
-      end = first;
-    }
-    std::string words =
-        end > 0 ? fmt::format("{} before, of which the first {}, {}", grouped(end), moment_word(history_.front().kind),
-                              ago(mirror.commits() - history_.front().commit))
-                : "";
-    for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) words += (words.empty() ? "" : "\u00a0· ") + *turn;
-    dim("history");
+  void draw_path(Scene& scene, std::uint64_t node) const {
+    dim("path");
     ImGui::SameLine(em() * 7);
-    wrapped(words, palette().text);
+    text("root", palette().dim);
+    constexpr std::size_t kShown = 8;
+    for (std::size_t i = path_.size() > kShown ? path_.size() - kShown : 0; i < path_.size(); ++i) {
+      const std::string name = node_name(path_[i]);
+      const std::string step = i != 0 && i + kShown == path_.size() ? fmt::format("> {} more >", i) : ">";
+      flow(ImGui::CalcTextSize((step + name).c_str()).x + em() * 1.5F, em() * 7);
+      dim(step);
+      ImGui::SameLine(0, em() * 0.4F);
+      if (path_[i] == node) text(name);
+      else if (button(name.c_str())) scene.selection.select_node(path_[i]);
+    }
   }
-  draw_runs(scene, *node);
-  ImGui::EndChild();
-  end_panel();
+
+  void draw_locks(Scene& scene, const MirrorNode& node, std::uint32_t locks) const {
+    dim("locked by");
+    ImGui::SameLine(em() * 7);
+    text(locks == 0 ? "no request" : plural(locks, "lock"));
+    draw_pin(scene, node);
+    constexpr std::size_t kShown = 6;
+    for (std::size_t i = 0; i < lockers_.size() && i < kShown; ++i) {
+      ImGui::SameLine(0, em() * 0.5F);
+      const MirrorRequest* request = scene.mirror.request(lockers_[i]);
+      if (!request || ImGui::GetContentRegionAvail().x < em() * 6) break;
+      if (choice(fmt::format("req {}", request->id).c_str(), request->id == scene.selection.request))
+        scene.selection.request = request->id;
+      explain(fmt::format("Request {}, {}: it locks {} from the root on.", request->id, phase_word(*request),
+                          plural(request->committed, "token")));
+    }
+  }
+
+  std::uint64_t at_ = 0, node_ = 0;     ///< the moment of what follows
+  std::vector<std::uint64_t> path_;     ///< ids, root first
+  std::vector<std::uint64_t> lockers_;  ///< running requests that end in or below it
+  std::vector<NodeMoment> history_;
+};
+
+}  // namespace
+
+PanelInfo node_panel() {
+  return {
+      .title = "SELECTED",
+      .row = Row::top,
+      .share = 38,
+      .key = 'S',
+      .help = "All about one node: depth, use, path, locks, rank, history, pages",
+      .make = make_panel<NodePanel>,
+  };
 }
 
 }  // namespace canopy::inspector

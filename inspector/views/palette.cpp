@@ -10,7 +10,7 @@ constexpr ImU32 rgb(std::uint32_t hex) { return IM_COL32(hex >> 16 & 255, hex >>
 
 constexpr std::array<ImU32, 8> kSpaces = {rgb(0x56B4E9), rgb(0xE69F00), rgb(0x35B08A), rgb(0xCC79A7),
                                           rgb(0xE8DD5A), rgb(0x7E9BD9), rgb(0xE07B4A), rgb(0xA9B4C0)};
-// One hue from faint to strong: what is more is further from the background, in either theme.
+// One hue from faint to strong: a higher value is further from the background, in either theme.
 constexpr Palette kDark = {rgb(0x14171C), rgb(0x1B1F26),
                            rgb(0x2E343E), rgb(0xE7EAEF),
                            rgb(0x9CA7B5), rgb(0x56B4E9),

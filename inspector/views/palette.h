@@ -9,15 +9,15 @@
 
 namespace canopy::inspector {
 
-/// What colour says at the moment; in the tree and in the pool alike, and the legend names it.
+/// What a colour means, in the tree and in the pool alike; the legend says it.
 enum class ColourBy : std::uint8_t { state, recency, hits, space };
 inline constexpr std::array<const char*, 4> kColourNames = {"state", "last use", "hits", "namespace"};
 
 /// Every colour of the inspector. Hues are Okabe and Ito's, which all common kinds of colour vision tell apart; what
-/// is protected or a gap is hatched as well.
+/// is protected or a tombstone is hatched as well.
 struct Palette {
   ImU32 background, panel, line, text, dim, accent, accent_text;
-  ImU32 free, evictable, protected_, held, gap, absent;
+  ImU32 free, evictable, protected_, owned, tombstone, absent;
   ImU32 good, warn, bad;
   ImU32 on_fill;  ///< text on any of the fills of a state
   ImU32 selected;
@@ -25,7 +25,7 @@ struct Palette {
   std::array<ImU32, 5> heat;  ///< from cold to hot
 
   ImU32 of(NodeState state) const {
-    return state == NodeState::evictable ? evictable : state == NodeState::protected_ ? protected_ : gap;
+    return state == NodeState::evictable ? evictable : state == NodeState::protected_ ? protected_ : tombstone;
   }
   /// 0 cold .. 1 hot.
   ImU32 warmth(float share) const;
@@ -33,11 +33,11 @@ struct Palette {
 
 const Palette& dark_palette();
 const Palette& light_palette();
-/// The one in use.
+/// The palette in use.
 const Palette& palette();
 void use_palette(const Palette& which);
 
-/// What can be read on a fill: on_fill, or on a dark one (what is cold) the panel's own text.
+/// The colour of text on a fill: on_fill, or the panel's own text on a dark fill.
 ImU32 ink_on(ImU32 fill);
 
 ImU32 with_alpha(ImU32 colour, float alpha);

@@ -1,33 +1,16 @@
+#include "requests_panel.h"
+
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "figures.h"
+#include "draw.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {
-
-const char* phase_word(const MirrorRequest& request) {
-  switch (request.phase) {
-    case RequestPhase::finished:
-      return "finished";
-    case RequestPhase::aborted:
-      return "aborted";
-    case RequestPhase::retracted:
-      return "set aside";
-    default:
-      break;
-  }
-  return request.computed < request.prompt ? "prefill" : "decoding";
-}
-
-std::string space_name(const Mirror& mirror, NamespaceId space) {
-  const auto at = static_cast<std::size_t>(space);
-  if (at >= mirror.spaces().size()) return fmt::format("namespace {}", at);
-  return mirror.spaces()[at].name.empty() ? "(shared)" : mirror.spaces()[at].name;
-}
-
 namespace {
 
 const char* meaning_of(Miss miss) {
@@ -35,18 +18,20 @@ const char* meaning_of(Miss miss) {
     case Miss::unknown:
       return "The request has not inserted anything yet: whether it was here before is not known.";
     case Miss::none:
-      return "Another request brought it while this one computed it.";
+      return "Another request inserted it while this one computed it.";
     case Miss::never_seen:
-      return "Nobody had brought such a continuation: no cache could have had it.";
+      return "No request had inserted such a continuation: no cache could have had it.";
     case Miss::evicted:
-      return "It was here and had left: a larger pool or another policy would have kept it.";
+      return "It was here and was evicted: a larger pool or another policy would have kept it.";
     case Miss::other_space:
       return "It is here in another namespace, and no prefix is shared across two.";
     case Miss::tombstone:
-      return "Full attention had it, but a window or a state it needs had left.";
+      return "Full attention had it, but the pages of a window or of a state that it needs were evicted (a tombstone, "
+             "or gap).";
     case Miss::rounding:
-      return "The last page of each prompt, which no match can give: one token is always computed, and a page is "
-             "shared whole.";
+      return "The last page of each prompt, which no match can give: one token is always computed, and only whole "
+             "pages are "
+             "shared.";
   }
   return "";
 }
@@ -69,7 +54,7 @@ void RequestsPanel::list(const Mirror& mirror) {
     const MirrorRequest& request = requests[i];
     if (filter_.running_only && request.ended()) continue;
     if (filter_.space && request.space != *filter_.space) continue;
-    // Tokens of the last page belong to every request: that reason lists those for which it is the only one.
+    // Every request misses tokens of its last page: that reason lists the requests that have no other reason.
     if (filter_.by_reason && (request.miss != filter_.miss || request.missed_policy != filter_.policy)) continue;
     rows_.push_back(i);
   }
@@ -103,7 +88,7 @@ void RequestsPanel::draw_reasons(Scene& scene) {
   }
 }
 
-/// The selected request's answer in full, where it can be read without the mouse.
+/// Why the selected request missed, in full: it can be read without the mouse.
 void RequestsPanel::draw_verdict(const Scene& scene) {
   const MirrorRequest* request = scene.selection.request ? scene.mirror.request(scene.selection.request) : nullptr;
   if (!request) return;
@@ -113,8 +98,7 @@ void RequestsPanel::draw_verdict(const Scene& scene) {
           palette().accent);
 }
 
-void RequestsPanel::draw(Scene& scene, const Area& area) {
-  begin_panel("REQUESTS", area);
+void RequestsPanel::draw_filters(Scene& scene) {
   ImGui::SameLine(0, em() * 1.2F);
   if (choice("all", !filter_.running_only)) filter_.running_only = false;
   ImGui::SameLine(0, em() * 0.4F);
@@ -130,80 +114,91 @@ void RequestsPanel::draw(Scene& scene, const Area& area) {
       filter_.space = filter_.space ? std::nullopt : space;
     explain("Requests and misses of one namespace: the selected node's.");
   }
-  if (filter_.by_reason) {
-    ImGui::SameLine(0, em() * 1.2F);
-    dim(plural(rows_.size(), "request"));
-  }
+  if (!filter_.by_reason) return;
+  ImGui::SameLine(0, em() * 1.2F);
+  dim(plural(rows_.size(), "request"));
+}
+
+void RequestsPanel::draw(Scene& scene) {
+  draw_filters(scene);
   list(scene.mirror);
   draw_reasons(scene);
   draw_verdict(scene);
   list(scene.mirror);
-  if (rows_.empty()) {
-    nothing_here(filter_.running_only ? "No request runs at this moment."
-                 : filter_.by_reason  ? "No request of this namespace missed for this reason."
-                                      : "No request has come yet.");
-  } else {
-    draw_table(scene);
-  }
-  end_panel();
+  if (!rows_.empty()) return draw_table(scene);
+  nothing_here(filter_.running_only ? "No request runs at this moment."
+               : filter_.by_reason  ? "No request of this namespace missed for this reason."
+                                    : "No request has come yet.");
+}
+
+void RequestsPanel::draw_row(Scene& scene, const MirrorRequest& request) {
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  ImGui::PushID(static_cast<int>(request.id));
+  if (ImGui::Selectable("##row", request.id == scene.selection.request, ImGuiSelectableFlags_SpanAllColumns))
+    scene.selection.select_request(request);
+  const std::string why = scene.mirror.why_missed(request);
+  explain(
+      fmt::format("Request {}: {} of {} prompt tokens were in the cache; {} are computed, {} are the tree's, {} "
+                  "are known. Not more because: {}.",
+                  request.id, grouped(request.matched), grouped(request.prompt), grouped(request.computed),
+                  grouped(request.committed), grouped(request.known), why));
+  ImGui::PopID();
+  ImGui::SameLine(0, 0);
+  text(std::to_string(request.id));
+  ImGui::TableNextColumn();
+  dim(fitted(space_name(scene.mirror, request.space), ImGui::GetContentRegionAvail().x));
+  ImGui::TableNextColumn();
+  number(grouped(request.prompt));
+  ImGui::TableNextColumn();
+  number(grouped(request.matched));
+  ImGui::TableNextColumn();
+  number(fmt::format("{:.0f} %", request.prompt ? 100.0 * request.matched / request.prompt : 0.0));
+  ImGui::TableNextColumn();
+  text(phase_word(request), request.ended() ? palette().dim : palette().text);
+  ImGui::TableNextColumn();
+  dim(fitted(why, ImGui::GetContentRegionAvail().x));
 }
 
 void RequestsPanel::draw_table(Scene& scene) {
   const std::vector<MirrorRequest>& requests = scene.mirror.requests();
   constexpr ImGuiTableFlags kFlags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-  if (ImGui::BeginTable("requests", 7, kFlags)) {
-    ImGui::TableSetupScrollFreeze(0, 1);
-    ImGui::TableSetupColumn("id", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
-    ImGui::TableSetupColumn("namespace", ImGuiTableColumnFlags_WidthFixed, em() * 6);
-    ImGui::TableSetupColumn("prompt", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
-    ImGui::TableSetupColumn("hit", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
-    ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
-    ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed, em() * 5);
-    ImGui::TableSetupColumn("why not more");
-    column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"why not more"}});
-    if (std::exchange(scene.selection.reveal_request, false)) {
-      const auto at = std::find_if(rows_.begin(), rows_.end(),
-                                   [&](std::size_t place) { return requests[place].id == scene.selection.request; });
-      const float row = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
-      const float y = static_cast<float>(at - rows_.begin()) * row, seen = ImGui::GetWindowHeight() - 2 * row;
-      if (at != rows_.end() && (y < ImGui::GetScrollY() || y > ImGui::GetScrollY() + seen))
-        ImGui::SetScrollY(std::max(0.F, y - seen / 2));
-    }
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(rows_.size()));
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-        const MirrorRequest& request = requests[rows_[static_cast<std::size_t>(i)]];
-        ImGui::TableNextRow();
-        ImGui::TableNextColumn();
-        ImGui::PushID(static_cast<int>(request.id));
-        if (ImGui::Selectable("##row", request.id == scene.selection.request, ImGuiSelectableFlags_SpanAllColumns))
-          scene.selection.select_request(request);
-        const std::string why = scene.mirror.why_missed(request);
-        explain(
-            fmt::format("Request {}: {} of {} prompt tokens were in the cache; {} are computed, {} are the tree's, {} "
-                        "are known. Not more because: {}.",
-                        request.id, grouped(request.matched), grouped(request.prompt), grouped(request.computed),
-                        grouped(request.committed), grouped(request.known), why));
-        ImGui::PopID();
-        ImGui::SameLine(0, 0);
-        text(std::to_string(request.id));
-        ImGui::TableNextColumn();
-        dim(fitted(space_name(scene.mirror, request.space), ImGui::GetContentRegionAvail().x));
-        ImGui::TableNextColumn();
-        number(grouped(request.prompt));
-        ImGui::TableNextColumn();
-        number(grouped(request.matched));
-        ImGui::TableNextColumn();
-        number(fmt::format("{:.0f} %", request.prompt ? 100.0 * request.matched / request.prompt : 0.0));
-        ImGui::TableNextColumn();
-        text(phase_word(request), request.ended() ? palette().dim : palette().text);
-        ImGui::TableNextColumn();
-        dim(fitted(why, ImGui::GetContentRegionAvail().x));
-      }
-    ImGui::EndTable();
+  if (!ImGui::BeginTable("requests", 7, kFlags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("id", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
+  ImGui::TableSetupColumn("namespace", ImGuiTableColumnFlags_WidthFixed, em() * 6);
+  ImGui::TableSetupColumn("prompt", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
+  ImGui::TableSetupColumn("hit", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
+  ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed, em() * 5);
+  ImGui::TableSetupColumn("why not more");
+  column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"why not more"}});
+  if (std::exchange(scene.selection.reveal_request, false)) {
+    const auto at = std::find_if(rows_.begin(), rows_.end(),
+                                 [&](std::size_t place) { return requests[place].id == scene.selection.request; });
+    const float row = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
+    const float y = static_cast<float>(at - rows_.begin()) * row, seen = ImGui::GetWindowHeight() - 2 * row;
+    if (at != rows_.end() && (y < ImGui::GetScrollY() || y > ImGui::GetScrollY() + seen))
+      ImGui::SetScrollY(std::max(0.F, y - seen / 2));
   }
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(rows_.size()));
+  while (clipper.Step())
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+      draw_row(scene, requests[rows_[static_cast<std::size_t>(i)]]);
+  ImGui::EndTable();
+}
+
+PanelInfo requests_panel() {
+  return {
+      .title = "REQUESTS",
+      .row = Row::bottom,
+      .share = 62,
+      .key = 'R',
+      .help = "What did each request find in the cache, and why not more?",
+      .make = make_panel<RequestsPanel>,
+  };
 }
 
 }  // namespace canopy::inspector

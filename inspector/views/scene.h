@@ -14,23 +14,22 @@
 
 namespace canopy::inspector {
 
-/// What a person looks at: one of each, and every panel shows it.
+/// What is selected: at most one of each kind, and every panel shows it.
 struct Selection {
   std::uint64_t node = 0, request = 0;  ///< ids; 0 none
   std::size_t group = 0;
   ColourBy colour = ColourBy::state;
-  std::uint64_t cursor = 0;          ///< the commit under the mouse in a chart over time; 0 none
-  bool reveal = false;               ///< the tree shall bring the node into sight
+  bool reveal = false;               ///< the tree brings the node into sight
   bool pause_wanted = false;         ///< space, or its button
   bool help = false;                 ///< the sheet of keys is open
-  bool reveal_request = false;       ///< the list of requests shall bring it into sight
-  std::uint64_t request_wanted = 0;  ///< searched for: selected as soon as the moment that is shown has it
+  bool reveal_request = false;       ///< the list of requests brings it into sight
+  std::uint64_t request_wanted = 0;  ///< selected as soon as the moment that is shown has it
 
   void select_node(std::uint64_t id, bool bring_into_sight = true) {
     node = id;
     reveal = bring_into_sight && id != 0;
   }
-  /// The request, and the node it holds if it is known.
+  /// The request, and its last node if that is known.
   void select_request(const MirrorRequest& chosen) {
     request = chosen.id;
     reveal_request = true;
@@ -38,7 +37,7 @@ struct Selection {
   }
 };
 
-/// What the person asked of the engine: the shell takes it from here to the source.
+/// Commands for the engine: the shell takes them from here to the source.
 struct Mailbox {
   bool open = false;    ///< the feed takes controls
   bool paused = false;  ///< as asked, or as it says
@@ -52,13 +51,13 @@ struct Mailbox {
     if (kind == Command::Kind::pause || kind == Command::Kind::step) paused = true;
     if (kind == Command::Kind::go_on) paused = false;
   }
-  /// Goes on until the condition comes about.
+  /// The engine goes on until the condition is true.
   void run_until(Condition until, std::uint64_t amount, std::uint32_t group) {
     if (!open) return;
     commands.push_back({Command::Kind::run_until, group, amount, {}, until});
     paused = false;
   }
-  /// What the engine says of itself, when that changes: it may pause without us.
+  /// Takes over why the engine is paused, when that changes: it may pause by itself.
   void hear(const std::string& why_paused) {
     if (std::exchange(heard_, why_paused) != why_paused) paused = !why_paused.empty();
   }
@@ -67,7 +66,7 @@ struct Mailbox {
   std::string heard_;
 };
 
-/// Where the events come from, and how that goes.
+/// Where the events come from, and the state of that source.
 struct Session {
   enum class State : std::uint8_t { choosing, attaching, live, held, gone, recording };
   State state = State::attaching;
@@ -77,7 +76,7 @@ struct Session {
   std::uint64_t laps = 0;  ///< times that events were lost because they came faster than they were read
 };
 
-/// Where a recording stands, and where the person wants it. Of a live feed there is only now.
+/// The moment of a recording that is shown, and the one that is wanted. A live feed has only the present.
 struct Timeline {
   static constexpr std::uint64_t kFirst = 1;
   bool seekable = false, playing = false;
@@ -96,7 +95,7 @@ struct Timeline {
   void seek(std::uint64_t commit) { wanted = std::clamp(commit, std::min(end, kFirst), end); }
 };
 
-/// All that a panel sees.
+/// Everything a panel can see.
 struct Scene {
   const Mirror& mirror;
   const TreeIndex& tree;
@@ -106,11 +105,11 @@ struct Scene {
   Timeline& time;
 
   const MirrorPool& pool() const { return mirror.pool(selection.group); }
-  /// The selected node, or null if none is or it has left.
+  /// The selected node; null if none is selected or it was evicted.
   const MirrorNode* node() const { return selection.node ? mirror.find(selection.node) : nullptr; }
 };
 
-/// A sentence for a picture that cannot be, and what to do next; empty if there is something to show.
+/// Why there is no picture, and what to do next; empty if there is one.
 struct Notice {
   std::string what, next;
 };

@@ -1,8 +1,9 @@
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "figures.h"
+#include "draw.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -45,66 +46,85 @@ void draw_line(Scene& scene, ImVec2 size) {
   if (ImGui::IsItemHovered()) explain(fmt::format("commit {} of {}", grouped(under), grouped(time.end)));
 }
 
-}  // namespace
+void apart() { ImGui::SameLine(0, em() * 0.4F); }
 
-void draw_time_bar(Scene& scene, const Area& area) {
-  begin_panel("##time", area);
+void draw_player(Timeline& time) {
+  if (button("|<")) time.seek(0);
+  explain("to the beginning (Home)");
+  apart();
+  if (button("<", time.at > Timeline::kFirst)) time.seek(time.at - 1);
+  explain("a commit back (left)");
+  apart();
+  if (button(time.playing ? "||" : " > ")) time.playing = !time.playing;
+  explain("play or pause (space)");
+  apart();
+  if (button(">", time.at < time.end)) time.seek(time.at + 1);
+  explain("a commit on (right)");
+  apart();
+  if (button(">|")) time.seek(time.end);
+  explain("to the end (End)");
+  apart();
+  if (button(fmt::format("{:g} x", static_cast<double>(time.speed)).c_str()))
+    time.speed = time.speed >= 16 ? 0.25F : time.speed * 4;
+  explain("how fast it plays, of the time it was recorded in");
+}
+
+void draw_pause(Scene& scene) {
+  const bool stopped = scene.session.state == Session::State::held || scene.mailbox.paused;
+  if (button(stopped ? "go on" : "pause")) scene.selection.pause_wanted = true;
+  explain(scene.mailbox.open ? "pauses the engine (space); the right arrow lets it do one step"
+                             : "holds the picture, not the engine (space): this feed takes no controls");
+}
+
+void draw_marks(Scene& scene) {
   Timeline& time = scene.time;
-  const auto apart = [] { ImGui::SameLine(0, em() * 0.4F); };
-  if (time.seekable) {
-    if (button("|<")) time.seek(0);
-    explain("to the beginning (Home)");
-    apart();
-    if (button("<", time.at > Timeline::kFirst)) time.seek(time.at - 1);
-    explain("a commit back (left)");
-    apart();
-    if (button(time.playing ? "||" : " > ")) time.playing = !time.playing;
-    explain("play or pause (space)");
-    apart();
-    if (button(">", time.at < time.end)) time.seek(time.at + 1);
-    explain("a commit on (right)");
-    apart();
-    if (button(">|")) time.seek(time.end);
-    explain("to the end (End)");
-    apart();
-    if (button(fmt::format("{:g} x", static_cast<double>(time.speed)).c_str()))
-      time.speed = time.speed >= 16 ? 0.25F : time.speed * 4;
-    explain("how fast it plays, of the time it was recorded in");
-  } else {
-    const bool held = scene.session.state == Session::State::held;
-    const bool stopped = held || scene.mailbox.paused;
-    if (button(stopped ? "go on" : "pause")) scene.selection.pause_wanted = true;
-    explain(scene.mailbox.open ? "pauses the engine (space); the right arrow lets it do one step"
-                               : "holds the picture, not the engine (space): this feed takes no controls");
-  }
-  ImGui::SameLine(0, em());
-  const std::string end = time.seekable
-                              ? fmt::format("commit {} of {}", grouped(time.at), grouped(time.end))
-                              : fmt::format("commit {}   {} since the engine began", grouped(scene.mirror.commits()),
-                                            duration(static_cast<double>(scene.mirror.us())));
-  const float buttons = em() * (time.seekable ? 12.F : 6.F), words = ImGui::CalcTextSize(end.c_str()).x;
-  const float width = ImGui::GetContentRegionAvail().x - words - buttons - em() * 2;
-  if (width > em() * 4) {
-    draw_line(scene, {width, ImGui::GetTextLineHeight()});
-    ImGui::SameLine(0, em());
-  }
-  dim(end);
-  ImGui::SameLine(0, em());
   if (button("A")) remember(time, scene.mirror, true);
   explain("remembers this moment, to compare it with B");
   apart();
   if (button("B")) remember(time, scene.mirror, false);
   explain("remembers this moment, to compare it with A");
-  if (time.seekable) {
-    apart();
-    if (button("bookmark")) {
-      const auto found = std::find(time.bookmarks.begin(), time.bookmarks.end(), time.at);
-      if (found == time.bookmarks.end()) time.bookmarks.push_back(time.at);
-      else time.bookmarks.erase(found);
-    }
-    explain("marks this moment on the line, or takes its mark away (m); n goes to the next one");
+  if (!time.seekable) return;
+  apart();
+  if (button("bookmark")) {
+    const auto found = std::find(time.bookmarks.begin(), time.bookmarks.end(), time.at);
+    if (found == time.bookmarks.end()) time.bookmarks.push_back(time.at);
+    else time.bookmarks.erase(found);
   }
-  end_panel();
+  explain("marks this moment on the line, or takes its mark away (m); n goes to the next one");
+}
+
+class TimeBar final : public Panel {
+ public:
+  void draw(Scene& scene) override {
+    const Timeline& time = scene.time;
+    if (time.seekable) draw_player(scene.time);
+    else draw_pause(scene);
+    ImGui::SameLine(0, em());
+    const std::string end = time.seekable
+                                ? fmt::format("commit {} of {}", grouped(time.at), grouped(time.end))
+                                : fmt::format("commit {}   {} since the engine began", grouped(scene.mirror.commits()),
+                                              duration(static_cast<double>(scene.mirror.us()) / 1e6));
+    const float buttons = em() * (time.seekable ? 12.F : 6.F), words = ImGui::CalcTextSize(end.c_str()).x;
+    const float width = ImGui::GetContentRegionAvail().x - words - buttons - em() * 2;
+    if (width > em() * 4) {
+      draw_line(scene, {width, ImGui::GetTextLineHeight()});
+      ImGui::SameLine(0, em());
+    }
+    dim(end);
+    ImGui::SameLine(0, em());
+    draw_marks(scene);
+  }
+};
+
+}  // namespace
+
+PanelInfo time_bar() {
+  return {
+      .title = "TIME BAR",
+      .row = Row::time,
+      .help = "When: anywhere in a recording, a commit back or on; pause a live engine",
+      .make = make_panel<TimeBar>,
+  };
 }
 
 }  // namespace canopy::inspector

@@ -46,7 +46,7 @@ void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unorde
           const std::uint32_t only = told->first_child;
           const MirrorNode& next = mirror.node(only);
           const std::uint32_t hold = told->hold[group], below = next.hold[group];
-          // Of a whole path, one held child and nothing else: no lock ends here.
+          // In a whole-path group, one locked child and nothing else: no lock ends here.
           if (mirror.state(next, group) != state || hold != (whole_path ? std::uint32_t{below != 0} : below)) break;
           states_[only] = state;
           node.last = only;
@@ -65,19 +65,19 @@ void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unorde
 /// From the last level up, so that children are done before their parent.
 void TreeIndex::sum(const Mirror& mirror, std::size_t group) {
   const bool whole_path = mirror.pool(group).reach == kWholePath;
-  std::vector<std::uint32_t> held_children(nodes_.size()), locks_below(nodes_.size());
+  std::vector<std::uint32_t> locked_children(nodes_.size()), locks_below(nodes_.size());
   for (std::size_t at = nodes_.size(); at-- > 0;) {
     Node& node = nodes_[at];
     const std::uint32_t hold = node.locks;
     // Of a whole path the mirror keeps a node's own locks and its held children: who holds it are the locks on it and
     // on all that hangs below.
-    if (whole_path && node.slot != 0) node.locks = locks_below[at] + hold - std::min(hold, held_children[at]);
+    if (whole_path && node.slot != 0) node.locks = locks_below[at] + hold - std::min(hold, locked_children[at]);
     const std::uint32_t parent = parents_[at];
     if (parent == kNowhere) continue;
     nodes_[parent].tokens += node.tokens;
     nodes_[parent].nodes += node.nodes;
     locks_below[parent] += node.locks;
-    held_children[parent] += hold != 0;
+    locked_children[parent] += hold != 0;
   }
 }
 

@@ -22,7 +22,7 @@ class TreeIndex {
     std::uint32_t last = 0, chain = 1;  ///< a chain's last slot, and how many it has
     std::uint32_t space = 0;
     std::uint32_t nodes = 0;  ///< on it, itself included; a namespace does not count itself
-    std::uint32_t locks = 0;  ///< that hold it
+    std::uint32_t locks = 0;  ///< on it or below it
     std::uint64_t start = 0, tokens = 0;
     Units own = 0;  ///< tokens of its own
     NodeState state = NodeState::evictable;
@@ -38,7 +38,7 @@ class TreeIndex {
     }
   };
 
-  /// Whether it was made anew: for another moment, group or set of folded nodes (their ids).
+  /// Builds it again for another moment, group or set of folded nodes (their ids). False if nothing changed.
   bool update(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded);
 
   std::size_t levels() const { return level_begin_.empty() ? 0 : level_begin_.size() - 1; }
@@ -49,18 +49,18 @@ class TreeIndex {
   struct Range {
     std::uint32_t first = 0, count = 0;
   };
-  /// What hangs on a place that is shown, and what hangs on nothing.
+  /// The children of a place that is shown, and the places without a parent.
   Range children(std::size_t place) const;
   Range roots() const;
   /// kNowhere of a namespace.
   std::uint32_t parent_of(std::size_t place) const { return parents_[place]; }
-  /// Places that end the tree, of those on a place that are shown; one of a leaf.
+  /// Leaves below a place, of those that are shown; 1 for a leaf.
   std::uint32_t leaves(std::size_t place) const { return leaves_[place]; }
-  /// The `most` places of a range with most tokens, all below included, from left to right; of equals the left ones.
-  /// The work is that of a thousandth of the range, and of a thousand places for each that is found.
+  /// The `most` places of a range with most tokens, all below included, from left to right; of equal ones the left
+  /// ones. It reads a thousandth of the range, and a thousand places for each that is found.
   std::vector<std::uint32_t> heaviest(Range range, std::size_t most) const;
   std::uint64_t tokens() const { return tokens_; }    ///< of the whole tree
-  std::uint64_t version() const { return version_; }  ///< another one after each update that made it anew
+  std::uint64_t version() const { return version_; }  ///< changes with each update that built it again
   Mix mix(std::size_t first, std::size_t count) const;
 
   /// Where a slot's node is drawn; kNowhere if it is not, or below a folded one.
@@ -68,7 +68,7 @@ class TreeIndex {
   std::size_t level_of(std::size_t place) const;
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
 
-  /// By slot, for who colours pages: a byte instead of a node far away in memory.
+  /// By slot, to colour pages: reads one byte instead of a node far away in memory.
   NodeState state_of(std::uint32_t slot) const { return slot < states_.size() ? states_[slot] : NodeState::tombstone; }
 
  private:

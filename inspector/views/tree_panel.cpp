@@ -1,10 +1,13 @@
+#include "tree_panel.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "figures.h"
+#include "draw.h"
+#include "names.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -30,15 +33,13 @@ bool TreePanel::middle_of(const TreeIndex& tree, std::uint64_t node_id, ImVec2& 
   return view_ == TreeView::icicle ? icicle_.middle_of(place, at) : nodes_.middle_of(place, at);
 }
 
-void TreePanel::draw(Scene& scene, const Area& area) {
-  begin_panel("TREE", area);
+void TreePanel::draw(Scene& scene) {
   draw_bar(scene);
   if (scene.tree.tokens() == 0) {
     const Notice notice = notice_of(scene.session, scene.mirror);
-    nothing_here(notice.what.empty() ? "Nothing is cached yet. The first request that commits tokens plants the tree."
-                                     : notice.what + "\n\n" + notice.next);
-    end_panel();
-    return;
+    return nothing_here(notice.what.empty()
+                            ? "Nothing is cached yet. The tree begins with the first request that commits tokens."
+                            : notice.what + "\n\n" + notice.next);
   }
   draw_found();
   const ImVec2 from = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
@@ -53,10 +54,9 @@ void TreePanel::draw(Scene& scene, const Area& area) {
   }
   ImGui::SetCursorScreenPos({from.x, from.y + size.y + ImGui::GetStyle().ItemSpacing.y});
   draw_foot(scene);
-  end_panel();
 }
 
-/// What shall be seen is not left below a folded node. True if it will be seen only when the tree is made anew.
+/// Unfolds what hides a node that shall be seen. True if it did: the node is seen when the tree is laid out again.
 bool TreePanel::unfold_selected(const Scene& scene) {
   const MirrorNode* node = scene.selection.reveal ? scene.node() : nullptr;
   if (!node || scene.tree.place_of(slot_of(static_cast<NodeId>(node->id))) != TreeIndex::kNowhere) return false;
@@ -108,7 +108,7 @@ void TreePanel::find(Scene& scene) {
   scene.selection.request_wanted = request;
 }
 
-/// What came of a search is a line of its own: it may be a sentence.
+/// The result of a search has a line of its own: it may be a sentence.
 void TreePanel::draw_found() {
   if (const std::string sentence = search_.sentence(); !sentence.empty())
     wrapped(sentence, search_.hits() == 0 ? palette().bad : palette().text);
@@ -136,6 +136,17 @@ void TreePanel::draw_foot(const Scene& scene) {
   if (ImGui::GetContentRegionAvail().x <= width) return;
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - width);
   dim(scale);
+}
+
+PanelInfo tree_panel() {
+  return {
+      .title = "TREE",
+      .row = Row::top,
+      .share = 62,
+      .key = 'T',
+      .help = "Where did my tokens go: every cached prefix, as an icicle or as nodes and links",
+      .make = make_panel<TreePanel>,
+  };
 }
 
 }  // namespace canopy::inspector

@@ -1,12 +1,12 @@
 #include "tree_search.h"
 
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 
-#include "figures.h"
-#include "panels.h"
+#include "names.h"
 
 namespace canopy::inspector {
 
@@ -72,7 +72,8 @@ void TreeSearch::look_for(const Mirror& mirror, std::string_view wanted) {
       said_ =
           "This feed carries no tokens, and its digests are keyed, so a prefix cannot be looked for. Put `tokens: "
           "true` "
-          "into the feed in the engine's file, as in `feed: { shm: { name: NAME, tokens: true } }`; who reads the feed "
+          "into the feed in the engine's file, as in `feed: { shm: { name: NAME, tokens: true } }`; a reader of the "
+          "feed "
           "can then read the prompts.";
       return;
     }

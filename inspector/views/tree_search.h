@@ -10,16 +10,16 @@
 
 namespace canopy::inspector {
 
-/// The tokens a person wrote: `t 12 845 9`, or two and more numbers, apart by spaces, commas or brackets. Nothing if it
+/// The tokens in a text: `t 12 845 9`, or two and more numbers, apart by spaces, commas or brackets. Nothing if it
 /// is something else: one number alone is a node.
 std::optional<std::vector<Token>> parse_prefix(std::string_view text);
 
-/// Where a prefix leads: the nodes in which its last known token lies, in every namespace.
+/// Where a prefix ends in the tree: the nodes in which its last known token lies, in every namespace.
 struct PrefixMatch {
   std::size_t tokens = 0;            ///< of the prefix that are in the tree
   std::vector<std::uint64_t> nodes;  ///< ids; several where siblings or namespaces begin alike
 };
-/// REQUIRES: mirror.has_words(). The work is that of comparing the children of every node on the way.
+/// REQUIRES: mirror.has_words(). It compares the children of every node on the way.
 PrefixMatch find_prefix(const Mirror& mirror, std::span<const Token> prefix);
 
 /// What was looked for, what was found, and which of it is shown.
@@ -32,15 +32,15 @@ class TreeSearch {
 
   /// A node's name, a prefix, or a part of a namespace's name. Afterwards the first hit is the one that is shown.
   void look_for(const Mirror& mirror, std::string_view wanted);
-  /// The next (or the previous) hit that has not left meanwhile. False if there is no other.
+  /// The next (or the previous) hit that was not evicted meanwhile. False if there is no other.
   bool step(const Mirror& mirror, bool back = false);
   void clear() { *this = TreeSearch(); }
-  /// What came of a search that was none of a tree.
+  /// Sets the result of a search that did not look into the tree.
   void say(std::string sentence) { *this = TreeSearch(), said_ = std::move(sentence); }
 
   const Hit* hit() const { return at_ < hits_.size() ? &hits_[at_] : nullptr; }
   std::size_t hits() const { return hits_.size(); }
-  /// What came of it, and which hit is shown; empty if nothing was looked for.
+  /// The result in words, and which hit is shown; empty if nothing was looked for.
   std::string sentence() const;
 
  private:

@@ -1,16 +1,16 @@
 #include "tree_view.h"
 
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "figures.h"
-#include "panels.h"
+#include "names.h"
 
 namespace canopy::inspector {
 namespace {
 
-/// A padlock, and how many hold it.
+/// A padlock, and the number of locks.
 void lock_mark(ImDrawList* list, ImVec2 right, std::uint32_t locks, ImU32 colour) {
   const std::string count = std::to_string(locks);
   const float size = em() * 0.5F, width = ImGui::CalcTextSize(count.c_str()).x;
@@ -66,7 +66,7 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
   const std::string own = grouped(node.own), named = fmt::format("{}  {}", node_name(told.id), own);
   const std::string words =
       first_that_fits({node.chain == 1 ? named : fmt::format("{} in a chain of {}", named, grouped(node.chain)), named,
-                       own, ""},  // no number that lost its end
+                       own, ""},  // a number is never cut
                       right - from.x);
   if (by_state && node.state == NodeState::protected_) {
     // Letters need a quiet ground under them.

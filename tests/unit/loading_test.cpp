@@ -22,7 +22,7 @@ TEST_CASE("loading: what is no file to load is refused with what it is") {
 
   // A reader of a FIFO waits for its writer, and there is none.
   REQUIRE(::mkfifo((scratch / "fifo.so").c_str(), 0600) == 0);
-  CHECK(said_of(scratch / "fifo.so") == "it is a FIFO, a plugin is a regular file");
+  CHECK(said_of(scratch / "fifo.so") == "it is a pipe, a plugin is a regular file");
 
   fs::create_symlink("nowhere.so", scratch / "dangling.so");
   CHECK(said_of(scratch / "dangling.so") == "it is a symbolic link to nowhere.so, which does not exist");
@@ -82,7 +82,7 @@ TEST_CASE("loading: a descriptor that is not of this host's kind is refused with
   const CanopyPlugin good{
       canopy::kPluginMagic, sizeof(CanopyPlugin), CANOPY_TOOLCHAIN, "1", &component, sizeof component, 1};
   CHECK(canopy::why_unreadable(good).empty());
-  const auto with = [&]<class Field>(Field CanopyPlugin::*field, std::type_identity_t<Field> value) {
+  const auto with = [&]<class Field>(Field CanopyPlugin::* field, std::type_identity_t<Field> value) {
     CanopyPlugin bad = good;
     bad.*field = value;
     return canopy::why_unreadable(bad);

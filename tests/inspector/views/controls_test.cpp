@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
-#include <shell/layout.h>
-#include <views/figures.h>
+#include <views/controls_tab.h>
+#include <views/names.h>
 
 #include <chrono>
 
@@ -118,7 +118,7 @@ TEST_CASE("a node is pinned by key and by click, and keys let the engine go on u
                                     {"free <", Condition::free}}) {
     CAPTURE(what);
     ImVec2 at;
-    REQUIRE(app.controls_tab().middle_of(what, at));
+    REQUIRE(app.panel<ControlsTab>().middle_of(what, at));
     screen.click(app, at);
     turn();
     CHECK(link.sent.back().kind == Command::Kind::run_until);
@@ -126,14 +126,14 @@ TEST_CASE("a node is pinned by key and by click, and keys let the engine go on u
   }
   CHECK(link.sent.back().amount == 64);
   ImVec2 at;
-  REQUIRE(app.controls_tab().middle_of("unpin " + node_name(leaf), at));
+  REQUIRE(app.panel<ControlsTab>().middle_of("unpin " + node_name(leaf), at));
   screen.click(app, at);
   turn();
   CHECK(link.sent.back().kind == Command::Kind::unpin);
   CHECK(link.sent.back().amount == leaf);
   for (const auto& [what, tokens] : {std::pair("a quarter less", 3), {"a quarter more", 5}, {"set to", 5}}) {
     CAPTURE(what);
-    REQUIRE(app.controls_tab().middle_of(what, at));
+    REQUIRE(app.panel<ControlsTab>().middle_of(what, at));
     screen.click(app, at);
     turn();
     CHECK(link.sent.back().kind == Command::Kind::resize);
@@ -160,7 +160,7 @@ TEST_CASE("the number of the next request to stop at has not begun yet, whatever
     screen.key(app, '2');
     screen.frame(app);
     ImVec2 at;
-    REQUIRE(app.controls_tab().middle_of("request", at));
+    REQUIRE(app.panel<ControlsTab>().middle_of("request", at));
     screen.click(app, at);
     app.pump(std::chrono::milliseconds(10));
     return link.sent.back().amount;
@@ -180,8 +180,8 @@ TEST_CASE("controls without room are listed by name, and only those") {
     app.pump(std::chrono::milliseconds(10));
     for (int i = 0; i < 3; ++i) screen.key(app, '2');
     CAPTURE(height);
-    CHECK(app.controls_tab().above().empty());
-    if (height > 1000) CHECK(app.controls_tab().below().empty());
-    else CHECK(app.controls_tab().below().ends_with("flush"));
+    CHECK(app.panel<ControlsTab>().above().empty());
+    if (height > 1000) CHECK(app.panel<ControlsTab>().below().empty());
+    else CHECK(app.panel<ControlsTab>().below().ends_with("flush"));
   }
 }

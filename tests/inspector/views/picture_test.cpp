@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
 #include <shell/script.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -47,8 +50,31 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
                                         {"click over there", "1: 'over' is no place"},
                                         {"view forest", "1: 'forest' is no view of the tree; icicle and nodes are"},
                                         {"seek 50%", "1: there is no recording to seek in"},
-                                        {"requests 5", "1: there is no demo engine to run"}}) {
+                                        {"requests 5", "1: there is no demo engine to run"},
+                                        {"tab POOL", "1: there is no tab 'POOL'"}}) {
     std::istringstream wrong(line);
     CHECK(Script{}.run(wrong, *canvas, app) == complaint);
   }
+}
+
+TEST_CASE("a picture that cannot be written whole is a sentence and no file, and a device stays what it is") {
+  const std::vector<unsigned char> rgb(std::size_t{3} * 64 * 64, 7);
+  const auto path = std::filesystem::temp_directory_path() / ("canopy-no-room-" + std::to_string(::getpid()));
+  CHECK(write_png(path.string(), rgb, 64, 64).empty());
+  CHECK(std::filesystem::exists(path));
+
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto on_excess = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{20, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &little) == 0);
+  const std::string why = write_png(path.string(), rgb, 64, 64);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, on_excess);
+  CHECK(why == "File too large");
+  CHECK_FALSE(std::filesystem::exists(path));
+
+  CHECK(write_png("/dev/full", rgb, 64, 64) == "No space left on device");
+  CHECK(std::filesystem::exists("/dev/full"));
+  CHECK(write_png("/nowhere/x.png", rgb, 64, 64) == "No such file or directory");
 }

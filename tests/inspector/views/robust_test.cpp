@@ -80,7 +80,7 @@ TEST_CASE("recordings that are damaged anywhere are drawn as far as they make se
     for (int frame = 0; frame < 3; ++frame) {
       while (!app.pump(std::chrono::milliseconds(50))) continue;
       screen.frame(app);
-      // A user selects what there is.
+      // Every node is selected once.
       app.mirror().each_node([&](const MirrorNode& node) { app.selection().select_node(node.id); });
     }
     if (run == 0) CHECK(app.mirror().drift() == 0);
@@ -138,7 +138,7 @@ TEST_CASE("the demo engine runs in its thread while what it tells is drawn, and 
     CHECK(app.mirror().requests().size() >= 90);
     CHECK(app.mirror().node_count() > 50);
     // Drawn while it writes, and left in the middle of it.
-    std::thread runner([&] { (*demo)->run_to(300); });
+    std::jthread runner([&] { (*demo)->run_to(300); });
     for (int frame = 0; frame < 30; ++frame) {
       app.pump(std::chrono::milliseconds(5));
       screen.frame(app);

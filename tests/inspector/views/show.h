@@ -1,7 +1,5 @@
 #pragma once
 
-#include <views/figures.h>
-
 #include <chrono>
 #include <functional>
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
+#include <views/names.h>
 #include <views/node_link.h>
-#include <views/panels.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -110,7 +110,7 @@ TEST_CASE("nodes and links stand for every node once, in the rows there are, fro
   }
 }
 
-TEST_CASE("the heaviest of too many siblings are drawn, and the selected one too") {
+TEST_CASE("the heaviest of too many siblings stay, and the selected one does too") {
   Show show(5000);
   const auto root = show.script.add(0, 1);
   std::vector<std::uint64_t> children;

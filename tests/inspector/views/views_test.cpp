@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
-#include <shell/layout.h>
 #include <shell/settings.h>
-#include <views/figures.h>
+#include <views/names.h>
+#include <views/pool_map.h>
+#include <views/requests_panel.h>
+#include <views/sizes_panel.h>
 
 #include <algorithm>
 #include <chrono>
@@ -25,12 +27,12 @@ TEST_CASE("the pool's map counts what the mirror counts, page by page") {
   show.look();
   CHECK(show.mirror.drift() == 0);
   for (const std::size_t most : {1000U, 100U, 7U}) {
-    const auto map = PoolPanel::map(show.mirror.pool(0), show.index, most, slot_of(NodeId{leaf}), 0);
-    std::array<std::uint64_t, 5> sums{};
+    const auto map = PoolMap::of(show.mirror.pool(0), show.index, most, slot_of(NodeId{leaf}), 0);
+    std::array<std::uint64_t, PoolMap::kOwners> sums{};
     std::uint64_t pages = 0;
     for (const auto& cell : map.cells) {
       pages += cell.pages;
-      for (std::size_t i = 0; i < 5; ++i) sums[i] += cell.by_owner[i];
+      for (std::size_t i = 0; i < PoolMap::kOwners; ++i) sums[i] += cell.by_owner[i];
     }
     const MirrorPool::Sums& told = show.mirror.pool(0).counted;
     CHECK(map.cells.size() <= most);
@@ -57,40 +59,15 @@ TEST_CASE("columns over time end with now, and say hits and evictions since the 
     samples[i].evicted_tokens = i * 3;
     samples[i].pools[0].free = 100 - i;
   }
-  const auto columns = SizesPanel::columns(samples, 0, 20);
+  const auto columns = sizes_columns(samples, 0, 20);
   REQUIRE(columns.size() == 20);
   CHECK(columns.back().commit == 100);
   CHECK(columns.back().pages.free == 1);
   CHECK(columns[0].hit_share < 0);
   CHECK(columns[7].hit_share == doctest::Approx(0.4));
   CHECK(columns[7].evicted == doctest::Approx(15));
-  CHECK(SizesPanel::columns(samples, 0, 1000).size() == 100);
-  CHECK(SizesPanel::columns({}, 0, 20).empty());
-}
-
-TEST_CASE("panels share a window without overlap, from 1280 x 720 to 4K at twice the size") {
-  for (const auto& [width, height, em] : {std::tuple(1280, 720, 14),
-                                          {1600, 900, 14},
-                                          {3840, 2160, 28},
-                                          {3840, 2160, 14},
-                                          {1280, 720, 11},
-                                          {2560, 1080, 14}}) {
-    const auto w = static_cast<float>(width), h = static_cast<float>(height);
-    const auto all = lay_out_panels(w, h, static_cast<float>(em)).all();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      CHECK(all[i].x >= 0);
-      CHECK(all[i].y >= 0);
-      CHECK(all[i].to().x <= w);
-      CHECK(all[i].to().y <= h);
-      CHECK(all[i].width > static_cast<float>(em) * 20);
-      CHECK(all[i].height >= static_cast<float>(em) * 2);
-      for (std::size_t k = 0; k < i; ++k) {
-        const bool apart = all[i].x >= all[k].to().x || all[k].x >= all[i].to().x || all[i].y >= all[k].to().y ||
-                           all[k].y >= all[i].to().y;
-        CHECK_MESSAGE(apart, i, " and ", k);
-      }
-    }
-  }
+  CHECK(sizes_columns(samples, 0, 1000).size() == 100);
+  CHECK(sizes_columns({}, 0, 20).empty());
 }
 
 TEST_CASE("whatever cannot be shown is a sentence with the next thing to do") {
@@ -150,7 +127,7 @@ TEST_CASE("missed tokens are grouped by reason, and a click on one lists its req
     screen.frame(app);
   };
   turn();
-  const RequestsPanel& panel = app.requests_panel();
+  const RequestsPanel& panel = app.panel<RequestsPanel>();
   const auto tokens_of = [&](Miss miss) {
     for (const MissGroup& group : panel.groups())
       if (group.miss == miss) return group.tokens;
@@ -195,7 +172,7 @@ TEST_CASE("missed tokens are grouped by reason, and a click on one lists its req
   for (const char* wrong : {"", "r", "r x", "4711", "root", "r 12 x"}) CHECK_FALSE(parse_request_name(wrong, number));
 }
 
-TEST_CASE("a node that every request uses has a short history") {
+TEST_CASE("a node that many requests use has a short history") {
   FeedScript script;
   const auto node = script.add(0, 10);
   std::vector<Event> events = script.commit();

@@ -1,38 +1,11 @@
-#include "figures.h"
+#include "names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 
 namespace canopy::inspector {
-
-std::string brief(double number) {
-  constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
-  std::size_t unit = 0;
-  // What would round to 1,000 of a unit is 1 of the next.
-  for (; number >= (unit == 0 ? 999.5 : 999.95) && unit + 1 < std::size(kUnits); ++unit) number /= 1000;
-  return fmt::format("{:.{}f}{}", number, unit == 0 ? 0 : 1, kUnits[unit]);
-}
-
-std::string percent(std::uint64_t part, std::uint64_t whole) {
-  if (whole == 0) return "-";
-  return fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
-std::string duration(double microseconds) {
-  if (microseconds < 1e3) return fmt::format("{:.1f} us", microseconds);
-  if (microseconds < 1e6) return fmt::format("{:.1f} ms", microseconds / 1e3);
-  if (microseconds < 60e6) return fmt::format("{:.2f} s", microseconds / 1e6);
-  const auto seconds = static_cast<std::uint64_t>(microseconds / 1e6);
-  return seconds < 3600 ? fmt::format("{} min {} s", seconds / 60, seconds % 60)
-                        : fmt::format("{} h {} min", seconds / 3600, seconds / 60 % 60);
-}
-
-std::string plural(std::uint64_t number, std::string_view noun) {
-  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");
-}
 
 std::uint32_t life_of(std::uint64_t id) {
   return canopy::life_of(NodeId{id});
@@ -62,6 +35,26 @@ bool parse_request_name(std::string_view text, std::uint64_t& number) {
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, number);
   return error == std::errc() && at == end;
+}
+
+const char* phase_word(const MirrorRequest& request) {
+  switch (request.phase) {
+    case RequestPhase::finished:
+      return "finished";
+    case RequestPhase::aborted:
+      return "aborted";
+    case RequestPhase::retracted:
+      return "set aside";
+    default:
+      break;
+  }
+  return request.computed < request.prompt ? "prefill" : "decoding";
+}
+
+std::string space_name(const Mirror& mirror, NamespaceId space) {
+  const auto at = static_cast<std::size_t>(space);
+  if (at >= mirror.spaces().size()) return fmt::format("namespace {}", at);
+  return mirror.spaces()[at].name.empty() ? "(shared)" : mirror.spaces()[at].name;
 }
 
 }  // namespace canopy::inspector

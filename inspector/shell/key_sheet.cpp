@@ -1,0 +1,51 @@
+#include <views/draw.h>
+#include <views/panels.h>
+
+#include <algorithm>
+
+#include "keys.h"
+
+namespace canopy::inspector {
+namespace {
+
+void draw_line(const char* keys, const char* name, const char* help) {
+  if (*keys) text(keys, palette().accent);
+  else text(" ");
+  if (*name) {
+    ImGui::SameLine(em() * 2);
+    text(name, palette().accent);
+  }
+  ImGui::SameLine(em() * 11);
+  text(help);
+}
+
+}  // namespace
+
+void draw_key_sheet() {
+  const ImVec2 display = ImGui::GetIO().DisplaySize;
+  // As much room between the lines as a low window has.
+  const auto lines = static_cast<float>(key_lines().size() + panels().size() + 5);
+  const float most = ImGui::GetStyle().ItemSpacing.y, room = display.y * 0.96F / lines - ImGui::GetTextLineHeight();
+  ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
+  ImGui::SetNextWindowFocus();
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {ImGui::GetStyle().ItemSpacing.x, std::clamp(room, 0.F, most)});
+  ImGui::Begin("keys", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_AlwaysAutoResize);
+  text("KEYS", palette().dim);
+  for (const KeyLine& line : key_lines()) draw_line(line.keys, "", line.help);
+  ImGui::Dummy({0, em() * 0.2F});
+  text("PANELS AND TABS: a key brings a tab to the front; a panel fills the window until its key again, or Esc",
+       palette().dim);
+  for (const PanelInfo& panel : panels()) {
+    const char key[] = {panel.key, '\0'};
+    draw_line(key, panel.title, panel.help);
+  }
+  ImGui::Dummy({0, em() * 0.2F});
+  dim("Hover anything for what it is and where it comes from. Click a node, a page, a request or a line to select it.");
+  ImGui::End();
+  ImGui::PopStyleVar(2);
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,139 @@
+#include <canopy/support/figures.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "draw.h"
+#include "panels.h"
+
+namespace canopy::inspector {
+namespace {
+
+struct Light {
+  const char* word;
+  ImU32 colour;
+};
+
+Light light_of(const Scene& scene) {
+  const Palette& colours = palette();
+  switch (scene.session.state) {
+    case Session::State::choosing:
+      return {"no feed yet", colours.warn};
+    case Session::State::attaching:
+      return {"attaching", colours.warn};
+    case Session::State::held:
+      return {"picture held", colours.warn};
+    case Session::State::gone:
+      return {"engine gone", colours.bad};
+    case Session::State::recording:
+      return {scene.time.playing ? "playing" : "recording", colours.accent};
+    case Session::State::live:
+      break;
+  }
+  if (!scene.mirror.in_step()) return {"catching up", colours.warn};
+  if (scene.mailbox.paused) return {"engine paused", colours.warn};
+  return {"live", colours.good};
+}
+
+void draw_line() {
+  ImGui::SameLine(0, em());
+  text("|", palette().line);
+  ImGui::SameLine(0, em());
+}
+
+void draw_source(const Session& session) {
+  draw_line();
+  text(fitted(session.name, em() * 18));
+  explain(session.name);
+  ImGui::SameLine();
+  dim(fmt::format("({})", session.source));
+}
+
+void draw_moment(const Mirror& mirror) {
+  draw_line();
+  dim("tick");
+  ImGui::SameLine();
+  text(grouped(mirror.tick()));
+  explain("The engine's logical clock. Nothing here is decided by wall time.");
+  draw_line();
+  const auto spaces = std::count_if(mirror.spaces().begin(), mirror.spaces().end(),
+                                    [](const Mirror::Space& space) { return space.nodes != 0; });
+  text(fmt::format("{} in {}", plural(mirror.node_count(), "node"),
+                   plural(static_cast<std::uint64_t>(spaces), "namespace")));
+  ImGui::SameLine();
+  dim(fmt::format("page {}", mirror.page_size()));
+}
+
+void draw_groups(Scene& scene) {
+  draw_line();
+  for (std::size_t g = 0; g < scene.mirror.groups(); ++g) {
+    const MirrorPool& pool = scene.mirror.pool(g);
+    if (g != 0) ImGui::SameLine();
+    const std::string words = fmt::format("{}: {}", pool.name, pool.policy);
+    if (scene.mirror.groups() == 1) text(words);
+    else if (choice(words.c_str(), g == scene.selection.group)) scene.selection.group = g;
+    explain(pool.reach == kWholePath
+                ? "A KV cache group and its eviction policy. Its whole path must be resident."
+                : fmt::format("A KV cache group and its eviction policy. A prefix is reusable while its last {} "
+                              "tokens are resident.",
+                              grouped(pool.reach)));
+  }
+}
+
+/// How far the picture can be trusted.
+void draw_trust(const Scene& scene) {
+  draw_line();
+  if (scene.mirror.drift() == 0) dim("drift 0");
+  else text(fmt::format("drift {}", plural(scene.mirror.drift(), "page")), palette().bad);
+  explain(
+      "Pages by which the picture's own count differs from the totals that the engine sends. Anything but 0 is a "
+      "fault, in the engine or in the inspector.");
+  if (scene.session.laps == 0) return;
+  draw_line();
+  text(fmt::format("lapped {} x", grouped(scene.session.laps)), palette().warn);
+  explain(
+      "Times that events came faster than they were read. The engine then told everything again; history before the "
+      "last time is gone.");
+}
+
+void draw_light(Scene& scene) {
+  const Light light = light_of(scene);
+  const float width = ImGui::CalcTextSize(light.word).x + em() * 1.3F;
+  ImGui::SameLine(ImGui::GetWindowWidth() - width - em() * 3.4F);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::GetWindowDrawList()->AddCircleFilled(
+      {at.x + em() * 0.4F, at.y + ImGui::GetStyle().FramePadding.y + em() * 0.55F}, em() * 0.3F, light.colour);
+  ImGui::SetCursorScreenPos({at.x + em(), at.y});
+  text(light.word, light.colour);
+  if (scene.mailbox.paused && !scene.mirror.paused().empty()) explain("Paused: " + scene.mirror.paused() + ".");
+}
+
+class HeaderBar final : public Panel {
+ public:
+  void draw(Scene& scene) override {
+    ImGui::AlignTextToFramePadding();
+    text("canopy", palette().accent);
+    if (!scene.session.name.empty()) draw_source(scene.session);
+    if (scene.mirror.in_step()) {
+      draw_moment(scene.mirror);
+      draw_groups(scene);
+      draw_trust(scene);
+    }
+    draw_light(scene);
+    ImGui::SameLine(ImGui::GetWindowWidth() - em() * 2.2F);
+    if (ImGui::SmallButton(" ? ")) scene.selection.help = true;
+  }
+};
+
+}  // namespace
+
+PanelInfo header_bar() {
+  return {
+      .title = "HEADER",
+      .row = Row::header,
+      .help = "What is shown, is it live, paused or gone, and does it agree with the engine's totals (drift 0)?",
+      .make = make_panel<HeaderBar>,
+  };
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,146 @@
+#include <canopy/support/figures.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "draw.h"
+#include "health.h"
+#include "panels.h"
+#include "sizes_panel.h"
+
+namespace canopy::inspector {
+namespace {
+
+/// Two lines: what it is, dim, and the figure.
+void figure(const char* what, const std::string& value, const char* meaning, ImU32 colour) {
+  ImGui::BeginGroup();
+  dim(what);
+  text(value, colour);
+  ImGui::EndGroup();
+  explain(meaning);
+}
+
+void sparkline(const std::vector<SizesColumn>& columns, ImVec2 size) {
+  const Palette& colours = palette();
+  const ImVec2 from = ImGui::GetCursorScreenPos();
+  ImGui::Dummy(size);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled({from.x, from.y + size.y - 1}, {from.x + size.x, from.y + size.y}, colours.line);
+  const float width = size.x / static_cast<float>(std::max<std::size_t>(columns.size(), 1));
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].hit_share < 0) continue;
+    const float x = from.x + width * static_cast<float>(i);
+    const auto height = std::max(1.F, static_cast<float>(columns[i].hit_share) * size.y);
+    list->AddRectFilled({x, from.y + size.y - height}, {x + std::max(1.F, width - 1), from.y + size.y}, colours.good);
+  }
+  explain("Share of the prompts' tokens that were reused, over the time that is remembered; the full height is 100 %.");
+}
+
+/// A part of a pool's pages.
+struct Part {
+  const char* name;
+  std::uint64_t pages;
+  ImU32 colour;
+  const char* meaning;
+  bool hatched = false;
+};
+
+std::array<Part, 4> parts_of(const MirrorPool::Sums& sums) {
+  const Palette& colours = palette();
+  return {{{"free", sums.free, colours.free, "Pages without an owner."},
+           {"evictable", sums.evictable, colours.evictable,
+            "Cached pages under no lock: requests reuse them, and eviction takes them."},
+           {"protected", sums.protected_, colours.protected_, "Cached pages under a request's lock.", true},
+           {"owned", sums.owned, colours.owned, "Pages that running requests own: not in the tree yet."}}};
+}
+
+/// The parts as one bar.
+void draw_shares(const std::array<Part, 4>& parts, std::uint64_t all, float width) {
+  const ImVec2 from = ImGui::GetCursorScreenPos();
+  const float height = ImGui::GetTextLineHeight() * 0.8F;
+  ImGui::Dummy({width, ImGui::GetTextLineHeight()});
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  float x = from.x;
+  for (const Part& part : parts) {
+    const float share = all ? static_cast<float>(part.pages) / static_cast<float>(all) : 0;
+    const ImVec2 a{x, from.y + (ImGui::GetTextLineHeight() - height) / 2}, b{x + share * width, a.y + height};
+    if (part.hatched) state_box(list, a, b, NodeState::protected_);
+    else list->AddRectFilled(a, b, part.colour);
+    x = b.x;
+  }
+}
+
+/// The pool's pages: a bar over its figures.
+void draw_pages(const MirrorPool& pool, float width) {
+  const std::array<Part, 4> parts = parts_of(pool.counted);
+  std::uint64_t all = 0;
+  for (const Part& part : parts) all += part.pages;
+  ImGui::BeginGroup();
+  draw_shares(parts, all, width);
+  for (const Part& part : parts) {
+    if (&part != parts.data()) ImGui::SameLine(0, em());
+    if (part.hatched) swatch(NodeState::protected_, part.name);
+    else swatch(part.colour, part.name);
+    ImGui::SameLine(0, em() * 0.35F);
+    text(percent(part.pages, all));
+    explain(fmt::format("{} {} of {}.", part.meaning, plural(part.pages, "page"), grouped(all)));
+  }
+  ImGui::EndGroup();
+}
+
+void draw_hit_rate(const Health& health) {
+  constexpr std::uint64_t kAlmostAMinute = 59'400'000;
+  const std::string span = health.span_us >= kAlmostAMinute || health.span_us == 0
+                               ? "1 min"
+                               : duration(static_cast<double>(health.span_us) / 1e6);
+  figure(
+      ("hit rate, last " + span).c_str(), percent(health.hit_tokens, health.prompt_tokens),
+      "Prompt tokens that were found in the cache, of all prompt tokens of the last minute, or since the engine began.",
+      health.prompt_tokens == 0 ? palette().dim : palette().text);
+}
+
+void draw_rates(const Health& health) {
+  const ImU32 colour = palette().text;
+  figure("evicted", brief(health.evicted_per_second) + " tok/s",
+         "Tokens evicted in a second of the engine's own clock, over the same time as the hit rate.", colour);
+  ImGui::SameLine(0, em() * 2);
+  const double requests = health.requests_per_second;
+  figure("requests", (requests < 100 ? fmt::format("{:.1f}", requests) : brief(requests)) + " /s",
+         "Requests begun, over the same time as the hit rate.", colour);
+  ImGui::SameLine(0, em() * 2);
+  figure("request p50 / p99",
+         health.p50_us < 0 ? "-" : duration(health.p50_us / 1e6) + " / " + duration(health.p99_us / 1e6),
+         "From a request's begin to its end on the engine's clock, of the last 1,000 that have ended.", colour);
+}
+
+class HealthBar final : public Panel {
+ public:
+  void draw(Scene& scene) override {
+    const Health health = health_of(scene.mirror);
+    const bool wide = ImGui::GetWindowWidth() > em() * 80;
+    draw_hit_rate(health);
+    ImGui::SameLine(0, em() * 2);
+    sparkline(sizes_columns(scene.mirror.samples(), scene.selection.group, 48),
+              {em() * (wide ? 12.F : 8.F), ImGui::GetTextLineHeightWithSpacing() + ImGui::GetTextLineHeight()});
+    ImGui::SameLine(0, em() * 2);
+    if (scene.selection.group < scene.mirror.groups()) {
+      draw_pages(scene.pool(), em() * (wide ? 34.F : 29.F));
+      ImGui::SameLine(0, em() * 2);
+    }
+    draw_rates(health);
+  }
+};
+
+}  // namespace
+
+PanelInfo health_bar() {
+  return {
+      .title = "HEALTH",
+      .row = Row::health,
+      .help = "Is the cache healthy: hit rate, where the pages are, evictions, requests and how long they take",
+      .make = make_panel<HealthBar>,
+  };
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "scene.h"
+
+namespace canopy::inspector {
+
+/// A panel or a tab. It draws what the mirror says, writes what was clicked into the selection and what was asked for
+/// into the mailbox. It keeps only how it is scrolled and what it computed for the moment that is shown.
+class Panel {
+ public:
+  virtual ~Panel() = default;
+  /// Draws into the window or the tab that is open. The last item so far is the title or the note, if there is one.
+  virtual void draw(Scene& scene) = 0;
+  /// Words beside the title; empty: none.
+  virtual std::string note(const Scene&) const { return {}; }
+};
+
+/// The rows of the window from top to bottom, and the tabs, which share the end of the bottom row. `header`, `health`
+/// and `time` are bars: they show no title and are on the screen at all times.
+enum class Row : std::uint8_t { header, health, top, middle, bottom, time, tab };
+
+/// What the table of panels says of one.
+struct PanelInfo {
+  const char* title;
+  Row row;
+  unsigned share = 100;  ///< of the row's width, in proportion to the others in it; all tabs share one place
+  char key = 0;          ///< a tab comes to the front, a panel fills the window; 0 for a bar
+  const char* help;      ///< the question it answers, in one line
+  std::unique_ptr<Panel> (*make)();
+
+  bool is_bar() const { return row == Row::header || row == Row::health || row == Row::time; }
+};
+
+template <class Kind>
+std::unique_ptr<Panel> make_panel() {
+  return std::make_unique<Kind>();
+}
+
+}  // namespace canopy::inspector

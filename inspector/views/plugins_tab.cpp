@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "draw.h"
+#include "panels.h"
+
+namespace canopy::inspector {
+namespace {
+
+/// The fields of a line that the feed told, apart by tabs.
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (std::size_t at = 0; at <= line.size();) {
+    const std::size_t end = std::min(line.find('\t', at), line.size());
+    fields.push_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return fields;
+}
+
+class PluginsTab final : public Panel {
+ public:
+  void draw(Scene& scene) override {
+    const Mirror& mirror = scene.mirror;
+    if (mirror.plugins().empty() && mirror.refusals().empty())
+      return nothing_here("The feed has not told of any plugin.");
+    ImGui::BeginChild("plugins");
+    for (const std::string& line : mirror.refusals()) {
+      const auto fields = fields_of(line);
+      text("refused", palette().bad);
+      ImGui::SameLine(em() * 5.5F);
+      wrapped(fmt::format("{}: {}", fields[0], fields.size() > 1 ? fields[1] : ""), palette().text);
+    }
+    for (const std::string& line : mirror.plugins()) {
+      const auto fields = fields_of(line);
+      if (fields.size() < 4) continue;
+      text(fitted(fields[1], em() * 7));
+      ImGui::SameLine(em() * 7.5F);
+      dim(fitted(fields[2], ImGui::GetContentRegionAvail().x));
+      explain(fmt::format("{}\n{}\nfrom {}", fields[0], fields[2], fields[3]));
+    }
+    ImGui::EndChild();
+  }
+};
+
+}  // namespace
+
+PanelInfo plugins_tab() {
+  return {
+      .title = "PLUGINS",
+      .row = Row::tab,
+      .key = '3',
+      .help = "Which plugins are loaded, which were refused, and why?",
+      .make = make_panel<PluginsTab>,
+  };
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <imgui.h>
+
+#include "panel.h"
+
+namespace canopy::inspector {
+
+/// Requests, the newest first, and the prompt tokens that they did not find, by reason.
+class RequestsPanel final : public Panel {
+ public:
+  void draw(Scene& scene) override;
+  const std::vector<MissGroup>& groups() const { return groups_; }
+  const std::vector<std::size_t>& rows() const { return rows_; }  ///< places in Mirror::requests
+  /// Middle of the chip of a reason on the screen, if it is drawn.
+  bool middle_of(Miss miss, ImVec2& at) const;
+
+ private:
+  /// What decides which rows there are.
+  struct Filter {
+    bool running_only = false, by_reason = false;
+    Miss miss{};
+    std::string policy;
+    std::optional<NamespaceId> space;
+    friend bool operator==(const Filter&, const Filter&) = default;
+  };
+  void list(const Mirror& mirror);
+  void draw_filters(Scene& scene);
+  void draw_reasons(Scene& scene);
+  void draw_verdict(const Scene& scene);
+  void draw_table(Scene& scene);
+  static void draw_row(Scene& scene, const MirrorRequest& request);
+
+  Filter filter_, listed_;
+  std::uint64_t at_ = ~std::uint64_t{0};
+  std::vector<std::size_t> rows_;
+  std::vector<MissGroup> groups_;
+  std::vector<ImVec2> chips_;  ///< middles, by group
+};
+
+}  // namespace canopy::inspector
