@@ -7,7 +7,7 @@
 #include <iterator>
 #include <type_traits>
 
-#include <plugin_file.h>
+#include <loaded_plugin.h>
 #include "plugin_fixtures.h"
 
 using namespace canopy::test;
@@ -82,7 +82,7 @@ TEST_CASE("loading: a descriptor that is not of this host's kind is refused with
   const CanopyPlugin good{
       canopy::kPluginMagic, sizeof(CanopyPlugin), CANOPY_TOOLCHAIN, "1", &component, sizeof component, 1};
   CHECK(canopy::why_unreadable(good).empty());
-  const auto with = [&]<class Field>(Field CanopyPlugin::*field, std::type_identity_t<Field> value) {
+  const auto with = [&]<class Field>(Field CanopyPlugin::* field, std::type_identity_t<Field> value) {
     CanopyPlugin bad = good;
     bad.*field = value;
     return canopy::why_unreadable(bad);

@@ -1,6 +1,5 @@
 #include "compose/component_reader.h"
 
-#include <canopy/config/nearest_name.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,19 +36,13 @@ void ComponentReader::read(std::string_view interface, const std::string& called
 }
 
 void ComponentReader::check(std::string_view interface, const ComponentConfig& component, const char* why_this) {
-  const Role& role = role_of(interface);
   if (const Offer* offer = registry_.find(interface, component.name)) {
     YamlOptions walker(component.options, component.name, complaints_);
     offer->component->options(walker);
     walker.finish();
     return;
   }
-  std::string sentence = fmt::format("no {} is called {}{}", role.in_words, in_quotes(component.name), why_this);
-  for (const Role& other : kRoles)
-    if (registry_.find(other.interface, component.name))
-      sentence += fmt::format(", that is {} {}", other.article, other.in_words);
-  sentence += did_you_mean(component.name, registry_.names(interface)) + registry_.refusals_in_short();
-  complain(component.mark, sentence);
+  complain(component.mark, registry_.unknown(interface, component.name, why_this));
 }
 
 bool ComponentReader::split(std::string_view interface, const std::string& called, const YamlNode& value,

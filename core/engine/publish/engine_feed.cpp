@@ -257,8 +257,7 @@ void Engine::obey(const Command& command) {
     case Command::Kind::policy: {
       const std::string name(command.name, strnlen(command.name, sizeof(command.name)));
       if (command.group >= pools_.size() || !registry_->find(EvictionStrategy::kInterface, name)) break;
-      if (auto policy = make_component<EvictionStrategy>({name, {}, {}}, *registry_, {}))
-        use_policy(command.group, *policy, name);
+      if (auto policy = registry_->make<EvictionStrategy>(name, {})) use_policy(command.group, *policy, name);
       break;
     }
     case Command::Kind::run_until:
