@@ -105,4 +105,27 @@ std::string to_yaml(std::string_view text) {
   return out + "\"";
 }
 
+std::string to_yaml(const YamlNode& node) {
+  std::string out;
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return node.scalar.empty() ? "~" : node.scalar;
+    case YamlNode::Kind::scalar: {
+      // What reads as a number has no other characters. All else means the same with quotes.
+      const bool number =
+          !node.quoted && node.scalar.find_first_of("0123456789") != std::string::npos &&
+          std::ranges::all_of(node.scalar, [](char c) { return is_name({&c, 1}) || std::strchr("0123456789.+-", c); });
+      return number ? node.scalar : to_yaml(node.scalar);
+    }
+    case YamlNode::Kind::sequence:
+      for (const YamlNode& item : node.items) out += (out.empty() ? "" : ", ") + to_yaml(item);
+      return "[" + out + "]";
+    case YamlNode::Kind::map:
+      for (const auto& [key, value] : node.entries)
+        out += (out.empty() ? "" : ", ") + to_yaml(key) + ": " + to_yaml(value);
+      return out.empty() ? "{}" : "{ " + out + " }";
+  }
+  return out;
+}
+
 }  // namespace canopy

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compose/engine_check.h"
+#include "compose/make_component.h"
 #include "engine_internals.h"
 
 namespace canopy {
@@ -30,6 +32,7 @@ Engine::~Engine() {
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const Registry& registry) {
+  if (std::string why = flaw_of(config); !why.empty()) return Error{std::move(why)};
   std::unique_ptr<Engine> engine(new Engine);
   engine->registry_ = &registry;
   engine->page_size_ = config.page_size;

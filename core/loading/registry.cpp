@@ -16,11 +16,11 @@ namespace fs = std::filesystem;
 
 struct KnownInterface {
   std::string_view versioned;
-  std::string_view in_words, article = "a";
+  std::string_view in_words;
 };
 
 constexpr KnownInterface kInterfaces[] = {
-    {EvictionStrategy::kInterface, "eviction strategy", "an"},
+    {EvictionStrategy::kInterface, "eviction strategy"},
     {KeyCodec::kInterface, "key codec"},
     {KVStore::kInterface, "KV store"},
     {PrefixIndex::kInterface, "prefix index"},
@@ -143,10 +143,15 @@ std::vector<std::string> Registry::names(std::string_view interface) const {
   return out;
 }
 
+std::string Registry::with_article(std::string_view interface) {
+  const std::string_view words = in_words(interface);
+  return fmt::format("{} {}", words.starts_with('e') ? "an" : "a", words);
+}
+
 std::string Registry::unknown(std::string_view interface, std::string_view name, std::string_view why_this) const {
   std::string text = fmt::format("no {} is called {}{}", in_words(interface), in_quotes(name), why_this);
   for (const KnownInterface& other : kInterfaces)
-    if (find(other.versioned, name)) text += fmt::format(", that is {} {}", other.article, other.in_words);
+    if (find(other.versioned, name)) text += ", that is " + with_article(other.versioned);
   text += did_you_mean(name, names(interface));
   std::set<fs::path> files;
   for (const Refusal& refusal : refusals_) files.insert(refusal.file);

@@ -1,5 +1,6 @@
 /// Hostile YAML through the parser, the option walker and --set. With -fsanitize=fuzzer it is a libFuzzer target;
 /// with CANOPY_FUZZ_MAIN defined it is a program that mutates its own seeds: `yaml_fuzz [RUNS [SEED]]`.
+#include <canopy/config/option_walkers.h>
 #include <canopy/config/yaml_options.h>
 
 #include <cstdint>

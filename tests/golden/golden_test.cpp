@@ -1,9 +1,10 @@
 #include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 #include <doctest/doctest.h>
-#include <workload/mooncake_trace.h>
-#include <verify/verify_recording.h>
 #include <replay/replay.h>
 #include <support/shared_folder.h>
+#include <verify/verify_recording.h>
+#include <workload/mooncake_trace.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>

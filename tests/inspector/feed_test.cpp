@@ -1,7 +1,8 @@
-#include <sources/attachment.h>
-#include <sources/checkpoints.h>
+#include <canopy/engine/engine_file.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sources/attachment.h>
+#include <sources/checkpoints.h>
 #include <sources/recording.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -56,7 +57,7 @@ TEST_CASE("feed: another process is attached to by name, steered, killed, and it
   {
     const auto attachment = attach(name);
     REQUIRE(attachment);
-    struct stat facts {};
+    struct stat facts{};
     REQUIRE(::stat(("/dev/shm/canopy-" + name).c_str(), &facts) == 0);
     CHECK((facts.st_mode & 0777) == 0600);
     const auto names = Attachment::names();
@@ -291,8 +292,7 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
     REQUIRE(steered.look());
   }
   int misses = 0;
-  for (; misses < 64 && steered.look(); ++misses)
-    steered.serve(tokens(10'000 + 100 * static_cast<Token>(misses), 24));
+  for (; misses < 64 && steered.look(); ++misses) steered.serve(tokens(10'000 + 100 * static_cast<Token>(misses), 24));
   CHECK(misses > 10);
   CHECK(misses < 64);
   CHECK(steered.mirror.paused().starts_with("the hit rate of the last 64 requests is 4"));

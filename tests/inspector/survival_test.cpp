@@ -1,11 +1,12 @@
 /// Either side of a feed in shared memory dies, at any moment and as often as it likes.
-#include <replay/demo.h>
+#include <canopy/engine/engine_file.h>
+#include <conformance/model/prng.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <workload/generator.h>
-#include <conformance/model/prng.h>
+#include <replay/demo.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <workload/generator.h>
 
 #include <atomic>
 #include <csignal>
@@ -25,7 +26,7 @@ template <class Told>
 class Shared {
  public:
   Shared()
-      : at_(new (::mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Told()) {}
+      : at_(new(::mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Told()) {}
   ~Shared() { ::munmap(at_, sizeof(Told)); }
   Shared(const Shared&) = delete;
   Told* operator->() { return at_; }

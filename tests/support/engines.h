@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 #include <doctest/doctest.h>
 
 #include <memory>

@@ -1,3 +1,4 @@
+#include <canopy/config/option_walkers.h>
 #include <canopy/config/yaml_options.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>

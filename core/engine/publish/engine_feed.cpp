@@ -1,5 +1,6 @@
 /// What an engine tells a feed, and what a feed's readers may ask of it.
 #include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -7,13 +7,11 @@
 int main(int argc, char** argv) {
   canopy::Registry registry;
   for (int i = 1; i < argc; ++i) registry.scan(argv[i], canopy::Trust::as_ourselves);
-  auto document = canopy::parse_yaml(
-      "page_size: 4\ngroups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: { two_hits: { "
-      "protect_after: 3 } } } }\n",
-      "outside");
-  auto config = canopy::read_engine_config(*document, registry);
-  if (!config) return std::puts(config.error().text.c_str()), 1;
-  auto engine = canopy::Engine::create(*config, registry);
+  canopy::EngineConfig config;
+  config.page_size = 4;
+  config.groups = {
+      {.name = "full", .capacity = 64, .allocator = {"free_list"}, .eviction = {"two_hits", "{ protect_after: 3 }"}}};
+  auto engine = canopy::Engine::create(config, registry);
   if (!engine) return std::puts(engine.error().text.c_str()), 1;
 
   std::vector<canopy::Token> prompt(12);

@@ -55,5 +55,7 @@ std::string in_quotes(std::string_view text);
 
 /// A text as a YAML scalar that reads back to it, in quotes only where it needs them.
 std::string to_yaml(std::string_view text);
+/// A value as YAML flow text that reads back to it: what is a number or a flag stays one.
+std::string to_yaml(const YamlNode& node);
 
 }  // namespace canopy

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <canopy/engine/engine_config.h>
-#include <canopy/feed/sink.h>
-#include <canopy/key_codec.h>
 #include <canopy/engine/ledger.h>
 #include <canopy/engine/pool.h>
-#include <canopy/prefix_index.h>
 #include <canopy/engine/request.h>
 #include <canopy/engine/stop_condition.h>
+#include <canopy/feed/sink.h>
+#include <canopy/key_codec.h>
+#include <canopy/loading/registry.h>
+#include <canopy/prefix_index.h>
 
 #include <chrono>
 #include <memory>

@@ -63,6 +63,8 @@ class Registry {
   const Offer* find(std::string_view interface, std::string_view name) const;
   /// Every name that is offered for an interface, sorted.
   std::vector<std::string> names(std::string_view interface) const;
+  /// "an eviction strategy": what an interface of this host is called in sentences.
+  static std::string with_article(std::string_view interface);
   /// What to say of a name that find() does not know: the nearest name, all known ones, and how many plugins were
   /// refused, since one of them may be the reason. `why_this` says where the name comes from.
   std::string unknown(std::string_view interface, std::string_view name, std::string_view why_this = {}) const;
