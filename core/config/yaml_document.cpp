@@ -50,7 +50,7 @@ Result<YamlNode> parse_yaml_file(const std::string& path) {
   const auto cannot = [&](const std::string& why) { return Error{fmt::format("{}: {}", path, why)}; };
   const auto refused = [&] { return cannot("cannot be read: " + std::generic_category().message(errno)); };
   struct stat facts{};
-  // Asked before opening, because opening a device can already do something.
+  // Before open(), because opening a device can already have an effect.
   if (::stat(path.c_str(), &facts) != 0) return errno == ENOENT ? cannot("there is no such file") : refused();
   const auto wrong_kind = [&]() -> const char* {
     if (S_ISDIR(facts.st_mode)) return "is a folder; expected a YAML file";
@@ -63,7 +63,7 @@ Result<YamlNode> parse_yaml_file(const std::string& path) {
   const auto too_large = [&] { return cannot(fmt::format("is larger than 1 MiB ({} bytes)", facts.st_size)); };
   if (facts.st_size > static_cast<off_t>(kMaxBytes)) return too_large();
 
-  std::string text(kMaxBytes + 1, '\0');  // one more than allowed: the file may be growing
+  std::string text(kMaxBytes + 1, '\0');  // one byte more than allowed, because the file may be growing
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = ::read(file.number, text.data() + size, text.size() - size);

@@ -75,7 +75,7 @@ Result<fs::path> locate(const fs::path& file) {
 
 bool owner_is_trusted(const struct stat& facts) { return facts.st_uid == 0 || facts.st_uid == ::geteuid(); }
 
-std::string whose(const struct stat& facts) {
+std::string wrong_owner(const struct stat& facts) {
   return fmt::format("belongs to user {}, expected root or user {}", facts.st_uid, ::geteuid());
 }
 
@@ -89,7 +89,7 @@ std::string why_changeable(const fs::path& asked, const fs::path& file, const st
   std::error_code failed;
   if (fs::canonical(fs::absolute(asked).parent_path(), failed) != file.parent_path() || failed)
     return fmt::format("it is a symbolic link that leaves its folder, to {}", file.string());
-  if (!owner_is_trusted(facts)) return "it " + whose(facts);
+  if (!owner_is_trusted(facts)) return "it " + wrong_owner(facts);
   if ((facts.st_mode & kOthersWrite) != 0) return "others than its owner can write it " + how_open(facts);
   if ((facts.st_mode & (S_ISUID | S_ISGID)) != 0)
     return fmt::format("it is set-user-ID or set-group-ID, a plugin is a plain file {}", how_open(facts));
@@ -99,7 +99,7 @@ std::string why_changeable(const fs::path& asked, const fs::path& file, const st
     struct stat above;
     if (::stat(folder.c_str(), &above) != 0)
       return fmt::format("the folder {} cannot be checked: {}", folder.string(), system_text(errno));
-    if (!owner_is_trusted(above)) return fmt::format("the folder {} {}", folder.string(), whose(above));
+    if (!owner_is_trusted(above)) return fmt::format("the folder {} {}", folder.string(), wrong_owner(above));
     if ((above.st_mode & kOthersWrite) != 0)
       return fmt::format("others than its owner can write the folder {} {}", folder.string(), how_open(above));
     if (folder == folder.parent_path()) return {};

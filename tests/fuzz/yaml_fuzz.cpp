@@ -96,6 +96,15 @@ void check_options(const YamlNode& document) {
   second.finish();
   EXPECT(none.empty(), dump);
   EXPECT(dump_of(other) == dump, dump);
+  if (!complaints.empty()) return;
+  // The document as flow text gives the same options.
+  const auto flow = parse_yaml(to_yaml(document), "t");
+  EXPECT(static_cast<bool>(flow), to_yaml(document));
+  Config third;
+  YamlOptions walker_of_flow(*flow, "c", none);
+  third.visit(walker_of_flow);
+  walker_of_flow.finish();
+  EXPECT(none.empty() && dump_of(third) == dump, to_yaml(document));
 }
 
 void check_assignment(std::string_view text) {

@@ -135,7 +135,7 @@ TEST_CASE("loading: a name is offered once, and the refusal names both files") {
   CHECK(registry.refusals()[0].why ==
         "its eviction strategy 'lru' is not used, " + first_file + " already offers that name");
 
-  // The same file once more, under whatever name, is no second one.
+  // The same file by another path is not a second one.
   const Scratch scratch;
   fs::create_symlink(first_file, scratch / "link.so");
   const std::size_t offers = registry.offers().size();
@@ -187,7 +187,7 @@ TEST_CASE("loading: an instance that cannot be had is an error that helps") {
         "(throws_in_create.so)");
   CHECK(make(registry, "silent").error().text ==
         "eviction strategy 'silent' cannot be made: it gives no reason (throws_in_create.so)");
-  // Whoever walked the options has already said what is wrong with them.
+  // The walker has already said what is wrong with the options.
   const auto outside = make(registry, "slru", Answers{{{"protect_after", 65}}});
   REQUIRE_FALSE(outside);
   CHECK(outside.error().text.empty());

@@ -64,7 +64,8 @@ void visit_group(Walker& o, GroupConfig& group, Units page_size) {
   o.component("allocator", SlotAllocator::kInterface, group.allocator, "hands out the pages of the pool");
   o.required("eviction", "the name of an eviction strategy");
   o.component("eviction", EvictionStrategy::kInterface, group.eviction, "chooses what is evicted");
-  o.component("store", KVStore::kInterface, group.store, "memory for this group's rows, in place of the engine's");
+  o.component("store", KVStore::kInterface, group.store,
+              "keeps the rows of this group, in place of the engine's store");
 }
 
 template <class Walker>
@@ -75,8 +76,9 @@ void visit_engine(Walker& o, EngineConfig& engine) {
   o.component("index", PrefixIndex::kInterface, engine.index, "finds the cached prefix of a key");
   o.required("groups", "a map of KV cache groups, { full: { reach: path, ... } }");
   o.groups("groups", engine.groups, engine.page_size, "KV cache groups; the figures of a run are those of the first");
-  o.component("store", KVStore::kInterface, engine.store, "memory for the rows of KV; none: page numbers only");
-  o.feed("feed", engine.feed, "where the engine tells what it does");
+  o.component("store", KVStore::kInterface, engine.store,
+              "keeps the rows of the groups; none: index and page numbers only");
+  o.feed("feed", engine.feed, "where the events of the engine go");
   o.number("segment_pages", engine.segment_pages, 0, kMaxPages, "pages a pool grows by; 0: the engine chooses");
   o.number("idle_segments", engine.idle_segments, 0, kMaxPages,
            "empty segments that keep their memory when a pool has shrunk");

@@ -30,8 +30,7 @@ class DumpOptions : public Options {
   std::vector<std::pair<std::string, std::string>> written_;  ///< name and value of each option, as YAML
 };
 
-/// One option, for people: what `canopy plugins describe` prints a line of. Options of an entry are called
-/// `streams.<name>.row_bytes`.
+/// One option as `canopy plugins describe` prints it. An option of an entry is called `streams.<name>.row_bytes`.
 struct OptionHelp {
   std::string name, range, value, help;  ///< `value` is the default; empty: it must be given
 };
@@ -63,7 +62,7 @@ std::string dump_options(const Walk& walk);
 /// The options as a component has them after it read `node`.
 std::string dump_options(const Walk& walk, const YamlNode& node);
 
-/// The values that a whole number may have, for people.
+/// The values that a whole number may have, for messages and help: "1..64", "at least 1".
 std::string range_of(std::uint64_t min, std::uint64_t max);
 
 }  // namespace canopy

@@ -14,17 +14,17 @@ namespace canopy {
 /// What is wrong with what the user wrote: one sentence each, `file:line:column: ...`.
 using Complaints = std::vector<std::string>;
 
-/// A whole number: decimal digits, grouped with `_` where wanted, then maybe k, M, G (powers of 1000) or Ki, Mi,
-/// Gi (of 1024). Nothing if it is something else or out of range, and then `complaints` says so about `name`.
+/// A whole number: decimal digits, which may be grouped with `_`, and an optional suffix: k, M, G (powers of 1000) or
+/// Ki, Mi, Gi (of 1024). If the value is anything else or out of range: nothing, and a complaint about `name`.
 std::optional<std::uint64_t> read_number(const YamlNode& value, std::string_view name, std::uint64_t min,
                                          std::uint64_t max, std::string_view help, Complaints& complaints);
 
-/// `true` or `false`; nothing if it is something else, and then `complaints` says so about `name`.
+/// `true` or `false`. If the value is anything else: nothing, and a complaint about `name`.
 std::optional<bool> read_flag(const YamlNode& value, std::string_view name, std::string_view help,
                               Complaints& complaints);
 
-/// Reads a component's options from a map: ranges, types, unknown keys with the nearest known name. `node` may
-/// be null (all defaults) or a scalar (the first option). What is wrong is added to `complaints`.
+/// Reads a component's options from a map. Complains of wrong types, values out of range and unknown keys, with the
+/// nearest known name. `node` may also be null (all defaults) or a scalar (the first option).
 class YamlOptions : public Options {
  public:
   /// `owner` is the options' owner in messages: "slru" makes "slru.protect_after = 0 is outside 1..64 (...)".
@@ -44,7 +44,7 @@ class YamlOptions : public Options {
   void on_choice(const char*, std::uint32_t&, std::span<const char* const>, const char*) override;
   void on_entries(const char*, Entries&, const char*) override;
 
-  // For walkers that read more than options.
+  // For derived walkers, which read more than options.
   const YamlNode& node() const { return node_; }
   const std::string& owner() const { return owner_; }
   /// What messages call an option.
