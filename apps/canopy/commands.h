@@ -1,7 +1,8 @@
 #pragma once
 
-#include <sources/attachment.h>
+#include <canopy/config/option_walkers.h>
 #include <mirror/mirror.h>
+#include <sources/attachment.h>
 
 #include <cstdint>
 #include <memory>
@@ -72,6 +73,8 @@ int check_plugin(const std::string& file, unsigned seconds);
 int new_plugin(const std::string& name);
 int check_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 int dump_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
+/// Every key of an engine's file with range, default and help.
+int describe_config(const PluginFolders& folders);
 int verify_recordings(const std::vector<std::string>& files, const PluginFolders& folders);
 
 /// A feed in shared memory, in step; without a name the one there is. The error says what to do.
@@ -88,6 +91,8 @@ int unusable(const std::string& why);
 Registry load_plugins(const PluginFolders& folders);
 void print_offers(const Registry& registry, const Terminal& terminal);
 void print_refusals(const Registry& registry, const Terminal& terminal);
+/// An option a line, the help aligned.
+void print_options(const std::vector<OptionHelp>& options, const Terminal& terminal);
 /// The run as a table, its violations, and the closing line. The verdict.
 int print_report(const replay::Report& report);
 /// Runs with a progress bar, then writes the report if a path was given.

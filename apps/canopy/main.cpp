@@ -213,6 +213,8 @@ int run(int argc, char** argv) {
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   }
+  auto* config_describe = config->add_subcommand("describe", "List every key it may have, with range and default");
+  config_describe->callback([&] { status = describe_config(folders); });
   config_check->callback([&] { status = check_config(file, assignments, folders); });
   config_dump->callback([&] { status = dump_config(file, assignments, folders); });
 

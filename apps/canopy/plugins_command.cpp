@@ -37,6 +37,16 @@ void print_refusals(const Registry& registry, const Terminal& terminal) {
     fmt::print("  {} {}: {}\n", terminal.red("refused"), refusal.file.string(), refusal.why);
 }
 
+void print_options(const std::vector<OptionHelp>& options, const Terminal& terminal) {
+  std::size_t widest = 0;
+  for (const OptionHelp& option : options) widest = std::max(widest, option.name.size());
+  for (const OptionHelp& option : options) {
+    const std::string value = option.value.empty() ? "must be given" : "default " + option.value;
+    fmt::print("  {:<{}}  {}  {}\n", option.name, widest, option.help,
+               terminal.dim(fmt::format("({}; {})", option.range, value)));
+  }
+}
+
 int unusable(const std::string& why) {
   std::fputs((why + "\n").c_str(), stderr);
   return kUnusable;
@@ -75,15 +85,10 @@ int describe_plugin(const std::string& name, const PluginFolders& folders) {
                offer.file.filename().string(), offer.version);
     std::string what;
     const bool here = offer.here(what);
-    if (!what.empty())
-      fmt::print("  {}\n", here ? "here: " + what : terminal.yellow("not on this machine: " + what));
+    if (!what.empty()) fmt::print("  {}\n", here ? "here: " + what : terminal.yellow("not on this machine: " + what));
     const auto options = help_of(offer.component->options);
     if (options.empty()) fmt::print("  no options\n");
-    std::size_t widest = 0;
-    for (const OptionHelp& option : options) widest = std::max(widest, option.name.size());
-    for (const OptionHelp& option : options)
-      fmt::print("  {:<{}}  {}  {}\n", option.name, widest, option.help,
-                 terminal.dim(fmt::format("({}; default {})", option.range, option.value)));
+    print_options(options, terminal);
   }
   std::sort(known.begin(), known.end());
   if (!found) return unusable("no component is called '" + name + "'" + did_you_mean(name, known));

@@ -1,5 +1,7 @@
 #include <canopy/config/nearest_name.h>
 #include <canopy/support/figures.h>
+#include <canopy/config/yaml_options.h>
+#include <canopy/engine/engine_file.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,19 +17,15 @@ namespace canopy::app {
 namespace {
 
 /// The shortcuts of the command line as assignments, in front of those the user wrote out.
-Result<std::vector<std::string>> assignments_of(const ReplayArguments& arguments) {
+std::vector<std::string> assignments_of(const ReplayArguments& arguments, const YamlNode& engine) {
   std::vector<std::string> all;
   if (!arguments.page_size.empty()) all.push_back("page_size=" + arguments.page_size);
-  if (!arguments.capacity.empty() || !arguments.policy.empty()) {
-    auto document = parse_yaml_file(arguments.config);
-    if (!document) return document.error();
-    const YamlNode* groups = document->find("groups");
-    const std::size_t count = groups && groups->kind == YamlNode::Kind::map ? groups->entries.size() : 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::string& group = groups->entries[i].first.scalar;
-      if (!arguments.capacity.empty() && i == 0)
-        all.push_back(fmt::format("groups.{}.capacity={}", group, arguments.capacity));
-      if (!arguments.policy.empty()) all.push_back(fmt::format("groups.{}.eviction={}", group, arguments.policy));
+  if (const YamlNode* groups = engine.find("groups")) {
+    for (const auto& [group, value] : groups->entries) {
+      if (!arguments.capacity.empty() && &group == &groups->entries[0].first)
+        all.push_back(fmt::format("groups.{}.capacity={}", group.scalar, arguments.capacity));
+      if (!arguments.policy.empty())
+        all.push_back(fmt::format("groups.{}.eviction={}", group.scalar, arguments.policy));
     }
   }
   if (!arguments.serve.empty())
@@ -35,6 +33,16 @@ Result<std::vector<std::string>> assignments_of(const ReplayArguments& arguments
   if (!arguments.record.empty()) all.push_back(fmt::format("feed={{file: {{path: {}}}}}", to_yaml(arguments.record)));
   all.insert(all.end(), arguments.assignments.begin(), arguments.assignments.end());
   return all;
+}
+
+/// The engine's file with what the command line changes in it.
+Result<EngineConfig> config_of(const ReplayArguments& arguments, const Registry& registry) {
+  auto engine = parse_yaml_file(arguments.config);
+  if (!engine) return engine.error();
+  for (const std::string& assignment : assignments_of(arguments, *engine))
+    if (auto set = set_value(*engine, assignment); !set) return set.error();
+  if (!arguments.store.empty()) use_store(*engine, arguments.store);
+  return read_engine_config(*engine, registry);
 }
 
 Result<std::unique_ptr<workload::RequestSource>> source_of(const ReplayArguments& arguments) {
@@ -146,11 +154,8 @@ int print_report(const replay::Report& report) {
 
 int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
-  auto assignments = assignments_of(arguments);
-  if (!assignments) return unusable(assignments.error().text);
-  auto config = load_engine_config(arguments.config, *assignments, registry);
+  auto config = config_of(arguments, registry);
   if (!config) return unusable(config.error().text);
-  if (!arguments.store.empty()) use_store(*config, arguments.store);
   auto resizes = resizes_of(arguments, *config);
   if (!resizes) return unusable(resizes.error().text);
   auto source = source_of(arguments);

@@ -1,3 +1,4 @@
+#include <canopy/config/option_walkers.h>
 #include <canopy/config/yaml_options.h>
 #include <fmt/format.h>
 
@@ -7,91 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "option_words.h"
-
 namespace canopy {
 namespace {
 
 using Names = std::span<const char* const>;
 
-/// Writes what a walk passes as YAML flow text.
-class DumpWalker final : public Options {
+/// Passes each option to a reader first and then, with the value it has now, to a second walker.
+class ThenOptions final : public Options {
  public:
-  std::string text() const { return text_.empty() ? "{}" : "{ " + text_ + " }"; }
-  bool ok() const override { return true; }
-
- protected:
-  void on_number(const char* name, std::uint64_t& value, std::uint64_t, std::uint64_t, const char*) override {
-    add(name, std::to_string(value));
-  }
-  void on_real(const char* name, double& value, double, double, const char*) override {
-    add(name, fmt::format("{}", value));
-  }
-  void on_flag(const char* name, bool& value, const char*) override { add(name, value ? "true" : "false"); }
-  void on_choice(const char* name, std::uint32_t& index, Names names, const char*) override {
-    if (index < names.size()) add(name, to_yaml(names[index]));
-  }
-  void on_entries(const char* name, Entries& value, const char*) override {
-    DumpWalker all;
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      DumpWalker one;
-      value.visit(i, one);
-      all.add(value.key(i), one.text());
-    }
-    add(name, all.text());
-  }
-
- private:
-  void add(const char* name, const std::string& value) {
-    text_ += fmt::format("{}{}: {}", text_.empty() ? "" : ", ", to_yaml(name), value);
-  }
-  std::string text_;
-};
-
-class HelpWalker final : public Options {
- public:
-  HelpWalker(std::string prefix, std::vector<OptionHelp>& found) : prefix_(std::move(prefix)), found_(found) {}
-  bool ok() const override { return true; }
-
- protected:
-  void on_number(const char* name, std::uint64_t& value, std::uint64_t min, std::uint64_t max,
-                 const char* help) override {
-    add(name, range_of(min, max), std::to_string(value), help);
-  }
-  void on_real(const char* name, double& value, double min, double max, const char* help) override {
-    add(name, fmt::format("{}..{}", min, max), fmt::format("{}", value), help);
-  }
-  void on_flag(const char* name, bool& value, const char* help) override {
-    add(name, "true or false", value ? "true" : "false", help);
-  }
-  void on_choice(const char* name, std::uint32_t& index, Names names, const char* help) override {
-    add(name, fmt::format("{}", fmt::join(names, " or ")), index < names.size() ? names[index] : "none", help);
-  }
-  void on_entries(const char* name, Entries& value, const char* help) override {
-    DumpWalker dump;
-    dump.entries(name, value, help);
-    const std::string all = dump.text();  // { name: ... }
-    const std::size_t begin = all.find(": ") + 2;
-    add(name, "a map with names of your choice", all.substr(begin, all.size() - begin - 2), help);
-    // What an entry looks like can only be asked of one that is there.
-    if (value.size() == 0 && value.add("name") != nullptr) return;
-    if (value.size() == 0) return;
-    HelpWalker inner(prefix_ + name + ".<name>.", found_);
-    value.visit(0, inner);
-  }
-
- private:
-  void add(const char* name, std::string range, std::string value, const char* help) {
-    found_.push_back({prefix_ + name, std::move(range), std::move(value), help});
-  }
-  std::string prefix_;
-  std::vector<OptionHelp>& found_;
-};
-
-/// Shows each option to a reader first and then, with the value it has now, to somebody else.
-class ThenWalker final : public Options {
- public:
-  ThenWalker(Options& first, Options& then) : first_(first), then_(then) {}
+  ThenOptions(Options& first, Options& then) : first_(first), then_(then) {}
   bool ok() const override { return first_.ok() && then_.ok(); }
 
  protected:
@@ -124,26 +49,82 @@ class ThenWalker final : public Options {
 
 }  // namespace
 
-std::vector<OptionHelp> help_of(const std::function<void(Options&)>& walk) {
+std::string DumpOptions::flow() const {
+  std::string text;
+  for (const auto& [name, value] : written_) text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", name, value);
+  return text.empty() ? "{}" : "{ " + text + " }";
+}
+
+void DumpOptions::on_number(const char* name, std::uint64_t& value, std::uint64_t, std::uint64_t, const char*) {
+  add(name, std::to_string(value));
+}
+void DumpOptions::on_real(const char* name, double& value, double, double, const char*) {
+  add(name, fmt::format("{}", value));
+}
+void DumpOptions::on_flag(const char* name, bool& value, const char*) { add(name, value ? "true" : "false"); }
+void DumpOptions::on_choice(const char* name, std::uint32_t& index, Names names, const char*) {
+  if (index < names.size()) add(name, to_yaml(names[index]));
+}
+void DumpOptions::on_entries(const char* name, Entries& value, const char*) {
+  DumpOptions all;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    DumpOptions one;
+    value.visit(i, one);
+    all.add(value.key(i), one.flow());
+  }
+  add(name, all.flow());
+}
+void DumpOptions::add(std::string_view name, std::string value) {
+  written_.emplace_back(to_yaml(name), std::move(value));
+}
+
+void HelpOptions::on_number(const char* name, std::uint64_t& value, std::uint64_t min, std::uint64_t max,
+                            const char* help) {
+  add(name, range_of(min, max), std::to_string(value), help);
+}
+void HelpOptions::on_real(const char* name, double& value, double min, double max, const char* help) {
+  add(name, fmt::format("{}..{}", min, max), fmt::format("{}", value), help);
+}
+void HelpOptions::on_flag(const char* name, bool& value, const char* help) {
+  add(name, "true or false", value ? "true" : "false", help);
+}
+void HelpOptions::on_choice(const char* name, std::uint32_t& index, Names names, const char* help) {
+  add(name, fmt::format("{}", fmt::join(names, " or ")), index < names.size() ? names[index] : "none", help);
+}
+void HelpOptions::on_entries(const char* name, Entries& value, const char* help) {
+  const std::string text = dump_options([&](Options& o) { o.entries(name, value, help); });  // { name: ... }
+  const std::size_t begin = text.find(": ") + 2;
+  add(name, "a map with names of your choice", text.substr(begin, text.size() - begin - 2), help);
+  // An entry can only be described if there is one.
+  if (value.size() == 0 && value.add("name") != nullptr) return;
+  if (value.size() == 0) return;
+  HelpOptions inner(prefix_ + name + ".<name>.", found_);
+  value.visit(0, inner);
+}
+void HelpOptions::add(std::string_view name, std::string range, std::string value, std::string_view help) {
+  found_.push_back({prefix_ + std::string(name), std::move(range), std::move(value), std::string(help)});
+}
+
+std::vector<OptionHelp> help_of(const Walk& walk) {
   std::vector<OptionHelp> found;
-  HelpWalker walker({}, found);
+  HelpOptions walker({}, found);
   walk(walker);
   return found;
 }
 
-std::string dump_options(const std::function<void(Options&)>& walk) {
-  DumpWalker walker;
+std::string dump_options(const Walk& walk) {
+  DumpOptions walker;
   walk(walker);
-  return walker.text();
+  return walker.flow();
 }
 
-std::string dump_options(const std::function<void(Options&)>& walk, const YamlNode& node) {
+std::string dump_options(const Walk& walk, const YamlNode& node) {
   Complaints complaints;
   YamlOptions reader(node, {}, complaints);
-  DumpWalker dump;
-  ThenWalker both(reader, dump);
+  DumpOptions dump;
+  ThenOptions both(reader, dump);
   walk(both);
-  return dump.text();
+  return dump.flow();
 }
 
 }  // namespace canopy

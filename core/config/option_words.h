@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/config/option_walkers.h>
 #include <canopy/config/yaml_document.h>
 
 #include <cstdint>
@@ -9,16 +10,13 @@
 
 namespace canopy {
 
-/// As a maximum it means that there is none.
+/// A maximum that means: no maximum.
 inline constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
 
-/// The values that a whole number may have, for people.
-std::string range_of(std::uint64_t min, std::uint64_t max);
-
-/// An option's help behind a message about it, or nothing.
+/// " (help)", to end a message about an option; empty without help.
 std::string in_brackets(std::string_view help);
 
-/// What the user wrote, for a message.
+/// A value as the user wrote it, for a message.
 std::string shown(const YamlNode& value);
 
 }  // namespace canopy

@@ -22,18 +22,18 @@ namespace canopy {
 namespace {
 
 constexpr std::size_t kMaxValues = 10'000;
-/// yaml-cpp reads to the end of a `[` or `"` before it tells of the first value in it. This is how far it may
-/// look ahead of what it has told, so that every bomb goes off after a few milliseconds.
+/// yaml-cpp reads to the end of a `[` or `"` before it reports the first value in it. This is how far it may read ahead
+/// of what it has reported, so that a hostile text is refused after a few milliseconds.
 constexpr std::size_t kMaxAhead = std::size_t{32} << 10;
 
-/// The text as yaml-cpp gets it: in bites, and never kMaxAhead past what it has told of.
-class Bites final : public std::streambuf {
+/// Gives yaml-cpp the text piece by piece, and never more than kMaxAhead past the last reported place.
+class BoundedReader final : public std::streambuf {
  public:
-  explicit Bites(std::string_view text) : text_(text) {}
-  void told(std::size_t at) { told_ = std::max(told_, at); }
+  explicit BoundedReader(std::string_view text) : text_(text) {}
+  void reported(std::size_t at) { reported_ = std::max(reported_, at); }
   void check() const {
-    if (starved_)
-      throw Refused{told_,
+    if (hit_limit_)
+      throw Refused{reported_,
                     fmt::format("what follows is longer than {} KiB, as no value, [list], {{map}} or comment may be",
                                 kMaxAhead >> 10)};
   }
@@ -41,28 +41,29 @@ class Bites final : public std::streambuf {
  protected:
   int_type underflow() override {
     const std::size_t count =
-        std::min({bite_.size(), text_.size() - next_, told_ + kMaxAhead - std::min(next_, told_ + kMaxAhead)});
+        std::min({piece_.size(), text_.size() - next_, reported_ + kMaxAhead - std::min(next_, reported_ + kMaxAhead)});
     if (count == 0) {
-      starved_ = next_ < text_.size();
+      hit_limit_ = next_ < text_.size();
       return traits_type::eof();
     }
-    text_.copy(bite_.data(), count, next_);
+    text_.copy(piece_.data(), count, next_);
     next_ += count;
-    setg(bite_.data(), bite_.data(), bite_.data() + count);
-    return traits_type::to_int_type(bite_[0]);
+    setg(piece_.data(), piece_.data(), piece_.data() + count);
+    return traits_type::to_int_type(piece_[0]);
   }
 
  private:
   std::string_view text_;
-  std::size_t next_ = 0, told_ = 0;
-  bool starved_ = false;
-  std::array<char, 2048> bite_;
+  std::size_t next_ = 0, reported_ = 0;
+  bool hit_limit_ = false;
+  std::array<char, 2048> piece_;
 };
 
-/// Builds the tree from what yaml-cpp tells, and refuses what a configuration has no use for.
+/// Builds the tree from yaml-cpp's events, and refuses what a configuration has no use for.
 class Builder final : public YAML::EventHandler {
  public:
-  Builder(std::string_view text, Places& places, Bites& bites) : text_(text), places_(places), bites_(bites) {}
+  Builder(std::string_view text, Places& places, BoundedReader& reader)
+      : text_(text), places_(places), reader_(reader) {}
 
   YamlNode take() { return std::move(root_); }
 
@@ -113,15 +114,15 @@ class Builder final : public YAML::EventHandler {
  private:
   struct Open {
     YamlNode node;
-    std::optional<YamlNode> key;  ///< read, and its value is not
+    std::optional<YamlNode> key;  ///< the last key, until its value has been read
     std::map<std::string, Mark, std::less<>> keys;
     std::size_t at;
   };
 
   std::size_t come_to(const YAML::Mark& mark) {
-    bites_.check();
+    reader_.check();
     const std::size_t at = mark.pos < 0 ? text_.size() : std::min(static_cast<std::size_t>(mark.pos), text_.size());
-    bites_.told(at);
+    reader_.reported(at);
     return at;
   }
   void refuse_extras(std::size_t at, const std::string& tag, YAML::anchor_t anchor) const {
@@ -136,7 +137,7 @@ class Builder final : public YAML::EventHandler {
   void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     const std::size_t at = come_to(mark);
     refuse_extras(at, tag, anchor);
-    if (wants_key())  // or so yaml-cpp takes a bracket that is not closed
+    if (wants_key())  // yaml-cpp also takes an unclosed bracket for a key
       throw likely_cause(text_, at).value_or(Refused{at, "a list or a map cannot be a key; expected a name"});
     if (open_.size() == kMaxDepth) throw Refused{at, fmt::format("more than {} levels of lists and maps", kMaxDepth)};
     count(at);
@@ -185,7 +186,7 @@ class Builder final : public YAML::EventHandler {
 
   std::string_view text_;
   Places& places_;
-  Bites& bites_;
+  BoundedReader& reader_;
   std::vector<Open> open_;
   YamlNode root_;
   std::size_t documents_ = 0, values_ = 0;
@@ -197,20 +198,20 @@ YamlNode build_tree(std::string_view text, Places& places) {
   if (text.size() > kMaxBytes)
     throw Refused{kMaxBytes, fmt::format("the text goes on behind 1 MiB; it has {} bytes", text.size())};
   check_characters(text);
-  Bites bites(text);
-  std::istream stream(&bites);
-  Builder builder(text, places, bites);
+  BoundedReader reader(text);
+  std::istream stream(&reader);
+  Builder builder(text, places, reader);
   try {
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    bites.check();
+    reader.check();
     const std::size_t at = error.mark.pos < 0 ? text.size() : static_cast<std::size_t>(error.mark.pos);
     if (const auto cause = likely_cause(text, at)) throw *cause;
     throw Refused{at, in_plain_words(error.msg)};
   }
-  bites.check();
+  reader.check();
   YamlNode root = builder.take();
   if (root.mark.line == 0) root.mark = places.mark(0);
   return root;

@@ -9,12 +9,12 @@
 
 namespace canopy {
 
-/// The most that a document may have, of bytes and of lists and maps in each other; files are not read further, and
-/// --set leads no deeper.
+/// The limits of a document: bytes, and levels of nested lists and maps. Reading a file stops at the first, and --set
+/// creates no deeper level.
 inline constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxDepth = 32;
 
-/// The tree of a text's one value. Throws Refused where there is none.
+/// The tree of a text, which is one value. Throws Refused if the text is not one.
 YamlNode build_tree(std::string_view text, Places& places);
 
 }  // namespace canopy

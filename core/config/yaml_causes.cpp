@@ -12,16 +12,15 @@ namespace canopy {
 
 std::optional<Refused> likely_cause(std::string_view text, std::size_t end) {
   std::vector<std::size_t> brackets;
-  char before = '\n';  // the last character that is no blank
-  bool blank = true;   // whether blanks, or nothing, follow it
+  char before = '\n';  // the last character that is not blank
+  bool blank = true;   // whether the character before `at` is blank, or there is none
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     if (c == '#' && blank) {
       at = std::min(text.find('\n', at), text.size());
       continue;
     }
-    const bool in_flow = std::strchr("[{,", before) != nullptr, after = std::strchr(":-?", before) != nullptr;
-    const bool begins_value = before == '\n' || in_flow || (after && blank);
+    const bool begins_value = std::strchr(blank ? "\n[{,:-?" : "\n[{,", before) != nullptr;
     if ((c == '"' || c == '\'') && begins_value) {
       const auto closed = quote_end(text, at);
       if (!closed && at <= end) return Refused{at, kUnclosed};

@@ -46,7 +46,7 @@ Result<YamlNode> parse_yaml_file(const std::string& path) {
   const auto too_large = [&] { return cannot(fmt::format("is larger than 1 MiB ({} bytes)", file.facts.st_size)); };
   if (file.facts.st_size > static_cast<off_t>(kMaxBytes)) return too_large();
 
-  std::string text(kMaxBytes + 1, '\0');  // one more than allowed: the file may be growing
+  std::string text(kMaxBytes + 1, '\0');  // one byte more than allowed, because the file may be growing
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = ::read(file.descriptor.get(), text.data() + size, text.size() - size);

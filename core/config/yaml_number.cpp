@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "option_words.h"
@@ -9,9 +12,9 @@
 namespace canopy {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 
-/// The power that a suffix stands for, 0 if it is none.
+/// The factor that a suffix stands for; 0 if it is unknown.
 std::uint64_t factor_of(std::string_view suffix) {
   constexpr std::uint64_t kKilo = 1000, kKibi = 1024;
   constexpr std::pair<std::string_view, std::uint64_t> kSuffixes[] = {
@@ -27,31 +30,22 @@ enum class Written { number, too_large, negative, ambiguous, grouped_by_commas, 
 Written read_decimal(std::string_view text, std::uint64_t& value) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
-  const auto end_of_digits = std::find_if(text.begin(), text.end(), [](char c) { return !is_digit(c) && c != '_'; });
-  const auto count = static_cast<std::size_t>(end_of_digits - text.begin());
-  const std::string_view digits = text.substr(0, count), suffix = text.substr(count);
-  const bool grouped_well =
-      !digits.starts_with('_') && !digits.ends_with('_') && digits.find("__") == std::string_view::npos;
-  if (digits.empty() || !grouped_well) return Written::no_number;
-  if (suffix.starts_with(',') &&
-      std::all_of(suffix.begin(), suffix.end(), [](char c) { return c == ',' || is_digit(c); }))
+  const std::size_t count = std::min(text.find_first_not_of("0123456789_"), text.size());
+  std::string digits(text.substr(0, count));
+  const std::string_view suffix = text.substr(count);
+  if (digits.empty() || digits.front() == '_' || digits.back() == '_' || digits.find("__") != std::string::npos)
+    return Written::no_number;
+  if (suffix.starts_with(',') && suffix.find_first_not_of(",0123456789") == std::string_view::npos)
     return Written::grouped_by_commas;
   const std::uint64_t factor = factor_of(suffix);
-  if (factor == 0)
-    return std::all_of(suffix.begin(), suffix.end(), [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }) &&
-                   suffix[0] != 'e' && suffix[0] != 'x'
-               ? Written::unknown_suffix
-               : Written::no_number;
+  if (factor == 0)  // 1e3 and 0x10 are numbers elsewhere, so their letters are no suffix
+    return std::ranges::all_of(suffix, is_letter) && suffix[0] != 'e' && suffix[0] != 'x' ? Written::unknown_suffix
+                                                                                          : Written::no_number;
   if (digits.size() > 1 && digits[0] == '0') return Written::ambiguous;
-  value = 0;
-  for (const char c : digits) {
-    if (c == '_') continue;
-    const auto digit = static_cast<std::uint64_t>(c - '0');
-    if (value > (kHuge - digit) / 10) return negative ? Written::negative : Written::too_large;
-    value = value * 10 + digit;
-  }
-  if (negative && value != 0) return Written::negative;
-  if (value > kHuge / factor) return Written::too_large;
+  std::erase(digits, '_');
+  const bool fits = std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc();
+  if (negative && (!fits || value != 0)) return Written::negative;
+  if (!fits || value > kHuge / factor) return Written::too_large;
   value *= factor;
   return Written::number;
 }

@@ -30,25 +30,29 @@ std::optional<bool> read_flag(const YamlNode& value, std::string_view name, std:
 YamlOptions::YamlOptions(const YamlNode& node, std::string owner, Complaints& complaints)
     : node_(node), owner_(std::move(owner)), complaints_(complaints), complaints_before_(complaints.size()) {
   if (node_.kind != Kind::sequence) return;
-  complain(node_, fmt::format("{} has a list; expected its options as a map, {{ name: value }}", owner_));
-  came_from(0);
+  complain(node_.mark, fmt::format("{} has a list; expected its options as a map, {{ name: value }}", owner_));
+  complained_of(0);
 }
 
 YamlOptions::~YamlOptions() = default;
 
 bool YamlOptions::ok() const { return complaints_.size() == complaints_before_; }
 
-void YamlOptions::complain(const YamlNode& about, const std::string& sentence) {
-  complaints_.push_back(about.mark.text() + ": " + sentence);
+void YamlOptions::complain(const Mark& mark, const std::string& sentence) {
+  complaints_.push_back(mark.text() + ": " + sentence);
 }
 
-void YamlOptions::came_from(std::size_t entry) {
+std::string YamlOptions::no_option(const std::string& name) const {
+  return fmt::format("{} has no option {}", owner_, in_quotes(name));
+}
+
+void YamlOptions::complained_of(std::size_t entry) {
   origin_.resize(std::max(origin_.size(), complaints_.size() - complaints_before_), entry);
 }
 
 const YamlNode* YamlOptions::take(const char* name) {
   const bool first = known_.empty();
-  known_.emplace_back(name);
+  if (std::ranges::find(known_, name) == known_.end()) known_.emplace_back(name);
   taken_ = 0;
   if (node_.kind == Kind::scalar) return first ? &node_ : nullptr;
   for (; taken_ < node_.entries.size(); ++taken_)
@@ -61,7 +65,7 @@ void YamlOptions::on_number(const char* name, std::uint64_t& value, std::uint64_
   const YamlNode* given = take(name);
   if (given == nullptr) return;
   value = read_number(*given, called(name), min, max, help, complaints_).value_or(value);
-  came_from(taken_);
+  done();
 }
 
 void YamlOptions::on_real(const char* name, double& value, double min, double max, const char* help) {
@@ -73,21 +77,21 @@ void YamlOptions::on_real(const char* name, double& value, double min, double ma
   const bool is_number = given->kind == Kind::scalar && !given->quoted && failed != std::errc::invalid_argument &&
                          end == text.data() + text.size() && text.find_first_of("nN") == std::string::npos;
   if (!is_number) {
-    complain(*given, fmt::format("{} = {} is not a number; expected {}..{}{}", called(name), shown(*given), min, max,
-                                 in_brackets(help)));
+    complain(given->mark, fmt::format("{} = {} is not a number; expected {}..{}{}", called(name), shown(*given), min,
+                                      max, in_brackets(help)));
   } else if (failed != std::errc{} || !(number >= min && number <= max)) {
-    complain(*given, fmt::format("{} = {} is outside {}..{}{}", called(name), text, min, max, in_brackets(help)));
+    complain(given->mark, fmt::format("{} = {} is outside {}..{}{}", called(name), text, min, max, in_brackets(help)));
   } else {
     value = number;
   }
-  came_from(taken_);
+  done();
 }
 
 void YamlOptions::on_flag(const char* name, bool& value, const char* help) {
   const YamlNode* given = take(name);
   if (given == nullptr) return;
   value = read_flag(*given, called(name), help, complaints_).value_or(value);
-  came_from(taken_);
+  done();
 }
 
 void YamlOptions::on_choice(const char* name, std::uint32_t& index, std::span<const char* const> names,
@@ -101,24 +105,25 @@ void YamlOptions::on_choice(const char* name, std::uint32_t& index, std::span<co
     const std::vector<std::string> known(names.begin(), names.end());
     const std::string hint = given->kind == Kind::scalar ? did_you_mean(given->scalar, known)
                                                          : fmt::format("; expected {}", fmt::join(names, " or "));
-    complain(*given, fmt::format("{} = {} is no choice{}{}", called(name), shown(*given), in_brackets(help), hint));
+    complain(given->mark,
+             fmt::format("{} = {} is no choice{}{}", called(name), shown(*given), in_brackets(help), hint));
   }
-  came_from(taken_);
+  done();
 }
 
 void YamlOptions::on_entries(const char* name, Entries& value, const char* help) {
   const YamlNode* given = take(name);
   if (given == nullptr) return;
   if (given->kind != Kind::map) {
-    complain(*given, fmt::format("{} = {} is not a map; expected {{ name: ... }}{}", called(name), shown(*given),
-                                 in_brackets(help)));
+    complain(given->mark, fmt::format("{} = {} is not a map; expected {{ name: ... }}{}", called(name), shown(*given),
+                                      in_brackets(help)));
   } else {
     for (const auto& [key, options] : given->entries) {
       std::size_t i = 0;
       while (i < value.size() && key.scalar != value.key(i)) ++i;
       if (i == value.size()) {
         if (const char* why = value.add(key.scalar.c_str())) {
-          complain(key, fmt::format("{} cannot have {}: {}", called(name), in_quotes(key.scalar), why));
+          complain(key.mark, fmt::format("{} cannot have {}: {}", called(name), in_quotes(key.scalar), why));
           continue;
         }
       }
@@ -128,23 +133,21 @@ void YamlOptions::on_entries(const char* name, Entries& value, const char* help)
       inner.finish();
     }
   }
-  came_from(taken_);
+  done();
 }
 
 void YamlOptions::finish() {
   const std::string none = fmt::format("{} takes no options", owner_);
   if (node_.kind == Kind::scalar && known_.empty()) {
-    complain(node_, fmt::format("{}, and has {}", none, shown(node_)));
-    came_from(0);
+    complain(node_.mark, fmt::format("{}, and has {}", none, shown(node_)));
+    complained_of(0);
   }
   for (std::size_t i = 0; i < node_.entries.size(); ++i) {
     const YamlNode& key = node_.entries[i].first;
     if (std::find(known_.begin(), known_.end(), key.scalar) != known_.end()) continue;
-    if (known_.empty()) complain(key, fmt::format("{}, and has {}", none, in_quotes(key.scalar)));
-    else
-      complain(key,
-               fmt::format("{} has no option {}{}", owner_, in_quotes(key.scalar), did_you_mean(key.scalar, known_)));
-    came_from(i);
+    complain(key.mark, known_.empty() ? fmt::format("{}, and has {}", none, in_quotes(key.scalar))
+                                      : no_option(key.scalar) + did_you_mean(key.scalar, known_));
+    complained_of(i);
   }
 
   std::vector<std::size_t> order(origin_.size());

@@ -12,7 +12,7 @@
 namespace canopy {
 namespace {
 
-/// Where a value stands that a file does not have: everything in it came with the assignment.
+/// Gives every value of an assignment the assignment's place. Returns the depth of its lists and maps.
 std::size_t mark_all(YamlNode& node, const Mark& mark) {
   std::size_t depth = 0;
   node.mark = mark;
@@ -24,7 +24,7 @@ std::size_t mark_all(YamlNode& node, const Mark& mark) {
   return depth + (node.kind == YamlNode::Kind::sequence || node.kind == YamlNode::Kind::map);
 }
 
-/// The value that `step` leads to, made where it is missing; null and a reason where there can be none.
+/// The value that `step` leads to, created if it is missing; null and a reason if it cannot exist.
 YamlNode* descend(YamlNode& node, std::string_view step, const Mark& mark, std::string& why) {
   if (node.kind == YamlNode::Kind::sequence) {
     std::size_t index = 0;

@@ -25,16 +25,16 @@ std::size_t utf8_length(std::string_view text) {
   if (first < 0xC2 || first > 0xF4 || !continues(1)) return 0;
   if (first < 0xE0) return 2;
   if (first < 0xF0) {
-    const bool detour = first == 0xE0 && second < 0xA0, surrogate = first == 0xED && second >= 0xA0;
-    return detour || surrogate || !continues(2) ? 0 : 3;
+    const bool overlong = first == 0xE0 && second < 0xA0, surrogate = first == 0xED && second >= 0xA0;
+    return overlong || surrogate || !continues(2) ? 0 : 3;
   }
-  const bool detour = first == 0xF0 && second < 0x90, too_high = first == 0xF4 && second >= 0x90;
-  return detour || too_high || !continues(2) || !continues(3) ? 0 : 4;
+  const bool overlong = first == 0xF0 && second < 0x90, too_high = first == 0xF4 && second >= 0x90;
+  return overlong || too_high || !continues(2) || !continues(3) ? 0 : 4;
 }
 
 void check_characters(std::string_view text) {
   bool indenting = true;
-  std::size_t tab = text.size();  // the line's first; none yet
+  std::size_t tab = text.size();  // offset of the line's first tab; none yet
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     const auto byte = static_cast<unsigned char>(c);
@@ -103,6 +103,29 @@ std::string to_yaml(std::string_view text) {
     else out += c;
   }
   return out + "\"";
+}
+
+std::string to_yaml(const YamlNode& node) {
+  std::string out;
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return node.scalar.empty() ? "~" : node.scalar;
+    case YamlNode::Kind::scalar: {
+      // A number has no other characters. Every other text means the same in quotes.
+      const bool number =
+          !node.quoted && node.scalar.find_first_of("0123456789") != std::string::npos &&
+          std::ranges::all_of(node.scalar, [](char c) { return is_name({&c, 1}) || std::strchr("0123456789.+-", c); });
+      return number ? node.scalar : to_yaml(node.scalar);
+    }
+    case YamlNode::Kind::sequence:
+      for (const YamlNode& item : node.items) out += (out.empty() ? "" : ", ") + to_yaml(item);
+      return "[" + out + "]";
+    case YamlNode::Kind::map:
+      for (const auto& [key, value] : node.entries)
+        out += (out.empty() ? "" : ", ") + to_yaml(key) + ": " + to_yaml(value);
+      return out.empty() ? "{}" : "{ " + out + " }";
+  }
+  return out;
 }
 
 }  // namespace canopy

@@ -9,13 +9,13 @@
 
 namespace canopy {
 
-/// Why a text is no document: thrown by all that read it, and caught by parse_yaml alone.
+/// Why a text is not a document. Every function that reads the text throws it; only parse_yaml catches it.
 struct Refused {
-  std::size_t at;  ///< byte of the text
+  std::size_t at;  ///< offset in the text, in bytes
   std::string why;
 };
 
-/// From bytes to lines and columns. Remembers the last place, because places are asked for in order.
+/// Converts byte offsets to lines and columns. Remembers the last one, because callers ask in ascending order.
 class Places {
  public:
   Places(std::string_view text, const std::string& source) : text_(text), source_(source) {}
@@ -28,18 +28,18 @@ class Places {
   int line_ = 1, column_ = 1;
 };
 
-/// Bytes of the well-formed UTF-8 sequence at the start of a text, 0 if there is none. Neither surrogates nor
-/// detours: those are how forbidden characters get past a check.
+/// Length in bytes of the well-formed UTF-8 sequence at the start of a text; 0 if there is none. Surrogates and
+/// overlong forms are not well-formed: they would carry forbidden characters past a check.
 std::size_t utf8_length(std::string_view text);
 
-/// Throws Refused for what yaml-cpp would pass over in silence or stumble on with a misleading message.
+/// Throws Refused for characters that yaml-cpp accepts silently or reports with a misleading message.
 void check_characters(std::string_view text);
 
-/// One past the quote that closes the one at `at`, or nothing if its line ends first.
+/// Offset behind the quote that closes the one at `at`; nothing if the line ends first.
 std::optional<std::size_t> quote_end(std::string_view text, std::size_t at);
 
-/// Letters, digits, `_` and `-`, the first no digit and no `-`: what components and options are called, and what
-/// needs no quotes.
+/// Whether a text is a name as components and options have: letters, digits, `_` and `-`, beginning with a letter or
+/// `_`. A name needs no quotes in YAML.
 bool is_name(std::string_view text);
 
 }  // namespace canopy

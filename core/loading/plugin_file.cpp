@@ -22,8 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{256} << 20;
-constexpr std::uint32_t kMaxComponents = 4096;
-constexpr std::uint32_t kMaxComponentBytes = 4096;
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 /// Read rather than mapped: a file that is cut short meanwhile is then a short read, not a SIGBUS.
@@ -54,7 +52,7 @@ Result<fs::path> locate(const fs::path& file) {
 
 bool owner_is_trusted(const struct stat& facts) { return facts.st_uid == 0 || facts.st_uid == ::geteuid(); }
 
-std::string whose(const struct stat& facts) {
+std::string wrong_owner(const struct stat& facts) {
   return fmt::format("belongs to user {}, expected root or user {}", facts.st_uid, ::geteuid());
 }
 
@@ -62,13 +60,13 @@ std::string how_open(const struct stat& facts) {
   return fmt::format("(its mode is {:04o}, expected no more than 0755)", facts.st_mode & 07777U);
 }
 
-/// Who, apart from root and ourselves, could change what this path means. Empty: nobody. The sticky bit of a
-/// folder like /tmp is no excuse: it protects the files in it, not the names that are still free.
-std::string who_could_change(const fs::path& asked, const fs::path& file, const struct stat& facts) {
+/// Why a user other than root and ours could change what this path means; empty if none could. A folder with the sticky
+/// bit, like /tmp, is refused as well: the bit protects the files in it, not the names that are still free.
+std::string why_changeable(const fs::path& asked, const fs::path& file, const struct stat& facts) {
   std::error_code failed;
   if (fs::canonical(fs::absolute(asked).parent_path(), failed) != file.parent_path() || failed)
     return fmt::format("it is a symbolic link that leaves its folder, to {}", file.string());
-  if (!owner_is_trusted(facts)) return "it " + whose(facts);
+  if (!owner_is_trusted(facts)) return "it " + wrong_owner(facts);
   if ((facts.st_mode & kOthersWrite) != 0) return "others than its owner can write it " + how_open(facts);
   if ((facts.st_mode & (S_ISUID | S_ISGID)) != 0)
     return fmt::format("it is set-user-ID or set-group-ID, a plugin is a plain file {}", how_open(facts));
@@ -78,7 +76,7 @@ std::string who_could_change(const fs::path& asked, const fs::path& file, const 
     struct stat above;
     if (::stat(folder.c_str(), &above) != 0)
       return fmt::format("the folder {} cannot be checked: {}", folder.string(), system_text(errno));
-    if (!owner_is_trusted(above)) return fmt::format("the folder {} {}", folder.string(), whose(above));
+    if (!owner_is_trusted(above)) return fmt::format("the folder {} {}", folder.string(), wrong_owner(above));
     if ((above.st_mode & kOthersWrite) != 0)
       return fmt::format("others than its owner can write the folder {} {}", folder.string(), how_open(above));
     if (folder == folder.parent_path()) return {};
@@ -93,15 +91,15 @@ std::string why_no_plugin(std::span<const std::byte> bytes) {
   return fmt::format("it does not export {}, so it is no Canopy plugin and was not loaded", kPluginSymbol);
 }
 
-/// Why `file`, which is absolute and without symbolic links, is better left alone; empty if it may be loaded.
+/// Why `file` must not be loaded; empty if it may be. REQUIRES: `file` is absolute and without symbolic links.
 ///
-/// The loader opens it once more, by its name. Loading /proc/self/fd/N of the descriptor checked here would be
-/// one name less to trust, and was tried: glibc compares names before inodes, so a second plugin that happens
-/// to get number N while the first is mapped silently *is* the first; and $ORIGIN becomes /proc/self/fd, so
-/// a plugin that brings a library of its own is not found one. A name does as well here: under Trust::strict
-/// nobody but root and ourselves can change what it means from the file up to the root folder, and beside our
-/// own executable whoever could would change the executable. What is left is an honest rebuild meanwhile,
-/// and the last comparison narrows that.
+/// The loader opens the file a second time, by its name. Loading /proc/self/fd/N of the descriptor that was checked
+/// here would remove that gap, but it fails in two ways. glibc compares names before inodes, so a second plugin that
+/// gets number N while the first is mapped silently *is* the first. And $ORIGIN becomes /proc/self/fd, so the loader
+/// does not find a library that a plugin brings along. The name is safe enough: under Trust::strict only root and our
+/// own user can change what it means, from the file up to the root folder; beside our own executable a user who can
+/// change the plugin can change the executable. What remains is a rebuild of the plugin during the check, and the
+/// last comparison makes that window small.
 std::string why_not(const fs::path& asked, const fs::path& file, Trust trust) {
   const OpenedFile opened = open_regular(file.string(), O_NOFOLLOW);
   if (opened.error != 0) return fmt::format("it cannot be opened: {}", system_text(opened.error));
@@ -111,7 +109,7 @@ std::string why_not(const fs::path& asked, const fs::path& file, Trust trust) {
   const auto size = static_cast<std::uint64_t>(facts.st_size);
   if (size > kMaxFileBytes) return fmt::format("it has {} bytes, expected at most {}", size, kMaxFileBytes);
   if (trust == Trust::strict) {
-    if (std::string who = who_could_change(asked, file, facts); !who.empty()) return who;
+    if (std::string why = why_changeable(asked, file, facts); !why.empty()) return why;
   }
   std::vector<std::byte> bytes(size);
   if (!read_all(opened.descriptor, bytes)) return fmt::format("its {} bytes cannot be read", size);
@@ -124,7 +122,7 @@ std::string why_not(const fs::path& asked, const fs::path& file, Trust trust) {
 
 }  // namespace
 
-Result<std::shared_ptr<PluginFile>> PluginFile::load(const fs::path& asked, Trust trust) {
+Result<std::shared_ptr<LoadedPlugin>> load_plugin_file(const fs::path& asked, Trust trust) {
   auto file = locate(asked);
   if (!file) return file.error();
   if (std::string why = why_not(asked, *file, trust); !why.empty()) return Error{std::move(why)};
@@ -139,35 +137,7 @@ Result<std::shared_ptr<PluginFile>> PluginFile::load(const fs::path& asked, Trus
   }
   if (!library->has(kPluginSymbol)) return Error{fmt::format("the loader finds no {} in it", kPluginSymbol)};
   const auto& descriptor = library->get<const CanopyPlugin>(kPluginSymbol);
-  if (std::string why = why_unreadable(descriptor); !why.empty()) return Error{std::move(why)};
-  return std::shared_ptr<PluginFile>(new PluginFile(*std::move(file), std::move(library), descriptor));
-}
-
-const CanopyComponent& PluginFile::component(std::size_t i) const {
-  // By the plugin's own stride: it may know fields that this host does not.
-  const auto* first = reinterpret_cast<const std::byte*>(descriptor_.components);
-  return *reinterpret_cast<const CanopyComponent*>(first + i * descriptor_.component_size);
-}
-
-std::string why_unreadable(const CanopyPlugin& descriptor) {
-  if (descriptor.magic != kPluginMagic)
-    return fmt::format("its magic is {:#010x}, this host expects {:#010x}", descriptor.magic, kPluginMagic);
-  if (descriptor.size < sizeof(CanopyPlugin))
-    return fmt::format("its CanopyPlugin has {} bytes, this host expects {}", descriptor.size, sizeof(CanopyPlugin));
-  if (descriptor.component_size < sizeof(CanopyComponent) || descriptor.component_size > kMaxComponentBytes ||
-      descriptor.component_size % alignof(CanopyComponent) != 0)
-    return fmt::format("its CanopyComponent has {} bytes, this host expects {}", descriptor.component_size,
-                       sizeof(CanopyComponent));
-  if (descriptor.toolchain == nullptr)
-    return fmt::format("it does not say what it was built for, this host is {}", CANOPY_TOOLCHAIN);
-  if (std::strcmp(descriptor.toolchain, CANOPY_TOOLCHAIN) != 0)
-    return fmt::format("it was built for {}, this host is {}", descriptor.toolchain, CANOPY_TOOLCHAIN);
-  if (descriptor.version == nullptr) return "it does not say which version it is";
-  if (descriptor.count == 0 || descriptor.count > kMaxComponents)
-    return fmt::format("it says that it has {} components, expected 1 to {}", descriptor.count, kMaxComponents);
-  if (descriptor.components == nullptr)
-    return fmt::format("it says that it has {} components, but its list of them is null", descriptor.count);
-  return {};
+  return LoadedPlugin::check(*std::move(file), std::move(library), descriptor);
 }
 
 }  // namespace canopy

@@ -1,4 +1,5 @@
 #include <canopy/config/nearest_name.h>
+#include <canopy/config/yaml_options.h>
 #include <canopy/loading/registry.h>
 #include <fmt/format.h>
 
@@ -51,7 +52,7 @@ std::string why_not_ours(std::string_view name, std::string_view implements) {
   return fmt::format("component '{}' implements {}, this host has {}", name, implements, all);
 }
 
-/// Why a component cannot be offered; empty if it can. `number` counts from 1, for those without a name.
+/// Why a component cannot be offered; empty if it can. `number` counts from 1 and stands in for a missing name.
 std::string why_not_offered(const CanopyComponent& component, std::size_t number) {
   if (component.name == nullptr || *component.name == '\0') return fmt::format("component {} has no name", number);
   if (component.implements == nullptr)
@@ -93,30 +94,38 @@ void Registry::scan(const fs::path& folder, Trust trust) {
 }
 
 void Registry::add(const fs::path& file, Trust trust) {
-  const auto refuse = [&](std::string why) { refusals_.push_back({file, std::move(why)}); };
   std::error_code unreachable;
   const fs::path real = fs::canonical(file, unreachable);
   const auto is_it = [&](const auto& known) { return known->path() == real; };
-  // Its own folder named once more with --plugins, or a link to it: nothing new, and nothing to complain of.
-  if (!unreachable && std::any_of(files_.begin(), files_.end(), is_it)) return;
+  // The program's own folder given once more with --plugins, or a link to it, is no error.
+  if (!unreachable && std::any_of(plugins_.begin(), plugins_.end(), is_it)) return;
 
-  const auto loaded = PluginFile::load(file, trust);
-  if (!loaded) return refuse(loaded.error().text);
-  const PluginFile& plugin = **loaded;
+  auto loaded = load_plugin_file(file, trust);
+  if (!loaded) return refusals_.push_back({file, loaded.error().text});
+  offer_all(*std::move(loaded), file);
+}
+
+void Registry::add(const CanopyPlugin& plugin, const std::string& called) {
+  if (std::ranges::any_of(plugins_, [&](const auto& known) { return &known->descriptor() == &plugin; })) return;
+  auto checked = LoadedPlugin::check(called, nullptr, plugin);
+  if (!checked) return refusals_.push_back({called, checked.error().text});
+  offer_all(*std::move(checked), called);
+}
+
+void Registry::offer_all(std::shared_ptr<LoadedPlugin> plugin, const fs::path& asked) {
   const std::size_t offered_before = offers_.size();
-  for (std::size_t i = 0; i < plugin.descriptor().count; ++i) {
-    const CanopyComponent& component = plugin.component(i);
-    if (std::string why = why_not_offered(component, i + 1); !why.empty()) {
-      refuse(std::move(why));
-    } else if (const Offer* first = find(component.implements, component.name)) {
-      refuse(fmt::format("its {} '{}' is not used, {} already offers that name", in_words(component.implements),
-                         component.name, first->file.string()));
-    } else {
+  for (std::size_t i = 0; i < plugin->descriptor().count; ++i) {
+    const CanopyComponent& component = plugin->component(i);
+    std::string why = why_not_offered(component, i + 1);
+    if (const Offer* first = why.empty() ? find(component.implements, component.name) : nullptr)
+      why = fmt::format("its {} '{}' is not used, {} already offers that name", in_words(component.implements),
+                        component.name, first->file.string());
+    if (!why.empty()) refusals_.push_back({asked, std::move(why)});
+    else
       offers_.push_back({std::string(short_name(component.implements)), component.name, component.summary,
-                         plugin.descriptor().version, plugin.path(), &component});
-    }
+                         plugin->descriptor().version, plugin->path(), &component});
   }
-  if (offers_.size() > offered_before) files_.push_back(*loaded);
+  if (offers_.size() > offered_before) plugins_.push_back(std::move(plugin));
 }
 
 const Offer* Registry::find(std::string_view interface, std::string_view name) const {
@@ -134,29 +143,50 @@ std::vector<std::string> Registry::names(std::string_view interface) const {
   return out;
 }
 
-std::string Registry::refusals_in_short() const {
-  std::set<fs::path> files;
-  for (const Refusal& refusal : refusals_) files.insert(refusal.file);
-  if (files.empty()) return {};
-  return fmt::format("   ({} refused, see `canopy plugins`)",
-                     files.size() == 1 ? "1 plugin was" : fmt::format("{} plugins were", files.size()));
+std::string Registry::with_article(std::string_view interface) {
+  const std::string_view words = in_words(interface);
+  return fmt::format("{} {}", words.starts_with('e') ? "an" : "a", words);
 }
 
-Result<std::shared_ptr<void>> Registry::create_erased(std::string_view interface, std::string_view name,
-                                                      Options& options, const void* context) const {
-  const Offer* offer = find(interface, name);
-  if (offer == nullptr) {
-    std::string text = fmt::format("no {} is called '{}'", in_words(interface), name);
-    text += did_you_mean(name, names(interface)) + refusals_in_short();
-    return Error{std::move(text)};
+std::string Registry::unknown(std::string_view interface, std::string_view name, std::string_view why_this) const {
+  std::string text = fmt::format("no {} is called {}{}", in_words(interface), in_quotes(name), why_this);
+  for (const KnownInterface& other : kInterfaces)
+    if (find(other.versioned, name)) text += ", that is " + with_article(other.versioned);
+  text += did_you_mean(name, names(interface));
+  std::set<fs::path> files;
+  for (const Refusal& refusal : refusals_) files.insert(refusal.file);
+  if (files.empty()) return text;
+  return text + fmt::format("   ({} refused, see `canopy plugins`)",
+                            files.size() == 1 ? "1 plugin was" : fmt::format("{} plugins were", files.size()));
+}
+
+Registry::Erased Registry::make_erased(std::string_view interface, std::string_view name, const std::string& options,
+                                       const void* context) const {
+  YamlNode node;  // most components are made without options, so their text is not parsed
+  if (!options.empty()) {
+    auto parsed = parse_yaml(options, std::string(name));
+    if (!parsed) return parsed.error();
+    node = *std::move(parsed);
   }
-  const auto library = *std::find_if(files_.begin(), files_.end(),
-                                     [&](const auto& candidate) { return candidate->path() == offer->file; });
+  Complaints complaints;
+  YamlOptions walker(node, std::string(name), complaints);
+  auto made = create_erased(interface, name, walker, context);
+  if (made) walker.finish();
+  if (!complaints.empty()) return Error{complaints.front()};
+  return made;
+}
+
+Registry::Erased Registry::create_erased(std::string_view interface, std::string_view name, Options& options,
+                                         const void* context) const {
+  const Offer* offer = find(interface, name);
+  if (offer == nullptr) return Error{unknown(interface, name)};
+  const auto plugin =
+      *std::ranges::find_if(plugins_, [&](const auto& candidate) { return candidate->path() == offer->file; });
   std::string reason;
   void* const instance = offer->component->create(options, context, keep_reason, &reason);
   if (instance != nullptr)
     return std::shared_ptr<void>(instance,
-                                 [library, destroy = offer->component->destroy](void* gone) { destroy(gone); });
+                                 [plugin, destroy = offer->component->destroy](void* gone) { destroy(gone); });
   if (reason.empty() && !options.ok()) return Error{};
   return Error{fmt::format("{} '{}' cannot be made: {} ({})", in_words(interface), name,
                            reason.empty() ? "it gives no reason" : reason, offer->file.filename().string())};

@@ -1,5 +1,6 @@
 #include "engine_replay.h"
 
+#include <canopy/engine/engine_file.h>
 #include <fmt/format.h>
 
 #include "clock.h"

@@ -1,4 +1,3 @@
-#include <canopy/config/nearest_name.h>
 #include <canopy/prefix_index.h>
 #include <fmt/format.h>
 
@@ -12,9 +11,7 @@ namespace {
 
 Result<std::monostate> check_index(const Options& options, const Registry& registry) {
   if (!registry.find(PrefixIndex::kInterface, options.index))
-    return Error{fmt::format("canopy bench: no index is called '{}'{}{}", options.index,
-                             did_you_mean(options.index, registry.names(PrefixIndex::kInterface)),
-                             registry.refusals_in_short())};
+    return Error{"canopy bench: " + registry.unknown(PrefixIndex::kInterface, options.index)};
   auto subject = make_subject(registry, options.index, 1, kUnlimited);
   if (!subject) return subject.error();
   const std::uint32_t word = 1;

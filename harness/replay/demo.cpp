@@ -1,5 +1,7 @@
 #include "demo.h"
 
+#include <canopy/engine/engine_file.h>
+
 namespace canopy::replay {
 namespace {
 
@@ -21,9 +23,9 @@ Result<std::unique_ptr<Engine>> make_demo_engine(const Registry& registry, std::
   if (!document) return document.error();
   for (const std::string& setting : settings)
     if (auto set = set_value(*document, setting); !set) return set.error();
+  use_store(*document, store);
   auto config = read_engine_config(*document, registry);
   if (!config) return config.error();
-  use_store(*config, store);
   return Engine::create(*config, registry);
 }
 

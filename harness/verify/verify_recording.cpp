@@ -1,6 +1,5 @@
 #include "verify_recording.h"
 
-#include <canopy/config/yaml_options.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <zlib.h>
@@ -114,12 +113,7 @@ class Replay {
     group_.eviction = policy_.get();
   }
   Result<std::monostate> open(const Registry& registry) {
-    Complaints complaints;
-    YamlNode options;
-    options.kind = YamlNode::Kind::scalar;
-    options.scalar = "sglang";  // the index's first option: accounting
-    YamlOptions walker(options, "radix", complaints);
-    auto index = registry.create<PrefixIndex>("radix", walker, {setup_.page, setup_.overlap, {&group_, 1}});
+    auto index = registry.make<PrefixIndex>("radix", {setup_.page, setup_.overlap, {&group_, 1}}, "accounting: sglang");
     if (!index) return index.error();
     index_ = *index;
     return std::monostate{};
@@ -264,10 +258,7 @@ Result<Verdict> verify_recording(const std::string& path, const Registry& regist
   auto setup = setup_of(path);
   if (!setup) return setup.error();
   if (!std::filesystem::is_regular_file(path)) return Error{path + ": there is no such file"};
-  Complaints complaints;
-  const YamlNode nothing;
-  YamlOptions defaults(nothing, setup->policy, complaints);
-  auto policy = registry.create<EvictionStrategy>(setup->policy, defaults, {});
+  auto policy = registry.make<EvictionStrategy>(setup->policy, {});
   if (!policy) return Error{path + ": " + policy.error().text};
   Replay replay(*setup, *policy);
   if (auto opened = replay.open(registry); !opened) return opened.error();

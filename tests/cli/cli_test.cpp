@@ -44,6 +44,25 @@ TEST_CASE("every engine that is shipped can be read, dumped, and read back to th
   }
 }
 
+TEST_CASE("every key of an engine's file is described, a line each") {
+  const Workshop workshop;
+  const Ended described = canopy(workshop, "config describe");
+  CHECK(described.status == 0);
+  for (const char* line :
+       {"  page_size                 tokens a page  (1..65536; must be given)\n",
+        "  key                       makes the words of a key from tokens  (bigram or token; default token)\n",
+        "  groups.<name>.capacity    tokens, or `unlimited`  (unlimited or at least 1; must be given)\n",
+        "  feed.shm.name             what an inspector attaches to  (text; must be given)\n"})
+    CHECK_MESSAGE(has(described.out, line), described.out);
+  // What a configuration dumps is described.
+  const Ended dump = canopy(workshop, "config dump " + config("lru.yaml"));
+  for (const char* key :
+       {"page_size", "key", "index", "groups", "store", "feed", "segment_pages", "idle_segments", "insert_at_finish"}) {
+    CHECK(has(dump.out, std::string(key) + ":"));
+    CHECK(has(described.out, "\n  " + std::string(key) + " "));
+  }
+}
+
 TEST_CASE("every workload that is shipped runs through an engine, serial and timed, without a violation") {
   const Workshop workshop;
   for (const auto& entry : fs::directory_iterator(kSource / "configs/workloads"))
@@ -151,7 +170,7 @@ TEST_CASE("the demo ends in one line that is the same for the same seed") {
 
 TEST_CASE("output that is no terminal has no colour and no cursor movement") {
   const Workshop workshop;
-  for (const char* command : {"demo", "plugins", "plugins describe radix"}) {
+  for (const char* command : {"demo", "plugins", "plugins describe radix", "config describe"}) {
     const Ended run = canopy(workshop, command);
     CHECK_FALSE(has(run.out, "\033"));
     CHECK_FALSE(has(run.err, "\033"));

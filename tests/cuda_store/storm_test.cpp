@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 
 #include <support/random_requests.h>
 #include "support.h"

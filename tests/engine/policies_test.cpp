@@ -175,7 +175,7 @@ TEST_CASE("policies: all nine can take over from each other on a running engine,
   std::size_t taken = 0;
   for (int round = 0; round < 3; ++round)
     for (const std::string& name : plugins().names(EvictionStrategy::kInterface)) {
-      auto policy = make_component<EvictionStrategy>({name, {}, {}}, plugins(), {});
+      auto policy = plugins().make<EvictionStrategy>(name, {});
       REQUIRE(policy);
       engine->use_policy(0, *policy);
       policy->reset();  // only the engine has it now

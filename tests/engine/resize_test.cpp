@@ -66,7 +66,7 @@ Pool pool_on(const std::shared_ptr<KVStore>& store, std::uint64_t limit, std::ui
   Pool::Parts parts;
   parts.group = "full";
   parts.needs = {16, 0, kWholePath, 1, 1};
-  parts.allocator = *make_component<SlotAllocator>({"free_list", {}, {}}, plugins(), {});
+  parts.allocator = *plugins().make<SlotAllocator>("free_list", {});
   parts.store = store;
   parts.limit = limit;
   parts.start = start;

@@ -36,13 +36,10 @@ void on_small_stack(const std::function<void()>& work) {
 
 struct Tree {
   explicit Tree(Units page_size, const char* index_options = "{}", std::uint64_t capacity = kUnlimited) {
-    Complaints complaints;
-    const YamlNode nothing, some = *parse_yaml(index_options, "test");
-    YamlOptions no_options(nothing, "test", complaints), options(some, "test", complaints);
-    lru = *plugins().create<EvictionStrategy>("lru", no_options, {});
+    lru = *plugins().make<EvictionStrategy>("lru", {});
     group.eviction = lru.get();
     group.capacity = capacity;
-    index = *plugins().create<PrefixIndex>("radix", options, {page_size, 0, {&group, 1}});
+    index = *plugins().make<PrefixIndex>("radix", {page_size, 0, {&group, 1}}, index_options);
   }
   Lock insert(const Lock& lock, std::span<const Token> words, Units page_size) {
     pages.resize((words.size() - lock.length) / page_size);

@@ -1,5 +1,6 @@
 /// Hostile YAML through the parser, the option walker and --set. With -fsanitize=fuzzer it is a libFuzzer target;
 /// with CANOPY_FUZZ_MAIN defined it is a program that mutates its own seeds: `yaml_fuzz [RUNS [SEED]]`.
+#include <canopy/config/option_walkers.h>
 #include <canopy/config/yaml_options.h>
 #include <canopy/support/random.h>
 
@@ -96,6 +97,15 @@ void check_options(const YamlNode& document) {
   second.finish();
   EXPECT(none.empty(), dump);
   EXPECT(dump_of(other) == dump, dump);
+  if (!complaints.empty()) return;
+  // The document as flow text gives the same options.
+  const auto flow = parse_yaml(to_yaml(document), "t");
+  EXPECT(static_cast<bool>(flow), to_yaml(document));
+  Config third;
+  YamlOptions walker_of_flow(*flow, "c", none);
+  third.visit(walker_of_flow);
+  walker_of_flow.finish();
+  EXPECT(none.empty() && dump_of(third) == dump, to_yaml(document));
 }
 
 void check_assignment(std::string_view text) {

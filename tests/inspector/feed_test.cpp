@@ -1,3 +1,4 @@
+#include <canopy/engine/engine_file.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sources/attachment.h>

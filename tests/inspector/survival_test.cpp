@@ -1,5 +1,6 @@
 /// Either side of a feed in shared memory dies, at any moment and as often as it likes.
 #include <canopy/support/random.h>
+#include <canopy/engine/engine_file.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <replay/demo.h>

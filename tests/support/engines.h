@@ -2,6 +2,7 @@
 
 #include <canopy/engine/engine.h>
 #include <conformance/model/plugins.h>
+#include <canopy/engine/engine_file.h>
 #include <doctest/doctest.h>
 
 #include <memory>

@@ -298,7 +298,7 @@ void RandomRequests::everything_leaves() {
 void RandomRequests::other_policy() {
   const auto names = registry_.names(EvictionStrategy::kInterface);
   const std::string& name = names[random_.below(static_cast<std::uint32_t>(names.size()))];
-  auto policy = make_component<EvictionStrategy>({name, {}, {}}, registry_, {});
+  auto policy = registry_.make<EvictionStrategy>(name, {});
   if (policy) engine_.use_policy(random_.below(static_cast<std::uint32_t>(engine_.groups())), *policy);
 }
 

@@ -19,16 +19,14 @@ EngineConfig engine_config(const WorldConfig& config, std::uint32_t scale) {
   engine.page_size = config.page_size;
   engine.insert_at_finish = config.insert_at_finish;
   engine.key.name = config.overlap == 0 ? "token" : "bigram";
-  auto options = parse_yaml(config.options, config.index);
-  if (!options) disagree("{}", options.error().text);
-  engine.index = {config.index, *options, {}};
+  engine.index = {config.index, config.options};
   for (const GroupSettings& settings : config.groups) {
     GroupConfig& group = engine.groups.emplace_back();
     group.name = settings.name;
     group.reach = settings.reach == kWholePath ? kWholePath : settings.reach * scale;
     group.capacity = std::uint64_t{settings.capacity ? settings.capacity : config.capacity} * config.page_size;
-    group.allocator = {config.allocator, {}, {}};
-    group.eviction = {settings.policy.empty() ? config.policy : settings.policy, {}, {}};
+    group.allocator = {config.allocator};
+    group.eviction = {settings.policy.empty() ? config.policy : settings.policy};
   }
   return engine;
 }

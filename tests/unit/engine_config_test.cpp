@@ -1,4 +1,5 @@
-#include <canopy/engine/engine_config.h>
+#include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +57,24 @@ std::string wrong(std::string_view yaml, const std::vector<std::string>& assignm
   return config.error().text;
 }
 
+/// A policy that is linked into the test.
+class NewestFirst final : public EvictionStrategy {
+ public:
+  struct Config {
+    bool newest = false;
+    void visit(Options& o) { o.flag("newest", newest, "whether the newest leaves first"); }
+  };
+  explicit NewestFirst(const Config& config) : newest_(config.newest) {}
+  Rank rank(const NodeFacts& node) override { return {0, newest_ ? ~node.last_access : node.last_access}; }
+
+ private:
+  bool newest_;
+};
+
+constexpr CanopyComponent kOwn[] = {provide<EvictionStrategy, NewestFirst>("newest_first", "the newest leaves first")};
+constexpr CanopyPlugin kOwnPlugin{kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN, "0.1.0",
+                                  kOwn,         sizeof(CanopyComponent), std::size(kOwn)};
+
 /// The lines that are sentences; a line of known names belongs to the one above it.
 std::vector<std::string> sentences(const std::string& text) {
   std::vector<std::string> out;
@@ -75,7 +95,7 @@ TEST_CASE("engine config: all there is to say") {
   CHECK(config.page_size == 16);
   CHECK(config.key.name == "bigram");
   CHECK(config.index.name == "radix");
-  CHECK(config.index.mark.text() == "t:4:10");
+  CHECK(config.index.where == "t:4:10");
   REQUIRE(config.groups.size() == 2);
   CHECK(config.groups[0].name == "full");
   CHECK(config.groups[0].reach == kWholePath);
@@ -85,7 +105,7 @@ TEST_CASE("engine config: all there is to say") {
   CHECK(config.groups[1].reach == 4096);
   CHECK(config.groups[1].capacity == kUnlimited);
   CHECK(config.groups[1].eviction.name == "slru");
-  CHECK(config.groups[1].eviction.options.find("protect_after")->scalar == "3");
+  CHECK(config.groups[1].eviction.options == "{ protect_after: 3 }");
   CHECK(config.store.name == "host");
   CHECK(config.segment_pages == 65536);
 }
@@ -382,4 +402,106 @@ TEST_CASE("engine config: with any one byte changed it is wrong with a place, or
       CHECK_MESSAGE(config.error().text.starts_with("t:"), config.error().text);
     }
   }
+}
+
+TEST_CASE("engine config: an engine is composed from C++, with a policy of the program's own") {
+  Registry registry;
+  registry.scan(own_plugin_folder(), Trust::as_ourselves);
+  registry.add(kOwnPlugin, "this test");
+  EngineConfig config;
+  config.page_size = 4;
+  config.groups = {
+      {.name = "full", .capacity = 16, .allocator = {"free_list"}, .eviction = {"newest_first", "{ newest: true }"}}};
+  auto engine = Engine::create(config, registry);
+  REQUIRE_MESSAGE(engine, (engine ? std::string() : engine.error().text));
+  // Three prompts of two pages, and room for four pages: the newest of the first two leaves for the third.
+  const auto serve = [&](Token first) {
+    std::vector<Token> prompt(8);
+    std::iota(prompt.begin(), prompt.end(), first);
+    RequestSpec arrival;
+    arrival.prompt = prompt;
+    arrival.leave = 0;
+    Request request = (*engine)->begin(arrival);
+    const std::uint32_t matched = request.matched();
+    REQUIRE(request.reserve(8));
+    request.finish(8);
+    return matched;
+  };
+  for (const Token first : {100U, 200U, 300U}) CHECK(serve(first) == 0);
+  CHECK(serve(100) == 8);
+  CHECK((*engine)->ledger().violations() == 0);
+}
+
+TEST_CASE("engine config: what C++ fills in wrongly is refused like a file") {
+  const auto why = [](auto change) {
+    EngineConfig config;
+    config.page_size = 4;
+    config.groups = {{.name = "full", .capacity = 64, .allocator = {"free_list"}, .eviction = {"lru"}}};
+    change(config);
+    const auto engine = Engine::create(config, plugins());
+    return engine ? std::string("fine") : engine.error().text;
+  };
+  using C = EngineConfig&;
+  CHECK(why([](C) {}) == "fine");
+  CHECK(why([](C c) { c.page_size = 0; }) == "page_size = 0 is outside 1..65536 (tokens a page)");
+  CHECK(why([](C c) { c.file = "my.cpp", c.page_size = 65537; }) ==
+        "my.cpp: page_size = 65537 is outside 1..65536 (tokens a page)");
+  CHECK(why([](C c) { c.groups.clear(); }) == "groups are 0; an engine has 1 to 4");
+  CHECK(why([](C c) { c.groups.resize(5, c.groups[0]); }) == "groups are 5; an engine has 1 to 4");
+  CHECK(why([](C c) { c.groups.resize(2, c.groups[0]); }) == "groups: 'full' is there twice");
+  CHECK(why([](C c) { c.groups[0].name = "one state"; }).starts_with("groups: 'one state' cannot name a group"));
+  CHECK(why([](C c) { c.groups[0].reach = 0; }).starts_with("groups.full.reach = 0 is outside 1..4294967294 ("));
+  CHECK(why([](C c) { c.groups[0].capacity = 3; }) == "groups.full.capacity = 3 does not hold one page of 4 tokens");
+  CHECK(why([](C c) { c.groups[0].start = 65; }) == "groups.full.start = 65 is more than its capacity, 64");
+  CHECK(why([](C c) { c.groups[0].every = 8; }).starts_with("groups.full.every: a group that needs the whole path"));
+  CHECK(why([](C c) { c.feed.kind = FeedConfig::Kind::shm; }).starts_with("feed.shm.name is missing; expected"));
+  CHECK(why([](C c) {
+          c.feed.kind = FeedConfig::Kind::heap, c.feed.events = 3;
+        }).starts_with("feed.heap.events = 3 is outside 1024..268435456 ("));
+  CHECK(why([](C c) {
+          c.groups[0].eviction = {"lur"};
+        }).starts_with("no eviction strategy is called 'lur'. Did you mean 'lru'?"));
+  CHECK(why([](C c) { c.groups[0].eviction = {"slru", "{ protect_after: 0 }", "my policy"}; }) ==
+        "my policy: slru:1:18: slru.protect_after = 0 is outside 1..64 (hits that protect a prefix)");
+}
+
+TEST_CASE("engine config: every key is described") {
+  std::string names;
+  for (const OptionHelp& option : describe_engine_config(plugins())) {
+    CAPTURE(option.name);
+    CHECK(!option.help.empty());
+    CHECK(!option.range.empty());
+    names += option.name + (option.value.empty() ? "! " : " ");
+  }
+  CHECK(names ==
+        "page_size! key index groups! groups.<name>.reach groups.<name>.every groups.<name>.capacity! "
+        "groups.<name>.start groups.<name>.allocator! groups.<name>.eviction! groups.<name>.store store feed "
+        "feed.heap.tokens feed.heap.controls feed.heap.events feed.shm.name! feed.shm.tokens feed.shm.controls "
+        "feed.shm.events feed.file.path! feed.file.tokens segment_pages idle_segments insert_at_finish ");
+  const auto all = describe_engine_config(plugins());
+  CHECK(all[1].range == "bigram or token");
+  CHECK(all[1].value == "token");
+  CHECK(all[4].range == "path or 1..4294967294");
+  CHECK(all[7].value == "the capacity, or 0 if it is unlimited");
+}
+
+TEST_CASE("engine config: the store of a file is replaced where there is one") {
+  const std::string base = "page_size: 4\n" + kGroup;
+  const auto with = [&](const std::string& yaml, const char* store) {
+    auto document = parse_yaml(yaml, "t");
+    use_store(*document, store);
+    const auto config = read_engine_config(*document, plugins());
+    return config ? config->store.name + config->store.options + " " + config->groups[0].store.name
+                  : config.error().text;
+  };
+  CHECK(with(base, "host") == "none ");
+  CHECK(with(base + "store: none", "host") == "none ");
+  CHECK(with(base + "store: { host: { streams: { kv: 8 } } }", "none") == "none ");
+  CHECK(with(base + "store: { hots: { streams: { kv: 8 } } }", "host") == "host{ streams: { kv: 8 } } ");
+  CHECK(with(base + "store: cuda", "host") == "host ");
+  CHECK(with("page_size: 4\ngroups: { full: { capacity: 64, allocator: free_list, eviction: lru, store: hots } }",
+             "host") == "none host");
+  CHECK(with(base + "store: host", "hots")
+            .starts_with("--store hots: no KV store is called 'hots'. Did you mean 'host'?"));
+  CHECK(with("[]", "host").starts_with("t:1:1: an engine is a list"));
 }

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <type_traits>
 
-#include <plugin_file.h>
+#include <loaded_plugin.h>
 #include "plugin_fixtures.h"
 
 using namespace canopy::test;
@@ -63,7 +63,7 @@ TEST_CASE("loading: a library without a descriptor is refused and none of its co
   CHECK(said_of(fixture("no_symbol")) ==
         "it does not export canopy_plugin_, so it is no Canopy plugin and was not loaded");
   CHECK_FALSE(fs::exists(canary));
-  // The canary does sing where a library is loaded.
+  // The canary works: it reports when a library is loaded.
   void* const loaded = ::dlopen(fixture("no_symbol").c_str(), RTLD_NOW | RTLD_LOCAL);
   REQUIRE(loaded != nullptr);
   CHECK(fs::exists(canary));

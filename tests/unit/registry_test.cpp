@@ -10,6 +10,26 @@ using namespace canopy::test;
 
 namespace {
 
+/// A policy of the test program's own.
+class MostHits final : public canopy::EvictionStrategy {
+ public:
+  struct Config {
+    std::uint32_t weight = 1;
+    void visit(canopy::Options& o) { o.number("weight", weight, 1, 9, "rank of one hit"); }
+  };
+  explicit MostHits(const Config& config) : weight_(config.weight) {}
+  canopy::Rank rank(const canopy::NodeFacts& node) override { return {node.hits * weight_, node.last_access}; }
+
+ private:
+  std::uint32_t weight_;
+};
+
+}  // namespace
+
+CANOPY_PLUGIN("0.1.0", canopy::provide<canopy::EvictionStrategy, MostHits>("most_hits", "few hits leave first"));
+
+namespace {
+
 using canopy::EvictionStrategy;
 using canopy::Registry;
 using canopy::Trust;
@@ -115,7 +135,7 @@ TEST_CASE("loading: a name is offered once, and the refusal names both files") {
   CHECK(registry.refusals()[0].why ==
         "its eviction strategy 'lru' is not used, " + first_file + " already offers that name");
 
-  // The same file once more, under whatever name, is no second one.
+  // The same file by another path is not a second one.
   const Scratch scratch;
   fs::create_symlink(first_file, scratch / "link.so");
   const std::size_t offers = registry.offers().size();
@@ -167,10 +187,74 @@ TEST_CASE("loading: an instance that cannot be had is an error that helps") {
         "(throws_in_create.so)");
   CHECK(make(registry, "silent").error().text ==
         "eviction strategy 'silent' cannot be made: it gives no reason (throws_in_create.so)");
-  // Whoever walked the options has already said what is wrong with them.
+  // The walker has already said what is wrong with the options.
   const auto outside = make(registry, "slru", Answers{{{"protect_after", 65}}});
   REQUIRE_FALSE(outside);
   CHECK(outside.error().text.empty());
+}
+
+TEST_CASE("loading: a component of the program itself is checked, offered and made like a file's") {
+  Registry registry;
+  registry.add(canopy_plugin_, "this test");
+  registry.add(canopy_plugin_, "this test");  // once more: nothing new
+  CHECK(registry.refusals().empty());
+  REQUIRE(registry.offers().size() == 1);
+  const canopy::Offer& offer = registry.offers()[0];
+  CHECK(offer.name == "most_hits");
+  CHECK(offer.version == "0.1.0");
+  CHECK(offer.file == "this test");
+  const auto made = registry.make<EvictionStrategy>("most_hits", {}, "{ weight: 3 }");
+  REQUIRE(made);
+  canopy::NodeFacts node;
+  node.hits = 5;
+  CHECK((*made)->rank(node) == canopy::Rank{15, 0});
+
+  // A file that offers the name later is refused, and the sentence names the program's plugin.
+  Registry both;
+  both.add(fixture("good"), Trust::as_ourselves);
+  CanopyComponent taken = canopy_plugin_.components[0];
+  taken.name = "slru";
+  CanopyPlugin second = canopy_plugin_;
+  second.components = &taken;
+  both.add(second, "the second");
+  REQUIRE(both.refusals().size() == 1);
+  CHECK(both.refusals()[0].file == "the second");
+  CHECK(both.refusals()[0].why ==
+        "its eviction strategy 'slru' is not used, " + fixture("good").string() + " already offers that name");
+
+  CanopyPlugin foreign = canopy_plugin_;
+  foreign.toolchain = "itanium/other/32";
+  Registry other;
+  other.add(foreign, "built elsewhere");
+  REQUIRE(other.refusals().size() == 1);
+  CHECK(other.refusals()[0].why == std::string("it was built for itanium/other/32, this host is ") + CANOPY_TOOLCHAIN);
+  taken.implements = "canopy.EvictionStrategy/0";
+  Registry old;
+  old.add(second, "of yesterday");
+  REQUIRE(old.refusals().size() == 1);
+  CHECK(old.refusals()[0].why == "component 'slru' implements canopy.EvictionStrategy/0, this host has " +
+                                     std::string(EvictionStrategy::kInterface));
+  CHECK(old.offers().empty());
+}
+
+TEST_CASE("loading: options as text are refused with their place, and a component without them takes none") {
+  Registry registry;
+  registry.add(fixture("good"), Trust::as_ourselves);
+  const auto slru = [&](const char* options) { return registry.make<EvictionStrategy>("slru", {}, options); };
+  const auto why = [&](const char* options) { return slru(options).error().text; };
+  canopy::NodeFacts node;
+  node.hits = 2;
+  CHECK((*slru(""))->rank(node) == canopy::Rank{1, 0});
+  CHECK((*slru("{}"))->rank(node) == canopy::Rank{1, 0});
+  CHECK((*slru("{ protect_after: 3 }"))->rank(node) == canopy::Rank{0, 0});
+  CHECK((*slru("3"))->rank(node) == canopy::Rank{0, 0});  // the first option
+  CHECK(why("{ protect_after: 0 }") ==
+        "slru:1:18: slru.protect_after = 0 is outside 1..64 (hits that protect a prefix)");
+  CHECK(why("{ protect_aftr: 1 }")
+            .starts_with("slru:1:3: slru has no option 'protect_aftr'. Did you mean 'protect_after'?"));
+  CHECK(why("{ protect_after: 1").starts_with("slru:1:1: "));
+  CHECK(registry.make<EvictionStrategy>("slur", {}, "{ protect_aftr: 1 }").error().text ==
+        "no eviction strategy is called 'slur'. Did you mean 'slru'?\n  known here: slru");
 }
 
 TEST_CASE("loading: an instance keeps its library mapped when the registry is gone") {

@@ -231,6 +231,24 @@ TEST_CASE("yaml: what looks wrong and is not") {
   }
 }
 
+TEST_CASE("yaml: a value written as flow text reads back to the same") {
+  for (const char* text : {"~", "null", "{}", "[]", "{a: 3_000k, b: -0.5e+3, c: true, d: off, e: '3', f: 'true x'}",
+                           "{a: [1, [x, {}], {b: }], 'c d': \"\\n'\\\"\", '': ''}", "a: x, y] {z 1\nb: '#'\nc: '~'\n",
+                           "index: { null: {} }"}) {
+    CAPTURE(text);
+    const YamlNode node = good(text);
+    const std::string flow = to_yaml(node);
+    CAPTURE(flow);
+    const YamlNode again = good(flow);
+    CHECK(to_yaml(again) == flow);
+    const auto without_quotes = [](std::string tree) { return std::erase(tree, '\''), tree; };
+    CHECK(without_quotes(flat(again)) == without_quotes(flat(node)));
+  }
+  // What is a number stays one, and text in quotes does not become one.
+  CHECK(to_yaml(good("{ a: 3_000k, b: '3', c: true, d: -1, e: 0.5, f: 'a b', g: , h: [x, 1] }")) ==
+        "{ a: 3_000k, b: \"3\", c: true, d: -1, e: 0.5, f: \"a b\", g: ~, h: [x, 1] }");
+}
+
 TEST_CASE("yaml: every value knows its place, in characters") {
   const YamlNode document = good("\xC3\xA4: { \xC3\xB6: 'x', y: 2 }\nlist:\n  - 1\nempty:\nlast: ~\n");
   CHECK(document.mark.text() == "t:1:1");

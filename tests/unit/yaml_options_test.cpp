@@ -1,3 +1,4 @@
+#include <canopy/config/option_walkers.h>
 #include <canopy/config/yaml_options.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -222,7 +223,7 @@ TEST_CASE("options: all complaints, in the order of the file") {
   for (std::size_t i = 0; i < complaints.size(); ++i)
     CHECK_MESSAGE(complaints[i].starts_with(kPlaces[i]), complaints[i]);
 
-  // Those of somebody else before are left alone.
+  // Complaints of an earlier walker are left alone.
   Complaints shared{"before"};
   const auto document = parse_yaml("{ x: 1, size: 0 }", "t");
   Config other;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <canopy/loading/registry.h>
-#include <canopy/config/yaml_options.h>
 
 #include <memory>
 #include <string>
@@ -15,10 +14,7 @@ namespace canopy::examples {
 template <class Interface>
 std::shared_ptr<Interface> make(const Registry& registry, std::string_view name,
                                 const typename Interface::Context& context) {
-  const auto nothing = parse_yaml("{}", std::string(name));
-  Complaints complaints;
-  YamlOptions options(*nothing, std::string(name), complaints);
-  auto made = registry.create<Interface>(name, options, context);
+  auto made = registry.make<Interface>(name, context);
   if (!made) throw CacheError(made.error().text);
   return *made;
 }

@@ -3,6 +3,7 @@
 //   one_request PLUGIN_FOLDER      (PREFIX/lib/canopy/plugins; build/dev/plugins in the source tree)
 
 #include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 #include <canopy/engine/page_table.h>
 
 #include <algorithm>

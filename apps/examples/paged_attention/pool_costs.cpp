@@ -1,6 +1,7 @@
 #include "pool_costs.h"
 
 #include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 

@@ -2,6 +2,7 @@
 
 #include <canopy/dlpack_view.h>
 #include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

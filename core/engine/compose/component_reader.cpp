@@ -1,86 +1,51 @@
 #include "compose/component_reader.h"
 
-#include <canopy/config/nearest_name.h>
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <iterator>
 
 namespace canopy {
 namespace {
 
 using Kind = YamlNode::Kind;
 
-/// What a component is for: what it must implement, and what people call that.
-struct Role {
-  const char* interface;
-  const char* in_words;
-  const char* article;
-};
-
-constexpr Role kRoles[] = {{KeyCodec::kInterface, "key codec", "a"},
-                           {PrefixIndex::kInterface, "prefix index", "a"},
-                           {SlotAllocator::kInterface, "slot allocator", "a"},
-                           {EvictionStrategy::kInterface, "eviction strategy", "an"},
-                           {KVStore::kInterface, "KV store", "a"}};
-
-const Role& role_of(std::string_view interface) {
-  return *std::find_if(std::begin(kRoles), std::end(kRoles),
-                       [&](const Role& role) { return role.interface == interface; });
+/// The entry of a component's map that names it: the one, or what --set put beside the file's. Null: two in the file.
+const YamlNode::Entry* chosen_of(const YamlNode& map) {
+  const YamlNode::Entry* chosen = &map.entries.front();
+  for (const YamlNode::Entry& entry : map.entries)
+    if (entry.first.mark.line == 0) chosen = &entry;
+  return map.entries.size() > 1 && chosen->first.mark.line != 0 ? nullptr : chosen;
 }
 
 }  // namespace
 
-void ComponentReader::read(std::string_view interface, const std::string& called, const YamlNode& value,
-                           ComponentConfig& component) {
-  if (split(interface, called, value, component)) check(interface, component, "");
-}
-
-void ComponentReader::check(std::string_view interface, const ComponentConfig& component, const char* why_this) {
-  const Role& role = role_of(interface);
-  if (const Offer* offer = registry_.find(interface, component.name)) {
-    YamlOptions walker(component.options, component.name, complaints_);
-    offer->component->options(walker);
-    walker.finish();
-    return;
-  }
-  std::string sentence = fmt::format("no {} is called {}{}", role.in_words, in_quotes(component.name), why_this);
-  for (const Role& other : kRoles)
-    if (registry_.find(other.interface, component.name))
-      sentence += fmt::format(", that is {} {}", other.article, other.in_words);
-  sentence += did_you_mean(component.name, registry_.names(interface)) + registry_.refusals_in_short();
-  complain(component.mark, sentence);
-}
-
-bool ComponentReader::split(std::string_view interface, const std::string& called, const YamlNode& value,
-                            ComponentConfig& component) {
-  component.mark = component.options.mark = value.mark;
+void read_component(std::string_view interface, const std::string& called, const YamlNode& value,
+                    ComponentConfig& component, const Registry& registry, Complaints& complaints) {
+  const auto complain = [&](const Mark& mark, const std::string& sentence) {
+    complaints.push_back(mark.text() + ": " + sentence);
+  };
+  const auto expected = [&] {
+    return fmt::format("; expected {}: a name, or {{ name: {{ options }} }}", Registry::with_article(interface));
+  };
+  const YamlNode *name = &value, *options = nullptr;
   const bool written_null = value.kind == Kind::null && !value.scalar.empty() && value.scalar != "~";
-  if (value.kind == Kind::scalar || written_null) {  // in `index: null`, null is the name of a component
-    component.name = value.scalar;
-    return true;
+  if (value.kind == Kind::map && !value.entries.empty()) {
+    const YamlNode::Entry* chosen = chosen_of(value);
+    if (chosen == nullptr)
+      return complain(value.entries[1].first.mark,
+                      fmt::format("{} names {} beside {}{}", called, in_quotes(value.entries[1].first.scalar),
+                                  in_quotes(value.entries[0].first.scalar), expected()));
+    name = &chosen->first;
+    options = &chosen->second;
+  } else if (value.kind != Kind::scalar && !written_null) {  // in `index: null`, null is the name of a component
+    return complain(value.mark, called + (value.kind == Kind::sequence ? " is a list" : " is empty") + expected());
   }
-  const Role& role = role_of(interface);
-  const auto expected =
-      fmt::format("; expected {} {}: a name, or {{ name: {{ options }} }}", role.article, role.in_words);
-  if (value.kind != Kind::map || value.entries.empty()) {
-    complain(value.mark, called + (value.kind == Kind::sequence ? " is a list" : " is empty") + expected);
-    return false;
-  }
-  const YamlNode::Entry* chosen = &value.entries.front();
-  // What --set puts beside the component of the file takes its place.
-  for (const YamlNode::Entry& entry : value.entries)
-    if (entry.first.mark.line == 0) chosen = &entry;
-  if (value.entries.size() > 1 && chosen->first.mark.line != 0) {
-    complain(value.entries[1].first.mark,
-             fmt::format("{} names {} beside {}{}", called, in_quotes(value.entries[1].first.scalar),
-                         in_quotes(chosen->first.scalar), expected));
-    return false;
-  }
-  component.name = chosen->first.scalar;
-  component.options = chosen->second;
-  component.mark = chosen->first.mark;
-  return true;
+  component = {name->scalar, {}, name->mark.text()};
+  const Offer* offer = registry.find(interface, component.name);
+  if (offer == nullptr) return complain(name->mark, registry.unknown(interface, component.name));
+  if (options == nullptr) return;
+  YamlOptions walker(*options, component.name, complaints);
+  offer->component->options(walker);
+  walker.finish();
+  component.options = to_yaml(*options);
 }
 
 }  // namespace canopy

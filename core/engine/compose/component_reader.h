@@ -1,30 +1,18 @@
 #pragma once
 
+#include <canopy/config/yaml_options.h>
 #include <canopy/engine/engine_config.h>
+#include <canopy/loading/registry.h>
 
 #include <string>
 #include <string_view>
 
 namespace canopy {
 
-/// Reads which component stands where a file needs one, and checks that somebody offers it and takes its options.
-/// `interface` is an Interface::kInterface.
-class ComponentReader {
- public:
-  ComponentReader(const Registry& registry, Complaints& complaints) : registry_(registry), complaints_(complaints) {}
-
-  /// `called` is what messages call the place, "groups.full.eviction".
-  void read(std::string_view interface, const std::string& called, const YamlNode& value, ComponentConfig& component);
-  /// For a component that the file does not name. `why_this` says in a message where it comes from.
-  void check(std::string_view interface, const ComponentConfig& component, const char* why_this);
-
- private:
-  /// The name and the options in `lru`, `{ lru: {} }` or `{ slru: { protect_after: 3 } }`; false with a complaint.
-  bool split(std::string_view interface, const std::string& called, const YamlNode& value, ComponentConfig& component);
-  void complain(const Mark& mark, const std::string& sentence) { complaints_.push_back(mark.text() + ": " + sentence); }
-
-  const Registry& registry_;
-  Complaints& complaints_;
-};
+/// Reads the component that stands at `called`, "groups.full.eviction": `lru`, `{ lru: {} }` or
+/// `{ slru: { protect_after: 3 } }`. Complains unless a plugin offers it for `interface`, an Interface::kInterface, and
+/// it takes the options.
+void read_component(std::string_view interface, const std::string& called, const YamlNode& value,
+                    ComponentConfig& component, const Registry& registry, Complaints& complaints);
 
 }  // namespace canopy

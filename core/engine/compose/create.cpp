@@ -3,6 +3,10 @@
 
 #include <numeric>
 
+#include <canopy/engine/engine_file.h>
+
+#include "compose/engine_check.h"
+#include "compose/make_component.h"
 #include "parts.h"
 
 namespace canopy {
@@ -69,6 +73,7 @@ Publisher::Texts texts_of(const EngineConfig& config, const Registry& registry) 
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const Registry& registry) {
+  if (std::string why = flaw_of(config); !why.empty()) return Error{std::move(why)};
   auto parts = std::make_unique<Parts>(registry, config.insert_at_finish);
   EngineState& state = parts->state;
   state.page_size = config.page_size;

@@ -1,6 +1,5 @@
 #include "control/remote_control.h"
 
-#include <canopy/engine/engine_config.h>
 #include <canopy/engine/publisher.h>
 
 #include <cstring>
@@ -53,7 +52,7 @@ void RemoteControl::obey(const Command& command) {
     case Command::Kind::policy: {
       const std::string name(command.name, strnlen(command.name, sizeof(command.name)));
       if (!has_group || !registry_.find(EvictionStrategy::kInterface, name)) break;
-      if (auto policy = make_component<EvictionStrategy>({name, {}, {}}, registry_, {}))
+      if (auto policy = registry_.make<EvictionStrategy>(name, {}))
         pages_.use_policy(command.group, *policy, name);
       break;
     }

@@ -1,6 +1,7 @@
 /// B13: what the CPU does when a pool becomes smaller: pages that get other numbers, and how many have to.
-#include <canopy/engine/engine.h>
 #include <canopy/config/yaml_document.h>
+#include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 #include "mismatch.h"
 
 #include <canopy/loading/registry.h>
-#include <canopy/config/yaml_options.h>
 
 #include <filesystem>
 #include <memory>
@@ -30,14 +29,8 @@ std::vector<const Offer*> offers_under_test();
 /// An instance with options as YAML flow text ("{ accounting: sglang }"); a Mismatch if it cannot be had.
 template <class Interface>
 std::shared_ptr<Interface> make(std::string_view name, const typename Interface::Context& context,
-                                const std::string& options = "{}") {
-  const auto document = parse_yaml(options, std::string(name));
-  if (!document) disagree("{}", document.error().text);
-  Complaints complaints;
-  YamlOptions walker(*document, std::string(name), complaints);
-  auto made = plugins().create<Interface>(name, walker, context);
-  walker.finish();
-  if (!complaints.empty()) disagree("{}", complaints.front());
+                                const std::string& options = {}) {
+  auto made = plugins().make<Interface>(name, context, options);
   if (!made) disagree("{}: {}", name, made.error().text);
   return *made;
 }

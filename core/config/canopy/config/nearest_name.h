@@ -6,7 +6,7 @@
 
 namespace canopy {
 
-/// The known name a mistyped one was probably meant to be; empty if none is near.
+/// The known name that is nearest to a mistyped one; empty if none is near.
 std::string nearest_name(std::string_view typed, std::span<const std::string> known);
 
 /// ". Did you mean 'x'?" if one is near, then "\n  known here: a b c".

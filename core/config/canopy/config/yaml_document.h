@@ -9,8 +9,8 @@
 
 namespace canopy {
 
-/// Where something stands, for messages: `source:line:column`, both from 1, columns in characters. Line 0: not
-/// from a file (a value given by --set), and then only `source` is printed.
+/// The place of a value, for messages: `source:line:column`. Line and column count from 1, columns in characters. Line
+/// 0 means that the value is not from a file but from --set; then only `source` is printed.
 struct Mark {
   std::string source;
   int line = 0, column = 0;
@@ -21,7 +21,7 @@ struct Mark {
 struct YamlNode {
   enum class Kind { null, scalar, sequence, map };
   Kind kind = Kind::null;
-  Mark mark;                    ///< of a null that is not written: its key's
+  Mark mark;                    ///< of a null that is not written: the mark of its key
   std::string scalar;           ///< of a null: how it is written, "null", "~" or ""
   bool quoted = false;          ///< a quoted scalar is text, never a number or null
   std::vector<YamlNode> items;  ///< of a sequence
@@ -45,15 +45,17 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& source);
 /// A regular file; never waits for a pipe or a device.
 Result<YamlNode> parse_yaml_file(const std::string& path);
 
-/// `a.b.c=value` on top of a document, as if it had been written there: a missing step becomes a map, and so
-/// does a scalar that is a component's name (`slru` under `eviction.slru.protect_after=3`); a number is a place
-/// in a sequence. `value` is YAML itself. Nothing, or why not; then the document is as it was.
+/// Writes `a.b.c=value` into a document. A missing step becomes a map, and so does a scalar that is a component's name
+/// (`slru` under `eviction.slru.protect_after=3`). In a sequence, a step is a number from 0. `value` is YAML. On an
+/// error the document stays as it was.
 Result<std::monostate> set_value(YamlNode& document, std::string_view assignment);
 
-/// What somebody wrote, fit for a message: in single quotes, one line, not endless, no control characters.
+/// A text for a message: in single quotes, on one line, cut after 48 bytes, control characters as \x1b.
 std::string in_quotes(std::string_view text);
 
-/// A text as a YAML scalar that reads back to it, in quotes only where it needs them.
+/// A text as a YAML scalar that reads back to it, in quotes only if it needs them.
 std::string to_yaml(std::string_view text);
+/// A value as YAML flow text that reads back to it; numbers and flags stay what they are.
+std::string to_yaml(const YamlNode& node);
 
 }  // namespace canopy

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <canopy/options.h>
 #include <canopy/config/yaml_document.h>
+#include <canopy/options.h>
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,26 +14,26 @@ namespace canopy {
 /// What is wrong with what the user wrote: one sentence each, `file:line:column: ...`.
 using Complaints = std::vector<std::string>;
 
-/// A whole number: decimal digits, grouped with `_` where wanted, then maybe k, M, G (powers of 1000) or Ki, Mi,
-/// Gi (of 1024). Nothing if it is something else or out of range, and then `complaints` says so about `name`.
+/// A whole number: decimal digits, which may be grouped with `_`, and an optional suffix: k, M, G (powers of 1000) or
+/// Ki, Mi, Gi (of 1024). If the value is anything else or out of range: nothing, and a complaint about `name`.
 std::optional<std::uint64_t> read_number(const YamlNode& value, std::string_view name, std::uint64_t min,
                                          std::uint64_t max, std::string_view help, Complaints& complaints);
 
-/// `true` or `false`; nothing if it is something else, and then `complaints` says so about `name`.
+/// `true` or `false`. If the value is anything else: nothing, and a complaint about `name`.
 std::optional<bool> read_flag(const YamlNode& value, std::string_view name, std::string_view help,
                               Complaints& complaints);
 
-/// Reads a component's options from a map: ranges, types, unknown keys with the nearest known name. `node` may
-/// be null (all defaults) or a scalar (the first option). What is wrong is added to `complaints`.
-class YamlOptions final : public Options {
+/// Reads a component's options from a map. Complains of wrong types, values out of range and unknown keys, with the
+/// nearest known name. `node` may also be null (all defaults) or a scalar (the first option).
+class YamlOptions : public Options {
  public:
-  /// `owner` is what messages call the options' owner: "slru" makes "slru.protect_after = 0 is outside 1..64 (...)".
+  /// `owner` is the options' owner in messages: "slru" makes "slru.protect_after = 0 is outside 1..64 (...)".
   /// REQUIRES: `node` and `complaints` outlive the walker.
   YamlOptions(const YamlNode& node, std::string owner, Complaints& complaints);
-  ~YamlOptions();
+  virtual ~YamlOptions();
 
-  /// Complains of keys that nobody asked for, and brings its complaints into the order of the file. Call it
-  /// once, after the walk.
+  /// Complains of keys that the walk did not name, and sorts its complaints into the order of the file. REQUIRES: the
+  /// walk is over; called once.
   void finish();
   bool ok() const override;
 
@@ -45,13 +44,22 @@ class YamlOptions final : public Options {
   void on_choice(const char*, std::uint32_t&, std::span<const char* const>, const char*) override;
   void on_entries(const char*, Entries&, const char*) override;
 
- private:
+  // For derived walkers, which read more than options.
+  const YamlNode& node() const { return node_; }
+  const std::string& owner() const { return owner_; }
+  /// What messages call an option.
+  std::string called(const std::string& name) const { return owner_.empty() ? name : owner_ + "." + name; }
+  /// The value of an option; null if the file has none. The name is known from now on.
   const YamlNode* take(const char* name);
-  std::string called(const char* name) const { return owner_ + "." + name; }
-  void complain(const YamlNode& about, const std::string& sentence);
-  /// The complaints since the last call are about the entry number `entry` of the map.
-  void came_from(std::size_t entry);
+  void complain(const Mark& mark, const std::string& sentence);
+  /// The complaints since the last call are about this entry of the map.
+  void complained_of(std::size_t entry);
+  /// Those are about the option that take() returned last.
+  void done() { complained_of(taken_); }
+  /// "slru has no option 'x'".
+  virtual std::string no_option(const std::string& name) const;
 
+ private:
   const YamlNode& node_;
   std::string owner_;
   Complaints& complaints_;
@@ -60,18 +68,5 @@ class YamlOptions final : public Options {
   std::vector<std::size_t> origin_;  ///< of each complaint: the entry of the map
   std::vector<std::string> known_;
 };
-
-/// One option, for people: what `canopy plugins describe` prints a line of. Options of an entry are called
-/// `streams.<name>.row_bytes`.
-struct OptionHelp {
-  std::string name, range, value, help;  ///< `value` is the default
-};
-std::vector<OptionHelp> help_of(const std::function<void(Options&)>& walk);
-
-/// The options as YAML flow text, `{ protect_after: 2 }`, or "{}".
-std::string dump_options(const std::function<void(Options&)>& walk);
-
-/// The options as a component would have them after reading `node`: its walk, with every value the file gives.
-std::string dump_options(const std::function<void(Options&)>& walk, const YamlNode& node);
 
 }  // namespace canopy

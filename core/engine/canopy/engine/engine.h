@@ -5,6 +5,7 @@
 #include <canopy/engine/request_spec.h>
 #include <canopy/engine/state.h>
 #include <canopy/feed/sink.h>
+#include <canopy/loading/registry.h>
 
 #include <memory>
 #include <string>

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <canopy/config/option_walkers.h>
+#include <canopy/config/yaml_document.h>
+#include <canopy/engine/engine_config.h>
+#include <canopy/loading/registry.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace canopy {
+
+// An engine's file is a map. A component is a name, `lru`, or a name with options, `{ slru: { protect_after: 3 } }`.
+//
+//   page_size: 16                    # tokens; with groups, the keys that must be there
+//   key: token
+//   index: { radix: { accounting: sglang } }
+//   groups:
+//     full: { reach: path, capacity: 3000000, allocator: free_list, eviction: lru }   # start: capacity, if limited
+//     state: { reach: 1, every: 1024, capacity: 8000, allocator: free_list, eviction: lru,
+//              store: { host: { streams: { state: 4096 } } } }     # a state is one page: page_size rows
+//   store: { host: { layers: 1, streams: { kv: 8 } } }     # or `none`: index and page numbers only
+//   feed: { off: {} }                # or { heap: {} }, { shm: { name: serve-3 } }, { file: { path: run.feed } }
+//   segment_pages: 65536
+//   idle_segments: 0
+//   insert_at_finish: true
+
+/// The configuration that a document describes: every name known, every option in range. The error lists all that is
+/// wrong, a sentence a line, in the order of the document.
+Result<EngineConfig> read_engine_config(const YamlNode& document, const Registry& registry);
+
+/// The same for a file with `--set` assignments on top.
+Result<EngineConfig> load_engine_config(const std::string& path, std::span<const std::string> assignments,
+                                        const Registry& registry);
+
+/// Gives each group of a document that has a store the store called `name` in its place, with the options of the old
+/// one; "none" takes the stores away.
+void use_store(YamlNode& document, const std::string& name);
+
+/// The whole configuration with every option, as YAML that reads back to the same.
+std::string dump_engine_config(const EngineConfig& config, const Registry& registry);
+
+/// Every key of an engine's file, in the order of a dump; the registry tells which components can be named.
+std::vector<OptionHelp> describe_engine_config(const Registry& registry);
+
+}  // namespace canopy

@@ -1,0 +1,53 @@
+#include "compose/engine_keys.h"
+
+#include <canopy/config/yaml_document.h>
+#include <fmt/format.h>
+
+#include <cctype>
+
+namespace canopy {
+
+bool is_group_name(std::string_view name) {
+  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !name.empty() && lower(name[0]) &&
+         std::ranges::all_of(name, [&](char c) { return lower(c) || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+std::string flaw_of_every(const GroupConfig& group, Units page_size) {
+  if (group.every == 0) return {};
+  if (page_size != 0 && group.every % page_size != 0)
+    return fmt::format(" = {} is not a multiple of the page size, {}", group.every, page_size);
+  if (group.reach == kWholePath) return ": a group that needs the whole path keeps every page; it wants a reach";
+  return {};
+}
+
+std::string flaw_of_capacity(const GroupConfig& group, Units page_size) {
+  if (page_size == 0 || group.capacity == kUnlimited) return {};
+  if (group.capacity < page_size)
+    return fmt::format(" = {} does not hold one page of {} tokens", group.capacity, page_size);
+  if (group.capacity / page_size > kMaxPages)
+    return fmt::format(" = {} is more than {} pages of {} tokens, the most a pool can number", group.capacity,
+                       kMaxPages, page_size);
+  return {};
+}
+
+std::string flaw_of_start(const GroupConfig& group, Units page_size) {
+  if (group.start == kUnlimited) return {};
+  if (group.start > group.capacity)
+    return fmt::format(" = {} is more than its capacity, {}", group.start, group.capacity);
+  if (page_size != 0 && group.start / page_size > kMaxPages)
+    return fmt::format(" = {} is more than {} pages of {} tokens", group.start, kMaxPages, page_size);
+  return {};
+}
+
+std::string flaw_of_name(const FeedConfig& feed) {
+  const auto can_stand = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; };
+  const bool named = !feed.name.empty();
+  if (feed.kind == FeedConfig::Kind::file) return named ? "" : " is missing; expected the file to record to";
+  if (named && feed.name.size() <= 48 && std::ranges::all_of(feed.name, can_stand)) return {};
+  return fmt::format(
+      " is {}; expected what an inspector asks for: letters, digits, '-', '_' and '.', at most 48 of them",
+      named ? in_quotes(feed.name) : "missing");
+}
+
+}  // namespace canopy

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <canopy/engine/engine_config.h>
+#include <canopy/eviction_strategy.h>
+#include <canopy/key_codec.h>
+#include <canopy/kv_store.h>
+#include <canopy/prefix_index.h>
+#include <canopy/slot_allocator.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+
+// Every key of an engine, once. The walkers that read a file, write one, explain the keys and check a configuration are
+// in this folder. Beside the options of a component (canopy/options.h) they know:
+//   required(name, expected)   the key must be there; `expected` is said if it is not
+//   number_or_word             a number, or a word that stands for one value
+//   number_if_given            a number; one value means that it was not given, `otherwise` says what holds then
+//   text, component, groups, feed
+//   rule(name, why)            what is wrong with the key's value beside the others, " = 6 is ..."; empty: nothing
+namespace canopy {
+
+inline constexpr std::uint64_t kMaxPages = std::numeric_limits<Page>::max() - 1;  // page 0 is never handed out
+inline constexpr const char* kFeedKinds[] = {"off", "heap", "shm", "file"};
+inline constexpr const char* kGroupNames = "a small letter, then small letters, digits and '_'";
+
+bool is_group_name(std::string_view name);
+// For `rule`. A page size of 0 is one that is not known.
+std::string flaw_of_every(const GroupConfig& group, Units page_size);
+std::string flaw_of_capacity(const GroupConfig& group, Units page_size);
+std::string flaw_of_start(const GroupConfig& group, Units page_size);
+std::string flaw_of_name(const FeedConfig& feed);
+
+template <class Walker>
+void visit_feed(Walker& o, FeedConfig& feed) {
+  using Kind = FeedConfig::Kind;
+  if (const char* name = feed.kind == Kind::shm ? "name" : feed.kind == Kind::file ? "path" : nullptr) {
+    o.text(name, feed.name, feed.kind == Kind::shm ? "what an inspector attaches to" : "the file to record to");
+    o.rule(name, flaw_of_name(feed));
+  }
+  o.flag("tokens", feed.tokens, "whether tokens leave the process");
+  if (feed.kind == Kind::file) return;
+  o.flag("controls", feed.controls, "whether a reader may pause the engine, evict and change policies");
+  o.number_if_given("events", feed.events, std::uint64_t{0}, "by the pools' capacity", 1024, std::uint64_t{1} << 28,
+                    "events of the ring, 32 bytes each");
+}
+
+template <class Walker>
+void visit_group(Walker& o, GroupConfig& group, Units page_size) {
+  constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max();
+  o.number_or_word("reach", group.reach, "path", kWholePath, 1, kWholePath - 1,
+                   "`path`, or how many trailing tokens must be resident");
+  o.number_if_given("every", group.every, Units{0}, "every page is kept", 1, std::uint64_t{1} << 24,
+                    "tokens between two pages that are kept");
+  o.rule("every", flaw_of_every(group, page_size));
+  o.required("capacity", "a number of tokens, or unlimited");
+  o.number_or_word("capacity", group.capacity, "unlimited", kUnlimited, 1, kAnything, "tokens, or `unlimited`");
+  o.rule("capacity", flaw_of_capacity(group, page_size));
+  o.number_if_given("start", group.start, kUnlimited, "the capacity, or 0 if it is unlimited", 0, kAnything,
+                    "tokens a pool takes memory for at once; it grows to its capacity as it needs");
+  o.rule("start", flaw_of_start(group, page_size));
+  o.required("allocator", "the name of a slot allocator");
+  o.component("allocator", SlotAllocator::kInterface, group.allocator, "hands out the pages of the pool");
+  o.required("eviction", "the name of an eviction strategy");
+  o.component("eviction", EvictionStrategy::kInterface, group.eviction, "chooses what is evicted");
+  o.component("store", KVStore::kInterface, group.store,
+              "keeps the rows of this group, in place of the engine's store");
+}
+
+template <class Walker>
+void visit_engine(Walker& o, EngineConfig& engine) {
+  o.required("page_size", "the tokens of a page, 1..65536");
+  o.number("page_size", engine.page_size, 1, 65536, "tokens a page");
+  o.component("key", KeyCodec::kInterface, engine.key, "makes the words of a key from tokens");
+  o.component("index", PrefixIndex::kInterface, engine.index, "finds the cached prefix of a key");
+  o.required("groups", "a map of KV cache groups, { full: { reach: path, ... } }");
+  o.groups("groups", engine.groups, engine.page_size, "KV cache groups; the figures of a run are those of the first");
+  o.component("store", KVStore::kInterface, engine.store,
+              "keeps the rows of the groups; none: index and page numbers only");
+  o.feed("feed", engine.feed, "where the events of the engine go");
+  o.number("segment_pages", engine.segment_pages, 0, kMaxPages, "pages a pool grows by; 0: the engine chooses");
+  o.number("idle_segments", engine.idle_segments, 0, kMaxPages,
+           "empty segments that keep their memory when a pool has shrunk");
+  o.flag("insert_at_finish", engine.insert_at_finish, "whether a finished request's answer becomes reusable");
+}
+
+}  // namespace canopy

@@ -1,0 +1,50 @@
+#include "loaded_plugin.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+namespace canopy {
+namespace {
+
+constexpr std::uint32_t kMaxComponents = 4096;
+constexpr std::uint32_t kMaxComponentBytes = 4096;
+
+}  // namespace
+
+Result<std::shared_ptr<LoadedPlugin>> LoadedPlugin::check(std::filesystem::path path,
+                                                          std::shared_ptr<const void> library,
+                                                          const CanopyPlugin& descriptor) {
+  if (std::string why = why_unreadable(descriptor); !why.empty()) return Error{std::move(why)};
+  return std::shared_ptr<LoadedPlugin>(new LoadedPlugin(std::move(path), std::move(library), descriptor));
+}
+
+const CanopyComponent& LoadedPlugin::component(std::size_t i) const {
+  // The stride is the plugin's: its build may know fields that this host does not.
+  const auto* first = reinterpret_cast<const std::byte*>(descriptor_.components);
+  return *reinterpret_cast<const CanopyComponent*>(first + i * descriptor_.component_size);
+}
+
+std::string why_unreadable(const CanopyPlugin& descriptor) {
+  if (descriptor.magic != kPluginMagic)
+    return fmt::format("its magic is {:#010x}, this host expects {:#010x}", descriptor.magic, kPluginMagic);
+  if (descriptor.size < sizeof(CanopyPlugin))
+    return fmt::format("its CanopyPlugin has {} bytes, this host expects {}", descriptor.size, sizeof(CanopyPlugin));
+  if (descriptor.component_size < sizeof(CanopyComponent) || descriptor.component_size > kMaxComponentBytes ||
+      descriptor.component_size % alignof(CanopyComponent) != 0)
+    return fmt::format("its CanopyComponent has {} bytes, this host expects {}", descriptor.component_size,
+                       sizeof(CanopyComponent));
+  if (descriptor.toolchain == nullptr)
+    return fmt::format("it does not say what it was built for, this host is {}", CANOPY_TOOLCHAIN);
+  if (std::strcmp(descriptor.toolchain, CANOPY_TOOLCHAIN) != 0)
+    return fmt::format("it was built for {}, this host is {}", descriptor.toolchain, CANOPY_TOOLCHAIN);
+  if (descriptor.version == nullptr) return "it does not say which version it is";
+  if (descriptor.count == 0 || descriptor.count > kMaxComponents)
+    return fmt::format("it says that it has {} components, expected 1 to {}", descriptor.count, kMaxComponents);
+  if (descriptor.components == nullptr)
+    return fmt::format("it says that it has {} components, but its list of them is null", descriptor.count);
+  return {};
+}
+
+}  // namespace canopy
