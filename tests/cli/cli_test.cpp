@@ -49,10 +49,10 @@ TEST_CASE("every key of an engine's file is described, a line each") {
   const Ended described = canopy(workshop, "config describe");
   CHECK(described.status == 0);
   for (const char* line :
-       {"  page_size                 tokens a page  (1..65536; must be given)\n",
-        "  key                       makes the words of a key from tokens  (bigram or token; default token)\n",
-        "  groups.<name>.capacity    tokens, or `unlimited`  (unlimited or at least 1; must be given)\n",
-        "  feed.shm.name             what an inspector attaches to  (text; must be given)\n"})
+       {"  page_size                tokens a page  (1..65536; must be given)\n",
+        "  key                      makes the words of a key from tokens  (bigram or token; default token)\n",
+        "  groups.<name>.capacity   tokens, or `unlimited`  (unlimited or at least 1; must be given)\n",
+        "  feed.shm.name            what an inspector attaches to  (text; must be given)\n"})
     CHECK_MESSAGE(has(described.out, line), described.out);
   // What a configuration dumps is described.
   const Ended dump = canopy(workshop, "config dump " + config("lru.yaml"));

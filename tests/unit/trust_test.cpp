@@ -22,7 +22,7 @@ bool others_can_write_above(fs::path folder) {
 
 }  // namespace
 
-TEST_CASE("loading: in a folder somebody named, only root and ourselves may be able to change a plugin") {
+TEST_CASE("loading: in a folder that the user named, only root and ourselves may be able to change a plugin") {
   const Scratch scratch;
   const fs::path file = scratch.copy_of(fixture("good"), "good.so");
   const auto with_mode = [&](mode_t mode) {
@@ -65,7 +65,7 @@ TEST_CASE("loading: in a folder somebody named, only root and ourselves may be a
   }
 }
 
-TEST_CASE("loading: a folder that only root and ourselves can write is accepted when somebody names it") {
+TEST_CASE("loading: a folder that only root and ourselves can write is accepted when the user names it") {
   const char* home = std::getenv("HOME");
   for (const fs::path& base : {own_folder(), fs::path(home != nullptr ? home : "/")}) {
     if (::access(base.c_str(), W_OK) != 0 || others_can_write_above(fs::canonical(base))) continue;
