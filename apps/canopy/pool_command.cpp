@@ -17,24 +17,23 @@ namespace {
 
 using inspector::Mirror;
 using inspector::MirrorPool;
-using State = PoolSegment::State;
 
 std::string limit_words(const MirrorPool& pool, Units page_size) {
   if (pool.limit == kUnlimited) return "unlimited";
   return fmt::format("{} of {}", plural(pool.limit, "page"), plural(pool.limit * page_size, "token"));
 }
 
-/// Segments in a row that are alike, as one line.
+/// Consecutive segments in one state, as one line.
 void print_segments(const MirrorPool& pool, const Terminal& terminal) {
-  constexpr const char* kStates[] = {"no memory", "offered", "leaving", "idle"};
-  Grid grid({"segments", "pages", "state", "offered", "in use", "that must go"});
+  constexpr const char* kStates[] = {"no memory", "offered", "draining", "idle"};
+  Grid grid({"segments", "pages", "state", "offered", "in use", "draining"});
   for (std::size_t i = 0; i < pool.segments.size();) {
-    const State state{pool.segments[i].state};
-    std::uint64_t offered = 0, out = 0, go = 0;
+    const SegmentState state = pool.segments[i].state;
+    std::uint64_t offered = 0, out = 0, draining = 0;
     std::size_t end = i;
-    for (; end < pool.segments.size() && State{pool.segments[end].state} == state; ++end) {
+    for (; end < pool.segments.size() && pool.segments[end].state == state; ++end) {
       offered += pool.segments[end].offered;
-      go += pool.segments[end].leaving;
+      draining += pool.segments[end].draining;
       for (std::size_t page = end * pool.segment_pages;
            page < std::min((end + 1) * pool.segment_pages, pool.owner.size()); ++page)
         out += pool.owner[page] != 0;
@@ -44,23 +43,23 @@ void print_segments(const MirrorPool& pool, const Terminal& terminal) {
               {kStates[static_cast<std::size_t>(state)]},
               {grouped(offered)},
               {grouped(out)},
-              {grouped(go)}});
+              {grouped(draining)}});
     i = end;
   }
   grid.print(terminal);
 }
 
-/// Who holds pages of segments that go: running requests, and nodes under a lock.
+/// What keeps pages of draining segments: running requests, and nodes under a lock.
 std::string waits_for(const Mirror& mirror, std::size_t group) {
   const MirrorPool& pool = mirror.pool(group);
-  const auto leaves = [&](std::size_t page) {
+  const auto drains = [&](std::size_t page) {
     const std::size_t i = page / pool.segment_pages;
     return i < pool.segments.size() && page % pool.segment_pages >= pool.segments[i].offered;
   };
   std::vector<std::uint64_t> requests;
   std::uint64_t locked = 0;
   for (std::size_t page = 0; page < pool.owner.size(); ++page)
-    if (const std::int64_t owner = pool.owner[page]; owner != 0 && leaves(page)) {
+    if (const std::int64_t owner = pool.owner[page]; owner != 0 && drains(page)) {
       if (owner < 0) requests.push_back(static_cast<std::uint64_t>(~owner));
       else ++locked;
     }
@@ -88,9 +87,9 @@ int show_pools(const std::string& name) {
     fmt::print("{}{}\n", g ? "\n" : "", terminal.bold("pool " + pool.name));
     Table table;
     table.row("limit", limit_words(pool, mirror.page_size()));
-    table.row("pages", fmt::format("{} protected, {} evictable, {} held, {} free", grouped(sums.protected_),
-                                   grouped(sums.evictable), grouped(sums.held), grouped(sums.free)));
-    if (const std::string who = waits_for(mirror, g); !who.empty()) table.row("waits for", who);
+    table.row("pages", fmt::format("{} protected, {} evictable, {} owned, {} free", grouped(sums.protected_),
+                                   grouped(sums.evictable), grouped(sums.owned), grouped(sums.free)));
+    if (const std::string kept_by = waits_for(mirror, g); !kept_by.empty()) table.row("waits for", kept_by);
     table.print(terminal);
     fmt::print("\n");
     print_segments(pool, terminal);
@@ -129,7 +128,7 @@ int resize_pool(const std::string& name, const std::string& group, const std::st
                     "in its file allows them",
                     name, name));
   fmt::print("{}: {} now, {} in use\n", *found, limit_words(pool, mirror.page_size()),
-             plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.held, "page"));
+             plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.owned, "page"));
   Command command;
   command.kind = Command::Kind::resize;
   command.group = static_cast<std::uint32_t>(g);
@@ -137,16 +136,16 @@ int resize_pool(const std::string& name, const std::string& group, const std::st
   if (!(*watched)->attachment->send(command))
     return unusable(fmt::format("the engine behind '{}' has not read the last commands yet; is it running?", name));
 
-  // Until it is done; and for as long as it changes, or somebody may still let go.
+  // Until it is done, and as long as requests may still release pages.
   std::string said;
   for (auto waited = 0ms;; waited += 50ms) {
     (*watched)->take();
-    const std::uint64_t must_go = pool.leaving();
-    if (pool.limit == limit && must_go == 0) break;
+    const std::uint64_t draining = pool.draining();
+    if (pool.limit == limit && draining == 0) break;
     if (const std::string gone = (*watched)->attachment->gone(); !gone.empty())
       return unusable("the feed '" + name + "': " + gone);
     if (pool.limit == limit) {
-      std::string words = fmt::format("  {} must go, it waits for {}", plural(must_go, "page"), waits_for(mirror, g));
+      std::string words = fmt::format("  {} draining, waiting for {}", plural(draining, "page"), waits_for(mirror, g));
       if (words != said && waited.count() % 500 == 0) fmt::print("{}\n", said = std::move(words));
     } else if (waited > 10s) {
       return unusable(fmt::format("the engine behind '{}' has not answered for 10 s; does it poll?", name));
@@ -156,7 +155,7 @@ int resize_pool(const std::string& name, const std::string& group, const std::st
   }
   fmt::print("{}\n", terminal.green(fmt::format(
                          "{}: {}, {} in use", *found, limit_words(pool, mirror.page_size()),
-                         plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.held, "page"))));
+                         plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.owned, "page"))));
   return kFine;
 }
 

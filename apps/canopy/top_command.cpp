@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <thread>
 
+#include <mirror/rank_text.h>
+
 #include "commands.h"
 #include "terminal.h"
 
@@ -32,7 +34,7 @@ std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& termi
   const char* const kMarks[] = {terminal.unicode ? "█" : "P", terminal.unicode ? "▓" : "e",
                                 terminal.unicode ? "▒" : "h", terminal.unicode ? "·" : "."};
   const char* const kColours[] = {"33", "36", "35", "2"};
-  const std::uint64_t parts[] = {sums.protected_, sums.evictable, sums.held, sums.free};
+  const std::uint64_t parts[] = {sums.protected_, sums.evictable, sums.owned, sums.free};
   std::string text;
   std::uint64_t before = 0;
   std::size_t drawn = 0;
@@ -92,8 +94,8 @@ void print(const Mirror& mirror, const FeedHeader& header, const Sample& before,
     const MirrorPool& pool = mirror.pool(g);
     table.row(pool.name, fmt::format("{}  {}", bar(pool, std::clamp<std::size_t>(width, 60, 160) - 30, terminal),
                                      terminal.dim(pool.policy)));
-    table.row("", fmt::format("{} protected, {} evictable, {} held, {} free of {}", grouped(pool.counted.protected_),
-                              grouped(pool.counted.evictable), grouped(pool.counted.held), grouped(pool.counted.free),
+    table.row("", fmt::format("{} protected, {} evictable, {} owned, {} free of {}", grouped(pool.counted.protected_),
+                              grouped(pool.counted.evictable), grouped(pool.counted.owned), grouped(pool.counted.free),
                               plural(pool.pages, "page")));
   }
   table.row("tree", plural(mirror.node_count(), "node"));
@@ -110,15 +112,15 @@ void print(const Mirror& mirror, const FeedHeader& header, const Sample& before,
   hot.print(terminal);
   for (std::size_t g = 0; g < mirror.groups(); ++g) {
     fmt::print("\n{}\n",
-               terminal.bold(fmt::format("Next to leave {}, policy {}", mirror.pool(g).name, mirror.pool(g).policy)));
-    Grid next({"namespace and depth", "tokens", "hits", "rank", "last use"});
-    for (const std::uint32_t slot : mirror.next_to_leave(g, 5)) {
+               terminal.bold(fmt::format("Next to be evicted from {}, policy {}", mirror.pool(g).name, mirror.pool(g).policy)));
+    if (!mirror.pool(g).policy_rule.empty()) fmt::print("{}\n", terminal.dim("  " + mirror.pool(g).policy_rule));
+    Grid next({"namespace and depth", "tokens", "hits", "because"});
+    for (const std::uint32_t slot : mirror.next_to_evict(g, 5)) {
       const MirrorNode& node = mirror.node(slot);
       next.row({{where(mirror, node)},
                 {grouped(node.length)},
                 {grouped(node.hits)},
-                {fmt::format("{} / {}", node.rank[g].major, node.rank[g].minor)},
-                {fmt::format("{} ticks ago", grouped(mirror.tick() - node.last_access))}});
+                {inspector::rank_words(mirror.pool(g).policy_rank, node.rank[g], mirror.tick())}});
     }
     next.print(terminal);
   }

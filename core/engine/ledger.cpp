@@ -4,19 +4,19 @@
 
 namespace canopy {
 
-void Ledger::check(const Pool& pool, const PrefixIndex& index, std::size_t group, Units page_size, std::uint64_t held,
+void Ledger::check(const Pool& pool, const PrefixIndex& index, std::size_t group, Units page_size, std::uint64_t owned,
                    const char* after) {
   ++checks_;
   const Occupancy occupancy = pool.occupancy();
   const Sizes sizes = index.sizes(group);
   const std::uint64_t evictable = sizes.evictable / page_size, protected_ = sizes.protected_ / page_size;
-  const std::uint64_t sum = occupancy.free + evictable + protected_ + held;
+  const std::uint64_t sum = occupancy.free + evictable + protected_ + owned;
   if (sum == occupancy.capacity && sizes.evictable % page_size == 0 && sizes.protected_ % page_size == 0) return;
   violated(fmt::format(
-      "group '{}' after {}: free {} + evictable {} + protected {} + held {} = {} pages, but the pool has {}: {} {}",
-      pool.group(), after, occupancy.free, evictable, protected_, held, sum, occupancy.capacity,
+      "group '{}' after {}: free {} + evictable {} + protected {} + owned {} = {} pages, but the pool has {}: {} {}",
+      pool.group(), after, occupancy.free, evictable, protected_, owned, sum, occupancy.capacity,
       sum < occupancy.capacity ? occupancy.capacity - sum : sum - occupancy.capacity,
-      sum < occupancy.capacity ? "belong to nobody" : "are counted twice"));
+      sum < occupancy.capacity ? "have no owner" : "are counted twice"));
 }
 
 void Ledger::violated(std::string sentence) {

@@ -1,4 +1,5 @@
 #include <canopy/kv_layout.h>
+#include <canopy/page_runs.h>
 #include <canopy/engine/pool.h>
 #include <fmt/format.h>
 
@@ -33,7 +34,7 @@ bool Pool::grow() {
   std::uint64_t room = growable();
   if (room == 0) return false;
   const auto has_more = [](const PoolSegment& segment) { return segment.offered < segment.all.pages; };
-  // What has memory already costs nothing; after that the lowest numbers.
+  // A segment that has memory already costs nothing; after those the lowest numbers.
   auto next = std::find_if(segments_.begin(), segments_.end(),
                            [&](const PoolSegment& segment) { return segment.backed && has_more(segment); });
   if (next == segments_.end()) next = std::find_if(segments_.begin(), segments_.end(), has_more);
@@ -53,7 +54,7 @@ bool Pool::grow() {
     ask_at_ = handed_out_.pages + parts_.segment_pages;
     return false;
   }
-  if (segment.all.first == 0 && segment.offered == 0) ++room;  // page 0 is in the segment and in no count
+  if (segment.all.first == 0 && segment.offered == 0) ++room;  // page 0 is in the segment but not counted
   const Segment more{segment.all.first + segment.offered,
                      static_cast<std::uint32_t>(std::min<std::uint64_t>(room, segment.all.pages - segment.offered))};
   segment.offered += more.pages;
@@ -93,9 +94,9 @@ bool Pool::allocate(std::span<Page> out, std::uint64_t holder) {
 
 Occupancy Pool::occupancy() const {
   Occupancy occupancy = allocator().occupancy();
-  if (leaving_ > 0)
+  if (draining_ > 0)
     for (const PoolSegment& segment : segments_)
-      if (segment.leaving > 0)
+      if (segment.draining > 0)
         occupancy.capacity +=
             allocator().use({segment.all.first + segment.offered, segment.all.pages - segment.offered}).out;
   return occupancy;
@@ -111,7 +112,7 @@ void Pool::withdraw(PoolSegment& segment, std::uint32_t pages) {
 void Pool::resize(std::uint64_t limit) {
   parts_.limit = limit;
   refused_ = false;
-  // Those on their way out are the first to be offered again.
+  // Draining segments are the first to be offered again.
   while (draining() && growable() > 0 && grow()) {
   }
   std::uint64_t excess = offered() - std::min(offered(), limit);
@@ -137,7 +138,7 @@ void Pool::resize(std::uint64_t limit) {
   reap();
 }
 
-bool Pool::leaves(Page page) const {
+bool Pool::drains(Page page) const {
   const std::size_t i = page / parts_.segment_pages;
   return i < segments_.size() && page - segments_[i].all.first >= segments_[i].offered;
 }
@@ -148,7 +149,7 @@ std::uint64_t Pool::surplus() const {
   return out - std::min(out, parts_.limit);
 }
 
-bool Pool::move(std::span<const Page> from, std::span<Page> to) {
+bool Pool::relocate(std::span<const Page> from, std::span<Page> to) {
   if (!allocator().allocate(to)) return false;
   for (std::size_t i = 0; i < from.size(); ++i) holder(to[i]) = holder(from[i]);
   if (parts_.store) parts_.store->copy(from, to);
@@ -156,20 +157,20 @@ bool Pool::move(std::span<const Page> from, std::span<Page> to) {
 }
 
 void Pool::reap() {
-  leaving_ = 0;
+  draining_ = 0;
   std::uint32_t idle = 0;
   for (PoolSegment& segment : segments_) {
     const PoolSegment before = segment;
-    segment.leaving =
+    segment.draining =
         !segment.backed || segment.offered == segment.all.pages
             ? 0
             : allocator().use({segment.all.first + segment.offered, segment.all.pages - segment.offered}).out;
-    leaving_ += segment.leaving;
-    if (segment.state() == PoolSegment::State::idle && segment.all.first != 0 && ++idle > parts_.idle_segments) {
+    draining_ += segment.draining;
+    if (segment.state() == SegmentState::idle && segment.all.first != 0 && ++idle > parts_.idle_segments) {
       if (parts_.store) parts_.store->unback(number_of(segment));
       segment.backed = false;
     }
-    changes_ += segment.leaving != before.leaving || segment.state() != before.state();
+    changes_ += segment.draining != before.draining || segment.state() != before.state();
   }
 }
 

@@ -37,7 +37,7 @@ class Mapped {
   Mapped(const Mapped&) = delete;
 
   bool map(std::size_t bytes, int descriptor) {
-    // Shared memory is there already; to meet it page by page would be part of the first events' cost.
+    // Populated at once: page faults would otherwise be part of what the first events cost.
     void* at =
         ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | MAP_POPULATE, descriptor, 0);
@@ -52,23 +52,20 @@ class Mapped {
   std::size_t bytes_ = 0;
 };
 
-/// The shape, field by field: its atomics are what a feed starts with.
-FeedHeader* begin_header(std::byte* at, const FeedHeader& shape, const FeedConfig& config, std::uint64_t capacity) {
+/// A header with the fields of `shape`; its atomics begin at 0.
+FeedHeader* begin_header(std::byte* at, const FeedHeader& shape, const FeedConfig& config,
+                         std::uint64_t ring_events) {
   auto* header = new (at) FeedHeader();
   header->event_bytes = sizeof(Event);
   header->page_size = shape.page_size, header->overlap = shape.overlap, header->groups = shape.groups;
   std::copy(std::begin(shape.reaches), std::end(shape.reaches), header->reaches);
-  header->capacity = capacity;
+  header->ring_events = ring_events;
   header->pid = static_cast<std::uint64_t>(::getpid());
   header->tokens = config.tokens, header->controls = config.controls;
   config.name.copy(header->name, sizeof(header->name) - 1);
-  // Last: who attaches at this moment must not see the half of it.
+  // Last: a reader that attaches at this moment must not see half a header.
   header->begin();
   return header;
-}
-
-FeedWriter::Word* words_behind(std::byte* base) {
-  return reinterpret_cast<FeedWriter::Word*>(base + FeedHeader::kBytes);
 }
 
 void choose_key(FeedWriter& writer, const FeedConfig& config) {
@@ -83,7 +80,7 @@ class HeapSink : public FeedSink {
   Result<std::monostate> open(const FeedConfig& config, const FeedHeader& shape, std::uint64_t events, int descriptor) {
     if (!memory_.map(bytes_of(events), descriptor)) return cannot("the feed", std::strerror(errno));
     header_ = begin_header(memory_.base(), shape, config, events);
-    writer_ = std::make_unique<FeedWriter>(*header_, words_behind(memory_.base()), events);
+    writer_ = std::make_unique<FeedWriter>(*header_, words_behind(*header_), events);
     choose_key(*writer_, config);
     return std::monostate{};
   }
@@ -114,20 +111,20 @@ class ShmSink final : public HeapSink {
   }
   ~ShmSink() override {
     if (!descriptor_) return;
-    // Who reads keeps the memory and sees `closed`; nobody new can come.
+    // A reader keeps the memory and sees `closed`. No new reader can attach.
     end();
     if (is_ours()) ::shm_unlink(object_.c_str());
   }
 
   void forget_dead_readers() override {
     std::uint32_t counted = header_->readers.load();
-    // A reader takes its place before it counts itself, so one who comes meanwhile makes the exchange fail.
+    // A reader takes its lock before it counts itself: one that attaches meanwhile makes the exchange fail.
     if (counted > 0 && !presence::taken(descriptor_.get(), presence::Place::reader))
       header_->readers.compare_exchange_strong(counted, 0);
   }
 
  private:
-  /// Leaves an empty object of the name in descriptor_, with the writer's place in it taken.
+  /// Opens an empty object of the name as descriptor_ and takes the writer's lock on it.
   Result<std::monostate> take_name(const std::string& feed) {
     using namespace std::chrono_literals;
     std::uint64_t writer = 0;
@@ -139,12 +136,12 @@ class ShmSink final : public HeapSink {
       if (facts.st_uid != ::geteuid()) return fail(feed + ": its shared memory belongs to another user");
       if (!presence::take(descriptor_.get(), presence::Place::writer)) {
         writer = writer_of(descriptor_.get());
-        // Who has the place and has not said who it is, or took it of one who died, needs a moment.
+        // The lock holder has not written its pid yet, or the pid is still that of the dead writer it replaces: retry.
         if (writer != 0 && ::kill(static_cast<pid_t>(writer), 0) == 0) break;
         std::this_thread::sleep_for(2ms);
       } else if (is_ours()) {
         if (facts.st_size == 0 && (facts.st_mode & 0777) == 0600) return std::monostate{};
-        // What a writer left who died: its readers keep it, and the name begins anew.
+        // A dead writer left it: its readers keep it, and the name is free for a new object.
         ::shm_unlink(object_.c_str());
       }
       descriptor_.reset();
@@ -156,15 +153,16 @@ class ShmSink final : public HeapSink {
     descriptor_.reset();
     return Error{std::move(why)};
   }
-  /// Whether the name still leads to the object that is held.
+  /// Whether the name still leads to the object of descriptor_.
   bool is_ours() const {
     const UniqueFd now(::shm_open(object_.c_str(), O_RDONLY | O_CLOEXEC, 0));
     if (!now) return false;
-    struct stat held{}, named{};
-    return ::fstat(descriptor_.get(), &held) == 0 && ::fstat(now.get(), &named) == 0 && held.st_dev == named.st_dev &&
-           held.st_ino == named.st_ino;
+    struct stat opened {
+    }, named{};
+    return ::fstat(descriptor_.get(), &opened) == 0 && ::fstat(now.get(), &named) == 0 &&
+                      opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
   }
-  /// What the header of an object says; 0 if there is none yet.
+  /// The pid in the header of an object; 0 if there is none yet.
   static std::uint64_t writer_of(int descriptor) {
     std::uint64_t pid = 0;
     return ::pread(descriptor, &pid, sizeof(pid), offsetof(FeedHeader, pid)) == sizeof(pid) ? pid : 0;
@@ -178,14 +176,14 @@ class FileSink final : public FeedSink {
  public:
   Result<std::monostate> create(const FeedConfig& config, const FeedHeader& shape) {
     name_ = config.name;
-    // Whoever has the last recording of this name open keeps it: cut short under a reader, it would kill the reader.
+    // Unlinked, not truncated: a reader that has the last recording of this name mapped would get SIGBUS.
     struct stat facts{};
     if (::lstat(name_.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) ::unlink(name_.c_str());
     descriptor_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!descriptor_) return cannot(name_, std::strerror(errno));
     if (!memory_.map(bytes_of(kFileEvents), -1)) return cannot(name_, std::strerror(errno));
     header_ = begin_header(memory_.base(), shape, config, 0);
-    writer_ = std::make_unique<FeedWriter>(*header_, words_behind(memory_.base()), kFileEvents);
+    writer_ = std::make_unique<FeedWriter>(*header_, words_behind(*header_), kFileEvents);
     choose_key(*writer_, config);
     writer_->empty_with([](void* self) { static_cast<FileSink*>(self)->empty(kFileEvents); }, this);
     write(memory_.base(), FeedHeader::kBytes);

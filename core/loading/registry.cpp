@@ -74,7 +74,7 @@ void keep_reason(void* reason, const char* text) noexcept {
 
 bool Offer::here(std::string& what) const {
   const auto say = [](void* to, const char* text) { *static_cast<std::string*>(to) = text; };
-  return !component->here || component->here(say, &what);
+  return !component->available || component->available(say, &what);
 }
 
 Registry::Registry() = default;

@@ -56,7 +56,7 @@ struct Chain {
     };
     for (std::size_t i = 0; i < nodes; ++i)
       index().release(index().insert({}, key_of(i), {std::span(pages).first(1)}, {}).lock);
-    for (std::size_t i = 0; i < nodes; ++i) index().release(index().match(key_of(workload::splitmix64(i) % nodes), {}));
+    for (std::size_t i = 0; i < nodes; ++i) index().release(index().match(key_of(splitmix64(i) % nodes), {}));
     index().evict(0, nodes);
   }
 };

@@ -171,8 +171,12 @@ Result<std::monostate> measure_events(const Setting& setting, Report&, std::vect
       const double seconds = seconds_of([&] {
         for (std::uint64_t i = 0; i < written; ++i) {
           const bool last = (i + 1) % kOperation == 0;
-          writer.push({last ? EventKind::commit : EventKind::node_used, 0, 0, 0, i, i, i});
-          if (last) writer.publish();
+          if (!last) {
+            writer.push(event::NodeUsed{NodeId{i}, i, 0});
+          } else {
+            writer.push(event::Commit{Operation::none, i, i, i});
+            writer.publish();
+          }
         }
       });
       if (repetition > 0) (is_read ? read : alone).add(seconds / static_cast<double>(written));

@@ -95,14 +95,14 @@ void measure_tree(Tree& tree, std::uint64_t seed, double patience, Figures& figu
   std::vector<Lock> locks(batch);
   double took = 0;
   for (std::size_t i = 0; i < batch; ++i) {
-    const Key key = tree.key(workload::splitmix64(seed + i) % tree.leaves());
+    const Key key = tree.key(splitmix64(seed + i) % tree.leaves());
     took += seconds_of([&] { locks[i] = tree.index().match(key, {}); });
   }
   average(match, took, batch);
   for (const Lock& lock : locks) tree.index().release(lock);
   took = 0;
   for (std::size_t i = batch; i < 2 * batch; ++i) {
-    const Key key = tree.key(workload::splitmix64(seed + i) % tree.leaves());
+    const Key key = tree.key(splitmix64(seed + i) % tree.leaves());
     took += seconds_of([&] { tree.index().release(tree.index().match(key, {})); });
   }
   average(release, took, batch);
@@ -144,9 +144,7 @@ void measure_floor(const Shape& shape, Units page_size, std::size_t leaves, std:
   std::vector<std::uint32_t> words(shape.prefix_tokens + page_size, 7);
   const std::span prefix = std::span(words).first(shape.prefix_tokens), leaf = std::span(words).last(page_size);
   memory.copy(0, words.data(), prefix.size());
-  const auto place = [&](std::uint64_t i) {
-    return prefix.size() + workload::splitmix64(seed + i) % leaves * page_size;
-  };
+  const auto place = [&](std::uint64_t i) { return prefix.size() + splitmix64(seed + i) % leaves * page_size; };
   const std::size_t batch = std::min<std::size_t>(1000, leaves);
   double compare = 0, copy = 0;
   bool same = true;

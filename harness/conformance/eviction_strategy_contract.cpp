@@ -1,5 +1,5 @@
+#include <canopy/support/random.h>
 #include <conformance/model/plugins.h>
-#include <conformance/model/prng.h>
 #include <conformance/model/random_ops.h>
 #include <conformance/model/victim_order.h>
 
@@ -20,7 +20,7 @@ namespace {
 using namespace canopy;
 using namespace canopy::test;
 
-NodeFacts random_facts(Prng& prng, std::uint64_t& tag) {
+NodeFacts random_facts(Random& prng, std::uint64_t& tag) {
   NodeFacts facts;
   facts.id = NodeId{1 + prng.below(1'000)};
   facts.begin = prng.below(100'000), facts.length = 1 + prng.below(10'000);
@@ -59,7 +59,7 @@ TEST_SUITE_BEGIN("EvictionStrategy");
 TEST_CASE("a rank is decided by the facts alone: asking again, or another instance, gives the same") {
   for_every_policy([](const std::string& name, EvictionStrategy& policy) {
     const auto other = make<EvictionStrategy>(name, {});
-    Prng prng(3);
+    Random prng(3);
     for (int i = 0; i < 1'000; ++i) {
       std::uint64_t tag = 0, moved_tag = 0;
       NodeFacts facts = random_facts(prng, tag);
@@ -82,7 +82,7 @@ TEST_CASE("a rank is the same a second later: a policy reads no clock") {
   };
   std::uint64_t tag = 0;
   const auto ranks_of = [&](EvictionStrategy& policy) {
-    Prng prng(6);
+    Random prng(6);
     std::vector<Rank> ranks(100);
     for (Rank& rank : ranks) rank = policy.rank(random_facts(prng, tag));
     return ranks;
@@ -110,10 +110,10 @@ TEST_CASE("an index led by the policy does what the models say") {
   });
 }
 
-TEST_CASE("a policy with a well-known name has the order everybody knows it by") {
+TEST_CASE("a policy with a well-known name has its well-known order") {
   for_every_policy([](const std::string& name, EvictionStrategy& policy) {
     const LeavesBefore before = order_of(name);
-    Prng prng(4);
+    Random prng(4);
     for (int i = 0; i < 10'000; ++i) {
       std::array<std::uint64_t, 2> tags{};
       const NodeFacts a = random_facts(prng, tags[0]), b = random_facts(prng, tags[1]);
@@ -125,7 +125,8 @@ TEST_CASE("a policy with a well-known name has the order everybody knows it by")
   });
 }
 
-/// A queue as an index keeps it, of three nodes that came one after the other: who leaves next, by number.
+/// A queue as an index keeps it, of three nodes that came one after the other. leave() evicts the next one and returns
+/// its number.
 struct ThreeWaiting {
   EvictionStrategy& policy;
   std::array<std::uint64_t, 3> tags{};
@@ -165,7 +166,7 @@ struct ThreeWaiting {
   }
 };
 
-TEST_CASE("clock gives who was hit a second chance, once, and lfu_da lets old favourites grow old") {
+TEST_CASE("clock spares a node that was hit once more and no second time, and lfu_da ages nodes with many hits") {
   for_every_policy([](const std::string& name, EvictionStrategy& policy) {
     ThreeWaiting queue(policy);
     if (name == "clock") {
@@ -200,11 +201,11 @@ TEST_CASE("clock gives who was hit a second chance, once, and lfu_da lets old fa
   });
 }
 
-TEST_CASE("a rank that only its node's facts decide stays what it was while others leave") {
+TEST_CASE("a rank that only its node's facts decide stays the same while other nodes are evicted") {
   for_every_policy([](const std::string&, EvictionStrategy& policy) {
     if (policy.volatility() != Volatility::none) return;
     ThreeWaiting queue(policy);
-    const auto stayed = (queue.leave() + 1) % 3;  // inserted before anybody left, never hit
+    const auto stayed = (queue.leave() + 1) % 3;  // inserted before the first eviction, never hit
     CHECK(policy.rank(queue.nodes[stayed]) == queue.ranks[stayed]);
     queue.hit(stayed);
     if (queue.leave() != stayed) CHECK(policy.rank(queue.nodes[stayed]) == queue.ranks[stayed]);
@@ -213,7 +214,7 @@ TEST_CASE("a rank that only its node's facts decide stays what it was while othe
 
 TEST_CASE("a policy takes every message in any order and still ranks") {
   for_every_policy([](const std::string&, EvictionStrategy& policy) {
-    Prng prng(5);
+    Random prng(5);
     std::uint64_t tag = 0;
     for (int i = 0; i < 1'000; ++i) {
       RequestFacts request;

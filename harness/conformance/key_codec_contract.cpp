@@ -1,5 +1,5 @@
+#include <canopy/support/random.h>
 #include <conformance/model/plugins.h>
-#include <conformance/model/prng.h>
 
 #include <canopy/key_codec.h>
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ void for_every_codec(Test&& test) {
   }
 }
 
-std::vector<Token> random_tokens(Prng& prng, std::size_t count) {
+std::vector<Token> random_tokens(Random& prng, std::size_t count) {
   std::vector<Token> tokens(count);
   for (Token& token : tokens) token = prng.below(prng.one_in(2) ? 4 : 200'000);
   return tokens;
@@ -46,7 +46,7 @@ TEST_SUITE_BEGIN("KeyCodec");
 
 TEST_CASE("a codec gives one word a token, and the same words each time") {
   for_every_codec([](const KeyCodec& codec) {
-    Prng prng(1);
+    Random prng(1);
     for (const std::size_t count : {0U, 1U, 2U, 3U, 64U, 1'000U}) {
       const auto tokens = random_tokens(prng, count);
       const auto before = tokens;
@@ -68,7 +68,7 @@ TEST_CASE("how far a codec's units look ahead never changes") {
 
 TEST_CASE("prompts that begin alike have keys that begin alike, up to where they differ and not beyond") {
   for_every_codec([](const KeyCodec& codec) {
-    Prng prng(2);
+    Random prng(2);
     for (int i = 0; i < 1'000; ++i) {
       auto one = random_tokens(prng, 1 + prng.below(40));
       auto other = one;

@@ -1,5 +1,5 @@
+#include <canopy/support/random.h>
 #include <conformance/model/plugins.h>
-#include <conformance/model/prng.h>
 
 #include <canopy/kv_store.h>
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ class Watched {
         prng_(page_size) {}
 
   KVStore& store() { return *store_; }
-  Prng& prng() { return prng_; }
+  Random& prng() { return prng_; }
   Units page_size() const { return page_size_; }
 
   void write(std::uint32_t layer, std::span<const Page> pages, std::uint32_t first, std::uint32_t count) {
@@ -107,7 +107,7 @@ class Watched {
 
   std::shared_ptr<KVStore> store_;
   Units page_size_;
-  Prng prng_;
+  Random prng_;
   std::map<Place, Bytes> expected_;
 };
 
@@ -180,7 +180,7 @@ TEST_CASE("a copy takes whole pages with it, all layers and streams") {
   });
 }
 
-TEST_CASE("segments come and go without a change to those that stay") {
+TEST_CASE("segments are backed and unbacked without a change to the others") {
   for_every_store([](Watched& watched) {
     for (const std::uint32_t segment : {1U, 2U, 0U}) REQUIRE(watched.store().back(segment));
     std::vector<Page> pages;
@@ -257,22 +257,22 @@ TEST_CASE("no two rows share an address and kernel page numbers reach them with 
   });
 }
 
-TEST_CASE("a held segment survives being given back and being wanted again") {
+TEST_CASE("a segment that a view holds survives unback() and another back()") {
   for_every_store([](Watched& watched) {
     KVStore& store = watched.store();
     REQUIRE(store.back(0));
     REQUIRE(store.back(1));
     const std::vector<Page> pages{0, 1, 2, 3, 4, 5, 6, 7};
     for (std::uint32_t layer = 0; layer < 3; ++layer) watched.write(layer, pages, 0, 8 * watched.page_size());
-    store.hold(1);
-    store.hold(1);
+    store.pin(1);
+    store.pin(1);
     store.unback(1);
-    store.let_go(1);
+    store.unpin(1);
     REQUIRE(store.back(1));
     for (std::uint32_t layer = 0; layer < 3; ++layer) watched.write(layer, pages, 0, 8 * watched.page_size());
     watched.check_all(pages);
     store.unback(1);
-    store.let_go(1);
+    store.unpin(1);
     REQUIRE(store.back(1));
     for (std::uint32_t layer = 0; layer < 3; ++layer) watched.write(layer, pages, 0, 8 * watched.page_size());
     watched.check_all(pages);

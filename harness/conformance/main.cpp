@@ -5,14 +5,14 @@
 //   canopy-contract check FILE OURS SECONDS INTERFACE COMPONENT NUMBER      one case over one component
 //
 // `canopy plugins check` starts the last two, each in a process of its own: what a plugin does to that process
-// says something about the plugin, and harms nobody. OURS is the folder of plugins that partners come from.
+// says something about the plugin and harms no other process. OURS is the folder of plugins that partners come from.
 // They answer on descriptor 3, since a plugin may print what it likes. `list` writes a line for each component
 // and case, "INTERFACE<tab>COMPONENT<tab>NUMBER<tab>CASE". `check` writes why the case failed, or nothing, and
 // then "passed" or "failed"; an answer without that last line is the answer of a process that was stopped.
 #define DOCTEST_CONFIG_IMPLEMENT
 #define DOCTEST_CONFIG_NO_POSIX_SIGNALS  // a signal must end the process, so that its parent sees which
-#include <doctest/doctest.h>
 #include <conformance/model/plugins.h>
+#include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <charconv>

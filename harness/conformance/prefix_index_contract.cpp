@@ -50,8 +50,8 @@ std::string dump(const PrefixIndex& index) {
     const NodeFacts& f = node.facts;
     text += fmt::format("{} {} {} {} {} {} {} {} {} {} {} [{}] [{}] {}\n", static_cast<std::uint64_t>(f.id),
                         static_cast<std::uint64_t>(node.parent), f.begin, f.length, f.hits, f.inserts, f.children,
-                        f.priority, f.created, f.last_access, node.locks, fmt::join(node.words, " "),
-                        fmt::join(node.pages, " "), f.clock.now);
+                        f.priority, f.created, f.last_access, node.locks[0], fmt::join(node.words, " "),
+                        fmt::join(node.pages[0], " "), f.clock.now);
   }
   return text;
 }
@@ -88,7 +88,7 @@ TEST_CASE("an index starts empty") {
   });
 }
 
-TEST_CASE("nothing is held by an empty lock, and releasing one is no mistake") {
+TEST_CASE("an empty lock covers nothing, and its release is no error") {
   for_every_index([](const std::string& name) {
     Bench bench(name, 4);
     const Lock lock = bench.index->match({NamespaceId::shared, std::vector<std::uint32_t>{1, 2, 3, 4}}, {});
@@ -101,7 +101,7 @@ TEST_CASE("nothing is held by an empty lock, and releasing one is no mistake") {
   });
 }
 
-TEST_CASE("a peek changes nothing that anybody can see, now or later") {
+TEST_CASE("a peek changes nothing that can be seen, now or later") {
   for_every_index([](const std::string& name) {
     const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6, 7, 8, 9}, other{1, 2, 3, 4, 9, 9, 9, 9};
     std::array<std::string, 2> after;
@@ -179,7 +179,7 @@ TEST_CASE("the same calls give the same answers, node numbers and ticks") {
   });
 }
 
-TEST_CASE("neither a chain of a hundred thousand nodes nor as many children of one node are too much") {
+TEST_CASE("neither a chain of a hundred thousand nodes nor as many children of one node is too much") {
   for_every_index([](const std::string& name) {
     constexpr std::uint32_t kMany = 100'000;
     {

@@ -88,7 +88,7 @@ void for_every_index_with_a_memory(Test&& test) {
 
 TEST_SUITE_BEGIN("PrefixIndex");
 
-TEST_CASE("a policy hears of each match once, with the request's facts, also if nothing is found") {
+TEST_CASE("a policy is told of each match once, with the request's facts, also if nothing is found") {
   for (const auto& name : names_of<PrefixIndex>()) {
     CAPTURE(name);
     Bench bench(name);
@@ -104,7 +104,7 @@ TEST_CASE("a policy hears of each match once, with the request's facts, also if 
   }
 }
 
-TEST_CASE("a policy hears of each node that an eviction took, in the order they left") {
+TEST_CASE("a policy is told of each evicted node, in the order of eviction") {
   for_every_index_with_a_memory([](const std::string& name) {
     Bench bench(name);
     bench.add("12");
@@ -155,7 +155,7 @@ TEST_CASE("a tag stays with its node, reaches rank() as it was written, and a sp
   });
 }
 
-TEST_CASE("who is spared goes to the back of the queue, and is asked once per eviction") {
+TEST_CASE("a node that the policy spares goes to the back of the queue, and is asked once per eviction") {
   for_every_index_with_a_memory([](const std::string& name) {
     Bench bench(name);
     bench.spy.ranks = [](const NodeFacts& node) { return Rank{node.spared != 0, node.last_access}; };
@@ -173,7 +173,7 @@ TEST_CASE("who is spared goes to the back of the queue, and is asked once per ev
   });
 }
 
-TEST_CASE("a policy that spares everybody cannot stall an eviction") {
+TEST_CASE("a policy that spares every node cannot stall an eviction") {
   for_every_index_with_a_memory([](const std::string& name) {
     Bench bench(name);
     bench.spy.spares = [](const NodeFacts&) { return true; };
@@ -184,7 +184,7 @@ TEST_CASE("a policy that spares everybody cannot stall an eviction") {
   });
 }
 
-TEST_CASE("another policy ranks those who wait anew") {
+TEST_CASE("another policy ranks the waiting nodes anew") {
   for_every_index_with_a_memory([](const std::string& name) {
     Spy youngest_first;
     youngest_first.ranks = [](const NodeFacts& node) { return Rank{~node.last_access, 0}; };
@@ -202,7 +202,7 @@ TEST_CASE("another policy ranks those who wait anew") {
   });
 }
 
-TEST_CASE("those who wait under a drifting policy are ranked anew once two hundredths of the capacity turned over") {
+TEST_CASE("nodes that wait under a drifting policy are ranked anew once two hundredths of the capacity turned over") {
   for_every_index_with_a_memory([](const std::string& name) {
     Bench bench(name);
     bench.spy.drift = Volatility::epoch;
@@ -218,7 +218,7 @@ TEST_CASE("those who wait under a drifting policy are ranked anew once two hundr
   });
 }
 
-TEST_CASE("equal ranks leave by slot number") {
+TEST_CASE("nodes of equal rank are evicted by slot number") {
   for_every_index_with_a_memory([](const std::string& name) {
     Bench bench(name);
     bench.spy.ranks = [](const NodeFacts&) { return Rank{}; };

@@ -1,5 +1,5 @@
+#include <canopy/support/random.h>
 #include <conformance/model/plugins.h>
-#include <conformance/model/prng.h>
 
 #include <canopy/slot_allocator.h>
 #include <doctest/doctest.h>
@@ -79,7 +79,7 @@ TEST_CASE("an allocation that is refused changes nothing") {
   });
 }
 
-TEST_CASE("freeing what is not out, twice, or twice in one list is refused and changes nothing") {
+TEST_CASE("freeing a page that is free, twice, or twice in one list is refused and changes nothing") {
   for_every_allocator([](SlotAllocator& allocator) {
     allocator.offer({1, 10});
     const auto pages = take(allocator, 4);
@@ -98,7 +98,7 @@ TEST_CASE("freeing what is not out, twice, or twice in one list is refused and c
   });
 }
 
-TEST_CASE("a withdrawn segment hands out nothing, and its pages that are out stay back when they come back") {
+TEST_CASE("a withdrawn segment hands out nothing, and its pages stay withdrawn when they are freed") {
   for_every_allocator([](SlotAllocator& allocator) {
     allocator.offer({1, 8});
     const auto first = take(allocator, 8);
@@ -134,7 +134,7 @@ TEST_CASE("pages of a withdrawn segment can be offered again in other pieces, so
   });
 }
 
-TEST_CASE("the longest run is the most free neighbours there are") {
+TEST_CASE("the longest run is the largest number of free neighbours") {
   for_every_allocator([](SlotAllocator& allocator) {
     CHECK(allocator.longest_run() == 0);
     allocator.offer({0, 65});
@@ -150,7 +150,7 @@ TEST_CASE("the longest run is the most free neighbours there are") {
 TEST_CASE("an allocator agrees with a set over a hundred thousand random calls") {
   for_every_allocator([](SlotAllocator& allocator) {
     constexpr std::uint32_t kSegments = 6, kPages = 40;
-    Prng prng(5);
+    Random prng(5);
     std::set<Page> free, out;
     std::array<bool, kSegments> offered{};
     const auto segment = [](std::uint32_t i) { return Segment{i * kPages, kPages}; };

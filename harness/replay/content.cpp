@@ -1,28 +1,19 @@
 #include "content.h"
 
+#include <canopy/support/random.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
 namespace canopy::replay {
-namespace {
 
-/// Mixes 64 bits so that any change shows everywhere (the multiplier is the golden ratio's, the shape Stafford's).
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x *= 0x9E3779B97F4A7C15;
-  x ^= x >> 29;
-  x *= 0xBF58476D1CE4E5B9;
-  return x ^ x >> 32;
-}
-
-}  // namespace
-
-Trail::Trail(NamespaceId space) : space_(mix(static_cast<std::uint64_t>(space) + 1)) {}
+Trail::Trail(NamespaceId space) : space_(splitmix64(static_cast<std::uint64_t>(space) + 1)) {}
 
 void Trail::follow(std::span<const Token> tokens) {
   std::uint64_t print = prefix_.empty() ? space_ : prefix_.back();
-  for (std::size_t i = prefix_.size(); i < tokens.size(); ++i) prefix_.push_back(print = mix(print + tokens[i] + 1));
+  for (std::size_t i = prefix_.size(); i < tokens.size(); ++i)
+    prefix_.push_back(print = splitmix64(print + tokens[i] + 1));
 }
 
 void Trail::rows(std::uint32_t first, std::uint32_t count, std::uint32_t layer, std::size_t stream,
@@ -32,7 +23,7 @@ void Trail::rows(std::uint32_t first, std::uint32_t count, std::uint32_t layer, 
     std::uint64_t word = prefix_[i] ^ place;
     for (std::uint32_t at = 0; at < row_bytes; at += sizeof(word)) {
       std::memcpy(out + at, &word, std::min<std::size_t>(sizeof(word), row_bytes - at));
-      word = mix(word);
+      word = splitmix64(word);
     }
     out += row_bytes;
   }

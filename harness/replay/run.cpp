@@ -17,7 +17,7 @@ Result<std::monostate> run_serial(Run& run) {
     if (!more) return more.error();
     if (!*more) return std::monostate{};
     const NamespaceId space = run.engine.intern({client.space, {}, {}});
-    const Arrival arrival{client.prompt, space, client.priority, 0, 0, 0, 0};
+    const RequestSpec arrival{client.prompt, space, client.priority, 0, 0, 0, 0};
     Request request = run.engine.begin(arrival);
     run.count(client, request.matched());
     Trail trail(space);
@@ -125,7 +125,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
     report.reports.insert(report.reports.end(), run.content->reports().begin(), run.content->reports().end());
   }
   // What never reached the engine belongs to the result as well.
-  report.digest = workload::splitmix64(engine.digest() ^ workload::splitmix64(report.rejected) ^ report.requests);
+  report.digest = splitmix64(engine.digest() ^ splitmix64(report.rejected) ^ report.requests);
   report.seed = source.seed();
   return std::move(report);
 }

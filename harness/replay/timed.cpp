@@ -78,7 +78,7 @@ class Scheduler {
 
   /// Drawn once for a request, however often it is set aside.
   std::uint32_t abort_at(const Job& job) {
-    const std::uint64_t lot = workload::splitmix64(job.answer ^ ++drawn_);
+    const std::uint64_t lot = splitmix64(job.answer ^ ++drawn_);
     const std::uint64_t total = job.total();
     return total > 0 && lot % 1000 < run_.options.abort_permille ? static_cast<std::uint32_t>(1 + lot / 1000 % total)
                                                                  : 0;
@@ -86,7 +86,7 @@ class Scheduler {
 
   /// Takes the first of the queue out of it: to run, or for ever if it can never fit. False if it must wait.
   bool start(Job& job) {
-    const Arrival arrival{
+    const RequestSpec arrival{
         job.tokens(), job.space, job.client.priority, 0, job.total() - job.known(), 1, run_.options.prefill_tokens};
     const Admission::Verdict verdict = run_.engine.admits(arrival).verdict;
     if (verdict == Admission::Verdict::never) {

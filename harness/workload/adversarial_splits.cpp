@@ -11,7 +11,7 @@ namespace {
 class AdversarialSplits final : public Traffic {
  public:
   AdversarialSplits(const AdversarialSplitsConfig& config, std::uint64_t seed)
-      : config_(config), seed_(seed), random_(derive(seed, kDecisions)) {
+      : config_(config), seed_(seed), random_(decisions(derive(seed, kDecisions))) {
     // Behind the last page a key would only grow: nothing is split there.
     pages_.resize((config.key_tokens - 1) / config.page_size);
     std::iota(pages_.begin(), pages_.end(), std::uint32_t{1});
@@ -46,7 +46,7 @@ class AdversarialSplits final : public Traffic {
   }
 
   void shuffle() {
-    for (std::size_t i = pages_.size(); i > 1; --i) std::swap(pages_[i - 1], pages_[random_.below(i)]);
+    for (std::size_t i = pages_.size(); i > 1; --i) std::swap(pages_[i - 1], pages_[random_.remainder(i)]);
   }
 
   AdversarialSplitsConfig config_;

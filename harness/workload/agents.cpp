@@ -11,10 +11,10 @@ namespace {
 class Agents final : public Traffic {
  public:
   Agents(const AgentsConfig& config, std::uint64_t seed)
-      : config_(config), seed_(seed), random_(derive(seed, kDecisions)), trees_(config.tasks) {}
+      : config_(config), seed_(seed), random_(decisions(derive(seed, kDecisions))), trees_(config.tasks) {}
 
   bool next(ClientRequest& request) override {
-    Tree& tree = trees_[random_.below(trees_.size())];
+    Tree& tree = trees_[random_.remainder(trees_.size())];
     step(tree);
     request.space.clear();
     request.output_tokens = static_cast<std::uint32_t>(random_.around(config_.answer_tokens));

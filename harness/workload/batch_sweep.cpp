@@ -6,12 +6,12 @@ namespace {
 class BatchSweep final : public Traffic {
  public:
   BatchSweep(const BatchSweepConfig& config, std::uint64_t seed)
-      : config_(config), seed_(seed), random_(derive(seed, kDecisions)) {}
+      : config_(config), seed_(seed), random_(decisions(derive(seed, kDecisions))) {}
 
   bool next(ClientRequest& request) override {
     if (left_ == 0) {
       left_ = config_.batch;
-      prefix_ = random_.below(config_.prefixes);
+      prefix_ = random_.remainder(config_.prefixes);
     }
     request.space.clear();
     request.prompt.clear();

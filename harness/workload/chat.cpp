@@ -11,15 +11,15 @@ class Chat final : public Traffic {
   Chat(const ChatConfig& config, std::uint64_t seed)
       : config_(config),
         seed_(seed),
-        random_(derive(seed, kDecisions)),
+        random_(decisions(derive(seed, kDecisions))),
         talks_(config.tenants * config.conversations) {}
 
   bool next(ClientRequest& request) override {
-    const std::uint64_t which = random_.below(talks_.size());
+    const std::uint64_t which = random_.remainder(talks_.size());
     const std::uint64_t tenant = which / config_.conversations;
     Talk& talk = talks_[which];
     if (talk.turns_left == 0) {
-      talk.turns_left = 1 + random_.below(2 * config_.turns - 1);
+      talk.turns_left = 1 + random_.remainder(2 * config_.turns - 1);
       talk.said.clear();
       append_text(talk.said, derive(seed_, kSystem, tenant), config_.system_tokens);
     }

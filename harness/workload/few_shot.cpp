@@ -11,20 +11,20 @@ namespace {
 class FewShot final : public Traffic {
  public:
   FewShot(const FewShotConfig& config, std::uint64_t seed)
-      : config_(config), seed_(seed), random_(derive(seed, kDecisions)), order_(config.examples) {
+      : config_(config), seed_(seed), random_(decisions(derive(seed, kDecisions))), order_(config.examples) {
     std::iota(order_.begin(), order_.end(), std::uint64_t{0});
   }
 
   bool next(ClientRequest& request) override {
-    const std::uint64_t task = random_.below(config_.tasks);
+    const std::uint64_t task = random_.remainder(config_.tasks);
     if (config_.shuffled) {
-      for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random_.below(i)]);
+      for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random_.remainder(i)]);
     }
     request.space.clear();
     request.prompt.clear();
     for (const std::uint64_t example : order_) {
       const std::uint64_t text = derive(seed_, kExample, task * config_.examples + example);
-      append_text(request.prompt, text, 1 + Random(text).around(config_.example_tokens - 1));
+      append_text(request.prompt, text, 1 + decisions(text).around(config_.example_tokens - 1));
     }
     append_text(request.prompt, derive(seed_, kQuestion, questions_++),
                 1 + random_.around(config_.question_tokens - 1));

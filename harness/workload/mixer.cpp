@@ -5,7 +5,7 @@
 namespace canopy::workload {
 
 Mixer::Mixer(const MixConfig& config, std::vector<MixItem> items)
-    : config_(config), items_(std::move(items)), owed_(items_.size()), random_(derive(config.seed, 0)) {
+    : config_(config), items_(std::move(items)), owed_(items_.size()), random_(decisions(derive(config.seed, 0))) {
   for (const MixItem& item : items_) shares_ += item.share;
 }
 
@@ -14,7 +14,7 @@ Result<bool> Mixer::next(ClientRequest& request) {
   // Time goes on within a burst although its requests do not show it, and so the average rate holds.
   const std::uint64_t mean_gap_ns = 1'000'000'000 / config_.arrivals_per_second;
   const std::uint64_t earlier_ns = now_ns_;
-  now_ns_ += random_.below(2 * mean_gap_ns + 1);
+  now_ns_ += random_.remainder(2 * mean_gap_ns + 1);
   if (burst_) {
     ++owed_[current_];
   } else {
@@ -32,7 +32,7 @@ Result<bool> Mixer::next(ClientRequest& request) {
 
 void Mixer::draw() {
   for (;;) {
-    std::uint64_t at = random_.below(shares_);
+    std::uint64_t at = random_.remainder(shares_);
     current_ = 0;
     while (at >= items_[current_].share) at -= items_[current_++].share;
     if (owed_[current_] == 0) return;

@@ -8,7 +8,8 @@ namespace {
 
 class Rag final : public Traffic {
  public:
-  Rag(const RagConfig& config, std::uint64_t seed) : config_(config), seed_(seed), random_(derive(seed, kDecisions)) {
+  Rag(const RagConfig& config, std::uint64_t seed)
+      : config_(config), seed_(seed), random_(decisions(derive(seed, kDecisions))) {
     std::uint64_t sum = 0;
     for (std::uint64_t rank = 1; rank <= config.documents; ++rank) {
       std::uint64_t weight = kFirstWeight;
@@ -28,7 +29,7 @@ class Rag final : public Traffic {
     append_text(request.prompt, derive(seed_, kSystem), config_.system_tokens);
     for (const std::uint64_t document : chosen_) {
       const std::uint64_t text = derive(seed_, kDocument, document);
-      append_text(request.prompt, text, 1 + Random(text).around(config_.document_tokens - 1));
+      append_text(request.prompt, text, 1 + decisions(text).around(config_.document_tokens - 1));
     }
     append_text(request.prompt, derive(seed_, kQuestion, questions_++),
                 1 + random_.around(config_.question_tokens - 1));
@@ -43,7 +44,7 @@ class Rag final : public Traffic {
   /// One more document. Instead of one that is there already the next popular one comes: drawing again until
   /// another turns up could take forever when nearly all are wanted.
   void choose() {
-    const std::uint64_t draw = random_.below(weights_up_to_.back());
+    const std::uint64_t draw = random_.remainder(weights_up_to_.back());
     const auto at = std::upper_bound(weights_up_to_.begin(), weights_up_to_.end(), draw);
     auto document = static_cast<std::uint64_t>(at - weights_up_to_.begin());
     while (std::find(chosen_.begin(), chosen_.end(), document) != chosen_.end()) {

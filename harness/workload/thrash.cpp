@@ -8,7 +8,7 @@ class Thrash final : public Traffic {
   Thrash(const ThrashConfig& config, std::uint64_t seed)
       : config_(config),
         seed_(seed),
-        random_(derive(seed, kDecisions)),
+        random_(decisions(derive(seed, kDecisions))),
         prompts_((config.working_set_tokens + config.prompt_tokens - 1) / config.prompt_tokens) {}
 
   bool next(ClientRequest& request) override {

@@ -10,7 +10,7 @@
 
 namespace canopy::inspector {
 
-/// Page numbers in a row that a node or a request has, from place `place` of it on.
+/// Consecutive page numbers of a node or a request, from its page number `place` on.
 struct PageRun {
   std::uint32_t place = 0;
   Page first = 0;
@@ -20,14 +20,14 @@ struct PageRun {
 
 /// A node as the feed told it. Slots are those of the index: slot_of(NodeId).
 struct MirrorNode {
-  std::uint64_t id = 0;                                                           ///< 0: nobody in this slot
+  std::uint64_t id = 0;                                                           ///< 0: no node in this slot
   std::uint32_t parent = 0, first_child = 0, last_child = 0, next = 0, prev = 0;  ///< slots; 0 none
   std::uint32_t children = 0;
   NamespaceId space{};
   Units begin = 0, length = 0;
   std::uint16_t resident = 0;                    ///< bit g: group g has its pages
   std::array<std::uint32_t, kMaxGroups> hold{};  ///< whole path: own locks + held children; else: locks over it
-  std::array<Rank, kMaxGroups> rank{};           ///< as last told; it counts while the node waits
+  std::array<Rank, kMaxGroups> rank{};           ///< as last told; valid while the node waits
   std::uint32_t hits = 0, inserts = 0;
   std::int32_t priority = 0;
   Tick created = 0, last_access = 0;
@@ -52,9 +52,9 @@ class NodeBlocks {
     return (*block)[slot % kBlock];
   }
   const MirrorNode& operator[](std::uint32_t slot) const {
-    static const MirrorNode kNobody{};
+    static const MirrorNode kNoNode{};
     return slot / kBlock < blocks_.size() && blocks_[slot / kBlock] ? (*blocks_[slot / kBlock])[slot % kBlock]
-                                                                    : kNobody;
+                                                                    : kNoNode;
   }
   std::size_t size() const { return blocks_.size() * kBlock; }  ///< every slot is below
   void clear() { blocks_.clear(); }
@@ -72,6 +72,6 @@ class NodeBlocks {
   std::vector<std::shared_ptr<Block>> blocks_;
 };
 
-enum class NodeState : std::uint8_t { evictable, protected_, gap };
+enum class NodeState : std::uint8_t { evictable, protected_, tombstone };
 
 }  // namespace canopy::inspector

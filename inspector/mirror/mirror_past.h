@@ -1,12 +1,16 @@
 #pragma once
 
-#include <canopy/feed/feed.h>
+#include <canopy/feed/event.h>
 #include <canopy/types.h>
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "mirror_node.h"
 #include "mirror_pool.h"
 
 namespace canopy::inspector {
@@ -24,7 +28,7 @@ struct Sample {
 struct LogLine {
   std::uint64_t commit = 0;
   Operation operation{};
-  std::uint32_t added = 0, split = 0, removed = 0, gaps = 0;
+  std::uint32_t added = 0, split = 0, removed = 0, tombstones = 0;
   std::uint64_t request = 0, node = 0;  ///< that it was about; 0 none
   std::uint64_t tokens = 0;             ///< added or removed
 };
@@ -32,13 +36,13 @@ struct LogLine {
 /// Something that happened to a node.
 struct NodeMoment {
   std::uint64_t node = 0, commit = 0;
-  EventKind kind{};
+  std::uint8_t kind = 0;  ///< the kKind of an event::...
 };
 
 /// A node as it was at a moment, in the first group.
 struct NodeThen {
   Units length = 0;
-  Page first_page = 0;  ///< 0: a gap
+  Page first_page = 0;  ///< 0: a tombstone
   bool held = false;
   friend bool operator==(const NodeThen&, const NodeThen&) = default;
 };
@@ -48,6 +52,40 @@ struct NodeThen {
 struct Difference {
   std::vector<std::uint64_t> appeared, left, moved;
   std::uint64_t appeared_tokens = 0, left_tokens = 0, moved_tokens = 0;
+};
+
+/// A node that was evicted, so that it is known when it comes again.
+struct Ghost {
+  std::uint64_t id = 0, digest = 0;
+  Units begin = 0, length = 0;
+  Tick evicted_at = 0;
+  std::string policy;
+};
+
+/// What a mirror remembers: samples, lines, moments of nodes, and nodes that were evicted. Each list is bounded.
+class MirrorPast {
+ public:
+  void add(const Sample& sample);
+  void add(const LogLine& line);
+  void remember(const NodeMoment& moment);
+  /// `above`: see MirrorState::above.
+  void bury(const MirrorNode& node, std::uint64_t above, Tick now, const std::string& policy);
+  /// The ghost of a node that came again, which is no ghost any more; id 0: it has none.
+  Ghost revive(const MirrorNode& node, std::uint64_t above);
+
+  bool wants_sample(std::uint64_t commit) const { return commit % sample_every_ == 0; }
+  const std::vector<Sample>& samples() const { return samples_; }
+  const std::deque<LogLine>& log() const { return log_; }
+  std::vector<NodeMoment> history(std::uint64_t node) const;
+  std::size_t bytes() const;
+
+ private:
+  std::vector<Sample> samples_;
+  std::uint64_t sample_every_ = 1;
+  std::deque<LogLine> log_;
+  std::deque<NodeMoment> moments_;
+  std::unordered_map<std::uint64_t, std::vector<Ghost>> ghosts_;  ///< by what they are kept under
+  std::size_t ghost_count_ = 0;
 };
 
 }  // namespace canopy::inspector

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/feed/event.h>
 #include <canopy/types.h>
 
 #include <algorithm>
@@ -12,30 +13,31 @@ namespace canopy::inspector {
 /// One pool, counted by the mirror itself; `told` are the totals that came last.
 struct MirrorPool {
   std::string name, policy;
+  std::string policy_rule, policy_rank;  ///< PolicyText of the policy; empty if it says nothing
   Units reach = kWholePath;
   std::uint64_t pages = 0, limit = 0;  ///< page 0 not counted; kUnlimited
   std::uint32_t segment_pages = 0;
   struct Sums {
-    std::uint64_t free = 0, evictable = 0, protected_ = 0, held = 0;  ///< pages
+    std::uint64_t free = 0, evictable = 0, protected_ = 0, owned = 0;  ///< pages
     friend bool operator==(const Sums&, const Sums&) = default;
   };
   Sums counted, told;
   /// By number: the pages from number * segment_pages on. Empty while none was told of.
   struct Segment {
-    std::uint16_t state = 0;                 ///< PoolSegment::State: absent, offered, leaving, idle
-    std::uint32_t offered = 0, leaving = 0;  ///< pages from its first on; pages out of those that go
+    SegmentState state = SegmentState::absent;
+    std::uint32_t offered = 0, draining = 0;  ///< pages from its first on; draining pages that are out
   };
   std::vector<Segment> segments;
   /// By page: 0 free, the slot of a node, or ~id of a request.
   std::vector<std::int64_t> owner;
 
-  /// Pages out that will not be handed out again.
-  std::uint64_t leaving() const {
+  /// Pages that are out and will not be handed out again.
+  std::uint64_t draining() const {
     std::uint64_t out = 0;
-    for (const Segment& segment : segments) out += segment.leaving;
+    for (const Segment& segment : segments) out += segment.draining;
     return out;
   }
-  /// Whether a page can be handed out or is still somebody's; if not there may be no memory behind it.
+  /// Whether a page can be handed out or has an owner; if not there may be no memory behind it.
   bool has(std::size_t page) const {
     if (page < owner.size() && owner[page] != 0) return true;
     const std::size_t i = segment_pages ? page / segment_pages : segments.size();
@@ -44,7 +46,7 @@ struct MirrorPool {
   /// One more than the highest page number that is in use.
   std::size_t end() const {
     std::size_t last = segments.size();
-    while (last > 0 && segments[last - 1].state == 0) --last;
+    while (last > 0 && segments[last - 1].state == SegmentState::absent) --last;
     if (last == 0) return pages == 0 ? 0 : static_cast<std::size_t>(pages) + 1;
     const std::size_t end = (last - 1) * segment_pages + segments[last - 1].offered;
     for (std::size_t page = std::min(owner.size(), last * segment_pages); page > end; --page)

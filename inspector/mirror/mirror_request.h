@@ -1,10 +1,12 @@
 #pragma once
 
-#include <canopy/feed/feed.h>
+#include <canopy/feed/event.h>
 #include <canopy/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "mirror_node.h"
@@ -15,27 +17,27 @@ namespace canopy::inspector {
 enum class Miss : std::uint8_t {
   unknown,      ///< it has not inserted anything yet
   none,         ///< there was nothing more to find
-  never_seen,   ///< nobody brought such a continuation before
-  evicted,      ///< it was here and left
+  never_seen,   ///< no request inserted such a continuation before
+  evicted,      ///< it was here and was evicted
   other_space,  ///< it is here in another namespace
-  gap,          ///< full attention had it, a window or a state had left
+  tombstone,    ///< full attention had it, and a window or a state of it was evicted
   rounding,     ///< less than a page was left
 };
 
 /// Why a request did not find more, and what is known of it.
 struct Verdict {
   Miss miss = Miss::unknown;
-  Tick missed_since = 0;       ///< evicted: when it left
-  Units missed_tokens = 0;     ///< evicted: how many tokens of it left, as far as is known
+  Tick missed_since = 0;       ///< evicted: when
+  Units missed_tokens = 0;     ///< evicted: how many tokens of it, as far as is known
   NamespaceId missed_space{};  ///< other_space: where it is
-  std::string missed_policy;   ///< evicted: who chose
+  std::string missed_policy;   ///< evicted: by which policy
 };
 
 /// Tokens that requests did not find, by what ended their match; `rounding` are those of the last page of each, which
 /// no match can give.
 struct MissGroup {
   Miss miss{};
-  std::string policy;  ///< evicted: who chose
+  std::string policy;  ///< evicted: by which policy
   std::uint64_t requests = 0, tokens = 0;
 };
 
@@ -51,8 +53,34 @@ struct MirrorRequest : Verdict {
   std::uint64_t begun_us = 0, ended_us = 0;
   std::uint32_t retractions = 0;
   std::uint64_t last_node = 0;  ///< the deepest node it locked last; 0 none known
-  std::vector<PageRun> pages;   ///< its own
+  std::vector<PageRun> pages;   ///< that it owns
   bool ended() const { return ended_at != 0; }
+  /// Tokens that it could have found at most: whole pages, and one token is always computed.
+  std::uint32_t reusable(Units page_size) const { return prompt > 0 ? (prompt - 1) / page_size * page_size : 0; }
+};
+
+/// The requests that a mirror remembers, in the order they came. Old ones that have ended are forgotten.
+class MirrorRequests {
+ public:
+  const std::vector<MirrorRequest>& all() const { return requests_; }
+  std::vector<MirrorRequest>& all() { return requests_; }
+  const MirrorRequest* find(std::uint64_t id) const;
+  MirrorRequest* find(std::uint64_t id);
+  MirrorRequest& add(std::uint64_t id);
+  /// Makes room where there are too many: the oldest that have ended go.
+  void forget_old();
+  void clear();
+
+  /// Keeps verdicts apart from the requests, and shares them with copies.
+  void learn() { learned_ = std::make_shared<std::unordered_map<std::uint64_t, Verdict>>(); }
+  /// Gives a request the verdict that was learned before, if there is one.
+  void recall(MirrorRequest& request) const;
+  void keep_verdict(const MirrorRequest& request);
+
+ private:
+  std::vector<MirrorRequest> requests_;
+  std::unordered_map<std::uint64_t, std::size_t> places_;
+  std::shared_ptr<std::unordered_map<std::uint64_t, Verdict>> learned_;  ///< null: not kept
 };
 
 }  // namespace canopy::inspector

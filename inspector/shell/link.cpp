@@ -51,16 +51,11 @@ class RingLink : public Link {
 class HeapLink final : public RingLink {
  public:
   HeapLink(FeedHeader& header, std::string name)
-      : RingLink(std::move(name), "in this process"),
-        header_(header),
-        reader_(header, words_behind(header), header.capacity) {}
+      : RingLink(std::move(name), "in this process"), header_(header), reader_(header) {}
   const FeedHeader& header() const override { return header_; }
   bool send(const Command& command) override { return Attachment::post(header_, command); }
 
  private:
-  static const FeedWriter::Word* words_behind(FeedHeader& header) {
-    return reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(&header) + FeedHeader::kBytes);
-  }
   FeedReader& reader() override { return reader_; }
 
   FeedHeader& header_;

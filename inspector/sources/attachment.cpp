@@ -56,8 +56,8 @@ Mapped map(const std::string& name) {
   else if (std::memcmp(header.magic, FeedHeader::kMagic, sizeof(header.magic)) != 0 ||
            header.event_bytes != sizeof(Event))
     mapped.why = "it is no feed, or one of another version of Canopy";
-  else if (header.capacity == 0 || (header.capacity & (header.capacity - 1)) != 0 || header.capacity > most ||
-           header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
+  else if (header.ring_events == 0 || (header.ring_events & (header.ring_events - 1)) != 0 ||
+           header.ring_events > most || header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     mapped.why = "its header makes no sense";
   else mapped.sound = true;
   if (mapped.sound && !presence::taken(mapped.descriptor.get(), presence::Place::writer))
@@ -117,10 +117,7 @@ Result<std::unique_ptr<Attachment>> Attachment::attach(const std::string& name) 
   attachment->bytes_ = mapped.header.get_deleter().bytes;
   attachment->header_ = mapped.header.release();
   attachment->descriptor_ = std::move(mapped.descriptor);
-  FeedHeader& header = *attachment->header_;
-  const auto* words =
-      reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(&header) + FeedHeader::kBytes);
-  attachment->reader_ = std::make_unique<FeedReader>(header, words, header.capacity);
+  attachment->reader_ = std::make_unique<FeedReader>(*attachment->header_);
   return attachment;
 }
 

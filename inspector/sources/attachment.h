@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/feed/feed.h>
+#include <canopy/feed/reader.h>
 #include <canopy/support/file.h>
 #include <canopy/support/result.h>
 

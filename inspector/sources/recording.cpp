@@ -1,5 +1,6 @@
 #include "recording.h"
 
+#include <canopy/feed/events.h>
 #include <canopy/support/file.h>
 #include <sys/mman.h>
 
@@ -32,9 +33,10 @@ Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
     return cannot("it was recorded by another version of Canopy");
   const std::uint64_t events = (bytes - FeedHeader::kBytes) / sizeof(Event);
   for (std::uint64_t i = 0; i < events; ++i) {
-    if (recording->events_[i].kind == EventKind::request_begun)
-      recording->begun_.emplace(recording->events_[i].node, recording->commits_ + 1);
-    if (recording->events_[i].kind != EventKind::commit) continue;
+    const Event& one = recording->events_[i];
+    if (is<event::RequestBegun>(one))
+      recording->begun_.emplace(event::RequestBegun::decode(one).request, recording->commits_ + 1);
+    if (!is<event::Commit>(one)) continue;
     if (recording->commits_ % kStride == 0) recording->marks_.push_back(recording->whole_);
     ++recording->commits_;
     recording->whole_ = i + 1;
@@ -52,7 +54,7 @@ std::uint64_t Recording::event_of(std::uint64_t commit) const {
   if (commit >= commits_) return whole_;
   std::uint64_t at = marks_[commit / kStride];
   for (std::uint64_t passed = commit / kStride * kStride; passed < commit; ++at)
-    passed += events_[at].kind == EventKind::commit;
+    passed += is<event::Commit>(events_[at]);
   return at;
 }
 

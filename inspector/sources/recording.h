@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/feed/feed.h>
+#include <canopy/feed/header.h>
 #include <canopy/support/result.h>
 
 #include <memory>

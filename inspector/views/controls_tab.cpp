@@ -135,7 +135,7 @@ void ControlsTab::draw_limit(Scene& scene) {
   if (button("a quarter more")) resize(limit_ = tokens + tokens / 4);
   explain("A larger limit: the pool takes the memory when it needs it.");
   if (number_and_button("set to", limit_, "tokens")) resize(limit_);
-  if (const std::uint64_t draining = pool.leaving(); draining > 0)
+  if (const std::uint64_t draining = pool.draining(); draining > 0)
     wrapped(fmt::format("{} draining: requests use them", plural(draining, "page")), palette().warn);
 }
 

@@ -157,7 +157,7 @@ void hatch(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, bool up, floa
 
 void state_box(ImDrawList* list, ImVec2 from, ImVec2 to, NodeState state) {
   const Palette& colours = palette();
-  if (state == NodeState::gap) {
+  if (state == NodeState::tombstone) {
     list->AddRectFilled(from, to, with_alpha(colours.tombstone, 0.35F));
     hatch(list, from, to, colours.tombstone, false, em() * 0.4F);
     list->AddRect(from, to, colours.tombstone);
@@ -200,7 +200,7 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
       for (std::size_t g = 0; g < mirror.groups(); ++g)
         if (mirror.pool(g).reach != kWholePath) {
           next();
-          swatch(NodeState::gap, "tombstone (gap)");
+          swatch(NodeState::tombstone, "tombstone (gap)");
           break;
         }
       break;

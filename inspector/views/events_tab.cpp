@@ -43,7 +43,7 @@ const char* operation_word(Operation operation) {
 }
 
 bool is_change(const LogLine& line) {
-  return line.added || line.split || line.removed || line.gaps || line.operation == Operation::begin ||
+  return line.added || line.split || line.removed || line.tombstones || line.operation == Operation::begin ||
          line.operation == Operation::flush || line.operation == Operation::policy ||
          line.operation == Operation::resize || line.operation == Operation::retract ||
          line.operation == Operation::control;
@@ -57,7 +57,7 @@ std::string sentence_of(const LogLine& line) {
   if (line.added) words += fmt::format(", {} added", plural(line.added, "node"));
   if (line.split) words += fmt::format(", {} split", grouped(line.split));
   if (line.removed) words += fmt::format(", {} evicted", plural(line.removed, "node"));
-  if (line.gaps) words += fmt::format(", {} made", plural(line.gaps, "tombstone"));
+  if (line.tombstones) words += fmt::format(", {} made", plural(line.tombstones, "tombstone"));
   if (line.tokens) words += fmt::format(", {}", plural(line.tokens, "token"));
   if (line.node) words += " " + node_name(line.node);
   return words;
@@ -77,7 +77,7 @@ void draw_line(Scene& scene, const LogLine& line) {
   dim(grouped(line.commit));
   ImGui::SameLine(em() * 5.5F);
   text(fitted(sentence_of(line), ImGui::GetContentRegionAvail().x),
-       line.removed || line.gaps ? palette().bad : palette().text);
+       line.removed || line.tombstones ? palette().bad : palette().text);
 }
 
 /// What happened, the newest first.

@@ -52,7 +52,7 @@ std::array<Part, 4> parts_of(const MirrorPool::Sums& sums) {
            {"evictable", sums.evictable, colours.evictable,
             "Cached pages under no lock: requests reuse them, and eviction takes them."},
            {"protected", sums.protected_, colours.protected_, "Cached pages under a request's lock.", true},
-           {"owned", sums.held, colours.owned, "Pages that running requests own: not in the tree yet."}}};
+           {"owned", sums.owned, colours.owned, "Pages that running requests own: not in the tree yet."}}};
 }
 
 /// The parts as one bar.

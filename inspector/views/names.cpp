@@ -8,8 +8,7 @@
 namespace canopy::inspector {
 
 std::uint32_t life_of(std::uint64_t id) {
-  // A slot's generation is odd while it is in use (plugins/radix/node_table.h).
-  return static_cast<std::uint32_t>(id >> 32) / 2 + 1;
+  return canopy::life_of(NodeId{id});
 }
 
 std::string node_name(std::uint64_t id) {

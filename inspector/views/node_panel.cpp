@@ -1,10 +1,11 @@
+#include <canopy/feed/events.h>
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
+#include <mirror/rank_text.h>
 
 #include <algorithm>
 
 #include "draw.h"
-#include "leave_panel.h"
 #include "names.h"
 #include "panels.h"
 
@@ -14,25 +15,25 @@ namespace {
 /// Steps towards the root that a path, or the search for the requests that lock a node, takes at most for one picture.
 constexpr std::size_t kMostSteps = 100'000;
 
-const char* moment_word(EventKind kind) {
+const char* moment_word(std::uint8_t kind) {
   switch (kind) {
-    case EventKind::node_added:
+    case event::NodeAdded::kKind:
       return "added";
-    case EventKind::node_split:
+    case event::NodeSplit::kKind:
       return "split";
-    case EventKind::node_removed:
+    case event::NodeRemoved::kKind:
       return "removed";
-    case EventKind::node_emptied:
+    case event::NodeTombstoned::kKind:
       return "became a tombstone";
-    case EventKind::node_pages:
+    case event::NodePages::kKind:
       return "got pages";
-    case EventKind::node_used:
+    case event::NodeUsed::kKind:
       return "hit";
-    case EventKind::locked:
+    case event::Locked::kKind:
       return "locked";
-    case EventKind::unlocked:
+    case event::Unlocked::kKind:
       return "unlocked";
-    case EventKind::relaxed:
+    case event::Relaxed::kKind:
       return "relaxed";
     default:
       return "touched";
@@ -75,8 +76,8 @@ void second_fact(const char* label, std::string_view value) {
 void draw_state(const Scene& scene, const MirrorNode& node) {
   const NodeState state = scene.mirror.state(node, scene.selection.group);
   ImGui::SameLine(0, em() * 1.5F);
-  swatch(state, state == NodeState::protected_ ? "protected"
-                : state == NodeState::gap      ? "a tombstone (gap): its pages of this group were evicted"
+  swatch(state, state == NodeState::protected_  ? "protected"
+                : state == NodeState::tombstone ? "a tombstone (gap): its pages of this group were evicted"
                 : scene.mirror.waits(node, scene.selection.group) ? "evictable now"
                                                                   : "evictable, after its children");
 }
@@ -165,7 +166,7 @@ class NodePanel final : public Panel {
     draw_path(scene, node->id);
     draw_locks(scene, *node, in_tree ? in_tree->locks : 0);
     if (scene.mirror.waits(*node, scene.selection.group))
-      fact("rank", LeavePanel::rank_words(scene.pool().policy, node->rank[scene.selection.group], scene.mirror.tick()));
+      fact("rank", rank_words(scene.pool().policy_rank, node->rank[scene.selection.group], scene.mirror.tick()));
     draw_contents(*node);
     if (!history_.empty()) {
       dim("history");

@@ -57,12 +57,16 @@ void select_owner(Scene& scene, const PoolMap::Cell& cell) {
 
 /// "3 of 4 segments of 64 pages have memory, 1 draining: requests use pages there."
 std::string segments_words(const MirrorPool& pool) {
-  std::array<std::size_t, 4> states{};
-  for (const MirrorPool::Segment& segment : pool.segments) ++states[std::min<std::size_t>(segment.state, 3)];
-  std::string words = fmt::format("{} of {} of {} have memory", grouped(pool.segments.size() - states[0]),
-                                  plural(pool.segments.size(), "segment"), plural(pool.segment_pages, "page"));
-  if (states[2]) words += fmt::format(", {} draining: requests use pages there", grouped(states[2]));
-  if (states[3]) words += fmt::format(", {} idle", grouped(states[3]));
+  const auto in = [&](SegmentState state) {
+    return static_cast<std::size_t>(std::count_if(pool.segments.begin(), pool.segments.end(),
+                                                  [&](const auto& segment) { return segment.state == state; }));
+  };
+  const std::size_t draining = in(SegmentState::draining), idle = in(SegmentState::idle);
+  std::string words =
+      fmt::format("{} of {} of {} have memory", grouped(pool.segments.size() - in(SegmentState::absent)),
+                  plural(pool.segments.size(), "segment"), plural(pool.segment_pages, "page"));
+  if (draining) words += fmt::format(", {} draining: requests use pages there", grouped(draining));
+  if (idle) words += fmt::format(", {} idle", grouped(idle));
   return words + ".";
 }
 
@@ -160,7 +164,7 @@ class PoolPanel final : public Panel {
         fmt::format("{} free, longest run {}, frag {:.0f} %{}", grouped(map_.free), grouped(map_.longest_run),
                     map_.fragmentation() * 100,
                     map_.pages_per_cell > 1 ? fmt::format(", {} a square", grouped(map_.pages_per_cell)) : "");
-    const std::uint64_t draining = pool.leaving();
+    const std::uint64_t draining = pool.draining();
     if (draining > 0) text(fitted(fmt::format("{} draining; {}", grouped(draining), words), width), palette().warn);
     else dim(fitted(words, width));
     explain(

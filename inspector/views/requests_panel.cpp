@@ -25,7 +25,7 @@ const char* meaning_of(Miss miss) {
       return "It was here and was evicted: a larger pool or another policy would have kept it.";
     case Miss::other_space:
       return "It is here in another namespace, and no prefix is shared across two.";
-    case Miss::gap:
+    case Miss::tombstone:
       return "Full attention had it, but the pages of a window or of a state that it needs were evicted (a tombstone, "
              "or gap).";
     case Miss::rounding:

@@ -47,7 +47,7 @@ void draw_stack(ImDrawList* list, const Chart& chart, const std::vector<SizesCol
     std::size_t end = i + 1;
     while (end < columns.size() && columns[end].pages == columns[i].pages) ++end;
     const MirrorPool::Sums& pages = columns[i].pages;
-    const std::uint64_t all = pages.free + pages.evictable + pages.protected_ + pages.held;
+    const std::uint64_t all = pages.free + pages.evictable + pages.protected_ + pages.owned;
     const float x0 = chart.from.x + width * static_cast<float>(i), x1 = chart.from.x + width * static_cast<float>(end);
     float y = chart.to.y;
     const auto part = [&](std::uint64_t of, ImU32 colour) {
@@ -58,7 +58,7 @@ void draw_stack(ImDrawList* list, const Chart& chart, const std::vector<SizesCol
     };
     part(pages.evictable, colours.evictable);
     part(pages.protected_, colours.protected_);
-    part(pages.held, colours.owned);
+    part(pages.owned, colours.owned);
     part(pages.free, colours.free);
     i = end;
   }
@@ -134,7 +134,7 @@ class SizesPanel final : public Panel {
 
   void draw_foot(const Scene& scene, const SizesColumn& at, float width) const {
     const MirrorPool::Sums& pages = at.pages;
-    const std::uint64_t all = pages.free + pages.evictable + pages.protected_ + pages.held;
+    const std::uint64_t all = pages.free + pages.evictable + pages.protected_ + pages.owned;
     const auto before = static_cast<double>(scene.mirror.us() - std::min(at.us, scene.mirror.us())) / 1e6;
     const std::string words = fmt::format(
         "{} {} in the tree   hit {}   out {} tok   {} pages",

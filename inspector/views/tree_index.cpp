@@ -22,7 +22,7 @@ bool TreeIndex::update(const Mirror& mirror, std::size_t group, const std::unord
 void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded) {
   const bool whole_path = mirror.pool(group).reach == kWholePath;
   nodes_.clear(), parents_.clear(), level_begin_.assign(1, 0);
-  states_.assign(mirror.slots(), NodeState::gap);
+  states_.assign(mirror.slots(), NodeState::tombstone);
   nodes_.reserve(mirror.node_count() + mirror.spaces().size());
   parents_.reserve(nodes_.capacity());
   for (std::uint32_t s = 0; s < mirror.spaces().size(); ++s)

@@ -34,7 +34,7 @@ class TreeIndex {
     std::uint64_t evictable = 0, protected_ = 0, gap = 0, nodes = 0, tokens = 0;  ///< the last two with all below
     NodeState most() const {
       if (protected_ >= evictable && protected_ >= gap) return NodeState::protected_;
-      return evictable >= gap ? NodeState::evictable : NodeState::gap;
+      return evictable >= gap ? NodeState::evictable : NodeState::tombstone;
     }
   };
 
@@ -69,7 +69,7 @@ class TreeIndex {
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
 
   /// By slot, to colour pages: reads one byte instead of a node far away in memory.
-  NodeState state_of(std::uint32_t slot) const { return slot < states_.size() ? states_[slot] : NodeState::gap; }
+  NodeState state_of(std::uint32_t slot) const { return slot < states_.size() ? states_[slot] : NodeState::tombstone; }
 
  private:
   struct Below {

@@ -53,7 +53,7 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
     list->AddTriangleFilled({to.x - size * 2, to.y}, {to.x, to.y - size * 2}, to, colours.on_fill);
   }
   if (width < em() * 1.6F) return;
-  const ImU32 ink = by_state && node.state == NodeState::gap ? colours.text : ink_on(colour);
+  const ImU32 ink = by_state && node.state == NodeState::tombstone ? colours.text : ink_on(colour);
   float right = to.x;
   if (node.locks != 0 && width > em() * 4) {
     const float wide = em() * 0.95F + ImGui::CalcTextSize(std::to_string(node.locks).c_str()).x;

@@ -10,8 +10,8 @@
 
 namespace canopy::allocators {
 
-/// Prefers neighbours: the smallest free run that holds all of a request, or else the longest ones, so that a
-/// bulk copy meets few pieces. Runs merge when pages come back. O(log runs) a run touched.
+/// Prefers neighbours: the smallest free run that is long enough for a request, or else the longest runs, so that a
+/// bulk copy has few pieces. Runs merge when pages are freed. O(log runs) for each run touched.
 class Contiguous final : public SlotAllocator {
  public:
   bool allocate(std::span<Page> out) override {
@@ -19,7 +19,7 @@ class Contiguous final : public SlotAllocator {
     for (std::size_t done = 0; done < out.size();) {
       const auto left = static_cast<std::uint32_t>(out.size() - done);
       auto fit = by_size_.lower_bound({left, 0});
-      if (fit == by_size_.end()) fit = std::prev(fit);  // none holds the rest: the longest there is
+      if (fit == by_size_.end()) fit = std::prev(fit);  // no run is long enough: take the longest
       const auto [pages, first] = *fit;
       const std::uint32_t take = std::min(pages, left);
       remove(runs_.find(first));
@@ -34,7 +34,7 @@ class Contiguous final : public SlotAllocator {
 
   bool free(std::span<const Page> pages) override {
     if (!out_.remove(pages)) return false;
-    // Neighbours mostly come back together and in order.
+    // Neighbours are mostly freed together and in order.
     for (std::size_t i = 0; i < pages.size();) {
       std::size_t end = i + 1;
       while (end < pages.size() && pages[end] == pages[end - 1] + 1 &&

@@ -9,8 +9,8 @@
 
 namespace canopy::allocators {
 
-/// Hands out what came back last, and fresh pages of the segments in their order while nothing has come back.
-/// Fresh pages are ranges, not a list, so a pool of any size is ready at once.
+/// Hands out the page that was freed last, and if there is none, fresh pages of the segments in their order. Fresh
+/// pages are ranges, not a list, so a pool of any size is ready at once.
 class FreeList final : public SlotAllocator {
  public:
   bool allocate(std::span<Page> out) override {
@@ -49,7 +49,7 @@ class FreeList final : public SlotAllocator {
     withdrawn_.remove(segment);
     out_.reserve(std::size_t{segment.first} + segment.pages);
     occupancy_.capacity += segment.pages;
-    // In front of the others: they are served from the back. One that was withdrawn may have pages out still.
+    // In front of the others, which are served from the back. A segment that was withdrawn may still have pages out.
     out_.each_gap(segment, [&](Page first, std::uint32_t pages) {
       if (!fresh_.empty() && fresh_.front().first + fresh_.front().pages == first) fresh_.front().pages += pages;
       else fresh_.push_front({first, pages});
@@ -83,7 +83,7 @@ class FreeList final : public SlotAllocator {
   }
 
  private:
-  /// What is left of the fresh ranges without a segment.
+  /// Removes a segment from the fresh ranges.
   void cut_fresh(Segment segment) {
     std::deque<Segment> left;
     for (const Segment& range : fresh_) without(range, segment, [&](Segment piece) { left.push_back(piece); });
@@ -92,7 +92,7 @@ class FreeList final : public SlotAllocator {
 
   OutPages out_;
   std::vector<Page> returned_;
-  std::deque<Segment> fresh_;  ///< served from the back; neighbours that were offered in order are one
+  std::deque<Segment> fresh_;  ///< served from the back; segments offered in order of their numbers are one range
   Withdrawn withdrawn_;
   Occupancy occupancy_;
 };

@@ -10,7 +10,7 @@
 
 namespace canopy::allocators {
 
-/// Which pages are handed out: a bit each.
+/// The pages that are handed out (out), a bit for each page.
 class OutPages {
  public:
   /// Room for pages below `end`.
@@ -25,7 +25,7 @@ class OutPages {
       i = same.end;
     }
   }
-  /// False, and nothing has changed, if one of them is not out or is listed twice.
+  /// False, without any change, if one of them is not out or is listed twice.
   bool remove(std::span<const Page> pages) {
     for (std::size_t i = 0; i < pages.size();) {
       const Row same = row_of(pages, i);
@@ -64,8 +64,8 @@ class OutPages {
   }
 
  private:
-  /// Pages in a row of a list whose bits stand in one word: neighbours mostly come and go together, so it is read and
-  /// written once for all of them. A page that is listed twice ends the row.
+  /// Consecutive pages of a list whose bits are in one word, which is read and written once for all of them: neighbours
+  /// are mostly handed out and freed together. A page that is listed twice ends the row.
   struct Row {
     std::size_t at;      ///< the word
     std::uint64_t mask;  ///< their bits
@@ -84,7 +84,7 @@ class OutPages {
   std::vector<std::uint64_t> bits_;
 };
 
-/// Calls keep(segment) for what is left of `range` without `cut`: nothing, one piece or two, in order.
+/// Calls keep(segment) for each piece of `range` outside `cut`: none, one or two, in order.
 template <class Keep>
 void without(Segment range, Segment cut, Keep&& keep) {
   const std::uint64_t first = range.first, end = first + range.pages, from = cut.first, to = from + cut.pages;
@@ -95,7 +95,7 @@ void without(Segment range, Segment cut, Keep&& keep) {
   piece(std::max(first, to), end);
 }
 
-/// Pages that must not be handed out again when they come back. Mostly none, and then it costs nothing.
+/// Pages that must not be handed out again once they are freed. Usually there are none, and then it costs nothing.
 class Withdrawn {
  public:
   bool empty() const { return segments_.empty(); }
@@ -104,7 +104,7 @@ class Withdrawn {
                        [page](const Segment& gone) { return page - gone.first < gone.pages; });
   }
   void add(Segment segment) { segments_.push_back(segment); }
-  /// Any part of what was withdrawn may be offered again.
+  /// The segment may be any part of what was withdrawn.
   void remove(Segment segment) {
     std::vector<Segment> left;
     for (const Segment& gone : segments_) without(gone, segment, [&](Segment piece) { left.push_back(piece); });
@@ -115,7 +115,7 @@ class Withdrawn {
   std::vector<Segment> segments_;
 };
 
-/// Page 0 is never handed out, so a segment that begins with it has one page less to give.
+/// The pages of a segment that may be handed out: page 0 never is.
 inline Segment without_page_zero(Segment segment) {
   return segment.first == 0 && segment.pages > 0 ? Segment{1, segment.pages - 1} : segment;
 }

@@ -9,9 +9,10 @@
 
 namespace canopy::allocators {
 
-/// Serves from the fullest segment that has a free page, so that the others may become empty and their memory can go:
-/// a pool that must shrink has the fewest pages to move. Within a segment the lowest page first. A page costs a few
-/// bit operations, whatever the size of the pool; a segment found costs a look at one bit per page it can have.
+/// Hands out pages of the fullest segment that has a free page, so that other segments become empty and their memory
+/// can be given back: a pool that must shrink has the fewest pages to relocate. Within a segment the lowest page comes
+/// first. A page costs a few bit operations, whatever the size of the pool; finding a segment reads at most one bit for
+/// each page of a segment.
 class Segments final : public SlotAllocator {
  public:
   struct Config {
@@ -47,7 +48,7 @@ class Segments final : public SlotAllocator {
 
   bool free(std::span<const Page> pages) override {
     if (!out_.remove(pages)) return false;
-    // Neighbours mostly come back together: a segment is filed once for all of them.
+    // Neighbours are mostly freed together: a segment is filed once for all of them.
     for (std::size_t i = 0; i < pages.size();) {
       const std::uint32_t segment = segment_of(pages[i]);
       std::uint32_t back = 0;
@@ -118,12 +119,12 @@ class Segments final : public SlotAllocator {
   struct State {
     std::size_t low;           ///< no word of free_ before it has a page of the segment
     std::uint32_t free;        ///< pages that can be handed out
-    std::uint32_t next, prev;  ///< among those with as many
+    std::uint32_t next, prev;  ///< among the segments with as many free pages
   };
 
-  /// Segments are powers of two wherever somebody counts nanoseconds; a division takes ten of them.
+  /// A shift where segments are powers of two, which the stores on a GPU require: a division takes ten nanoseconds.
   std::uint32_t segment_of(Page page) const { return shift_ < 32 ? page >> shift_ : page / pages_; }
-  /// The bits of a word that are pages of the segment: one may begin inside a word.
+  /// The bits of a word that are pages of the segment, which may begin inside a word.
   std::uint64_t mask(std::uint32_t segment, std::size_t word) const {
     const std::uint64_t first = std::uint64_t{segment} * pages_, end = first + pages_, at = std::uint64_t{word} * 64;
     std::uint64_t bits = ~std::uint64_t{0};
@@ -135,7 +136,7 @@ class Segments final : public SlotAllocator {
     free_[page / 64] |= std::uint64_t{1} << (page % 64);
     segments_[segment].low = std::min<std::size_t>(segments_[segment].low, page / 64);
   }
-  /// The segment has so many free pages now.
+  /// Sets how many free pages the segment has, and files it under that number.
   void count(std::uint32_t segment, std::uint32_t free) {
     State& state = segments_[segment];
     if (state.free == free) return;
@@ -162,10 +163,10 @@ class Segments final : public SlotAllocator {
   std::uint32_t pages_;
   int shift_ = std::has_single_bit(pages_) ? std::countr_zero(pages_) : 32;
   OutPages out_;
-  std::vector<std::uint64_t> free_;  ///< a bit each: it can be handed out
+  std::vector<std::uint64_t> free_;  ///< a bit for each page: it can be handed out
   std::vector<State> segments_;
-  std::vector<std::uint32_t> first_of_;  ///< by free pages: a segment that has so many
-  std::vector<std::uint64_t> filled_;    ///< a bit each: first_of_ has one
+  std::vector<std::uint32_t> first_of_;  ///< by number of free pages: the first segment that has so many
+  std::vector<std::uint64_t> filled_;    ///< a bit for each entry of first_of_: there is one
   Withdrawn withdrawn_;
   Occupancy occupancy_;
 };

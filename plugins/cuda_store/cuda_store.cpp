@@ -11,12 +11,12 @@
 namespace canopy::cuda {
 namespace {
 
-/// Page numbers that do not fit into a launch, on their way to the device. REQUIRES: the context is current.
+/// Carries page lists that do not fit into the parameters of a launch to the device. REQUIRES: the context is current.
 class PageLists {
  public:
-  static constexpr std::uint32_t kPages = 65536;  ///< of a list, at most
+  static constexpr std::uint32_t kPages = 65536;  ///< in a list, at most
   static constexpr std::size_t kSlots = 4;
-  static constexpr std::uint64_t kBytes = kSlots * kPages * sizeof(Page);  ///< of the device, in all
+  static constexpr std::uint64_t kBytes = kSlots * kPages * sizeof(Page);  ///< on the device, in all
 
   explicit PageLists(Gpu& gpu) : gpu_(gpu) {}
   ~PageLists() {
@@ -30,8 +30,8 @@ class PageLists {
   PageLists(const PageLists&) = delete;
   PageLists& operator=(const PageLists&) = delete;
 
-  /// Where the lists will be, one after the other, for what is queued on `stream` next; null, and failure() of the GPU
-  /// says why. REQUIRES: kPages pages at most, both together; used() follows.
+  /// Returns where the lists will be on the device, one after the other, for kernels queued on `stream` next; null if
+  /// that failed (Gpu::failure says why). REQUIRES: kPages pages at most, both together; used() follows.
   const Page* put(std::span<const Page> first, std::span<const Page> second, StreamHandle stream) {
     Slot& slot = slots_[next_];
     void* host = slot.host;
@@ -64,8 +64,8 @@ class PageLists {
   std::size_t next_ = 0;
 };
 
-/// K/V rows in the memory of a GPU. What goes wrong there is told by sync() and changes nothing else; once the device
-/// itself has failed all calls do nothing and sync() keeps saying so.
+/// K/V rows in the memory of a GPU. sync() reports failures, which change nothing else. Once the device itself has
+/// failed, all calls do nothing and sync() always reports that.
 class CudaStore final : public KVStore {
  public:
   struct Config {
@@ -77,7 +77,7 @@ class CudaStore final : public KVStore {
     void visit(Options& options) {
       options.number("layers", layers, 1, 4096, "model layers");
       options.entries("streams", streams, "row widths by name, such as { k: 2048, v: 2048 }; at most four");
-      options.number("device", device, 0, 1023, "as the CUDA driver counts them");
+      options.number("device", device, 0, 1023, "number of the device, as the CUDA driver counts them");
       options.number(
           "addresses", memory.addresses, 1 << 21, std::uint64_t{64} << 40,
           "bytes of address space to reserve: what the pool may ever grow to; halved until the driver agrees");
@@ -85,11 +85,11 @@ class CudaStore final : public KVStore {
                      "bytes of the device's memory that are never taken: for workspaces, graphs, other libraries");
       options.number("ahead", memory.ahead, 0, 64, "segments whose memory is taken before it is asked for");
       options.number("staging", staging, std::uint64_t{4} << 20, std::uint64_t{1} << 30,
-                     "bytes of each of two buffers that rows cross the bus through, on the device and pinned");
+                     "bytes of each of two buffers for rows that cross the bus, on the device and pinned on the host");
     }
   };
 
-  static bool here(void (*say)(void*, const char*), void* say_to) noexcept {
+  static bool available(void (*say)(void*, const char*), void* say_to) noexcept {
     try {
       std::string what;
       const bool found = Gpu::find(0, what);
@@ -104,7 +104,7 @@ class CudaStore final : public KVStore {
       : config_(config), streams_(config_.streams.streams()), gpu_(config_.device) {
     const ContextScope scope(gpu_.driver(), gpu_.context());
     const std::uint64_t page = page_bytes(streams_, config_.layers, context.page_size).value_or(0);
-    // One page's image at least, and what rounding up where each stream begins may cost.
+    // At least the image of one page, and the loss of aligning where each stream begins.
     const std::uint64_t staging = std::max(config_.staging, (page + 4095) / 4096 * 4096) + kMaxStreams * kAligned;
     config_.memory.buffers = Transfer::kLanes * staging + PageLists::kBytes;
     segments_ = std::make_unique<Segments>(gpu_, config_.memory, streams_, config_.layers, context);
@@ -185,7 +185,7 @@ class CudaStore final : public KVStore {
     });
   }
   void load(const std::byte* images, std::span<const Page> to) override {
-    // Pieces name memory of the host for both directions; this one only reads it.
+    // A piece has one pointer to the host for both directions; load only reads through it.
     each_image(to, const_cast<std::byte*>(images), [&](Transfer::Lane& lane, const Piece& piece, const ImageJob& job) {
       if (transfer_->to_device(lane, {&piece, 1})) launch(Kernel::image_scatter, job, lane.stream);
     });
@@ -199,10 +199,10 @@ class CudaStore final : public KVStore {
     const ContextScope scope(gpu_.driver(), gpu_.context());
     segments_->unback(segment, stream_);
   }
-  void hold(std::uint32_t segment) override { segments_->hold(segment); }
-  void let_go(std::uint32_t segment) override {
+  void pin(std::uint32_t segment) override { segments_->pin(segment); }
+  void unpin(std::uint32_t segment) override {
     const ContextScope scope(gpu_.driver(), gpu_.context());
-    segments_->let_go(segment, stream_);
+    segments_->unpin(segment, stream_);
   }
   SharedMemory share(std::uint32_t segment, std::size_t stream) override {
     const ContextScope scope(gpu_.driver(), gpu_.context());
@@ -226,9 +226,10 @@ class CudaStore final : public KVStore {
   }
 
  private:
-  /// Blocks of a kernel that packs for the bus: a few multiprocessors outrun it, and the others have a model to run.
+  /// Blocks of a kernel that packs for the bus: a few multiprocessors are faster than the bus, and the others run a
+  /// model.
   static constexpr std::uint32_t kFeedsTheBus = 16;
-  static constexpr std::uint64_t kAligned = 256;  ///< where streams begin in a buffer
+  static constexpr std::uint64_t kAligned = 256;  ///< a stream begins at a multiple of this in a buffer
 
   /// REQUIRES: the context is current.
   void close() {
@@ -243,7 +244,7 @@ class CudaStore final : public KVStore {
     return gpu_.driver().stream_is_capturing(stream_, &status) == Result::success && status != CaptureStatus::none;
   }
 
-  /// Rows that are on the device. False, and failure() of the GPU says why, if they were not all queued.
+  /// Moves rows between the pool and memory of the device. False if not all were queued (Gpu::failure says why).
   bool rows(Kernel kernel, std::uint32_t layer, Slots slots, const std::array<std::byte*, kMaxStreams>& at,
             StreamHandle stream, std::uint32_t cap) {
     const Units page_size = view().page_size;
@@ -274,8 +275,8 @@ class CudaStore final : public KVStore {
     return !gpu_.broken();
   }
 
-  /// Rows that are on the host, as much at a time as a lane's buffer holds: chunk(lane, its pieces, tokens, where each
-  /// stream is in the buffer).
+  /// Moves rows between the pool and memory of the host, as many at a time as fit into a lane's buffer. Calls
+  /// chunk(lane, its pieces, its tokens, where each stream is in the buffer).
   template <class Chunk>
   void each_chunk(Slots slots, const Rows& host, Chunk&& chunk) {
     if (slots.count == 0 || !may_wait("rows") || !transfer_->begin(stream_)) return;
@@ -327,7 +328,7 @@ class CudaStore final : public KVStore {
                        stream);
   }
 
-  /// The host cannot be waited for inside a graph.
+  /// False while a graph is captured: a graph cannot wait for the host.
   bool may_wait(const char* what) {
     if (gpu_.broken()) return false;
     if (!capturing()) return true;
@@ -336,7 +337,7 @@ class CudaStore final : public KVStore {
   }
 
   Config config_;
-  std::vector<Stream> streams_;  ///< their names are config_'s
+  std::vector<Stream> streams_;  ///< the names point into config_
   Gpu gpu_;
   std::unique_ptr<Segments> segments_;
   Pool pool_{};
@@ -349,4 +350,4 @@ class CudaStore final : public KVStore {
 }  // namespace canopy::cuda
 
 CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::KVStore, canopy::cuda::CudaStore>(
-                           "cuda", "rows in the memory of a GPU, in segments that come and go"));
+                           "cuda", "rows in the memory of a GPU, in segments that are added and removed"));

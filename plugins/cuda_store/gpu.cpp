@@ -14,7 +14,7 @@ const char* library() {
   return chosen && *chosen ? chosen : Driver::kLibrary;
 }
 
-/// The driver, started, and a device of it that exists; or null and why.
+/// The driver, initialised, and the device of that number; or null, and why.
 std::shared_ptr<const Driver> driver_with(std::uint32_t ordinal, Device& device, std::string& why) {
   auto driver = Driver::open(library(), why);
   if (!driver) return nullptr;

@@ -9,17 +9,17 @@
 
 namespace canopy::cuda {
 
-/// One GPU: its driver, its primary context (the one that frameworks use too), our kernels in it, and the first thing
-/// that went wrong. Every call of the driver goes through note(), so that nothing fails unheard; nothing aborts.
+/// One GPU: its driver, its primary context (which frameworks use too), our kernels in it, and its first failure. Every
+/// call of the driver goes through note(), so that every failure is reported; none ends the process.
 class Gpu {
  public:
-  /// Throws std::runtime_error, with one sentence, if there is no such device or it does not take our kernels.
+  /// Throws std::runtime_error, with one sentence, if there is no such device or it cannot load our kernels.
   explicit Gpu(std::uint32_t ordinal);
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
-  /// Whether there is a device at all; `what` says which, or why not. Milliseconds where there is no driver.
+  /// Whether there is such a device; `what` says which, or why not. Takes milliseconds where there is no driver.
   static bool find(std::uint32_t ordinal, std::string& what);
 
   const Driver& driver() const { return *driver_; }
@@ -28,20 +28,20 @@ class Gpu {
   int attribute(DeviceAttribute attribute) const;
   Device ordinal() const { return device_; }
 
-  /// True for success. The first failure is kept for failure(); one that leaves the device unusable for ever.
+  /// True for success. failure() reports the first failure, and for ever one after which the device is unusable.
   bool note(const char* call, Result result);
-  /// Nothing more can be done with the device.
+  /// The device is unusable for this process.
   bool broken() const { return broken_; }
-  /// Null, or what failed first since this was last asked (or ever, if the device is broken).
+  /// Null, or the first failure since the last call (if the device is broken: what broke it, at each call).
   const char* failure();
   /// Keeps a sentence of ours as the failure.
   void fail(std::string sentence);
 
-  /// Waits for what is queued on `stream`; for everything, where the driver fails at that. False: nobody knows whether
-  /// it is done. REQUIRES: the context is current.
+  /// Waits for the work queued on `stream`, or, where the driver fails at that, for all work. False: it is not known
+  /// whether the work is done. REQUIRES: the context is current.
   bool wait(StreamHandle stream);
 
-  /// True for success. REQUIRES: the context is current; `job` is what the kernel takes.
+  /// True for success. REQUIRES: the context is current; `job` is the kernel's parameter.
   bool launch(Kernel kernel, std::uint32_t width, Grid grid, const void* job, StreamHandle stream);
 
  private:
@@ -55,8 +55,8 @@ class Gpu {
   bool broken_ = false;
 };
 
-/// An event that only says "done". Where the driver fails at one the host waits instead: order is never lost because an
-/// event was. REQUIRES, for all of it: the context is current.
+/// An event that only says "done". Where the driver fails, the host waits instead, so that the order of work is kept.
+/// REQUIRES, for all functions: the context is current.
 class Event {
  public:
   explicit Event(Gpu& gpu) : gpu_(gpu) {}
@@ -66,11 +66,11 @@ class Event {
 
   /// False: neither an event nor waiting worked; then done() is false until wait() has worked.
   bool record(StreamHandle stream);
-  /// Whether all that was queued before the last record is done; true if there was none, or the device is broken.
+  /// Whether the work queued before the last record is done; true if there was no record, or the device is broken.
   bool done() const;
-  /// False: nobody knows whether it is done.
+  /// False: it is not known whether the work is done.
   bool wait();
-  /// What is queued on `stream` from now on comes after.
+  /// Orders the work queued on `stream` from now on after the event.
   void before(StreamHandle stream);
 
  private:

@@ -10,7 +10,7 @@ Segments::Segments(Gpu& gpu, const Options& options, std::span<const Stream> str
     : gpu_(gpu), headroom_(options.headroom), ahead_(options.ahead) {
   properties_.type = MemAllocationType::pinned;
   properties_.location = {MemLocationType::device, gpu_.ordinal()};
-  // What is not asked for now cannot be had later: memory that another process or a network card may read.
+  // Must be asked for now, it cannot be added later: memory that another process or a network card may read.
   if (gpu_.attribute(DeviceAttribute::handle_type_posix_file_descriptor_supported))
     properties_.requested_handle_types = MemHandleType::posix_file_descriptor;
   if (gpu_.attribute(DeviceAttribute::gpu_direct_rdma_with_cuda_vmm_supported))
@@ -22,7 +22,7 @@ Segments::Segments(Gpu& gpu, const Options& options, std::span<const Stream> str
   if (!std::has_single_bit(chosen) || !std::has_single_bit(context.page_size))
     throw std::invalid_argument("a store on a GPU needs powers of two: pages of " + std::to_string(context.page_size) +
                                 " tokens, segments of " + std::to_string(chosen) + " pages");
-  // A pool smaller than a segment gets one that just holds it.
+  // A pool smaller than a segment gets one of its own size.
   const auto segment_pages = static_cast<std::uint32_t>(std::min(
       chosen, context.pages == kUnlimited ? chosen : std::bit_ceil(std::max<std::uint64_t>(context.pages, 1))));
   expected_ = context.pages == kUnlimited ? kUnlimited : (context.pages + segment_pages - 1) / segment_pages;
@@ -40,7 +40,7 @@ Segments::Segments(Gpu& gpu, const Options& options, std::span<const Stream> str
   try {
     preparer_ = std::thread([this] { prepare(); });
   } catch (const std::system_error&) {
-    ahead_ = wanted_ = 0;  // no thread to be had: growing takes longer
+    ahead_ = wanted_ = 0;  // the system has no thread: growing takes longer
   }
 }
 
@@ -63,11 +63,11 @@ Segments::~Segments() {
     if (state.taken) drop(segment);
     if (state.taken) release(state.handles);
   }
-  for (Handles& handles : at_hand_) release(handles);
+  for (Handles& handles : ready_) release(handles);
   static_cast<void>(gpu_.driver().mem_address_free(base_, bytes_));
 }
 
-/// Whether the device says it can, and then does: some systems say so and cannot, or not all of what we would like.
+/// Tries whether the device can map memory: some say that they can and fail, or fail with some of the properties.
 bool Segments::vmm_works() {
   if (!gpu_.attribute(DeviceAttribute::virtual_memory_management_supported)) return false;
   if (vmm_works_with(properties_)) return true;
@@ -127,7 +127,7 @@ void Segments::reserve(const Options& options, std::span<const Stream> streams, 
 
 void Segments::take_fixed(const Options& options, std::span<const Stream> streams, std::uint32_t layers,
                           Units page_size, std::uint32_t segment_pages) {
-  constexpr std::uint64_t kGranularity = 256;  // what a kernel likes to begin at
+  constexpr std::uint64_t kGranularity = 256;  // an alignment at which kernels are fast
   std::size_t free = 0, total = 0;
   if (const Result result = gpu_.driver().mem_get_info(&free, &total); result != Result::success)
     throw std::runtime_error(gpu_.driver().sentence("cuMemGetInfo", result));
@@ -151,7 +151,7 @@ DevicePtr Segments::at(std::uint32_t segment, std::size_t stream) const {
   return reinterpret_cast<DevicePtr>(in.base) + segment * in.segment_stride;
 }
 
-/// Memory for a segment, all of it or none.
+/// Takes the memory of a segment from the system, all of it or none.
 Result Segments::create(Handles& handles) const {
   std::size_t free = 0, total = 0;
   Result result = gpu_.driver().mem_get_info(&free, &total);
@@ -169,15 +169,15 @@ void Segments::release(Handles& handles) {
     gpu_.note("cuMemRelease", gpu_.driver().mem_release(handles[s]));
 }
 
-/// Keeps memory at hand, so that growing waits for a map and not for the system.
+/// Keeps memory ready, so that growing waits for a mapping only.
 void Segments::prepare() {
   const ContextScope scope(gpu_.driver(), gpu_.context());
-  // A graph that another thread captures meanwhile is none of our business, and taking memory would spoil it.
+  // Otherwise taking memory would invalidate a graph that another thread captures meanwhile.
   CaptureMode mode = CaptureMode::relaxed;
   static_cast<void>(gpu_.driver().thread_exchange_stream_capture_mode(&mode));
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stop_ || (at_hand_.size() < wanted_ && !pause_); });
+    changed_.wait(lock, [&] { return stop_ || (ready_.size() < wanted_ && !pause_); });
     if (stop_) return;
     creating_ = true;
     lock.unlock();
@@ -185,33 +185,33 @@ void Segments::prepare() {
     const Result result = create(handles);
     lock.lock();
     creating_ = false;
-    if (result == Result::success) at_hand_.push_back(handles);
-    else pause_ = true;  // whoever asks for a segment next hears of it
+    if (result == Result::success) ready_.push_back(handles);
+    else pause_ = true;  // the next call of obtain() reports the failure
     changed_.notify_all();
   }
 }
 
 std::optional<Segments::Handles> Segments::obtain() {
   std::optional<Handles> handles;
-  const auto at_hand = [&] {
-    if (at_hand_.empty()) return;
-    handles = at_hand_.back();
-    at_hand_.pop_back();
+  const auto take_ready = [&] {
+    if (ready_.empty()) return;
+    handles = ready_.back();
+    ready_.pop_back();
   };
   {
     std::unique_lock lock(mutex_);
-    pause_ = true;  // nobody takes memory that we may be about to be refused
-    changed_.wait(lock, [&] { return !creating_ || !at_hand_.empty(); });
+    pause_ = true;  // the thread must not take memory that this call may need
+    changed_.wait(lock, [&] { return !creating_ || !ready_.empty(); });
     wanted_ = static_cast<std::size_t>(std::min<std::uint64_t>(ahead_, expected_ - std::min(expected_, taken_ + 1)));
-    at_hand();
+    take_ready();
   }
   if (!handles) {
     Handles made{};
     Result result = create(made);
     if (result == Result::out_of_memory) {
-      reap(true);  // some may be on its way out
+      reap(true);  // some may be draining
       const std::lock_guard lock(mutex_);
-      at_hand();
+      take_ready();
       if (!handles) result = create(made);
     }
     if (!handles && result == Result::success) handles = made;
@@ -227,7 +227,7 @@ std::optional<Segments::Handles> Segments::obtain() {
   return handles;
 }
 
-/// Puts a segment's memory behind its addresses, as far as it is not there.
+/// Maps a segment's memory behind its addresses, as far as it is not mapped.
 bool Segments::map(std::uint32_t segment) {
   const MemAccessDesc access{properties_.location, MemAccess::read_write};
   State& state = segments_[segment];
@@ -249,7 +249,7 @@ bool Segments::back(std::uint32_t segment) {
   State& state = segments_[segment];
   if (state.last_use) {
     state.last_use.reset();
-    --leaving_;
+    --draining_;
   }
   reap(false);
   if (!fixed_ && !state.usable) {
@@ -272,37 +272,37 @@ bool Segments::back(std::uint32_t segment) {
 
 void Segments::unback(std::uint32_t segment, StreamHandle stream) {
   segments_[segment].backed = false;
-  leave(segment, stream);
+  drain_if_unused(segment, stream);
 }
 
-void Segments::let_go(std::uint32_t segment, StreamHandle stream) {
-  --segments_[segment].held;
-  leave(segment, stream);
+void Segments::unpin(std::uint32_t segment, StreamHandle stream) {
+  --segments_[segment].pins;
+  drain_if_unused(segment, stream);
 }
 
-void Segments::leave(std::uint32_t segment, StreamHandle stream) {
+void Segments::drain_if_unused(std::uint32_t segment, StreamHandle stream) {
   State& state = segments_[segment];
-  if (state.backed || state.held > 0 || !state.usable) return;
-  leaving_ += state.last_use == nullptr;
+  if (state.backed || state.pins > 0 || !state.usable) return;
+  draining_ += state.last_use == nullptr;
   if (!state.last_use) state.last_use = std::make_unique<Event>(gpu_);
   state.last_use->record(stream);
   reap(false);
 }
 
 void Segments::reap(bool wait) {
-  for (std::uint32_t segment = 0; leaving_ > 0 && segment < segments_.size(); ++segment) {
+  for (std::uint32_t segment = 0; draining_ > 0 && segment < segments_.size(); ++segment) {
     State& state = segments_[segment];
     if (!state.last_use) continue;
     if (wait) state.last_use->wait();
     if (!state.last_use->done()) continue;
     state.last_use.reset();
-    --leaving_;
+    --draining_;
     drop(segment);
   }
 }
 
-/// Takes the memory from behind a segment's addresses. What the driver does not let go of stays there, until the
-/// segment is wanted again or the pool ends. REQUIRES: the GPU is done with it.
+/// Unmaps a segment's memory. What the driver fails to unmap stays mapped until the segment is wanted again or the pool
+/// ends. REQUIRES: the GPU does not use it any more.
 void Segments::drop(std::uint32_t segment) {
   State& state = segments_[segment];
   state.usable = false;
@@ -314,8 +314,8 @@ void Segments::drop(std::uint32_t segment) {
   --taken_;
   {
     const std::lock_guard lock(mutex_);
-    if (!stop_ && at_hand_.size() < wanted_) {
-      at_hand_.push_back(state.handles);
+    if (!stop_ && ready_.size() < wanted_) {
+      ready_.push_back(state.handles);
       return;
     }
   }

@@ -17,7 +17,7 @@ Transfer::~Transfer() {
 
 bool Transfer::open(Lane& lane) {
   const Driver& driver = gpu_.driver();
-  // The lowest there is: a model on a stream of higher priority goes first, and the bus is slower than what is left.
+  // The lowest priority: a model on a stream of higher priority goes first, and the rest is still faster than the bus.
   constexpr int kLow = 0;
   if (!lane.stream && !gpu_.note("cuStreamCreateWithPriority",
                                  driver.stream_create_with_priority(&lane.stream, kStreamNonBlocking, kLow)))
@@ -25,7 +25,7 @@ bool Transfer::open(Lane& lane) {
   if (!lane.buffer) {
     DevicePtr buffer = 0;
     if (!gpu_.note("cuMemAlloc", driver.mem_alloc(&buffer, bytes_))) return false;
-    // What images are rounded up with crosses the bus with them, and must not be what somebody else left there.
+    // The padding of images crosses the bus with them, so it must not hold data of another process.
     if (!gpu_.note("cuMemsetD8Async", driver.memset_d8_async(buffer, 0, bytes_, lane.stream))) {
       static_cast<void>(driver.mem_free(buffer));
       return false;

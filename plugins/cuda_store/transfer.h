@@ -8,19 +8,19 @@
 
 namespace canopy::cuda {
 
-/// A stretch of a lane's buffer, and what it is on the host.
+/// A stretch of a lane's buffer, and its place on the host.
 struct Piece {
   std::byte* host;
   std::uint64_t offset, bytes;  ///< in the buffer
 };
 
-/// Bytes between the host and the pool. A kernel packs rows into a buffer on the device and the copy engine takes them
-/// across the bus from there, or the other way round: no kernel ever reads or writes memory of the host. Two lanes,
-/// each a stream with a buffer, so that one packs while the other copies. Memory of the host that the driver has not
-/// pinned goes through a pinned buffer of the lane.
+/// Copies between the host and the pool. A kernel packs rows into a buffer on the device and the copy engine takes them
+/// across the bus from there, or the other way round: no kernel ever reads or writes memory of the host. There are two
+/// lanes, each a stream with a buffer, so that one packs while the other copies. Memory of the host that is not pinned
+/// is copied through a pinned buffer of the lane.
 ///
 /// A transfer: begin(), then for each chunk of at most bytes() a lane() and, on its stream, the kernel and to_host(),
-/// or to_device() and the kernel; then end(). REQUIRES: the context is current, nobody is capturing a graph.
+/// or to_device() and the kernel; then end(). REQUIRES: the context is current, and no graph is being captured.
 class Transfer {
  public:
   static constexpr std::size_t kLanes = 2;
@@ -36,18 +36,18 @@ class Transfer {
     StreamHandle stream = nullptr;
     DevicePtr buffer = 0;
     std::byte* pinned = nullptr;
-    std::unique_ptr<Event> copied;  ///< the copy engine is done with memory of the host
-    std::vector<Piece> to_unpack;   ///< what waits in `pinned` for the host
+    std::unique_ptr<Event> copied;  ///< the copy engine is done with the host's memory
+    std::vector<Piece> to_unpack;   ///< pieces in `pinned` that the host has to copy out
   };
 
-  /// Comes after what is queued on `stream`. False, and failure() of the GPU says why, if there is no memory for it.
+  /// Orders the transfer after the work queued on `stream`. False if there is no memory for it (Gpu::failure says why).
   bool begin(StreamHandle stream);
-  /// The next lane; what it did before is done for the host, and on the device it is in the lane's order.
+  /// The next lane. Its former work is done as far as the host sees; on the device the lane's stream keeps the order.
   Lane& lane();
-  /// False: it is not there, and failure() of the GPU says why.
+  /// False if that failed (Gpu::failure says why).
   bool to_device(Lane& lane, std::span<const Piece> pieces);
   void to_host(Lane& lane, std::span<const Piece> pieces);
-  /// The host may use its memory again, and what is queued on `stream` from now on comes after.
+  /// Afterwards the host may use its memory again, and work queued on `stream` comes after the transfer.
   void end(StreamHandle stream);
 
  private:

@@ -8,42 +8,60 @@ namespace canopy::eviction {
 
 /// The orders that are one expression of a node's facts, named and defined as in SGLang.
 
-/// What was used longest ago leaves first.
+/// Evicts the least recently used node first.
 struct Lru final : EvictionStrategy {
+  static constexpr const char* kRule = "what was used longest ago is evicted first";
   Rank rank(const NodeFacts& node) override { return {0, node.last_access}; }
+  PolicyText describe() const override { return {kRule, "used {minor:ago}"}; }
 };
 
-/// What was used last leaves first: for scans longer than the cache.
+/// Evicts the most recently used node first: for scans longer than the cache.
 struct Mru final : EvictionStrategy {
+  static constexpr const char* kRule = "what was used last is evicted first";
   Rank rank(const NodeFacts& node) override { return {0, ~node.last_access}; }
+  PolicyText describe() const override { return {kRule, "used {minor:~ago}"}; }
 };
 
-/// What was created first leaves first, whoever used it since.
+/// Evicts the oldest node first, used since or not.
 struct Fifo final : EvictionStrategy {
+  static constexpr const char* kRule = "what was created first is evicted first";
   Rank rank(const NodeFacts& node) override { return {0, node.created}; }
+  PolicyText describe() const override { return {kRule, "created {minor:ago}"}; }
 };
 
-/// What was created last leaves first.
+/// Evicts the youngest node first.
 struct Filo final : EvictionStrategy {
+  static constexpr const char* kRule = "what was created last is evicted first";
   Rank rank(const NodeFacts& node) override { return {0, ~node.created}; }
+  PolicyText describe() const override { return {kRule, "created {minor:~ago}"}; }
 };
 
-/// What was used least often leaves first. Counts never fade: see LfuDa for one where they do.
+/// Evicts the least frequently used node first. Counts never fade; in LfuDa they do.
 struct Lfu final : EvictionStrategy {
+  static constexpr const char* kRule =
+      "what was hit least is evicted first; among equals, what was used longest ago";
   Rank rank(const NodeFacts& node) override { return {node.hits, node.last_access}; }
+  PolicyText describe() const override { return {kRule, "hits: {major}, used {minor:ago}"}; }
 };
 
-/// What no important request inserted leaves first: the lowest priority, and among equals the least recent.
+/// Evicts the lowest priority of its requests first, and among equals the least recently used.
 struct Priority final : EvictionStrategy {
+  static constexpr const char* kRule =
+      "the lowest priority is evicted first; among equals, what was used longest ago";
+  PolicyText describe() const override { return {kRule, "priority {major:signed}, used {minor:ago}"}; }
   Rank rank(const NodeFacts& node) override {
     constexpr std::int64_t kLowest = INT32_MIN;
     return {static_cast<std::uint64_t>(node.priority - kLowest), node.last_access};
   }
 };
 
-/// A prefix that was hit only once leaves before any that earned its place.
+/// Evicts prefixes that were hit too rarely before any that were hit often enough; among equals the least recently
+/// used.
 class Slru final : public EvictionStrategy {
  public:
+  static constexpr const char* kRule =
+      "what was hit too rarely to be protected is evicted first; among equals, what was used longest ago";
+  PolicyText describe() const override { return {kRule, "{major:on probation|protected}, used {minor:ago}"}; }
   struct Config {
     std::uint64_t protect_after = 2;
     void visit(Options& options) {

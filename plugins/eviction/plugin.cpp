@@ -4,12 +4,10 @@
 using namespace canopy;
 using namespace canopy::eviction;
 
-CANOPY_PLUGIN("1.0.0", provide<EvictionStrategy, Lru>("lru", "what was used longest ago leaves first"),
-              provide<EvictionStrategy, Lfu>("lfu", "what was used least often leaves first"),
-              provide<EvictionStrategy, Fifo>("fifo", "what was created first leaves first"),
-              provide<EvictionStrategy, Filo>("filo", "what was created last leaves first"),
-              provide<EvictionStrategy, Mru>("mru", "what was used last leaves first"),
-              provide<EvictionStrategy, Priority>("priority", "the lowest request priority leaves first"),
-              provide<EvictionStrategy, Slru>("slru", "one-hit prefixes leave first"),
-              provide<EvictionStrategy, Clock>("clock", "second chance: who was hit goes round once more"),
-              provide<EvictionStrategy, LfuDa>("lfu_da", "least often used, and old hits fade"));
+CANOPY_PLUGIN("1.1.0", provide<EvictionStrategy, Lru>("lru", Lru::kRule), provide<EvictionStrategy, Lfu>("lfu", Lfu::kRule),
+              provide<EvictionStrategy, Fifo>("fifo", Fifo::kRule),
+              provide<EvictionStrategy, Filo>("filo", Filo::kRule), provide<EvictionStrategy, Mru>("mru", Mru::kRule),
+              provide<EvictionStrategy, Priority>("priority", Priority::kRule),
+              provide<EvictionStrategy, Slru>("slru", Slru::kRule),
+              provide<EvictionStrategy, Clock>("clock", Clock::kRule),
+              provide<EvictionStrategy, LfuDa>("lfu_da", LfuDa::kRule));

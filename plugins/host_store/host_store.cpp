@@ -11,8 +11,8 @@ namespace {
 
 using namespace canopy;
 
-/// K/V rows in memory of the host. The reference that every other store is compared with, and a real store for engines
-/// that run on the CPU.
+/// K/V rows in the memory of the host: the reference for every other store, and the store of engines that run on the
+/// CPU.
 class HostStore final : public KVStore {
  public:
   struct Config {
@@ -25,8 +25,8 @@ class HostStore final : public KVStore {
       options.entries("streams", streams, "row widths by name, such as { k: 2048, v: 2048 }; at most four");
       options.flag("populate", memory.populate, "take a segment's memory at once, not when a row is first written");
       options.flag("huge_pages", memory.huge_pages, "ask for pages of 2 MiB");
-      options.flag("lock", memory.lock, "never swapped out (ulimit -l says how much)");
-      options.flag("share", memory.share, "segments can be mapped by other processes");
+      options.flag("lock", memory.lock, "never swap the memory out (ulimit -l says how much)");
+      options.flag("share", memory.share, "other processes can map segments");
       options.number(
           "addresses", addresses, 4096, std::uint64_t{64} << 40,
           "bytes of address space to reserve: what the pool may ever grow to; halved until the system agrees");
@@ -39,7 +39,7 @@ class HostStore final : public KVStore {
     const std::uint32_t chosen = context.segment_pages
                                      ? context.segment_pages
                                      : usual_segment_pages(page.value_or(~std::uint64_t{0}), context.pages);
-    // A pool smaller than a segment gets no larger one.
+    // A pool smaller than a segment gets a segment of its own size.
     const auto segment_pages =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(chosen, std::max<std::uint64_t>(context.pages, 1)));
     for (std::uint64_t addresses = config_.addresses; !memory_.base(); addresses /= 2) {
@@ -119,9 +119,9 @@ class HostStore final : public KVStore {
     segments_[segment].backed = false;
     release(segment);
   }
-  void hold(std::uint32_t segment) override { ++segments_[segment].held; }
-  void let_go(std::uint32_t segment) override {
-    --segments_[segment].held;
+  void pin(std::uint32_t segment) override { ++segments_[segment].pins; }
+  void unpin(std::uint32_t segment) override {
+    --segments_[segment].pins;
     release(segment);
   }
   SharedMemory share(std::uint32_t segment, std::size_t stream) override {
@@ -134,7 +134,7 @@ class HostStore final : public KVStore {
  private:
   struct SegmentMemory {
     bool has_memory = false, backed = false;
-    std::uint32_t held = 0;
+    std::uint32_t pins = 0;  ///< pin() without unpin()
     std::uint64_t generation = 0;
   };
 
@@ -144,19 +144,19 @@ class HostStore final : public KVStore {
   }
   void release(std::uint32_t segment) {
     SegmentMemory& of = segments_[segment];
-    if (of.backed || of.held > 0 || !of.has_memory) return;
+    if (of.backed || of.pins > 0 || !of.has_memory) return;
     for (std::size_t s = 0; s < streams_.size(); ++s) memory_.unback(offset_of(segment, s), layout_.used[s]);
     of.has_memory = false;
   }
 
-  /// run(stream, layer, where, bytes): what of a page lies in a row, in the order of its image.
+  /// Calls run(stream, layer, where, bytes) for each piece of a page without gaps, in the order of the page's image.
   template <class Run>
   void each_run(Page page, Run&& run) {
     for (std::size_t s = 0; s < streams_.size(); ++s)
       for (std::uint32_t layer = 0; layer < config_.layers; ++layer)
         run(s, layer, layout_.view.page(s, layer, page), layout_.view.stream[s].page_stride);
   }
-  /// piece(stream, where it is in the store, where in the caller's array, bytes): one call per page touched.
+  /// Calls piece(stream, place in the store, offset in the caller's array, bytes) for each stream and page touched.
   template <class Piece>
   void each_piece(std::uint32_t layer, Slots slots, Piece&& piece) {
     const Units page_size = layout_.view.page_size;
@@ -172,10 +172,10 @@ class HostStore final : public KVStore {
   }
 
   Config config_;
-  std::vector<Stream> streams_;  ///< their names are config_'s
+  std::vector<Stream> streams_;  ///< the names point into config_
   Reservation memory_;
   KvLayout layout_;
-  std::vector<SegmentMemory> segments_;  ///< as far as any was ever backed
+  std::vector<SegmentMemory> segments_;  ///< up to the last one that was ever backed
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 namespace {
 
-/// The words are the tokens; kinds differ in how many of them a unit looks ahead.
+/// The words of a key are its tokens. The codecs differ in how many tokens a unit looks ahead.
 template <canopy::Units kOverlap>
 class PlainCodec final : public canopy::KeyCodec {
  public:

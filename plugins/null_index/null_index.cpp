@@ -6,7 +6,7 @@ namespace {
 
 using namespace canopy;
 
-/// Remembers nothing: what "cache off" is, without an `if` anywhere else.
+/// An index without nodes: "cache off" without an `if` anywhere else.
 class NullIndex final : public PrefixIndex {
  public:
   explicit NullIndex(const Context& context) : groups_(context.groups.begin(), context.groups.end()) {}
@@ -26,17 +26,10 @@ class NullIndex final : public PrefixIndex {
       if (finished) group.eviction->finished(*finished, none);
   }
   GroupPages evict(std::size_t, std::size_t) override { return {}; }
-  GroupPages flush(NamespaceId) override { return {}; }
-  GroupPages clear() override { return {}; }
+  using IndexUpkeep::sizes;
   Sizes sizes(std::size_t) const override { return {}; }
-  Sizes sizes(std::size_t, NamespaceId) const override { return {}; }
   IndexUse use() const override { return {0, 0, refused_}; }
-  Tick now() const override { return 0; }
   void use_policy(std::size_t group, EvictionStrategy* policy) override { groups_[group].eviction = policy; }
-  void waiting(std::size_t, QueueVisitor&) const override {}
-  void set_capacity(std::size_t, std::uint64_t) override {}
-  void remap(std::size_t, std::span<const Page>, std::span<const Page>) override {}
-  void visit(NodeVisitor&) const override {}
 
  private:
   struct NoPath final : Path {
@@ -48,4 +41,4 @@ class NullIndex final : public PrefixIndex {
 
 }  // namespace
 
-CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PrefixIndex, NullIndex>("null", "remembers nothing: the cache is off"));
+CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PrefixIndex, NullIndex>("null", "keeps no prefix: the cache is off"));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -16,7 +17,9 @@ constexpr std::size_t kLeastAhead = std::size_t{16} << 10;
 constexpr std::size_t kMostAhead = std::size_t{2} << 20;
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kLarge = std::size_t{16} << 20;  // from here on: half of it is in use, one 2 MiB page is little
+constexpr std::size_t kLarge =
+    std::size_t{16}
+    << 20;  // from here on 2 MiB pages: at least half of the mapping is in use, so rounding up wastes little
 
 std::size_t up(std::size_t bytes, std::size_t to = kSystemPage) { return (bytes + to - 1) / to * to; }
 
@@ -38,7 +41,7 @@ Mapping::~Mapping() {
   if (base_) munmap(base_, mapped_);
 }
 
-/// Makes `bytes` addressable, and moves what there is.
+/// Makes `bytes` addressable; what is there keeps its contents.
 bool Mapping::map(std::size_t bytes) {
   const bool huge = bytes >= kLarge;
   std::byte* const place = huge ? aligned_place(bytes) : nullptr;
@@ -50,9 +53,9 @@ bool Mapping::map(std::size_t bytes) {
     moved = mmap(place, bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (huge ? MAP_FIXED : 0), -1, 0);
   }
-  // What was found stays reserved then: whether it is still ours is not known, and another thread may map there.
+  // On failure the place stays reserved: it may have been unmapped already, and another thread may have mapped there.
   if (moved == MAP_FAILED) return false;
-  // Only advice: a system without such pages is slower, not wrong.
+  // Only advice: without such pages the index is slower, not wrong.
   if (huge) static_cast<void>(madvise(moved, bytes, MADV_HUGEPAGE));
   base_ = static_cast<std::byte*>(moved);
   mapped_ = bytes;
@@ -65,7 +68,7 @@ bool Mapping::grow(std::size_t bytes) {
   const std::size_t ahead = std::clamp(touched_ / 32, kLeastAhead, kMostAhead);
   const std::size_t end = std::min(mapped_, up(bytes + ahead, mapped_ >= kLarge ? kHugePage : kSystemPage));
 #ifdef MADV_POPULATE_WRITE
-  // An old kernel refuses, and then each page is faulted in when it is first written: slower, not wrong.
+  // A kernel before 5.14 refuses. Then the first write to each page faults it in: slower, not wrong.
   static_cast<void>(madvise(base_ + touched_, end - touched_, MADV_POPULATE_WRITE));
 #endif
   touched_ = end;

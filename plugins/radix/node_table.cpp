@@ -16,28 +16,28 @@ bool NodeTable::reserve(std::size_t count) {
 
 Slot NodeTable::make() {
   Slot slot = free_;
-  std::uint32_t generation = 1;
+  std::uint32_t life = 1;
   if (slot) {
     free_ = nodes_[slot].next;
-    generation = nodes_[slot].generation + 1;
+    life = (nodes_[slot].life & ~kFreeSlot) + 1;
   } else {
     slot = static_cast<Slot>(nodes_.size());
     nodes_.push_back({});
   }
   nodes_[slot] = {};
-  nodes_[slot].generation = generation;
+  nodes_[slot].life = life;
   return slot;
 }
 
 void NodeTable::free(Slot slot) {
-  ++nodes_[slot].generation;
+  nodes_[slot].life |= kFreeSlot;
   nodes_[slot].next = free_;
   free_ = slot;
 }
 
 void NodeTable::free_all() {
   for (Slot slot = 1; slot < nodes_.size(); ++slot)
-    if (nodes_[slot].generation % 2) free(slot);
+    if (in_use(slot)) free(slot);
   places_ = {};
   filed_ = 0;
 }
@@ -118,7 +118,7 @@ void NodeTable::refile(std::uint32_t fingerprint, Slot from, Slot to) {
 void NodeTable::unfile(std::uint32_t fingerprint, Slot slot) {
   const std::size_t mask = places_.size() - 1;
   std::size_t hole = place_of(fingerprint, slot);
-  // Whoever probed across the hole moves back into it, so that no marker of what left has to stay.
+  // An entry that probed across the hole moves into it, so that no marker of the erased entry has to stay.
   for (std::size_t i = (hole + 1) & mask; places_[i].slot; i = (i + 1) & mask) {
     const std::size_t home = places_[i].fingerprint & mask;
     if (((i - home) & mask) < ((i - hole) & mask)) continue;

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "mapping.h"
+#include "column.h"
+#include "prefetch.h"
 #include "run_store.h"
 
 #include <canopy/types.h>
@@ -8,17 +9,18 @@
 namespace canopy::radix {
 
 using Slot = std::uint32_t;  ///< a node's place in the arena; 0 is no node
+inline constexpr std::uint32_t kFreeSlot = std::uint32_t{1} << 31;
 
 /// A window on a run: `length` units from depth `begin`. A namespace's root has no run and parent 0.
 struct Node {
-  // What a walk reads stands in front: rows are not as long as cache lines.
+  // The fields that a walk reads come first: a node is longer than a cache line.
   Slot parent;
-  std::uint32_t generation;  ///< odd while the slot is in use
+  std::uint32_t life;  ///< of the slot: 1 for its first node, 2 for the next; kFreeSlot is added while it has none
   RunStore::Block run;
   Units begin, length;
   std::uint32_t resident;  ///< bit g: group g has pages here
   std::uint32_t hits, children;
-  Slot first_child, next, prev;  ///< siblings in the order they came; the first one's prev is the last
+  Slot first_child, next, prev;  ///< siblings in the order of insertion; the prev of the first is the last
   NamespaceId space;
   std::uint32_t inserts;
   std::int32_t priority;
@@ -28,18 +30,9 @@ struct Node {
   Units end() const { return begin + length; }
 };
 
-/// What stands in front of a run's words in its block. The windows of one run always form one ancestor chain,
-/// and leaves leave from its end: so a run only ever shrinks.
-struct Run {
-  Units depth;            ///< where its first word stands
-  std::uint32_t windows;  ///< nodes on it
-  RunStore::Block pages;  ///< [page][group], its first page is that of `depth`
-  std::uint32_t reserved;
-};
-inline constexpr std::uint32_t kRunWords = sizeof(Run) / sizeof(std::uint32_t);
-
-/// The nodes, their places in the tree, and how a child is found: one flat table for the whole tree, keyed by
-/// (parent, fingerprint of the first page) and always verified against the words by the caller.
+/// The nodes, their places in the tree, and the table in which a child is found: one flat table for the whole tree,
+/// with open addressing, keyed by a fingerprint of (parent, first page). The caller verifies each candidate by its
+/// words.
 class NodeTable {
  public:
   NodeTable() { nodes_.push_back({}); }
@@ -47,20 +40,21 @@ class NodeTable {
   Node& operator[](Slot slot) { return nodes_[slot]; }
   const Node& operator[](Slot slot) const { return nodes_[slot]; }
   std::size_t slots() const { return nodes_.size(); }  ///< every slot is below this
-  NodeId id(Slot slot) const { return static_cast<NodeId>(std::uint64_t{nodes_[slot].generation} << 32 | slot); }
-  /// The node an id names, or 0 if it has left.
+  NodeId id(Slot slot) const { return static_cast<NodeId>(std::uint64_t{nodes_[slot].life} << 32 | slot); }
+  bool in_use(Slot slot) const { return (nodes_[slot].life & kFreeSlot) == 0; }
+  /// The node an id names, or 0 if it is not in the tree any more.
   Slot find(NodeId id) const {
     const Slot slot = slot_of(id);
-    return slot != 0 && slot < nodes_.size() && this->id(slot) == id ? slot : 0;
+    return slot != 0 && slot < nodes_.size() && this->id(slot) == id && in_use(slot) ? slot : 0;
   }
 
   /// Room for `count` more nodes; false if the system has no memory.
   bool reserve(std::size_t count);
-  /// A zeroed node. REQUIRES: reserve.
+  /// A new node, all zeros. REQUIRES: reserve.
   Slot make();
   void free(Slot slot);
   void free_all();
-  /// As the last child of `parent`.
+  /// Makes `child` the last child of `parent`.
   void attach(Slot parent, Slot child);
   void detach(Slot child);
   /// `upper` takes the place of `lower` among its siblings and becomes its parent.
@@ -81,7 +75,7 @@ class NodeTable {
       if (places_[i].fingerprint == fingerprint && visit(places_[i].slot)) return;
   }
 
-  /// Asks for the memory that a call is about to read.
+  /// Asks for the memory that a later call reads.
   void prefetch(Slot slot) const {
     radix::prefetch(&nodes_[slot]);
     radix::prefetch(&nodes_[slot].spared);

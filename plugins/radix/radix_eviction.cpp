@@ -1,143 +1,75 @@
-/// Who may leave, in which order, and what becomes of the tree when they do.
+/// What becomes of the tree when nodes are evicted, flushed or cleared.
 #include "radix_index.h"
 
 #include <algorithm>
 
 namespace canopy::radix {
 
-PolicyClock RadixIndex::clock(std::size_t group) const {
-  const Sizes& sizes = sizes_[group];
-  return {groups_[group].allocated, sizes.evictable + sizes.protected_, groups_[group].group.capacity, now_};
-}
-
-NodeFacts RadixIndex::facts(Slot slot, std::size_t group) const {
-  const Node& node = nodes_[slot];
-  NodeFacts facts;
-  facts.id = nodes_.id(slot);
-  facts.space = node.space;
-  facts.begin = node.begin;
-  facts.length = node.length;
-  facts.hits = node.hits;
-  facts.inserts = node.inserts;
-  facts.children = node.children;
-  facts.priority = node.priority;
-  facts.created = node.created;
-  facts.last_access = hold(slot, group).last_access;
-  facts.spared = node.spared;
-  facts.clock = clock(group);
-  facts.tag = const_cast<std::uint64_t*>(&node.tag);  // the policy's own word, whoever looks
-  return facts;
-}
-
-/// A whole-path group gives up leaves only; a window or a state may go from anywhere and leaves a gap.
-bool RadixIndex::may_leave(Slot slot, std::size_t group) const {
-  const Node& node = nodes_[slot];
-  return node.parent != 0 && (node.resident >> group & 1) && hold(slot, group).count == 0 &&
-         (node.children == 0 || !groups_[group].whole_path());
-}
-
-/// Brings a node's place in a group's queue in line with its facts.
-void RadixIndex::requeue(Slot slot, std::size_t group) {
-  Queue& queue = groups_[group].queue;
-  const bool waits = hold(slot, group).place != Queue::kNowhere;
-  if (!may_leave(slot, group)) {
-    if (waits) queue.erase(slot);
-    return;
-  }
-  const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
-  tell(EventKind::node_ranked, slot, group, rank.major, rank.minor);
-  // What one request brought to a window has one age: what lies nearer the root is of less use than its end.
-  const std::uint32_t order = groups_[group].whole_path() ? 0 : nodes_[slot].begin;
-  if (waits) queue.update(slot, rank, order);
-  else queue.push(slot, rank, order);
-}
-
-void RadixIndex::requeue(Slot slot) {
-  for (std::size_t g = 0; g < groups_.size(); ++g) requeue(slot, g);
-}
-
 GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
-  if (accounting_ == Accounting::standard) ++now_;
-  clear_out();
-  PerGroup& from = groups_[group];
-  EvictionStrategy& policy = *from.group.eviction;
-  if (policy.volatility() == Volatility::epoch) {
-    const Sizes& sizes = sizes_[group];
-    const std::uint64_t pool =
-        from.group.capacity != kUnlimited ? from.group.capacity : sizes.evictable + sizes.protected_;
-    if ((from.allocated - from.ranked_at) * 50 >= pool) rank_all(group);
-  }
-  if (!out_[group].reserve(std::min<std::size_t>(pages, sizes_[group].evictable / page_))) stop_without_memory();
-  while (out_[group].size() < pages && !from.queue.empty()) {
-    const Slot victim = from.queue.front().slot;
-    look_ahead(group);
-    if (nodes_[victim].spared != now_ && policy.spare(facts(victim, group))) {
+  if (accounting_.tick_per_operation) ++now_;
+  clear_results();
+  groups_.rank_drifted(group);
+  EvictionStrategy& policy = groups_.policy(group);
+  const VictimQueue& queue = groups_[group].queue;
+  if (!results_[group].reserve(std::min<std::size_t>(pages, spaces_.sizes(group).evictable / page_)))
+    stop_without_memory();
+  while (results_[group].size() < pages && !queue.empty()) {
+    const Slot victim = queue.front().slot;
+    groups_.prefetch_next(group);
+    if (nodes_[victim].spared != now_ && policy.spare(groups_.facts(victim, group))) {
       nodes_[victim].spared = now_;
-      requeue(victim);
+      groups_.requeue(victim);
     } else {
-      leave(victim, group);
+      evict_node(victim, group);
     }
   }
-  return out();
+  return results_.result();
 }
 
-/// Asks for the memory of those who may be next, so that it is there when they are.
-void RadixIndex::look_ahead(std::size_t group) const {
-  groups_[group].queue.each_soon([&](Slot slot) {
-    nodes_.prefetch(slot);
-    prefetch(&hold(slot, group));
-  });
-}
-
-/// REQUIRES: may_leave. A leaf that nothing holds goes altogether; otherwise the node stays with a gap in this
-/// group and in those that reach less far, which a boundary here could not use without it.
-void RadixIndex::leave(Slot slot, std::size_t group) {
+/// Removes a leaf that no lock holds. Any other node stays as a tombstone of this group and of those that reach less
+/// far: no boundary here could use their pages without this group's. REQUIRES: may_evict.
+void RadixIndex::evict_node(Slot slot, std::size_t group) {
   if (nodes_[slot].children == 0 && !held(slot)) return remove(slot);
   const Units reach = groups_[group].group.reach;
   for (std::size_t g = 0; g < groups_.size(); ++g)
-    if (g == group || (groups_[g].group.reach < reach && may_leave(slot, g)))
-      vacate(slot, g), tell(EventKind::node_emptied, slot, g);
+    if (g == group || (groups_[g].group.reach < reach && groups_.may_evict(slot, g))) make_tombstone(slot, g);
 }
 
-/// The node's pages of a group go out.
-void RadixIndex::vacate(Slot slot, std::size_t group) {
-  groups_[group].group.eviction->evicted(facts(slot, group));
+void RadixIndex::make_tombstone(Slot slot, std::size_t group) {
+  drop_pages(slot, group);
+  events_.tell<event::NodeTombstoned>(slot, static_cast<std::uint8_t>(group));
+}
+
+/// The node's pages of a group become part of the result.
+void RadixIndex::drop_pages(Slot slot, std::size_t group) {
+  groups_.policy(group).evicted(groups_.facts(slot, group));
   Node& node = nodes_[slot];
-  Page* pages = node_pages(node);
+  Page* pages = runs_.pages(node);
   const std::size_t count = node.length / page_, width = groups_.size();
-  if (width == 1 && groups_[0].whole_path()) out_[group].append(pages, count);  // it leaves the tree as well
+  if (groups_.one_whole_path()) results_[group].append(pages, count);  // the node is removed as well
   else
     for (std::size_t i = 0; i < count; ++i) {
-      out_[group].push_back(pages[i * width + group]);
+      results_[group].push_back(pages[i * width + group]);
       pages[i * width + group] = 0;
     }
   node.resident &= ~(1U << group);
-  for (Sizes* sizes : {&sizes_[group], &space_sizes(node.space, group)}) sizes->evictable -= node.length;
-  requeue(slot, group);
+  spaces_.remove_resident(node.space, group, node.length);
+  groups_.requeue(slot, group);
 }
 
-/// Takes a leaf that nothing holds out of the tree, and with it the ancestors that were there for it alone.
+/// Removes a leaf that no lock holds from the tree, and then each ancestor that only this leaf kept there.
 void RadixIndex::remove(Slot slot) {
   for (;;) {
-    const std::uint32_t place = fingerprint(nodes_[slot].parent, words(nodes_[slot]));
-    nodes_.prefetch_places(place);  // it comes while the queue closes the gap
+    const std::uint32_t place = runs_.fingerprint(nodes_[slot].parent, runs_.words(nodes_[slot]));
+    nodes_.prefetch_places(place);  // it comes while the queue is compacted
     for (std::size_t g = 0; g < groups_.size(); ++g)
-      if (nodes_[slot].resident >> g & 1) vacate(slot, g);
+      if (nodes_[slot].resident >> g & 1) drop_pages(slot, g);
     const Node node = nodes_[slot];
     nodes_.unfile(place, slot);
     nodes_.detach(slot);
-    auto& run = *reinterpret_cast<Run*>(runs_.at(node.run));
-    if (--run.windows == 0) {
-      runs_.free(run.pages);
-      runs_.free(node.run);
-    } else {
-      runs_.shrink(run.pages, std::size_t{(node.begin - run.depth) / page_} * groups_.size());
-      runs_.shrink(node.run, kRunWords + std::size_t{node.begin - run.depth} + overlap_);
-    }
-    const bool inherits = accounting_ == Accounting::standard;
-    if (told())
-      feed_->push({EventKind::node_removed, 0, static_cast<std::uint16_t>(inherits), 0,
-                   static_cast<std::uint64_t>(nodes_.id(slot))});
+    runs_.remove_window(node);
+    const bool inherits = accounting_.hands_over;
+    events_.tell<event::NodeRemoved>(slot, inherits);
     nodes_.free(slot);
     --node_count_;
 
@@ -148,98 +80,73 @@ void RadixIndex::remove(Slot slot) {
       parent.inserts += node.inserts;
       for (std::size_t g = 0; g < groups_.size(); ++g)
         if (groups_[g].whole_path())
-          hold(node.parent, g).last_access = std::max(hold(node.parent, g).last_access, hold(slot, g).last_access);
+          holds_(node.parent, g).last_access =
+              std::max(holds_(node.parent, g).last_access, holds_(slot, g).last_access);
     }
-    requeue(node.parent);
+    groups_.requeue(node.parent);
     if (parent.children != 0 || parent.resident != 0 || held(node.parent)) return;
     slot = node.parent;
   }
 }
 
-/// A namespace that holds nothing costs its counters only.
 void RadixIndex::drop_empty_root(Slot slot) {
   const Node& node = nodes_[slot];
   if (node.parent != 0 || node.children != 0) return;
-  spaces_[static_cast<std::size_t>(node.space)].root = 0;
+  spaces_.set_root(node.space, 0);
   nodes_.free(slot);
 }
 
 GroupPages RadixIndex::flush(NamespaceId space) {
-  if (accounting_ == Accounting::standard) ++now_;
-  clear_out();
-  const auto at = static_cast<std::size_t>(space);
-  const Slot root = at < spaces_.size() ? spaces_[at].root : 0;
-  // Children before parents: from each node on to the deepest first child of the next sibling, or up.
+  if (accounting_.tick_per_operation) ++now_;
+  clear_results();
+  const Slot root = spaces_.root(space);
+  // Children before parents: the next node is the deepest first child of the next sibling, or else the parent.
   const auto deepest = [&](Slot slot) {
     while (nodes_[slot].first_child) slot = nodes_[slot].first_child;
     return slot;
   };
   for (Slot slot = root ? deepest(root) : 0; slot != root && slot != 0;) {
     const Slot next = nodes_[slot].next, parent = nodes_[slot].parent;
-    const bool leaves = nodes_[slot].children == 0 && !held(slot);
+    const bool removable = nodes_[slot].children == 0 && !held(slot);
     const bool last = next == 0;
-    if (leaves) {
-      // `remove` climbs through ancestors that are empty; none of them has been passed, so stop there.
-      const std::uint32_t generation = nodes_[parent].generation;
+    if (removable) {
+      // `remove` may have removed ancestors as well. The walk has visited none of them yet, so it begins again.
       remove(slot);
-      if (nodes_[parent].generation != generation) {
-        slot = spaces_[at].root ? deepest(spaces_[at].root) : 0;
+      if (!nodes_.in_use(parent)) {
+        const Slot left = spaces_.root(space);
+        slot = left ? deepest(left) : 0;
         continue;
       }
     } else {
       for (std::size_t g = 0; g < groups_.size(); ++g)
-        if (may_leave(slot, g)) vacate(slot, g), tell(EventKind::node_emptied, slot, g);  // above a lock: as gaps
+        if (groups_.may_evict(slot, g)) make_tombstone(slot, g);  // a lock below needs the node
     }
     slot = last ? parent : deepest(next);
   }
-  return out();
+  return results_.result();
 }
 
 GroupPages RadixIndex::clear() {
-  clear_out();
+  clear_results();
   for (Slot slot = 1; slot < nodes_.slots(); ++slot) {
+    if (!nodes_.in_use(slot)) continue;
     const Node& node = nodes_[slot];
-    if (node.generation % 2 == 0) continue;
     for (std::size_t g = 0; g < groups_.size(); ++g)
       for (std::size_t i = 0; (node.resident >> g & 1) && i < node.length / page_; ++i)
-        out_[g].push_back(node_pages(node)[i * groups_.size() + g]);
+        results_[g].push_back(runs_.pages(node)[i * groups_.size() + g]);
   }
-  for (PerGroup& group : groups_) group.queue.clear();
+  groups_.clear_queues();
   nodes_.free_all();
-  runs_ = RunStore(keep_free_, 0);  // the old memory goes before the new comes
-  runs_ = RunStore(keep_free_, words_ahead_);
-  spaces_.clear_to_zero();
-  sizes_ = {};
+  runs_.clear();
+  spaces_.clear();
   node_count_ = 0;
-  tell(EventKind::cleared, 0);
-  return out();
+  events_.tell_cleared();
+  return results_.result();
 }
 
 void RadixIndex::use_policy(std::size_t group, EvictionStrategy* policy) {
   groups_[group].group.eviction = policy;
-  rank_all(group);
-}
-
-void RadixIndex::rank_all(std::size_t group) {
-  groups_[group].ranked_at = groups_[group].allocated;
-  groups_[group].queue.rerank([&](Slot slot) {
-    const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
-    tell(EventKind::node_ranked, slot, group, rank.major, rank.minor);
-    return rank;
-  });
-}
-
-void RadixIndex::clear_out() {
-  // Room for a usual result stays: 256 KiB, or 1/64 of what is resident. A larger one is not kept room for.
-  constexpr std::size_t kLeast = std::size_t{1} << 16;
-  for (std::size_t g = 0; g < groups_.size(); ++g)
-    out_[g].clear_but_keep(std::max<std::size_t>(kLeast, (sizes_[g].evictable + sizes_[g].protected_) / page_ / 64));
-}
-
-GroupPages RadixIndex::out() const {
-  GroupPages pages;
-  for (std::size_t g = 0; g < groups_.size(); ++g) pages[g] = {out_[g].data(), out_[g].size()};
-  return pages;
+  groups_.rank_all(group);
 }
 
 }  // namespace canopy::radix

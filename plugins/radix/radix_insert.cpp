@@ -1,51 +1,49 @@
-/// How the tree grows: splits, new runs, gaps that fill again.
+/// How the tree grows: splits, new runs, tombstones that fill again.
+#include "child_search.h"
 #include "radix_index.h"
-#include "stream_copy.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace canopy::radix {
 
-/// Memory for `count` more nodes, so that what follows cannot stop half way.
+/// Memory for `count` more nodes, so that the operation cannot stop half way.
 bool RadixIndex::make_room(std::size_t count) {
-  return nodes_.reserve(count) && holds_.reserve((nodes_.slots() + count) * groups_.size());
+  return nodes_.reserve(count) && holds_.reserve(nodes_.slots() + count);
 }
 
-/// 0 if there is no memory for one.
+/// The root of a namespace, made if there is none; 0 if the system has no memory.
 Slot RadixIndex::root_of(NamespaceId space) {
-  const auto at = static_cast<std::size_t>(space);
-  if (at >= spaces_.size() && !spaces_.resize(at + 1)) return 0;
-  if (spaces_[at].root == 0) {
+  if (!spaces_.reserve(space)) return 0;
+  if (spaces_.root(space) == 0) {
     if (!make_room(1)) return 0;
-    spaces_[at].root = make_node(space);
+    spaces_.set_root(space, make_node(space));
   }
-  return spaces_[at].root;
+  return spaces_.root(space);
 }
 
 Slot RadixIndex::make_node(NamespaceId space) {
   const Slot slot = nodes_.make();
-  if (!holds_.resize(nodes_.slots() * groups_.size())) stop_without_memory();
-  for (std::size_t g = 0; g < groups_.size(); ++g) hold(slot, g) = {0, Queue::kNowhere, now_};
+  holds_.resize(nodes_.slots());
+  for (std::size_t g = 0; g < groups_.size(); ++g) holds_(slot, g) = {0, QueuePlaces::kNone, now_};
   nodes_[slot].space = space;
   nodes_[slot].created = now_;
   return slot;
 }
 
-/// Cuts a node in two windows on the same run. The lower half keeps the node's identity, so that locks on it
-/// still mean the same depth; the upper half is returned. REQUIRES: make_room(1), 0 < at < length, whole pages.
+/// Splits a node into two windows on the same run. The lower half keeps the node's id, so that locks on it still mean
+/// the same depth. Returns the upper half. REQUIRES: make_room(1), 0 < at < length, whole pages.
 Slot RadixIndex::split(Slot lower, Units at) {
   const Slot upper = make_node(nodes_[lower].space);
   ++node_count_;
   Node& above = nodes_[upper];
   Node& below = nodes_[lower];
-  const std::uint32_t place = fingerprint(below.parent, words(below));
+  const std::uint32_t place = runs_.fingerprint(below.parent, runs_.words(below));
   above.run = below.run;
   above.begin = below.begin;
   above.length = at;
   above.hits = below.hits;
-  // Ours are handed to the parent when a node leaves: both halves would hand over the same ones.
-  above.inserts = accounting_ == Accounting::sglang ? below.inserts : 0;
+  // A node that is evicted hands its inserts over: both halves would hand over the same ones.
+  above.inserts = accounting_.hands_over ? 0 : below.inserts;
   above.priority = below.priority;
   above.resident = below.resident;
   above.created = below.created;
@@ -53,170 +51,142 @@ Slot RadixIndex::split(Slot lower, Units at) {
   above.tag = below.tag;
   below.begin += at;
   below.length -= at;
-  ++reinterpret_cast<Run*>(runs_.at(below.run))->windows;
+  runs_.add_window(below.run);
   nodes_.refile(place, lower, upper);
   nodes_.put_between(upper, lower);
-  nodes_.file(fingerprint(upper, words(below)), lower);
+  nodes_.file(runs_.fingerprint(upper, runs_.words(below)), lower);
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    const Hold& from = hold(lower, g);
-    hold(upper, g).count = groups_[g].whole_path() ? from.count > 0 : from.count;
-    hold(upper, g).last_access = from.last_access;
+    const Hold& from = holds_(lower, g);
+    holds_(upper, g).count = groups_[g].whole_path() ? from.count > 0 : from.count;
+    holds_(upper, g).last_access = from.last_access;
   }
-  if (accounting_ == Accounting::sglang) {
-    ++now_;
-    for (std::size_t g = 0; g < groups_.size(); ++g) hold(upper, g).last_access = now_;
-    above.created = ++now_;
+  if (accounting_.split_is_new) {
+    const Tick used = read_clock();
+    for (std::size_t g = 0; g < groups_.size(); ++g) holds_(upper, g).last_access = used;
+    above.created = read_clock();
   }
-  if (told())
-    feed_->push({EventKind::node_split, 0, 0, nodes_[upper].inserts, static_cast<std::uint64_t>(nodes_.id(lower)),
-                 static_cast<std::uint64_t>(nodes_.id(upper)), at});
-  if (accounting_ == Accounting::sglang) {
-    tell(EventKind::node_created, upper, 0, nodes_[upper].created);
-    tell_facts(upper);
+  if (events_.told()) events_.tell<event::NodeSplit>(lower, nodes_.id(upper), at, nodes_[upper].inserts);
+  if (accounting_.split_is_new) {
+    events_.tell<event::NodeCreated>(upper, nodes_[upper].created);
+    events_.tell_facts(upper);
   }
-  requeue(upper);
-  requeue(lower);
+  groups_.requeue(upper);
+  groups_.requeue(lower);
   return upper;
 }
 
 Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) {
-  const bool sglang = accounting_ == Accounting::sglang;
-  const Units limit = whole_units(key.words.size());
+  ChildSearch search(nodes_, runs_, key, page_);
+  const Units limit = search.limit();
   const Tick stamp = ++now_;
-  clear_out();
+  clear_results();
 
-  const Brought brought{pages, lock.length};
+  const IncomingPages incoming(pages, lock.length, page_, groups_.size());
   const bool stale = lock.node != NodeId::none && !holds(lock);
   const Slot start = stale ? 0 : lock.node == NodeId::none ? root_of(key.space) : nodes_.find(lock.node);
   Slot at = start;
-  if (at == 0 || limit < lock.length || !make_room(2 + groups_.size() + 2 * residency_changes(brought, limit))) {
+  const std::size_t changes = groups_.one_whole_path() ? 0 : incoming.mask_changes(limit);
+  if (at == 0 || limit < lock.length || !make_room(2 + groups_.size() + 2 * changes)) {
     refused_ += stale;
     return {lock, lock.length, {}};
   }
-  if (sglang)
+  if (accounting_.insert_counts_on_path)
     for (Slot up = at; nodes_[up].parent; up = nodes_[up].parent) touch(up, stamp), count_insert(up, facts);
 
-  Units depth = lock.length, common = 0;
-  Ahead ahead;
-  while (Slot next = child(at, key, depth, limit, common, ahead)) {
-    if (sglang) touch(next, stamp);
+  Units depth = lock.length;
+  while (Slot next = search.below(at, depth)) {
+    const Units common = search.common();
+    if (accounting_.walk_touches) touch(next, stamp);
     if (common < nodes_[next].length) next = split(next, common);
-    if (sglang) count_insert(next, facts);
-    keep_out(brought, depth, depth + common, nodes_[next].resident);
+    if (accounting_.insert_counts_on_path) count_insert(next, facts);
+    return_to_caller(incoming, depth, depth + common, nodes_[next].resident);
     depth += common;
-    at = nodes_[next].resident == all_groups() ? next : refill(next, brought);
+    at = nodes_[next].resident == groups_.all() ? next : refill(next, incoming);
   }
   const Units had = depth;
-  if (depth < limit) at = append(at, key, depth, limit, brought, facts);
-  if (!sglang && nodes_[at].parent) {
+  if (depth < limit) at = append(at, key, depth, limit, incoming, facts);
+  if (!accounting_.insert_counts_on_path && nodes_[at].parent) {
     count_insert(at, facts);
     for (std::size_t g = 0; g < groups_.size(); ++g)
-      if (groups_[g].whole_path()) hold(at, g).last_access = stamp;
-    tell_facts(at);
+      if (groups_[g].whole_path()) holds_(at, g).last_access = stamp;
+    events_.tell_facts(at);
   }
   const Lock deeper = lock_at(at);
-  tell_relocked(at, deeper, start, lock);
-  for (std::size_t g = 0; g < groups_.size(); ++g) let_go(start, g, lock.from[g]);
+  events_.tell_relocked(at, deeper, start, lock);
+  for (std::size_t g = 0; g < groups_.size(); ++g) unlock(start, g, lock.from[g]);
   drop_empty_root(at);
-  return {deeper, had, out()};
+  return {deeper, had, results_.result()};
 }
 
-/// What an insert means to a node it ended in (in sglang's accounting: or passed through).
+/// Counts an insert in a node in which it ends, or through which it passes (Accounting::insert_counts_on_path).
 void RadixIndex::count_insert(Slot slot, InsertFacts facts) {
   Node& node = nodes_[slot];
   node.priority = std::max(node.priority, facts.priority);
   if (!facts.chunked) {
     ++node.inserts;
-    if (accounting_ == Accounting::sglang) ++node.hits;
+    if (accounting_.insert_counts_on_path) ++node.hits;
   }
-  if (accounting_ == Accounting::sglang) tell_facts(slot);
+  if (accounting_.insert_counts_on_path) events_.tell_facts(slot);
 }
 
+/// Makes a node recent in all groups.
 void RadixIndex::touch(Slot slot, Tick stamp) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    hold(slot, g).last_access = stamp;
-    if (hold(slot, g).place != Queue::kNowhere) requeue(slot, g);
+    holds_(slot, g).last_access = stamp;
+    if (holds_(slot, g).place != QueuePlaces::kNone) groups_.requeue(slot, g);
   }
-  tell_facts(slot);
+  events_.tell_facts(slot);
 }
 
-/// How often the pages that were brought change between nothing and something: where nodes must end.
-std::size_t RadixIndex::residency_changes(const Brought& brought, Units limit) const {
-  std::size_t changes = 0;
-  if (groups_.size() > 1 || !groups_[0].whole_path())
-    for (Units depth = brought.from + page_; depth < limit; depth += page_)
-      changes += brought.mask(depth, page_, groups_.size()) != brought.mask(depth - page_, page_, groups_.size());
-  return changes;
-}
-
-/// The caller's pages of [from, to) in the groups of `mask` are its own again.
-void RadixIndex::keep_out(const Brought& brought, Units from, Units to, std::uint32_t mask) {
+/// Adds the caller's pages of [from, to) in the groups of `mask` to the result, since the index has others.
+void RadixIndex::return_to_caller(const IncomingPages& incoming, Units from, Units to, std::uint32_t mask) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (!(mask >> g & 1)) continue;
-    const auto pages = brought.pages[g].subspan((from - brought.from) / page_, (to - from) / page_);
-    if (groups_[g].whole_path()) out_[g].append(pages.data(), pages.size());
+    const auto pages = incoming.pages(g, from, to);
+    if (groups_[g].whole_path()) results_[g].append(pages.data(), pages.size());
     else
       for (const Page page : pages)
-        if (page) out_[g].push_back(page);
+        if (page) results_[g].push_back(page);
   }
 }
 
-/// Fills the gaps of a node with what was brought for its span, cutting it where that begins or ends. Returns
+/// Fills the tombstones of a node with the incoming pages for its span, and splits it where these begin or end. Returns
 /// the deepest piece.
-Slot RadixIndex::refill(Slot node, const Brought& brought) {
-  const std::uint32_t gaps = all_groups() & ~nodes_[node].resident;
-  const auto mask = [&](Units depth) { return brought.mask(depth, page_, groups_.size()) & gaps; };
+Slot RadixIndex::refill(Slot node, const IncomingPages& incoming) {
+  const std::uint32_t missing = groups_.all() & ~nodes_[node].resident;
   for (;;) {
     const Units begin = nodes_[node].begin, end = nodes_[node].end();
-    const std::uint32_t has = mask(begin);
-    Units cut = begin + page_;
-    while (cut < end && mask(cut) == has) cut += page_;
+    const std::uint32_t has = incoming.mask(begin) & missing;
+    const Units cut = incoming.same_until(begin, end, missing);
     const Slot piece = cut < end ? split(node, cut - begin) : node;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       if (!(has >> g & 1)) continue;
-      Page* into = node_pages(nodes_[piece]);
+      Page* into = runs_.pages(nodes_[piece]);
       for (Units depth = begin; depth < cut; depth += page_)
-        into[std::size_t{(depth - begin) / page_} * groups_.size() + g] = brought.page(g, depth, page_);
+        into[std::size_t{(depth - begin) / page_} * groups_.size() + g] = incoming.page(g, depth);
       nodes_[piece].resident |= 1U << g;
-      arrive(piece, g);
-      tell_pages(piece, g);
-      requeue(piece, g);
+      add_resident(piece, g);
+      events_.tell_pages(piece, g);
+      groups_.requeue(piece, g);
     }
     if (cut >= end) return node;
   }
 }
 
-/// A run for [depth, limit) and nodes on it, a new one wherever a group's residency changes. Returns the
-/// deepest; `parent` if the system has no memory.
-Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, const Brought& brought,
+/// Makes a run for [depth, limit) and nodes on it, a new one wherever a group's residency changes. Returns the deepest
+/// node; `parent` if the system has no memory.
+Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, const IncomingPages& incoming,
                         InsertFacts facts) {
-  // A leaf that holds nothing in any group would wait in no queue, and so stay for ever.
-  while (limit > depth && brought.mask(limit - page_, page_, groups_.size()) == 0) limit -= page_;
+  // A leaf without pages in any group would wait in no queue, and so would never be evicted.
+  while (limit > depth && incoming.mask(limit - page_) == 0) limit -= page_;
   if (limit == depth) return parent;
-  const std::size_t count = std::size_t{limit - depth} + overlap_, pages = (limit - depth) / page_,
-                    width = groups_.size();
-  const RunStore::Block run = runs_.allocate(kRunWords + count);
-  const RunStore::Block page_block = run ? runs_.allocate(pages * width) : 0;
-  if (!page_block) {
-    if (run) runs_.free(run);
-    return parent;
-  }
-  auto& head = *reinterpret_cast<Run*>(runs_.at(run));
-  head = {depth, 0, page_block, 0};
-  stream_copy(runs_.at(run) + kRunWords, key.words.data() + depth, count);
-  Page* into = runs_.at(page_block);
-  const std::size_t skip = (depth - brought.from) / page_;
-  if (width == 1) stream_copy(into, brought.pages[0].data() + skip, pages);
-  else
-    for (std::size_t i = 0; i < pages; ++i)
-      for (std::size_t g = 0; g < width; ++g)
-        into[i * width + g] = brought.page(g, depth + static_cast<Units>(i) * page_, page_);
-
-  const bool gapless = width == 1 && groups_[0].whole_path();  // the usual engine: no need to look
+  const std::size_t width = groups_.size();
+  const RunStore::Block run = runs_.add(key, depth, limit, incoming);
+  if (!run) return parent;
+  const bool one_node = groups_.one_whole_path();  // no page is missing: no need to look
   while (depth < limit) {
-    const std::uint32_t mask = gapless ? 1 : brought.mask(depth, page_, width);
-    Units end = gapless ? limit : depth + page_;
-    while (end < limit && brought.mask(end, page_, width) == mask) end += page_;
+    const std::uint32_t mask = one_node ? 1 : incoming.mask(depth);
+    const Units end = one_node ? limit : incoming.same_until(depth, limit, groups_.all());
     const Slot slot = make_node(key.space);
     ++node_count_;
     Node& node = nodes_[slot];
@@ -225,26 +195,26 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
     node.length = end - depth;
     node.resident = mask;
     node.priority = facts.priority;
-    ++head.windows;
-    if (accounting_ == Accounting::sglang) {
-      ++now_;
-      for (std::size_t g = 0; g < width; ++g) hold(slot, g).last_access = now_;
-      node.created = ++now_;
-      count_insert(slot, facts);
+    runs_.add_window(run);
+    if (!accounting_.tick_per_operation) {
+      const Tick used = read_clock();
+      for (std::size_t g = 0; g < width; ++g) holds_(slot, g).last_access = used;
+      node.created = read_clock();
     }
+    if (accounting_.insert_counts_on_path) count_insert(slot, facts);
     nodes_.attach(parent, slot);
-    // From the caller's copies: the node's own went around the caches.
+    // Of the caller's words: the node's own are not in the caches (stream_copy).
     const std::uint32_t* words = key.words.data() + node.begin;
-    nodes_.file(fingerprint(parent, words), slot);
-    if (told()) {
-      tell_added(slot, words, brought);
-      // In standard accounting an insert ends by telling those of the node it ends in.
-      if (end < limit || accounting_ == Accounting::sglang) tell_facts(slot);
+    nodes_.file(runs_.fingerprint(parent, words), slot);
+    if (events_.told()) {
+      events_.tell_added(slot, words, incoming, facts.request);
+      // Otherwise the insert tells them of the node in which it ends when it has counted there.
+      if (end < limit || accounting_.insert_counts_on_path) events_.tell_facts(slot);
     }
     for (std::size_t g = 0; g < width; ++g)
-      if (mask >> g & 1) arrive(slot, g), groups_[g].allocated += node.length;
-    requeue(parent);
-    if (end < limit) requeue(slot);  // the deepest is about to be locked
+      if (mask >> g & 1) add_resident(slot, g), groups_[g].allocated += node.length;
+    groups_.requeue(parent);
+    if (end < limit) groups_.requeue(slot);  // the deepest is about to be locked
     parent = slot;
     depth = end;
   }

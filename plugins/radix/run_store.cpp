@@ -44,7 +44,7 @@ RunStore::Block RunStore::allocate(std::uint64_t words) {
 }
 
 RunStore::Block RunStore::take(std::uint32_t size) {
-  // The block's own bin holds some that are too small: look at a few, then anything in a larger bin fits.
+  // Some blocks in the bin of this size are too small: look at a few of them. Any block of a larger bin fits.
   constexpr int kLooks = 4;
   const std::uint32_t bin = bin_of(size);
   Block found = bins_[bin];
@@ -94,7 +94,7 @@ void RunStore::release(Block block, std::uint32_t size, std::uint32_t resident) 
     return;
   }
   link(block, size, resident);
-  // Small fragments cannot be given back: not before a quarter as much again has gathered.
+  // Small fragments cannot be given back, so the next try waits until a quarter more than those has gathered.
   if (const std::uint64_t most = may_keep(); kept_granules_ > most && kept_granules_ > stuck_granules_ + most / 4)
     give_back();
 }
@@ -146,7 +146,7 @@ void RunStore::give_back() {
   trim_end();
 }
 
-/// What is ready beyond the end counts as free storage as well.
+/// Memory beyond the end counts as free storage too.
 void RunStore::trim_end() {
   const std::uint64_t most = may_keep();
   memory_.keep((std::size_t{end_} + 1 + most - std::min(most, kept_granules_)) * kGranuleBytes);

@@ -7,16 +7,16 @@
 
 namespace canopy::radix {
 
-/// Storage for runs: blocks of 32-bit words, addressed by number, which shrink from their end and are freed
-/// in any order. Two-level segregated free lists over boundary tags (Masmano et al., TLSF, 2004): allocate,
-/// shrink and free are O(1), neighbours merge at once. When the free blocks hold more memory than a share
-/// of what is in use, they give it back to the system: fragments cost addresses, not memory.
+/// Storage for runs: blocks of 32-bit words, addressed by number, which shrink from their end and are freed in any
+/// order. Two-level segregated free lists over boundary tags (Masmano et al., TLSF, 2004): allocate, shrink and free
+/// are O(1), and free neighbours merge at once. If the free blocks keep more memory than a share of what is in use, the
+/// store gives it back to the system: fragments cost addresses, not memory.
 class RunStore {
  public:
   using Block = std::uint32_t;  ///< 0 is no block
 
-  /// `keep_free`: what free blocks may hold in memory, in percent of what is in use. `ahead`: words for which there is
-  /// memory before they are asked for, and stays; if the system has less, they get it when they are used.
+  /// `keep_free`: memory that free blocks may keep, in percent of what is in use. `ahead`: words whose memory is taken
+  /// now and kept; if the system has not so much, the memory is taken when the words are used.
   RunStore(std::uint64_t keep_free, std::uint64_t ahead);
 
   /// Room for `words`; 0 if the system has no memory.
@@ -29,8 +29,8 @@ class RunStore {
   std::size_t resident() const { return memory_.resident(); }
 
  private:
-  // A granule is 16 bytes. A block starts with its size in granules (top bit: free) and, if the block in front
-  // of it is free, that one's size. A free block also links its list, and knows how much of it is in memory.
+  // A granule is 16 bytes. A block starts with its size in granules (top bit: free) and, if the block in front of it is
+  // free, the size of that one. A free block also has its links in a list, and how much of it is in memory.
   static constexpr std::uint32_t kGranuleWords = 4;
   static constexpr std::uint32_t kHeaderWords = 2;
   static constexpr std::uint32_t kFree = std::uint32_t{1} << 31;
@@ -47,7 +47,7 @@ class RunStore {
   static std::uint32_t bin_of(std::uint32_t size);
   Block take(std::uint32_t size);
   void link(Block block, std::uint32_t size, std::uint32_t resident);
-  /// Takes a free block out of its list; how much of it is in memory.
+  /// Takes a free block out of its list. Returns how much of it is in memory.
   std::uint32_t unlink(Block block);
   void release(Block block, std::uint32_t size, std::uint32_t resident);
   void give_back();
@@ -61,7 +61,7 @@ class RunStore {
   std::array<std::uint64_t, 8> filled_{};
   std::uint64_t free_granules_ = 0;   ///< in the lists
   std::uint64_t kept_granules_ = 0;   ///< of those, in memory
-  std::uint64_t stuck_granules_ = 0;  ///< kept_granules_ when memory was given back last
+  std::uint64_t stuck_granules_ = 0;  ///< kept_granules_ after memory was given back last
 };
 
 }  // namespace canopy::radix

@@ -9,10 +9,10 @@
 
 namespace canopy::radix {
 
-/// memcpy of words that nobody reads soon: large blocks go around the caches, which then keep what is read.
+/// memcpy of words that are not read soon: large blocks bypass the caches, which so keep what is read.
 inline void stream_copy(std::uint32_t* to, const std::uint32_t* from, std::size_t count) {
 #ifdef __SSE2__
-  constexpr std::size_t kLarge = 2048, kStep = 16;  // words; below, a cache line is filled and flushed for nothing
+  constexpr std::size_t kLarge = 2048, kStep = 16;  // words; a smaller copy only pays for the flush
   if (count >= kLarge) {
     std::size_t i =
         (~reinterpret_cast<std::uintptr_t>(to) / sizeof(*to) + 1) % 4;  // such stores are aligned to 16 bytes

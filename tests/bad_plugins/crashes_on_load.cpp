@@ -1,4 +1,4 @@
-// Ends whoever loads it.
+// Ends the process that loads it.
 #include "any_strategy.h"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Keeps whoever loads it waiting for ever.
+// Keeps the process that loads it waiting for ever.
 #include "any_strategy.h"
 
 #include <unistd.h>

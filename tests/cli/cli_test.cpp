@@ -172,7 +172,7 @@ TEST_CASE("plugins are listed, described and checked") {
   CHECK(has(junk.out, "refused"));
 }
 
-TEST_CASE("a new policy is written once, under a plain name, and never over something") {
+TEST_CASE("a new policy is written once, under a plain name, and never over an existing file") {
   const Workshop workshop;
   const std::string in = "cd " + workshop.path.string() + " && " + (kBin / "canopy").string() + " plugins new ";
   CHECK(std::system((in + "two_hits >/dev/null").c_str()) == 0);
@@ -244,14 +244,14 @@ TEST_CASE("a replay is recorded, served and looked at while it runs, and changes
     ::_exit(0);
   }
   Ended shown;
-  for (int tries = 0; tries < 50 && !has(shown.out, "Next to leave"); ++tries) {
+  for (int tries = 0; tries < 50 && !has(shown.out, "Next to be evicted"); ++tries) {
     ::usleep(100'000);
     shown = canopy(workshop, "top " + name + " --once");
   }
   CHECK(shown.status == 0);
   CHECK_MESSAGE(has(shown.out, "drift 0"), (shown.out + shown.err));
   CHECK(has(shown.out, "Hottest prefixes"));
-  CHECK(has(shown.out, "Next to leave window, policy lru"));
+  CHECK(has(shown.out, "Next to be evicted from window, policy lru"));
   const Ended nobody = canopy(workshop, "top nobody-" + name);
   CHECK(nobody.status == 2);
   CHECK(has(nobody.err, "there is no feed of this name; there is "));

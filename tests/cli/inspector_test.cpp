@@ -102,7 +102,7 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
   std::string other_version = whole;
   other_version[8] = 64;  // bytes an event
   std::string other_format = whole;
-  other_format[7] = '1';
+  other_format[7] = '2';
   const std::pair<std::string, const char*> cases[] = {
       {"/nowhere/run.feed", "/nowhere/run.feed: No such file or directory"},
       {workshop.path.string(), "a recording is a regular file"},
@@ -113,7 +113,7 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
       {workshop.file("cut.feed", whole.substr(0, 5000)), "cut.feed: the recording holds no whole operation"},
       {workshop.file("other.feed", other_version), "other.feed: it was recorded by another version of Canopy"},
       {workshop.file("old.feed", other_format),
-       "old.feed: it was recorded by another version of Canopy, in format '1'; this one reads format '2'"}};
+       "old.feed: it was recorded by another version of Canopy, in format '2'; this one reads format '3'"}};
   for (const auto& [file, sentence] : cases) {
     CAPTURE(file);
     const Ended run = inspector(workshop, "open " + file + " --screenshot " + (workshop.path / "x.png").string());
@@ -163,7 +163,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   CHECK(which.status == 2);
   CHECK(has(which.err, one.name()));
 
-  // Somebody looks while the writer is killed: the last thing it says is that, and it ends well.
+  // The writer is killed while the inspector watches: its last line says so, and it exits with success.
   const std::string out = (workshop.path / "top.txt").string();
   std::string line = (kBin / "canopy").string();
   line += " top " + two.name() + " >" + out + " 2>&1 </dev/null";

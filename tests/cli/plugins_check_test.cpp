@@ -27,11 +27,11 @@ TEST_CASE("a plugin that keeps the contract passes all cases of its interface") 
   CHECK_MESSAGE(run.status == 0, run.out, run.err);
   CHECK(has(run.out, "slru       EvictionStrategy       7       0\n"));
   CHECK(has(run.out, "7 cases of the contract, all passed"));
-  // A search would find the name taken; who only wants it checked need not rename it.
+  // A search would find the name taken; a check alone does not need another name.
   CHECK(has(run.out, "note: --plugins would refuse it where it lies"));
 }
 
-TEST_CASE("a policy that breaks the contract fails with the case it broke, and harms nobody else") {
+TEST_CASE("a policy that breaks the contract fails with the case it broke, and harms nothing else") {
   const Workshop workshop;
   // Long enough for the sound one wherever the tests run, sanitizers included.
   const std::string limit = std::getenv("CANOPY_OPS") ? "30" : "4";

@@ -1,6 +1,6 @@
 # Instructions per request in the index's own functions, in a fixed replay under callgrind, against recorded ones.
 # Unlike times they are the same on a busy machine, so they can guard. Counts follow from the compiler as well, so
-# another one than recorded is passed over, aloud.
+# another one than recorded is skipped with a message.
 #
 #   cmake -DCANOPY=program -DSOURCE=repository -DWORK=folder -DBUILT_BY="GNU 12.2.0 RelWithDebInfo" -P count.cmake
 #

@@ -158,7 +158,7 @@ TEST_CASE("memory is shared with another process through a file descriptor") {
   close(fd);
   OK(fake->mem_unmap(base, kPiece));
   OK(fake->mem_release(handle));
-  CHECK(FakeDriver::live().bytes == 2 * kPiece);  // whoever imported it keeps it
+  CHECK(FakeDriver::live().bytes == 2 * kPiece);  // the process that imported it keeps it
   OK(fake->mem_release(again));
   CHECK(FakeDriver::live().bytes == kPiece);
 }

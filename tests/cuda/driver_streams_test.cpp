@@ -29,7 +29,7 @@ Result fill(const FakeDriver& fake, StreamHandle stream, DevicePtr to, std::uint
   return result;
 }
 
-TEST_CASE("work runs when somebody waits and not before") {
+TEST_CASE("work runs when a caller waits and not before") {
   const FakeDriver fake;
   const DevicePtr at = fake.mapped(kPiece);
   const StreamHandle stream = fake.stream();

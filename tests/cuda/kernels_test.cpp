@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
 #include <conformance/model/effort.h>
 #include <cuda/kernels_twin.h>
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <numeric>
@@ -18,12 +18,12 @@ namespace {
 using Pages = std::vector<std::uint32_t>;
 
 template <std::size_t kCount>
-std::uint32_t one_of(Prng& prng, const std::uint32_t (&values)[kCount]) {
+std::uint32_t one_of(Random& prng, const std::uint32_t (&values)[kCount]) {
   return values[prng.below(kCount)];
 }
 
 /// Half of the shapes allow 16 bytes at a time, a quarter 4, the rest is as crooked as it gets.
-Shape random_shape(Prng& prng) {
+Shape random_shape(Random& prng) {
   const std::uint32_t unit = one_of(prng, {16, 16, 4, 1});
   Shape shape;
   const std::uint32_t streams = 1 + prng.below(4);
@@ -47,14 +47,14 @@ Shape random_shape(Prng& prng) {
 }
 
 /// Distinct pages in random order.
-Pages random_pages(Prng& prng, std::uint32_t of, std::size_t count) {
+Pages random_pages(Random& prng, std::uint32_t of, std::size_t count) {
   Pages pages(of);
   std::iota(pages.begin(), pages.end(), 0U);
   for (std::uint32_t i = of; i > 1; --i) std::swap(pages[i - 1], pages[prng.below(i)]);
   pages.resize(count);
   return pages;
 }
-void skip_some(Prng& prng, Pages& pages) {
+void skip_some(Random& prng, Pages& pages) {
   for (std::uint32_t& page : pages)
     if (prng.one_in(6)) page = kSkipPage;
 }
@@ -95,7 +95,7 @@ struct Reached {
 /// Runs the kernel in every width that the job allows and in several grids, each time from the same bytes, and compares
 /// every byte of every block, touched or not, with what is expected.
 template <class Job>
-void check(Kernel kernel, const Job& job, Grid grid, Prng& prng, const std::vector<Block*>& blocks,
+void check(Kernel kernel, const Job& job, Grid grid, Random& prng, const std::vector<Block*>& blocks,
            const std::vector<Bytes>& expected, Reached& reached) {
   std::vector<Bytes> before;
   for (Block* block : blocks) before.push_back(block->copy());
@@ -144,7 +144,7 @@ std::vector<Bytes> copies(const std::vector<Block*>& blocks) {
   return all;
 }
 
-std::uint32_t random_count(Prng& prng, std::uint32_t most) {
+std::uint32_t random_count(Random& prng, std::uint32_t most) {
   const std::uint32_t which = prng.below(8);
   return which == 0 ? 0 : which == 1 ? std::min(1U, most) : which == 2 ? most : prng.below(most + 1);
 }
@@ -152,7 +152,7 @@ std::uint32_t random_count(Prng& prng, std::uint32_t most) {
 }  // namespace
 
 TEST_CASE("the rows kernels move the listed rows and nothing else") {
-  Prng prng(11);
+  Random prng(11);
   Reached reached;
   for (std::uint64_t round = 0; round < with_effort(150); ++round) {
     PoolModel model(random_shape(prng), prng);
@@ -193,7 +193,7 @@ TEST_CASE("the rows kernels move the listed rows and nothing else") {
 }
 
 TEST_CASE("page_copy copies rows of all layers and streams and no padding") {
-  Prng prng(12);
+  Random prng(12);
   Reached reached;
   for (std::uint64_t round = 0; round < with_effort(100); ++round) {
     PoolModel model(random_shape(prng), prng);
@@ -226,7 +226,7 @@ TEST_CASE("page_copy copies rows of all layers and streams and no padding") {
 }
 
 TEST_CASE("the image kernels pack and unpack pages in the order stream layer token row") {
-  Prng prng(13);
+  Random prng(13);
   Reached reached;
   for (std::uint64_t round = 0; round < with_effort(100); ++round) {
     PoolModel model(random_shape(prng), prng);
@@ -267,7 +267,7 @@ TEST_CASE("the image kernels pack and unpack pages in the order stream layer tok
 }
 
 TEST_CASE("one long row is shared by the groups of a whole grid") {
-  Prng prng(14);
+  Random prng(14);
   Shape shape;
   shape.row_bytes = {100 * 1024};
   shape.token_padding = {0};

@@ -2,8 +2,8 @@
 /// A pool in host memory whose rows were placed by walking it, and plain loops that say what each kernel must do to
 /// it. Nothing here uses the address formula of the kernels.
 
+#include <canopy/support/random.h>
 #include <cuda/kernels_launch.h>
-#include <conformance/model/prng.h>
 
 #include <memory>
 #include <vector>
@@ -11,7 +11,6 @@
 namespace cuda_test {
 
 using namespace canopy;
-using test::Prng;
 using Bytes = std::vector<std::byte>;
 
 /// Heap memory of exactly that many bytes behind `skew` bytes, so that a sanitizer sees the first byte too many.
@@ -39,7 +38,7 @@ struct Shape {
 
 class PoolModel {
  public:
-  PoolModel(const Shape& shape, Prng& prng) : shape_(shape) {
+  PoolModel(const Shape& shape, Random& prng) : shape_(shape) {
     view_ = {};
     view_.streams = static_cast<std::uint32_t>(shape.row_bytes.size());
     view_.layers = shape.layers;
@@ -50,7 +49,7 @@ class PoolModel {
     for (Block& block : streams_) fill(block, prng);
   }
 
-  static void fill(Block& block, Prng& prng) {
+  static void fill(Block& block, Random& prng) {
     Bytes all(block.skew() + block.size());
     for (std::byte& byte : all) byte = static_cast<std::byte>(prng.next());
     block.assign(all);

@@ -33,7 +33,7 @@ std::string absence() {
 
 TEST_SUITE_BEGIN("absent");
 
-TEST_CASE("without a driver the store is not here and says why") {
+TEST_CASE("without a driver the store is not available and says why") {
   const OtherDriver none("libcuda_that_nobody_has.so.1");
   CHECK(absence().find("no CUDA driver here: libcuda_that_nobody_has.so.1") == 0);
   CHECK(refusal().find("no CUDA driver here: libcuda_that_nobody_has.so.1") != std::string::npos);

@@ -60,8 +60,8 @@ constexpr Called kCalled[] = {{"cuInit"},
 
 constexpr std::uint32_t kRowsWritten = 40;
 
-/// A device, and what a caller of the store has of it.
-struct World {
+/// A device, and the memory and stream of a caller of the store.
+struct Caller {
   Device device;
   DeviceStream stream{device};
   Pinned pinned{device, 64 * 1024};
@@ -69,7 +69,8 @@ struct World {
   Bytes pageable = Bytes(256 * 1024);
 };
 
-/// One of everything that a store can be asked. The calls that a store made until it was last asked what failed.
+/// What one call of each function of a store did, and how many driver calls it made until the store was last asked
+/// what had failed.
 struct Outcome {
   bool created = false, whole = false;  ///< whole: all that was read is what was written, in the second half
   std::size_t told = 0, refused = 0;
@@ -78,8 +79,8 @@ struct Outcome {
   std::uint64_t calls_told = 0, calls_before_second = 0;
 };
 
-void visit(KVStore& store, World& world, Outcome& outcome, bool must_be_whole) {
-  Prng prng(11);
+void visit(KVStore& store, Caller& caller, Outcome& outcome, bool must_be_whole) {
+  Random prng(11);
   const auto ask = [&] {
     if (const char* told = store.sync()) {
       if (outcome.told++ == 0) outcome.first = told;
@@ -104,20 +105,20 @@ void visit(KVStore& store, World& world, Outcome& outcome, bool must_be_whole) {
   if (back(0) && back(1)) {
     store.write(1, {pages, 2, kRowsWritten}, host);
     ask();
-    store.use_stream(world.stream.get());
-    read_back(world.pageable.data(), pages);
-    read_back(world.pinned.data(), pages);
+    store.use_stream(caller.stream.get());
+    read_back(caller.pageable.data(), pages);
+    read_back(caller.pinned.data(), pages);
     store.copy(pages, others);
-    read_back(world.pageable.data(), others);
-    std::byte* const device_rows = world.on_device.data();
+    read_back(caller.pageable.data(), others);
+    std::byte* const device_rows = caller.on_device.data();
     store.read(1, {others, 2, kRowsWritten}, {{device_rows, device_rows + kRowsWritten * 64}, Rows::At::device});
     store.write(1, {pages, 2, kRowsWritten}, {{device_rows, device_rows + kRowsWritten * 64}, Rows::At::device});
-    read_back(world.pageable.data(), pages);
-    store.save(pages, world.pageable.data());
+    read_back(caller.pageable.data(), pages);
+    store.save(pages, caller.pageable.data());
     ask();
     store.use_stream(nullptr);
-    store.load(world.pageable.data(), others);
-    read_back(world.pinned.data(), others);
+    store.load(caller.pageable.data(), others);
+    read_back(caller.pinned.data(), others);
     std::vector<Page> many(64);
     for (Page i = 0; i < 64; ++i) many[i] = i;
     std::vector<Page> targets(64);
@@ -127,9 +128,9 @@ void visit(KVStore& store, World& world, Outcome& outcome, bool must_be_whole) {
     ask();
     const SharedMemory shared = store.share(1, 1);
     if (shared.descriptor >= 0) close(shared.descriptor);
-    store.hold(1);
+    store.pin(1);
     store.unback(1);  // with work behind it
-    store.let_go(1);
+    store.unpin(1);
     if (back(2)) store.unback(2);
     if (back(1)) store.unback(1);
     ask();
@@ -145,7 +146,7 @@ struct Fault {
   int result = 0;
 };
 
-Outcome live_a_life(World& world, const Fault& fault) {
+Outcome live_a_life(Caller& caller, const Fault& fault) {
   Outcome outcome;
   if (fault.function) fake()->fail(fault.function, fault.nth, fault.result, 1);
   const std::uint64_t before = fault.function ? fake()->calls(fault.function) : 0;
@@ -158,12 +159,12 @@ Outcome live_a_life(World& world, const Fault& fault) {
     outcome.told = 1;
   }
   if (store) {
-    visit(*store, world, outcome, false);
+    visit(*store, caller, outcome, false);
     if (fault.function) outcome.calls_before_second = fake()->calls(fault.function) - before;
     const char* const once = store->sync();
     const bool broken = outcome.first.find("must be computed again") != std::string::npos;
     if (broken) outcome.again = once && outcome.first == once;
-    else visit(*store, world, outcome, true);
+    else visit(*store, caller, outcome, true);
     if (fault.function) outcome.calls_told = fake()->calls(fault.function) - before;
   }
   return outcome;
@@ -199,11 +200,11 @@ TEST_SUITE_BEGIN("fake");
 TEST_CASE("whatever call of the driver fails: no crash, one sentence, nothing left behind") {
   std::map<std::string, std::uint64_t> usual;
   {
-    World world;
+    Caller caller;
     const FakeCudaLive before = fake()->now();
     std::map<std::string, std::uint64_t> first;
     for (const Called& called : kCalled) first[called.function] = fake()->calls(called.function);
-    const Outcome outcome = live_a_life(world, {});
+    const Outcome outcome = live_a_life(caller, {});
     CHECK_MESSAGE(outcome.told == 0, outcome.first);
     CHECK(outcome.refused == 0);
     CHECK(outcome.whole);
@@ -220,10 +221,10 @@ TEST_CASE("whatever call of the driver fails: no crash, one sentence, nothing le
       for (const int result : {2, 1, 700}) {
         CAPTURE(nth);
         CAPTURE(result);
-        World world;
+        Caller caller;
         const FakeCudaLive before = fake()->now();
         const std::uint64_t calls = fake()->calls(called.function);
-        const Outcome outcome = live_a_life(world, {called.function, nth, result});
+        const Outcome outcome = live_a_life(caller, {called.function, nth, result});
         const FakeCudaLive after = fake()->now();
         ++lives;
         CHECK(outcome.first.find('\n') == std::string::npos);
@@ -255,13 +256,13 @@ TEST_CASE("what a store does is told where it could not be done") {
   for (const char* function : {"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemAlloc_v2",
                                "cuMemHostAlloc", "cuStreamWaitEvent", "cuEventRecord", "cuEventSynchronize"}) {
     CAPTURE(std::string(function));
-    World world;
+    Caller caller;
     const auto store = small_store();
     REQUIRE(store->back(0));
     fake()->fail(function, 1, 1, 1);
     const Page page = 1;
-    store->write(0, {{&page, 1}, 0, 16}, {{world.pageable.data(), world.pageable.data()}});
-    store->read(0, {{&page, 1}, 0, 16}, {{world.pageable.data(), world.pageable.data() + 1024}});
+    store->write(0, {{&page, 1}, 0, 16}, {{caller.pageable.data(), caller.pageable.data()}});
+    store->read(0, {{&page, 1}, 0, 16}, {{caller.pageable.data(), caller.pageable.data() + 1024}});
     const char* const told = store->sync();
     REQUIRE(told != nullptr);
     CHECK(std::string(told).find("invalid argument (CUDA_ERROR_INVALID_VALUE)") != std::string::npos);
@@ -272,11 +273,11 @@ TEST_CASE("what a store does is told where it could not be done") {
 TEST_CASE("rows that could not be brought to the device change nothing there") {
   for (const char* function : {"cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemHostAlloc", "cuStreamWaitEvent"}) {
     CAPTURE(std::string(function));
-    World world;
+    Caller caller;
     const auto store = small_store();
     REQUIRE(store->back(0));
     const Page page = 9;
-    Prng prng(2);
+    Random prng(2);
     Bytes old_rows = random_bytes(prng, 16 * 96), new_rows = random_bytes(prng, 16 * 96), found(16 * 96);
     const auto rows = [](Bytes& bytes) { return Rows{{bytes.data(), bytes.data() + 16 * 64}}; };
     if (std::string(function) != "cuMemHostAlloc") store->write(0, {{&page, 1}, 0, 16}, rows(old_rows));
@@ -296,7 +297,7 @@ TEST_CASE("rows that could not be brought to the device change nothing there") {
 TEST_CASE("rows that could not be brought from the device leave the caller's memory alone") {
   for (const char* function : {"cuMemcpyDtoHAsync_v2", "cuLaunchKernel"}) {
     CAPTURE(std::string(function));
-    World world;
+    Caller caller;
     const auto store = small_store();
     REQUIRE(store->back(0));
     const Page page = 9;

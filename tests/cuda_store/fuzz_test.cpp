@@ -207,15 +207,15 @@ class Both {
     if (found == backed_.end()) return back();
     switch (prng_.below(3)) {
       case 0:
-        host_->hold(segment);
-        cuda_->hold(segment);
+        host_->pin(segment);
+        cuda_->pin(segment);
         ++found->second;
         break;
       case 1:
         if (found->second == 0) break;
         --found->second;
-        host_->let_go(segment);
-        cuda_->let_go(segment);
+        host_->unpin(segment);
+        cuda_->unpin(segment);
         break;
       default:
         if (backed_.size() < 2 || found->second > 0) break;
@@ -269,7 +269,7 @@ class Both {
 
   const Device& device_;
   Shape shape_;
-  Prng prng_;
+  Random prng_;
   DeviceStream scratch_{device_};
   std::vector<std::unique_ptr<DeviceStream>> streams_;
   Pinned pinned_;
@@ -286,7 +286,7 @@ TEST_SUITE_BEGIN("fuzz");
 
 TEST_CASE("the store on the device and the one on the host do the same with the same calls") {
   constexpr std::uint32_t kRows[] = {1, 12, 132, 656, 1152, 16, 64};
-  Prng prng(20);
+  Random prng(20);
   for (std::uint64_t round = 0; round < with_effort(24); ++round) {
     Shape shape;
     shape.page_size = std::array<Units, 3>{1, 16, 64}[round % 3];
@@ -312,7 +312,7 @@ TEST_CASE("lists longer than any launch or any buffer for them are split and not
       make<KVStore>("cuda", {1, kSegmentPages, kUnlimited},
                     "{ layers: 1, streams: { a: 3 }, addresses: 1073741824, headroom: 0, staging: 4194304 }");
   for (std::uint32_t segment = 0; segment < kSegments; ++segment) REQUIRE(store->back(segment));
-  Prng prng(3);
+  Random prng(3);
   std::vector<Page> shuffled(kPages);
   std::iota(shuffled.begin(), shuffled.end(), 0U);
   for (std::uint32_t i = 0; i < kPages; ++i) std::swap(shuffled[i], shuffled[i + prng.below(kPages - i)]);
@@ -350,13 +350,13 @@ TEST_CASE("lists longer than any launch or any buffer for them are split and not
   CHECK(std::memcmp(found.data() + std::size_t{kHalf} * 3, rows.data(), std::size_t{kHalf} * 3) == 0);
 }
 
-TEST_CASE("rows as wide as the buffers they cross the bus through still cross it") {
+TEST_CASE("rows as wide as the staging buffers still cross the bus") {
   const Device device;
   const auto store = make<KVStore>("cuda", {1, 1, kUnlimited},
                                    "{ streams: { a: 1048576, b: 1048576, c: 1048576, d: 1048576 }, addresses: "
                                    "1073741824, headroom: 0, staging: 4194304 }");
   REQUIRE(store->back(0));
-  Prng prng(5);
+  Random prng(5);
   const Bytes in = random_bytes(prng, 4 * kMiB);
   Bytes out(in.size());
   const Page page = 0;
@@ -379,7 +379,7 @@ TEST_CASE("a hundred stores that came and went leave nothing") {
   const Device device;
   small_store().reset();  // what the driver takes once
   const std::uint64_t before = device.free_bytes();
-  Prng prng(1);
+  Random prng(1);
   Bytes rows = random_bytes(prng, 16 * 96);
   const Page page = 65;
   for (int cycle = 0; cycle < 100; ++cycle) {

@@ -49,7 +49,7 @@ TEST_CASE("captured calls are right at every replay while the pool grows and shr
     const auto store = small_store();
     store->use_stream(stream.get());
     REQUIRE(store->back(0));
-    Prng prng(9);
+    Random prng(9);
     // A list that no single launch takes, pages 0 to 19 copied from 20 to 39.
     std::vector<Page> pages(38), from(20), to(20);
     std::iota(pages.begin(), pages.end(), 0U);
@@ -97,7 +97,7 @@ TEST_CASE("lists longer than a launch are captured by value") {
   REQUIRE(store->back(0));
   constexpr std::uint32_t kRows = 4000;
   const DeviceBytes in(device, kRows * 16), out(device, kRows * 16);
-  Prng prng(4);
+  Random prng(4);
   const Bytes data = random_bytes(prng, kRows * 16);
   upload(device, in.data(), data, stream.get());
   std::vector<Page> list(kRows);
@@ -117,7 +117,7 @@ TEST_CASE("lists longer than a launch are captured by value") {
   store->use_stream(nullptr);
 }
 
-TEST_CASE("memory of the host in a graph is refused in a sentence and the graph is none the worse") {
+TEST_CASE("host memory in a graph is refused in a sentence and the graph still works") {
   const Device device;
   const DeviceStream stream(device);
   const auto store = small_store();

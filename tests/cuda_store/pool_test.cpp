@@ -13,7 +13,7 @@ constexpr const char* kNobodyPrepares = ", ahead: 0";
 
 struct Rowful {
   Rowful() : in(device, 64 * 96), out(device, 64 * 96) {
-    fake()->not_ready(-1);  // the device hangs until somebody waits
+    fake()->not_ready(-1);  // the device hangs until a caller waits
   }
   Rows rows(const DeviceBytes& at) const { return {{at.data(), at.data() + 64 * 64}, Rows::At::device}; }
   void write(KVStore& store, std::uint32_t segment) {
@@ -60,7 +60,7 @@ TEST_CASE("memory stays until the device has done what was queued") {
   store->use_stream(nullptr);
 }
 
-TEST_CASE("memory goes without anybody waiting once the device is done") {
+TEST_CASE("memory is given back without a wait once the device is done") {
   Rowful world;
   fake()->not_ready(1);
   const auto store = small_store(kNobodyPrepares);
@@ -74,12 +74,12 @@ TEST_CASE("memory goes without anybody waiting once the device is done") {
   CHECK(fake()->calls("cuEventSynchronize") == 0);
 }
 
-TEST_CASE("a segment that is wanted again while it leaves keeps its memory") {
+TEST_CASE("a draining segment that is needed again keeps its memory") {
   Rowful world;
   const auto store = small_store(kNobodyPrepares);
   store->use_stream(world.stream.get());
   REQUIRE(store->back(1));
-  Prng prng(6);
+  Random prng(6);
   const Bytes data = random_bytes(prng, 64 * 96);
   upload(world.device, world.in.data(), data, world.stream.get());
   world.write(*store, 1);
@@ -95,7 +95,7 @@ TEST_CASE("a segment that is wanted again while it leaves keeps its memory") {
   store->use_stream(nullptr);
 }
 
-TEST_CASE("whoever finds no memory waits for what leaves before it says no") {
+TEST_CASE("an allocation that finds no memory waits for memory on its way back before it is refused") {
   Rowful world;
   fake()->memory(fake()->now().bytes + 3 * kSmallSegment);
   for (const char* ahead : {", ahead: 0", ", ahead: 1", ", ahead: 3"}) {
@@ -113,7 +113,7 @@ TEST_CASE("whoever finds no memory waits for what leaves before it says no") {
   }
 }
 
-TEST_CASE("the thread that prepares memory never takes it away from whoever asks") {
+TEST_CASE("the thread that prepares memory never takes it away from a caller that needs it") {
   const Device device;
   fake()->memory(3 * kSmallSegment);
   const auto store = small_store(", ahead: 2");
@@ -125,11 +125,11 @@ TEST_CASE("the thread that prepares memory never takes it away from whoever asks
   }
 }
 
-TEST_CASE("no more memory is taken than the limit says and what is kept ahead") {
+TEST_CASE("memory stays within the limit plus what is prepared ahead") {
   for (const std::uint64_t ahead : {0U, 1U, 3U}) {
     CAPTURE(ahead);
     const Device device;
-    Prng prng(ahead);
+    Random prng(ahead);
     const auto store = small_store(", ahead: " + std::to_string(ahead), 4 * 64);
     std::set<std::uint32_t> backed;
     for (int i = 0; i < 300; ++i) {
@@ -147,7 +147,7 @@ TEST_CASE("no more memory is taken than the limit says and what is kept ahead") 
   }
 }
 
-TEST_CASE("headroom is left by those who ask and by the thread that prepares") {
+TEST_CASE("callers and the thread that prepares memory both leave the headroom free") {
   const Device device;
   fake()->memory(4 * kSmallSegment + kSmallSegment / 2);
   const auto store = make<KVStore>("cuda", {16, 64, kUnlimited},
@@ -160,7 +160,7 @@ TEST_CASE("headroom is left by those who ask and by the thread that prepares") {
   CHECK(store->sync() == nullptr);
 }
 
-TEST_CASE("in the end all is unmapped then released and the addresses go last") {
+TEST_CASE("the end unmaps everything, then releases it, and frees the addresses last") {
   const Device device;
   const std::size_t before = fake()->log(nullptr, 0);
   {
@@ -201,7 +201,7 @@ TEST_CASE("an event that fails costs a wait and not the order") {
       store->use_stream(world.stream.get());
       REQUIRE(store->back(0));
       REQUIRE(store->back(1));
-      Prng prng(8);
+      Random prng(8);
       const Bytes data = random_bytes(prng, 64 * 96);
       upload(world.device, world.in.data(), data, world.stream.get());
       fake()->fail(function, 1, 1, times);
@@ -242,7 +242,7 @@ TEST_CASE("an unmap that the driver refuses loses nothing") {
   }
 }
 
-TEST_CASE("a device that maps memory but not all kinds of it still has a pool that grows") {
+TEST_CASE("a device that can map some kinds of memory only still has a pool that grows") {
   const Device device;
   fake()->fail("cuMemCreate", 1, 801, 1);  // with what a network card may read
   const auto store = small_store(kNobodyPrepares);
@@ -264,9 +264,9 @@ TEST_CASE("without virtual memory there is one piece and its segments are there 
     REQUIRE(store->back(4));
     CHECK_FALSE(store->back(5));
     CHECK(store->share(4, 0).descriptor == -1);
-    store->hold(4);
+    store->pin(4);
     store->unback(4);
-    store->let_go(4);
+    store->unpin(4);
     REQUIRE(store->back(4));
     CHECK(store->sync() == nullptr);
     CHECK(fake()->calls("cuMemMap") == 0);

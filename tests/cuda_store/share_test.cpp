@@ -103,7 +103,7 @@ int import_and_compare(int socket) {
 TEST_SUITE_BEGIN("share");
 
 TEST_CASE("another process reads a segment and goes on reading it when its owner has given it back") {
-  Prng prng(7);
+  Random prng(7);
   int sockets[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
   // A process of its own from its first instruction: a driver does not survive a fork.

@@ -2,12 +2,12 @@
 /// What the tests of the CUDA store share. They run over whatever driver CANOPY_CUDA_DRIVER names: the fake, or a real
 /// one. The suite "fake" asks for things only the fake does.
 
+#include <canopy/support/random.h>
+#include <conformance/model/plugins.h>
+#include <cuda/driver.h>
 #include <dlfcn.h>
 #include <doctest/doctest.h>
-#include <cuda/driver.h>
 #include <fake_cuda/fake_cuda.h>
-#include <conformance/model/plugins.h>
-#include <conformance/model/prng.h>
 
 #include <canopy/kv_store.h>
 
@@ -158,7 +158,7 @@ class Pinned {
   std::size_t bytes_;
 };
 
-inline Bytes random_bytes(Prng& prng, std::size_t count) {
+inline Bytes random_bytes(Random& prng, std::size_t count) {
   Bytes bytes(count);
   for (std::size_t i = 0; i < count; i += 8) {
     const std::uint64_t word = prng.next();

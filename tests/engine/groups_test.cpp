@@ -49,12 +49,13 @@ std::string row_of(const Request& request, std::size_t group) {
 
 }  // namespace
 
-TEST_CASE("groups: a window gives back behind it what it needs ahead, so ten pages serve a prompt of any length") {
+TEST_CASE(
+    "groups: a window frees as many pages behind it as it needs ahead, so ten pages serve a prompt of any length") {
   for (const bool commits : {false, true}) {
     CAPTURE(commits);
     const auto engine = engine_of(kWindow);
     const auto prompt = tokens(1, 1000);
-    Arrival asked = arrival(prompt);
+    RequestSpec asked = arrival(prompt);
     asked.output_limit = 500;
     CHECK(engine->admits(asked).verdict == Admission::Verdict::never);  // all of the prompt at once
     asked.chunk = 16;
@@ -101,13 +102,14 @@ TEST_CASE("groups: a reservation takes exactly the last page there is, and one m
       CAPTURE(narrow);
       CAPTURE(chunk);
       // What one request of 61 tokens and 20 more needs of the narrow pool, and one page less.
-      const std::size_t need = PageNeeds{4, 0, std::string(narrow) == "full" ? kWholePath : 10}.peak(0, 0, 61, 81, chunk);
+      const std::size_t need =
+          PageNeeds{4, 0, std::string(narrow) == "full" ? kWholePath : 10}.peak(0, 0, 61, 81, chunk);
       for (const std::size_t pages : {need, need - 1}) {
         const auto engine =
             engine_of(kWindow, {"groups.window.capacity=4000",
                                 std::string("groups.") + narrow + ".capacity=" + std::to_string(4 * pages)});
         const auto prompt = tokens(1, 61);
-        Arrival asked = arrival(prompt);
+        RequestSpec asked = arrival(prompt);
         asked.output_limit = 20;
         asked.chunk = chunk;
         CHECK(engine->admits(asked).verdict == (pages == need ? Admission::Verdict::now : Admission::Verdict::never));
@@ -136,7 +138,7 @@ TEST_CASE("groups: a reservation takes exactly the last page there is, and one m
     }
 }
 
-TEST_CASE("groups: what cannot be had in one group is not evicted for in another") {
+TEST_CASE("groups: if one group has too few pages, no other group evicts for the request") {
   const auto engine = engine_of(kWindow, {"groups.full.capacity=40"});
   const auto cached = tokens(1, 36);
   Request first = engine->begin(arrival(cached));
@@ -153,7 +155,7 @@ TEST_CASE("groups: what cannot be had in one group is not evicted for in another
   check_settled(*engine);
 }
 
-TEST_CASE("groups: a state is kept once a stretch, matched there, and worked on ahead") {
+TEST_CASE("groups: a state is kept once every stretch, can be matched there, and is computed ahead of it") {
   const auto engine = engine_of(kState);
   const auto prompt = tokens(1, 21);
   Request first = engine->begin(arrival(prompt));
@@ -162,7 +164,7 @@ TEST_CASE("groups: a state is kept once a stretch, matched there, and worked on 
   CHECK(row_of(first, 1) == ".x.x.x");  // after 8, after 16, and the one in the making for 24
   first.commit(21);
   CHECK(first.committed() == 20);
-  CHECK(row_of(first, 1) == ".....x");  // those of 8 and 16 are the tree's, and nobody's in particular
+  CHECK(row_of(first, 1) == ".....x");  // those of 8 and 16 belong to the tree
   CHECK(engine->index().sizes(1).evictable == 8);
   first.finish(21);
   CHECK(engine->index().sizes(1).evictable == 8);
@@ -215,7 +217,7 @@ TEST_CASE("groups: bigrams reach one token further, in a window as on a whole pa
   check_settled(*engine);
 }
 
-TEST_CASE("groups: a gap is refilled by whoever computes it again, and his page is what others then read") {
+TEST_CASE("groups: the request that computes a tombstone again refills it, and others then read its page") {
   const auto engine = engine_of(kWindow, {"groups.window.capacity=400"});
   const auto prompt = tokens(1, 60);
   Request first = engine->begin(arrival(prompt));
@@ -242,7 +244,7 @@ TEST_CASE("groups: a gap is refilled by whoever computes it again, and his page 
 }
 
 // A window that is held too long does no harm but that others find no room: no sum is wrong, no byte is.
-TEST_CASE("groups: a request that moves on without committing lets go of the window that it matched") {
+TEST_CASE("groups: a request that moves on without a commit unlocks the window that it matched") {
   const auto engine = engine_of(
       "page_size: 4\n"
       "groups:\n"
@@ -265,7 +267,7 @@ TEST_CASE("groups: a request that moves on without committing lets go of the win
   check_settled(*engine);
 }
 
-TEST_CASE("a request that was retracted holds nothing, and goes on from what is still resident") {
+TEST_CASE("a retracted request has no lock and no page, and resumes from what is still resident") {
   const auto engine = engine_of(kWindow);
   const auto prompt = tokens(1, 22);
   Request request = engine->begin(arrival(prompt));
@@ -289,7 +291,7 @@ TEST_CASE("a request that was retracted holds nothing, and goes on from what is 
   CHECK(engine->counters().requests == 1);
   CHECK(engine->begin(arrival(prompt)).matched() == 20);
 
-  // Between its two lives its prefix is anybody's to evict, and it may end there.
+  // While it is retracted its prefix can be evicted, and it may end then.
   Request second = engine->begin(arrival(prompt));
   second.retract();
   engine->flush(NamespaceId::shared);
@@ -299,7 +301,7 @@ TEST_CASE("a request that was retracted holds nothing, and goes on from what is 
   check_settled(*engine);
 }
 
-TEST_CASE("insert_at_finish: false keeps what was committed on the way, and no answer") {
+TEST_CASE("insert_at_finish: false keeps what was committed on the way, without the answer") {
   for (const bool inserts : {false, true}) {
     const auto engine = engine_of(kSmall, {inserts ? "insert_at_finish=true" : "insert_at_finish=false"});
     auto prompt = tokens(1, 9);
@@ -341,7 +343,7 @@ TEST_CASE("page table: rows of a batch as kernels take them") {
   CHECK(table.entries().empty());
 }
 
-TEST_CASE("page table: slots are too many for int32 long before pages are, and that is said") {
+TEST_CASE("page table: more slots than an int32 can number are refused with a sentence") {
   const auto engine = engine_of(
       "page_size: 65536\n"
       "groups: { full: { reach: path, capacity: unlimited, allocator: free_list, eviction: lru } }\n");

@@ -48,22 +48,22 @@ TEST_CASE("one page hidden from any of its sources, or counted twice, trips the 
   Pool pool({"full", {}, allocator, nullptr, nullptr, 100, 1});
   SaidIndex index;
   struct Books {
-    std::uint64_t free, evictable, protected_, held;
+    std::uint64_t free, evictable, protected_, owned;
   };
   const auto violations = [&](Books books) {
     Ledger ledger;
     allocator->said = {100, books.free};
     index.said = {books.evictable * 16, books.protected_ * 16};
-    ledger.check(pool, index, 0, 16, books.held, "a test");
+    ledger.check(pool, index, 0, 16, books.owned, "a test");
     return ledger.violations();
   };
   const Books right{10, 40, 30, 20};
   CHECK(violations(right) == 0);
   for (const std::uint64_t off : {~std::uint64_t{0}, std::uint64_t{1}}) {
-    CHECK(violations({right.free + off, right.evictable, right.protected_, right.held}) == 1);
-    CHECK(violations({right.free, right.evictable + off, right.protected_, right.held}) == 1);
-    CHECK(violations({right.free, right.evictable, right.protected_ + off, right.held}) == 1);
-    CHECK(violations({right.free, right.evictable, right.protected_, right.held + off}) == 1);
+    CHECK(violations({right.free + off, right.evictable, right.protected_, right.owned}) == 1);
+    CHECK(violations({right.free, right.evictable + off, right.protected_, right.owned}) == 1);
+    CHECK(violations({right.free, right.evictable, right.protected_ + off, right.owned}) == 1);
+    CHECK(violations({right.free, right.evictable, right.protected_, right.owned + off}) == 1);
   }
 }
 
@@ -88,6 +88,6 @@ TEST_CASE("a violation says which group, which operation and how many pages") {
   ledger.check(pool, index, 0, 16, 1, "insert");
   REQUIRE(ledger.reports().size() == 1);
   CHECK(ledger.reports()[0] ==
-        "group 'window' after insert: free 5 + evictable 2 + protected 1 + held 1 = 9 pages, but the pool has 10: 1 "
-        "belong to nobody");
+        "group 'window' after insert: free 5 + evictable 2 + protected 1 + owned 1 = 9 pages, but the pool has 10: 1 "
+        "have no owner");
 }

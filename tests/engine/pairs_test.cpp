@@ -4,8 +4,8 @@
 #include <set>
 #include <sstream>
 
-#include <support/random_requests.h>
 #include <support/engines.h>
+#include <support/random_requests.h>
 
 using namespace canopy;
 using namespace canopy::test;
@@ -34,7 +34,7 @@ std::vector<Row> all_pairs() {
     for (std::size_t b = a + 1; b < kChoices.size(); ++b)
       for (std::size_t i = 0; i < kChoices[a].size(); ++i)
         for (std::size_t j = 0; j < kChoices[b].size(); ++j) open.insert({a, i, b, j});
-  Prng random(1);
+  Random random(1);
   std::vector<Row> rows;
   while (!open.empty()) {
     Row best;
@@ -89,7 +89,7 @@ std::string yaml_of(const Row& row) {
 
 }  // namespace
 
-TEST_CASE("any two choices an engine can be composed of work together, under requests in no sensible order") {
+TEST_CASE("any two components of an engine work together, under requests in random order") {
   const auto rows = all_pairs();
   CHECK(rows.size() < 120);
   Reached all;

@@ -53,7 +53,7 @@ struct Ghosts final : EvictionStrategy {
 };
 
 void serve(Engine& engine, const std::vector<Token>& prompt, std::uint64_t hints = 0) {
-  Arrival asked = arrival(prompt, 0);
+  RequestSpec asked = arrival(prompt, 0);
   asked.hints = hints;
   Request request = engine.begin(asked);
   REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
@@ -112,7 +112,9 @@ TEST_CASE("policies: ghosts by the fingerprints of prefixes know a prompt whose 
   }
 }
 
-TEST_CASE("policies: fingerprints name a prefix in its namespace, and cost nobody anything who does not read them") {
+TEST_CASE(
+    "policies: fingerprints name a prefix in its namespace, and are not computed for a policy that does not read "
+    "them") {
   struct Reader final : EvictionStrategy {
     bool reads = true;
     std::vector<std::vector<std::uint64_t>> came;
@@ -128,7 +130,7 @@ TEST_CASE("policies: fingerprints name a prefix in its namespace, and cost nobod
   auto one = tokens(1, 1100), other = one;
   other[600] = 7;
   for (const auto& prompt : {one, other, tokens(1, 511)}) engine->begin(arrival(prompt));
-  Arrival elsewhere = arrival(one);
+  RequestSpec elsewhere = arrival(one);
   elsewhere.space = engine->intern({"tenant", "", ""});
   engine->begin(elsewhere);
   REQUIRE(policy->came.size() == 4);
@@ -143,7 +145,7 @@ TEST_CASE("policies: fingerprints name a prefix in its namespace, and cost nobod
   CHECK(policy->came[4].empty());
 }
 
-TEST_CASE("policies: a tag set when a request ended decides who leaves, whoever split the node since") {
+TEST_CASE("policies: a tag set when a request ended decides the victim, also after the node was split") {
   struct Hinted final : EvictionStrategy {
     Rank rank(const NodeFacts& node) override { return {*node.tag, node.last_access}; }
     void finished(const RequestFacts& request, Path& path) override {
@@ -163,7 +165,7 @@ TEST_CASE("policies: a tag set when a request ended decides who leaves, whoever 
   check_settled(*engine);
 }
 
-TEST_CASE("policies: all nine can take over from each other on a running engine, and keep nobody's list") {
+TEST_CASE("policies: all nine can take over from each other on a running engine, and none keeps the list of another") {
   const auto engine = engine_of(kPool);
   const auto held = tokens(1, 100);
   Request running = engine->begin(arrival(held));
@@ -176,7 +178,7 @@ TEST_CASE("policies: all nine can take over from each other on a running engine,
       auto policy = make_component<EvictionStrategy>({name, {}, {}}, plugins(), {});
       REQUIRE(policy);
       engine->use_policy(0, *policy);
-      policy->reset();  // the engine holds it, nobody else
+      policy->reset();  // only the engine has it now
       for (int i = 0; i < 12; ++i) serve(*engine, tokens(fresh += 1000, 400));
       ++taken;
     }

@@ -7,10 +7,10 @@
 #include <fstream>
 #include <sstream>
 
-#include <replay/content.h>
-#include <workload/generator.h>
-#include <support/engines.h>
 #include <canopy/support/whole_file.h>
+#include <replay/content.h>
+#include <support/engines.h>
+#include <workload/generator.h>
 
 using namespace canopy;
 using namespace canopy::test;
@@ -126,7 +126,7 @@ TEST_CASE("serial: whole pages and no tail, and what does not fit after eviction
   CHECK(report.violations == 0);
 }
 
-TEST_CASE("timed: requests overlap, wait, are aborted and set aside, and nothing is lost or wrong") {
+TEST_CASE("timed: requests overlap, wait, are aborted and retracted, and nothing is lost or wrong") {
   const auto engine = engine_of(kDemoSized, {"groups.full.capacity=24000"});
   const auto source = workload::demo_workload(3);
   auto options = timed();
@@ -173,7 +173,7 @@ TEST_CASE("timed: a pool that holds little more than one request still gets thro
   }
 }
 
-TEST_CASE("with a sliding window beside full attention every byte within reach is right, and no gap is in it") {
+TEST_CASE("with a sliding window beside full attention every byte within reach is right, without a tombstone") {
   for (const replay::Mode mode : {replay::Mode::serial, replay::Mode::timed}) {
     const auto engine = engine_of(
         "page_size: 16\n"

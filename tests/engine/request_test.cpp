@@ -17,7 +17,7 @@ void fill(Engine& engine) {
 
 }  // namespace
 
-TEST_CASE("what one request computed is what the next one need not") {
+TEST_CASE("the next request does not compute what one request has computed") {
   const auto engine = engine_of(kSmall);
   const auto prompt = tokens(1, 18);
   {
@@ -62,7 +62,7 @@ TEST_CASE("eviction frees exactly what is missing, in whole nodes") {
   check_settled(*engine);
 }
 
-TEST_CASE("a request whose prefix another inserted first reads the other's pages from then on") {
+TEST_CASE("dedup: a request whose prefix another inserted first reads the other's pages from then on") {
   const auto engine = engine_of(kSmall);
   const auto prompt = tokens(1, 12);
   Request fast = engine->begin(arrival(prompt));
@@ -80,7 +80,7 @@ TEST_CASE("a request whose prefix another inserted first reads the other's pages
   check_settled(*engine);
 }
 
-TEST_CASE("only the part that another inserted first is re-pointed") {
+TEST_CASE("dedup: only the part that another request inserted first is re-pointed") {
   const auto engine = engine_of(kSmall);
   auto long_prompt = tokens(1, 20);
   const auto short_prompt = tokens(1, 9);
@@ -98,7 +98,7 @@ TEST_CASE("only the part that another inserted first is re-pointed") {
   check_settled(*engine);
 }
 
-TEST_CASE("a prefix under a running request survives whatever else needs room") {
+TEST_CASE("a locked prefix survives every eviction") {
   const auto engine = engine_of(kSmall);
   const auto prompt = tokens(1, 40);
   Request running = engine->begin(arrival(prompt));
@@ -120,9 +120,9 @@ TEST_CASE("a prefix under a running request survives whatever else needs room") 
   check_settled(*engine);
 }
 
-TEST_CASE("a request that can never fit is told so, and one that does not fit now is told to wait") {
+TEST_CASE("admission: never for a request that cannot fit, wait for one that does not fit now") {
   const auto engine = engine_of(kSmall);
-  Arrival huge = arrival({});
+  RequestSpec huge = arrival({});
   const auto prompt = tokens(1, 60), other = tokens(1000, 32);
   huge.prompt = prompt;
   huge.output_limit = 5;
@@ -143,7 +143,7 @@ TEST_CASE("a request that can never fit is told so, and one that does not fit no
   check_settled(*engine);
 }
 
-TEST_CASE("locking a prefix takes its evictable part off the market, and admission knows it") {
+TEST_CASE("admission counts the prefix that a request will lock as not evictable") {
   const auto engine = engine_of(kSmall);
   const auto cached = tokens(1, 32), held = tokens(500, 24);
   Request first = engine->begin(arrival(cached));
@@ -162,7 +162,7 @@ TEST_CASE("locking a prefix takes its evictable part off the market, and admissi
   check_settled(*engine);
 }
 
-TEST_CASE("asking changes nothing: not what leaves next, not the digest") {
+TEST_CASE("a query changes nothing, neither the next victim nor the digest") {
   const auto engine = engine_of(kSmall);
   fill(*engine);
   const std::uint64_t digest = engine->digest();
@@ -175,7 +175,7 @@ TEST_CASE("asking changes nothing: not what leaves next, not the digest") {
   CHECK(engine->begin(arrival(tokens(100, 16), 0)).matched() == 0);  // still the oldest, so it left
 }
 
-TEST_CASE("abort at every step leaks nothing") {
+TEST_CASE("an abort at any step leaks nothing") {
   // The steps of a request's life; k of them are taken, then the request is dropped.
   for (int k = 0; k <= 8; ++k) {
     CAPTURE(k);
@@ -209,7 +209,7 @@ TEST_CASE("requests of two namespaces never share, however alike their names whe
   const Space spaces[] = {{"", "", ""},    {"ab", "c", ""}, {"a", "bc", ""},
                           {"abc", "", ""}, {"", "", "abc"}, {"ab", "", "c"}};
   for (const Space& space : spaces) {
-    Arrival own = arrival(prompt);
+    RequestSpec own = arrival(prompt);
     own.space = engine->intern(space);
     Request request = engine->begin(own);
     CHECK(request.matched() == 0);
@@ -217,7 +217,7 @@ TEST_CASE("requests of two namespaces never share, however alike their names whe
     request.finish(9);
   }
   CHECK(engine->spaces() == 6);
-  Arrival again = arrival(prompt);
+  RequestSpec again = arrival(prompt);
   again.space = engine->intern(spaces[2]);
   CHECK(engine->begin(again).matched() == 8);
   CHECK(engine->flush(again.space) == 8);
@@ -241,7 +241,7 @@ TEST_CASE("an engine whose cache is off serves requests all the same") {
   CHECK(engine->pool(0).allocator().occupancy().free == 16);
 }
 
-TEST_CASE("an unlimited pool grows as far as it is asked to") {
+TEST_CASE("an unlimited pool grows as far as requests need") {
   const auto engine = engine_of(kSmall, {"groups.full.capacity=unlimited", "segment_pages=8"});
   const auto prompt = tokens(1, 4000);
   Request request = engine->begin(arrival(prompt));
@@ -278,8 +278,8 @@ TEST_CASE("a store whose size no machine can number is refused with a sentence, 
   REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
   const auto engine = Engine::create(*config, plugins());
   REQUIRE_FALSE(engine);
-  CHECK_MESSAGE(engine.error().text.find("no addresses for a segment of 262145 pages of 16 tokens in 4096 layers: the "
-                                         "system, or `addresses`, allows less than 17592186044416 bytes") !=
-                    std::string::npos,
-                engine.error().text);
+  CHECK_MESSAGE(
+      engine.error().text.find("no addresses for a segment of 262145 pages of 16 tokens in 4096 layers: the "
+                               "system, or `addresses`, allows less than 17592186044416 bytes") != std::string::npos,
+      engine.error().text);
 }

@@ -51,8 +51,8 @@ class SmallMemory final : public KVStore {
   const KvView& view() const override { return view_; }
   void save(std::span<const Page>, std::byte*) override {}
   void load(const std::byte*, std::span<const Page>) override {}
-  void hold(std::uint32_t) override {}
-  void let_go(std::uint32_t) override {}
+  void pin(std::uint32_t) override {}
+  void unpin(std::uint32_t) override {}
   SharedMemory share(std::uint32_t, std::size_t) override { return {}; }
   void use_stream(void*) override {}
   std::size_t left_;
@@ -76,7 +76,7 @@ Pool pool_on(const std::shared_ptr<KVStore>& store, std::uint64_t limit, std::ui
 
 }  // namespace
 
-TEST_CASE("a pool that starts empty grows a segment at a time, before anybody has to leave") {
+TEST_CASE("a pool that starts empty grows a segment at a time, before anything is evicted") {
   const auto engine = engine_of(kElastic);
   CHECK(backed(*engine) == 0);
   for (Token i = 0; i < 7; ++i) serve(*engine, tokens(1000 * i, 32));
@@ -91,7 +91,7 @@ TEST_CASE("a pool that starts empty grows a segment at a time, before anybody ha
   check_settled(*engine);
 }
 
-TEST_CASE("a lower limit evicts the oldest, moves the others and gives the memory back") {
+TEST_CASE("a lower limit evicts the oldest pages, relocates the others and gives the memory back") {
   const auto engine = engine_of(kElastic);
   for (Token i = 0; i < 8; ++i) serve(*engine, tokens(1000 * i, 32));
   CHECK(found(*engine, tokens(0, 32)) == 32);  // no longer the oldest
@@ -108,7 +108,7 @@ TEST_CASE("a lower limit evicts the oldest, moves the others and gives the memor
   check_settled(*engine);
 }
 
-TEST_CASE("rows keep their bytes when their pages get other numbers") {
+TEST_CASE("rows keep their bytes when their pages are relocated") {
   const auto engine = engine_of(kElastic);
   const auto prompt = tokens(5, 32);
   serve(*engine, tokens(7000, 96));
@@ -134,7 +134,8 @@ TEST_CASE("rows keep their bytes when their pages get other numbers") {
   check_settled(*engine);
 }
 
-TEST_CASE("what a request holds stays where it is, the pool says who that is, and goes on when it lets go") {
+TEST_CASE(
+    "pages that a request has locked stay where they are, the pool names the request, and drains on when it ends") {
   const auto engine = engine_of(kElastic);
   std::vector<Request> running;
   for (Token i = 0; i < 8; ++i) {
@@ -147,7 +148,7 @@ TEST_CASE("what a request holds stays where it is, the pool says who that is, an
   CHECK(engine->pool(0).occupancy().capacity == 64);
   const auto blockers = engine->blockers(0);
   std::uint64_t pages = 0;
-  for (const Engine::Blocker& blocker : blockers) pages += blocker.pages;
+  for (const Blocker& blocker : blockers) pages += blocker.pages;
   CHECK(pages == 44);
   CHECK(engine->admits(arrival(tokens(90'000, 16))).verdict == Admission::Verdict::wait);
   CHECK(engine->admits(arrival(tokens(90'000, 84))).verdict == Admission::Verdict::never);
@@ -161,7 +162,7 @@ TEST_CASE("what a request holds stays where it is, the pool says who that is, an
   check_settled(*engine);
 }
 
-TEST_CASE("a pinned node is waited for, named, and moved when it is let go") {
+TEST_CASE("draining waits for a pinned node, names it, and relocates it when it is unpinned") {
   const auto engine = engine_of(kElastic);
   for (Token i = 0; i < 8; ++i) serve(*engine, tokens(1000 * i, 32));
   struct Nodes final : NodeVisitor {
@@ -173,7 +174,7 @@ TEST_CASE("a pinned node is waited for, named, and moved when it is let go") {
   engine->resize(0, 24);
   CHECK(engine->pool(0).draining());
   std::uint64_t pages = 0;
-  for (const Engine::Blocker& blocker : engine->blockers(0)) {
+  for (const Blocker& blocker : engine->blockers(0)) {
     CHECK(blocker.request == 0);
     CHECK(std::find(nodes.ids.begin(), nodes.ids.end(), blocker.pinned) != nodes.ids.end());
     pages += blocker.pages;
@@ -186,7 +187,7 @@ TEST_CASE("a pinned node is waited for, named, and moved when it is let go") {
   check_settled(*engine);
 }
 
-TEST_CASE("a pool that is told to grow again keeps the segments that were on their way out") {
+TEST_CASE("a pool that grows again keeps its draining segments") {
   const auto engine = engine_of(kElastic);
   Request request = engine->begin(arrival(tokens(1, 256), 0));
   REQUIRE(request.reserve(256, 256));
@@ -202,7 +203,7 @@ TEST_CASE("a pool that is told to grow again keeps the segments that were on the
   check_settled(*engine);
 }
 
-TEST_CASE("memory that ends early makes a smaller pool, which says so with its arithmetic, and asks again") {
+TEST_CASE("with too little memory the pool is smaller, says so with its arithmetic, and tries again") {
   const auto memory = std::make_shared<SmallMemory>(3);
   Pool pool = pool_on(memory, 100, 100);
   REQUIRE(pool.open());

@@ -120,7 +120,7 @@ TEST_CASE("a prompt of ten million tokens, and a hundred thousand splits of it")
   CHECK(tree.index->peek({NamespaceId::shared, words}).length == kTokens);
 }
 
-TEST_CASE("a million namespaces that hold nothing cost little more than a counter each") {
+TEST_CASE("a million empty namespaces cost little more than a counter each") {
   Tree tree(1);
   const auto words = tokens(1, 4);
   for (std::uint32_t space = 0; space < kMillion; ++space) {
@@ -135,7 +135,7 @@ TEST_CASE("a million namespaces that hold nothing cost little more than a counte
   CHECK(tree.index->use().bytes < std::uint64_t{kMillion} * 128 + (std::uint64_t{4} << 20));
 }
 
-TEST_CASE("what a burst brought is given back to the system when it has been evicted") {
+TEST_CASE("memory of a burst goes back to the system after its eviction") {
   Tree tree(16);
   std::vector<Token> words(4096);
   for (Token request = 0; request < 4000; ++request) {
@@ -151,7 +151,7 @@ TEST_CASE("what a burst brought is given back to the system when it has been evi
   CHECK(tree.index->use().bytes < (left.evictable * 4 + left.evictable / 4) * 5 / 4 + 4000 * 160 + (1U << 20));
 }
 
-TEST_CASE("the storage of a full pool is there from the start and stays through clear unless asked otherwise") {
+TEST_CASE("the node storage for a full pool is reserved at the start and stays through clear() by default") {
   constexpr std::uint64_t kTokens = 4'000'000, kStorage = kTokens * 4 + kTokens / 16 * 4;
   Tree plain(16, "{ prefault: false }", kTokens), ahead(16, "{}", kTokens);
   CHECK(plain.index->use().bytes < kStorage / 10);

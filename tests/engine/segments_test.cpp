@@ -1,7 +1,7 @@
 #include <canopy/slot_allocator.h>
-#include <doctest/doctest.h>
+#include <canopy/support/random.h>
 #include <conformance/model/plugins.h>
-#include <conformance/model/prng.h>
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <set>
@@ -25,7 +25,7 @@ TEST_CASE("segments: each page is the lowest of a segment that has the fewest fr
   for (const std::uint32_t pages : {1U, 7U, 64U, 100U, 1024U}) {
     CAPTURE(pages);
     const auto allocator = make<SlotAllocator>("segments", {pages});
-    Prng random(pages);
+    Random random(pages);
     std::set<Page> free;
     std::vector<Page> out;
     for (Page first = 0; first < kEnd; first += pages) allocator->offer({first, std::min(pages, kEnd - first)});

@@ -1,5 +1,5 @@
-#include <mini_sglang/cache_manager.h>
 #include <conformance/model/plugins.h>
+#include <mini_sglang/cache_manager.h>
 
 #include <doctest/doctest.h>
 
@@ -72,7 +72,7 @@ TEST_CASE("a lock protects the node it ends in, and all above it") {
   CHECK(cache.matched_slots(handle) == slots(1, 8, 1));
 }
 
-TEST_CASE("locks on one path count: each is let go once, in any order") {
+TEST_CASE("locks on one path count: each is released once, in any order") {
   PrefixCache cache(plugins(), "radix", 1);
   cache.insert_prefix(tokens(8), slots(1, 8, 1));
   Handle whole = cache.match_prefix(tokens(8)), half = cache.match_prefix(tokens(4)),
@@ -122,7 +122,7 @@ TEST_CASE("the cache and its caller share no memory: writing to either's slots c
   CHECK(cache.matched_slots(handle) == slots(1, 8, 1));
 }
 
-TEST_CASE("the root is a handle like any other: it holds nothing, and has no slots") {
+TEST_CASE("the root is a handle like any other: it locks nothing, and has no slots") {
   for (const char* index : {"radix", "null"}) {
     CAPTURE(index);
     PrefixCache cache(plugins(), index, 4);
@@ -145,7 +145,7 @@ TEST_CASE("of two requests that computed one prefix, the later one reads the pag
   manager.cache(second, false);
   CHECK(std::equal(first.row.begin(), first.row.begin() + 8, second.row.begin()));
   CHECK(std::equal(own.begin() + 8, own.end(), second.row.begin() + 8));
-  // The pages it gave up can be somebody else's now, and none of them is in its row any more.
+  // Another request may have the pages it gave up, and none of them is in its row any more.
   const auto others = manager.prefixes().slots_of(manager.allocate(manager.free_pages()));
   for (const Slot slot : second.row) CHECK(std::count(others.begin(), others.end(), slot) == 0);
 }
@@ -163,7 +163,7 @@ TEST_CASE("a handle that was evicted before it was locked is told so") {
   CHECK(!handle.is_locked());
 }
 
-TEST_CASE("a match changes nothing, not even who leaves next") {
+TEST_CASE("a match changes nothing, not even the next victim") {
   PrefixCache cache(plugins(), "radix", 1);
   cache.insert_prefix(tokens(2, 10), slots(1, 2, 1));
   cache.insert_prefix(tokens(2, 20), slots(3, 2, 1));
@@ -203,7 +203,7 @@ TEST_CASE("slots that are no whole pages are refused, and nothing has changed") 
   check_sizes(cache, 0, 0);
 }
 
-TEST_CASE("an index that nobody offers is a sentence with the nearest name") {
+TEST_CASE("an index that no plugin offers is a sentence with the nearest name") {
   CHECK_THROWS_WITH_AS(PrefixCache(plugins(), "radx", 1), doctest::Contains("Did you mean 'radix'?"), CacheError);
 }
 
@@ -225,7 +225,7 @@ TEST_CASE("pages: allocations one after the other after an eviction do not overl
   check_apart(manager.prefixes(), got);
 }
 
-TEST_CASE("pages: what an eviction brought and nobody took is free, in whole pages") {
+TEST_CASE("pages: what an eviction freed and no request took is free, in whole pages") {
   CacheManager manager = full_pool(8, 8, 4);
   std::vector<Page> got = manager.allocate(1);
   CHECK(manager.free_pages() == 3);

@@ -65,12 +65,12 @@ std::vector<float> attend(const Model& model, std::span<const Token> tokens, std
 
 }  // namespace
 
-TEST_CASE("paged attention: equal to contiguous K and V on the host - also after pages have moved") {
+TEST_CASE("paged attention: equal to contiguous K and V on the host - also after pages were relocated") {
   check_report(walk_with({}));
   check_report(walk_with({"host", 0, Element::bf16}));
 }
 
-TEST_CASE("paged attention: a wrong page that nobody was told of makes the walk fail") {
+TEST_CASE("paged attention: a wrong page in a row makes the walk fail") {
   const WalkReport report = walk_with({"host", 0, Element::fp32, true});
   REQUIRE(report.complaints.size() == 1);
   CHECK(report.complaints[0].starts_with("C begins like A, pages have moved: the output is "));
@@ -94,7 +94,7 @@ TEST_CASE("paged attention: the same through a CUDA driver and nothing is left o
   ::unsetenv("CANOPY_CUDA_DRIVER");
 }
 
-TEST_CASE("paged attention: what the device refuses is told and nothing is left") {
+TEST_CASE("paged attention: an error of the device is reported and nothing is left") {
   REQUIRE(::setenv("CANOPY_CUDA_DRIVER", FAKE_CUDA, 1) == 0);
   struct Refused {
     const char* call;

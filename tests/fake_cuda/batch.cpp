@@ -42,7 +42,7 @@ extern "C" Result cuMemcpyBatchAsync(DevicePtr* to, DevicePtr* from, std::size_t
     pieces.push_back(std::move(piece));
   }
   return enqueue(stream, [pieces = std::move(pieces)] {
-    for (std::size_t i = pieces.size(); i-- != 0;) {  // in no order that anybody could hope for
+    for (std::size_t i = pieces.size(); i-- != 0;) {  // in an order that no caller would expect
       const Piece& piece = pieces[i];
       const Side read_early{piece.early ? piece.early->data() : nullptr, piece.to.bytes, false, 0};
       const Result result = copy(piece.to, piece.early ? read_early : piece.from);

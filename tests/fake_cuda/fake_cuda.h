@@ -10,7 +10,7 @@
 /// runs, and fails, anywhere. A program that links it and opens it by path once more has one and the same fake.
 ///
 /// - Device addresses are addresses of this process. Fresh device memory is 0xFF, up to the first 32 MiB of a piece.
-/// - Work is queued and runs only when somebody waits for it: as late as a GPU could. Host buffers are read and
+/// - Work is queued and runs only when a caller waits for it: as late as a GPU could. Host buffers are read and
 ///   written then. Streams that no event joins never run for each other's sake. fake_cuda_eager turns it round.
 /// - Work on memory that is unmapped, freed, read-only or not registered any more by the time it runs gives
 ///   CUDA_ERROR_ILLEGAL_ADDRESS, and so does every later call that needs a context, until fake_cuda_reset.
@@ -46,7 +46,7 @@ void fake_cuda_memory(std::uint64_t bytes);          ///< in all; 4 GiB at the s
 void fake_cuda_devices(int count);                   ///< 0 or 1; cuInit answers NO_DEVICE without one
 void fake_cuda_attribute(int attribute, int value);  ///< what cuDeviceGetAttribute says; 102 to 0: no VMM
 void fake_cuda_not_ready(int answers);               ///< of cuEventQuery per record, before it looks; 2 at the start,
-                                                     ///< -1: the GPU hangs until somebody synchronizes
+                                                     ///< -1: the GPU hangs until a caller synchronizes
 void fake_cuda_eager(int on);                        ///< work runs in the call that queues it
 void fake_cuda_add_twin(const canopy::fake_cuda::Twin*);  ///< kept by pointer, over resets; its name must be new
 

@@ -120,7 +120,7 @@ Result cuMemFree_v2(DevicePtr at) {
   if (at == 0) return Result::success;
   const auto found = s.allocations.find(at);
   if (found == s.allocations.end()) return Result::invalid_value;
-  // The addresses stay ours for a while, so that work which comes too late meets nobody else's memory.
+  // The addresses stay reserved for a while, so that work which comes too late meets no other memory.
   mmap(host_pointer(at), whole_pages(found->second), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
        -1, 0);
   s.freed.emplace_back(*found);

@@ -15,8 +15,8 @@
 #include <cuda/driver_abi.h>
 #include "fake_cuda.h"
 
-/// The inside of the fake, under one mutex. control.cpp: who may call, and faults. memory.cpp, virtual.cpp: memory.
-/// streams.cpp, copies.cpp, launch.cpp: work. capture.cpp: graphs.
+/// The inside of the fake, under one mutex. control.cpp: which calls are allowed, and faults. memory.cpp, virtual.cpp:
+/// memory. streams.cpp, copies.cpp, launch.cpp: work. capture.cpp: graphs.
 namespace canopy::cuda {
 
 // The definitions cannot differ from what the plugin believes.
@@ -153,7 +153,7 @@ struct State {
 State& state();
 std::map<std::string, const Twin*>& twins();
 
-/// Whose calls are refused when.
+/// Which calls are refused, and when.
 enum Needs : unsigned { kNothing = 0, kInit = 1, kContext = 2, kNotInCapture = 4 };
 
 struct Entry {

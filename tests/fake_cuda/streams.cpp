@@ -13,7 +13,8 @@ struct sigaction before_segv, before_bus;
 
 void on_fault(int signal, siginfo_t*, void*) {
   if (landing) siglongjmp(*landing, 1);
-  // Not ours, or another thread's: the instruction faults once more, and whoever was here before hears of it.
+  // Not an address of the fake, or another thread's: the instruction faults once more, and the handler before this one
+  // gets the signal.
   sigaction(signal, signal == SIGSEGV ? &before_segv : &before_bus, nullptr);
 }
 

@@ -2,7 +2,7 @@
 //
 // Proves that the tests notice wrong code. First every check runs without a fault and must pass; then each planted
 // fault (or those that are named) is switched on in processes of their own until one check objects. A crash or a
-// hang is an objection too. A fault that nobody notices is a failure of this test: some check is too weak.
+// hang is an objection too. A fault that no check notices is a failure of this test: some check is too weak.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <planted_list.h>
@@ -59,7 +59,7 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-/// A random program that failed says so at once, and then shrinks, which nobody waits for here.
+/// A random program that failed says so at once, and then shrinks; this test does not wait for that.
 std::string random_objection(const std::string& output) {
   const std::size_t at = output.find(", operation "), end = output.find('\n', at);
   if (at == std::string::npos || end == std::string::npos) return {};
@@ -161,7 +161,7 @@ std::vector<Check> checks_for(const std::string& file) {
 }
 
 struct Verdict {
-  std::string caught_by;  ///< empty: nobody noticed
+  std::string caught_by;  ///< empty: no check noticed
   std::chrono::milliseconds took{};
 };
 
@@ -234,14 +234,14 @@ int main(int argc, char** argv) {
     verdicts[i] = try_fault(folder, numbers[i]);
     const std::lock_guard lock(printing);
     fmt::print("{:6} ms  {:40} {}\n", verdicts[i].took.count(), kPlanted[numbers[i] - 1].name,
-               verdicts[i].caught_by.empty() ? "NOBODY NOTICED" : verdicts[i].caught_by);
+               verdicts[i].caught_by.empty() ? "NO CHECK NOTICED" : verdicts[i].caught_by);
     std::fflush(stdout);
   });
   std::size_t caught = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const Planted& fault = kPlanted[numbers[i] - 1];
     if (!verdicts[i].caught_by.empty()) ++caught;
-    else fmt::print("nobody noticed '{}' in {}: {}\n", fault.name, fault.file, fault.sentence);
+    else fmt::print("no check noticed '{}' in {}: {}\n", fault.name, fault.file, fault.sentence);
   }
   const std::chrono::duration<double> took = Clock::now() - start;
   fmt::print("{} of {} planted faults are noticed, in {:.0f} s\n", caught, numbers.size(), took.count());

@@ -54,7 +54,7 @@ void look_at(const Mirror& mirror) {
     if (nodes < 8) sum += mirror.locks(node, 0) + mirror.history(node.id).size();
   });
   EXPECT(nodes == mirror.node_count());
-  for (std::size_t g = 0; g < mirror.groups(); ++g) sum += mirror.next_to_leave(g, 16).size();
+  for (std::size_t g = 0; g < mirror.groups(); ++g) sum += mirror.next_to_evict(g, 16).size();
   for (const inspector::MirrorRequest& request : mirror.requests()) sum += mirror.why_missed(request).size();
   EXPECT(sum + 1 != 0);
 }
@@ -120,39 +120,39 @@ std::string recorded() {
   return bytes;
 }
 
-std::string damaged(const std::string& whole, workload::Random& random) {
+std::string damaged(const std::string& whole, Random& random) {
   std::string bytes = whole;
   const std::size_t events = (bytes.size() - FeedHeader::kBytes) / sizeof(Event);
   const auto event_at = [&](std::size_t i) { return FeedHeader::kBytes + i * sizeof(Event); };
-  for (std::uint64_t change = 1 + random.below(8); change > 0; --change) {
-    const std::size_t event = event_at(random.below(events));
-    switch (random.below(7)) {
+  for (std::uint64_t change = 1 + random.remainder(8); change > 0; --change) {
+    const std::size_t event = event_at(random.remainder(events));
+    switch (random.remainder(7)) {
       case 0:  // a bit anywhere
-        bytes[random.below(bytes.size())] ^= static_cast<char>(1U << random.below(8));
+        bytes[random.remainder(bytes.size())] ^= static_cast<char>(1U << random.remainder(8));
         break;
       case 1:  // a bit of an event
-        bytes[event + random.below(sizeof(Event))] ^= static_cast<char>(1U << random.below(8));
+        bytes[event + random.remainder(sizeof(Event))] ^= static_cast<char>(1U << random.remainder(8));
         break;
       case 2:  // another kind of event
-        bytes[event] = static_cast<char>(random.below(32));
+        bytes[event] = static_cast<char>(random.remainder(32));
         break;
       case 3:  // an event twice, or in another's place
-        std::memcpy(bytes.data() + event, whole.data() + event_at(random.below(events)), sizeof(Event));
+        std::memcpy(bytes.data() + event, whole.data() + event_at(random.remainder(events)), sizeof(Event));
         break;
       case 4: {  // a number as large as it gets, or as small
         const std::uint64_t extreme[] = {0, 1, ~std::uint64_t{0}, std::uint64_t{1} << 31, std::uint64_t{1} << 32};
-        std::memcpy(bytes.data() + event + 8 * random.below(4), &extreme[random.below(5)], 8);
+        std::memcpy(bytes.data() + event + 8 * random.remainder(4), &extreme[random.remainder(5)], 8);
         break;
       }
       case 5:  // one field of another event
-        std::memcpy(bytes.data() + event + 8, whole.data() + event_at(random.below(events)) + 8 * (1 + random.below(3)),
-                    8);
+        std::memcpy(bytes.data() + event + 8,
+                    whole.data() + event_at(random.remainder(events)) + 8 * (1 + random.remainder(3)), 8);
         break;
       default:  // a bit of what the header says of the engine
-        bytes[random.below(256)] ^= static_cast<char>(1U << random.below(8));
+        bytes[random.remainder(256)] ^= static_cast<char>(1U << random.remainder(8));
     }
   }
-  if (random.below(4) == 0) bytes.resize(random.below(bytes.size() + 1));
+  if (random.remainder(4) == 0) bytes.resize(random.remainder(bytes.size() + 1));
   return bytes;
 }
 
@@ -160,7 +160,7 @@ std::string damaged(const std::string& whole, workload::Random& random) {
 
 int main(int count, char** arguments) {
   const std::uint64_t runs = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 20'000;
-  workload::Random random(count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1);
+  Random random(count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1, 1);
   const std::string whole = recorded();
   EXPECT(check(whole));
   std::uint64_t opened = 0;

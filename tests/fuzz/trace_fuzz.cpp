@@ -82,25 +82,25 @@ constexpr std::string_view kPieces[] = {"{",
                                         "/*",
                                         "\xEF\xBB\xBF"};
 
-std::string mutated(Random& random) {
-  std::string line(kSeeds[random.below(std::size(kSeeds))]);
-  for (std::uint64_t change = 1 + random.below(6); change > 0; --change) {
-    const std::size_t at = random.below(line.size() + 1);
-    switch (random.below(5)) {
+std::string mutated(canopy::Random& random) {
+  std::string line(kSeeds[random.remainder(std::size(kSeeds))]);
+  for (std::uint64_t change = 1 + random.remainder(6); change > 0; --change) {
+    const std::size_t at = random.remainder(line.size() + 1);
+    switch (random.remainder(5)) {
       case 0:
-        line.insert(at, kPieces[random.below(std::size(kPieces))]);
+        line.insert(at, kPieces[random.remainder(std::size(kPieces))]);
         break;
       case 1:
-        line.erase(at, random.below(8));
+        line.erase(at, random.remainder(8));
         break;
       case 2:
         line.resize(at);
         break;
       case 3:
-        line.insert(at, line.substr(random.below(line.size() + 1), random.below(40)));
+        line.insert(at, line.substr(random.remainder(line.size() + 1), random.remainder(40)));
         break;
       default:
-        if (at < line.size()) line[at] = static_cast<char>(random.below(256));
+        if (at < line.size()) line[at] = static_cast<char>(random.remainder(256));
     }
   }
   return line;
@@ -110,7 +110,7 @@ std::string mutated(Random& random) {
 
 int main(int count, char** arguments) {
   const std::uint64_t runs = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 200'000;
-  Random random(count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1);
+  canopy::Random random(count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1, 1);
   for (const std::string_view seed : kSeeds) check_line(seed);
   for (std::uint64_t i = 0; i < runs; ++i) check_line(mutated(random));
   std::printf("trace_fuzz: %llu lines\n", static_cast<unsigned long long>(runs));

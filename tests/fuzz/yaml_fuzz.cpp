@@ -1,6 +1,7 @@
 /// Hostile YAML through the parser, the option walker and --set. With -fsanitize=fuzzer it is a libFuzzer target;
 /// with CANOPY_FUZZ_MAIN defined it is a program that mutates its own seeds: `yaml_fuzz [RUNS [SEED]]`.
 #include <canopy/config/yaml_options.h>
+#include <canopy/support/random.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -136,40 +137,28 @@ const char* const kSeeds[] = {
     "\xEF\xBB\xBF%YAML 1.2\n---\nsize: 010\r\nshare: 1e-3\r\n\xC3\xA4: \xF0\x9F\x98\x80\n",
 };
 
-/// SplitMix64: the same runs everywhere.
-struct Random {
-  std::uint64_t state;
-  std::uint64_t next() {
-    std::uint64_t z = (state += 0x9E3779B97F4A7C15U);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31);
-  }
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>(next() % count); }
-};
-
 std::string mutated(Random& random) {
   constexpr std::string_view kPieces[] = {"\"",    "'",     "\n", "\t",  ": ",   "- ",       "{",    "}",   "[",  "]",
                                           ",",     "#",     " #", "|\n", ">\n",  "&a ",      "*a",   "!x ", "? ", "<<",
                                           "---\n", "...\n", "\\", "~",   "\r\n", "\xC3\xA4", "\xFF", "0",   "=",  "."};
-  std::string text = kSeeds[random.below(std::size(kSeeds))];
-  for (std::size_t i = 0, count = 1 + random.below(8); i < count; ++i) {
-    const std::size_t at = random.below(text.size() + 1);
-    switch (random.below(6)) {
+  std::string text = kSeeds[random.remainder(std::size(kSeeds))];
+  for (std::size_t i = 0, count = 1 + random.remainder(8); i < count; ++i) {
+    const std::size_t at = random.remainder(text.size() + 1);
+    switch (random.remainder(6)) {
       case 0:
-        text.insert(at, kPieces[random.below(std::size(kPieces))]);
+        text.insert(at, kPieces[random.remainder(std::size(kPieces))]);
         break;
       case 1:
-        text.erase(at, 1 + random.below(8));
+        text.erase(at, 1 + random.remainder(8));
         break;
       case 2:
         text.resize(at);
         break;
       case 3:
-        text.insert(at, text.substr(random.below(text.size() + 1), random.below(40)));
+        text.insert(at, text.substr(random.remainder(text.size() + 1), random.remainder(40)));
         break;
       case 4:
-        text.insert(at, std::string(random.below(50), "[{ -\"'\n"[random.below(7)]));
+        text.insert(at, std::string(random.remainder(50), "[{ -\"'\n"[random.remainder(7)]));
         break;
       default:
         if (at < text.size()) text[at] = static_cast<char>(random.next());
@@ -182,7 +171,7 @@ std::string mutated(Random& random) {
 
 int main(int argc, char** argv) {
   const std::uint64_t runs = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20'000;
-  Random random{argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1};
+  Random random(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
   for (const char* seed : kSeeds) check(seed);
   for (std::uint64_t i = 0; i < runs; ++i) check(mutated(random));
   std::printf("yaml_fuzz: %llu texts, no crash\n", static_cast<unsigned long long>(runs));

@@ -1,9 +1,10 @@
 #include <canopy/engine/engine.h>
+#include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
-#include <workload/mooncake_trace.h>
-#include <verify/verify_recording.h>
 #include <replay/replay.h>
 #include <support/shared_folder.h>
+#include <verify/verify_recording.h>
+#include <workload/mooncake_trace.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -12,15 +13,6 @@ using namespace canopy;
 using namespace canopy::test;
 
 namespace {
-
-const Registry& plugins() {
-  static const Registry registry = [] {
-    Registry all;
-    all.scan(own_plugin_folder(), Trust::as_ourselves);
-    return all;
-  }();
-  return registry;
-}
 
 /// What our engine makes of a row's trace, policy, page and capacity, under the row's names.
 nlohmann::json replayed(const nlohmann::json& row, const std::string& trace, bool content) {

@@ -1,7 +1,7 @@
-#include <sources/attachment.h>
-#include <sources/checkpoints.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sources/attachment.h>
+#include <sources/checkpoints.h>
 #include <sources/recording.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -27,12 +27,10 @@ TEST_CASE("feed: two threads over a ring that laps its reader see whole commits 
   for (const std::uint64_t events : {1024U, 65536U}) {
     const auto engine = engine_of(yaml(fmt::format("{{ heap: {{ events: {} }} }}", events)));
     FeedHeader& header = engine->feed()->writer().header();
-    const auto* words =
-        reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(&header) + FeedHeader::kBytes);
     std::atomic<bool> done = false;
     std::atomic<std::uint64_t> seen = 0;
     std::thread reader_thread([&] {
-      FeedReader reader(header, words, header.capacity);
+      FeedReader reader(header);
       Mirror mirror(header);
       while (!done) seen = std::max(seen.load(), follow(reader, mirror, mirror.commits() + 10));
     });
@@ -56,7 +54,7 @@ TEST_CASE("feed: another process is attached to by name, steered, killed, and it
   {
     const auto attachment = attach(name);
     REQUIRE(attachment);
-    struct stat facts {};
+    struct stat facts{};
     REQUIRE(::stat(("/dev/shm/canopy-" + name).c_str(), &facts) == 0);
     CHECK((facts.st_mode & 0777) == 0600);
     const auto names = Attachment::names();
@@ -208,7 +206,7 @@ TEST_CASE("feed: a disk that is full ends the recording with a sentence, and not
 
 namespace {
 
-/// An engine of this process that takes commands, with somebody who watches it.
+/// An engine of this process that takes commands, with a reader that watches it.
 struct Steered {
   std::unique_ptr<Engine> engine;
   FeedHeader& header;
@@ -219,10 +217,7 @@ struct Steered {
       : engine(engine_of(std::string("page_size: 4\ngroups:\n") + groups +
                          "feed: { heap: { controls: true, tokens: false } }\n")),
         header(engine->feed()->writer().header()),
-        reader(
-            header,
-            reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(&header) + FeedHeader::kBytes),
-            header.capacity),
+        reader(header),
         mirror(header) {
     look();
   }
@@ -241,7 +236,7 @@ struct Steered {
     return look();
   }
   void serve(const std::vector<Token>& prompt, const char* tenant = "") {
-    Arrival asked;
+    RequestSpec asked;
     asked.prompt = prompt;
     asked.space = engine->intern({tenant, "", ""});
     Request request = engine->begin(asked);
@@ -291,8 +286,7 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
     REQUIRE(steered.look());
   }
   int misses = 0;
-  for (; misses < 64 && steered.look(); ++misses)
-    steered.serve(tokens(10'000 + 100 * static_cast<Token>(misses), 24));
+  for (; misses < 64 && steered.look(); ++misses) steered.serve(tokens(10'000 + 100 * static_cast<Token>(misses), 24));
   CHECK(misses > 10);
   CHECK(misses < 64);
   CHECK(steered.mirror.paused().starts_with("the hit rate of the last 64 requests is 4"));
@@ -303,10 +297,7 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   CHECK(steered.mirror.paused() == "0 pages are free");
 
   // What a reader who comes now is told; and what makes no sense changes nothing.
-  FeedReader late(steered.header,
-                  reinterpret_cast<const FeedWriter::Word*>(reinterpret_cast<const std::byte*>(&steered.header) +
-                                                            FeedHeader::kBytes),
-                  steered.header.capacity);
+  FeedReader late(steered.header);
   steered.look();
   Mirror fresh(steered.header);
   CHECK(follow(late, fresh, 1) >= 1);
@@ -316,7 +307,7 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   CHECK(steered.send({Command::Kind::go_on}));
   CHECK(steered.mirror.paused().empty());
   CHECK_FALSE(steered.send({Command::Kind::pause}));
-  CHECK(steered.mirror.paused() == "somebody at an inspector asked for it");
+  CHECK(steered.mirror.paused() == "paused from an inspector");
 }
 
 TEST_CASE("controls: a pinned node stays, whatever is evicted or flushed, until it is unpinned") {
@@ -337,7 +328,7 @@ TEST_CASE("controls: a pinned node stays, whatever is evicted or flushed, until 
   CHECK(locks(root) == 1);
   const std::uint64_t commits = steered.mirror.commits();
   CHECK(steered.send({Command::Kind::pin, 0, leaf}));              // once is enough
-  CHECK(steered.send({Command::Kind::pin, 0, 0xFFFF'0000'0009}));  // nobody
+  CHECK(steered.send({Command::Kind::pin, 0, 0xFFFF'0000'0009}));  // no such node
   CHECK(steered.send({Command::Kind::unpin, 0, root}));            // not pinned itself
   CHECK(steered.mirror.commits() == commits);
 
@@ -417,7 +408,7 @@ TEST_CASE("recording: going back begins at a moment that was kept, and ends wher
     CHECK(mirror.samples().size() == fresh.samples().size());
     for (std::size_t g = 0; g < mirror.groups(); ++g) {
       CHECK(mirror.pool(g).owner == fresh.pool(g).owner);
-      CHECK(mirror.next_to_leave(g, 50) == fresh.next_to_leave(g, 50));
+      CHECK(mirror.next_to_evict(g, 50) == fresh.next_to_evict(g, 50));
     }
   }
   go_to(end);

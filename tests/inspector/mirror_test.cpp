@@ -1,9 +1,10 @@
-#include <doctest/doctest.h>
+#include <canopy/feed/reader.h>
 #include <conformance/model/effort.h>
-#include <mirror/mirror.h>
 #include <conformance/model/mismatch.h>
-#include <support/random_requests.h>
+#include <doctest/doctest.h>
+#include <mirror/mirror.h>
 #include <support/engines.h>
+#include <support/random_requests.h>
 
 #include <map>
 #include <set>
@@ -18,12 +19,7 @@ namespace {
 /// Reads what a feed of this process has, as an inspector does.
 struct Watcher {
   explicit Watcher(Engine& engine)
-      : reader(engine.feed()->writer().header(), words_of(engine), engine.feed()->writer().header().capacity),
-        mirror(engine.feed()->writer().header()) {}
-  static const FeedWriter::Word* words_of(Engine& engine) {
-    const auto* base = reinterpret_cast<const std::byte*>(&engine.feed()->writer().header());
-    return reinterpret_cast<const FeedWriter::Word*>(base + FeedHeader::kBytes);
-  }
+      : reader(engine.feed()->writer().header()), mirror(engine.feed()->writer().header()) {}
   void look() {
     Event events[512];
     std::size_t count = 0;
@@ -90,8 +86,8 @@ struct Compare final : NodeVisitor, QueueVisitor {
       for (std::size_t i = 0; i < pool.segments().size(); ++i) {
         const inspector::MirrorPool::Segment& segment = mirror.pool(group).segments[i];
         expect_equal("pages offered", segment.offered, pool.segments()[i].offered);
-        expect_equal("pages that leave", segment.leaving, pool.segments()[i].leaving);
-        expect_equal("state", segment.state, static_cast<std::uint16_t>(pool.segments()[i].state()));
+        expect_equal("draining pages", segment.draining, pool.segments()[i].draining);
+        expect_equal("state", static_cast<int>(segment.state), static_cast<int>(pool.segments()[i].state()));
       }
       expect_equal("limit", mirror.pool(group).limit, pool.limit());
       const Sizes sizes = engine.index().sizes(group);
@@ -101,7 +97,7 @@ struct Compare final : NodeVisitor, QueueVisitor {
       expect_equal("protected pages", counted.protected_, sizes.protected_ / mirror.page_size());
       waiting_seen.clear();
       engine.index().waiting(group, *this);
-      expect_equal("waiting", mirror.next_to_leave(group, ~std::size_t{0}).size(), waiting_seen.size());
+      expect_equal("waiting", mirror.next_to_evict(group, ~std::size_t{0}).size(), waiting_seen.size());
     }
     expect_equal("drift", mirror.drift(), std::uint64_t{0});
     expect_equal("tick", mirror.tick(), engine.index().now());
@@ -159,7 +155,7 @@ TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
   if (effort() >= 1) CHECK(blocked > 3);
 }
 
-TEST_CASE("mirror: who comes late or is lapped gets a keyframe, and is in step again") {
+TEST_CASE("mirror: a reader that comes late or is lapped gets a keyframe, and is in step again") {
   const auto engine = engine_of(yaml(kAll, "default", "token", "{ heap: { events: 65536 } }") +
                                 "store: { host: { streams: { kv: 8 } } }\n");
   RandomRequests requests(*engine, plugins(), 3, 2);
@@ -189,7 +185,7 @@ TEST_CASE("mirror: who comes late or is lapped gets a keyframe, and is in step a
   Compare(watcher.mirror, *engine).run();
 }
 
-TEST_CASE("mirror: nobody listens, nothing is written") {
+TEST_CASE("mirror: without a reader nothing is written") {
   const auto engine =
       engine_of(yaml(kFull, "default", "token", "{ heap: {} }") + "store: { host: { streams: { kv: 8 } } }\n");
   RandomRequests requests(*engine, plugins(), 3, 2);
@@ -212,7 +208,7 @@ TEST_CASE("mirror: it knows why a request missed") {
       "feed: { heap: {} }\n");
   Watcher watcher(*engine);
   const auto serve = [&](const std::vector<Token>& prompt, const char* tenant = "") {
-    Arrival asked = arrival(prompt);
+    RequestSpec asked = arrival(prompt);
     asked.space = engine->intern({tenant, "", ""});
     Request request = engine->begin(asked);
     const std::uint64_t id = request.id();
@@ -256,7 +252,7 @@ TEST_CASE("mirror: a damaged feed is passed over, never followed") {
     for (std::size_t count = 0; watcher.reader.read(some, std::size(some), count) == FeedReader::Outcome::events;)
       events.insert(events.end(), some, some + count);
   }
-  Prng random(1);
+  Random random(1);
   for (std::uint64_t round = 0; round < with_effort(200); ++round) {
     std::vector<Event> damaged = events;
     for (int k = 0; k < 40; ++k) {
@@ -268,6 +264,6 @@ TEST_CASE("mirror: a damaged feed is passed over, never followed") {
     mirror.take(damaged);
     for (std::uint32_t slot = 1; slot < mirror.slots(); ++slot)
       if (mirror.node(slot).id) mirror.locks(mirror.node(slot), 0);
-    mirror.next_to_leave(0, 10);
+    mirror.next_to_evict(0, 10);
   }
 }

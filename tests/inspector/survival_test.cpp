@@ -1,11 +1,11 @@
 /// Either side of a feed in shared memory dies, at any moment and as often as it likes.
-#include <replay/demo.h>
+#include <canopy/support/random.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <workload/generator.h>
-#include <conformance/model/prng.h>
+#include <replay/demo.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <workload/generator.h>
 
 #include <atomic>
 #include <csignal>
@@ -25,7 +25,7 @@ template <class Told>
 class Shared {
  public:
   Shared()
-      : at_(new (::mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Told()) {}
+      : at_(new(::mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Told()) {}
   ~Shared() { ::munmap(at_, sizeof(Told)); }
   Shared(const Shared&) = delete;
   Told* operator->() { return at_; }
@@ -65,7 +65,7 @@ TEST_CASE("feed: readers killed at random, one after the other, change nothing o
   const std::uint64_t plain = digest_of_demo("{ off: {} }");
   const pid_t killer = ::fork();
   if (killer == 0) {
-    for (Prng random(5); !told->done;) {
+    for (Random random(5); !told->done;) {
       const pid_t reader = ::fork();
       if (reader == 0) {
         const auto attachment = attach(name);
@@ -140,7 +140,7 @@ TEST_CASE("feed: nothing is written for readers that are dead, and everything fo
   CHECK(writer.at() == at);
 }
 
-TEST_CASE("feed: a killed writer is missed while it is still a zombie, and its last operation is whole") {
+TEST_CASE("feed: a killed writer is noticed before its parent waits for it, and its last operation is whole") {
   const std::string name = own_name("zombie");
   const pid_t writer = writer_of(name, 65536);
   const auto attachment = attach(name);
@@ -150,7 +150,7 @@ TEST_CASE("feed: a killed writer is missed while it is still a zombie, and its l
   ::kill(writer, SIGKILL);
   const std::string gone = fmt::format("process {}, which wrote the feed, has gone", writer);
   for (int tries = 0; tries < 5'000 && attachment->gone().empty(); ++tries) std::this_thread::sleep_for(1ms);
-  CHECK(attachment->gone() == gone);  // and it still is a zombie
+  CHECK(attachment->gone() == gone);  // and it is still a zombie
   const std::uint64_t before = mirror.commits();
   Event events[512];
   for (std::size_t count = 0;;) {

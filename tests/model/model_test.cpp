@@ -1,9 +1,9 @@
 #include <conformance/model/random_ops.h>
 
-#include <doctest/doctest.h>
 #include <conformance/model/effort.h>
-#include <fmt/core.h>
 #include <conformance/model/plugins.h>
+#include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -71,7 +71,7 @@ TEST_CASE("a radix index with pages of 4 tokens does what the models say") { che
 TEST_CASE("a radix index with pages of 16 tokens does what the models say") { check_floors(run_worlds(16, "lru")); }
 TEST_CASE("a radix index with pages of 64 tokens does what the models say") { check_floors(run_worlds(64, "lru")); }
 
-TEST_CASE("every loaded policy with an order the models know lets nodes leave in that order") {
+TEST_CASE("every loaded policy with an order the models know evicts in that order") {
   for (const auto& policy : names_of<canopy::EvictionStrategy>()) {
     if (policy == "lru") continue;
     CAPTURE(policy);

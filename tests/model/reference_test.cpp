@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 namespace {
 
@@ -20,6 +20,19 @@ Chain chain(std::initializer_list<std::uint32_t> words, Units page_size = 1, Uni
   const std::vector<std::uint32_t> copy(words);
   return chain_of({space, copy}, page_size, overlap);
 }
+
+/// A flat model with pages of one word.
+struct Flat {
+  explicit Flat(std::vector<Units> reaches) : index(1, std::move(reaches)) {}
+  FlatIndex::Added insert(std::initializer_list<std::uint32_t> words, std::size_t below,
+                          const std::vector<std::vector<Page>>& brought, NamespaceId space = kShared) {
+    const std::vector<std::uint32_t> copy(words);
+    FlatIndex::PerGroup<std::vector<Page>> pages;
+    std::ranges::copy(brought, pages.begin());
+    return index.insert({space, copy}, chain(words, 1, 0, space), below, pages);
+  }
+  FlatIndex index;
+};
 
 VictimOrder lru() { return VictimOrder(order_of("lru")); }
 
@@ -40,28 +53,65 @@ TEST_CASE("a page's name depends on all words before it, on its namespace and on
   CHECK(chain({1, 2, 3}, 2) == chain({1, 2, 4}, 2));
 }
 
-TEST_CASE("the flat model says what an insert finds, and which pages it does not need") {
-  FlatIndex flat;
-  CHECK(flat.insert(kShared, chain({1, 2, 3}), 0, std::array<Page, 3>{10, 11, 12}).had == 0);
-  const auto again = flat.insert(kShared, chain({1, 2, 4}), 1, std::array<Page, 2>{20, 21});
+TEST_CASE("the flat model says what an insert finds, and which pages are spare") {
+  Flat flat({kWholePath});
+  CHECK(flat.insert({1, 2, 3}, 0, {{10, 11, 12}}).had == 0);
+  const auto again = flat.insert({1, 2, 4}, 1, {{20, 21}});
   CHECK(again.had == 2);
-  CHECK(again.spare == std::vector<Page>{20});
-  CHECK(flat.pages(chain({1, 2, 4})) == std::vector<Page>{10, 11, 21});
-  CHECK(flat.matched(chain({1, 2, 3, 9})) == 3);
+  CHECK(again.spare[0] == std::vector<Page>{20});
+  CHECK(flat.index.pages(flat.index.lock(chain({1, 2, 4})), 0) == std::vector<Page>{10, 11, 21});
+  CHECK(flat.index.matched(chain({1, 2, 3, 9})) == 3);
 }
 
 TEST_CASE("the flat model counts a page as protected once, however many locks cover it") {
-  FlatIndex flat;
-  flat.insert(NamespaceId{2}, chain({1, 2}), 0, std::array<Page, 2>{1, 2});
-  flat.lock(ChainView(chain({1, 2})).first(1));
-  flat.lock(chain({1, 2}));
-  CHECK(flat.sizes().protected_ == 2);
-  flat.unlock(chain({1, 2}));
-  CHECK(flat.sizes(NamespaceId{2}).protected_ == 1);
-  CHECK(flat.sizes(NamespaceId{2}).evictable == 1);
-  CHECK(flat.sizes(kShared).evictable == 0);
-  flat.unlock(ChainView(chain({1, 2})).first(1));
-  CHECK_THROWS_AS(flat.unlock(ChainView(chain({1, 2})).first(1)), Mismatch);
+  Flat flat({kWholePath});
+  flat.insert({1, 2}, 0, {{1, 2}}, NamespaceId{2});
+  const auto in_two = [](std::initializer_list<std::uint32_t> words) { return chain(words, 1, 0, NamespaceId{2}); };
+  const auto shorter = flat.index.lock(in_two({1})), longer = flat.index.lock(in_two({1, 2}));
+  CHECK(flat.index.sizes(0).protected_ == 2);
+  CHECK_THROWS_AS(flat.index.remove(in_two({1, 2})[1], 0), Mismatch);
+  flat.index.unlock(longer);
+  CHECK(flat.index.sizes(0, NamespaceId{2}).protected_ == 1);
+  CHECK(flat.index.sizes(0, NamespaceId{2}).evictable == 1);
+  CHECK(flat.index.sizes(0, kShared).evictable == 0);
+  flat.index.unlock(shorter);
+  CHECK_THROWS_AS(flat.index.unlock(shorter), Mismatch);
+}
+
+TEST_CASE("the flat model matches up to the deepest boundary whose windows are resident") {
+  Flat flat({kWholePath, 2});
+  flat.insert({1, 2, 3, 4}, 0, {{1, 2, 3, 4}, {0, 0, 0, 5}});
+  CHECK(flat.index.matched(chain({1, 2, 3, 4})) == 0);
+  CHECK(flat.index.known(chain({1, 2, 3, 4})) == 4);
+  const auto filled = flat.insert({1, 2, 3}, 0, {{11, 12, 13}, {0, 6, 7}});
+  CHECK(filled.refilled == 2);
+  CHECK(filled.spare[0] == std::vector<Page>{11, 12, 13});
+  CHECK(flat.index.matched(chain({1, 2, 3, 9})) == 3);
+  CHECK(flat.index.matched(chain({1, 2})) == 0);
+}
+
+TEST_CASE("in the flat model a lock needs one window, less when it is relaxed, and never nothing") {
+  Flat flat({2});
+  flat.insert({1, 2, 3, 4}, 0, {{1, 2, 3, 4}});
+  auto hold = flat.index.lock(chain({1, 2, 3, 4}));
+  CHECK(flat.index.sizes(0).protected_ == 2);
+  CHECK(flat.index.pages(hold, 0) == std::vector<Page>{0, 0, 3, 4});
+  flat.index.relax(hold, 0, 4);
+  CHECK(hold.from[0] == 3);
+  CHECK(flat.index.sizes(0).protected_ == 1);
+  CHECK(flat.index.unlocked(chain({1, 2, 3, 4}), 0) == 1);
+}
+
+TEST_CASE("the flat model complains when a window outlives the full pages it belongs to") {
+  Flat flat({kWholePath, 2});
+  flat.insert({1, 2}, 0, {{1, 2}, {3, 4}});
+  flat.index.remove(chain({1, 2})[1], 0);
+  CHECK_THROWS_AS(flat.index.check_removed(), Mismatch);
+  Flat other({2, 1});
+  other.insert({1, 2}, 0, {{1, 2}, {3, 4}});
+  other.index.remove(chain({1, 2})[0], 0);
+  CHECK_THROWS_AS(other.index.check_removed(), Mismatch);
+  CHECK_THROWS_AS(other.index.name_of_page(0, 1), Mismatch);
 }
 
 TEST_CASE("segments end where a key ended, where keys part and where a match ended") {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/engine/engine.h>
+#include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -9,15 +10,6 @@
 #include <vector>
 
 namespace canopy::test {
-
-inline const Registry& plugins() {
-  static const Registry registry = [] {
-    Registry all;
-    all.scan(own_plugin_folder(), Trust::as_ourselves);
-    return all;
-  }();
-  return registry;
-}
 
 /// An engine from YAML text with assignments on top.
 inline std::unique_ptr<Engine> engine_of(const std::string& yaml, const std::vector<std::string>& assignments = {}) {
@@ -45,10 +37,10 @@ inline std::vector<Token> tokens(Token first, std::size_t count) {
   return all;
 }
 
-inline Arrival arrival(const std::vector<Token>& prompt, std::uint32_t leave = 1) {
-  Arrival arrival;
+inline RequestSpec arrival(const std::vector<Token>& prompt, std::uint32_t leave = 1) {
+  RequestSpec arrival;
   arrival.prompt = prompt;
-  arrival.leave = leave;
+  arrival.min_uncached = leave;
   return arrival;
 }
 

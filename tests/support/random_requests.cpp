@@ -55,7 +55,7 @@ void RandomRequests::finish() {
   reached_.evictions = engine_.counters().evict_calls;
   for (std::size_t g = 0; g < engine_.groups(); ++g) {
     const Occupancy occupancy = engine_.pool(g).occupancy();
-    expect_equal("free pages when everybody is gone", occupancy.free, occupancy.capacity);
+    expect_equal("free pages when every request has ended", occupancy.free, occupancy.capacity);
   }
   expect_equal("nodes of an index that was flushed", engine_.index().use().nodes, std::uint64_t{0});
 }
@@ -126,8 +126,8 @@ std::uint32_t RandomRequests::resident(std::span<const Token> tokens, NamespaceI
   return 0;
 }
 
-RandomRequests::Lives::iterator RandomRequests::begin(const Arrival& arrival) {
-  const std::uint32_t expected = resident(arrival.prompt.first(arrival.prompt.size() - arrival.leave), arrival.space);
+RandomRequests::Lives::iterator RandomRequests::begin(const RequestSpec& arrival) {
+  const std::uint32_t expected = resident(arrival.prompt.first(arrival.prompt.size() - arrival.min_uncached), arrival.space);
   const auto at =
       live_.emplace(next_++, Live{engine_.begin(arrival), replay::Trail(arrival.space), arrival.space}).first;
   Live& live = at->second;
@@ -142,16 +142,16 @@ RandomRequests::Lives::iterator RandomRequests::begin(const Arrival& arrival) {
 
 void RandomRequests::begin() {
   const auto prompt = random_prompt();
-  Arrival arrival{prompt, spaces_[random_.below(static_cast<std::uint32_t>(spaces_.size()))]};
+  RequestSpec arrival{prompt, spaces_[random_.below(static_cast<std::uint32_t>(spaces_.size()))]};
   arrival.priority = static_cast<std::int32_t>(random_.below(4));
-  arrival.leave = random_.below(2);
+  arrival.min_uncached = random_.below(2);
   begin(arrival);
 }
 
 /// A request that was told it can run now, runs: alone and at once, as it said it would.
 void RandomRequests::promised() {
   const auto prompt = random_prompt();
-  Arrival arrival{prompt, spaces_[random_.below(static_cast<std::uint32_t>(spaces_.size()))]};
+  RequestSpec arrival{prompt, spaces_[random_.below(static_cast<std::uint32_t>(spaces_.size()))]};
   arrival.output_limit = random_.below(3 * engine_.page_size());
   arrival.chunk = 1 + random_.below(3 * engine_.page_size());
   if (engine_.admits(arrival).verdict != Admission::Verdict::now) return;
@@ -264,7 +264,7 @@ std::uint64_t RandomRequests::may_have(std::size_t group) const {
   return engine_.pool(group).allocator().occupancy().free + engine_.pool(group).growable();
 }
 
-/// Another limit, from a few segments to more than anybody needs.
+/// Another limit, from a few segments to more than all requests need.
 void RandomRequests::resize() {
   const std::size_t g = random_.below(static_cast<std::uint32_t>(engine_.groups()));
   const std::uint64_t limit = random_.one_in(8) ? kUnlimited : 8 + random_.below(300);
@@ -272,8 +272,8 @@ void RandomRequests::resize() {
   ++reached_.resized;
   const Pool& pool = engine_.pool(g);
   std::uint64_t waits = 0, leaving = 0;
-  for (const Engine::Blocker& blocker : engine_.blockers(g)) waits += blocker.pages;
-  for (const PoolSegment& segment : pool.segments()) leaving += segment.leaving;
+  for (const Blocker& blocker : engine_.blockers(g)) waits += blocker.pages;
+  for (const PoolSegment& segment : pool.segments()) leaving += segment.draining;
   if (pool.offered() > limit) disagree("a pool limited to {} pages offers {}", limit, pool.offered());
   // Several requests may hold one page.
   if (waits < leaving) disagree("{} pages leave, and requests hold {} of them", leaving, waits);
@@ -281,7 +281,7 @@ void RandomRequests::resize() {
   reached_.drained += leaving == 0;
 }
 
-/// Whoever held something is gone: no pool waits for anything, and under the least limit one page is left.
+/// Every request has ended: no pool waits for anything, and under the least limit one page is left.
 void RandomRequests::everything_leaves() {
   for (std::size_t g = 0; g < engine_.groups(); ++g) {
     engine_.resize(g, 1);
@@ -290,7 +290,7 @@ void RandomRequests::everything_leaves() {
     expect_equal("pages of a pool limited to one", pool.occupancy().capacity, std::uint64_t{1});
     std::uint32_t idle = 0;
     for (const PoolSegment& segment : pool.segments())
-      idle += segment.state() == PoolSegment::State::idle && segment.all.first != 0;
+      idle += segment.state() == SegmentState::idle && segment.all.first != 0;
     if (idle > 1) disagree("{} empty segments keep their memory", idle);
   }
 }

@@ -2,9 +2,8 @@
 
 #include <canopy/engine/engine.h>
 #include <canopy/loading/registry.h>
-
+#include <canopy/support/random.h>
 #include <replay/content.h>
-#include <conformance/model/prng.h>
 
 #include <map>
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace canopy::test {
 
-/// What a program of random requests reached: one that never ran out of pages would prove nothing about it.
+/// What a program of random requests reached. A program that never ran out of pages proves nothing about running out.
 struct Reached {
   std::uint64_t requests = 0, hits = 0, repointed = 0, evictions = 0, refused = 0, retracted = 0, resumed_on_pages = 0,
                 passed_pages = 0, finished = 0, aborted = 0, promises = 0, gaps = 0, flushed = 0, resized = 0,
@@ -20,10 +19,10 @@ struct Reached {
   void add(const Reached& other);
 };
 
-/// Requests that live as they do in a server, in no sensible order: chunks, decoding, retraction, abort at any
-/// step, flushes, other policies and other limits in between. After every operation: the ledger; for every reused
-/// token: its bytes. A match is compared with what a walk over the whole index says, an admission with what then
-/// happens. A Mismatch says what differs.
+/// Runs requests as a server does, but in random order: chunks, decoding, retraction, abort at any step, and between
+/// them flushes, other policies and other limits. Checks the ledger after every operation and the bytes of every reused
+/// token. Compares each match with a walk over the whole index, and each admission with what happens then. A Mismatch
+/// says what differs.
 class RandomRequests {
  public:
   RandomRequests(Engine& engine, const Registry& registry, std::uint64_t seed, std::uint32_t spaces,
@@ -46,7 +45,7 @@ class RandomRequests {
 
   Lives::iterator any();
   std::vector<Token> random_prompt();
-  Lives::iterator begin(const Arrival& arrival);
+  Lives::iterator begin(const RequestSpec& arrival);
   void begin();
   void promised();
   bool step(Live& live, std::uint32_t chunk, bool commits);
@@ -66,7 +65,7 @@ class RandomRequests {
 
   Engine& engine_;
   const Registry& registry_;
-  Prng random_;
+  Random random_;
   bool inserts_at_finish_, resizes_;
   std::vector<NamespaceId> spaces_;
   replay::Content content_;

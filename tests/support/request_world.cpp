@@ -90,7 +90,7 @@ Outcome RequestWorld::apply(std::string_view text) {
 }
 
 void RequestWorld::finish() {
-  requests_.clear();  // aborts who still runs
+  requests_.clear();  // aborts the requests that still run
   check();
   for (std::size_t g = 0; g < names_.size(); ++g) {
     expect_equal(fmt::format("{}: units protected when no request runs", names_[g]).c_str(),
@@ -129,14 +129,14 @@ std::uint32_t RequestWorld::count(const Line& line, std::uint32_t otherwise) con
   return line.words.size() == 2 ? meant(number<std::uint32_t>(line.words[1])) : otherwise;
 }
 
-Arrival RequestWorld::arrival(const Line& line, std::span<const Token> prompt) const {
+RequestSpec RequestWorld::arrival(const Line& line, std::span<const Token> prompt) const {
   const auto setting = [&](std::string_view key, std::uint32_t otherwise) {
     const auto found = line.settings.find(key);
     return found == line.settings.end() ? otherwise : found->second;
   };
-  Arrival arrival;
+  RequestSpec arrival;
   arrival.prompt = prompt;
-  arrival.leave = setting("leave", arrival.leave);
+  arrival.min_uncached = setting("leave", arrival.min_uncached);
   arrival.priority = static_cast<std::int32_t>(setting("priority", 0));
   arrival.output_limit = meant(setting("output", 0));
   arrival.chunk = meant(setting("chunk", 0));
@@ -231,7 +231,7 @@ Outcome RequestWorld::state() const {
     outcome.emplace_back(names_[g] + ".protected", told(sizes.protected_));
     outcome.emplace_back(names_[g] + ".free", pool.free);
     // What requests have of their own, in pages.
-    outcome.emplace_back(names_[g] + ".held",
+    outcome.emplace_back(names_[g] + ".owned",
                          pool.capacity - pool.free - (sizes.evictable + sizes.protected_) / config_.page_size);
   }
   return outcome;

@@ -15,14 +15,14 @@
 namespace canopy::test {
 
 /// An Engine and its requests, by name. After every line the engine's ledger proves that each page has one owner.
-/// Answers of a group carry its name: "window.free". Tokens are told in pages where words are.
+/// Answers of a group carry its name: "window.free". With words=pages, counts of tokens are in pages too.
 ///
-///   begin a 1 2 3 leave=0 priority=1  -> matched    # finds and locks what is there
+///   begin a 1 2 3 leave=0 priority=1  -> matched    # finds and locks the cached prefix
 ///   reserve a 3 soon=2                -> refused    # pages for its first 3 tokens, evicting what is missing
 ///   append a 4 5                                    # output
-///   advance a 2    commit a 2    finish a 3         # so much is computed; without a number: all of it
+///   advance a 2    commit a 2    finish a 3         # so many tokens are computed; without a number: all
 ///   abort a    retract a    resume a  -> matched
-///   serve 1 2 3                       -> matched    # a request that comes, computes everything and finishes
+///   serve 1 2 3                       -> matched    # a whole request: begins, computes everything, finishes
 ///   admits 1 2 3 output=4 chunk=2     -> now        # or wait, or never
 ///   row a                             -> full.row 1 2, window.row 0 2, computed 2, committed 2, reserved 2
 ///   peek 1 2 3    flush    room window 2    state    tree
@@ -34,7 +34,7 @@ class RequestWorld final : public Stage {
   void finish() override;
 
  private:
-  /// A line taken apart.
+  /// A line in parts.
   struct Line {
     std::string_view verb;
     std::vector<std::string_view> words;
@@ -52,7 +52,7 @@ class RequestWorld final : public Stage {
 
   Request& request(const Line& line);
   std::optional<std::size_t> group(std::string_view name) const;
-  Arrival arrival(const Line& line, std::span<const Token> prompt) const;
+  RequestSpec arrival(const Line& line, std::span<const Token> prompt) const;
   std::vector<Token> tokens(std::span<const std::string_view> words) const;
   /// The number that stands first behind a request's name, in tokens; `otherwise` if none does.
   std::uint32_t count(const Line& line, std::uint32_t otherwise) const;

@@ -14,7 +14,7 @@ namespace canopy::test {
 
 namespace {
 
-/// What each $name stands for in one telling of a story.
+/// What each $name stands for in one run of a scenario.
 using Values = std::map<std::string, std::string, std::less<>>;
 
 std::string filled_in(std::string_view text, const Values& values) {
@@ -35,35 +35,35 @@ std::string filled_in(std::string_view text, const Values& values) {
   return filled;
 }
 
-/// A story: its lines, and the values that it is to be told with.
-class Story {
+/// The lines of a scenario, and the values that it runs with.
+class Scenario {
  public:
-  explicit Story(const std::string& text) {
+  explicit Scenario(const std::string& text) {
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) lines_.push_back(line.substr(0, line.find('#')));
   }
 
-  /// What is wrong, without the name of the file.
+  /// Its mistakes, without the name of the file.
   std::vector<std::string> run() {
     try {
-      const std::vector<Values> tellings = read_with();
+      const std::vector<Values> combinations = read_with();
       const std::size_t first = at_;
-      for (const Values& values : tellings)
+      for (const Values& values : combinations)
         for (at_ = first; at_ <= lines_.size(); ++at_)
           if (begins_world(lines_[at_ - 1]))
             for (const GroupSettings& group : config_from(filled_in(lines_[at_ - 1], values)).groups)
               groups_.insert(group.name);
-      for (const Values& values : tellings) {
+      for (const Values& values : combinations) {
         for (const auto& [name, value] : values)
-          told_with_ += fmt::format("{}{}={}", told_with_.empty() ? "with " : " ", name, value);
-        if (!told_with_.empty()) told_with_ += ": ";
+          values_text_ += fmt::format("{}{}={}", values_text_.empty() ? "with " : " ", name, value);
+        if (!values_text_.empty()) values_text_ += ": ";
         at_ = first;
-        tell(values);
-        told_with_.clear();
+        run_with(values);
+        values_text_.clear();
       }
     } catch (const Mismatch& error) {
-      // The first one only: what follows a difference is its consequence.
-      return {fmt::format("{}: {}{}", at_, told_with_, error.what())};
+      // The first mistake only: the following ones are its consequences.
+      return {fmt::format("{}: {}{}", at_, values_text_, error.what())};
     }
     return {};
   }
@@ -76,7 +76,7 @@ class Story {
 
   /// The lines `with name=value value ...`: every combination of the values, the first name varying slowest.
   std::vector<Values> read_with() {
-    std::vector<Values> tellings{{}};
+    std::vector<Values> combinations{{}};
     for (; at_ <= lines_.size(); ++at_) {
       const auto words = split(lines_[at_ - 1]);
       if (words.empty()) continue;
@@ -84,18 +84,18 @@ class Story {
       const auto [name, first] = words.size() > 1 ? setting(words[1]) : setting("");
       if (name.empty() || first.empty()) disagree("'with' wants name=value, and perhaps more values");
       std::vector<Values> more;
-      for (const Values& values : tellings)
+      for (const Values& values : combinations)
         for (std::size_t i = 1; i < words.size(); ++i) {
           more.push_back(values);
           more.back()[std::string(name)] = i == 1 ? first : words[i];
         }
-      tellings = std::move(more);
+      combinations = std::move(more);
     }
     if (at_ > lines_.size()) disagree("there is no 'engine' or 'requests' line");
-    return tellings;
+    return combinations;
   }
 
-  void tell(const Values& values) {
+  void run_with(const Values& values) {
     std::unique_ptr<Stage> stage;
     std::set<std::string, std::less<>> others;
     const auto passes_over = [&](std::string_view label) { return others.contains(of_group(label).first); };
@@ -122,14 +122,14 @@ class Story {
 
   std::vector<std::string> lines_;
   std::size_t at_ = 1;
-  std::string told_with_;
-  std::set<std::string, std::less<>> groups_;  ///< of all tellings
+  std::string values_text_;
+  std::set<std::string, std::less<>> groups_;  ///< of all combinations
 };
 
 }  // namespace
 
 std::vector<std::string> run_scenario(const std::string& text, const std::string& name) {
-  std::vector<std::string> errors = Story(text).run();
+  std::vector<std::string> errors = Scenario(text).run();
   for (std::string& error : errors) error = name + ":" + error;
   return errors;
 }

@@ -6,37 +6,37 @@
 
 namespace canopy::test {
 
-/// Runs a story told as text; what is wrong with it, a line each as `file:line: ...`, nothing if all holds.
+/// Runs a scenario. Returns its mistakes, one line each as `file:line: ...`; nothing if all holds.
 ///
-///   engine page_size=4 capacity=8                     # the world; options={...}, policy, overlap, namespaces
+///   engine page_size=4 capacity=8                     # the world; also options={...}, policy, overlap, namespaces
 ///   insert 1 2 3 4  5..8           -> had 0           # 5..8: 5 6 7 8
-///   match  as=a 1 2 3 4            -> 4               # keeps the lock and calls it a
+///   match  as=a 1 2 3 4            -> 4               # keeps the lock under the name a
 ///   insert below=a as=b 1 2 3 4 9 9 9 9 -> had 4, spare 0
 ///   evict  1                       -> 1 page
 ///   release b
 ///   state                          -> evictable 8, nodes 2, waiting 1, free 5, refused 0
 ///   tree                           -> 0..4 4..8       # the nodes: where they begin and end
 ///
-/// Words can stand in any grouping. What stands behind -> is compared with what came, and only that; but the
-/// models watch every line besides.
+/// Words can be grouped in any way. The text behind -> is compared with the answer, and nothing else of the answer is.
+/// The models check every line besides.
 ///
-/// An engine with several KV cache groups names them, with reach, capacity in pages and policy as far as they are
-/// not the whole path and the engine's own. What is told of a group carries its name:
+/// An engine with several KV cache groups names them, each with its reach, its capacity in pages and its policy where
+/// they differ from the whole path and from the engine's. Answers of a group carry its name:
 ///
 ///   engine page_size=1 groups=full,window:4:16:slru capacity=32
-///   insert as=a 1..8 window.from=2 -> had 0, full.spare 0, window.spare 0, length 8   # 1 2 are gone in the window
-///   match  1..8                    -> 8, window.from 4, window.pages 0 0 0 0 3 4 5 6  # its hold begins at depth 4
+///   insert as=a 1..8 window.from=2 -> had 0, full.spare 0, window.spare 0, length 8   # the window lacks 1 2
+///   match  1..8                    -> 8, window.from 4, window.pages 0 0 0 0 3 4 5 6  # the lock begins at depth 4
 ///   relax  a window 6              -> window.from 6
-///   evict  window 2                -> 2 pages, window.left 3 4, full.left none        # by the words they stood for
+///   evict  window 2                -> 2 pages, window.left 3 4, full.left none        # by the words of the pages
 ///   tree                           -> 0..2:full 2..4:full 4..8                        # groups, where not all
 ///   state                          -> window.evictable 2, window.protected 2, window.free 12, window.waiting 1
 ///
-/// `requests` instead of `engine` is an Engine, and what follows are requests: request_world.h. With `words=pages`
-/// each word stands for a page of words, and depths, lengths and reaches are told in pages. A second line `engine`
-/// or `requests` begins another world.
+/// `requests` instead of `engine` is an Engine with requests: request_world.h. With `words=pages` each word stands for
+/// a page of words, and depths, lengths and reaches are in pages. A second line `engine` or `requests` begins another
+/// world.
 ///
-/// Lines in front of all others tell the story once for each combination of values; what is expected of a group that
-/// one of these worlds has not is passed over in it:
+/// Lines in front of all others repeat the scenario for each combination of values. Expectations of a group that one of
+/// these worlds lacks are passed over in it:
 ///
 ///   with page=1 4 16
 ///   with groups=full full,window:2

@@ -1,21 +1,25 @@
 #include "stage.h"
 
-#include "group_world.h"
-#include <conformance/model/mismatch.h>
 #include "request_world.h"
+
 #include <conformance/model/world.h>
 
 namespace canopy::test {
 
 namespace {
 
-class WorldStage final : public Stage {
+class IndexStage final : public Stage {
  public:
-  explicit WorldStage(const WorldConfig& config) : world_(config) {}
-  Outcome apply(std::string_view line) override { return world_.apply(operation_from(line)); }
+  explicit IndexStage(const WorldConfig& config) : config_(config), world_(config) {}
+  Outcome apply(std::string_view line) override {
+    Operation operation = operation_from(line);
+    operation.words = words_in(config_, operation.words);
+    return world_.apply(operation);
+  }
   void finish() override { world_.finish(); }
 
  private:
+  WorldConfig config_;
   World world_;
 };
 
@@ -23,9 +27,7 @@ class WorldStage final : public Stage {
 
 std::unique_ptr<Stage> stage_of(const WorldConfig& config) {
   if (config.requests) return std::make_unique<RequestWorld>(config);
-  if (!config.groups.empty()) return std::make_unique<GroupWorld>(config);
-  if (config.words_are_pages) disagree("words=pages is for an engine with groups=, or for requests");
-  return std::make_unique<WorldStage>(config);
+  return std::make_unique<IndexStage>(config);
 }
 
 }  // namespace canopy::test

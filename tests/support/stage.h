@@ -7,18 +7,17 @@
 
 namespace canopy::test {
 
-/// Where a scenario plays: it does what a line says, and watches that nothing goes wrong besides.
+/// Runs the lines of a scenario and checks, line by line, everything else that must hold.
 class Stage {
  public:
   virtual ~Stage() = default;
   /// A Mismatch says what cannot be understood, or what went wrong.
   virtual Outcome apply(std::string_view line) = 0;
-  /// Lets go of everything, and checks that nothing is missing.
+  /// Releases everything, and checks that no page is missing.
   virtual void finish() = 0;
 };
 
-/// An index with one group that needs the whole path (World), an index with several (GroupWorld), or an Engine with
-/// requests (RequestWorld).
+/// An index with locks (World), or an Engine with requests (RequestWorld).
 std::unique_ptr<Stage> stage_of(const WorldConfig& config);
 
 }  // namespace canopy::test

@@ -1,8 +1,8 @@
-#include <workload/answer.h>
 #include <doctest/doctest.h>
+#include <support/source_folder.h>
+#include <workload/answer.h>
 #include <workload/generator.h>
 #include <workload/mixer.h>
-#include <support/source_folder.h>
 #include <workload/traffic.h>
 
 #include <algorithm>
@@ -252,7 +252,7 @@ TEST_CASE("thrash: the same prompts round and round") {
   }
 }
 
-TEST_CASE("adversarial_splits: each page of the key is left once, and exactly at its end") {
+TEST_CASE("adversarial_splits: requests part at each page of the key once, and exactly at its end") {
   using Order = AdversarialSplitsConfig::Order;
   AdversarialSplitsConfig config;
   config.key_tokens = 1030;

@@ -107,7 +107,7 @@ TEST_CASE("page needs: the peak of a request is what a walk over its life finds,
                 for (const std::uint64_t output : {0U, 1U, 2U, 9U, 33U})
                   for (const std::uint64_t chunk : {0U, 1U, 5U, 8U, 16U})
                     for (const std::size_t taken : {0U, 1U, 3U}) {
-                      // Full attention holds all that it matched; whoever else holds some of it.
+                      // Full attention locks all that it matched; other groups a part of it.
                       const std::uint64_t prompt = matched + more, total = prompt + output;
                       if (reach == kWholePath && (taken > matched / page || total == matched)) continue;
                       const PageNeeds needs{page, overlap, reach, every, grid};

@@ -1,8 +1,10 @@
+#include <canopy/page_runs.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "pool_costs.h"
 #include "processor.h"
 #include "walk.h"
 
@@ -35,6 +37,17 @@ void show(const WalkReport& report) {
   for (const std::string& line : report.exports) fmt::print("  {}\n", line);
 }
 
+void show_costs(const Registry& registry, std::uint32_t turns) {
+  fmt::print("One step of attention over {} tokens, K and V of 512 bytes each, cold\n\n", kReadTokens);
+  fmt::print("  {:<42} {:>9} {:>9} {:>11}\n", "how a page is found", "page size", "time", "x one pool");
+  for (const ReadCost& cost : read_costs(turns))
+    fmt::print("  {:<42} {:>9} {:>6.2f} ms {:>11.3f}\n", cost.way, cost.page_size, cost.seconds * 1e3, cost.to_pool);
+  fmt::print("\nA pool of 256 MiB becomes twice as large\n\n  {:<48} {:>11} {:>14}\n", "how", "time", "memory needed");
+  for (const GrowthCost& cost : growth_costs(registry, std::uint64_t{256} << 20, turns))
+    fmt::print("  {:<48} {:>8.3f} ms {:>10} MiB\n", cost.way, cost.seconds * 1e3, cost.peak_bytes >> 20);
+  fmt::print("\nProcessor time, medians of {} turns in which all ways took part.\n", turns);
+}
+
 }  // namespace
 
 /// 0: all is as it must be; 1: it is not; 2: the walk could not be done.
@@ -50,12 +63,18 @@ int main(int argc, char** argv) {
   program.add_option("--device", options.device, "of --store cuda, as the CUDA driver counts")->capture_default_str();
   program.add_option("--dtype", element, "of K and V")->check(CLI::IsMember({"fp32", "bf16"}))->capture_default_str();
   program.add_flag("--plant", options.plant, "give the last request a wrong page number: the program must notice");
+  std::uint32_t cost_turns = 0;
+  program
+      .add_option("--costs", cost_turns,
+                  "measure instead what each way to make a pool elastic costs; 41 turns are good")
+      ->check(CLI::Range(1, 1000));
   CLI11_PARSE(program, argc, argv);
   options.element = element == "fp32" ? Element::fp32 : Element::bf16;
 
   Registry registry;
   registry.scan(own_plugin_folder(), Trust::as_ourselves);
   try {
+    if (cost_turns > 0) return show_costs(registry, cost_turns), 0;
     const WalkReport report = walk(registry, options);
     fmt::print("Attention over the pages of the store '{}', {} rows, largest difference of an element\n\n",
                options.store, element);

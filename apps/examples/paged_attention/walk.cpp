@@ -65,7 +65,7 @@ class Walk {
   /// A request whose prompt is computed as far as nobody else has done it.
   Request begin(std::span<const Token> tokens, NamespaceId space = NamespaceId::shared) {
     const auto count = static_cast<std::uint32_t>(tokens.size());
-    Arrival arrival;
+    RequestSpec arrival;
     arrival.prompt = tokens;
     arrival.space = space;
     Request request = engine_->begin(arrival);

@@ -33,7 +33,7 @@ inline constexpr std::uint64_t kReadOnly = 1;
 struct ManagedTensor {
   Version version;
   void* manager;
-  void (*deleter)(ManagedTensor* self);  ///< called once, by whoever took the tensor last
+  void (*deleter)(ManagedTensor* self);  ///< called once, by the last owner of the tensor
   std::uint64_t flags;
   Tensor tensor;
 };
@@ -53,7 +53,7 @@ inline ManagedTensor* view_of(std::shared_ptr<KVStore> store, std::uint32_t segm
   };
   const KvView& view = store->view();
   const KvStream& of = view.stream[stream];
-  store->hold(segment);
+  store->pin(segment);
   auto* const manager = new Manager{{}, std::move(store), segment, {}, {}};
   const std::int64_t shape[] = {view.segment_pages, view.page_size, of.row_bytes};
   const std::int64_t strides[] = {static_cast<std::int64_t>(of.page_stride), of.token_stride, 1};
@@ -61,7 +61,7 @@ inline ManagedTensor* view_of(std::shared_ptr<KVStore> store, std::uint32_t segm
   std::copy(strides, strides + 3, manager->strides);
   const auto release = [](ManagedTensor* self) {
     auto* const owner = static_cast<Manager*>(self->manager);
-    owner->store->let_go(owner->segment);
+    owner->store->unpin(owner->segment);
     delete owner;
   };
   manager->managed = {{1, 0},

@@ -6,8 +6,8 @@
 
 namespace canopy {
 
-/// What a policy may know about time and pressure, in tokens of its group. There is no wall clock in it, so a
-/// recording replays to the same decisions.
+/// What a policy may know about time and pressure, in tokens of its group. It has no wall clock, so a recording replays
+/// to the same decisions.
 struct PolicyClock {
   std::uint64_t allocated = 0;  ///< inserted since the index was made: the work clock
   std::uint64_t used = 0;       ///< resident now
@@ -21,7 +21,7 @@ struct NodeFacts {
   NamespaceId space{};
   Units begin = 0, length = 0;  ///< depth where the node starts, and units it holds
   std::uint32_t hits = 0;       ///< matches that used it   (accounting: sglang counts inserts instead)
-  std::uint32_t inserts = 0;    ///< inserts that ended in it, or in what has left below it
+  std::uint32_t inserts = 0;    ///< inserts that ended in it, or in nodes evicted from below it
   std::uint32_t children = 0;
   std::int32_t priority = 0;  ///< highest of the requests that inserted through it
   Tick created = 0, last_access = 0;
@@ -45,16 +45,28 @@ struct RequestFacts {
   PolicyClock clock{};
 };
 
-/// Order of leaving: the smallest first, `minor` breaks ties, then the node's slot number.
+/// The order of eviction: the smallest first, `minor` breaks ties, then the node's slot number.
 struct Rank {
   std::uint64_t major = 0, minor = 0;
   friend constexpr auto operator<=>(const Rank&, const Rank&) = default;
 };
 
-/// Does a rank change while its node only waits to leave?
+/// Does a rank change while its node only waits to be evicted?
 enum class Volatility : std::uint32_t {
-  none,   ///< it depends on the node's facts alone: asked again when they change
-  epoch,  ///< it drifts: everybody who waits is ranked anew once per 2 % of capacity turned over
+  none,   ///< it depends on the node's facts alone: the index asks again when they change
+  epoch,  ///< it drifts: the index ranks every waiting node anew once per 2 % of capacity turned over
+};
+
+/// A policy in words, for the inspector, `canopy top` and reports. The strings live as long as the policy.
+struct PolicyText {
+  /// What is evicted first, as a clause: "what was used longest ago is evicted first".
+  const char* rule = "";
+  /// How a person reads a rank, with {major} and {minor} in it: "{major} hits, used {minor:ago}". Behind a colon:
+  ///   ago        a tick: how long before now          ~ago   the complement of a tick
+  ///   signed     a number from INT32_MIN on           real   the bits of a positive double
+  ///   no|yes     one of these words, by value; the last one for all larger values
+  /// Empty: the rank's two numbers.
+  const char* rank = "";
 };
 
 /// The nodes of a finished request's path, deepest first, while they are still locked.
@@ -67,25 +79,27 @@ class Path {
   ~Path() = default;
 };
 
-/// Decides who leaves first. The index keeps the queue of those who may leave; a policy keeps no list of
-/// nodes, so it can be replaced while the engine runs. Only `rank` must be written.
+/// Decides which node is evicted first. Write your own if LRU keeps the wrong prefixes for your traffic: a rank is
+/// enough. The index keeps the queue of nodes that may be evicted; a policy keeps no list of nodes, so it can be
+/// replaced while the engine runs.
 ///
-/// A policy never calls the index, never reads a clock of its own and never throws: one that does any of it
-/// breaks the engine's promise that the same input gives the same decisions.
+/// A policy never calls the index, never reads a clock of its own and never throws. One that does breaks the engine's
+/// promise that the same input gives the same decisions.
 class EvictionStrategy {
  public:
-  static constexpr const char* kInterface = "canopy.EvictionStrategy/1";
+  static constexpr const char* kInterface = "canopy.EvictionStrategy/2";
   struct Context {};
   virtual ~EvictionStrategy() = default;
 
   /// Asked when a node becomes evictable and whenever its facts change while it waits.
   virtual Rank rank(const NodeFacts& node) = 0;
   virtual Volatility volatility() const { return Volatility::none; }
+  virtual PolicyText describe() const { return {}; }
 
-  /// Second chance, asked of the node that is about to leave: true keeps it and ranks it anew. Asked at most
-  /// once per node and eviction, so a policy cannot stall an engine.
+  /// Second chance, asked of the node that is evicted next: true keeps it and ranks it anew. Asked at most once per node
+  /// and eviction, so a policy cannot stall an engine.
   virtual bool spare(const NodeFacts& node) { return static_cast<void>(node), false; }
-  /// `node` is leaving. For ghost lists and ageing.
+  /// `node` is evicted. For ghost lists and ageing.
   virtual void evicted(const NodeFacts& node) { static_cast<void>(node); }
 
   /// Whether `arrived` and `finished` want RequestFacts::prefix_prints, which cost a pass over each prompt.

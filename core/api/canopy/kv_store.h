@@ -13,7 +13,7 @@ struct Stream {
 /// A run of tokens inside the pages of one request.
 struct Slots {
   std::span<const Page> pages;
-  std::uint32_t first = 0, count = 0;  ///< tokens, counted from the start of pages[0]
+  std::uint32_t first = 0, count = 0;  ///< tokens, counted from the first one of pages[0]
 };
 
 /// The rows of those tokens for one model layer, one packed array per stream (row_bytes apart).
@@ -28,30 +28,20 @@ struct SharedMemory {
   int descriptor = -1;       ///< the taker closes it; -1: this store shares nothing
   std::uint64_t offset = 0;  ///< bytes, where in it the segment begins
   std::uint64_t bytes = 0;
-  std::uint64_t generation = 0;  ///< how often the segment has been backed: what was mapped belongs to one of them
+  std::uint64_t generation = 0;  ///< how often the segment has been backed; a mapping belongs to one of them
 };
 
-/// Keeps the bytes behind page numbers. Decides nothing; knows no dtype. Calls queue and run in the order they were
-/// made. A call with memory of the host (rows, images) returns when the caller may use that memory again; one with
-/// memory of the device only queues, and is done when sync(), or the stream given to use_stream(), says so.
+/// The rows of a store: what a request writes and reads.
 ///
-/// Memory comes and goes by segments: segment s holds the pages from s * view().segment_pages on.
-///
-/// While a CUDA graph is being captured on its stream a store only queues: write() and read() with rows on the device,
-/// and copy(). All other calls are for the time before and after.
-class KVStore {
+/// Calls queue and run in the order they were made. A call with memory of the host returns when the caller may use that
+/// memory again. A call with memory of the device only queues; it is done when sync(), or the stream given to
+/// use_stream(), says so. While a CUDA graph is being captured on its stream a store only queues: write() and read()
+/// with rows on the device, and copy(). All other calls are for the time before and after.
+class KVRows {
  public:
-  static constexpr const char* kInterface = "canopy.KVStore/2";
-  struct Context {
-    Units page_size = 1;               ///< tokens
-    std::uint32_t segment_pages = 0;   ///< 0: the store chooses
-    std::uint64_t pages = kUnlimited;  ///< the pool's limit when it begins, page 0 counted; a limit can be raised later
-  };
-  virtual ~KVStore() = default;
-
   virtual std::span<const Stream> streams() const = 0;
   virtual std::uint32_t layers() const = 0;
-  /// Where everything is, never to change.
+  /// Addresses and strides, the same from the store's first day to its last.
   virtual const KvView& view() const = 0;
 
   /// REQUIRES: layer < layers(), and every page lies in a segment that is backed.
@@ -60,36 +50,67 @@ class KVStore {
   /// Whole pages, all layers and streams. REQUIRES: from.size() == to.size(), and no page is in both or twice in `to`.
   virtual void copy(std::span<const Page> from, std::span<const Page> to) = 0;
 
+  /// Calls queue on this stream of the device from now on. It lives until another is given or the store ends; null: the
+  /// store's own. What was queued before runs before. A store on the host has no use for it.
+  virtual void use_stream(void* stream) = 0;
+  /// Waits for everything queued. nullptr, or what failed first: since the last call or, once the device itself has
+  /// failed, ever.
+  virtual const char* sync() = 0;
+
+ protected:
+  ~KVRows() = default;
+};
+
+/// Pages of a store as images in memory of the host, for a lower tier or another process.
+class KVImages {
+ public:
   /// Bytes of a page's image: [stream][layer][token][row] without gaps, rounded up to 4096, so that files opened with
   /// O_DIRECT and network cards take it as it is.
-  std::uint64_t image_bytes() const {
-    std::uint64_t bytes = 0;
-    for (std::size_t s = 0; s < view().streams; ++s) bytes += view().stream[s].page_stride * view().layers;
-    return (bytes + 4095) & ~std::uint64_t{4095};
-  }
-  /// Images of whole pages to and from the host, image_bytes() apart. What an image is rounded up with is not read, and
-  /// may be written.
+  virtual std::uint64_t image_bytes() const = 0;
+  /// Images of whole pages to and from the host, image_bytes() apart. The bytes that an image is rounded up with are not
+  /// read, and may be written.
   virtual void save(std::span<const Page> from, std::byte* images) = 0;
   virtual void load(const std::byte* images, std::span<const Page> to) = 0;
 
+ protected:
+  ~KVImages() = default;
+};
+
+/// The memory of a store, which comes and goes by segments: segment s holds the pages from s * view().segment_pages on.
+class KVMemory {
+ public:
   /// Puts memory behind a segment's pages, with anything in it; false if there is none to be had, and nothing has
   /// changed. REQUIRES: it is not backed.
   virtual bool back(std::uint32_t segment) = 0;
   /// Gives it to the system again once everything queued is done; what the pages held is lost. REQUIRES: it is backed.
   virtual void unback(std::uint32_t segment) = 0;
-  /// A held segment keeps its memory, also past unback(), until it has been let go as often: for views that others read
-  /// through. REQUIRES: it is backed when first held.
-  virtual void hold(std::uint32_t segment) = 0;
-  virtual void let_go(std::uint32_t segment) = 0;
+  /// Pins a segment's memory for external views. It survives unback() until unpin() was called as many times as pin().
+  /// REQUIRES: it is backed when first pinned.
+  virtual void pin(std::uint32_t segment) = 0;
+  virtual void unpin(std::uint32_t segment) = 0;
   /// REQUIRES: the segment is backed, and stream < view().streams.
   virtual SharedMemory share(std::uint32_t segment, std::size_t stream) = 0;
 
-  /// From now on calls queue on this stream of the device, which lives until another is given or the store ends; null
-  /// for the store's own. What was queued before comes before. A store on the host has no use for it.
-  virtual void use_stream(void* stream) = 0;
-  /// Waits for everything queued. nullptr, or what failed first: since the last call or, once the device itself has
-  /// failed, ever.
-  virtual const char* sync() = 0;
+ protected:
+  ~KVMemory() = default;
+};
+
+/// Keeps the bytes behind page numbers: rows, images and memory. Decides nothing; knows no dtype.
+class KVStore : public KVRows, public KVImages, public KVMemory {
+ public:
+  static constexpr const char* kInterface = "canopy.KVStore/3";
+  struct Context {
+    Units page_size = 1;               ///< tokens
+    std::uint32_t segment_pages = 0;   ///< 0: the store chooses
+    std::uint64_t pages = kUnlimited;  ///< the pool's limit when it begins, page 0 counted; a limit can be raised later
+  };
+  virtual ~KVStore() = default;
+
+  std::uint64_t image_bytes() const override {
+    std::uint64_t bytes = 0;
+    for (std::size_t s = 0; s < view().streams; ++s) bytes += view().stream[s].page_stride * view().layers;
+    return (bytes + 4095) & ~std::uint64_t{4095};
+  }
 };
 
 }  // namespace canopy

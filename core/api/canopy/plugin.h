@@ -3,12 +3,13 @@
 ///
 ///   CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::EvictionStrategy, Slru>("slru", "one-hit prefixes leave first"));
 ///
-/// In front stands C: magic, sizes, toolchain, and a version for each interface, so that a library of another
-/// time is refused with a sentence and before any function of it is called (a library without the symbol is not
-/// even loaded). Behind it stand C++ vtables, which g++ and clang lay out alike. Only plain structs, spans and
-/// `const char*` cross; no exception does.
+/// It begins with C: magic, sizes, toolchain, and a version for each interface. So a library of another version is
+/// refused with a sentence before any function of it is called, and a library without the symbol is not even loaded.
+/// C++ vtables follow, which g++ and clang lay out alike. Only plain structs, spans and `const char*` cross; no
+/// exception does.
 
 #include <canopy/eviction_strategy.h>
+#include <canopy/index_upkeep.h>
 #include <canopy/key_codec.h>
 #include <canopy/kv_store.h>
 #include <canopy/options.h>
@@ -42,7 +43,7 @@ struct CanopyComponent {
   /// Walks over the options, defaults first.
   void (*options)(canopy::Options& options) noexcept;
   /// Whether it can be had on this machine at all; `say` is told what it found, as a line for a list. Null: always.
-  bool (*here)(void (*say)(void*, const char*), void* say_to) noexcept;
+  bool (*available)(void (*say)(void*, const char*), void* say_to) noexcept;
 };
 
 struct CanopyPlugin {
@@ -85,8 +86,8 @@ Interface* make(const typename ConfigOf<T>::type& config, const typename Interfa
 }
 
 template <class T>
-constexpr auto here_of() -> bool (*)(void (*)(void*, const char*), void*) noexcept {
-  if constexpr (requires { &T::here; }) return &T::here;
+constexpr auto available_of() -> bool (*)(void (*)(void*, const char*), void*) noexcept {
+  if constexpr (requires { &T::available; }) return &T::available;
   else return nullptr;
 }
 
@@ -94,7 +95,7 @@ constexpr auto here_of() -> bool (*)(void (*)(void*, const char*), void*) noexce
 
 /// A component of `Interface` made by T(), T(config), T(context) or T(config, context), whichever T has; its
 /// options are those of T::Config, if it has one. An exception of the constructor becomes the reason why
-/// there is no instance. What needs more than a processor and memory has a static T::here (see CanopyComponent).
+/// there is no instance. What needs more than a processor and memory has a static T::available (see CanopyComponent).
 template <class Interface, class T>
 constexpr CanopyComponent provide(const char* name, const char* summary) {
   static_assert(std::is_base_of_v<Interface, T>, "the component must implement the interface it is provided for");
@@ -120,7 +121,7 @@ constexpr CanopyComponent provide(const char* name, const char* summary) {
             Config config;
             config.visit(options);
           },
-          detail::here_of<T>()};
+          detail::available_of<T>()};
 }
 
 }  // namespace canopy

@@ -1,26 +1,27 @@
 #pragma once
-/// The words every part of Canopy shares. Fixed-width integers and plain structs only: all of this crosses
-/// the line between a program and its plugins.
+/// The types that every part of Canopy shares. Fixed-width integers and plain structs only: all of this crosses the
+/// border between a program and its plugins.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 namespace canopy {
 
 using Token = std::uint32_t;
 using Page = std::uint32_t;   ///< a page number in one pool; page 0 is never handed out (padding sink)
-using Units = std::uint32_t;  ///< a count of what an index compares: one token, or one bigram
-using Tick = std::uint64_t;   ///< logical clock of one index; no decision anywhere reads a wall clock
+using Units = std::uint32_t;  ///< a count of what an index compares: tokens, or bigrams
+using Tick = std::uint64_t;   ///< logical clock of one index. No decision reads a wall clock
 
-/// A node of an index: slot number below, generation above, so that a node that has left is never mistaken
-/// for the one that took its slot.
+/// A node of an index: its slot number in the low half, the life of that slot in the high half. The first node in a slot
+/// is life 1, the next node in the same slot life 2, and so on. An id is never used for two nodes.
 enum class NodeId : std::uint64_t { none = 0 };
 
-/// The arena slot alone: short, stable while the node lives, and the order in which equal ranks leave.
+/// The slot: short, stable while the node lives. Equal ranks are evicted in the order of their slots.
 constexpr std::uint32_t slot_of(NodeId id) { return static_cast<std::uint32_t>(id); }
+/// Which life of its slot the node is, from 1; 0 for NodeId::none.
+constexpr std::uint32_t life_of(NodeId id) { return static_cast<std::uint32_t>(static_cast<std::uint64_t>(id) >> 32); }
 
 /// A namespace (tenant, adapter, salt), interned by the engine: dense from 0. No prefix is shared across two.
 enum class NamespaceId : std::uint32_t { shared = 0 };
@@ -44,25 +45,5 @@ struct Segment {
   Page first = 0;
   std::uint32_t pages = 0;
 };
-
-/// How many of `count` pages, from the first on, are numbered in a row. REQUIRES: count > 0. Most of what a feed costs
-/// was this walk, page by page.
-inline std::size_t pages_in_a_row(const Page* pages, std::size_t count) {
-  using Four = Page __attribute__((vector_size(16)));
-  std::size_t i = 1;
-  // First by many, then by few: whether any differs is asked once for all of them.
-  for (const std::size_t at_once : {std::size_t{64}, std::size_t{16}})
-    for (; i + at_once <= count; i += at_once) {
-      Four differ{}, expected = Four{0, 1, 2, 3} + (*pages + static_cast<Page>(i));
-      for (std::size_t k = 0; k < at_once; k += 16, expected += 16) {
-        Four at[4];
-        std::memcpy(at, pages + i + k, sizeof(at));
-        differ |= (at[0] ^ expected) | (at[1] ^ (expected + 4)) | (at[2] ^ (expected + 8)) | (at[3] ^ (expected + 12));
-      }
-      if ((differ[0] | differ[1] | differ[2] | differ[3]) != 0) break;
-    }
-  while (i < count && pages[i] == *pages + static_cast<Page>(i)) ++i;
-  return i;
-}
 
 }  // namespace canopy

@@ -1,25 +1,17 @@
 #include "chain.h"
 
+#include <canopy/support/random.h>
+
 #include <bit>
 
 namespace canopy::test {
 
-namespace {
-
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 33)) * 0xFF51AFD7ED558CCDu;
-  x = (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53u;
-  return x ^ (x >> 33);
-}
-
-}  // namespace
-
-PrefixName name_of(NamespaceId space) { return mix(static_cast<std::uint64_t>(space) + 0x51'7CC1B727220A95u); }
+PrefixName name_of(NamespaceId space) { return splitmix64(static_cast<std::uint64_t>(space) + 0x51'7CC1B727220A95u); }
 
 PrefixName name_of(PrefixName before, std::span<const std::uint32_t> words) {
   std::uint64_t sum = before;
   for (const std::uint32_t word : words) sum = (std::rotl(sum, 23) ^ word) * 0x9FB21C651E98DF25u + 0x2545F491u;
-  return mix(sum);
+  return splitmix64(sum);
 }
 
 Chain chain_of(const Key& key, Units page_size, Units overlap) {

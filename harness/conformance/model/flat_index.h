@@ -10,49 +10,88 @@
 
 namespace canopy::test {
 
-/// What a prefix index must know, as the plainest thing that can know it: a map from (namespace, whole pages
-/// so far) to a page number, and how many locks cover that page. No nodes, so it shares no fault with a tree.
-/// One model is one KV cache group whose reach is the whole path. Everything is counted in pages.
+/// What a prefix index must know, as the plainest thing that can know it: a map from (namespace, whole pages so far)
+/// to the page number that each group has there, and how many locks need it. No nodes, so it shares no fault with a
+/// tree. A boundary can be reused if every group has the pages of the last `reach` units before it. A lock needs those
+/// pages, and no eviction may take one. Lengths and counts are in pages.
 class FlatIndex {
  public:
+  template <class T>
+  using PerGroup = std::array<T, kMaxGroups>;
+
   struct Entry {
-    Page page = 0;
-    std::uint32_t locks = 0;
+    PerGroup<Page> pages{};           ///< 0: the group has none here
+    PerGroup<std::uint32_t> locks{};  ///< locks that need the group's page
+    std::uint32_t paths = 0;          ///< locks whose key runs through here
+    std::uint32_t after = 0;          ///< entries that follow this one
+    std::uint32_t word = 0;           ///< the first of the page
+    PrefixName before = 0;            ///< the page that this one follows; 0: none
     NamespaceId space{};
   };
+  struct Hold {
+    Chain chain;
+    PerGroup<std::size_t> from{};  ///< per group, the first page of the chain that the lock needs
+  };
   struct Added {
-    std::size_t had = 0;      ///< pages of the key that were there
-    std::vector<Page> spare;  ///< those of the caller that are not needed
+    std::size_t had = 0;                ///< pages of the chain that were known
+    std::size_t length = 0;             ///< pages of it that are known now
+    std::size_t refilled = 0;           ///< pages that filled a tombstone
+    PerGroup<std::vector<Page>> spare;  ///< pages of the caller for which the model has others
   };
 
-  std::size_t matched(ChainView chain) const;
-  std::vector<Page> pages(ChainView chain) const;
-  /// Pages of the chain that a lock on all of it would newly protect.
-  std::size_t unlocked(ChainView chain) const;
+  FlatIndex(Units page_size, std::vector<Units> reaches) : page_size_(page_size), reaches_(std::move(reaches)) {}
 
-  /// `pages` stand for chain[below...]. REQUIRES: chain[0..below) is here.
-  Added insert(NamespaceId space, ChainView chain, std::size_t below, std::span<const Page> pages);
-  void lock(ChainView chain);
-  void unlock(ChainView chain);
-  void rename(PrefixName name, Page to);
-  /// REQUIRES: it is here.
-  void forget(PrefixName name);
+  /// Pages of the chain up to the deepest boundary that every group can serve.
+  std::size_t matched(ChainView chain) const;
+  /// Pages of the chain that the index has a node for: something here or further down is resident, or locked.
+  std::size_t known(ChainView chain) const;
+  /// Pages of the group that a lock on all of the chain would newly protect. REQUIRES: the boundary can be reused.
+  std::size_t unlocked(ChainView chain, std::size_t group) const;
+  /// The group's pages from the start of the chain; 0 where the lock does not need them or there are none.
+  std::vector<Page> pages(const Hold& hold, std::size_t group) const;
+
+  /// `brought` stands for chain[below...] in each group. REQUIRES: chain[0..below) is known.
+  Added insert(const Key& key, ChainView chain, std::size_t below, const PerGroup<std::vector<Page>>& brought);
+  Hold lock(Chain chain);
+  void unlock(const Hold& hold);
+  /// The lock needs the group from page `from` on only. If it would need no page of any group, it keeps its last one
+  /// in this group. Without effect on a whole-path group.
+  void relax(Hold& hold, std::size_t group, std::size_t from);
+  void relocate(PrefixName name, std::size_t group, Page to);
+  /// The group's page leaves. A Mismatch says if a lock needs it.
+  void remove(PrefixName name, std::size_t group);
+  /// Call it when all pages of one eviction or flush are removed. What left a group took along, in groups with a
+  /// smaller reach, the pages that no lock needs; and no page is below one that left a whole-path group.
+  void check_removed();
+  void clear();
 
   const Entry* find(PrefixName name) const;
-  /// The names of all that no lock covers, in an order that depends on their history alone.
-  std::vector<PrefixName> all_unlocked(std::optional<NamespaceId> space = {}) const;
-  std::vector<PrefixName> all() const;
+  /// Where a page of the group is. A Mismatch says if it is not there.
+  PrefixName name_of_page(std::size_t group, Page page) const;
+  /// The names of all pages of a group that no lock needs, in an order that depends on their history alone.
+  std::vector<PrefixName> all_unlocked(std::size_t group, std::optional<NamespaceId> space = {}) const;
+  std::vector<Page> all_pages(std::size_t group) const;
+  std::size_t entries() const { return entries_.size(); }
 
-  Sizes sizes() const { return total_; }
-  Sizes sizes(NamespaceId space) const;
+  Sizes sizes(std::size_t group) const { return total_[group]; }
+  Sizes sizes(std::size_t group, NamespaceId space) const;
 
  private:
-  Sizes& sizes_of(NamespaceId space);
-  void count(const Entry& entry, bool add);
+  bool whole_path(std::size_t group) const { return reaches_[group] == kWholePath; }
+  /// The first page that a group must have for a boundary after `length` pages.
+  std::size_t window(std::size_t group, std::size_t length) const;
+  void count(const Entry& entry, std::size_t group, bool add);
+  void add_locks(ChainView chain, std::size_t group, bool add);
+  /// Forgets the entry and those before it, as far as nothing is there and nothing follows.
+  void prune(PrefixName name);
 
+  Units page_size_;
+  std::vector<Units> reaches_;
   std::unordered_map<PrefixName, Entry> entries_;
-  std::vector<Sizes> by_space_;
-  Sizes total_;
+  PerGroup<std::unordered_map<Page, PrefixName>> names_;
+  PerGroup<std::vector<Sizes>> by_space_;
+  PerGroup<Sizes> total_{};
+  std::vector<std::pair<std::size_t, PrefixName>> removed_;  ///< since the last check_removed
 };
 
 }  // namespace canopy::test

@@ -13,8 +13,9 @@ constexpr std::array<std::string_view, 14> kVerbs{"match", "insert", "release", 
                                                   "hold",  "drop",   "remap",   "policy", "state", "tree",  "relax"};
 
 bool takes_name(Verb verb) { return verb == Verb::release || verb == Verb::drop || verb == Verb::relax; }
-bool takes_group(Verb verb) { return verb == Verb::evict || verb == Verb::relax; }
-bool takes_count(Verb verb) { return takes_group(verb) || verb == Verb::hold || verb == Verb::remap; }
+bool takes_count(Verb verb) {
+  return verb == Verb::evict || verb == Verb::relax || verb == Verb::hold || verb == Verb::remap;
+}
 bool takes_words(Verb verb) { return verb == Verb::match || verb == Verb::insert || verb == Verb::peek; }
 
 /// "full,window:4:16:slru": names, then perhaps reach (`path`), capacity and policy.
@@ -35,6 +36,8 @@ std::vector<GroupSettings> groups_from(std::string_view text) {
 
 }  // namespace
 
+bool takes_group(Verb verb) { return takes_count(verb) || verb == Verb::policy; }
+
 std::string text_of(const Operation& operation) {
   std::string text(kVerbs[static_cast<std::size_t>(operation.verb)]);
   if (!operation.as.empty()) text += " as=" + operation.as;
@@ -52,10 +55,16 @@ std::string text_of(const Operation& operation) {
 }
 
 std::string text_of(const WorldConfig& config) {
-  return fmt::format(
-      "engine index={} options={} policy={} allocator={} page_size={} overlap={} capacity={} namespaces={}",
-      config.index, config.options, config.policy, config.allocator, config.page_size, config.overlap, config.capacity,
-      config.namespaces);
+  std::string text =
+      fmt::format("engine index={} options={} policy={} allocator={} page_size={} overlap={} capacity={} namespaces={}",
+                  config.index, config.options, config.policy, config.allocator, config.page_size, config.overlap,
+                  config.capacity, config.namespaces);
+  for (const GroupSettings& group : config.groups)
+    text +=
+        fmt::format("{}{}:{}:{}{}", &group == &config.groups.front() ? " groups=" : ",", group.name,
+                    group.reach == kWholePath ? "path" : std::to_string(group.reach),
+                    group.capacity ? group.capacity : config.capacity, group.policy.empty() ? "" : ":" + group.policy);
+  return text;
 }
 
 Operation operation_from(std::string_view line) {
@@ -102,6 +111,7 @@ WorldConfig config_from(std::string_view line) {
     disagree("the first line must be 'engine ...' or 'requests ...'");
   WorldConfig config;
   config.requests = parts.front() == "requests";
+  config.scenario = true;
   config.walk_every = 1;
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const auto [key, value] = setting(parts[i]);

@@ -17,17 +17,17 @@ enum class Verb : std::uint8_t {
   match,    ///< `as` keeps the lock
   insert,   ///< `below` continues from a lock, which it replaces; `as` keeps the new one
   release,  ///< `name`; `finished` tells the policies
-  evict,    ///< `count` pages, of `group`
+  evict,    ///< `count` pages of `group`
   flush,    ///< `space`
   clear,
   peek,
-  hold,    ///< a request takes `count` pages and has not inserted them; `as` names them
-  drop,    ///< `name` gives held pages back
-  remap,   ///< gives `count` unlocked pages other numbers
-  policy,  ///< another instance of the same policy
-  state,   ///< looks at everything: sizes, nodes, those who wait
+  hold,    ///< a request owns `count` pages of `group` that it has not inserted; `as` names them
+  drop,    ///< `name` gives its pages back
+  remap,   ///< relocates `count` unlocked pages of `group`
+  policy,  ///< `group` gets another instance of the same policy
+  state,   ///< looks at everything: sizes, nodes, the queue of nodes that may leave
   tree,    ///< the shape
-  relax,   ///< the lock `name` holds `group` from depth `count` on only; one group has none to relax
+  relax,   ///< the lock `name` holds `group` from depth `count` on only; without effect on a whole path
 };
 
 struct Operation {
@@ -42,7 +42,7 @@ struct Operation {
   std::vector<std::uint32_t> words{};
 };
 
-/// One KV cache group of a world; what is empty or 0 is as the world's.
+/// One KV cache group of a world; empty or 0: as the world's.
 struct GroupSettings {
   std::string name;
   Units reach = kWholePath;    ///< as depths are told
@@ -60,9 +60,13 @@ struct WorldConfig {
   bool requests = false;                  ///< an Engine, and requests; else an index, and locks
   bool words_are_pages = false;           ///< each word of a key stands for a page of them; depths are told in pages
   bool insert_at_finish = true;           ///< of an Engine
-  std::vector<std::string> other_groups;  ///< of the same story told of another world: passed over in this one
+  bool scenario = false;                  ///< lines written by hand: every name must exist, and answers are complete
+  std::vector<std::string> other_groups;  ///< of the same scenario in another world: passed over in this one
   std::uint32_t walk_every = 1'000;       ///< operations between two walks over everything
 };
+
+/// Whether the operation is one of a single group.
+bool takes_group(Verb verb);
 
 /// One line of a scenario file, without expectations.
 std::string text_of(const Operation& operation);

@@ -41,7 +41,7 @@ std::vector<const Offer*> offers_under_test() {
   return under_test;
 }
 
-/// A component that needs a device is left out where there is none, aloud.
+/// A component that needs a device is left out on a machine without one, and stderr says so.
 static bool is_here(const Offer& offer) {
   std::string what;
   if (offer.here(what)) return true;

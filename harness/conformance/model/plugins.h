@@ -19,7 +19,7 @@ struct Subject {
   std::filesystem::path ours;  ///< the folder of plugins that its partners come from
   std::string component;       ///< its name; empty: each that the file offers
 };
-/// REQUIRES: nobody has asked for plugins() yet.
+/// REQUIRES: plugins() has not been called yet.
 void test_only(Subject subject);
 
 /// The plugins beside the test program, loaded once; or those of the subject, in front of ours.

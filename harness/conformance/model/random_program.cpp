@@ -1,5 +1,6 @@
-#include "prng.h"
 #include "random_ops.h"
+
+#include <canopy/support/random.h>
 
 #include <algorithm>
 #include <array>
@@ -20,8 +21,12 @@ constexpr std::array kWeights{
     Weight{Verb::drop, 3'500, true},    Weight{Verb::remap, 500, true},      Weight{Verb::flush, 25, true},
     Weight{Verb::clear, 15, true},      Weight{Verb::policy, 200, true},     Weight{Verb::state, 500, true},
 };
-/// The pools of a page or two have few corners, and one finds them soon: every second world is large.
+/// In worlds that name groups.
+constexpr std::array kGroupWeights{Weight{Verb::relax, 20'000, true}, Weight{Verb::evict, 15'000, true}};
+/// The pools of a page or two have few corners, which a program finds soon: every second world is large.
 constexpr std::array<std::uint32_t, 8> kCapacities{1, 2, 64, 64, 4'096, 4'096, 4'096, 4'096};
+/// Tombstones must be refilled while their prefix is in the tree, so no world of several groups is as large.
+constexpr std::array<std::uint32_t, 8> kGroupCapacities{2, 16, 64, 64, 256, 256, 256, 1'024};
 
 constexpr std::size_t kHistory = 256;
 constexpr std::uint32_t kLocks = 12, kHolds = 4;
@@ -29,11 +34,10 @@ constexpr std::uint32_t kLocks = 12, kHolds = 4;
 class Draw {
  public:
   Draw(std::uint64_t seed, WorldConfig& config) : prng_(seed), config_(config) {
-    config_.capacity = kCapacities[prng_.below(kCapacities.size())];
-    for (const Weight& kind : kWeights) {
-      weights_.push_back(kind.may_be_off && prng_.one_in(4) ? 0 : kind.weight);
-      total_ += weights_.back();
-    }
+    config_.capacity = (config.groups.empty() ? kCapacities : kGroupCapacities)[prng_.below(kCapacities.size())];
+    for (const Weight& kind : kWeights) add(kind);
+    if (!config.groups.empty())
+      for (const Weight& kind : kGroupWeights) add(kind);
     keeps_ = !prng_.one_in(4), continues_ = !prng_.one_in(4), chunks_ = prng_.one_in(2), urgent_ = prng_.one_in(2);
     alphabet_ = prng_.one_in(8) ? ~std::uint32_t{0} : 4;
     // Long keys in every world would leave each tree with a handful of nodes.
@@ -54,6 +58,8 @@ class Draw {
         key(made), as(made, 3);
         made.chunked = chunks_ && prng_.one_in(4);
         made.priority = urgent_ ? static_cast<std::int32_t>(prng_.below(4)) - 1 : 0;
+        for (const GroupSettings& group : config_.groups)
+          if (group.reach != kWholePath && prng_.one_in(2)) made.from[group.name] = depth_in(made.words);
         break;
       case Verb::release:
         made.name = lock_name(), made.finished = prng_.one_in(2);
@@ -78,9 +84,14 @@ class Draw {
       case Verb::policy:
       case Verb::state:
       case Verb::tree:
-      case Verb::relax:  // of several groups, and so of no program
+        break;
+      case Verb::relax:
+        made.name = lock_name();
+        made.count = depth_in(kept_[prng_.below(kLocks)].words);
         break;
     }
+    if (takes_group(made.verb) && !config_.groups.empty())
+      made.group = config_.groups[prng_.below(static_cast<std::uint32_t>(config_.groups.size()))].name;
     return made;
   }
 
@@ -90,11 +101,22 @@ class Draw {
     std::vector<std::uint32_t> words;
   };
 
+  void add(const Weight& kind) {
+    weights_.push_back(kind);
+    if (kind.may_be_off && prng_.one_in(4)) weights_.back().weight = 0;
+    total_ += weights_.back().weight;
+  }
+
   Verb verb() {
     std::uint32_t at = prng_.below(total_);
     std::size_t i = 0;
-    while (at >= weights_[i]) at -= weights_[i++];
-    return kWeights[i].verb;
+    while (at >= weights_[i].weight) at -= weights_[i++].weight;
+    return weights_[i].verb;
+  }
+
+  /// A depth of whole pages, at most one past the end of the words.
+  std::uint32_t depth_in(const std::vector<std::uint32_t>& words) {
+    return prng_.below(static_cast<std::uint32_t>(words.size()) / config_.page_size + 2) * config_.page_size;
   }
 
   NamespaceId space() { return static_cast<NamespaceId>(prng_.below(config_.namespaces)); }
@@ -161,9 +183,9 @@ class Draw {
     for (std::uint32_t i = 0; i < length; ++i) words.push_back(1 + prng_.below(alphabet_));
   }
 
-  Prng prng_;
+  Random prng_;
   WorldConfig& config_;
-  std::vector<std::uint32_t> weights_;
+  std::vector<Weight> weights_;
   std::uint32_t total_ = 0, alphabet_ = 4, longest_ = 8;
   bool keeps_ = true, continues_ = true, chunks_ = true, urgent_ = true;
   std::vector<Written> history_;

@@ -11,7 +11,7 @@
 namespace canopy::test {
 
 /// What the model knows of one page's history. A page keeps its own, so that cutting a segment in two changes
-/// nobody's history: both halves simply have theirs.
+/// no history: the pages of both halves keep theirs.
 struct PageHistory {
   Tick created = 0, last_access = 0;  ///< ticks of the model's own clock: only their order means anything
   std::uint32_t hits = 0, inserts = 0;
@@ -19,13 +19,14 @@ struct PageHistory {
   friend bool operator==(const PageHistory&, const PageHistory&) = default;
 };
 
-/// Whether a segment with the first history leaves before one with the second.
+/// Whether a segment with the first history is evicted before one with the second.
 using LeavesBefore = std::function<bool(const PageHistory&, const PageHistory&)>;
 
-/// The order of a policy we know by name; for another nobody is before anybody, and any leaf may be next.
+/// The order of a policy that the models know by name. For another policy no page is before another, and any leaf may
+/// be the next to leave.
 LeavesBefore order_of(std::string_view policy);
 
-/// Predicts which segment leaves next, by looking at every page there is. A segment is what an index must
+/// Predicts which segment is evicted next, by looking at every page there is. A segment is what an index must
 /// treat as one: the pages between two marks. Marks are set where a key ended, where keys part and where a
 /// match or a lock ends; a mark stays as long as its page. Independent of FlatIndex on purpose.
 class VictimOrder {

@@ -4,6 +4,7 @@
 #include "mismatch.h"
 #include "page_lists.h"
 #include "plugins.h"
+#include "whole_check.h"
 
 #include <algorithm>
 
@@ -11,12 +12,39 @@ namespace canopy::test {
 
 namespace {
 
+/// The groups as the index is told of them; without any the world has one, which needs the whole path.
+std::vector<Part> parts_of(const WorldConfig& config) {
+  if (config.words_are_pages && config.overlap > 0) disagree("words=pages is for keys without an overlap");
+  std::vector<Part> parts;
+  for (const GroupSettings& group :
+       config.groups.empty() ? std::vector<GroupSettings>{{"full", kWholePath, 0, ""}} : config.groups) {
+    Part& part = parts.emplace_back();
+    part.name = group.name;
+    part.reach = group.reach;
+    if (config.words_are_pages && group.reach != kWholePath) part.reach *= config.page_size;
+    part.capacity = group.capacity ? group.capacity : config.capacity;
+    part.allocator = make<SlotAllocator>(config.allocator, {});
+    part.allocator->offer({0, part.capacity + 1});
+    for (auto& policy : part.policies)
+      policy = make<EvictionStrategy>(group.policy.empty() ? config.policy : group.policy, {});
+  }
+  return parts;
+}
+
+std::vector<Units> reaches_of(const std::vector<Part>& parts) {
+  std::vector<Units> reaches;
+  for (const Part& part : parts) reaches.push_back(part.reach);
+  return reaches;
+}
+
 /// An index that keeps nothing is a legal one: "cache off".
 bool keeps_what_it_is_given(const WorldConfig& config, const PrefixIndex::Context& context) {
   const auto index = make<PrefixIndex>(config.index, context, config.options);
   const std::vector<std::uint32_t> words(context.page_size + context.overlap, 1);
-  const std::array<Page, 1> pages{1};
-  return index->insert({}, {NamespaceId::shared, words}, {pages}, {}).lock.length > 0;
+  const std::array<Page, 1> page{1};
+  GroupPages pages;
+  for (std::size_t g = 0; g < context.groups.size(); ++g) pages[g] = page;
+  return index->insert({}, {NamespaceId::shared, words}, pages, {}).lock.length > 0;
 }
 
 }  // namespace
@@ -27,21 +55,29 @@ void Coverage::add(const Coverage& other) {
   spare_pages += other.spare_pages, hits += other.hits, refused_locks += other.refused_locks;
   out_of_pages += other.out_of_pages, walks += other.walks;
   most_nodes = std::max(most_nodes, other.most_nodes);
+  tombstones += other.tombstones, refilled += other.refilled;
+  short_matches += other.short_matches, relaxed += other.relaxed;
 }
 
 World::World(const WorldConfig& config)
-    : config_(config), allocator_(make<SlotAllocator>(config.allocator, {})), order_(order_of(config.policy)) {
-  for (auto& policy : policies_) policy = make<EvictionStrategy>(config.policy, {});
-  const std::array groups{
-      Group{"full", kWholePath, std::uint64_t{config.capacity} * config.page_size, policies_[0].get()}};
+    : config_(config), parts_(parts_of(config)), flat_(config.page_size, reaches_of(parts_)) {
+  std::vector<Group> groups;
+  for (const Part& part : parts_)
+    groups.push_back(
+        {part.name.c_str(), part.reach, std::uint64_t{part.capacity} * config.page_size, part.policies[0].get()});
   const PrefixIndex::Context context{config.page_size, config.overlap, groups};
   index_ = make<PrefixIndex>(config.index, context, config.options);
   remembers_ = keeps_what_it_is_given(config, context);
-  allocator_->offer({0, config.capacity + 1});
+  // The order counts uses as Canopy does.
+  const bool counts_as_sglang = config.options.find("sglang") != std::string::npos;
+  if (parts_.size() > 1 || parts_[0].reach != kWholePath || counts_as_sglang) return;
+  const std::string own = config.groups.empty() ? "" : config.groups[0].policy;
+  order_.emplace(order_of(own.empty() ? config.policy : own));
 }
 
 Outcome World::apply(const Operation& operation) {
-  if (!operation.group.empty() || !operation.from.empty()) disagree("this engine has one group, which needs no name");
+  const auto of = group(operation.group);
+  if (!of) return {};
   Outcome outcome;
   switch (operation.verb) {
     case Verb::match:
@@ -54,7 +90,7 @@ Outcome World::apply(const Operation& operation) {
       outcome = release(operation);
       break;
     case Verb::evict:
-      outcome = evict(operation.count);
+      outcome = evict(*of, operation.count);
       break;
     case Verb::flush:
       outcome = flush(operation.space);
@@ -66,73 +102,119 @@ Outcome World::apply(const Operation& operation) {
       outcome = peek(key_of(operation));
       break;
     case Verb::hold:
-      outcome = hold(operation);
+      outcome = hold(operation, *of);
       break;
     case Verb::drop:
       outcome = drop(operation.name);
       break;
+    case Verb::relax:
+      outcome = relax(operation, *of);
+      break;
     case Verb::remap:
-      outcome = remap(operation.count);
+      outcome = remap(*of, operation.count);
       break;
     case Verb::policy:
-      index_->use_policy(0, policies_[policy_ ^= 1].get());
+      parts_[*of].policy ^= 1;
+      index_->use_policy(*of, parts_[*of].policies[parts_[*of].policy].get());
       break;
     case Verb::state:
       outcome = state();
       break;
-    case Verb::tree:
-      outcome = {{"tree", shape_of(*index_, {"full"}, 1)}};
-      break;
-    case Verb::relax:
-      disagree("relax is for an engine with groups=");
+    case Verb::tree: {
+      std::vector<std::string> names;
+      for (const Part& part : parts_) names.push_back(part.name);
+      outcome = {{"tree", shape_of(*index_, names, meant(1))}};
+    }
   }
   ++coverage_.operations;
   check_sums();
-  if (coverage_.operations % config_.walk_every == 0) {
-    ++coverage_.walks;
-    check_whole(*index_, *allocator_, *policies_[policy_], flat_, order_, config_);
-  }
+  if (coverage_.operations % config_.walk_every == 0) check_whole();
   return outcome;
 }
 
 void World::finish() {
   for (auto& [name, receipt] : receipts_)
     if (receipt.state == LockState::held) let_go(receipt, nullptr);
-  while (!held_.empty()) drop(held_.begin()->first);
-  check_whole(*index_, *allocator_, *policies_[policy_], flat_, order_, config_);
-  evict(config_.capacity);
+  while (!owned_.empty()) drop(owned_.begin()->first);
   check_sums();
-  expect_equal("pages free when all is let go and evicted", allocator_->occupancy().free,
-               std::uint64_t{config_.capacity});
+  check_whole();
+  for (std::size_t g = 0; g < parts_.size(); ++g) evict(g, parts_[g].capacity);
+  check_sums();
+  expect_equal("nodes when all is released and evicted", index_->use().nodes, std::uint64_t{0});
+  for (const Part& part : parts_)
+    expect_equal((part.name + ": pages free when all is released and evicted").c_str(),
+                 part.allocator->occupancy().free, std::uint64_t{part.capacity});
 }
 
-Outcome World::state() {
-  struct Count final : QueueVisitor {
-    std::uint64_t waiters = 0;
-    void waiting(const NodeFacts&, Rank) override { ++waiters; }
-  } queue;
-  index_->waiting(0, queue);
-  const Sizes sizes = index_->sizes(0);
-  return {{"evictable", sizes.evictable}, {"protected", sizes.protected_},        {"nodes", index_->use().nodes},
-          {"waiting", queue.waiters},     {"free", allocator_->occupancy().free}, {"refused", index_->use().refused}};
+std::optional<std::size_t> World::group(const std::string& name) const {
+  if (name.empty()) return 0;
+  for (std::size_t g = 0; g < parts_.size(); ++g)
+    if (parts_[g].name == name) return g;
+  if (std::ranges::find(config_.other_groups, name) == config_.other_groups.end())
+    disagree("'{}' is no group of this engine", name);
+  return {};
 }
 
-std::vector<Page> World::obtain(std::size_t count) {
+std::string World::label(std::size_t group, const char* what) const {
+  return config_.groups.empty() ? what : parts_[group].name + "." + what;
+}
+
+Units World::told(std::uint64_t units) const { return static_cast<Units>(units / meant(1)); }
+
+Units World::meant(std::uint32_t depth) const { return config_.words_are_pages ? depth * config_.page_size : depth; }
+
+void World::no_such(const char* what, const std::string& name) const {
+  if (config_.scenario) disagree("there is no {} called '{}'", what, name);
+}
+
+World::Receipts::iterator World::receipt(const std::string& name) {
+  const auto found = receipts_.find(name);
+  if (found == receipts_.end()) no_such("lock", name);
+  return found;
+}
+
+std::optional<std::vector<Page>> World::obtain(std::size_t group, std::size_t count) {
+  SlotAllocator& allocator = *parts_[group].allocator;
   std::vector<Page> pages(count);
-  const std::uint64_t free = allocator_->occupancy().free;
-  if (allocator_->allocate(pages)) {
+  const std::uint64_t free = allocator.occupancy().free;
+  if (allocator.allocate(pages)) {
     if (count > free) disagree("the allocator gave {} pages when {} were free", count, free);
     return pages;
   }
   if (count <= free) disagree("the allocator refused {} pages when {} were free", count, free);
-  expect_equal("free pages after a refusal", allocator_->occupancy().free, free);
-  evict(count - free);
-  if (allocator_->allocate(pages)) return pages;
+  expect_equal("free pages after a refusal", allocator.occupancy().free, free);
+  evict(group, count - free);
+  if (allocator.allocate(pages)) return pages;
   return {};
 }
 
-void World::give_back(std::span<const Page> pages) {
-  if (!allocator_->free(pages)) disagree("the allocator would not take back [{}]", fmt::join(pages, " "));
+std::optional<World::Brought> World::obtain(const Operation& operation, std::size_t below, std::size_t end) {
+  Brought brought;
+  for (std::size_t g = 0; g < parts_.size(); ++g) {
+    const auto from = operation.from.find(parts_[g].name);
+    const Units depth = from == operation.from.end() ? 0 : meant(from->second);
+    if (depth % config_.page_size != 0) disagree("{}.from={} is inside a page", parts_[g].name, from->second);
+    const std::size_t start = std::clamp<std::size_t>(depth / config_.page_size, below, end);
+    const auto pages = obtain(g, end - start);
+    if (!pages) {
+      for (std::size_t other = 0; other < g; ++other) give_back(other, brought[other]);
+      return {};
+    }
+    brought[g].assign(start - below, 0);
+    brought[g].insert(brought[g].end(), pages->begin(), pages->end());
+  }
+  return brought;
+}
+
+void World::give_back(std::size_t group, std::span<const Page> pages) {
+  std::vector<Page> out = copied(pages);
+  std::erase(out, Page{0});
+  if (!parts_[group].allocator->free(out))
+    disagree("the allocator of {} would not take back [{}]", parts_[group].name, fmt::join(out, " "));
+}
+
+void World::give_back(const GroupPages& pages) {
+  for (std::size_t g = 0; g < parts_.size(); ++g) give_back(g, pages[g]);
 }
 
 void World::keep(const std::string& name, Receipt receipt) {
@@ -144,39 +226,63 @@ void World::keep(const std::string& name, Receipt receipt) {
 
 void World::let_go(Receipt& receipt, const RequestFacts* finished) {
   index_->release(receipt.lock, finished);
-  flat_.unlock(receipt.chain);
-  order_.unlock(receipt.chain);
-  receipt.state = LockState::let_go;
+  flat_.unlock(receipt.hold);
+  if (order_) order_->unlock(receipt.hold.chain);
+  receipt.state = LockState::released;
 }
 
-void World::check_lock(const Lock& lock, ChainView chain) {
+void World::check_lock(const Receipt& receipt, Outcome& outcome) {
+  const Chain& chain = receipt.hold.chain;
+  const Lock& lock = receipt.lock;
   expect_equal("units under a lock", std::size_t{lock.length}, chain.size() * config_.page_size);
   if ((lock.node == NodeId::none) != chain.empty()) disagree("a lock of {} units names the wrong node", lock.length);
-  expect_equal("depth at which a whole path's hold begins", lock.from[0], Units{0});
-  expect_same_pages("pages under a lock", copied(index_->pages(lock)[0]), flat_.pages(chain));
+  const GroupPages shown = index_->pages(lock);
+  for (std::size_t g = 0; g < parts_.size(); ++g) {
+    const std::size_t from = receipt.hold.from[g];
+    expect_equal("depth at which a lock begins to hold", std::size_t{lock.from[g]}, from * config_.page_size);
+    const std::vector<Page> pages = flat_.pages(receipt.hold, g);
+    expect_same_pages("pages under a lock", copied(shown[g]), pages);
+    for (std::size_t i = 0; i < pages.size(); ++i)
+      coverage_.tombstones += pages[i] == 0 && flat_.find(chain[i])->pages[g] == 0;
+    if (!config_.scenario) continue;
+    outcome.emplace_back(label(g, "from"), told(lock.from[g]));
+    outcome.emplace_back(label(g, "pages"), list_of(pages));
+  }
 }
 
 void World::check_sums() {
-  const Sizes sizes = index_->sizes(0), model = flat_.sizes();
-  expect_equal("evictable units", sizes.evictable, model.evictable * config_.page_size);
-  expect_equal("protected units", sizes.protected_, model.protected_ * config_.page_size);
-  for (std::uint32_t i = 0; i < config_.namespaces; ++i) {
-    const auto space = static_cast<NamespaceId>(i);
-    expect_equal("evictable units of a namespace", index_->sizes(0, space).evictable,
-                 flat_.sizes(space).evictable * config_.page_size);
-    expect_equal("protected units of a namespace", index_->sizes(0, space).protected_,
-                 flat_.sizes(space).protected_ * config_.page_size);
+  const auto compare = [&](const char* what, const Sizes& came, const Sizes& model) {
+    if (came.evictable == model.evictable * config_.page_size &&
+        came.protected_ == model.protected_ * config_.page_size)
+      return;
+    disagree("units of {}: expected {} evictable and {} protected, came {} and {}", what,
+             model.evictable * config_.page_size, model.protected_ * config_.page_size, came.evictable,
+             came.protected_);
+  };
+  for (std::size_t g = 0; g < parts_.size(); ++g) {
+    const Sizes sizes = index_->sizes(g);
+    compare("a group", sizes, flat_.sizes(g));
+    for (std::uint32_t i = 0; i < config_.namespaces; ++i)
+      compare("a namespace", index_->sizes(g, static_cast<NamespaceId>(i)),
+              flat_.sizes(g, static_cast<NamespaceId>(i)));
+    const Occupancy occupancy = parts_[g].allocator->occupancy();
+    expect_equal("pages of the pool", occupancy.capacity, std::uint64_t{parts_[g].capacity});
+    const std::uint64_t resident = (sizes.evictable + sizes.protected_) / config_.page_size;
+    expect_equal("free + evictable + protected + owned pages", occupancy.free + resident + parts_[g].owned,
+                 occupancy.capacity);
   }
-  const Occupancy occupancy = allocator_->occupancy();
-  expect_equal("pages of the pool", occupancy.capacity, std::uint64_t{config_.capacity});
-  const std::uint64_t resident = (sizes.evictable + sizes.protected_) / config_.page_size;
-  expect_equal("free + evictable + protected + held pages", occupancy.free + resident + held_pages_,
-               occupancy.capacity);
   const IndexUse use = index_->use();
-  expect_equal("nodes", use.nodes, std::uint64_t{order_.segments()});
+  if (order_) {
+    expect_equal("nodes", use.nodes, std::uint64_t{order_->segments()});
+    coverage_.splits = order_->splits();
+  }
   expect_equal("locks that were refused", use.refused, coverage_.refused_locks);
-  coverage_.splits = order_.splits();
   coverage_.most_nodes = std::max(coverage_.most_nodes, use.nodes);
+}
+
+void World::check_whole() {
+  ++coverage_.walks;
+  test::check_whole(*index_, parts_, flat_, order_ ? &*order_ : nullptr, config_);
 }
 
 }  // namespace canopy::test

@@ -2,15 +2,14 @@
 
 #include "flat_index.h"
 #include "operation.h"
+#include "part.h"
 #include "victim_order.h"
 
-#include <canopy/eviction_strategy.h>
 #include <canopy/prefix_index.h>
-#include <canopy/slot_allocator.h>
 
-#include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace canopy::test {
@@ -19,66 +18,89 @@ namespace canopy::test {
 struct Coverage {
   std::uint64_t operations = 0, splits = 0, left = 0, left_beside_locks = 0, left_as_new_leaf = 0, spare_pages = 0,
                 hits = 0, refused_locks = 0, out_of_pages = 0, walks = 0, most_nodes = 0;
+  // Of windows and states.
+  std::uint64_t tombstones = 0, refilled = 0, short_matches = 0, relaxed = 0;
   void add(const Coverage& other);
 };
 
-/// An index and an allocator, driven as an engine drives them, beside the models of what they must do. After
-/// every operation all answers, sums and owners are compared; a Mismatch says what differs.
+/// An index and an allocator for each of its groups, driven as an engine drives them, beside the models of what they
+/// must do. After every operation all answers, sums and owners are compared; a Mismatch says what differs.
+///
+/// Answers of a group carry its name ("window.pages") where the configuration names groups.
 class World {
  public:
   explicit World(const WorldConfig& config);
 
-  /// Operations that name a lock or held pages nobody has are passed over: so a program stays a program when
-  /// parts of it are deleted.
+  /// Operations that name a lock or pages that do not exist are passed over, so that a program stays a program when
+  /// parts of it are deleted. In a scenario they are a Mismatch.
   Outcome apply(const Operation& operation);
-  /// Lets go of everything, empties the index by eviction, and checks that no page is missing.
+  /// Releases everything, empties the index by eviction, and checks that no page is missing.
   void finish();
 
   const Coverage& coverage() const { return coverage_; }
 
  private:
-  enum class LockState { held, let_go, forgotten };
+  enum class LockState { held, released, forgotten };
   struct Receipt {
     Lock lock;
     LockState state = LockState::held;
     NamespaceId space{};
-    Chain chain;  ///< what it holds
+    FlatIndex::Hold hold;
   };
+  using Receipts = std::map<std::string, Receipt>;
+  using Brought = FlatIndex::PerGroup<std::vector<Page>>;
 
   Key key_of(const Operation& operation) const { return {operation.space, operation.words}; }
   Outcome match(const Operation& operation);
   Outcome insert(const Operation& operation);
+  Outcome insert_below(Receipt* below, const Operation& operation);
   Outcome insert_nowhere(const Operation& operation, const Lock& stale);
   Outcome release(const Operation& operation);
-  Outcome evict(std::size_t count);
+  Outcome evict(std::size_t group, std::size_t count);
   Outcome flush(NamespaceId space);
   Outcome clear();
   Outcome peek(const Key& key);
-  Outcome hold(const Operation& operation);
+  Outcome hold(const Operation& operation, std::size_t group);
   Outcome drop(const std::string& name);
-  Outcome remap(std::uint32_t count);
+  Outcome relax(const Operation& operation, std::size_t group);
+  Outcome remap(std::size_t group, std::uint32_t count);
   Outcome state();
 
-  /// Pages of the allocator, evicting if there are too few; nothing if even that does not help.
-  std::vector<Page> obtain(std::size_t count);
-  void give_back(std::span<const Page> pages);
+  /// Nothing for a group that only other worlds of the scenario have.
+  std::optional<std::size_t> group(const std::string& name) const;
+  std::string label(std::size_t group, const char* what) const;
+  Units told(std::uint64_t units) const;   ///< in what depths are told in
+  Units meant(std::uint32_t depth) const;  ///< in units
+  /// Nothing, or in a scenario a Mismatch.
+  void no_such(const char* what, const std::string& name) const;
+  Receipts::iterator receipt(const std::string& name);
+
+  /// Pages of the group's allocator, evicting if there are too few; nothing if even that does not help.
+  std::optional<std::vector<Page>> obtain(std::size_t group, std::size_t count);
+  /// Pages for [below, end) of a chain in every group, 0 where the operation brings none.
+  std::optional<Brought> obtain(const Operation& operation, std::size_t below, std::size_t end);
+  void give_back(std::size_t group, std::span<const Page> pages);
+  void give_back(const GroupPages& pages);
   void keep(const std::string& name, Receipt receipt);
   void let_go(Receipt& receipt, const RequestFacts* finished);
-  void check_lock(const Lock& lock, ChainView chain);
+  /// Compares what an eviction gave with the order in which nodes must leave. Returns the number of nodes.
+  std::uint64_t check_victims(std::size_t wanted, const std::vector<Page>& pages);
+  /// Pages that an eviction took out of the index.
+  void take_out(const GroupPages& left);
+  /// Compares what a lock says and shows with the model, and tells it in a scenario.
+  void check_lock(const Receipt& receipt, Outcome& outcome);
   void check_sums();
+  void check_whole();
 
   WorldConfig config_;
-  std::shared_ptr<SlotAllocator> allocator_;
-  std::array<std::shared_ptr<EvictionStrategy>, 2> policies_;  ///< outlive the index
-  std::size_t policy_ = 0;
+  std::vector<Part> parts_;
   std::shared_ptr<PrefixIndex> index_;
   bool remembers_ = true;  ///< false: an index that keeps nothing, and all pages stay the caller's
 
   FlatIndex flat_;
-  VictimOrder order_;
-  std::map<std::string, Receipt> receipts_;
-  std::map<std::string, std::vector<Page>> held_;
-  std::uint64_t held_pages_ = 0;
+  std::optional<VictimOrder> order_;  ///< of a single group that needs the whole path
+  Receipts receipts_;
+  std::map<std::string, std::pair<std::size_t, std::vector<Page>>> owned_;  ///< group and pages
   Coverage coverage_;
 };
 

@@ -6,85 +6,116 @@
 
 namespace canopy::test {
 
+namespace {
+
+GroupPages spans_of(const FlatIndex::PerGroup<std::vector<Page>>& pages) {
+  GroupPages spans;
+  for (std::size_t g = 0; g < kMaxGroups; ++g) spans[g] = pages[g];
+  return spans;
+}
+
+}  // namespace
+
 Outcome World::match(const Operation& operation) {
   const Key key = key_of(operation);
   peek(key);
   Chain chain = chain_of(key, config_.page_size, config_.overlap);
-  chain.resize(flat_.matched(chain));
+  const std::size_t expected = flat_.matched(chain);
+  coverage_.short_matches += expected < flat_.known(chain);
+  chain.resize(expected);
   RequestFacts facts;
   facts.space = operation.space;
   facts.priority = operation.priority;
   facts.prompt = static_cast<std::uint32_t>(operation.words.size());
-  const Lock lock = index_->match(key, facts);
-  order_.matched(chain);
-  flat_.lock(chain);
-  order_.lock(chain);
-  coverage_.hits += !chain.empty();
-  check_lock(lock, chain);
-  const std::uint64_t length = lock.length;
-  keep(operation.as, {lock, LockState::held, operation.space, std::move(chain)});
-  return {{"length", length}};
+  Receipt receipt{index_->match(key, facts), LockState::held, operation.space, flat_.lock(std::move(chain))};
+  if (order_) order_->matched(receipt.hold.chain), order_->lock(receipt.hold.chain);
+  coverage_.hits += expected > 0;
+  Outcome outcome{{"length", told(receipt.lock.length)}};
+  check_lock(receipt, outcome);
+  keep(operation.as, std::move(receipt));
+  return outcome;
 }
 
 Outcome World::insert(const Operation& operation) {
-  Receipt below{{}, LockState::held, operation.space, {}};
-  auto found = receipts_.end();
-  if (!operation.name.empty()) {
-    found = receipts_.find(operation.name);
-    if (found == receipts_.end() || found->second.state == LockState::let_go) return {};
-    if (found->second.state == LockState::forgotten) return insert_nowhere(operation, found->second.lock);
-    below = found->second;
-  }
-  Chain chain = chain_of(key_of(operation), config_.page_size, config_.overlap);
-  const std::size_t covered = below.chain.size();
-  if (covered > chain.size() || !std::equal(below.chain.begin(), below.chain.end(), chain.begin())) return {};
+  for (const auto& [name, from] : operation.from) group(name);
+  if (operation.name.empty()) return insert_below(nullptr, operation);
+  const auto found = receipt(operation.name);
+  if (found == receipts_.end() || found->second.state == LockState::released) return {};
+  if (found->second.state == LockState::forgotten) return insert_nowhere(operation, found->second.lock);
+  return insert_below(&found->second, operation);
+}
 
-  const std::vector<Page> pages = obtain(chain.size() - covered);
-  if (pages.size() < chain.size() - covered) {
+Outcome World::insert_below(Receipt* below, const Operation& operation) {
+  const Key key = key_of(operation);
+  Chain chain = chain_of(key, config_.page_size, config_.overlap);
+  const Receipt nothing;
+  const Chain& start = (below ? below : &nothing)->hold.chain;
+  if (start.size() > chain.size() || !std::equal(start.begin(), start.end(), chain.begin())) {
+    if (config_.scenario) disagree("the key does not begin with what lies under '{}'", operation.name);
+    return {};
+  }
+  const std::size_t covered = start.size();
+  const auto brought = obtain(operation, covered, chain.size());
+  if (!brought) {
     ++coverage_.out_of_pages;
     return {{"refused", 1}};
   }
   const Inserted result =
-      index_->insert(below.lock, key_of(operation), {pages}, {operation.priority, operation.chunked});
-  const std::vector<Page> spare = copied(result.spare[0]);
-  if (!remembers_) {
-    expect_same_pages("spare pages of an index that keeps nothing", spare, {});
-    give_back(pages);
-    chain.clear();
-  } else {
-    const FlatIndex::Added added = flat_.insert(operation.space, chain, covered, pages);
+      index_->insert(below ? below->lock : Lock{}, key, spans_of(*brought), {operation.priority, operation.chunked});
+  // Results of an index live until its next call.
+  Brought spare;
+  for (std::size_t g = 0; g < parts_.size(); ++g) spare[g] = copied(result.spare[g]);
+  FlatIndex::Added added;
+  if (remembers_) {
+    added = flat_.insert(key, chain, covered, *brought);
     expect_equal("units that were there already", std::size_t{result.had}, added.had * config_.page_size);
-    expect_same_pages("spare pages", spare, added.spare);
-    order_.inserted(chain, added.had, operation.priority, !operation.chunked);
-    flat_.unlock(below.chain), order_.unlock(below.chain);
-    flat_.lock(chain), order_.lock(chain);
+  } else {
+    give_back(spans_of(*brought));
   }
-  coverage_.spare_pages += spare.size();
-  if (found != receipts_.end()) found->second.state = LockState::let_go;
-  check_lock(result.lock, chain);
-  give_back(spare);
-  keep(operation.as, {result.lock, LockState::held, operation.space, std::move(chain)});
-  return {{"had", result.had}, {"spare", spare.size()}, {"length", result.lock.length}, {"refused", 0}};
+  // A node that would have nothing in any group is not made, and what was brought ends before it.
+  chain.resize(added.length);
+  Receipt receipt{result.lock, LockState::held, operation.space, flat_.lock(chain)};
+  if (order_ && remembers_) {
+    order_->inserted(chain, added.had, operation.priority, !operation.chunked);
+    order_->lock(chain);
+  }
+  if (below) {
+    flat_.unlock(below->hold);
+    if (order_) order_->unlock(below->hold.chain);
+    below->state = LockState::released;
+  }
+  coverage_.refilled += added.refilled;
+  Outcome outcome{{"had", told(result.had)}, {"length", told(result.lock.length)}, {"refused", 0}};
+  for (std::size_t g = 0; g < parts_.size(); ++g) {
+    expect_same_pages("spare pages", spare[g], added.spare[g]);
+    coverage_.spare_pages += spare[g].size();
+    outcome.emplace_back(label(g, "spare"), spare[g].size());
+  }
+  check_lock(receipt, outcome);
+  give_back(spans_of(spare));
+  keep(operation.as, std::move(receipt));
+  return outcome;
 }
 
-/// The lock was forgotten by clear(): nothing may change, and all pages stay the caller's.
+/// clear() forgot the lock: nothing may change, and all pages stay the caller's.
 Outcome World::insert_nowhere(const Operation& operation, const Lock& stale) {
   const auto units = operation.words.size() < config_.overlap ? 0 : operation.words.size() - config_.overlap;
-  const std::size_t whole = units / config_.page_size;
-  const std::size_t covered = stale.length / config_.page_size;
+  const std::size_t whole = units / config_.page_size, covered = stale.length / config_.page_size;
   if (stale.node == NodeId::none || whole < covered) return {};
-  const std::vector<Page> pages = obtain(whole - covered);
-  if (pages.size() < whole - covered) return {{"refused", 1}};
+  const auto brought = obtain(operation, covered, whole);
+  if (!brought) return {{"refused", 1}};
   ++coverage_.refused_locks;
-  const Inserted result = index_->insert(stale, key_of(operation), {pages}, {operation.priority, operation.chunked});
+  const Inserted result =
+      index_->insert(stale, key_of(operation), spans_of(*brought), {operation.priority, operation.chunked});
   expect_equal("units under a stale lock after an insert", result.lock.length, stale.length);
-  expect_same_pages("spare pages of an insert below a stale lock", copied(result.spare[0]), {});
-  give_back(pages);
+  for (std::size_t g = 0; g < parts_.size(); ++g)
+    expect_same_pages("spare pages of an insert below a stale lock", copied(result.spare[g]), {});
+  give_back(spans_of(*brought));
   return {{"refused", 1}};
 }
 
 Outcome World::release(const Operation& operation) {
-  const auto found = receipts_.find(operation.name);
+  const auto found = receipt(operation.name);
   if (found == receipts_.end()) return {};
   Receipt& receipt = found->second;
   if (receipt.state == LockState::held) {
@@ -98,72 +129,107 @@ Outcome World::release(const Operation& operation) {
     index_->release(receipt.lock);
     return {{"refused", 0}};
   }
-  // A lock released twice is seen by its count, so not while another one covers the same pages: that duty is
-  // the caller's.
-  const FlatIndex::Entry* end = receipt.state == LockState::let_go ? flat_.find(receipt.chain.back()) : nullptr;
-  if (end && end->locks > 0) return {};
+  // The index sees by its count that a lock is released twice, so not while another lock covers the same pages: that
+  // duty is the caller's.
+  const FlatIndex::Entry* end = receipt.state == LockState::released ? flat_.find(receipt.hold.chain.back()) : nullptr;
+  if (end && end->paths > 0) return {};
   ++coverage_.refused_locks;
   index_->release(receipt.lock);
   return {{"refused", 1}};
 }
 
-Outcome World::evict(std::size_t count) {
-  const std::vector<Page> pages = copied(index_->evict(0, count)[0]);
+Outcome World::evict(std::size_t group, std::size_t count) {
+  const std::uint64_t could = index_->sizes(group).evictable / config_.page_size;
+  const GroupPages left = index_->evict(group, count);
+  const std::size_t pages = left[group].size();
+  if (pages < std::min<std::uint64_t>(count, could))
+    disagree("an eviction of {} pages freed {}, {} were evictable", count, pages, could);
+  Outcome outcome{{"pages", pages}};
+  for (std::size_t g = 0; g < parts_.size() && config_.scenario; ++g) {
+    std::vector<std::uint32_t> words;
+    for (const Page page : left[g]) words.push_back(told(flat_.find(flat_.name_of_page(g, page))->word));
+    outcome.emplace_back(label(g, "left"), list_of(words));
+  }
+  if (order_) outcome.emplace_back("nodes", check_victims(count, copied(left[0])));
+  else take_out(left);
+  return outcome;
+}
+
+std::uint64_t World::check_victims(std::size_t wanted, const std::vector<Page>& pages) {
+  const auto page_of = [&](PrefixName name) { return flat_.find(name)->pages[0]; };
   std::vector<PrefixName> parents;
   std::size_t freed = 0;
   std::uint64_t nodes = 0;
-  while (freed < count) {
-    const auto candidates = order_.next();
+  while (freed < wanted) {
+    const auto candidates = order_->next();
     if (candidates.empty()) break;
-    const std::vector<PrefixName>* victim = nullptr;
+    const std::vector<PrefixName>* victim = &candidates.front();
     for (const auto& candidate : candidates)
-      if (freed < pages.size() && flat_.find(candidate.front())->page == pages[freed]) victim = &candidate;
+      if (freed < pages.size() && page_of(candidate.front()) == pages[freed]) victim = &candidate;
     std::vector<Page> expected;
-    for (const PrefixName name : victim ? *victim : candidates.front()) expected.push_back(flat_.find(name)->page);
+    for (const PrefixName name : *victim) expected.push_back(page_of(name));
     const std::size_t end = std::min(freed + expected.size(), pages.size());
     const std::vector<Page> came(pages.begin() + static_cast<std::ptrdiff_t>(std::min(freed, end)),
                                  pages.begin() + static_cast<std::ptrdiff_t>(end));
-    expect_same_pages(fmt::format("leaf {} of an eviction of {}", nodes, count).c_str(), came, expected);
+    expect_same_pages(fmt::format("leaf {} of an eviction of {}", nodes, wanted).c_str(), came, expected);
     coverage_.left_as_new_leaf += std::ranges::find(parents, victim->back()) != parents.end();
-    parents.push_back(order_.before(victim->front()));
-    for (auto name = victim->rbegin(); name != victim->rend(); ++name) flat_.forget(*name), order_.forget(*name);
+    parents.push_back(order_->before(victim->front()));
+    for (auto name = victim->rbegin(); name != victim->rend(); ++name) flat_.remove(*name, 0), order_->forget(*name);
     freed = end;
     ++nodes;
   }
   expect_equal("pages that an eviction freed", pages.size(), freed);
   coverage_.left += nodes;
-  if (flat_.sizes().protected_ > 0) coverage_.left_beside_locks += nodes;
-  give_back(pages);
-  return {{"pages", pages.size()}, {"nodes", nodes}};
+  if (flat_.sizes(0).protected_ > 0) coverage_.left_beside_locks += nodes;
+  flat_.check_removed();
+  give_back(0, pages);
+  return nodes;
+}
+
+void World::take_out(const GroupPages& left) {
+  for (std::size_t g = 0; g < parts_.size(); ++g) {
+    for (const Page page : left[g]) flat_.remove(flat_.name_of_page(g, page), g);
+    coverage_.left += left[g].size();
+    if (flat_.sizes(g).protected_ > 0) coverage_.left_beside_locks += left[g].size();
+  }
+  flat_.check_removed();
+  give_back(left);
 }
 
 Outcome World::flush(NamespaceId space) {
-  std::vector<Page> pages = copied(index_->flush(space)[0]);
-  std::vector<Page> expected;
-  for (const PrefixName name : flat_.all_unlocked(space)) {
-    expected.push_back(flat_.find(name)->page);
-    flat_.forget(name), order_.forget(name);
+  const GroupPages left = index_->flush(space);
+  Outcome outcome;
+  for (std::size_t g = 0; g < parts_.size(); ++g) {
+    std::vector<Page> pages = copied(left[g]), expected;
+    for (const PrefixName name : flat_.all_unlocked(g, space)) {
+      expected.push_back(flat_.find(name)->pages[g]);
+      flat_.remove(name, g);
+      if (order_) order_->forget(name);
+    }
+    std::ranges::sort(pages), std::ranges::sort(expected);
+    expect_same_pages("pages of a flush", pages, expected);
+    outcome.emplace_back(label(g, "pages"), pages.size());
   }
-  std::ranges::sort(pages), std::ranges::sort(expected);
-  expect_same_pages("pages of a flush", pages, expected);
-  give_back(pages);
-  return {{"pages", pages.size()}};
+  flat_.check_removed();
+  give_back(left);
+  return outcome;
 }
 
 Outcome World::clear() {
-  std::vector<Page> pages = copied(index_->clear()[0]);
-  std::vector<Page> expected;
-  for (const PrefixName name : flat_.all()) expected.push_back(flat_.find(name)->page);
-  std::ranges::sort(pages), std::ranges::sort(expected);
-  expect_same_pages("pages of a clear", pages, expected);
-  flat_ = {};
-  order_.clear();
-  for (auto& [name, receipt] : receipts_) {
-    if (receipt.state != LockState::held) continue;
-    receipt.state = LockState::forgotten;
+  const GroupPages left = index_->clear();
+  Outcome outcome;
+  for (std::size_t g = 0; g < parts_.size(); ++g) {
+    std::vector<Page> pages = copied(left[g]), expected = flat_.all_pages(g);
+    std::ranges::sort(pages), std::ranges::sort(expected);
+    expect_same_pages("pages of a clear", pages, expected);
+    outcome.emplace_back(label(g, "pages"), pages.size());
   }
-  give_back(pages);
-  return {{"pages", pages.size()}};
+  flat_.clear();
+  if (order_) order_->clear();
+  for (auto& [name, receipt] : receipts_)
+    if (receipt.state == LockState::held) receipt.state = LockState::forgotten;
+  give_back(left);
+  return outcome;
 }
 
 Outcome World::peek(const Key& key) {
@@ -171,41 +237,77 @@ Outcome World::peek(const Key& key) {
   const ChainView found(chain.data(), flat_.matched(chain));
   const Probe probe = index_->peek(key);
   expect_equal("length that a peek found", std::size_t{probe.length}, found.size() * config_.page_size);
-  expect_equal("evictable units that a peek found", probe.evictable[0],
-               std::uint64_t{flat_.unlocked(found)} * config_.page_size);
-  return {{"length", probe.length}, {"evictable", probe.evictable[0]}};
+  Outcome outcome{{"length", told(probe.length)}};
+  for (std::size_t g = 0; g < parts_.size(); ++g) {
+    expect_equal("evictable units that a peek found", probe.evictable[g],
+                 std::uint64_t{flat_.unlocked(found, g)} * config_.page_size);
+    outcome.emplace_back(label(g, "evictable"), told(probe.evictable[g]));
+  }
+  return outcome;
 }
 
-Outcome World::hold(const Operation& operation) {
-  if (held_.contains(operation.as)) return {};
-  std::vector<Page> pages = obtain(operation.count);
-  if (pages.size() < operation.count) return {{"refused", 1}};
-  held_pages_ += pages.size();
-  held_.emplace(operation.as, std::move(pages));
+Outcome World::hold(const Operation& operation, std::size_t group) {
+  if (owned_.contains(operation.as)) return {};
+  auto pages = obtain(group, operation.count);
+  if (!pages) return {{"refused", 1}};
+  parts_[group].owned += pages->size();
+  owned_.emplace(operation.as, std::pair(group, *std::move(pages)));
   return {{"refused", 0}};
 }
 
 Outcome World::drop(const std::string& name) {
-  const auto found = held_.find(name);
-  if (found == held_.end()) return {};
-  held_pages_ -= found->second.size();
-  give_back(found->second);
-  held_.erase(found);
+  const auto found = owned_.find(name);
+  if (found == owned_.end()) return no_such("owner of pages", name), Outcome{};
+  const auto& [group, pages] = found->second;
+  parts_[group].owned -= pages.size();
+  give_back(group, pages);
+  owned_.erase(found);
   return {};
 }
 
-Outcome World::remap(std::uint32_t count) {
-  const std::vector<PrefixName> names = flat_.all_unlocked();
-  const std::size_t moved = std::min({std::size_t{count}, names.size(), std::size_t{allocator_->occupancy().free}});
+Outcome World::relax(const Operation& operation, std::size_t group) {
+  const auto found = receipt(operation.name);
+  if (found == receipts_.end() || found->second.state != LockState::held) return {};
+  Receipt& receipt = found->second;
+  coverage_.relaxed += parts_[group].reach != kWholePath;
+  index_->relax(receipt.lock, group, meant(operation.count));
+  flat_.relax(receipt.hold, group, meant(operation.count) / config_.page_size);
+  Outcome outcome;
+  check_lock(receipt, outcome);
+  return outcome;
+}
+
+Outcome World::remap(std::size_t group, std::uint32_t count) {
+  SlotAllocator& allocator = *parts_[group].allocator;
+  const std::vector<PrefixName> names = flat_.all_unlocked(group);
+  const std::size_t moved = std::min({std::size_t{count}, names.size(), std::size_t{allocator.occupancy().free}});
   std::vector<Page> from, to(moved);
-  if (!allocator_->allocate(to)) disagree("the allocator refused {} pages that it calls free", moved);
+  if (!allocator.allocate(to)) disagree("the allocator refused {} pages that it calls free", moved);
   for (std::size_t i = 0; i < moved; ++i) {
-    from.push_back(flat_.find(names[i])->page);
-    flat_.rename(names[i], to[i]);
+    from.push_back(flat_.find(names[i])->pages[group]);
+    flat_.relocate(names[i], group, to[i]);
   }
-  index_->remap(0, from, to);
-  give_back(from);
+  index_->remap(group, from, to);
+  give_back(group, from);
   return {{"pages", moved}};
+}
+
+Outcome World::state() {
+  struct Count final : QueueVisitor {
+    std::uint64_t waiters = 0;
+    void waiting(const NodeFacts&, Rank) override { ++waiters; }
+  };
+  Outcome outcome{{"nodes", index_->use().nodes}, {"refused", index_->use().refused}};
+  for (std::size_t g = 0; g < parts_.size(); ++g) {
+    Count queue;
+    index_->waiting(g, queue);
+    const Sizes sizes = index_->sizes(g);
+    outcome.emplace_back(label(g, "evictable"), told(sizes.evictable));
+    outcome.emplace_back(label(g, "protected"), told(sizes.protected_));
+    outcome.emplace_back(label(g, "free"), parts_[g].allocator->occupancy().free);
+    outcome.emplace_back(label(g, "waiting"), queue.waiters);
+  }
+  return outcome;
 }
 
 }  // namespace canopy::test

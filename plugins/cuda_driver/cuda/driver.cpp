@@ -74,7 +74,7 @@ bool absent(Result result) {
     case Result::compat_not_supported_on_device:
       return true;
     default:
-      return static_cast<int>(result) == 35;  // "insufficient driver", which only the runtime's list names
+      return static_cast<int>(result) == 35;  // "insufficient driver", which only the runtime API has a name for
   }
 }
 

@@ -14,8 +14,8 @@ class Driver {
  public:
   static constexpr const char* kLibrary = "libcuda.so.1";
 
-  /// nullptr, and one sentence in `why`, where there is no such library, or one without a function we need.
-  /// What was opened once stays in the process: the driver has threads of its own, and contexts that outlive us.
+  /// nullptr, and one sentence in `why`, if there is no such library, or it lacks a function that is required.
+  /// The library stays in the process for ever: the driver has threads of its own, and contexts that outlive Canopy's.
   static std::shared_ptr<const Driver> open(const char* library, std::string& why);
 
 #define CANOPY_X(name, symbol, ...) Result (*name)(__VA_ARGS__) = nullptr;
@@ -30,13 +30,13 @@ class Driver {
   Driver() = default;
 };
 
-/// After this answer the context is gone: every later call says the same, and what was in memory is not to be trusted.
+/// After this result the context is lost: every later call returns the same, and the device's memory cannot be trusted.
 bool sticky(Result result);
 
-/// There is no GPU to use here, or no driver for this one: a machine to decline on, not a fault.
+/// There is no GPU here, or no driver for it: the store declines on such a machine; it is not a failure.
 bool absent(Result result);
 
-/// Makes a context this thread's own for the length of a scope.
+/// Makes a context current in this thread for the length of a scope.
 class ContextScope {
  public:
   ContextScope(const Driver& driver, ContextHandle context)

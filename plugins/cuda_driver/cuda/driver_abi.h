@@ -8,7 +8,7 @@
 /// signature against the toolkit's own header wherever one is installed.
 namespace canopy::cuda {
 
-/// What every function of the driver answers: our name, the driver's name, its value. A driver may also answer values
+/// The result of every function of the driver: our name, the driver's name, its value. A driver may also return values
 /// that are not listed.
 #define CANOPY_CUDA_RESULTS(X)                                                      \
   X(success, CUDA_SUCCESS, 0)                                                       \

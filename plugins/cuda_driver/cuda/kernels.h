@@ -1,8 +1,8 @@
 #pragma once
 /// What one thread of each kernel of the CUDA store does. No thread waits for another or shares memory with it, so a
 /// loop over blocks and threads on the CPU (kernels_twin.h) runs the kernel itself. Bytes only: no kernel knows a
-/// dtype. Any grid and any block size give the same result. Whoever launches sees to it that what a kernel reads is
-/// written by nobody meanwhile, itself included: loads take the non-coherent path.
+/// dtype. Any grid and any block size give the same result. REQUIRES of a launch: while the kernel runs, nothing,
+/// itself included, writes what it reads: loads take the non-coherent path.
 
 #include <canopy/kv_view.h>
 
@@ -17,8 +17,8 @@
 
 namespace canopy::cuda {
 
-inline constexpr std::uint32_t kThreads = 256;       ///< of a block
-inline constexpr std::uint32_t kMaxJobBytes = 4096;  ///< what every driver takes as the parameters of a launch
+inline constexpr std::uint32_t kThreads = 256;                 ///< of a block
+inline constexpr std::uint32_t kMaxJobBytes = 4096;            ///< parameters of a launch that every driver accepts
 inline constexpr std::uint32_t kSkipPage = ~std::uint32_t{0};  ///< stands in a list for "none": padding of a graph
 
 /// KvView with shifts for its powers of two.
@@ -66,7 +66,7 @@ struct ImageJob {
 
 static_assert(sizeof(RowsJob) == kMaxJobBytes && sizeof(PagesJob) == kMaxJobBytes && sizeof(ImageJob) == kMaxJobBytes);
 
-/// Which thread of which grid. REQUIRES: fewer than 2^32 threads in the grid.
+/// A thread of a grid. REQUIRES: fewer than 2^32 threads in the grid.
 struct Place {
   std::uint32_t x, xs;  ///< block and blocks in x
   std::uint32_t y, ys;  ///< in y: rows kernels give each y a stream, so that K and V are in different blocks
@@ -171,7 +171,8 @@ CANOPY_HD inline void rows_thread(const RowsJob& job, const Place& place) {
     const KvStream& stream = job.pool.stream[s];
     const std::uint32_t vectors = stream.row_bytes / kWidth;
     const Team team = team_of(lane_shift(vectors, 1), place.x, place.xs, place);
-    // A grid with more groups than rows gives a row to several groups: a decode step writes few rows, and waits.
+    // A grid with more groups than rows splits a row among several groups: a decode step has few rows, and waits for
+    // them.
     const std::uint32_t groups_log2 = floor_log2(team.groups), rows_log2 = ceil_log2(job.count);
     const std::uint32_t pieces = ((vectors - 1) >> team.lane_shift) + 1;
     const std::uint32_t split_shift = groups_log2 > rows_log2 ? least(groups_log2 - rows_log2, ceil_log2(pieces)) : 0;
@@ -206,8 +207,8 @@ CANOPY_HD inline void rows_thread(const RowsJob& job, const Place& place) {
   }
 }
 
-/// How a stream's bytes of one page and one layer lie: one run if tokens follow each other without a gap, else a run
-/// of one row per token. A group moves a chunk of a run at a time, four vectors a lane.
+/// The layout of a stream's bytes of one page and one layer: one run if tokens follow each other without a gap, else a
+/// run of one row for each token. A group moves one chunk of a run at a time, four vectors a lane.
 struct Runs {
   std::uint64_t bytes;             ///< of a run
   std::uint32_t log2, lane_shift;  ///< of the runs per page and layer; of the lanes that share a chunk
@@ -224,8 +225,8 @@ CANOPY_HD inline std::uint32_t chunks_of(std::uint64_t run_bytes, std::uint32_t 
   return static_cast<std::uint32_t>(((run_bytes - 1) >> (kWidthLog2 + 2 + lane_shift)) + 1);
 }
 
-/// A chunk's number written out, the page slowest. Walking it by adding with carry spares the loop its divisions, and
-/// lets the product of all sizes exceed 2^32.
+/// The coordinates of a chunk; the page changes slowest. Adding with carry saves the loop its divisions, and the number
+/// of all chunks may exceed 2^32.
 struct Chunk {
   std::uint32_t chunk, token, layer;
   std::uint64_t page;  ///< where in the list
@@ -257,8 +258,8 @@ struct Ends {
   std::byte* to;
 };
 
-/// Moves every run of `count` listed pages, all layers and streams, between the ends that ends_of(stream, place in the
-/// list, layer, token) names.
+/// Copies every run of `count` listed pages, all layers and streams, between the ends that ends_of(stream, place in the
+/// list, layer, token) returns.
 template <std::uint32_t kWidth, class EndsOf>
 CANOPY_HD inline void move_runs(const Pool& pool, std::uint32_t count, const Place& place, const EndsOf& ends_of) {
   for (std::uint32_t s = 0; s < pool.streams; ++s) {

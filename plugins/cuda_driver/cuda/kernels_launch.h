@@ -1,5 +1,5 @@
 #pragma once
-/// How a job is launched: which kernel, and with which grid. Host side, plain C++, no call of CUDA.
+/// How a job is launched: which kernel, and with which grid. For the host, in plain C++, without a call of CUDA.
 
 #include "kernels.h"
 
@@ -32,7 +32,7 @@ inline Pool pool_of(const KvView& view) {
 
 /// Bytes of a page image without its padding.
 inline std::uint64_t image_bytes(const Pool& pool) { return image_offset(pool, pool.streams); }
-/// From one image to the next: what direct file access asks for.
+/// From one image to the next: a multiple of 4096, which direct file access requires.
 inline std::uint64_t image_stride(const Pool& pool) { return (image_bytes(pool) + 4095) / 4096 * 4096; }
 
 /// The widest access that everything in `bits` (addresses, strides and sizes, or-ed) is a multiple of.
@@ -58,7 +58,7 @@ inline std::uint32_t width(const PagesJob& job) {
     bits |= alignment_bits(job.pool.stream[s], job.pool.page_shift, false);
   return width_of(bits);
 }
-/// Where a stream starts in an image needs no look: a multiple of what the streams before it are made of.
+/// The start of a stream in an image needs no test: it is a multiple of the sizes of the streams before it.
 inline std::uint32_t width(const ImageJob& job) {
   std::uint64_t bits = std::bit_cast<std::uintptr_t>(job.images) | job.image_stride;
   for (std::uint32_t s = 0; s < job.pool.streams; ++s)
@@ -105,7 +105,7 @@ inline Grid pages_grid(const Pool& pool, std::uint32_t count, std::uint32_t widt
     const std::uint64_t chunk_bytes = chunk_lanes * width * 4;
     const std::uint64_t page_lanes = ((runs.bytes + chunk_bytes - 1) / chunk_bytes * chunk_lanes * pool.layers)
                                      << runs.log2;
-    // A page alone may fill the grid; only below that is the product with count sure to stay small.
+    // One page may fill the grid; only below that the product with count cannot overflow.
     blocks = std::max(blocks, page_lanes / kThreads >= most ? most * (count != 0)
                                                             : std::uint64_t{blocks_for(page_lanes * count, most)});
   }

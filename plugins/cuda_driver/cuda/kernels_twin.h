@@ -1,5 +1,5 @@
 #pragma once
-/// Every kernel as a function of the CPU: the same thread body, one thread after the other.
+/// Every kernel as a function for the CPU: the same thread body, run for one thread after the other.
 
 #include "kernels.h"
 

@@ -11,9 +11,9 @@ using namespace canopy::inspector;
 using namespace canopy::test;
 
 TEST_CASE("a click selects the node under it, in the tree and in every other panel") {
-  World world;
-  const auto root = world.add(0, 10), left = world.add(root, 30), right = world.add(root, 60);
-  auto link = std::make_unique<WorldLink>(world, world.commit());
+  FeedScript script;
+  const auto root = script.add(0, 10), left = script.add(root, 30), right = script.add(root, 60);
+  auto link = std::make_unique<ScriptLink>(script, script.commit());
   App app(std::move(link), Settings{});
   Headless screen;
   app.pump(std::chrono::milliseconds(10));
@@ -32,13 +32,13 @@ TEST_CASE("a click selects the node under it, in the tree and in every other pan
 }
 
 TEST_CASE("space pauses an engine that takes controls, and holds the picture of one that does not") {
-  World world;
-  world.add(0, 10);
-  const std::vector<Event> events = world.commit();
+  FeedScript script;
+  script.add(0, 10);
+  const std::vector<Event> events = script.commit();
   for (const bool controls : {true, false}) {
-    world.header().controls = controls;
-    auto made = std::make_unique<WorldLink>(world, events);
-    WorldLink& link = *made;
+    script.header().controls = controls;
+    auto made = std::make_unique<ScriptLink>(script, events);
+    ScriptLink& link = *made;
     App app(std::move(made), Settings{});
     Headless screen;
     app.pump(std::chrono::milliseconds(10));
@@ -60,10 +60,10 @@ TEST_CASE("space pauses an engine that takes controls, and holds the picture of 
 }
 
 TEST_CASE("a node is pinned by key and by click, and keys let the engine go on until something happens") {
-  World world;
-  const auto root = world.add(0, 10), leaf = world.add(root, 20);
-  auto made = std::make_unique<WorldLink>(world, world.commit());
-  WorldLink& link = *made;
+  FeedScript script;
+  const auto root = script.add(0, 10), leaf = script.add(root, 20);
+  auto made = std::make_unique<ScriptLink>(script, script.commit());
+  ScriptLink& link = *made;
   App app(std::move(made), Settings{});
   Headless screen;
   const auto turn = [&] {
@@ -80,8 +80,8 @@ TEST_CASE("a node is pinned by key and by click, and keys let the engine go on u
   REQUIRE(link.sent.size() == 1);
   CHECK(link.sent[0].kind == Command::Kind::pin);
   CHECK(link.sent[0].amount == leaf);
-  world.pin(leaf, true);
-  link.bring(world.commit(Operation::control));
+  script.pin(leaf, true);
+  link.bring(script.commit(Operation::control));
   turn();
   CHECK(app.mirror().pins().contains(leaf));
   screen.key(app, 'p');
@@ -100,8 +100,8 @@ TEST_CASE("a node is pinned by key and by click, and keys let the engine go on u
   CHECK(link.sent.back().until == Condition::missed);
   CHECK(link.sent.back().amount == kAnySpace);
   // It pauses by itself, and is let go on by the next space.
-  world.say(TextKind::paused, 0, "request 5 missed");
-  link.bring(world.commit());
+  script.say(TextKind::paused, 0, "request 5 missed");
+  link.bring(script.commit());
   turn();
   CHECK(app.mailbox().paused);
   screen.key(app, ' ');
@@ -150,9 +150,9 @@ TEST_CASE("a node is pinned by key and by click, and keys let the engine go on u
 }
 
 TEST_CASE("the number of the next request to stop at has not begun yet, whatever is known") {
-  World world;
-  auto made = std::make_unique<WorldLink>(world, world.commit());
-  WorldLink& link = *made;
+  FeedScript script;
+  auto made = std::make_unique<ScriptLink>(script, script.commit());
+  ScriptLink& link = *made;
   App app(std::move(made), Settings{});
   Headless screen;
   const auto asked = [&] {
@@ -166,16 +166,16 @@ TEST_CASE("the number of the next request to stop at has not begun yet, whatever
     return link.sent.back().amount;
   };
   CHECK(asked() == 100);
-  world.begin_request(340, 100, 0);
-  link.bring(world.commit());
+  script.begin_request(340, 100, 0);
+  link.bring(script.commit());
   CHECK(asked() == 400);
 }
 
-TEST_CASE("controls that have no room are named, and nothing is where they fit") {
+TEST_CASE("controls without room are listed by name, and only those") {
   for (const float height : {720.F, 2000.F}) {
-    World world;
-    world.add(0, 10);
-    App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+    FeedScript script;
+    script.add(0, 10);
+    App app(std::make_unique<ScriptLink>(script, script.commit()), Settings{});
     Headless screen(1280, height);
     app.pump(std::chrono::milliseconds(10));
     for (int i = 0; i < 3; ++i) screen.key(app, '2');

@@ -9,14 +9,14 @@ using namespace canopy;
 using namespace canopy::inspector;
 using namespace canopy::test;
 
-TEST_CASE("the index adds up what hangs on a node, and puts children under their parent") {
+TEST_CASE("the index adds up what is below a node, and puts children under their parent") {
   Show show;
-  const auto root = show.world.add(0, 2);
-  const auto left = show.world.add(root, 3), right = show.world.add(root, 5);
-  const auto leaf = show.world.add(left, 7);
-  const auto other = show.world.add(0, 1, 1);
-  show.world.lock(leaf, 2);
-  show.world.lock(left);
+  const auto root = show.script.add(0, 2);
+  const auto left = show.script.add(root, 3), right = show.script.add(root, 5);
+  const auto leaf = show.script.add(left, 7);
+  const auto other = show.script.add(0, 1, 1);
+  show.script.lock(leaf, 2);
+  show.script.lock(left);
   show.look();
   CHECK(show.mirror.drift() == 0);
   CHECK(show.index.levels() == 4);
@@ -41,10 +41,10 @@ TEST_CASE("the index adds up what hangs on a node, and puts children under their
   CHECK(mix.nodes == 3);
 }
 
-TEST_CASE("a folded node hides what hangs on it and keeps its width") {
+TEST_CASE("a folded node hides what is below it and keeps its width") {
   Show show;
-  const auto root = show.world.add(0, 2), left = show.world.add(root, 3), leaf = show.world.add(left, 7);
-  const auto right = show.world.add(root, 1), below_right = show.world.add(right, 1);
+  const auto root = show.script.add(0, 2), left = show.script.add(root, 3), leaf = show.script.add(left, 7);
+  const auto right = show.script.add(root, 1), below_right = show.script.add(right, 1);
   show.look({left});
   CHECK(show.at(left).folded);
   CHECK(show.at(left).tokens == 10 * 16);
@@ -59,7 +59,7 @@ TEST_CASE("a chain of only children is one place, until a lock ends in it, and i
   Show show(400'000);
   std::uint64_t last = 0, middle = 0, first = 0;
   for (int i = 0; i < 300'000; ++i) {
-    last = show.world.add(last, 1);
+    last = show.script.add(last, 1);
     if (i == 0) first = last;
     if (i == 99'999) middle = last;
   }
@@ -67,8 +67,8 @@ TEST_CASE("a chain of only children is one place, until a lock ends in it, and i
   CHECK(show.index.levels() == 2);
   CHECK(show.at(middle).chain == 300'000);
   CHECK(show.at(last).slot == slot_of(NodeId{first}));
-  show.world.lock(last);
-  show.world.lock(middle, 2);
+  show.script.lock(last);
+  show.script.lock(middle, 2);
   show.look();
   CHECK(show.index.levels() == 3);
   CHECK(show.at(first).chain == 100'000);
@@ -83,7 +83,7 @@ TEST_CASE("a chain of only children is one place, until a lock ends in it, and i
 
 TEST_CASE("a comb of 100,000 levels is indexed without recursion") {
   Show show(400'000);
-  const std::uint64_t last = grow_comb(show.world, 100'000);
+  const std::uint64_t last = grow_comb(show.script, 100'000);
   show.look();
   CHECK(show.index.levels() == 100'001);
   CHECK(show.index.level_of(show.index.place_of(slot_of(NodeId{last}))) == 100'000);
@@ -92,8 +92,8 @@ TEST_CASE("a comb of 100,000 levels is indexed without recursion") {
 TEST_CASE("rectangles of a row touch no other, stand for every node once, and are no more than the pixels allow") {
   for (const std::size_t nodes : {std::size_t{1000}, std::size_t{100'000}, std::size_t{1'000'000}}) {
     Show show(2 * nodes + 200);
-    grow(show.world, nodes);
-    const double take = seconds_of([&] { show.mirror.take(show.world.commit()); });
+    grow(show.script, nodes);
+    const double take = seconds_of([&] { show.mirror.take(show.script.commit()); });
     const double index = seconds_of([&] { show.index.update(show.mirror, 0, {}); });
     std::vector<IcicleCell> cells;
     const IcicleWindow all{0, static_cast<double>(show.index.tokens()), 1000, 0, 16};
@@ -125,7 +125,7 @@ TEST_CASE("rectangles of a row touch no other, stand for every node once, and ar
 
 TEST_CASE("zoomed in, only what is in sight is laid out") {
   Show show(40'000);
-  grow(show.world, 10'000);
+  grow(show.script, 10'000);
   show.look();
   std::vector<IcicleCell> cells;
   lay_out(show.index, {100, 420, 1000, 2, 8}, cells);

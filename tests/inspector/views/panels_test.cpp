@@ -134,9 +134,9 @@ TEST_CASE("a panel that is added to the table gets room beside the others of its
 }
 
 TEST_CASE("a panel's key lets it fill the window until its key again or Esc, and a tab's key brings it to the front") {
-  World world;
+  FeedScript world;
   world.add(world.add(0, 10), 30);
-  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  App app(std::make_unique<ScriptLink>(world, world.commit()), Settings{});
   Headless screen;
   app.pump(std::chrono::milliseconds(10));
   screen.frame(app);

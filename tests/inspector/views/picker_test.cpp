@@ -1,7 +1,7 @@
 /// `canopy-inspector attach` without a name: which feeds there are, which one is chosen, and what is shown then.
 #include <doctest/doctest.h>
 
-#include "world.h"
+#include "feed_script.h"
 
 using namespace canopy;
 using namespace canopy::inspector;
@@ -12,7 +12,7 @@ namespace {
 /// Feeds that a test lets come and go, and worlds behind their names.
 struct Harbour {
   std::vector<FoundFeed> feeds;
-  World world;
+  FeedScript script;
   std::vector<std::string> asked;
   std::string refused;  ///< why nothing can be attached to
   Picker* picker = nullptr;
@@ -23,13 +23,13 @@ struct Harbour {
     feeds.push_back({name, 601, "engine", 16, 1, true, ended});
   }
   void open() {
-    world.add(world.add(0, 10), 20);
+    script.add(script.add(0, 10), 20);
     auto made =
         std::make_unique<Picker>([this] { return feeds; },
                                  [this](const std::string& name) -> Result<std::unique_ptr<Link>> {
                                    asked.push_back(name);
                                    if (!refused.empty()) return Error{refused};
-                                   return std::unique_ptr<Link>(std::make_unique<WorldLink>(world, world.commit()));
+                                   return std::unique_ptr<Link>(std::make_unique<ScriptLink>(script, script.commit()));
                                  });
     picker = made.get();
     app = std::make_unique<App>(std::move(made), Settings{});
@@ -92,7 +92,7 @@ TEST_CASE("picker: up, down and Enter choose, keys of panels that are not there 
   CHECK(harbour.shown());
 }
 
-TEST_CASE("picker: the list follows what comes and goes, and the cursor stays on its feed") {
+TEST_CASE("picker: the list follows feeds that start and end, and the cursor stays on its feed") {
   Harbour harbour;
   for (const char* name : {"b", "c"}) harbour.comes(name);
   harbour.open();

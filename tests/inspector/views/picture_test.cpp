@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "world.h"
+#include "feed_script.h"
 
 using namespace canopy;
 using namespace canopy::inspector;
@@ -22,11 +22,11 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
     std::printf("SKIPPED: %s\n", why.c_str());
     return;
   }
-  World world;
-  const auto root = world.add(0, 10);
-  world.add(root, 30);
-  world.lock(world.add(root, 60));
-  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  FeedScript script;
+  const auto root = script.add(0, 10);
+  script.add(root, 30);
+  script.lock(script.add(root, 60));
+  App app(std::make_unique<ScriptLink>(script, script.commit()), Settings{});
   const auto path = std::filesystem::temp_directory_path() / "canopy-inspector-picture.png";
   std::filesystem::remove(path);
   std::istringstream lines(

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "world.h"
+#include "feed_script.h"
 
 using namespace canopy;
 using namespace canopy::inspector;
@@ -24,26 +24,26 @@ struct Chance {
   }
 };
 
-/// A file like those that FeedSink writes, of a world that grows, is locked and has requests.
+/// A file like those that FeedSink writes, of a script that grows, is locked and has requests.
 std::string recorded() {
-  World world(2000);
+  FeedScript script(2000);
   std::vector<Event> events;
   const auto commit = [&] {
-    const auto some = world.commit();
+    const auto some = script.commit();
     events.insert(events.end(), some.begin(), some.end());
   };
-  std::uint64_t node = world.add(0, 4);
+  std::uint64_t node = script.add(0, 4);
   commit();
   for (std::uint32_t i = 0; i < 40; ++i) {
-    node = world.add(i % 5 == 0 ? 0 : node, 1 + i % 7, 0, i, i);
-    if (i % 6 == 0) world.lock(node);
-    if (i % 4 == 0) world.begin_request(i + 1, 64, 16, 2);
+    node = script.add(i % 5 == 0 ? 0 : node, 1 + i % 7, 0, i, i);
+    if (i % 6 == 0) script.lock(node);
+    if (i % 4 == 0) script.begin_request(i + 1, 64, 16, 2);
     commit();
   }
   std::string bytes(FeedHeader::kBytes, '\0');
   FeedHeader header{};
   header.event_bytes = sizeof(Event);
-  header.page_size = world.header().page_size, header.groups = world.header().groups;
+  header.page_size = script.header().page_size, header.groups = script.header().groups;
   header.reaches[0] = kWholePath;
   header.begin();
   std::copy_n(reinterpret_cast<const char*>(&header), sizeof(header), bytes.begin());
@@ -80,7 +80,7 @@ TEST_CASE("recordings that are damaged anywhere are drawn as far as they make se
     for (int frame = 0; frame < 3; ++frame) {
       while (!app.pump(std::chrono::milliseconds(50))) continue;
       screen.frame(app);
-      // Every node is selected once.
+      // A user selects what there is.
       app.mirror().each_node([&](const MirrorNode& node) { app.selection().select_node(node.id); });
     }
     if (run == 0) CHECK(app.mirror().drift() == 0);

@@ -3,40 +3,40 @@
 #include <chrono>
 #include <functional>
 
-#include "world.h"
+#include "feed_script.h"
 
 namespace canopy::test {
 
-/// A world, the mirror that listens to it, and the index of what the mirror has.
+/// A script, the mirror that listens to it, and the index of what the mirror has.
 struct Show {
-  World world;
+  FeedScript script;
   inspector::Mirror mirror;
   inspector::TreeIndex index;
   explicit Show(std::uint64_t pages = 1000, bool tokens = false)
-      : world(pages), mirror((world.header().tokens = tokens, world.header())) {}
+      : script(pages), mirror((script.header().tokens = tokens, script.header())) {}
   void look(const std::unordered_set<std::uint64_t>& folded = {}) {
-    mirror.take(world.commit());
+    mirror.take(script.commit());
     index.update(mirror, 0, folded);
   }
   const inspector::TreeIndex::Node& at(std::uint64_t id) const { return index[index.place_of(slot_of(NodeId{id}))]; }
 };
 
 /// `nodes` nodes: a root with a hundred children, those with the rest. Returns one of the hundred.
-inline std::uint64_t grow(World& world, std::size_t nodes) {
-  const std::uint64_t root = world.add(0, 1);
+inline std::uint64_t grow(FeedScript& script, std::size_t nodes) {
+  const std::uint64_t root = script.add(0, 1);
   std::vector<std::uint64_t> middle;
   for (std::size_t made = 1; made < nodes; ++made)
-    if (middle.size() < 100) middle.push_back(world.add(root, 2));
-    else world.add(middle[made % 100], 1, 0, static_cast<std::uint32_t>(made % 7), made);
+    if (middle.size() < 100) middle.push_back(script.add(root, 2));
+    else script.add(middle[made % 100], 1, 0, static_cast<std::uint32_t>(made % 7), made);
   return middle.empty() ? root : middle.front();
 }
 
 /// A path of so many levels with a leaf beside each step. Returns its end.
-inline std::uint64_t grow_comb(World& world, int levels) {
+inline std::uint64_t grow_comb(FeedScript& script, int levels) {
   std::uint64_t last = 0;
   for (int i = 0; i < levels; ++i) {
-    if (last != 0) world.add(last, 1);
-    last = world.add(last, 1);
+    if (last != 0) script.add(last, 1);
+    last = script.add(last, 1);
   }
   return last;
 }

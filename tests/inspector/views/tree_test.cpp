@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
-#include <views/names.h>
 #include <views/node_link.h>
+#include <views/names.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -60,9 +60,9 @@ void check_items(const Show& show, const std::vector<NodeLinkItem>& items, std::
 
 TEST_CASE("the index knows children, leaves and the heaviest of a range") {
   Show show(10'000);
-  const auto root = show.world.add(0, 2), left = show.world.add(root, 3), right = show.world.add(root, 5);
+  const auto root = show.script.add(0, 2), left = show.script.add(root, 3), right = show.script.add(root, 5);
   std::vector<std::uint64_t> leaves;
-  for (std::uint32_t i = 0; i < 2000; ++i) leaves.push_back(show.world.add(left, 1 + i * 7919 % 5));
+  for (std::uint32_t i = 0; i < 2000; ++i) leaves.push_back(show.script.add(left, 1 + i * 7919 % 5));
   show.look();
   const auto place = [&](std::uint64_t id) { return show.index.place_of(slot_of(NodeId{id})); };
   CHECK(show.index.roots().count == 1);
@@ -93,8 +93,8 @@ TEST_CASE("the index knows children, leaves and the heaviest of a range") {
 TEST_CASE("nodes and links stand for every node once, in the rows there are, from a thousand nodes to a million") {
   for (const std::size_t nodes : {std::size_t{1000}, std::size_t{100'000}, std::size_t{1'000'000}}) {
     Show show(2 * nodes + 200);
-    grow(show.world, nodes);
-    for (int i = 0; i < 30; ++i) show.world.add(show.world.add(0, 3, static_cast<std::uint32_t>(1 + i)), 2);
+    grow(show.script, nodes);
+    for (int i = 0; i < 30; ++i) show.script.add(show.script.add(0, 3, static_cast<std::uint32_t>(1 + i)), 2);
     show.look();
     std::vector<NodeLinkItem> items;
     for (const std::uint32_t rows : {1U, 2U, 9U, 40U, 1000U}) {
@@ -110,11 +110,11 @@ TEST_CASE("nodes and links stand for every node once, in the rows there are, fro
   }
 }
 
-TEST_CASE("the heaviest of too many siblings stay, and the selected one does too") {
+TEST_CASE("the heaviest of too many siblings are drawn, and the selected one too") {
   Show show(5000);
-  const auto root = show.world.add(0, 1);
+  const auto root = show.script.add(0, 1);
   std::vector<std::uint64_t> children;
-  for (std::uint32_t i = 0; i < 100; ++i) children.push_back(show.world.add(root, i == 70 || i == 20 ? 9 : 1));
+  for (std::uint32_t i = 0; i < 100; ++i) children.push_back(show.script.add(root, i == 70 || i == 20 ? 9 : 1));
   show.look();
   const auto place = [&](std::uint64_t id) { return show.index.place_of(slot_of(NodeId{id})); };
   std::vector<NodeLinkItem> items;
@@ -137,7 +137,7 @@ TEST_CASE("the heaviest of too many siblings stay, and the selected one does too
 
 TEST_CASE("a comb of 100,000 levels is as many columns as are allowed") {
   Show show(400'000);
-  grow_comb(show.world, 100'000);
+  grow_comb(show.script, 100'000);
   show.look();
   std::vector<NodeLinkItem> items;
   for (const std::uint32_t rows : {1U, 20U, 4096U}) {
@@ -157,14 +157,14 @@ TEST_CASE("two numbers and more are a prefix, one is a node, and anything else i
 
 TEST_CASE("a prefix leads to the nodes in which its last known token lies") {
   Show show(1000, true);
-  const auto root = show.world.add(0, 1), left = show.world.add(root, 1), right = show.world.add(root, 2);
-  const auto leaf = show.world.add(right, 1), other = show.world.add(0, 1, 1);
+  const auto root = show.script.add(0, 1), left = show.script.add(root, 1), right = show.script.add(root, 2);
+  const auto leaf = show.script.add(right, 1), other = show.script.add(0, 1, 1);
   const auto begin = numbers(100, 16);
-  show.world.words(root, begin);
-  show.world.words(left, joined({7, 8}, numbers(200, 14)));
-  show.world.words(right, joined({7, 9}, numbers(300, 30)));
-  show.world.words(leaf, numbers(400, 16));
-  show.world.words(other, begin);
+  show.script.words(root, begin);
+  show.script.words(left, joined({7, 8}, numbers(200, 14)));
+  show.script.words(right, joined({7, 9}, numbers(300, 30)));
+  show.script.words(leaf, numbers(400, 16));
+  show.script.words(other, begin);
   show.look();
   using Ids = std::vector<std::uint64_t>;
   const auto find = [&](const std::vector<Token>& prefix) {
@@ -186,9 +186,9 @@ TEST_CASE("a search says what it found, steps over what has left, and says what 
   Show show(1000, true);
   std::vector<std::uint64_t> same;
   for (std::uint32_t space = 0; space < 3; ++space) {
-    show.world.name_space(space, "tenant-" + std::to_string(space));
-    same.push_back(show.world.add(0, 1, space));
-    show.world.words(same.back(), numbers(1, 16));
+    show.script.name_space(space, "tenant-" + std::to_string(space));
+    same.push_back(show.script.add(0, 1, space));
+    show.script.words(same.back(), numbers(1, 16));
   }
   show.look();
   TreeSearch search;
@@ -201,7 +201,7 @@ TEST_CASE("a search says what it found, steps over what has left, and says what 
   CHECK(second != first);
   CHECK(search.step(show.mirror, true));
   CHECK(search.hit()->node == first);
-  show.world.remove(second);
+  show.script.remove(second);
   show.look();
   CHECK(search.step(show.mirror));
   CHECK(search.hit()->node != second);
@@ -222,7 +222,7 @@ TEST_CASE("a search says what it found, steps over what has left, and says what 
   CHECK(search.hit()->node == first);
 
   Show without;
-  without.world.add(0, 1);
+  without.script.add(0, 1);
   without.look();
   search.look_for(without.mirror, "1 2 3");
   CHECK(search.hits() == 0);
@@ -230,14 +230,14 @@ TEST_CASE("a search says what it found, steps over what has left, and says what 
 }
 
 TEST_CASE("clicks in nodes and links select, fold and go in, and Esc comes back") {
-  World world(10'000);
-  const auto root = world.add(0, 10), left = world.add(root, 30), right = world.add(root, 60);
-  const auto below = world.add(left, 5);
-  world.add(left, 4);
+  FeedScript script(10'000);
+  const auto root = script.add(0, 10), left = script.add(root, 30), right = script.add(root, 60);
+  const auto below = script.add(left, 5);
+  script.add(left, 4);
   std::vector<std::uint64_t> many;
-  for (int i = 0; i < 300; ++i) many.push_back(world.add(right, 1));
-  world.lock(below);
-  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  for (int i = 0; i < 300; ++i) many.push_back(script.add(right, 1));
+  script.lock(below);
+  App app(std::make_unique<ScriptLink>(script, script.commit()), Settings{});
   Headless screen;
   app.pump(std::chrono::milliseconds(10));
   screen.key(app, 'v');
@@ -288,13 +288,13 @@ TEST_CASE("clicks in nodes and links select, fold and go in, and Esc comes back"
 }
 
 TEST_CASE("a prefix typed into the panel is found, shown in either view, and stepped through") {
-  World world(1000);
-  world.header().tokens = 1;
-  const auto root = world.add(0, 1), left = world.add(root, 1), right = world.add(root, 1);
-  world.words(root, numbers(1, 16));
-  world.words(left, joined({50, 51}, numbers(70, 14)));
-  world.words(right, joined({50, 52}, numbers(80, 14)));
-  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  FeedScript script(1000);
+  script.header().tokens = 1;
+  const auto root = script.add(0, 1), left = script.add(root, 1), right = script.add(root, 1);
+  script.words(root, numbers(1, 16));
+  script.words(left, joined({50, 51}, numbers(70, 14)));
+  script.words(right, joined({50, 52}, numbers(80, 14)));
+  App app(std::make_unique<ScriptLink>(script, script.commit()), Settings{});
   Headless screen;
   app.pump(std::chrono::milliseconds(10));
   for (int i = 0; i < 2; ++i) screen.frame(app);

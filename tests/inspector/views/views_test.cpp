@@ -20,10 +20,10 @@ using namespace canopy::test;
 
 TEST_CASE("the pool's map counts what the mirror counts, page by page") {
   Show show(500);
-  const auto root = show.world.add(0, 20), leaf = show.world.add(root, 30);
-  show.world.add(root, 40);
-  show.world.lock(leaf);
-  show.world.begin_request(9, 1000, 16, 25);
+  const auto root = show.script.add(0, 20), leaf = show.script.add(root, 30);
+  show.script.add(root, 40);
+  show.script.lock(leaf);
+  show.script.begin_request(9, 1000, 16, 25);
   show.look();
   CHECK(show.mirror.drift() == 0);
   for (const std::size_t most : {1000U, 100U, 7U}) {
@@ -41,7 +41,7 @@ TEST_CASE("the pool's map counts what the mirror counts, page by page") {
     CHECK(sums[0] == told.free);
     CHECK(sums[1] == told.evictable);
     CHECK(sums[2] == told.protected_);
-    CHECK(sums[4] == told.held);
+    CHECK(sums[4] == told.owned);
     if (map.pages_per_cell == 1) {
       std::uint64_t selected = 0;
       for (const auto& cell : map.cells) selected += cell.selected;
@@ -71,8 +71,8 @@ TEST_CASE("columns over time end with now, and say hits and evictions since the 
 }
 
 TEST_CASE("whatever cannot be shown is a sentence with the next thing to do") {
-  World world;
-  Mirror mirror(world.header());
+  FeedScript script;
+  Mirror mirror(script.header());
   Session session;
   CHECK(notice_of(session, mirror).what.find("waiting for the engine") != std::string::npos);
   session.state = Session::State::recording;
@@ -81,7 +81,7 @@ TEST_CASE("whatever cannot be shown is a sentence with the next thing to do") {
   session.detail = "process 601, which wrote the feed, has gone";
   CHECK(notice_of(session, mirror).what == session.detail);
   CHECK_FALSE(notice_of(session, mirror).next.empty());
-  mirror.take(world.commit());
+  mirror.take(script.commit());
   CHECK(notice_of(session, mirror).what.empty());  // the last picture stays
   session.state = Session::State::live;
   CHECK(notice_of(session, mirror).what.empty());
@@ -111,15 +111,15 @@ TEST_CASE("theme, scale, colour, view and size are remembered, and nonsense in t
 }
 
 TEST_CASE("missed tokens are grouped by reason, and a click on one lists its requests") {
-  World world;
-  world.name_space(0, "acme");
-  world.name_space(1, "other");
-  const auto first = world.add(0, 4);
-  world.begin_request(1, 100, 0);
-  world.end_request(1);
-  world.begin_request(2, 65, 64);  // all it could find
-  world.begin_request(3, 200, 64, 0, 1);
-  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  FeedScript script;
+  script.name_space(0, "acme");
+  script.name_space(1, "other");
+  const auto first = script.add(0, 4);
+  script.begin_request(1, 100, 0);
+  script.end_request(1);
+  script.begin_request(2, 65, 64);  // all it could find
+  script.begin_request(3, 200, 64, 0, 1);
+  App app(std::make_unique<ScriptLink>(script, script.commit()), Settings{});
   Headless screen;
   const auto turn = [&] {
     app.pump(std::chrono::milliseconds(10));
@@ -172,16 +172,16 @@ TEST_CASE("missed tokens are grouped by reason, and a click on one lists its req
   for (const char* wrong : {"", "r", "r x", "4711", "root", "r 12 x"}) CHECK_FALSE(parse_request_name(wrong, number));
 }
 
-TEST_CASE("a node that many requests use has a short history") {
-  World world;
-  const auto node = world.add(0, 10);
-  std::vector<Event> events = world.commit();
+TEST_CASE("a node that every request uses has a short history") {
+  FeedScript script;
+  const auto node = script.add(0, 10);
+  std::vector<Event> events = script.commit();
   for (int i = 0; i < 3000; ++i) {
-    world.touch(node);
-    const auto more = world.commit();
+    script.touch(node);
+    const auto more = script.commit();
     events.insert(events.end(), more.begin(), more.end());
   }
-  App app(std::make_unique<WorldLink>(world, events), Settings{});
+  App app(std::make_unique<ScriptLink>(script, events), Settings{});
   Headless screen;
   app.pump(std::chrono::milliseconds(10));
   app.selection().select_node(node);
@@ -193,13 +193,13 @@ TEST_CASE("a node that many requests use has a short history") {
 TEST_CASE("every panel draws every state, and a picture of a million nodes costs no more than one of a thousand") {
   std::map<std::size_t, int> vertices, of_nodes;
   for (const std::size_t nodes : {std::size_t{0}, std::size_t{1000}, std::size_t{100'000}, std::size_t{1'000'000}}) {
-    World world(2 * nodes + 500);
-    world.say(TextKind::plugin, 0, "canopy.EvictionStrategy/1\tlru\tleast recently used\teviction.so 1.0.0");
-    world.say(TextKind::refusal, 0, "/tmp/x.so\tit has no symbol");
-    world.say(TextKind::config, 0, "page_size: 16\n");
-    if (nodes != 0) world.lock(grow(world, nodes), 3);
-    world.begin_request(1, 1000, 160, 20);
-    App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+    FeedScript script(2 * nodes + 500);
+    script.say(TextKind::plugin, 0, "canopy.EvictionStrategy/1\tlru\tleast recently used\teviction.so 1.0.0");
+    script.say(TextKind::refusal, 0, "/tmp/x.so\tit has no symbol");
+    script.say(TextKind::config, 0, "page_size: 16\n");
+    if (nodes != 0) script.lock(grow(script, nodes), 3);
+    script.begin_request(1, 1000, 160, 20);
+    App app(std::make_unique<ScriptLink>(script, script.commit()), Settings{});
     Headless screen;
     const double take = seconds_of([&] { app.pump(std::chrono::milliseconds(10)); });
     const double first = seconds_of([&] { screen.frame(app); });

@@ -1,6 +1,6 @@
+#include <mirror/rank_text.h>
 #include <doctest/doctest.h>
 #include <views/events_tab.h>
-#include <views/leave_panel.h>
 #include <views/names.h>
 
 #include <sstream>
@@ -13,7 +13,7 @@ using namespace canopy::test;
 
 TEST_CASE("a node is called by its slot, and by its life from the second on") {
   CHECK(node_name(std::uint64_t{1} << 32 | 12) == "#12");
-  CHECK(node_name(std::uint64_t{5} << 32 | 12) == "#12.3");
+  CHECK(node_name(std::uint64_t{3} << 32 | 12) == "#12.3");
   std::uint32_t slot = 0, life = 0;
   CHECK(parse_node_name("#12.3", slot, life));
   CHECK((slot == 12 && life == 3));
@@ -23,12 +23,15 @@ TEST_CASE("a node is called by its slot, and by its life from the second on") {
 }
 
 TEST_CASE("ranks are words a person can check") {
-  CHECK(LeavePanel::rank_words("lru", {0, 90}, 100) == "used 10 ticks ago");
-  CHECK(LeavePanel::rank_words("mru", {0, ~std::uint64_t{90}}, 100) == "used 10 ticks ago");
-  CHECK(LeavePanel::rank_words("lfu", {3, 90}, 100) == "3 hits, used 10 ticks ago");
-  CHECK(LeavePanel::rank_words("priority", {std::uint64_t{1} << 31, 90}, 100) == "priority 0, used 10 ticks ago");
-  CHECK(LeavePanel::rank_words("mine", {0, 1234}, 0) == "1,234");
-  CHECK(LeavePanel::rank_words("mine", {5, 1234}, 0) == "5 / 1,234");
+  CHECK(rank_words("used {minor:ago}", {0, 90}, 100) == "used 10 ticks ago");
+  CHECK(rank_words("used {minor:~ago}", {0, ~std::uint64_t{90}}, 100) == "used 10 ticks ago");
+  CHECK(rank_words("{major} hits, used {minor:ago}", {3, 90}, 100) == "3 hits, used 10 ticks ago");
+  CHECK(rank_words("priority {major:signed}", {std::uint64_t{1} << 31, 90}, 100) == "priority 0");
+  CHECK(rank_words("{major:on probation|protected}, {minor:ago}", {7, 90}, 100) == "protected, 10 ticks ago");
+  CHECK(rank_words("worth {major:real}", {std::bit_cast<std::uint64_t>(0.25), 0}, 100) == "worth 0.25");
+  CHECK(rank_words("", {0, 1234}, 0) == "1,234");
+  CHECK(rank_words("", {5, 1234}, 0) == "5 / 1,234");
+  CHECK(rank_words("{other} and {", {5, 1234}, 0) == "{other} and {");
 }
 
 TEST_CASE("a line of the log is a sentence") {
@@ -42,8 +45,8 @@ TEST_CASE("a line of the log is a sentence") {
 
 TEST_CASE("lines break between words and never inside a number") {
   Headless screen;
-  World world;
-  App app(std::make_unique<WorldLink>(world, world.commit()), Settings{});
+  FeedScript script;
+  App app(std::make_unique<ScriptLink>(script, script.commit()), Settings{});
   screen.frame(app);
   const std::string words = "split 34,267 commits ago, locked 1,204,331 commits ago";
   for (float width = 40; width < 500; width += 7) {

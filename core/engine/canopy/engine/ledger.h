@@ -9,13 +9,13 @@
 
 namespace canopy {
 
-/// Every page has one owner, always: free + evictable + protected + held = capacity, per group. Each term comes
-/// from its own source (the allocator, the index, the requests' own page rows), so that the sum can fail.
+/// Every page has one owner, always: free + evictable + protected + owned = capacity, per group. Each term comes from its
+/// own source (the allocator, the index, the requests' page rows), so that the sum can fail.
 class Ledger {
  public:
-  /// One group after one operation. `held`: what requests' rows have of their own, kept by the caller as rows
-  /// change and proved against the rows by Engine::audit.
-  void check(const Pool& pool, const PrefixIndex& index, std::size_t group, Units page_size, std::uint64_t held,
+  /// One group after one operation. `owned`: pages that requests own, kept by the caller as rows change and proved
+  /// against the rows by Engine::audit.
+  void check(const Pool& pool, const PrefixIndex& index, std::size_t group, Units page_size, std::uint64_t owned,
              const char* after);
   /// Anything else that must not happen; `sentence` is made only if it did.
   template <class Sentence>

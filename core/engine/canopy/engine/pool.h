@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/eviction_strategy.h>
+#include <canopy/feed/event.h>
 #include <canopy/kv_store.h>
 #include <canopy/engine/page_needs.h>
 #include <canopy/support/result.h>
@@ -15,27 +16,24 @@
 
 namespace canopy {
 
-/// A segment of a pool: the pages it would give memory to at once, and how it stands with them.
-///
-///   absent    no memory; its page numbers are reserved
-///   offered   its first `offered` pages may be handed out
-///   leaving   it has memory, and some of its pages are out that will not be handed out again
-///   idle      it has memory, and nothing uses it: offering it again costs nothing
+/// A segment of a pool: the pages that it gives memory to at once, and how it stands with them.
 struct PoolSegment {
-  enum class State : std::uint16_t { absent, offered, leaving, idle };
   Segment all;
-  std::uint32_t offered = 0;  ///< pages from its first on, page 0 counted
-  std::uint32_t leaving = 0;  ///< of the others, those that are out
+  std::uint32_t offered = 0;   ///< pages from its first on, page 0 counted
+  std::uint32_t draining = 0;  ///< of the others, those that are out
   bool backed = false;
-  State state() const {
-    return !backed ? State::absent : leaving ? State::leaving : offered ? State::offered : State::idle;
+  SegmentState state() const {
+    return !backed    ? SegmentState::absent
+           : draining ? SegmentState::draining
+           : offered  ? SegmentState::offered
+                      : SegmentState::idle;
   }
 };
 
-/// The pages of one KV cache group: where the allocator's numbers and the store's memory meet, since neither
-/// knows the other. It grows a segment at a time as far as its limit and the system's memory let it, before anybody
-/// has to leave. Under a lower limit the emptiest segments go: their pages are not handed out again, and when the
-/// last one has come back (or was moved, by the engine) the memory does too. Segment 0 stays, for page 0.
+/// The pages of one KV cache group: where the allocator's numbers and the store's memory meet, since neither knows the
+/// other. It grows a segment at a time as far as its limit and the system's memory allow, before a node is evicted.
+/// Under a lower limit the emptiest segments drain: their pages are not handed out again. When the last one has come
+/// back (or was relocated by the engine), the memory goes back to the system. Segment 0 stays, for page 0.
 class Pool {
  public:
   struct Parts {
@@ -59,30 +57,31 @@ class Pool {
   bool allocate(std::span<Page> out, std::uint64_t holder);
   /// How many pages short of `count` the pool is, after growing as far as it may.
   std::uint64_t shortfall(std::uint64_t count);
-  /// False, and nothing has changed, if one of them was not out: somebody freed a page that was not theirs.
+  /// False, and nothing has changed, if one of them was not out: a caller freed a page that it did not own.
   bool free(std::span<const Page> pages) { return parts_.allocator->free(pages); }
 
-  /// Every page that is free or somebody's: capacity counts those that are out and leaving as well.
+  /// Every page that is free or has an owner: capacity counts draining pages that are out as well.
   Occupancy occupancy() const;
-  /// Pages that may be handed out or are, without those that leave.
+  /// Pages that may be handed out or are, without draining ones.
   std::uint64_t offered() const { return allocator().occupancy().capacity; }
   /// Pages it may grow by, as far as it knows: the system may have less memory.
   std::uint64_t growable() const;
 
-  /// A new limit in pages, at least 1. A higher one changes nothing yet but that segments on their way out stay.
+  /// A new limit in pages, at least 1. A higher one changes nothing yet, except that draining segments stay.
   void resize(std::uint64_t limit);
-  /// Whether pages are out that must not stay.
-  bool draining() const { return leaving_ > 0; }
-  bool leaves(Page page) const;
+  /// Whether pages are out in draining segments.
+  bool draining() const { return draining_ > 0; }
+  /// Whether a page lies in the draining part of a segment.
+  bool drains(Page page) const;
   /// Pages that are out beyond the limit.
   std::uint64_t surplus() const;
   /// Other pages for `from`, with what their rows hold; false, and nothing has changed, if so many are not free.
   /// `from` is still out.
-  bool move(std::span<const Page> from, std::span<Page> to);
-  /// Looks at the segments that leave, and gives back the memory of those that have become empty, but for the idle
-  /// ones it may keep.
+  bool relocate(std::span<const Page> from, std::span<Page> to);
+  /// Looks at the draining segments, and gives back the memory of those that have become empty, except for the idle
+  /// ones that it may keep.
   void reap();
-  /// Grows whenever a segment is not as it was.
+  /// Increases whenever a segment changes.
   std::uint64_t changes() const { return changes_; }
 
   const std::string& group() const { return parts_.group; }
@@ -127,7 +126,7 @@ class Pool {
   HandedOut handed_out_;
   std::vector<Segment> last_runs_;
   std::vector<PoolSegment> segments_;
-  std::uint64_t leaving_ = 0;  ///< pages that are out and leave, when reap last looked
+  std::uint64_t draining_ = 0;  ///< draining pages that were out when reap last looked
   std::uint64_t changes_ = 0;
   bool refused_ = false;      ///< the system had no more memory ...
   std::uint64_t ask_at_ = 0;  ///< ... and is asked again when so many pages have been handed out

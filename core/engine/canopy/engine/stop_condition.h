@@ -1,6 +1,7 @@
 #pragma once
 
-#include <canopy/feed/feed.h>
+#include <canopy/feed/command.h>
+#include <canopy/types.h>
 
 #include <array>
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace canopy {
 
-/// What a run goes on until: it is told what an engine does and says when that is enough. Knows nothing else of the
-/// engine, and costs it a branch while nothing is waited for.
+/// What a run waits for. The engine tells it what happens, and it says when the condition is met. It knows nothing else
+/// of the engine, and costs the engine a branch while it waits for nothing.
 class StopCondition {
  public:
   /// Requests that a hit rate is taken over: fewer would stop at the first miss, more would stop late.
@@ -26,7 +27,7 @@ class StopCondition {
              std::uint32_t reusable);
   void free_pages(std::uint64_t pages);
 
-  /// A sentence that says what came to pass; empty if nothing has. What is waited for then is forgotten.
+  /// A sentence about how the condition was met, which is then forgotten; empty if it was not met.
   std::string take_reason();
 
  private:

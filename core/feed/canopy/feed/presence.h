@@ -6,10 +6,10 @@
 
 namespace canopy::presence {
 
-/// Who is at a feed in shared memory, as the kernel knows it: a lock on a byte of the object is let go when its
-/// process ends, however it ends, even where nobody has waited for it, and is seen across PID namespaces. It is the
-/// descriptor's, so it does not end when another descriptor of the same object is closed; a child that is forked and
-/// runs no other program keeps it as long as it lives.
+/// Detects whether a feed's writer or any reader is alive, with an open-file-description lock on a byte of the shared
+/// memory object. The kernel drops the lock when the process ends, however it ends, and shows it across PID namespaces.
+/// The lock belongs to the descriptor: closing another descriptor of the same object does not end it. A child that is
+/// forked and executes no other program keeps it as long as the child lives.
 enum class Place : std::uint8_t { writer, reader };
 
 inline struct flock byte_of(Place place, short kind) {
@@ -21,14 +21,14 @@ inline struct flock byte_of(Place place, short kind) {
   return one;
 }
 
-/// Takes the place until the descriptor is closed: the one writer's, or one of any number of readers'. False if there
-/// is a writer already. REQUIRES: a descriptor opened for reading and writing.
+/// Takes the place until the descriptor is closed. There is one writer and any number of readers. False if there is a
+/// writer already. REQUIRES: a descriptor opened for reading and writing.
 inline bool take(int descriptor, Place place) {
   struct flock one = byte_of(place, place == Place::writer ? F_WRLCK : F_RDLCK);
   return ::fcntl(descriptor, F_OFD_SETLK, &one) == 0;
 }
 
-/// Whether anybody else has it. One system call.
+/// Whether another descriptor has it. One system call.
 inline bool taken(int descriptor, Place place) {
   struct flock one = byte_of(place, F_WRLCK);
   return ::fcntl(descriptor, F_OFD_GETLK, &one) != 0 || one.l_type != F_UNLCK;

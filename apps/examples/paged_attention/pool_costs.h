@@ -1,0 +1,35 @@
+#pragma once
+
+#include <canopy/loading/registry.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace canopy::examples {
+
+/// One step of attention whose pages are found in one way. Times are medians over turns in which all ways take part.
+struct ReadCost {
+  std::string way;
+  std::uint32_t page_size = 0;  ///< tokens
+  double seconds = 0;           ///< for one request of kReadTokens tokens
+  double to_pool = 0;           ///< times the way "one pool", in the same turn
+};
+
+/// What requests wait for while a pool of `bytes` becomes twice as large.
+struct GrowthCost {
+  std::string way;
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+  std::uint64_t peak_bytes = 0;  ///< K/V memory there must be room for meanwhile
+};
+
+inline constexpr std::uint32_t kReadTokens = 16'384;
+
+/// What each way to make a pool elastic costs a kernel that reads it, on the CPU. All ways read the same rows and must
+/// give the same sums; an ExampleError if they do not.
+std::vector<ReadCost> read_costs(std::uint32_t turns);
+/// What growing costs, by copying and with reserved addresses (the store `host`).
+std::vector<GrowthCost> growth_costs(const Registry& registry, std::uint64_t bytes, std::uint32_t turns);
+
+}  // namespace canopy::examples

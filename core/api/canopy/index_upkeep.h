@@ -1,0 +1,84 @@
+#pragma once
+
+#include <canopy/eviction_strategy.h>
+#include <canopy/types.h>
+
+namespace canopy {
+
+/// In units. evictable + protected_ = resident.
+struct Sizes {
+  std::uint64_t evictable = 0, protected_ = 0;
+};
+
+/// What an index costs, measured, not estimated.
+struct IndexUse {
+  std::uint64_t nodes = 0;    ///< without roots
+  std::uint64_t bytes = 0;    ///< memory that the index holds from the system: resident pages of all its tables
+  std::uint64_t refused = 0;  ///< calls with a lock that was stale or not held; each changed nothing
+};
+
+/// A node as a visitor sees it. Spans are valid during the call.
+struct NodeView {
+  NodeFacts facts;
+  NodeId parent{};                                ///< none: a child of its namespace's root
+  std::span<const std::uint32_t> words;           ///< length + overlap of them
+  GroupPages pages;                               ///< empty where the node is a tombstone of the group
+  std::array<std::uint32_t, kMaxGroups> locks{};  ///< true reference counts: locks that hold this node
+};
+
+class NodeVisitor {
+ public:
+  virtual void node(const NodeView& node) = 0;
+
+ protected:
+  ~NodeVisitor() = default;
+};
+
+/// Hears of each node that waits to be evicted and its rank, in no particular order.
+class QueueVisitor {
+ public:
+  virtual void waiting(const NodeFacts& node, Rank rank) = 0;
+
+ protected:
+  ~QueueVisitor() = default;
+};
+
+/// What an index does beside serving requests. Each function does nothing by default, which is right for an index that
+/// keeps nothing; an index that keeps nodes implements them all.
+class IndexUpkeep {
+ public:
+  virtual ~IndexUpkeep() = default;
+
+  /// Evicts all of one namespace that is not locked.
+  virtual GroupPages flush(NamespaceId space) { return static_cast<void>(space), GroupPages{}; }
+  /// Forgets everything. The pages return in the result; locks taken before hold nothing any more.
+  virtual GroupPages clear() { return {}; }
+
+  virtual Sizes sizes(std::size_t group, NamespaceId space) const {
+    return static_cast<void>(group), static_cast<void>(space), Sizes{};
+  }
+  /// Asks the system for memory figures: for reports, not for every operation.
+  virtual IndexUse use() const { return {}; }
+  virtual Tick now() const { return 0; }  ///< its logical clock
+
+  /// A group's pool has another limit now, in units: what PolicyClock::capacity tells policies.
+  virtual void set_capacity(std::size_t group, std::uint64_t units) {
+    static_cast<void>(group), static_cast<void>(units);
+  }
+  /// Replaces a group's policy. Nodes that wait are ranked anew, once.
+  virtual void use_policy(std::size_t group, EvictionStrategy* policy) {
+    static_cast<void>(group), static_cast<void>(policy);
+  }
+  virtual void waiting(std::size_t group, QueueVisitor& visitor) const {
+    static_cast<void>(group), static_cast<void>(visitor);
+  }
+  /// Page `from[i]` of `group` is relocated to `to[i]`. REQUIRES: no lock holds any of them.
+  virtual void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) {
+    static_cast<void>(group), static_cast<void>(from), static_cast<void>(to);
+  }
+  /// Every node, parents before children, siblings in the order they came. For dumps, checkers and keyframes: the one
+  /// walk that is O(tree).
+  virtual void visit(NodeVisitor& visitor) const { static_cast<void>(visitor); }
+};
+
+}  // namespace canopy

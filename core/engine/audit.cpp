@@ -1,0 +1,78 @@
+#include "audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace canopy {
+namespace {
+
+/// Owners of each page, by group and page number.
+struct Owners final : NodeVisitor {
+  std::vector<std::vector<std::uint8_t>> count;
+  explicit Owners(std::size_t groups) : count(groups) {}
+  void node(const NodeView& node) override {
+    for (std::size_t g = 0; g < count.size(); ++g)
+      for (const Page page : node.pages[g]) add(g, page);
+  }
+  void add(std::size_t group, Page page) {
+    if (count[group].size() <= page) count[group].resize(page + 1);
+    ++count[group][page];
+  }
+  std::uint32_t of(std::size_t group, Page page) const {
+    return page < count[group].size() ? count[group][page] : 0;
+  }
+};
+
+void audit_rows(EngineState& state, std::size_t group) {
+  for (const RequestState* request : state.live) {
+    const std::span<const Page> locked = state.index->pages(request->lock)[group];
+    const std::vector<Page>& row = request->rows[group];
+    for (std::size_t i = 0; i < std::min(locked.size(), row.size()); ++i)
+      state.ledger.expect(row[i] == 0 || row[i] == locked[i], [&] {
+        return fmt::format("group '{}': the row of request {} has page {} at place {}, and its lock has page {}",
+                           state.groups[group].name, request->id, row[i], i, locked[i]);
+      });
+  }
+}
+
+void count_owned(EngineState& state, std::size_t group, Owners& owners) {
+  std::uint64_t owned = 0;
+  for (const RequestState* request : state.live)
+    for (std::size_t i = request->own_from; i < request->rows[group].size(); ++i)
+      if (const Page page = request->rows[group][i]) owners.add(group, page), ++owned;
+  state.ledger.expect(owned == state.owned[group], [&] {
+    return fmt::format("group '{}': requests own {} pages by their rows, and {} are on the books",
+                       state.groups[group].name, owned, state.owned[group]);
+  });
+}
+
+void audit_pages(EngineState& state, std::size_t group, const Owners& found) {
+  const Pool& pool = state.pools[group];
+  for (const PoolSegment& segment : pool.segments())
+    for (Page page = std::max<Page>(segment.all.first, 1); page - segment.all.first < segment.all.pages; ++page) {
+      const std::uint32_t owners = found.of(group, page);
+      const bool out = pool.allocator().is_out(page);
+      state.ledger.expect(owners == (out ? 1U : 0U), [&] {
+        return fmt::format("group '{}': page {} is {} and has {} owners; it was last handed to request {}",
+                           pool.group(), page, out ? "out" : "free", owners, pool.last_holder(page));
+      });
+    }
+}
+
+}  // namespace
+
+void audit(EngineState& state) {
+  Owners owners(state.pools.size());
+  state.index->visit(owners);
+  for (std::size_t g = 0; g < state.pools.size(); ++g) {
+    audit_rows(state, g);
+    count_owned(state, g, owners);
+    audit_pages(state, g, owners);
+  }
+  const std::uint64_t refused = state.index->use().refused;
+  state.ledger.expect(refused == 0,
+                      [&] { return fmt::format("the index refused {} calls with locks that held nothing", refused); });
+}
+
+}  // namespace canopy

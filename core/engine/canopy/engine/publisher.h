@@ -1,0 +1,73 @@
+#pragma once
+
+#include <canopy/engine/state.h>
+#include <canopy/feed/sink.h>
+#include <canopy/support/result.h>
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace canopy {
+
+/// Tells a feed what happens. It reads the plain state and changes nothing of it.
+///
+/// An index that is used without an engine can be told of as well: fill EngineState's page_size, overlap and groups,
+/// open a publisher, make the index with writer() in its Context, put it into EngineState::index, and call turn() after
+/// each operation.
+class Publisher {
+ public:
+  /// What a reader sees of the configuration.
+  struct Texts {
+    std::string config;                          ///< YAML
+    std::vector<std::string> plugins, refusals;  ///< fields apart by tabs
+  };
+  /// REQUIRES: `state` outlives the publisher; its page_size, overlap, groups and pools are known.
+  static Result<std::unique_ptr<Publisher>> open(FeedConfig feed, const EngineState& state, Texts texts);
+
+  FeedSink& sink() { return *sink_; }
+  FeedWriter& writer() { return feed_; }
+  bool on() const { return feed_.on(); }
+
+  /// A keyframe: what there is, as the events that would build it.
+  void keyframe();
+  void space(NamespaceId space);
+  void policy(std::size_t group);
+  void paused();
+  void pinned(NodeId node, bool pinned);
+  void request_begun(const RequestState& request);
+  void progress(const RequestState& request, RequestPhase phase);
+  /// The pages that the pool has just handed out, one after the other from a place of the row on.
+  void new_pages(const RequestState& request, std::size_t group, std::size_t place);
+  /// All pages that the request owns from a place of the row on.
+  void own_pages(const RequestState& request, std::size_t group, std::size_t place);
+  void freed(std::size_t group, std::span<const Page> pages);
+
+  /// The end of an operation: publishes it, and serves readers that attached, detached or were lapped.
+  void turn(Operation operation);
+  /// Serves a reader that asks for a keyframe while no operation happens.
+  void serve_waiting_readers();
+
+ private:
+  Publisher(std::unique_ptr<FeedSink> sink, const EngineState& state, Texts texts);
+  void texts();
+  void totals();
+  void pool_changes();
+  void commit(Operation operation);
+
+  const EngineState& state_;
+  std::unique_ptr<FeedSink> sink_;
+  FeedWriter& feed_;
+  Texts texts_;
+  /// What was told of each pool last.
+  struct Told {
+    std::uint64_t pages = 0, limit = 0, changes = 0;
+  };
+  std::array<Told, kMaxGroups> told_{};
+  std::uint64_t keyframes_told_ = 0, commits_ = 0;
+};
+
+}  // namespace canopy

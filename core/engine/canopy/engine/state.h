@@ -1,0 +1,84 @@
+#pragma once
+
+#include <canopy/engine/ledger.h>
+#include <canopy/engine/pool.h>
+#include <canopy/engine/spaces.h>
+#include <canopy/engine/stop_condition.h>
+#include <canopy/eviction_strategy.h>
+#include <canopy/key_codec.h>
+#include <canopy/prefix_index.h>
+#include <canopy/types.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace canopy {
+
+class RequestFlow;
+
+/// Counted since the engine was made. Tokens unless they say otherwise.
+struct Counters {
+  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
+  std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< of the first group
+  std::uint64_t finished = 0, aborted = 0, retracted = 0;
+  std::uint64_t repointed_pages = 0;           ///< pages of a request that another request had inserted first
+  std::uint64_t resizes = 0, moved_pages = 0;  ///< new limits of pools; pages that were relocated for them
+  double index_seconds = 0;                    ///< inside match, pages, insert, release and evict
+};
+
+/// A running request. The row of a group, in token order:
+///
+///   | gone: 0 ... | the index's pages, under the lock | owned by the request .......... |
+///   0             first                               own_from                          size()
+struct RequestState {
+  RequestFlow* flow = nullptr;  ///< of the engine that began it
+  std::uint64_t id = 0;
+  std::size_t live_at = 0;  ///< its place in EngineState::live
+  NamespaceId space{};
+  std::int32_t priority = 0;
+  std::uint64_t hints = 0;
+  std::uint32_t prompt = 0, min_uncached = 0, matched = 0, computed = 0;  ///< tokens
+  Lock lock;
+  std::vector<Token> tokens;
+  std::array<std::vector<Page>, kMaxGroups> rows;
+  std::array<std::size_t, kMaxGroups> first{};  ///< per group, pages before it are gone
+  std::size_t own_from = 0;                     ///< pages of the rows that are the index's, or gone
+};
+
+/// A KV cache group by name, for people.
+struct GroupLabel {
+  std::string name;
+  Units reach = kWholePath;
+  std::string policy;                         ///< name of the policy in use
+  const EvictionStrategy* eviction = nullptr;  ///< that policy
+};
+
+/// Everything an engine keeps, as plain data. The parts of the engine read and write it; a Publisher reads it. Where an
+/// index is used without an engine, `pools` and `live` stay empty, and the Publisher tells of the index alone.
+struct EngineState {
+  Units page_size = 1, overlap = 0;
+  std::shared_ptr<KeyCodec> codec;
+  std::vector<GroupLabel> groups;
+  std::vector<Pool> pools;  ///< by group
+  std::shared_ptr<PrefixIndex> index;
+  Spaces spaces;
+  std::vector<RequestState*> live;
+  std::vector<std::unique_ptr<RequestState>> idle;  ///< ended requests, for their storage
+  std::array<std::uint64_t, kMaxGroups> owned{};    ///< pages that requests own, from their rows
+  std::unordered_map<NodeId, Lock> pins;
+  Counters counters;
+  Ledger ledger;
+  StopCondition stop;
+  bool paused = false;
+  std::string paused_because;
+  std::uint64_t operations = 0;
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  std::uint64_t elapsed_us = 0;  ///< when the index was last called, since `began`
+};
+
+}  // namespace canopy

@@ -1,0 +1,109 @@
+/// An engine from its configuration: components made, units converted, pools opened, parts put together.
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "parts.h"
+
+namespace canopy {
+namespace {
+
+/// Pages that a pool without rows grows at a time where the configuration does not say.
+constexpr std::uint32_t kSegmentPages = 65536;
+
+/// The pages in which all groups' `every` meet; an error where that is too far.
+Result<std::uint32_t> grid_of(const EngineConfig& config) {
+  std::uint64_t grid = 1;
+  for (const GroupConfig& group : config.groups)
+    if (group.every != 0) grid = std::lcm(grid, std::uint64_t{group.every / config.page_size});
+  if (grid * config.page_size > ~Units{0})
+    return Error{
+        fmt::format("{}: the groups' `every` have no common boundary below {} tokens", config.file, ~Units{0})};
+  return static_cast<std::uint32_t>(grid);
+}
+
+std::uint64_t pages_of(std::uint64_t tokens, Units page_size) {
+  return tokens == kUnlimited ? kUnlimited : tokens / page_size;
+}
+
+Result<Pool::Parts> parts_of(const EngineConfig& config, const GroupConfig& group, Units overlap, std::uint32_t grid,
+                             const Registry& registry) {
+  Pool::Parts parts;
+  parts.group = group.name;
+  parts.needs = {config.page_size, overlap, group.reach, group.every ? group.every / config.page_size : 1, grid};
+  auto eviction = make_component<EvictionStrategy>(group.eviction, registry, {});
+  if (!eviction) return eviction.error();
+  parts.eviction = *eviction;
+  parts.limit = pages_of(group.capacity, config.page_size);
+  // Default for `start`: a limited pool takes all its memory now, an unlimited one grows on demand.
+  if (group.start != kUnlimited) parts.start = (group.start + config.page_size - 1) / config.page_size;
+  else if (parts.limit != kUnlimited) parts.start = parts.limit;
+  parts.idle_segments = config.idle_segments;
+  // A pool smaller than a segment asks for no memory it will not use.
+  const std::uint64_t pages = parts.limit == kUnlimited ? kUnlimited : parts.limit + 1;
+  if (const ComponentConfig& wanted = group.store.name.empty() ? config.store : group.store; wanted.name != "none") {
+    auto store = make_component<KVStore>(wanted, registry, {config.page_size, config.segment_pages, pages});
+    if (!store) return store.error();
+    parts.store = *store;
+    parts.segment_pages = parts.store->view().segment_pages;
+  } else {
+    const std::uint32_t wanted_pages = config.segment_pages ? config.segment_pages : kSegmentPages;
+    parts.segment_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted_pages, pages));
+  }
+  auto allocator = make_component<SlotAllocator>(group.allocator, registry, {parts.segment_pages});
+  if (!allocator) return allocator.error();
+  parts.allocator = *allocator;
+  return parts;
+}
+
+Publisher::Texts texts_of(const EngineConfig& config, const Registry& registry) {
+  Publisher::Texts texts{dump_engine_config(config, registry), {}, {}};
+  for (const Offer& offer : registry.offers())
+    texts.plugins.push_back(fmt::format("{}\t{}\t{}\t{} {}", offer.interface, offer.name, offer.summary,
+                                        offer.file.filename().string(), offer.version));
+  for (const Refusal& refusal : registry.refusals())
+    texts.refusals.push_back(fmt::format("{}\t{}", refusal.file.string(), refusal.why));
+  return texts;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const Registry& registry) {
+  auto parts = std::make_unique<Parts>(registry, config.insert_at_finish);
+  EngineState& state = parts->state;
+  state.page_size = config.page_size;
+  auto codec = make_component<KeyCodec>(config.key, registry, {});
+  if (!codec) return codec.error();
+  state.codec = *codec;
+  state.overlap = state.codec->overlap();
+  const auto grid = grid_of(config);
+  if (!grid) return grid.error();
+
+  std::vector<Group> groups;
+  state.pools.reserve(config.groups.size());  // the index keeps pointers to their names
+  for (const GroupConfig& group : config.groups) {
+    auto pool_parts = parts_of(config, group, state.overlap, *grid, registry);
+    if (!pool_parts) return pool_parts.error();
+    Pool& pool = state.pools.emplace_back(std::move(*pool_parts));
+    if (auto opened = pool.open(); !opened) return Error{config.file + ": " + opened.error().text};
+    groups.push_back({pool.group().c_str(), group.reach,
+                      pool.limit() == kUnlimited ? kUnlimited : pool.limit() * config.page_size, pool.eviction()});
+    state.groups.push_back({group.name, group.reach, group.eviction.name, pool.eviction()});
+  }
+  parts->pages.look_for_prints();
+  FeedWriter* feed = nullptr;
+  if (config.feed.kind != FeedConfig::Kind::off) {
+    auto publisher = Publisher::open(config.feed, state, texts_of(config, registry));
+    if (!publisher) return Error{config.file + ": " + publisher.error().text};
+    parts->publisher = std::move(*publisher);
+    parts->pages.publish_to(parts->publisher.get());
+    feed = &parts->publisher->writer();
+  }
+  auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
+  if (!index) return index.error();
+  state.index = *index;
+  if (parts->publisher && parts->publisher->on()) parts->publisher->keyframe();  // a recording begins with what there is
+  return std::unique_ptr<Engine>(new Engine(std::move(parts)));
+}
+
+}  // namespace canopy

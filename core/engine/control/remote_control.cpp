@@ -1,0 +1,97 @@
+#include "control/remote_control.h"
+
+#include <canopy/engine/engine_config.h>
+#include <canopy/engine/publisher.h>
+
+#include <cstring>
+#include <utility>
+
+namespace canopy {
+
+bool RemoteControl::poll() {
+  Publisher* const publisher = pages_.publisher();
+  if (!publisher) return true;
+  publisher->serve_waiting_readers();
+  FeedHeader& header = publisher->writer().header();
+  if (!header.controls) return true;
+  for (;;) {
+    const FeedHeader::Slot& slot = header.commands[commands_done_ % FeedHeader::kCommands];
+    if (slot.ready.load(std::memory_order_acquire) != commands_done_ + 1) break;
+    const Command command = slot.command;
+    header.taken.store(++commands_done_, std::memory_order_release);
+    obey(command);
+  }
+  if (!state_.paused) return true;
+  if (steps_left_ == 0) return false;
+  --steps_left_;
+  return true;
+}
+
+void RemoteControl::obey(const Command& command) {
+  const bool has_group = command.group < state_.pools.size();
+  switch (command.kind) {
+    case Command::Kind::pause:
+      if (!state_.paused) pause("paused from an inspector");
+      break;
+    case Command::Kind::go_on:
+      go_on();
+      break;
+    case Command::Kind::step:
+      pause("it runs step by step, as asked from an inspector");
+      steps_left_ += command.amount;
+      break;
+    case Command::Kind::evict:
+      if (has_group)
+        pages_.make_free(command.group, state_.pools[command.group].allocator().occupancy().free + command.amount);
+      break;
+    case Command::Kind::resize:
+      if (has_group) drainer_.resize(command.group, command.amount / state_.page_size);
+      break;
+    case Command::Kind::flush:
+      if (command.amount < state_.spaces.size()) pages_.flush(static_cast<NamespaceId>(command.amount));
+      break;
+    case Command::Kind::policy: {
+      const std::string name(command.name, strnlen(command.name, sizeof(command.name)));
+      if (!has_group || !registry_.find(EvictionStrategy::kInterface, name)) break;
+      if (auto policy = make_component<EvictionStrategy>({name, {}, {}}, registry_, {}))
+        pages_.use_policy(command.group, *policy, name);
+      break;
+    }
+    case Command::Kind::run_until:
+      run_until(command);
+      break;
+    case Command::Kind::pin:
+      pins_.pin(static_cast<NodeId>(command.amount));
+      break;
+    case Command::Kind::unpin:
+      pins_.unpin(static_cast<NodeId>(command.amount));
+      break;
+  }
+}
+
+void RemoteControl::pause(std::string because) {
+  state_.paused = true;
+  state_.stop.forget();
+  if (state_.paused_because == because) return;
+  state_.paused_because = std::move(because);
+  pages_.publisher()->paused();
+  pages_.settle(Operation::control);
+}
+
+void RemoteControl::go_on() {
+  state_.stop.forget();
+  steps_left_ = 0;
+  if (!std::exchange(state_.paused, false)) return;
+  state_.paused_because.clear();
+  pages_.publisher()->paused();
+  pages_.settle(Operation::control);
+}
+
+void RemoteControl::run_until(const Command& command) {
+  const bool of_group = command.until == Condition::evicted || command.until == Condition::free;
+  if (command.until > Condition::free || (of_group && command.group >= state_.pools.size())) return;
+  go_on();
+  state_.stop.wait_for(command);
+}
+
+}  // namespace canopy

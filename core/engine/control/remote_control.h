@@ -1,0 +1,38 @@
+#pragma once
+
+#include <canopy/engine/state.h>
+#include <canopy/feed/command.h>
+#include <canopy/loading/registry.h>
+
+#include <string>
+
+#include "control/pins.h"
+#include "drain/drainer.h"
+#include "page_flow.h"
+
+namespace canopy {
+
+/// Does what a person at an inspector asks for, through the commands in the feed's header.
+class RemoteControl {
+ public:
+  RemoteControl(PageFlow& pages, Drainer& drainer, Pins& pins, const Registry& registry)
+      : pages_(pages), state_(pages.state()), drainer_(drainer), pins_(pins), registry_(registry) {}
+
+  /// Takes the commands that came. False while the engine is paused.
+  bool poll();
+
+ private:
+  void obey(const Command& command);
+  void pause(std::string because);
+  void go_on();
+  void run_until(const Command& command);
+
+  PageFlow& pages_;
+  EngineState& state_;
+  Drainer& drainer_;
+  Pins& pins_;
+  const Registry& registry_;
+  std::uint64_t commands_done_ = 0, steps_left_ = 0;
+};
+
+}  // namespace canopy

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <canopy/engine/state.h>
+
+#include <array>
+#include <vector>
+
+#include "page_flow.h"
+
+namespace canopy {
+
+struct Blocker;
+
+/// Gives pools other limits while the engine runs. Pages above a lower limit are evicted, unlocked pages in draining
+/// segments are relocated, and pages that a request holds are waited for.
+class Drainer {
+ public:
+  explicit Drainer(PageFlow& pages) : pages_(pages), state_(pages.state()) {}
+
+  void resize(std::size_t group, std::uint64_t pages);
+  /// What keeps pages that the group's pool waits for.
+  std::vector<Blocker> blockers(std::size_t group) const;
+  /// A lock or a request is about to release its pages: remembers whether a pool waits for one of them.
+  void releasing(const Lock& lock);
+  void releasing(const RequestState& request);
+  /// After an operation that may have released pages: the next pass, where one is due.
+  void go_on();
+
+ private:
+  /// Whether a pass over a draining pool is worth its cost.
+  struct Passes {
+    bool pending = false;         ///< a page was unlocked since the last pass
+    std::uint32_t backoff = 0;    ///< operations between passes
+    std::uint32_t countdown = 0;  ///< operations until the next
+  };
+  void pass(std::size_t group);
+  std::size_t relocate(std::size_t group);
+  std::uint64_t draining_under(const Lock& lock, std::size_t group) const;
+  std::uint64_t draining_under(const RequestState& request, std::size_t group) const;
+  template <class Holder>
+  void note(const Holder& released);
+
+  PageFlow& pages_;
+  EngineState& state_;
+  std::array<Passes, kMaxGroups> passes_{};
+};
+
+}  // namespace canopy

@@ -1,0 +1,124 @@
+#include "page_flow.h"
+
+#include <canopy/engine/publisher.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace canopy {
+namespace {
+
+/// What a ledger's sentence calls an operation.
+constexpr const char* name_of(Operation operation) {
+  constexpr const char* kNames[] = {
+      "nothing", "match",       "reserve",  "advance", "evict", "insert", "release", "flush", "a change of policy",
+      "retract", "a new limit", "a control"};
+  return kNames[static_cast<std::size_t>(operation)];
+}
+
+}  // namespace
+
+std::uint64_t PageFlow::room(std::size_t group) const {
+  const Pool& pool = state_.pools[group];
+  const Sizes sizes = state_.index->sizes(group);
+  std::uint64_t room = pool.allocator().occupancy().free + sizes.evictable / state_.page_size;
+  if (pool.draining()) {
+    // Pages evicted from a draining segment are not free afterwards. Pages that stay may all lie in other segments.
+    const std::uint64_t stays = sizes.protected_ / state_.page_size + state_.owned[group], offered = pool.offered();
+    room = std::min(room, offered - std::min(offered, stays));
+  }
+  return room + pool.growable();
+}
+
+bool PageFlow::may_be_free(std::size_t group, std::uint64_t pages) {
+  return state_.pools[group].shortfall(pages) == 0 || room(group) >= pages;
+}
+
+std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages) {
+  GroupPages evicted;
+  {
+    IndexTimer timer(state_);
+    evicted = state_.index->evict(group, pages);
+  }
+  if (group == 0) {
+    ++state_.counters.evict_calls;
+    state_.counters.evicted_tokens += evicted[0].size() * state_.page_size;
+  }
+  digest_.take(Digest::Step::evict, group, pages, evicted[group].size());
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) digest_.take(evicted[g]);
+  const std::size_t count = evicted[group].size();
+  free(evicted, "evict");
+  for (std::size_t g = 0; state_.stop.waiting() && g < state_.pools.size(); ++g)
+    state_.stop.evicted(g, evicted[g].size());
+  settle(Operation::evict);
+  return count;
+}
+
+bool PageFlow::make_free(std::size_t group, std::uint64_t pages) {
+  Pool& pool = state_.pools[group];
+  const std::uint64_t changes = pool.changes();
+  std::uint64_t missing = pool.shortfall(pages);
+  for (bool more = true; missing > 0 && more; missing = pool.shortfall(pages))
+    more = evict(group, missing) > 0 && pool.draining();      // some pages may have come from a draining segment
+  if (pool.changes() != changes) settle(Operation::reserve);  // the pool grew
+  return missing == 0;
+}
+
+std::uint64_t PageFlow::flush(NamespaceId space) {
+  const GroupPages flushed = state_.index->flush(space);
+  const std::uint64_t tokens = flushed[0].size() * state_.page_size;
+  digest_.take(Digest::Step::flush, static_cast<std::uint64_t>(space), tokens);
+  free(flushed, "flush");
+  settle(Operation::flush);
+  return tokens;
+}
+
+void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
+  // The index stops using the old one before the pool destroys it.
+  state_.index->use_policy(group, policy.get());
+  state_.groups[group].policy = name;
+  state_.groups[group].eviction = policy.get();
+  state_.pools[group].use_policy(std::move(policy));
+  look_for_prints();
+  if (publisher_) publisher_->policy(group);
+  settle(Operation::policy);
+}
+
+void PageFlow::look_for_prints() {
+  prints_wanted_ = std::any_of(state_.pools.begin(), state_.pools.end(),
+                               [](const Pool& pool) { return pool.eviction()->reads_prints(); });
+}
+
+void PageFlow::free(std::size_t group, std::span<const Page> pages, const char* by) {
+  if (pages.empty()) return;
+  Pool& pool = state_.pools[group];
+  state_.ledger.expect(pool.free(pages), [&] {
+    return fmt::format("group '{}': {} gave back {} pages of which one was not out", pool.group(), by, pages.size());
+  });
+}
+
+void PageFlow::free(const GroupPages& pages, const char* by) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) free(g, pages[g], by);
+}
+
+void PageFlow::settle(Operation after) {
+  ++state_.operations;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    state_.ledger.check(state_.pools[g], *state_.index, g, state_.page_size, state_.owned[g], name_of(after));
+  if (state_.stop.waiting()) pause_if_met();
+  if (publisher_) publisher_->turn(after);
+}
+
+/// After each operation, and before it is published: the reason is part of the commit that met the condition.
+void PageFlow::pause_if_met() {
+  const Command& command = state_.stop.command();
+  if (command.until == Condition::free)
+    state_.stop.free_pages(state_.pools[command.group].allocator().occupancy().free);
+  std::string reason = state_.stop.take_reason();
+  if (reason.empty()) return;
+  state_.paused = true;
+  state_.paused_because = std::move(reason);
+  if (publisher_) publisher_->paused();
+}
+
+}  // namespace canopy

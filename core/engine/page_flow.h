@@ -1,0 +1,75 @@
+#pragma once
+
+#include <canopy/engine/state.h>
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "digest.h"
+
+namespace canopy {
+
+class Publisher;
+
+/// Adds the time it lives to Counters::index_seconds, and keeps the moment for the feed.
+class IndexTimer {
+ public:
+  explicit IndexTimer(EngineState& state) : state_(state), start_(std::chrono::steady_clock::now()) {}
+  ~IndexTimer() {
+    const auto end = std::chrono::steady_clock::now();
+    state_.counters.index_seconds += std::chrono::duration<double>(end - start_).count();
+    state_.elapsed_us =
+        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(end - state_.began).count());
+  }
+  IndexTimer(const IndexTimer&) = delete;
+
+ private:
+  EngineState& state_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// How pages go between the pools and the index, and what follows each operation: the ledger's check, the digest, the
+/// condition a run waits for, the feed. It knows no request.
+class PageFlow {
+ public:
+  /// REQUIRES: `state` outlives it.
+  explicit PageFlow(EngineState& state) : state_(state) {}
+
+  /// At least so many pages of a group are free, may be evicted or, as far as is known, may be had from the system.
+  std::uint64_t room(std::size_t group) const;
+  /// Whether `pages` pages of a group are free or may be evicted, after growing the pool as far as it may.
+  bool may_be_free(std::size_t group, std::uint64_t pages);
+  /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Whether they are.
+  bool make_free(std::size_t group, std::uint64_t pages);
+  /// Evicts at least `pages` pages of a group, if so many may be. Returns how many were.
+  std::size_t evict(std::size_t group, std::uint64_t pages);
+  /// All of a namespace that is not locked. Returns tokens freed in the first group.
+  std::uint64_t flush(NamespaceId space);
+  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name);
+
+  /// `by` says in the ledger what gave the pages back.
+  void free(std::size_t group, std::span<const Page> pages, const char* by);
+  void free(const GroupPages& pages, const char* by);
+  /// The end of an operation.
+  void settle(Operation after);
+
+  EngineState& state() { return state_; }
+  Digest& digest() { return digest_; }
+  /// Null: no feed.
+  Publisher* publisher() { return publisher_; }
+  void publish_to(Publisher* publisher) { publisher_ = publisher; }
+  /// Whether a policy in use reads prefix prints.
+  bool prints_wanted() const { return prints_wanted_; }
+  void look_for_prints();
+
+ private:
+  void pause_if_met();
+
+  EngineState& state_;
+  Digest digest_;
+  Publisher* publisher_ = nullptr;
+  bool prints_wanted_ = false;
+};
+
+}  // namespace canopy

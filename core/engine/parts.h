@@ -1,0 +1,28 @@
+#pragma once
+
+#include <canopy/engine/engine.h>
+#include <canopy/engine/publisher.h>
+
+#include "control/pins.h"
+#include "control/remote_control.h"
+#include "drain/drainer.h"
+#include "page_flow.h"
+#include "request_flow.h"
+
+namespace canopy {
+
+/// An engine is its plain state and the parts that work on it. A part knows only parts above it.
+struct Engine::Parts {
+  std::unique_ptr<Publisher> publisher;  ///< null: no feed. It outlives the index, which writes to its feed
+  EngineState state;
+  PageFlow pages{state};
+  Drainer drainer{pages};
+  RequestFlow requests;
+  Pins pins{pages, drainer};
+  RemoteControl control;
+
+  Parts(const Registry& registry, bool insert_at_finish)
+      : requests(pages, drainer, insert_at_finish), control(pages, drainer, pins, registry) {}
+};
+
+}  // namespace canopy

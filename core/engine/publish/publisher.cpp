@@ -1,0 +1,203 @@
+#include <canopy/engine/publisher.h>
+#include <canopy/feed/node_events.h>
+
+#include <algorithm>
+
+namespace canopy {
+namespace {
+
+/// Tells of every node that a walk over the index visits.
+class NodeTeller final : public NodeVisitor, public QueueVisitor {
+ public:
+  NodeTeller(FeedWriter& feed, std::size_t groups) : feed_(feed), groups_(groups) {}
+
+  std::uint8_t group = 0;  ///< of the queue that is visited
+
+  void node(const NodeView& node) override {
+    const NodeFacts& facts = node.facts;
+    std::uint16_t resident = 0;
+    for (std::size_t g = 0; g < groups_; ++g)
+      if (!node.pages[g].empty()) resident = static_cast<std::uint16_t>(resident | 1U << g);
+    push_node(feed_, {facts.id, slot_of(node.parent), facts.length, facts.space, resident, 0}, node.words.data(),
+              facts.created);
+    feed_.push(event::NodeHistory{facts.id, facts.priority, facts.last_access, facts.hits, facts.inserts});
+    for (std::uint8_t g = 0; g < groups_; ++g) {
+      feed_.push_pages(event::NodePages{facts.id, g, 0, {}}, 0, node.pages[g].size(), node.pages[g].data());
+      if (node.locks[g]) feed_.push(event::NodeLocks{facts.id, g, node.locks[g]});
+    }
+  }
+  void waiting(const NodeFacts& node, Rank rank) override { feed_.push(event::NodeRanked{node.id, group, rank}); }
+
+ private:
+  FeedWriter& feed_;
+  std::size_t groups_;
+};
+
+/// Room for a keyframe of the most nodes there can be, since each holds a page. Memory that is never written costs
+/// nothing.
+std::uint64_t usual_events(const EngineState& state) {
+  constexpr std::uint64_t kLeast = std::uint64_t{1} << 16, kMost = std::uint64_t{1} << 22, kPerPage = 6;
+  std::uint64_t events = 0;
+  for (const Pool& pool : state.pools)
+    events += std::min(kMost, pool.limit() == kUnlimited ? kMost : pool.limit() * kPerPage);
+  return std::clamp(events, kLeast, kMost);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Publisher>> Publisher::open(FeedConfig feed, const EngineState& state, Texts texts) {
+  if (feed.events == 0) feed.events = usual_events(state);
+  FeedHeader shape{};
+  shape.page_size = state.page_size;
+  shape.overlap = state.overlap;
+  shape.groups = static_cast<std::uint32_t>(state.groups.size());
+  for (std::size_t g = 0; g < state.groups.size(); ++g) shape.reaches[g] = state.groups[g].reach;
+  auto sink = FeedSink::open(feed, shape);
+  if (!sink) return sink.error();
+  return std::unique_ptr<Publisher>(new Publisher(std::move(*sink), state, std::move(texts)));
+}
+
+Publisher::Publisher(std::unique_ptr<FeedSink> sink, const EngineState& state, Texts texts)
+    : state_(state), sink_(std::move(sink)), feed_(sink_->writer()), texts_(std::move(texts)) {}
+
+void Publisher::texts() {
+  for (std::size_t i = 0; i < state_.spaces.size(); ++i) space(static_cast<NamespaceId>(i));
+  for (std::size_t g = 0; g < state_.groups.size(); ++g) {
+    feed_.push_text(TextKind::group, g, state_.groups[g].name);
+    policy(g);
+  }
+  feed_.push_text(TextKind::config, 0, texts_.config);
+  for (std::size_t i = 0; i < texts_.plugins.size(); ++i) feed_.push_text(TextKind::plugin, i, texts_.plugins[i]);
+  for (std::size_t i = 0; i < texts_.refusals.size(); ++i) feed_.push_text(TextKind::refusal, i, texts_.refusals[i]);
+  paused();
+}
+
+void Publisher::keyframe() {
+  feed_.push(event::Keyframe{});
+  texts();
+  NodeTeller teller(feed_, state_.groups.size());
+  state_.index->visit(teller);
+  for (; teller.group < state_.groups.size(); ++teller.group) state_.index->waiting(teller.group, teller);
+  for (const RequestState* request : state_.live) {
+    request_begun(*request);
+    for (std::size_t g = 0; g < state_.pools.size(); ++g) own_pages(*request, g, request->own_from);
+    progress(*request, request->rows[0].empty() ? RequestPhase::retracted : RequestPhase::running);
+  }
+  for (const auto& [node, lock] : state_.pins) pinned(node, true);
+  for (Told& told : told_) told.pages = told.changes = kUnlimited;
+  totals();
+  commit(Operation::none);
+}
+
+void Publisher::space(NamespaceId space) {
+  if (on()) feed_.push_text(TextKind::space, static_cast<std::size_t>(space), state_.spaces.name_of(space));
+}
+
+void Publisher::policy(std::size_t group) {
+  if (!on()) return;
+  const GroupLabel& label = state_.groups[group];
+  const PolicyText text = label.eviction ? label.eviction->describe() : PolicyText{};
+  feed_.push_text(TextKind::policy, group, label.policy);
+  feed_.push_text(TextKind::policy_rule, group, text.rule);
+  feed_.push_text(TextKind::policy_rank, group, text.rank);
+}
+
+void Publisher::paused() {
+  if (on()) feed_.push_text(TextKind::paused, 0, state_.paused_because);
+}
+
+void Publisher::pinned(NodeId node, bool pinned) {
+  if (on()) feed_.push(event::Pinned{node, pinned});
+}
+
+void Publisher::request_begun(const RequestState& request) {
+  if (on()) feed_.push(event::RequestBegun{request.id, request.prompt, request.matched, request.space});
+}
+
+void Publisher::progress(const RequestState& request, RequestPhase phase) {
+  if (on())
+    feed_.push(event::RequestProgress{request.id, phase, request.computed,
+                                      static_cast<std::uint32_t>(request.own_from * state_.page_size),
+                                      static_cast<std::uint32_t>(request.tokens.size())});
+}
+
+void Publisher::new_pages(const RequestState& request, std::size_t group, std::size_t place) {
+  if (!on()) return;
+  FeedWriter::Runs runs(feed_, event::RequestPages{request.id, static_cast<std::uint8_t>(group), 0, {}});
+  for (const Segment& run : state_.pools[group].last_runs()) {
+    runs.add(place, run);
+    place += run.pages;
+  }
+  runs.end();
+}
+
+void Publisher::own_pages(const RequestState& request, std::size_t group, std::size_t place) {
+  const std::vector<Page>& row = request.rows[group];
+  if (on())
+    feed_.push_pages(event::RequestPages{request.id, static_cast<std::uint8_t>(group), 0, {}},
+                     std::min(place, row.size()), row.size(), row.data());
+}
+
+void Publisher::freed(std::size_t group, std::span<const Page> pages) {
+  if (on()) feed_.push_pages(event::Freed{static_cast<std::uint8_t>(group), {}}, 0, pages.size(), pages.data());
+}
+
+void Publisher::totals() {
+  for (std::uint8_t g = 0; g < state_.pools.size(); ++g) {
+    const Sizes sizes = state_.index->sizes(g);
+    feed_.push(event::Totals{g, static_cast<std::uint32_t>(state_.owned[g]), state_.pools[g].occupancy().free,
+                             sizes.evictable, sizes.protected_});
+  }
+}
+
+void Publisher::pool_changes() {
+  for (std::uint8_t g = 0; g < state_.pools.size(); ++g) {
+    const Pool& pool = state_.pools[g];
+    const Occupancy occupancy = pool.occupancy();
+    Told& told = told_[g];
+    if (occupancy.capacity != told.pages || pool.limit() != told.limit) {
+      told.pages = occupancy.capacity;
+      told.limit = pool.limit();
+      feed_.push(event::PoolSized{g, pool.segment_pages(), occupancy.capacity, pool.limit()});
+    }
+    if (pool.changes() == told.changes) continue;
+    told.changes = pool.changes();
+    for (std::size_t i = 0; i < pool.segments().size(); ++i) {
+      const PoolSegment& segment = pool.segments()[i];
+      feed_.push(event::SegmentChanged{g, i, segment.state(), segment.offered, segment.draining});
+    }
+  }
+}
+
+void Publisher::commit(Operation operation) {
+  pool_changes();
+  // A reader's sums stay wrong once they are: to compare now and then is enough. A prime, so that it is not always
+  // after the same operation of those that every request comes with.
+  constexpr std::uint64_t kTotalsEvery = 13;
+  if (operation != Operation::none && state_.operations % kTotalsEvery == 0) totals();
+  feed_.push(event::Commit{operation, state_.index->now(), state_.operations, state_.elapsed_us});
+  feed_.publish();
+}
+
+void Publisher::turn(Operation operation) {
+  if (on()) commit(operation);
+  FeedHeader& header = feed_.header();
+  if (header.ring_events == 0) return;   // a file has no readers
+  constexpr std::uint64_t kLook = 4096;  // operations: a system call in so many is nothing
+  if (on() && ++commits_ % kLook == 0) sink_->forget_dead_readers();
+  const bool wanted = header.readers.load(std::memory_order_relaxed) > 0;
+  const std::uint64_t keyframes = header.keyframes_wanted.load(std::memory_order_acquire);
+  feed_.turn(wanted);
+  if (wanted && keyframes != keyframes_told_) {
+    keyframes_told_ = keyframes;
+    keyframe();
+  }
+}
+
+void Publisher::serve_waiting_readers() {
+  const FeedHeader& header = feed_.header();
+  if (header.ring_events != 0 && header.keyframes_wanted.load(std::memory_order_relaxed) != keyframes_told_)
+    turn(Operation::none);
+}
+
+}  // namespace canopy

@@ -1,0 +1,315 @@
+#include "request_flow.h"
+
+#include <canopy/engine/publisher.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace canopy {
+
+RequestFlow::~RequestFlow() {
+  // A request that outlives its engine is a bug of the caller. Its state must not point here any more.
+  for (RequestState* request : state_.live) delete request;
+}
+
+std::span<std::uint32_t> RequestFlow::Words::words(std::size_t count) {
+  if (room.size() < count) room.resize(count);
+  return {room.data(), count};
+}
+
+RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const Token> prompt) {
+  RequestFacts facts;
+  facts.space = request.space;
+  facts.priority = request.priority;
+  facts.prompt = request.prompt;
+  facts.matched = request.matched;
+  facts.output = static_cast<std::uint32_t>(request.tokens.size()) - request.prompt;
+  facts.hints = request.hints;
+  if (pages_.prints_wanted()) {
+    prints_.clear();
+    std::uint64_t print = static_cast<std::uint64_t>(request.space);
+    for (std::size_t end = kPrintStride; end <= prompt.size(); end += kPrintStride)
+      prints_.push_back(
+          print = XXH3_64bits_withSeed(prompt.data() + (end - kPrintStride), kPrintStride * sizeof(Token), print));
+    facts.prefix_prints = prints_;
+  }
+  return facts;
+}
+
+RequestState& RequestFlow::begin(const RequestSpec& spec) {
+  std::unique_ptr<RequestState> owner;
+  if (state_.idle.empty()) {
+    owner = std::make_unique<RequestState>();
+  } else {
+    owner = std::move(state_.idle.back());
+    state_.idle.pop_back();
+  }
+  RequestState& request = *owner.release();
+  request.flow = this;
+  request.id = next_request_++;
+  request.live_at = state_.live.size();
+  request.space = spec.space;
+  request.priority = spec.priority;
+  request.hints = spec.hints;
+  request.prompt = static_cast<std::uint32_t>(spec.prompt.size());
+  request.min_uncached = spec.min_uncached;
+  request.tokens.assign(spec.prompt.begin(), spec.prompt.end());
+  state_.live.push_back(&request);
+  match(request);
+  ++state_.counters.requests;
+  state_.counters.prompt_tokens += request.prompt;
+  state_.counters.hit_tokens += request.matched;
+  pages_.digest().take(Digest::Step::begin, request.id, request.prompt, request.matched);
+  if (Publisher* publisher = pages_.publisher()) publisher->request_begun(request);
+  if (state_.stop.waiting())
+    state_.stop.began(request.id, request.space, request.prompt, request.matched,
+                      whole_units(request.prompt - std::min(request.prompt, request.min_uncached)));
+  pages_.settle(Operation::begin);
+  return request;
+}
+
+/// Finds and locks what is resident of all a request's tokens, and points its rows there.
+void RequestFlow::match(RequestState& request) {
+  const std::span<const Token> tokens(request.tokens);
+  request.matched = 0;
+  const auto words = encode(tokens.first(tokens.size() - std::min<std::size_t>(tokens.size(), request.min_uncached)));
+  const RequestFacts facts = facts_of(request, tokens);
+  GroupPages resident;
+  {
+    IndexTimer timer(state_);
+    request.lock = state_.index->match({request.space, words}, facts);
+    resident = state_.index->pages(request.lock);
+  }
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    request.rows[g].assign(resident[g].begin(), resident[g].end());
+    request.first[g] = request.lock.from[g] / state_.page_size;
+  }
+  request.own_from = request.lock.length / state_.page_size;
+  request.matched = request.computed = request.lock.length;
+}
+
+std::uint32_t RequestFlow::reserved(const RequestState& request) const {
+  std::size_t pages = request.rows[0].size();
+  for (std::size_t g = 1; g < state_.pools.size(); ++g) pages = std::min(pages, request.rows[g].size());
+  return static_cast<std::uint32_t>(pages * state_.page_size);
+}
+
+bool RequestFlow::reserve(RequestState& request, std::uint32_t tokens, std::uint32_t soon) {
+  const std::size_t groups = state_.pools.size();
+  std::array<std::size_t, kMaxGroups> had{}, length{}, more{};
+  std::size_t pages = 0;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const PageNeeds& needs = state_.pools[g].needs();
+    had[g] = request.rows[g].size();
+    length[g] = std::max(had[g], needs.row_length(needs.whole_path() ? tokens : std::min(tokens, soon)));
+    pages += more[g] = needs.count(had[g], length[g]);
+  }
+  if (pages == 0) return true;
+  bool fits = true;
+  for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.may_be_free(g, more[g]);
+  for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.make_free(g, more[g]);
+  std::size_t extended = 0;
+  while (fits && extended < groups) {
+    fits = extend(request, extended, length[extended]);
+    extended += fits;
+  }
+  // An allocator that counts a page as free and will not hand it out: the pages of the other groups go back.
+  for (std::size_t g = 0; !fits && g < extended; ++g) {
+    free_own(request, g, had[g], length[g], "a reservation that failed");
+    request.rows[g].resize(had[g]);
+  }
+  pages_.digest().take(Digest::Step::reserve, request.id, pages, fits);
+  pages_.settle(Operation::reserve);
+  return fits;
+}
+
+/// Makes the row of a group `length` pages long; false, and nothing has changed, if there are no pages.
+bool RequestFlow::extend(RequestState& request, std::size_t group, std::size_t length) {
+  std::vector<Page>& row = request.rows[group];
+  Pool& pool = state_.pools[group];
+  const PageNeeds& needs = pool.needs();
+  const std::size_t had = row.size();
+  if (length <= had) return true;
+  scratch_.resize(needs.count(had, length));
+  if (!pool.allocate(scratch_, request.id)) return false;
+  state_.owned[group] += scratch_.size();
+  row.resize(length);
+  Publisher* const publisher = pages_.publisher();
+  if (needs.every == 1) {
+    std::copy(scratch_.begin(), scratch_.end(), row.begin() + static_cast<std::ptrdiff_t>(had));
+    if (publisher) publisher->new_pages(request, group, had);
+  } else {
+    std::size_t next = 0;
+    for (std::size_t i = had; i < length; ++i) row[i] = needs.keeps(i) ? scratch_[next++] : 0;
+    if (publisher) publisher->own_pages(request, group, had);
+  }
+  return true;
+}
+
+void RequestFlow::advance(RequestState& request, std::uint32_t tokens) {
+  assert(tokens <= reserved(request) && tokens <= request.tokens.size());
+  request.computed = std::max(request.computed, tokens);
+  bool any = false;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    const PageNeeds& needs = state_.pools[g].needs();
+    if (needs.whole_path()) continue;
+    trim(request, g, needs.first_needed(request.computed));
+    any = true;
+  }
+  publish(request, RequestPhase::running);
+  if (any || (pages_.publisher() && pages_.publisher()->on())) pages_.settle(Operation::advance);
+  drainer_.go_on();
+}
+
+/// What an insert does to the owners of a row's pages:
+///
+///   before       | the index's, under the lock | owned by the request: `brought` .................... |
+///                0                             before                                              until
+///   the index    ...............................| has `had` of them already | takes the rest | refuses |
+///   after        | the index's, under the deeper lock ........................................| owned  |
+///                0                                                                           after
+///
+/// Pages brought for what the index had are spare: they are freed, and the row names the index's pages instead.
+std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, bool chunked) {
+  assert(tokens <= reserved(request) && tokens <= request.tokens.size());
+  const auto words = encode(std::span<const Token>(request.tokens).first(tokens));
+  const Units units = whole_units(tokens);
+  // SGLang's accounting counts an insert even if it brings nothing, so only a shorter one is left out.
+  if (units < request.lock.length) return 0;
+  const std::size_t before = request.own_from, until = units / state_.page_size;
+  GroupPages brought;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    brought[g] = std::span<const Page>(request.rows[g]).subspan(before, until - before);
+
+  Inserted inserted;
+  {
+    IndexTimer timer(state_);
+    inserted = state_.index->insert(request.lock, {request.space, words}, brought,
+                                    {request.priority, chunked, request.id});
+  }
+  request.lock = inserted.lock;
+  pages_.digest().take(Digest::Step::commit, request.id, inserted.had, inserted.lock.length);
+  const bool deeper = inserted.lock.length / state_.page_size > before;
+  if (deeper) take_over(request, inserted, brought);
+  publish(request, RequestPhase::committed);
+  pages_.settle(Operation::insert);
+  return deeper ? inserted.had - static_cast<std::uint32_t>(before) * state_.page_size : 0;
+}
+
+/// The pages up to the new lock's depth belong to the index now.
+void RequestFlow::take_over(RequestState& request, const Inserted& inserted, const GroupPages& brought) {
+  const std::size_t before = request.own_from, after = inserted.lock.length / state_.page_size;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    const auto kept = brought[g].first(after - before);
+    state_.owned[g] -= static_cast<std::uint64_t>(kept.end() - kept.begin() - std::count(kept.begin(), kept.end(), 0));
+    state_.counters.repointed_pages += inserted.spare[g].size();
+    pages_.digest().take(inserted.spare[g]);
+  }
+  pages_.free(inserted.spare, "commit");
+  if (Publisher* publisher = pages_.publisher())
+    for (std::size_t g = 0; g < state_.pools.size(); ++g) publisher->freed(g, inserted.spare[g]);
+  if (inserted.had > before * state_.page_size) {
+    IndexTimer timer(state_);
+    const GroupPages now = state_.index->pages(request.lock, static_cast<Units>(before) * state_.page_size);
+    for (std::size_t g = 0; g < state_.pools.size(); ++g)
+      std::copy(now[g].begin(), now[g].end(), request.rows[g].begin() + static_cast<std::ptrdiff_t>(before));
+  }
+  request.own_from = after;
+  // The index keeps what lies before the lock's first depth, but not for this request.
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    trim(request, g, request.lock.from[g] / state_.page_size);
+}
+
+/// Nothing of a group's row before `page` is needed any more.
+void RequestFlow::trim(RequestState& request, std::size_t group, std::size_t page) {
+  std::size_t& first = request.first[group];
+  if (page <= first) return;
+  if (const auto from = static_cast<Units>(std::min(page, request.own_from) * state_.page_size);
+      from > request.lock.from[group]) {
+    IndexTimer timer(state_);
+    state_.index->relax(request.lock, group, from);
+  }
+  free_own(request, group, first, page, "a window that moved on");
+  std::vector<Page>& row = request.rows[group];
+  std::fill(row.begin() + static_cast<std::ptrdiff_t>(first),
+            row.begin() + static_cast<std::ptrdiff_t>(std::min(page, row.size())), 0);
+  first = page;
+}
+
+/// Frees the pages that the request owns in [first, end) of a group's row.
+void RequestFlow::free_own(RequestState& request, std::size_t group, std::size_t first, std::size_t end,
+                           const char* by) {
+  std::vector<Page>& row = request.rows[group];
+  scratch_.clear();
+  for (std::size_t i = std::max(first, request.own_from); i < std::min(end, row.size()); ++i)
+    if (const Page page = std::exchange(row[i], 0)) scratch_.push_back(page);
+  state_.owned[group] -= scratch_.size();
+  pages_.free(group, scratch_, by);
+  if (Publisher* publisher = pages_.publisher()) publisher->freed(group, scratch_);
+}
+
+void RequestFlow::retract(RequestState& request) {
+  ++state_.counters.retracted;
+  give_back(request, nullptr);
+  request.matched = request.computed = 0;
+  publish(request, RequestPhase::retracted);
+  pages_.digest().take(Digest::Step::retract, request.id, request.tokens.size());
+  pages_.settle(Operation::retract);
+  drainer_.go_on();
+}
+
+std::uint32_t RequestFlow::resume(RequestState& request) {
+  assert(request.rows[0].empty() && request.lock.node == NodeId::none);
+  match(request);
+  publish(request, RequestPhase::resumed);
+  pages_.digest().take(Digest::Step::resume, request.id, request.tokens.size(), request.matched);
+  pages_.settle(Operation::begin);
+  return request.matched;
+}
+
+void RequestFlow::finish(RequestState& request, std::uint32_t tokens) {
+  if (tokens > 0 && insert_at_finish_) insert(request, tokens, false);
+  ++state_.counters.finished;
+  const RequestFacts facts = facts_of(request, std::span<const Token>(request.tokens).first(request.prompt));
+  end(request, &facts);
+}
+
+void RequestFlow::abort(RequestState& request) {
+  ++state_.counters.aborted;
+  end(request, nullptr);
+}
+
+/// Gives back the lock and all pages.
+void RequestFlow::give_back(RequestState& request, const RequestFacts* finished) {
+  drainer_.releasing(request);
+  {
+    IndexTimer timer(state_);
+    state_.index->release(request.lock, finished);
+  }
+  request.lock = {};
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    free_own(request, g, 0, request.rows[g].size(), "a request that ended or was retracted");
+    request.rows[g].clear();
+    request.first[g] = 0;
+  }
+  request.own_from = 0;
+}
+
+void RequestFlow::end(RequestState& request, const RequestFacts* finished) {
+  give_back(request, finished);
+  publish(request, finished ? RequestPhase::finished : RequestPhase::aborted);
+  pages_.digest().take(Digest::Step::end, request.id, finished != nullptr);
+  state_.live.back()->live_at = request.live_at;
+  state_.live[request.live_at] = state_.live.back();
+  state_.live.pop_back();
+  state_.idle.emplace_back(&request);
+  pages_.settle(Operation::release);
+  drainer_.go_on();
+}
+
+void RequestFlow::publish(const RequestState& request, RequestPhase phase) {
+  if (Publisher* publisher = pages_.publisher()) publisher->progress(request, phase);
+}
+
+}  // namespace canopy

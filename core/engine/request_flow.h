@@ -1,0 +1,73 @@
+#pragma once
+
+#include <canopy/engine/request_spec.h>
+#include <canopy/engine/state.h>
+
+#include <span>
+#include <vector>
+
+#include "drain/drainer.h"
+#include "page_flow.h"
+
+namespace canopy {
+
+/// The life of a request: what Request and Engine offer, over the plain state.
+class RequestFlow {
+ public:
+  RequestFlow(PageFlow& pages, Drainer& drainer, bool insert_at_finish)
+      : pages_(pages), state_(pages.state()), drainer_(drainer), insert_at_finish_(insert_at_finish) {}
+  ~RequestFlow();
+  RequestFlow(const RequestFlow&) = delete;
+
+  Admission admits(const RequestSpec& spec);
+  RequestState& begin(const RequestSpec& spec);
+
+  bool reserve(RequestState& request, std::uint32_t tokens, std::uint32_t soon);
+  void advance(RequestState& request, std::uint32_t tokens);
+  /// Returns how many tokens another request had inserted first.
+  std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);
+  void retract(RequestState& request);
+  std::uint32_t resume(RequestState& request);
+  void finish(RequestState& request, std::uint32_t tokens);
+  void abort(RequestState& request);
+
+  std::uint32_t reserved(const RequestState& request) const;
+  std::uint32_t committed(const RequestState& request) const {
+    return static_cast<std::uint32_t>(request.own_from * state_.page_size);
+  }
+  KVStore* store(std::size_t group) { return state_.pools[group].store(); }
+  Units page_size() const { return state_.page_size; }
+
+ private:
+  struct Words final : Scratch {
+    std::vector<std::uint32_t> room;
+    std::span<std::uint32_t> words(std::size_t count) override;
+  };
+  std::span<const std::uint32_t> encode(std::span<const Token> tokens) {
+    return state_.codec->encode(tokens, words_);
+  }
+  Units whole_units(std::size_t tokens) const {
+    return static_cast<Units>(tokens > state_.overlap ? tokens - state_.overlap : 0) / state_.page_size *
+           state_.page_size;
+  }
+  RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt);
+  void match(RequestState& request);
+  bool extend(RequestState& request, std::size_t group, std::size_t length);
+  void take_over(RequestState& request, const Inserted& inserted, const GroupPages& brought);
+  void trim(RequestState& request, std::size_t group, std::size_t page);
+  void free_own(RequestState& request, std::size_t group, std::size_t first, std::size_t end, const char* by);
+  void give_back(RequestState& request, const RequestFacts* finished);
+  void end(RequestState& request, const RequestFacts* finished);
+  void publish(const RequestState& request, RequestPhase phase);
+
+  PageFlow& pages_;
+  EngineState& state_;
+  Drainer& drainer_;
+  bool insert_at_finish_;
+  std::uint64_t next_request_ = 1;
+  Words words_;
+  std::vector<std::uint64_t> prints_;
+  std::vector<Page> scratch_;
+};
+
+}  // namespace canopy

@@ -1,0 +1,34 @@
+#include <canopy/engine/spaces.h>
+#include <fmt/format.h>
+
+namespace canopy {
+namespace {
+
+void append_field(std::string& key, std::string_view field) {
+  // Length first, so that ("ab", "c") and ("a", "bc") stay two.
+  key += std::to_string(field.size());
+  key += ':';
+  key += field;
+}
+
+}  // namespace
+
+Spaces::Spaces() {
+  ids_.emplace(std::string(), NamespaceId::shared);
+  names_.emplace_back("shared");
+}
+
+NamespaceId Spaces::intern(const Space& space) {
+  if (space.tenant.empty() && space.adapter.empty() && space.salt.empty()) return NamespaceId::shared;
+  std::string key;
+  append_field(key, space.tenant);
+  append_field(key, space.adapter);
+  append_field(key, space.salt);
+  const auto [found, is_new] = ids_.emplace(std::move(key), static_cast<NamespaceId>(ids_.size()));
+  if (is_new)
+    names_.push_back(fmt::format("{}{}{}{}", space.tenant, space.adapter.empty() ? "" : "/", space.adapter,
+                                 space.salt.empty() ? "" : "/*"));  // a salt is a secret
+  return found->second;
+}
+
+}  // namespace canopy

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <canopy/feed/header.h>
+
+#include <cstring>
+
+namespace canopy {
+
+/// The reading end of a ring. Many may read at once. A reader asks for a keyframe when it attaches and when it was
+/// lapped.
+class FeedReader {
+ public:
+  explicit FeedReader(FeedHeader& header)
+      : header_(header),
+        words_(words_behind(header)),
+        mask_(header.ring_events - 1),
+        at_(header.committed.load(std::memory_order_acquire)) {
+    header_.readers.fetch_add(1);
+    header_.keyframes_wanted.fetch_add(1);
+  }
+  ~FeedReader() { header_.readers.fetch_sub(1); }
+  FeedReader(const FeedReader&) = delete;
+
+  enum class Outcome { nothing, events, lapped };
+  /// Copies committed events, at most `room` of them, and says how many. After `lapped`, events come from somewhere in
+  /// the middle: skip to the next keyframe, which the reader has asked for.
+  Outcome read(Event* into, std::size_t room, std::size_t& count) {
+    count = 0;
+    const std::uint64_t end = header_.committed.load(std::memory_order_acquire);
+    if (end == at_) return Outcome::nothing;
+    const std::uint64_t take = end - at_ < room ? end - at_ : room;
+    if (end - at_ <= mask_ + 1) {
+      for (std::uint64_t i = 0; i < take; ++i) {
+        std::uint64_t words[kWordsAnEvent];
+        const FeedWord* from = words_ + ((at_ + i) & mask_) * kWordsAnEvent;
+        for (std::size_t w = 0; w < kWordsAnEvent; ++w) words[w] = from[w].load(std::memory_order_acquire);
+        std::memcpy(into + i, words, sizeof(words));
+      }
+      if (header_.claimed.load(std::memory_order_relaxed) <= at_ + mask_ + 1) {
+        at_ += take;
+        count = take;
+        return Outcome::events;
+      }
+    }
+    at_ = end;
+    header_.keyframes_wanted.fetch_add(1);
+    return Outcome::lapped;
+  }
+  FeedHeader& header() const { return header_; }
+
+ private:
+  FeedHeader& header_;
+  const FeedWord* words_;
+  std::uint64_t mask_, at_;
+};
+
+}  // namespace canopy

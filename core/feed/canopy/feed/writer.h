@@ -1,0 +1,131 @@
+#pragma once
+
+#include <canopy/feed/events.h>
+#include <canopy/feed/header.h>
+#include <canopy/page_runs.h>
+
+#include <concepts>
+#include <cstring>
+
+namespace canopy {
+
+/// The writing end of a feed: one thread, any number of readers. It takes no lock and never waits. While no reader is
+/// attached it costs a branch. REQUIRES: `words` has room for `ring_events` events.
+class FeedWriter {
+ public:
+  FeedWriter(FeedHeader& header, FeedWord* words, std::uint64_t ring_events)
+      : header_(header), words_(words), mask_(ring_events - 1) {}
+  FeedWriter(const FeedWriter&) = delete;
+
+  bool on() const { return on_; }
+  void turn(bool on) { on_ = on; }
+
+  template <class T>
+  void push(const T& event) {
+    put(event.encode());
+  }
+  /// Events of one node or request for runs of its pages, two to an event. Call add() in the order of the places, then
+  /// end(). `event` says whose they are.
+  template <class T>
+  class Runs {
+   public:
+    Runs(FeedWriter& feed, T event) : feed_(feed), event_(event) {}
+    void add(std::size_t place, Segment run) {
+      const Segment& first = event_.runs[0];
+      // The second run of an event follows the first without a gap.
+      if (first.pages != 0 && place_ + first.pages == place) {
+        event_.runs[1] = run;
+        end();
+      } else {
+        end();
+        place_ = place;
+        event_.runs[0] = run;
+      }
+    }
+    void end() {
+      if constexpr (requires { event_.place; }) event_.place = static_cast<std::uint32_t>(place_);
+      if (event_.runs[0].pages != 0) feed_.push(event_);
+      event_.runs = {};
+    }
+
+   private:
+    FeedWriter& feed_;
+    T event_;
+    std::size_t place_ = 0;
+  };
+  /// The pages of places [first_place, places). The page of place i is pages[i * stride]; 0 is skipped.
+  template <class T>
+  void push_pages(const T& event, std::size_t first_place, std::size_t places, const Page* pages,
+                  std::size_t stride = 1) {
+    Runs<T> runs(*this, event);
+    for (std::size_t i = first_place; i < places;) {
+      const Page first = pages[i * stride];
+      std::size_t end = i + (stride == 1 ? pages_in_a_row(pages + i, places - i) : 1);
+      while (stride != 1 && end < places && pages[end * stride] == first + (end - i)) ++end;
+      if (first == 0) end = i + 1;
+      else runs.add(i, {first, static_cast<std::uint32_t>(end - i)});
+      i = end;
+    }
+    runs.end();
+  }
+  void push_words(NodeId node, const std::uint32_t* words, Units length) {
+    for (Units at = 0; at < length; at += event::NodeWords::kWords) {
+      event::NodeWords some{node, at, {}};
+      std::copy(words + at, words + std::min(at + event::NodeWords::kWords, length), some.words.begin());
+      push(some);
+    }
+  }
+  void push_text(TextKind kind, std::size_t number, std::string_view text) {
+    event::TextPiece piece{kind, static_cast<std::uint32_t>(number), 0, false, 0, {}};
+    do {
+      piece.bytes = {};
+      piece.size = static_cast<std::uint8_t>(text.copy(piece.bytes.data(), piece.bytes.size()));
+      text.remove_prefix(piece.size);
+      piece.last = text.empty();
+      push(piece);
+      piece.at += piece.size;
+    } while (!piece.last);
+  }
+  /// Readers may take everything pushed so far.
+  void publish() { header_.committed.store(at_, std::memory_order_release); }
+
+  /// Keys the digests of NodeNamed, so that a recording does not tell a guesser what a prompt was. 0 where the feed
+  /// carries the tokens: then a reader can make the same digests.
+  std::uint64_t digest_key() const { return digest_key_; }
+  void use_digest_key(std::uint64_t key) { digest_key_ = key; }
+  /// Events pushed since the feed began.
+  std::uint64_t at() const { return at_; }
+  /// `empty` is called before the writer would overwrite events that were not taken away: a file's writer empties the
+  /// buffer.
+  void empty_with(void (*empty)(void*), void* context) { empty_ = empty, empty_context_ = context; }
+  FeedHeader& header() { return header_; }
+
+ private:
+  void put(const Event& event) {
+    if (at_ == claimed_) claim();
+    // The ring is larger than a cache: its lines are asked for before they are written.
+    constexpr std::uint64_t kAhead = 32;
+    __builtin_prefetch(words_ + ((at_ + kAhead) & mask_) * kWordsAnEvent, 1);
+    FeedWord* to = words_ + (at_++ & mask_) * kWordsAnEvent;
+    std::uint64_t words[kWordsAnEvent];
+    std::memcpy(words, &event, sizeof(event));
+    // Release, so that a reader that sees one of these also sees that the place was claimed.
+    for (std::size_t i = 0; i < kWordsAnEvent; ++i) to[i].store(words[i], std::memory_order_release);
+  }
+  void claim() {
+    constexpr std::uint64_t kAhead = 64;  // one store of `claimed` for so many events
+    if (empty_ && (at_ & mask_) == 0 && at_ != 0) empty_(empty_context_);
+    claimed_ = at_ + (mask_ + 1 < kAhead ? mask_ + 1 : kAhead);
+    header_.claimed.store(claimed_, std::memory_order_relaxed);
+  }
+
+  FeedHeader& header_;
+  FeedWord* words_;
+  std::uint64_t mask_, at_ = 0, claimed_ = 0;
+  bool on_ = false;
+  std::uint64_t digest_key_ = 0;
+  void (*empty_)(void*) = nullptr;
+  void* empty_context_ = nullptr;
+};
+
+}  // namespace canopy

@@ -1,0 +1,55 @@
+#include "apply.h"
+
+namespace canopy::inspector {
+namespace {
+
+/// A damaged recording may tell of more; those are passed over.
+constexpr std::size_t kMostLines = 65536, kMostNumbers = std::size_t{1} << 22;
+
+}  // namespace
+
+void Apply::event(const Event& event) {
+  if (event.group >= groups()) return;
+  state_.unknown_events += !event::AllEvents::decode(event, *this);
+}
+
+void Apply::operator()(const event::TextPiece& piece) {
+  std::string& text = state_.text;
+  if (piece.at == 0) text.clear();
+  text += piece.view();
+  if (!piece.last || piece.number >= kMostNumbers) return;
+  const std::size_t number = piece.number;
+  MirrorPool* const pool = number < groups() ? &state_.pools[number] : nullptr;
+  switch (piece.text) {
+    case TextKind::space:
+      if (state_.spaces.size() <= number) state_.spaces.resize(number + 1);
+      state_.spaces[number].name = text;
+      return;
+    case TextKind::group:
+      if (pool) pool->name = text;
+      return;
+    case TextKind::policy:
+      if (pool) pool->policy = text;
+      return;
+    case TextKind::policy_rule:
+      if (pool) pool->policy_rule = text;
+      return;
+    case TextKind::policy_rank:
+      if (pool) pool->policy_rank = text;
+      return;
+    case TextKind::config:
+      state_.config = text;
+      return;
+    case TextKind::plugin:
+      if (state_.plugins.size() < kMostLines) state_.plugins.push_back(text);
+      return;
+    case TextKind::refusal:
+      if (state_.refusals.size() < kMostLines) state_.refusals.push_back(text);
+      return;
+    case TextKind::paused:
+      state_.paused = text;
+      return;
+  }
+}
+
+}  // namespace canopy::inspector

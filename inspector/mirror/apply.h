@@ -1,0 +1,70 @@
+#pragma once
+
+#include <canopy/feed/events.h>
+
+#include "mirror_state.h"
+
+namespace canopy::inspector {
+
+/// What each event changes in a mirror's state: one function a kind. A damaged recording may say anything, so each
+/// function checks what it is told and passes over what cannot be.
+class Apply {
+ public:
+  explicit Apply(MirrorState& state) : state_(state) {}
+
+  /// An event of any kind; one of an unknown kind is counted.
+  void event(const Event& event);
+  /// After the events of a keyframe: the locks it told of become counts.
+  void settle_locks();
+
+  // Nodes: apply_nodes.cpp.
+  void operator()(const event::NodeAdded& added);
+  void operator()(const event::NodeNamed& named);
+  void operator()(const event::NodeWords& some);
+  void operator()(const event::NodeSplit& split);
+  void operator()(const event::NodeRemoved& removed);
+  void operator()(const event::NodeTombstoned& emptied);
+  void operator()(const event::NodeUsed& used);
+  void operator()(const event::NodeCreated& created);
+  void operator()(const event::NodeHistory& history);
+  void operator()(const event::NodeRanked& ranked);
+  void operator()(const event::Cleared&);
+  // Locks: apply_locks.cpp.
+  void operator()(const event::NodeLocks& held);
+  void operator()(const event::Locked& locked);
+  void operator()(const event::Unlocked& unlocked);
+  void operator()(const event::Relocked& relocked);
+  void operator()(const event::Relaxed& relaxed);
+  void operator()(const event::Pinned& pinned);
+  // Pages and pools: apply_pages.cpp.
+  void operator()(const event::NodePages& pages);
+  void operator()(const event::RequestPages& pages);
+  void operator()(const event::Freed& freed);
+  void operator()(const event::PoolSized& sized);
+  void operator()(const event::SegmentChanged& changed);
+  void operator()(const event::Totals& totals);
+  // Requests: apply_requests.cpp.
+  void operator()(const event::RequestBegun& begun);
+  void operator()(const event::RequestProgress& progress);
+  // Texts: apply.cpp.
+  void operator()(const event::TextPiece& piece);
+  // Mirror::take looks after these two.
+  void operator()(const event::Keyframe&) {}
+  void operator()(const event::Commit&) {}
+
+ private:
+  std::size_t groups() const { return state_.pools.size(); }
+  void attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space);
+  void detach(std::uint32_t slot);
+  void hold(MirrorNode& node, std::size_t group, bool more);
+  /// A node enters or leaves the sums of its group's pool.
+  void count(const MirrorNode& node, std::size_t group, bool in);
+  void own(std::size_t group, Segment run, std::int64_t owner);
+  void take_over(MirrorNode& node, const MirrorRequest& request);
+  void free_pages(MirrorNode& node, std::size_t group);
+  void find_reason(MirrorRequest& request);
+
+  MirrorState& state_;
+};
+
+}  // namespace canopy::inspector

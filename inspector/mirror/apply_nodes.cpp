@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <utility>
+
+#include "apply.h"
+
+namespace canopy::inspector {
+namespace {
+
+// No engine of this machine has as many: a recording that says so is damaged, and that part of it is passed over.
+constexpr std::uint32_t kMostSlots = std::uint32_t{1} << 27, kMostSpaces = std::uint32_t{1} << 22;
+
+constexpr std::uint64_t bits(NodeId id) { return static_cast<std::uint64_t>(id); }
+
+}  // namespace
+
+void Apply::attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space) {
+  const auto at = static_cast<std::size_t>(space);
+  if (state_.spaces.size() <= at) state_.spaces.resize(at + 1);
+  NodeBlocks& nodes = state_.nodes;
+  MirrorNode& node = nodes[slot];
+  std::uint32_t& first = parent ? nodes[parent].first_child : state_.spaces[at].first_child;
+  std::uint32_t& last = parent ? nodes[parent].last_child : state_.spaces[at].last_child;
+  node.parent = parent;
+  node.next = 0;
+  node.prev = last;
+  (last ? nodes[last].next : first) = slot;
+  last = slot;
+  if (parent) ++nodes[parent].children;
+}
+
+void Apply::detach(std::uint32_t slot) {
+  NodeBlocks& nodes = state_.nodes;
+  MirrorNode& node = nodes[slot];
+  MirrorSpace& space = state_.space_of(node);
+  (node.prev ? nodes[node.prev].next : node.parent ? nodes[node.parent].first_child : space.first_child) = node.next;
+  (node.next ? nodes[node.next].prev : node.parent ? nodes[node.parent].last_child : space.last_child) = node.prev;
+  if (node.parent) --nodes[node.parent].children;
+}
+
+void Apply::operator()(const event::NodeAdded& added) {
+  const std::uint32_t slot = slot_of(added.node);
+  if (slot == 0 || slot >= kMostSlots || static_cast<std::uint32_t>(added.space) >= kMostSpaces) return;
+  NodeBlocks& nodes = state_.nodes;
+  if (nodes[slot].id) return;
+  const std::uint32_t parent = std::as_const(nodes)[added.parent].id ? added.parent : 0;  // before it is here itself
+  MirrorNode& node = nodes[slot];
+  node.id = bits(added.node);
+  node.space = added.space;
+  node.begin = parent ? std::as_const(nodes)[parent].end() : 0;
+  node.length = added.length;
+  node.resident = static_cast<std::uint16_t>(added.resident & ((1U << groups()) - 1));
+  node.added_at = state_.commits + 1;
+  attach(slot, parent, node.space);
+  ++state_.node_count;
+  MirrorSpace& space = state_.space_of(node);
+  ++space.nodes;
+  space.tokens += node.length;
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (node.has(g)) count(node, g, true);
+  if (const MirrorRequest* request = added.request ? state_.requests.find(added.request) : nullptr)
+    take_over(node, *request);
+  LogLine& line = state_.now.line;
+  ++line.added;
+  line.node = node.id;
+  line.tokens += node.length;
+  state_.past.remember({node.id, state_.commits + 1, added.kKind});
+}
+
+void Apply::operator()(const event::NodeNamed& named) {
+  MirrorNode* node = state_.writable(bits(named.node));
+  if (!node) return;
+  node->digest = named.digest;
+  node->created = named.created;
+  state_.tick = std::max(state_.tick, node->created);
+  if (node->parent == 0) {
+    state_.first_pages[node->digest].push_back(node->space);
+    state_.now.fresh_digest = node->digest, state_.now.fresh_space = node->space;
+  }
+  const Ghost ghost = state_.past.revive(*node, state_.above(*node));
+  if (state_.now.revived.id == 0) state_.now.revived = ghost;
+}
+
+/// One after the other from the first: a damaged recording makes no room for words that it does not have.
+void Apply::operator()(const event::NodeWords& some) {
+  MirrorNode* node = state_.writable(bits(some.node));
+  if (!node || some.first != node->words.size()) return;
+  for (const std::uint32_t word : some.words)
+    if (node->words.size() < node->length) node->words.push_back(word);
+}
+
+void Apply::operator()(const event::NodeSplit& split) {
+  NodeBlocks& nodes = state_.nodes;
+  const std::uint32_t lower = slot_of(split.node), upper = slot_of(split.upper);
+  const Units units = split.units;
+  if (!state_.find(bits(split.node)) || upper == 0 || upper >= kMostSlots || units == 0 ||
+      units >= nodes[lower].length || nodes[upper].id)
+    return;
+  MirrorNode& above = nodes[upper];
+  MirrorNode& below = nodes[lower];
+  above = below;
+  above.pages.clear();
+  above.id = bits(split.upper);
+  above.length = units;
+  above.first_child = above.last_child = lower;
+  above.children = 1;
+  above.added_at = state_.commits + 1;
+  above.inserts = split.inserts;
+  above.words.resize(std::min<std::size_t>(above.words.size(), units));
+  // It takes the lower one's place among its siblings.
+  MirrorSpace& space = state_.space_of(below);
+  (below.prev ? nodes[below.prev].next : below.parent ? nodes[below.parent].first_child : space.first_child) = upper;
+  (below.next ? nodes[below.next].prev : below.parent ? nodes[below.parent].last_child : space.last_child) = upper;
+  below.parent = upper;
+  below.next = below.prev = 0;
+  below.begin += units;
+  below.length -= units;
+  below.words.erase(below.words.begin(), below.words.begin() + static_cast<std::ptrdiff_t>(
+                                                                   std::min<std::size_t>(below.words.size(), units)));
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (state_.pools[g].reach == kWholePath) above.hold[g] = below.hold[g] > 0;
+  const std::uint32_t cut = units / state_.page_size;
+  std::vector<PageRun> rest;
+  for (const PageRun& run : below.pages) {
+    const std::uint32_t here = run.place >= cut ? 0 : std::min(run.count, cut - run.place);
+    if (here > 0) {
+      above.pages.push_back({run.place, run.first, here, run.group});
+      own(run.group, {run.first, here}, upper);
+    }
+    if (here < run.count) rest.push_back({run.place + here - cut, run.first + here, run.count - here, run.group});
+  }
+  below.pages = std::move(rest);
+  ++state_.node_count;
+  ++space.nodes;
+  ++state_.now.line.split;
+  state_.past.remember({below.id, state_.commits + 1, split.kKind});
+}
+
+void Apply::operator()(const event::NodeRemoved& removed) {
+  MirrorNode* found = state_.writable(bits(removed.node));
+  if (!found || found->children > 0) return;
+  MirrorNode& node = *found;
+  if (node.has(0)) state_.evicted_tokens += node.length;
+  for (std::size_t g = 0; g < groups(); ++g) {
+    if (node.has(g)) count(node, g, false);
+    free_pages(node, g);
+  }
+  MirrorSpace& space = state_.space_of(node);
+  --space.nodes;
+  space.tokens -= node.length;
+  if (node.parent == 0) {
+    auto& here = state_.first_pages[node.digest];
+    std::erase(here, node.space);
+    if (here.empty()) state_.first_pages.erase(node.digest);
+  }
+  state_.past.bury(node, state_.above(node), state_.tick, state_.pools[0].policy);
+  if (removed.inherited && node.parent) {
+    MirrorNode& parent = state_.nodes[node.parent];
+    parent.priority = std::max(parent.priority, node.priority);
+    parent.inserts += node.inserts;
+    if (state_.pools[0].reach == kWholePath) parent.last_access = std::max(parent.last_access, node.last_access);
+  }
+  detach(slot_of(removed.node));
+  LogLine& line = state_.now.line;
+  ++line.removed;
+  line.node = node.id;
+  line.tokens += node.length;
+  state_.past.remember({node.id, state_.commits + 1, removed.kKind});
+  node = {};
+  --state_.node_count;
+}
+
+void Apply::operator()(const event::NodeTombstoned& emptied) {
+  MirrorNode* node = state_.writable(bits(emptied.node));
+  if (!node || !node->has(emptied.group)) return;
+  count(*node, emptied.group, false);
+  free_pages(*node, emptied.group);
+  node->resident = static_cast<std::uint16_t>(node->resident & ~(1U << emptied.group));
+  if (emptied.group == 0) state_.evicted_tokens += node->length;
+  ++state_.now.line.tombstones;
+  state_.now.line.tokens += node->length;
+  state_.past.remember({node->id, state_.commits + 1, emptied.kKind});
+}
+
+void Apply::operator()(const event::NodeUsed& used) {
+  if (!state_.find(bits(used.node))) return;
+  for (std::uint32_t at = slot_of(used.node); at; at = state_.nodes[at].parent) {
+    ++state_.nodes[at].hits;
+    state_.nodes[at].last_access = used.tick;
+  }
+  state_.tick = std::max(state_.tick, used.tick);
+  state_.past.remember({bits(used.node), state_.commits + 1, used.kKind});
+  (*this)(event::Locked{used.node, 0, used.from});
+}
+
+void Apply::operator()(const event::NodeCreated& created) {
+  if (MirrorNode* node = state_.writable(bits(created.node))) node->created = created.created;
+}
+
+void Apply::operator()(const event::NodeHistory& history) {
+  MirrorNode* node = state_.writable(bits(history.node));
+  if (!node) return;
+  node->priority = history.priority;
+  node->last_access = history.last_access;
+  node->hits = history.hits;
+  node->inserts = history.inserts;
+}
+
+void Apply::operator()(const event::NodeRanked& ranked) {
+  if (MirrorNode* node = state_.writable(bits(ranked.node))) node->rank[ranked.group] = ranked.rank;
+}
+
+void Apply::operator()(const event::Cleared&) {
+  state_.nodes.each([&](std::uint32_t slot) {
+    for (std::size_t g = 0; g < groups(); ++g) free_pages(state_.nodes[slot], g);
+  });
+  state_.nodes.clear();
+  state_.node_count = 0;
+  for (MirrorPool& pool : state_.pools) pool.counted.evictable = pool.counted.protected_ = 0;
+  for (MirrorSpace& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
+  state_.first_pages.clear();
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include "apply.h"
+
+namespace canopy::inspector {
+namespace {
+
+constexpr bool ends(RequestPhase phase) { return phase == RequestPhase::finished || phase == RequestPhase::aborted; }
+
+}  // namespace
+
+void Apply::operator()(const event::RequestBegun& begun) {
+  state_.requests.forget_old();
+  MirrorRequest* known = state_.requests.find(begun.request);
+  const bool again = known != nullptr;  // a keyframe tells of a request that was known before
+  MirrorRequest& request = again ? *known : state_.requests.add(begun.request);
+  request.prompt = begun.prompt;
+  request.matched = begun.matched;
+  request.space = begun.space;
+  request.pages.clear();
+  if (!again) request.begun_at = state_.commits + 1, request.begun_us = state_.us;
+  request.ended_at = 0;
+  request.last_node = state_.now.locked_node;
+  request.known = request.prompt;
+  request.computed = request.committed = request.matched;
+  if (request.matched >= request.reusable(state_.page_size)) request.miss = Miss::rounding;
+  state_.requests.recall(request);
+  ++state_.running;
+  state_.now.line.request = request.id;
+  if (again) return;
+  ++state_.request_count;
+  state_.prompt_tokens += request.prompt;
+  state_.hit_tokens += request.matched;
+}
+
+void Apply::operator()(const event::RequestProgress& progress) {
+  MirrorRequest* found = state_.requests.find(progress.request);
+  if (!found) return;
+  MirrorRequest& request = *found;
+  state_.now.line.request = request.id;
+  request.computed = progress.computed;
+  request.known = progress.tokens;
+  if (ends(progress.phase)) {
+    if (!request.ended()) --state_.running;
+    request.phase = progress.phase;
+    request.ended_at = state_.commits + 1;
+    request.ended_us = state_.us;
+    request.pages.clear();
+    return;
+  }
+  request.committed = progress.committed;
+  if (progress.phase == RequestPhase::retracted) ++request.retractions, request.pages.clear();
+  // Pages that are committed belong to the index.
+  const std::uint32_t own_from = request.committed / state_.page_size;
+  std::erase_if(request.pages, [&](const PageRun& run) { return run.place + run.count <= own_from; });
+  for (PageRun& run : request.pages)
+    if (run.place < own_from) {
+      run.first += own_from - run.place;
+      run.count -= own_from - run.place;
+      run.place = own_from;
+    }
+  if (state_.now.locked_node) request.last_node = state_.now.locked_node;
+  request.phase = progress.phase;
+  if (progress.phase == RequestPhase::committed && request.miss == Miss::unknown) find_reason(request);
+}
+
+/// The request has just inserted: what its insert did to the tree tells why its match found no more.
+void Apply::find_reason(MirrorRequest& request) {
+  const CommitSoFar& now = state_.now;
+  if (now.revived.id) {
+    request.miss = Miss::evicted;
+    request.missed_since = now.revived.evicted_at;
+    request.missed_tokens = now.revived.length;
+    request.missed_policy = now.revived.policy;
+  } else if (now.filled) {
+    request.miss = Miss::tombstone;
+  } else if (now.line.added > 0) {
+    request.miss = Miss::never_seen;
+    if (const auto same = state_.first_pages.find(now.fresh_digest);
+        now.fresh_digest && same != state_.first_pages.end())
+      for (const NamespaceId space : same->second)
+        if (space != now.fresh_space) request.miss = Miss::other_space, request.missed_space = space;
+  } else {
+    request.miss = Miss::none;
+  }
+  state_.requests.keep_verdict(request);
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,75 @@
+/// Questions about requests: why they found no more.
+#include <canopy/support/figures.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "mirror.h"
+
+namespace canopy::inspector {
+
+std::string reason_words(const MissGroup& group) {
+  switch (group.miss) {
+    case Miss::unknown:
+      return "not known yet";
+    case Miss::none:
+      return "inserted meanwhile";
+    case Miss::never_seen:
+      return "never seen";
+    case Miss::evicted:
+      return "evicted by " + group.policy;
+    case Miss::other_space:
+      return "other namespace";
+    case Miss::tombstone:
+      return "window tombstone";
+    case Miss::rounding:
+      return "page rounding";
+  }
+  return {};
+}
+
+std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space) const {
+  std::vector<MissGroup> groups;
+  const auto add = [&](Miss miss, const std::string& policy, std::uint64_t tokens) {
+    if (tokens == 0) return;
+    auto at = std::find_if(groups.begin(), groups.end(),
+                           [&](const MissGroup& one) { return one.miss == miss && one.policy == policy; });
+    if (at == groups.end()) at = groups.insert(at, {miss, policy, 0, 0});
+    ++at->requests;
+    at->tokens += tokens;
+  };
+  for (const MirrorRequest& request : requests()) {
+    if (space && request.space != *space) continue;
+    const std::uint32_t most = reusable(request);
+    add(Miss::rounding, {}, request.prompt - std::max(most, std::min(request.matched, request.prompt)));
+    if (request.matched < most) add(request.miss, request.missed_policy, most - request.matched);
+  }
+  std::sort(groups.begin(), groups.end(), [](const MissGroup& a, const MissGroup& b) {
+    return std::tie(b.tokens, a.miss, a.policy) < std::tie(a.tokens, b.miss, b.policy);
+  });
+  return groups;
+}
+
+std::string Mirror::why_missed(const MirrorRequest& request) const {
+  switch (request.miss) {
+    case Miss::unknown:
+      return request.ended() ? "it ended before it inserted anything" : "not known before it inserts something";
+    case Miss::none:
+      return "another request inserted the rest while this one computed it";
+    case Miss::never_seen:
+      return "no request inserted such a continuation before";
+    case Miss::evicted:
+      return "evicted at tick " + grouped(request.missed_since) + " by " + request.missed_policy + ": " +
+             grouped(request.missed_tokens) + " tokens from depth " + grouped(request.matched) + " on";
+    case Miss::other_space:
+      return "it is there for namespace '" + state_.spaces[static_cast<std::size_t>(request.missed_space)].name +
+             "', and no prefix is shared across two";
+    case Miss::tombstone:
+      return "full attention had more, but a window or a state that it needs was evicted";
+    case Miss::rounding:
+      return "nothing: less than a page was left to find";
+  }
+  return {};
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <canopy/types.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "mirror_node.h"
+#include "mirror_past.h"
+#include "mirror_pool.h"
+#include "mirror_request.h"
+
+namespace canopy::inspector {
+
+/// The nodes of a namespace.
+struct MirrorSpace {
+  std::string name;
+  std::uint32_t first_child = 0, last_child = 0;  ///< slots of its first nodes
+  std::uint64_t tokens = 0, nodes = 0;
+};
+
+/// What the commit that is being applied has brought so far.
+struct CommitSoFar {
+  LogLine line;
+  Ghost revived{};                  ///< an evicted node that came back; id 0: none
+  bool totalled = false;            ///< Totals came
+  bool filled = false;              ///< a tombstone got pages again
+  std::uint64_t fresh_digest = 0;   ///< of the first page of a node added below a root; 0: none
+  NamespaceId fresh_space{};
+  std::uint64_t locked_node = 0;    ///< where the last lock ended
+};
+
+/// Everything a mirror knows, as plain data. Events change it; the Mirror answers from it.
+struct MirrorState {
+  Units page_size = 1;
+  bool has_words = false;
+  std::vector<MirrorPool> pools;
+  NodeBlocks nodes;
+  std::size_t node_count = 0;
+  std::vector<MirrorSpace> spaces;
+  /// Digest of a first page: the namespaces where it is.
+  std::unordered_map<std::uint64_t, std::vector<NamespaceId>> first_pages;
+  MirrorRequests requests;
+  MirrorPast past;
+  std::set<std::uint64_t> pins;
+  std::string config, paused;
+  std::vector<std::string> plugins, refusals;
+  std::string text;  ///< pieces of the text that is being told
+
+  std::uint64_t commits = 0, us = 0, drift = 0;
+  Tick tick = 0;
+  std::uint64_t prompt_tokens = 0, hit_tokens = 0, evicted_tokens = 0, request_count = 0;
+  std::uint32_t running = 0;
+  std::uint64_t unknown_events = 0;
+  CommitSoFar now;
+
+  /// The node of an id, null if it was evicted.
+  const MirrorNode* find(std::uint64_t id) const {
+    const MirrorNode& node = nodes[slot_of(NodeId{id})];
+    return id != 0 && node.id == id ? &node : nullptr;
+  }
+  MirrorNode* writable(std::uint64_t id) { return find(id) ? &nodes[slot_of(NodeId{id})] : nullptr; }
+  /// What a node's ghost is kept under: its parent's id, or for a namespace's first nodes a number that no node has.
+  std::uint64_t above(const MirrorNode& node) const {
+    return node.parent ? nodes[node.parent].id : ~static_cast<std::uint64_t>(node.space);
+  }
+  MirrorSpace& space_of(const MirrorNode& node) { return spaces[static_cast<std::size_t>(node.space)]; }
+};
+
+}  // namespace canopy::inspector

@@ -1,0 +1,64 @@
+#include "rank_text.h"
+
+#include <canopy/support/figures.h>
+
+#include <bit>
+#include <cstdio>
+#include <optional>
+
+
+namespace canopy::inspector {
+namespace {
+
+std::string ago(std::uint64_t tick, Tick now) { return grouped(now > tick ? now - tick : 0) + " ticks ago"; }
+
+/// One of the words that are apart by bars: the one at `value`, or the last.
+std::string choice(std::string_view words, std::uint64_t value) {
+  for (;; --value) {
+    const std::size_t end = words.find('|');
+    if (value == 0 || end == std::string_view::npos) return std::string(words.substr(0, end));
+    words.remove_prefix(end + 1);
+  }
+}
+
+std::string shown(std::uint64_t value, std::string_view as, Tick now) {
+  if (as.empty()) return grouped(value);
+  if (as == "ago") return ago(value, now);
+  if (as == "~ago") return ago(~value, now);
+  if (as == "signed") return std::to_string(static_cast<std::int64_t>(value) + INT32_MIN);
+  if (as == "real") {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.4g", std::bit_cast<double>(value));
+    return text;
+  }
+  return choice(as, value);
+}
+
+/// The value of "major", "minor:ago" and the like.
+std::optional<std::string> filled(std::string_view placeholder, const Rank& rank, Tick now) {
+  const std::size_t colon = placeholder.find(':');
+  const std::string_view which = placeholder.substr(0, colon);
+  const std::string_view as = colon == std::string_view::npos ? std::string_view{} : placeholder.substr(colon + 1);
+  if (which == "major") return shown(rank.major, as, now);
+  if (which == "minor") return shown(rank.minor, as, now);
+  return {};
+}
+
+}  // namespace
+
+std::string rank_words(std::string_view form, const Rank& rank, Tick now) {
+  if (form.empty())
+    return rank.major == 0 ? grouped(rank.minor) : grouped(rank.major) + " / " + grouped(rank.minor);
+  std::string words;
+  while (!form.empty()) {
+    const std::size_t open = form.find('{'), close = form.find('}', open);
+    if (close == std::string_view::npos) break;
+    const auto value = filled(form.substr(open + 1, close - open - 1), rank, now);
+    words += form.substr(0, open);
+    words += value ? *value : std::string(form.substr(open, close + 1 - open));
+    form.remove_prefix(close + 1);
+  }
+  return words += form;
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#include "mapping.h"
+
+namespace canopy::radix {
+
+/// A vector of trivial values in a Mapping. Elements beyond size() that were never used are zero.
+template <class T>
+class Column {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  T& operator[](std::size_t i) { return data()[i]; }
+  const T& operator[](std::size_t i) const { return data()[i]; }
+  T* data() { return reinterpret_cast<T*>(memory_.base()); }
+  const T* data() const { return reinterpret_cast<const T*>(memory_.base()); }
+  std::size_t size() const { return size_; }
+  bool reserve(std::size_t size) { return memory_.reserve(size * sizeof(T)); }
+  /// False, and nothing has changed, if the system has no memory.
+  bool resize(std::size_t size) {
+    if (!reserve(size)) return false;
+    size_ = size;
+    return true;
+  }
+  /// Ends the process if the system has no memory: reserve first where that is not acceptable.
+  void push_back(const T& value) {
+    const T copy = value;
+    if (!reserve(size_ + 1)) stop_without_memory();
+    data()[size_++] = copy;
+  }
+  void append(const T* values, std::size_t count) {
+    if (count == 0) return;
+    if (!reserve(size_ + count)) stop_without_memory();
+    std::memcpy(data() + size_, values, count * sizeof(T));
+    size_ += count;
+  }
+  void pop_back() { --size_; }
+  void clear() { size_ = 0; }
+  void clear_to_zero() { *this = Column(); }
+  /// Empties it, and gives back the memory beyond `size` elements.
+  void clear_but_keep(std::size_t size) {
+    size_ = 0;
+    memory_.keep(size * sizeof(T));
+  }
+  std::size_t resident() const { return memory_.resident(); }
+
+ private:
+  Mapping memory_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace canopy::radix

@@ -1,0 +1,83 @@
+#include "groups.h"
+
+namespace canopy::radix {
+
+Groups::Groups(const PrefixIndex::Context& context, const NodeTable& nodes, HoldTable& holds, const Spaces& spaces,
+               const NodeEvents& events, const Tick& now)
+    : nodes_(nodes), holds_(holds), spaces_(spaces), events_(events), now_(now) {
+  groups_.reserve(context.groups.size());
+  for (const Group& group : context.groups) groups_.push_back({group, VictimQueue({&holds, groups_.size()})});
+}
+
+PolicyClock Groups::clock(std::size_t group) const {
+  const Sizes& sizes = spaces_.sizes(group);
+  return {groups_[group].allocated, sizes.evictable + sizes.protected_, groups_[group].group.capacity, now_};
+}
+
+NodeFacts Groups::facts(Slot slot, std::size_t group) const {
+  const Node& node = nodes_[slot];
+  NodeFacts facts;
+  facts.id = nodes_.id(slot);
+  facts.space = node.space;
+  facts.begin = node.begin;
+  facts.length = node.length;
+  facts.hits = node.hits;
+  facts.inserts = node.inserts;
+  facts.children = node.children;
+  facts.priority = node.priority;
+  facts.created = node.created;
+  facts.last_access = holds_(slot, group).last_access;
+  facts.spared = node.spared;
+  facts.clock = clock(group);
+  facts.tag = const_cast<std::uint64_t*>(&node.tag);  // the policy's own word, also in a const visit
+  return facts;
+}
+
+void Groups::requeue(Slot slot, std::size_t group) {
+  VictimQueue& queue = groups_[group].queue;
+  const bool waits = queue.contains(slot);
+  if (!may_evict(slot, group)) {
+    if (waits) queue.erase(slot);
+    return;
+  }
+  const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
+  events_.tell<event::NodeRanked>(slot, static_cast<std::uint8_t>(group), rank);
+  // What one request added to a window has one age, and what lies nearer the root is of less use than its end.
+  const std::uint32_t order = groups_[group].whole_path() ? 0 : nodes_[slot].begin;
+  if (waits) queue.update(slot, rank, order);
+  else queue.push(slot, rank, order);
+}
+
+void Groups::requeue(Slot slot) {
+  for (std::size_t g = 0; g < groups_.size(); ++g) requeue(slot, g);
+}
+
+void Groups::rank_all(std::size_t group) {
+  groups_[group].ranked_at = groups_[group].allocated;
+  groups_[group].queue.rerank([&](Slot slot) {
+    const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
+    events_.tell<event::NodeRanked>(slot, static_cast<std::uint8_t>(group), rank);
+    return rank;
+  });
+}
+
+void Groups::rank_drifted(std::size_t group) {
+  const GroupState& state = groups_[group];
+  if (state.group.eviction->volatility() != Volatility::epoch) return;
+  const Sizes& sizes = spaces_.sizes(group);
+  const std::uint64_t pool =
+      state.group.capacity != kUnlimited ? state.group.capacity : sizes.evictable + sizes.protected_;
+  if ((state.allocated - state.ranked_at) * 50 >= pool) rank_all(group);
+}
+
+void Groups::clear_queues() {
+  for (GroupState& state : groups_) state.queue.clear();
+}
+
+std::size_t Groups::resident() const {
+  std::size_t bytes = 0;
+  for (const GroupState& state : groups_) bytes += state.queue.resident();
+  return bytes;
+}
+
+}  // namespace canopy::radix

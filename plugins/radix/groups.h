@@ -1,0 +1,81 @@
+#pragma once
+
+#include <canopy/prefix_index.h>
+
+#include <vector>
+
+#include "hold_table.h"
+#include "node_events.h"
+#include "node_table.h"
+#include "prefetch.h"
+#include "spaces.h"
+#include "victim_queue.h"
+
+namespace canopy::radix {
+
+/// One KV cache group, and the nodes that it may evict.
+struct GroupState {
+  Group group;
+  VictimQueue queue;
+  std::uint64_t allocated = 0;  ///< units ever inserted
+  std::uint64_t ranked_at = 0;  ///< `allocated` when all nodes were last ranked (Volatility::epoch)
+
+  bool whole_path() const { return group.reach == kWholePath; }
+  /// The depth at which a lock of `length` units begins to hold: that of a page, and at least the last page is held.
+  Units hold_from(Units length, Units page_size) const {
+    return group.reach >= length ? 0 : (length - group.reach) / page_size * page_size;
+  }
+};
+
+/// The groups: what their policies are told of a node, and which nodes wait in their queues.
+class Groups {
+ public:
+  Groups(const PrefixIndex::Context& context, const NodeTable& nodes, HoldTable& holds, const Spaces& spaces,
+         const NodeEvents& events, const Tick& now);
+
+  std::size_t size() const { return groups_.size(); }
+  GroupState& operator[](std::size_t group) { return groups_[group]; }
+  const GroupState& operator[](std::size_t group) const { return groups_[group]; }
+  EvictionStrategy& policy(std::size_t group) { return *groups_[group].group.eviction; }
+  /// A mask of all groups.
+  std::uint32_t all() const { return (1U << groups_.size()) - 1; }
+  /// The usual engine: one group, which needs the whole path, and so has no tombstones.
+  bool one_whole_path() const { return groups_.size() == 1 && groups_[0].whole_path(); }
+
+  PolicyClock clock(std::size_t group) const;
+  NodeFacts facts(Slot slot, std::size_t group) const;
+  /// A whole-path group may evict leaves only; a window or a state may be evicted anywhere and leaves a tombstone (a
+  /// gap).
+  bool may_evict(Slot slot, std::size_t group) const {
+    const Node& node = nodes_[slot];
+    return node.parent != 0 && (node.resident >> group & 1) && holds_(slot, group).count == 0 &&
+           (node.children == 0 || !groups_[group].whole_path());
+  }
+  /// Brings a node's place in the group's queue in line with its facts.
+  void requeue(Slot slot, std::size_t group);
+  /// In all groups.
+  void requeue(Slot slot);
+  /// Ranks all nodes in the group's queue anew.
+  void rank_all(std::size_t group);
+  /// rank_all, if the policy's ranks drift and two hundredths of the pool turned over since the last time.
+  void rank_drifted(std::size_t group);
+  /// Asks for the memory of the nodes that may be evicted next.
+  void prefetch_next(std::size_t group) const {
+    groups_[group].queue.each_next([&](Slot slot) {
+      nodes_.prefetch(slot);
+      prefetch(&holds_(slot, group));
+    });
+  }
+  void clear_queues();
+  std::size_t resident() const;
+
+ private:
+  const NodeTable& nodes_;
+  HoldTable& holds_;
+  const Spaces& spaces_;
+  const NodeEvents& events_;
+  const Tick& now_;
+  std::vector<GroupState> groups_;
+};
+
+}  // namespace canopy::radix

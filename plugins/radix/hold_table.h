@@ -1,0 +1,37 @@
+#pragma once
+
+#include <canopy/types.h>
+
+#include "column.h"
+
+namespace canopy::radix {
+
+/// What a node is in one group.
+struct Hold {
+  std::uint32_t count;  ///< whole path: own locks + held children; otherwise: locks whose window covers it
+  std::uint32_t place;  ///< in the group's VictimQueue
+  Tick last_access;
+};
+
+/// The Hold of each node in each group.
+class HoldTable {
+ public:
+  explicit HoldTable(std::size_t groups) : groups_(groups) {}
+
+  Hold& operator()(std::uint32_t slot, std::size_t group) { return holds_[slot * groups_ + group]; }
+  const Hold& operator()(std::uint32_t slot, std::size_t group) const { return holds_[slot * groups_ + group]; }
+  /// Room for the nodes of slots below `slots`; false if the system has no memory.
+  bool reserve(std::size_t slots) { return holds_.reserve(slots * groups_); }
+  /// REQUIRES: reserve.
+  void resize(std::size_t slots) {
+    if (!holds_.resize(slots * groups_)) stop_without_memory();
+  }
+  std::size_t groups() const { return groups_; }
+  std::size_t resident() const { return holds_.resident(); }
+
+ private:
+  std::size_t groups_;
+  Column<Hold> holds_;
+};
+
+}  // namespace canopy::radix

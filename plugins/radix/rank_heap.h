@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+
+#include "queued_node.h"
+
+namespace canopy::radix {
+
+/// The part of a VictimQueue whose entries came in any order: a 4-ary heap of which any entry can be erased. Push,
+/// erase and update are O(log n). A place in the heap is an index of the array.
+class RankHeap {
+ public:
+  static constexpr std::size_t kArity = 4;  ///< the second smallest entry is one of entries 1 to 4
+
+  explicit RankHeap(QueuePlaces places) : places_(places) {}
+
+  bool empty() const { return entries_.size() == 0; }
+  std::size_t size() const { return entries_.size(); }
+  const QueuedNode& front() const { return entries_[0]; }  ///< REQUIRES: not empty
+
+  void push(const QueuedNode& entry) {
+    append(entry);
+    rise(entries_.size() - 1, entry);
+  }
+  /// REQUIRES: an entry stands at `place`.
+  void erase(std::uint32_t place) {
+    const std::size_t hole = place;
+    const QueuedNode last = entries_[entries_.size() - 1];
+    entries_.pop_back();
+    if (hole == entries_.size()) return;
+    if (hole > 0 && last < entries_[(hole - 1) / kArity]) rise(hole, last);
+    else sink(hole, last);
+  }
+  /// Gives the entry at `place` another rank and order.
+  void update(std::uint32_t place, const QueuedNode& entry) {
+    if (entry < entries_[place]) rise(place, entry);
+    else sink(place, entry);
+  }
+  /// Adds an entry and leaves the heap unordered until rerank.
+  void append(const QueuedNode& entry) { entries_.push_back(entry); }
+  /// Gives each entry the rank rank_of(slot), in O(n).
+  template <class RankOf>
+  void rerank(RankOf&& rank_of) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      entries_[i].rank = rank_of(entries_[i].slot);
+      places_(entries_[i].slot) = static_cast<std::uint32_t>(i);
+    }
+    if (entries_.size() > 1)
+      for (std::size_t i = (entries_.size() - 2) / kArity + 1; i-- > 0;) sink(i, entries_[i]);
+  }
+  void clear() { entries_.clear(); }
+
+  /// visit(entry) for each entry, in no particular order.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (std::size_t i = 0; i < entries_.size(); ++i) visit(entries_[i]);
+  }
+  /// visit(slot) for the entries of which one is the smallest behind the front.
+  template <class Visit>
+  void each_behind_front(Visit&& visit) const {
+    for (std::size_t i = 1; i < std::min(entries_.size(), kArity + 1); ++i) visit(entries_[i].slot);
+  }
+  std::size_t resident() const { return entries_.resident(); }
+
+ private:
+  void put(std::size_t i, const QueuedNode& entry) {
+    entries_[i] = entry;
+    places_(entry.slot) = static_cast<std::uint32_t>(i);
+  }
+  void rise(std::size_t i, QueuedNode entry) {
+    while (i > 0) {
+      const std::size_t parent = (i - 1) / kArity;
+      if (!(entry < entries_[parent])) break;
+      put(i, entries_[parent]);
+      i = parent;
+    }
+    put(i, entry);
+  }
+  void sink(std::size_t i, QueuedNode entry) {
+    for (;;) {
+      const std::size_t first = i * kArity + 1;
+      if (first >= entries_.size()) break;
+      std::size_t least = first;
+      const std::size_t end = std::min(first + kArity, entries_.size());
+      for (std::size_t child = first + 1; child < end; ++child)
+        if (entries_[child] < entries_[least]) least = child;
+      if (!(entries_[least] < entry)) break;
+      put(i, entries_[least]);
+      i = least;
+    }
+    put(i, entry);
+  }
+
+  Column<QueuedNode> entries_;
+  QueuePlaces places_;
+};
+
+}  // namespace canopy::radix

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <algorithm>
+
+#include "queued_node.h"
+
+namespace canopy::radix {
+
+/// The part of a VictimQueue whose entries came in the order of the queue: a ring of entries, sorted, of which any can
+/// be erased. Append and erase are O(1) and touch adjacent memory. Erasing leaves a gap. Once a third of the ring is
+/// gaps, each call of erase moves a few entries towards the end, so that no call waits for the whole ring. Only append
+/// can be O(n), when the ring doubles.
+///
+/// A place in the ring is the low bits of a number that grows by one with each append, and QueuePlaces::kInRing.
+class RankRing {
+ public:
+  explicit RankRing(QueuePlaces places) : places_(places) {}
+
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+  const QueuedNode& front() const { return at(begin_); }  ///< REQUIRES: not empty
+  const QueuedNode& last_entry() const {
+    return at(end_ - 1);
+  }  ///< the last one appended, its slot kGap if it is erased
+
+  /// REQUIRES: empty, or `entry` is not below the last entry.
+  void append(const QueuedNode& entry) {
+    if (end_ - begin_ == entries_.size()) grow();
+    put(end_++, entry);
+    ++size_;
+  }
+  /// REQUIRES: an entry stands at `place`.
+  void erase(std::uint32_t place) {
+    at(place).slot = kGap;
+    if (--size_ == 0) return forget();
+    while (at(begin_).slot == kGap) {
+      ++begin_;
+      if (compacting_ && begin_ >= read_) {
+        begin_ = std::max(begin_, write_);
+        compacting_ = false;
+      }
+    }
+    compact();
+  }
+  /// Empties the ring. Leaves the places of the entries as they are.
+  void forget() {
+    begin_ = end_;
+    size_ = 0;
+    compacting_ = false;
+  }
+  void clear() {
+    forget();
+    entries_.clear();
+  }
+
+  /// visit(entry) for each entry, in no particular order.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (std::uint64_t i = begin_; i != end_; ++i)
+      if (at(i).slot != kGap) visit(at(i));
+  }
+  /// visit(slot) for the entries among the `count` places behind the front.
+  template <class Visit>
+  void each_behind_front(std::size_t count, Visit&& visit) const {
+    for (std::uint64_t i = begin_ + 1; i < std::min(begin_ + 1 + count, end_); ++i)
+      if (at(i).slot != kGap) visit(at(i).slot);
+  }
+  std::size_t resident() const { return entries_.resident(); }
+
+ private:
+  static constexpr std::uint32_t kGap = ~std::uint32_t{0};  ///< the slot of an erased entry
+  static constexpr std::size_t kLeastSize = 8;
+  static constexpr int kStepsAtOnce = 4;  ///< of compacting, in each call of erase
+
+  QueuedNode& at(std::uint64_t i) { return entries_[i & (entries_.size() - 1)]; }
+  const QueuedNode& at(std::uint64_t i) const { return entries_[i & (entries_.size() - 1)]; }
+  void put(std::uint64_t i, const QueuedNode& entry) {
+    at(i) = entry;
+    places_(entry.slot) = static_cast<std::uint32_t>(i) | QueuePlaces::kInRing;
+  }
+  void grow() {
+    const std::size_t had = entries_.size(), size = std::max(had * 2, kLeastSize);
+    while (entries_.size() < size) entries_.push_back(QueuedNode{});
+    for (std::uint64_t i = begin_; i != end_; ++i)
+      if ((i & (size - 1)) != (i & (had - 1))) entries_[i & (size - 1)] = entries_[i & (had - 1)];
+  }
+  /// Moves a few entries towards the end of the ring, the last ones first, if a third of the ring is gaps.
+  void compact() {
+    if (!compacting_) {
+      if (end_ - begin_ < kLeastSize || (end_ - begin_ - size_) * 3 < end_ - begin_) return;
+      read_ = write_ = end_;
+      compacting_ = true;
+    }
+    for (int step = 0; compacting_ && step < kStepsAtOnce; ++step) {
+      const QueuedNode entry = at(--read_);
+      if (entry.slot != kGap && --write_ != read_) {
+        put(write_, entry);
+        at(read_).slot = kGap;
+      }
+      if (read_ > begin_) continue;
+      begin_ = write_;
+      compacting_ = false;
+      while (at(begin_).slot == kGap) ++begin_;
+    }
+  }
+
+  Column<QueuedNode> entries_;          ///< as many as a power of two
+  std::uint64_t begin_ = 0, end_ = 0;   ///< numbers of the front, and of the next entry to be appended
+  std::uint64_t size_ = 0;              ///< entries, without gaps
+  std::uint64_t read_ = 0, write_ = 0;  ///< while compacting: places from read_ up to write_ are gaps
+  bool compacting_ = false;
+  QueuePlaces places_;
+};
+
+}  // namespace canopy::radix

@@ -1,0 +1,66 @@
+#include "runs.h"
+
+#include <algorithm>
+
+#include "stream_copy.h"
+
+namespace canopy::radix {
+namespace {
+
+/// Words and page numbers of as many units as the largest pool may have, and an eighth for fragments. At most 256 MiB:
+/// a limit may be far above what is ever used, and the memory taken at the start must not end the process.
+std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
+  std::uint64_t units = 0;
+  for (const Group& group : context.groups)
+    if (group.capacity != kUnlimited) units = std::max(units, group.capacity);
+  constexpr std::uint64_t kMost = (std::uint64_t{256} << 20) / sizeof(std::uint32_t);
+  units = std::min(units, kMost);  // and no sum of them wraps
+  return std::min((units + units / context.page_size * context.groups.size()) / 8 * 9, kMost);
+}
+
+}  // namespace
+
+Runs::Runs(const PrefixIndex::Context& context, std::uint64_t keep_free, bool prefault)
+    : page_size_(context.page_size),
+      overlap_(context.overlap),
+      groups_(context.groups.size()),
+      keep_free_(keep_free),
+      words_ahead_(prefault ? words_of_full_pool(context) : 0),
+      store_(keep_free_, words_ahead_) {}
+
+RunStore::Block Runs::add(const Key& key, Units depth, Units limit, const IncomingPages& incoming) {
+  const std::size_t count = std::size_t{limit - depth} + overlap_, pages = (limit - depth) / page_size_;
+  const RunStore::Block run = store_.allocate(kHeadWords + count);
+  const RunStore::Block page_block = run ? store_.allocate(pages * groups_) : 0;
+  if (!page_block) {
+    if (run) store_.free(run);
+    return 0;
+  }
+  head(run) = {depth, 0, page_block, 0};
+  stream_copy(store_.at(run) + kHeadWords, key.words.data() + depth, count);
+  Page* into = store_.at(page_block);
+  if (groups_ == 1) stream_copy(into, incoming.pages(0, depth, limit).data(), pages);
+  else
+    for (std::size_t i = 0; i < pages; ++i)
+      for (std::size_t g = 0; g < groups_; ++g)
+        into[i * groups_ + g] = incoming.page(g, depth + static_cast<Units>(i) * page_size_);
+  return run;
+}
+
+void Runs::remove_window(const Node& node) {
+  Run& run = head(node.run);
+  if (--run.windows == 0) {
+    store_.free(run.pages);
+    store_.free(node.run);
+  } else {
+    store_.shrink(run.pages, std::size_t{(node.begin - run.depth) / page_size_} * groups_);
+    store_.shrink(node.run, kHeadWords + std::size_t{node.begin - run.depth} + overlap_);
+  }
+}
+
+void Runs::clear() {
+  store_ = RunStore(keep_free_, 0);  // first the old memory goes, then the new is taken
+  store_ = RunStore(keep_free_, words_ahead_);
+}
+
+}  // namespace canopy::radix
