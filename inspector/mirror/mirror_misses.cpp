@@ -1,8 +1,9 @@
 /// Questions about requests: why they found no more.
+#include <canopy/support/figures.h>
+
 #include <algorithm>
 #include <tuple>
 
-#include <canopy/support/figures.h>
 #include "mirror.h"
 
 namespace canopy::inspector {

@@ -1,10 +1,11 @@
 #include "rank_text.h"
 
+#include <canopy/support/figures.h>
+
 #include <bit>
 #include <cstdio>
 #include <optional>
 
-#include <canopy/support/figures.h>
 
 namespace canopy::inspector {
 namespace {

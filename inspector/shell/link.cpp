@@ -51,8 +51,7 @@ class RingLink : public Link {
 class HeapLink final : public RingLink {
  public:
   HeapLink(FeedHeader& header, std::string name)
-      : RingLink(std::move(name), "in this process"),
-        header_(header), reader_(header) {}
+      : RingLink(std::move(name), "in this process"), header_(header), reader_(header) {}
   const FeedHeader& header() const override { return header_; }
   bool send(const Command& command) override { return Attachment::post(header_, command); }
 

@@ -56,8 +56,8 @@ Mapped map(const std::string& name) {
   else if (std::memcmp(header.magic, FeedHeader::kMagic, sizeof(header.magic)) != 0 ||
            header.event_bytes != sizeof(Event))
     mapped.why = "it is no feed, or one of another version of Canopy";
-  else if (header.ring_events == 0 || (header.ring_events & (header.ring_events - 1)) != 0 || header.ring_events > most ||
-           header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
+  else if (header.ring_events == 0 || (header.ring_events & (header.ring_events - 1)) != 0 ||
+           header.ring_events > most || header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     mapped.why = "its header makes no sense";
   else mapped.sound = true;
   if (mapped.sound && !presence::taken(mapped.descriptor.get(), presence::Place::writer))
@@ -117,8 +117,7 @@ Result<std::unique_ptr<Attachment>> Attachment::attach(const std::string& name) 
   attachment->bytes_ = mapped.header.get_deleter().bytes;
   attachment->header_ = mapped.header.release();
   attachment->descriptor_ = std::move(mapped.descriptor);
-  FeedHeader& header = *attachment->header_;
-  attachment->reader_ = std::make_unique<FeedReader>(header);
+  attachment->reader_ = std::make_unique<FeedReader>(*attachment->header_);
   return attachment;
 }
 

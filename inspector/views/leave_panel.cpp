@@ -1,8 +1,8 @@
-#include "leave_panel.h"
-
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
 #include <mirror/rank_text.h>
+
+#include <vector>
 
 #include "draw.h"
 #include "names.h"
@@ -16,56 +16,69 @@ std::string rule_of(const MirrorPool& pool) {
   return pool.policy_rule.empty() ? "the node with the smallest rank is evicted first" : pool.policy_rule;
 }
 
-}  // namespace
+/// The nodes that eviction takes next, in order, each with its rank.
+class LeavePanel final : public Panel {
+ public:
+  std::string note(const Scene& scene) const override { return scene.pool().policy; }
 
-void LeavePanel::draw_row(Scene& scene, std::size_t place) const {
-  const MirrorNode& node = scene.mirror.node(slots_[place]);
-  const MirrorPool& pool = scene.pool();
-  const Rank& rank = node.rank[group_];
-  ImGui::TableNextRow();
-  ImGui::TableNextColumn();
-  ImGui::PushID(static_cast<int>(place));
-  if (ImGui::Selectable("##row", node.id == scene.selection.node, ImGuiSelectableFlags_SpanAllColumns))
-    scene.selection.select_node(node.id);
-  explain(
-      fmt::format("{} of the nodes that can be evicted: {}. Rank {} / {}: the smallest is evicted first, and "
-                  "among equal ranks the smallest slot.",
-                  place == 0 ? "The first" : fmt::format("Number {}", place + 1), rule_of(pool), grouped(rank.major),
-                  grouped(rank.minor)));
-  ImGui::PopID();
-  ImGui::SameLine(0, 0);
-  dim(std::to_string(place + 1));
-  ImGui::TableNextColumn();
-  text(node_name(node.id));
-  ImGui::TableNextColumn();
-  number(grouped(node.length));
-  ImGui::TableNextColumn();
-  text(fitted(rank_words(pool.policy_rank, rank, scene.mirror.tick()), ImGui::GetContentRegionAvail().x));
-}
-
-void LeavePanel::draw(Scene& scene) {
-  explain(rule_of(scene.pool()));
-  if (at_ != scene.mirror.commits() || group_ != scene.selection.group) {
-    at_ = scene.mirror.commits(), group_ = scene.selection.group;
-    slots_ = scene.mirror.next_to_evict(group_, kMost);
+  void draw(Scene& scene) override {
+    explain(rule_of(scene.pool()));
+    if (at_ != scene.mirror.commits() || group_ != scene.selection.group) {
+      at_ = scene.mirror.commits(), group_ = scene.selection.group;
+      slots_ = scene.mirror.next_to_evict(group_, kMost);
+    }
+    if (slots_.empty())
+      return nothing_here("No node can be evicted: each cached node is under a request's lock, or nothing is cached.");
+    constexpr ImGuiTableFlags kFlags =
+        ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
+    if (!ImGui::BeginTable("leave", 4, kFlags)) return;
+    ImGui::TableSetupScrollFreeze(0, 1);
+    ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 1.6F);
+    ImGui::TableSetupColumn("node", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
+    ImGui::TableSetupColumn("tokens", ImGuiTableColumnFlags_WidthFixed, em() * 4);
+    ImGui::TableSetupColumn("because");
+    column_heads({{""}, {"node"}, {"tokens", true}, {"because"}});
+    ImGuiListClipper clipper;
+    clipper.Begin(static_cast<int>(slots_.size()));
+    while (clipper.Step())
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_row(scene, static_cast<std::size_t>(i));
+    ImGui::EndTable();
   }
-  if (slots_.empty())
-    return nothing_here("No node can be evicted: each cached node is under a request's lock, or nothing is cached.");
-  constexpr ImGuiTableFlags kFlags =
-      ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
-  if (!ImGui::BeginTable("leave", 4, kFlags)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 1.6F);
-  ImGui::TableSetupColumn("node", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
-  ImGui::TableSetupColumn("tokens", ImGuiTableColumnFlags_WidthFixed, em() * 4);
-  ImGui::TableSetupColumn("because");
-  column_heads({{""}, {"node"}, {"tokens", true}, {"because"}});
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(slots_.size()));
-  while (clipper.Step())
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_row(scene, static_cast<std::size_t>(i));
-  ImGui::EndTable();
-}
+
+ private:
+  static constexpr std::size_t kMost = 200;
+
+  void draw_row(Scene& scene, std::size_t place) const {
+    const MirrorNode& node = scene.mirror.node(slots_[place]);
+    const MirrorPool& pool = scene.pool();
+    const Rank& rank = node.rank[group_];
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    ImGui::PushID(static_cast<int>(place));
+    if (ImGui::Selectable("##row", node.id == scene.selection.node, ImGuiSelectableFlags_SpanAllColumns))
+      scene.selection.select_node(node.id);
+    explain(
+        fmt::format("{} of the nodes that can be evicted: {}. Rank {} / {}: the smallest is evicted first, and "
+                    "among equal ranks the smallest slot.",
+                    place == 0 ? "The first" : fmt::format("Number {}", place + 1), rule_of(pool), grouped(rank.major),
+                    grouped(rank.minor)));
+    ImGui::PopID();
+    ImGui::SameLine(0, 0);
+    dim(std::to_string(place + 1));
+    ImGui::TableNextColumn();
+    text(node_name(node.id));
+    ImGui::TableNextColumn();
+    number(grouped(node.length));
+    ImGui::TableNextColumn();
+    text(fitted(rank_words(pool.policy_rank, rank, scene.mirror.tick()), ImGui::GetContentRegionAvail().x));
+  }
+
+  std::uint64_t at_ = ~std::uint64_t{0};
+  std::size_t group_ = 0;
+  std::vector<std::uint32_t> slots_;
+};
+
+}  // namespace
 
 PanelInfo leave_panel() {
   return {

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "draw.h"
-#include "leave_panel.h"
 #include "names.h"
 #include "panels.h"
 
@@ -77,8 +76,8 @@ void second_fact(const char* label, std::string_view value) {
 void draw_state(const Scene& scene, const MirrorNode& node) {
   const NodeState state = scene.mirror.state(node, scene.selection.group);
   ImGui::SameLine(0, em() * 1.5F);
-  swatch(state, state == NodeState::protected_ ? "protected"
-                : state == NodeState::tombstone      ? "a tombstone (gap): its pages of this group were evicted"
+  swatch(state, state == NodeState::protected_  ? "protected"
+                : state == NodeState::tombstone ? "a tombstone (gap): its pages of this group were evicted"
                 : scene.mirror.waits(node, scene.selection.group) ? "evictable now"
                                                                   : "evictable, after its children");
 }

@@ -62,8 +62,9 @@ std::string segments_words(const MirrorPool& pool) {
                                                   [&](const auto& segment) { return segment.state == state; }));
   };
   const std::size_t draining = in(SegmentState::draining), idle = in(SegmentState::idle);
-  std::string words = fmt::format("{} of {} of {} have memory", grouped(pool.segments.size() - in(SegmentState::absent)),
-                                  plural(pool.segments.size(), "segment"), plural(pool.segment_pages, "page"));
+  std::string words =
+      fmt::format("{} of {} of {} have memory", grouped(pool.segments.size() - in(SegmentState::absent)),
+                  plural(pool.segments.size(), "segment"), plural(pool.segment_pages, "page"));
   if (draining) words += fmt::format(", {} draining: requests use pages there", grouped(draining));
   if (idle) words += fmt::format(", {} idle", grouped(idle));
   return words + ".";

@@ -141,7 +141,7 @@ TEST_CASE("feed: nothing is written for readers that are dead, and everything fo
   CHECK(writer.at() == at);
 }
 
-TEST_CASE("feed: a killed writer is missed while it is still a zombie, and its last operation is whole") {
+TEST_CASE("feed: a killed writer is noticed before its parent waits for it, and its last operation is whole") {
   const std::string name = own_name("zombie");
   const pid_t writer = writer_of(name, 65536);
   const auto attachment = attach(name);
@@ -151,7 +151,7 @@ TEST_CASE("feed: a killed writer is missed while it is still a zombie, and its l
   ::kill(writer, SIGKILL);
   const std::string gone = fmt::format("process {}, which wrote the feed, has gone", writer);
   for (int tries = 0; tries < 5'000 && attachment->gone().empty(); ++tries) std::this_thread::sleep_for(1ms);
-  CHECK(attachment->gone() == gone);  // and it still is a zombie
+  CHECK(attachment->gone() == gone);  // and it is still a zombie
   const std::uint64_t before = mirror.commits();
   Event events[512];
   for (std::size_t count = 0;;) {

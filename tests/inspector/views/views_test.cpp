@@ -172,7 +172,7 @@ TEST_CASE("missed tokens are grouped by reason, and a click on one lists its req
   for (const char* wrong : {"", "r", "r x", "4711", "root", "r 12 x"}) CHECK_FALSE(parse_request_name(wrong, number));
 }
 
-TEST_CASE("a node that many requests use has a short history") {
+TEST_CASE("a node that every request uses has a short history") {
   FeedScript script;
   const auto node = script.add(0, 10);
   std::vector<Event> events = script.commit();

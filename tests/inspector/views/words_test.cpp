@@ -1,7 +1,6 @@
 #include <mirror/rank_text.h>
 #include <doctest/doctest.h>
 #include <views/events_tab.h>
-#include <views/leave_panel.h>
 #include <views/names.h>
 
 #include <sstream>
