@@ -5,7 +5,7 @@
 
 #include "commands.h"
 #include "terminal.h"
-#include <canopy/support/whole_file.h>
+#include <canopy/support/atomic_file.h>
 
 namespace canopy::app {
 namespace {
@@ -85,7 +85,7 @@ Result<bench::Report> measured(const BenchArguments& arguments, const PluginFold
 
 int measure(const BenchArguments& arguments, const PluginFolders& folders) {
   if (!arguments.json.empty())
-    if (auto can = replay::can_write_file(arguments.json); !can) return unusable(can.error().text);
+    if (auto can = can_write_file(arguments.json); !can) return unusable(can.error().text);
   std::optional<bench::Report> old;
   if (!arguments.compare.empty()) {
     auto read = bench::read_report(arguments.compare);

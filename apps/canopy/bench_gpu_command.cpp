@@ -2,7 +2,7 @@
 
 #include "commands.h"
 #include "terminal.h"
-#include <canopy/support/whole_file.h>
+#include <canopy/support/atomic_file.h>
 
 namespace canopy::app {
 namespace {
@@ -92,7 +92,7 @@ void print(const Report& report) {
 
 int measure_gpu(const BenchGpuArguments& arguments, const PluginFolders& folders) {
   if (!arguments.json.empty())
-    if (auto can = replay::can_write_file(arguments.json); !can) return unusable(can.error().text);
+    if (auto can = can_write_file(arguments.json); !can) return unusable(can.error().text);
   ProgressBar bar("bench gpu", "rows");
   auto report = bench::gpu::run(
       arguments.options, [&] { return load_plugins(folders); },

@@ -8,7 +8,7 @@
 #include <workload/generator.h>
 #include <workload/mooncake_trace.h>
 #include "terminal.h"
-#include <canopy/support/whole_file.h>
+#include <canopy/support/atomic_file.h>
 
 namespace canopy::app {
 namespace {
@@ -79,7 +79,7 @@ Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource
                                          const replay::Options& options, const std::string& config,
                                          const std::string& source_name, const std::string& report_path) {
   if (!report_path.empty())
-    if (auto can = replay::can_write_file(report_path); !can) return can.error();
+    if (auto can = can_write_file(report_path); !can) return can.error();
   ProgressBar bar("replay", "requests");
   auto report =
       replay::run(engine, source, options, [&](double share, std::uint64_t count) { bar.show(share, count); });

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "bench.h"
-#include <canopy/support/whole_file.h>
+#include <canopy/support/atomic_file.h>
 
 namespace canopy::bench {
 namespace {
@@ -49,7 +49,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                           {"quick", report.quick},
                           {"rows", rows},
                           {"remarks", report.remarks}};
-  return replay::write_whole_file(path, json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+  return write_file_atomically(path, json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 Result<Report> read_report(const std::string& path) {

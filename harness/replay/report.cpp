@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "replay.h"
-#include <canopy/support/whole_file.h>
+#include <canopy/support/atomic_file.h>
 
 namespace canopy::replay {
 
@@ -52,7 +52,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                  {"repointed_tokens", report.repointed_tokens},
                  {"most_running", report.most_running}});
   if (!report.reports.empty()) json["violation_reports"] = report.reports;
-  return write_whole_file(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  return write_file_atomically(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace canopy::replay

@@ -10,7 +10,7 @@
 #include <replay/content.h>
 #include <workload/generator.h>
 #include <support/engines.h>
-#include <canopy/support/whole_file.h>
+#include <canopy/support/atomic_file.h>
 
 using namespace canopy;
 using namespace canopy::test;
@@ -220,10 +220,10 @@ TEST_CASE("a limit ends a run early, and reports come whole or not at all") {
   CHECK_FALSE(std::filesystem::exists(path + ".part"));
   std::filesystem::remove(path);
 
-  CHECK_FALSE(replay::can_write_file("/dev/null"));
-  CHECK_FALSE(replay::can_write_file("/nowhere/at/all.json"));
-  CHECK(replay::can_write_file(path));
+  CHECK_FALSE(can_write_file("/dev/null"));
+  CHECK_FALSE(can_write_file("/nowhere/at/all.json"));
+  CHECK(can_write_file(path));
   const auto failed = replay::write_report(report, "/nowhere/at/all.json");
   REQUIRE_FALSE(failed);
-  CHECK(failed.error().text == "/nowhere/at/all.json: the report could not be written: No such file or directory");
+  CHECK(failed.error().text == "/nowhere/at/all.json: could not be written: No such file or directory");
 }

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu_bench.h"
-#include <canopy/support/whole_file.h>
+#include <canopy/support/atomic_file.h>
 
 namespace canopy::bench::gpu {
 namespace {
@@ -48,7 +48,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                           {"acceptance", demands},
                           {"remarks", report.remarks},
                           {"failures", report.failures}};
-  return replay::write_whole_file(path, json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+  return write_file_atomically(path, json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace canopy::bench::gpu
