@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <new>
 
+#include <workload/trace_formats.h>
 #include "commands.h"
 
 namespace {
@@ -35,7 +36,7 @@ void add_replay(CLI::App& program, ReplayArguments& arguments, const std::vector
   auto* replay = program.add_subcommand("replay", "Run a trace or a generated workload through an engine");
   replay->add_option("config", arguments.config, "engine description, such as configs/engines/sglang_lru.yaml")
       ->required();
-  auto* trace = replay->add_option("--trace", arguments.trace, "Mooncake JSONL file");
+  auto* trace = replay->add_option("--trace", arguments.trace, workload::trace_help());
   replay->add_option("--workload", arguments.workload, "generator description, such as configs/workloads/chat.yaml")
       ->excludes(trace);
   replay->add_option("--capacity", arguments.capacity, "tokens of the first group's pool; 3M is 3000000");
@@ -95,7 +96,7 @@ void add_bench(CLI::App& program, BenchArguments& arguments, BenchGpuArguments& 
   bench->add_option("--only", arguments.options.only, "rows whose name contains this");
   bench->add_option("--index", arguments.options.index, "the index to measure")->capture_default_str();
   bench->add_option("--trace", arguments.options.trace,
-                    "Mooncake JSONL file to replay, in place of a generated workload");
+                    "replayed in place of a generated workload: " + workload::trace_help());
   bench->add_option("--json", arguments.json, "write the figures to this file");
   bench->add_option("--compare", arguments.compare, "show how each row changed since this file of --json");
   bench->add_option("--from", arguments.from, "show the figures of this file of --json, and measure nothing");

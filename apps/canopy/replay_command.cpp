@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "commands.h"
-#include <workload/generator.h>
-#include <workload/mooncake_trace.h>
-#include "terminal.h"
 #include <canopy/support/atomic_file.h>
+#include <workload/generator.h>
+#include <workload/trace_formats.h>
+#include "commands.h"
+#include "terminal.h"
 
 namespace canopy::app {
 namespace {
@@ -37,7 +37,7 @@ Result<std::vector<std::string>> assignments_of(const ReplayArguments& arguments
 }
 
 Result<std::unique_ptr<workload::RequestSource>> source_of(const ReplayArguments& arguments) {
-  if (!arguments.trace.empty()) return workload::open_mooncake_trace(arguments.trace);
+  if (!arguments.trace.empty()) return workload::open_trace(arguments.trace);
   if (!arguments.workload.empty()) return workload::open_generator(arguments.workload, arguments.seed.value_or(0));
   return Error{"canopy replay: nothing to replay; name a trace with --trace FILE or a workload with --workload FILE"};
 }
@@ -160,7 +160,8 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
   options.resizes = std::move(*resizes);
   auto report =
       run_with_progress(**engine, **source, options, base_name(arguments.config),
-                        base_name(arguments.trace.empty() ? arguments.workload : arguments.trace), arguments.report);
+                        arguments.trace.empty() ? base_name(arguments.workload) : workload::trace_name(arguments.trace),
+                        arguments.report);
   if (!report) return unusable(report.error().text);
   const int verdict = print_report(*report);
   if (const FeedSink* feed = (*engine)->feed(); feed && !feed->failure().empty()) return unusable(feed->failure());
