@@ -25,8 +25,4 @@ Result<std::unique_ptr<RequestSource>> make_generator(const YamlNode& document);
 /// `seed_override` takes the place of the file's seed, unless it is 0.
 Result<std::unique_ptr<RequestSource>> open_generator(const std::string& path, std::uint64_t seed_override);
 
-/// The workload of `canopy demo`, no file needed: four kinds of tenants in a pool of 150,000 tokens evict each
-/// other often and still find some sixty per cent of their prompts there.
-std::unique_ptr<RequestSource> demo_workload(std::uint64_t seed);
-
 }  // namespace canopy::workload
