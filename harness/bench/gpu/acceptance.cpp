@@ -1,7 +1,7 @@
 /// The acceptance figures A1 to A13: what was demanded, what this run found.
 #include <fmt/format.h>
 
-#include "session.h"
+#include "sections.h"
 
 namespace canopy::bench::gpu {
 namespace {
@@ -42,7 +42,7 @@ std::vector<Demand> judge(const Session& session) {
       continue;
     }
     demand.measured = found->second.what;
-    if (session.report.fake && found->second.on_gpu) demand.measured += "; of a fake device";
+    if (session.report.gpu->fake && found->second.on_gpu) demand.measured += "; of a fake device";
     else demand.verdict = found->second.margin >= 1 ? Demand::Verdict::met : Demand::Verdict::missed;
   }
   return demands;

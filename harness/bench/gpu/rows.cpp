@@ -1,7 +1,7 @@
 /// B1 and B2: rows of one layer, packed on the device, to pages of the pool and from them.
 #include <fmt/format.h>
 
-#include "session.h"
+#include "pool.h"
 
 namespace canopy::bench::gpu {
 namespace {
@@ -61,7 +61,7 @@ void measure(Session& session, bool write, const char* section, double seconds) 
         const std::size_t pages = (tokens + page_size - 1) / page_size;
         // Small ones walk through the packed rows too.
         const std::uint64_t places = std::min<std::uint64_t>(rows.bytes / bytes, kInARow);
-        const Range ours = session.time_on_stream(calls, [&](std::size_t call) {
+        const Spread ours = session.time_on_stream(calls, [&](std::size_t call) {
           const Slots slots{pool.next(pages), 0, tokens};
           const auto layer = static_cast<std::uint32_t>(call % kLayers);
           const Rows at = packed(rows.at + call % places * bytes, each);
@@ -69,26 +69,25 @@ void measure(Session& session, bool write, const char* section, double seconds) 
           else pool.store().read(layer, slots, at);
         });
         pool.check();
-        const Range copy = session.time_on_stream(calls, [&](std::size_t call) {
+        const Spread copy = session.time_on_stream(calls, [&](std::size_t call) {
           device.copy(other.at + call % places * bytes, rows.at + call % places * bytes, bytes, device.stream);
         });
         const std::string name =
             fmt::format("page {}, row {}, {} tokens ({})", page_size, size_text(row_bytes), tokens, size_text(bytes));
         const double moved = 2 * static_cast<double>(bytes);
         if (calls > 1) {
-          Line& line = session.line(name, Unit::time, ours, fmt::format("a call of {} in a row", calls));
-          line.peers.push_back({"one cuMemcpyDtoDAsync", copy});
+          Row& row = session.row(name, Kind::time, ours, fmt::format("a call of {} in a row", calls));
+          row.peers.push_back({"one cuMemcpyDtoDAsync", copy});
           if (write && tokens <= 256)
             session.at_most(
                 "A3 decode", ours.median / copy.median, 1.1,
                 fmt::format("decode-size writes {:.2f} x one plain copy ({})", ours.median / copy.median, name));
           continue;
         }
-        Line& line = session.rate(name, moved, ours, session.device_copy);
-        line.peers.push_back(
-            {"one cuMemcpyDtoDAsync", {moved / copy.median, moved / copy.high, moved / copy.low, copy.samples}});
+        Row& row = session.rate(name, moved, ours, session.device_copy);
+        row.peers.push_back({"one cuMemcpyDtoDAsync", rate_of(moved, copy)});
         if (bytes < 64 << 20 || row_bytes < 256) continue;
-        const double share = *line.of_roofline;
+        const double share = *row.of_roofline;
         session.at_least("A2", share, row_bytes >= 512 ? 0.85 : 0.75,
                          fmt::format("{:.3f} ({}, {})", share, write ? "write" : "read", name));
       }

@@ -1,6 +1,6 @@
 /// B13: what the CPU does when a pool becomes smaller: pages that get other numbers, and how many have to.
-#include <canopy/engine/engine.h>
 #include <canopy/config/yaml_document.h>
+#include <canopy/engine/engine.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr Page kFirst = kSegmentPages;  // page 0 is nobody's
 
 /// A tree of all pages, in no order of their numbers, with a share of the segments about to go: one pass names every
 /// page of those anew. Back and forth, so that each sample has the same to do.
-Range rename(Session& session, double share) {
+Spread rename(Session& session, double share) {
   auto subject = make_subject(session.registry, "radix", kPageSize, kUnlimited);
   if (!subject) throw std::runtime_error(subject.error().text);
   PrefixIndex& index = *subject->index;
@@ -51,7 +51,7 @@ Range rename(Session& session, double share) {
       there.push_back(kFirst + kPages + static_cast<Page>(there.size()));
     }
   std::vector<Page> expected(order.begin() + static_cast<std::ptrdiff_t>(last), order.end());
-  const Range seconds = session.time_call([&] {
+  const Spread seconds = session.time_call([&] {
     index.remap(0, here, there);
     std::swap(here, there);
   });
@@ -68,10 +68,10 @@ Range rename(Session& session, double share) {
 /// The engine names at most 65,536 pages anew at a time, a quarter of them: that is what is judged.
 void measure_renaming(Session& session) {
   for (const double share : {0.02, 0.25, 1.0}) {
-    const Range seconds = rename(session, share);
+    const Spread seconds = rename(session, share);
     session
-        .line(fmt::format("{:.0f} % of {} pages get other numbers", 100 * share, kPages), Unit::time, seconds,
-              "a pass over the tree, this thread's clock")
+        .row(fmt::format("{:.0f} % of {} pages get other numbers", 100 * share, kPages), Kind::time, seconds,
+             "a pass over the tree, this thread's clock")
         .on_gpu = false;
     if (share < 1)
       session.at_most("A9 remap", seconds.median, 1e-3,
@@ -154,10 +154,10 @@ void measure_moving(Session& session) {
   require(live() == pages, "a pool that only gives memory back loses no page");
   engine.audit();
   require(engine.ledger().violations() == 0, "the books of a pool that became smaller");
-  const Range took = range_of({seconds});
+  const Spread took = tenths_of({seconds});
   session
-      .line(fmt::format("a pool of {} pages, a quarter of it live, gives the rest back", kPages), Unit::time, took,
-            fmt::format("held/live {:.2f} -> {:.2f}, {:.0f} % of the live pages moved", before, ratio(), 100 * share))
+      .row(fmt::format("a pool of {} pages, a quarter of it live, gives the rest back", kPages), Kind::time, took,
+           fmt::format("held/live {:.2f} -> {:.2f}, {:.0f} % of the live pages moved", before, ratio(), 100 * share))
       .on_gpu = false;
   const std::string what = fmt::format("held/live {:.3f}, {:.0f} % of live pages moved", ratio(), 100 * share);
   // The limit asked for is this: what is judged is that draining ends, the last segment being whole, and what it moves.

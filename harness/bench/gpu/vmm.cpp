@@ -80,8 +80,8 @@ void calls(Session& session, std::uint64_t bytes, Beside beside, const Buffer& b
   }
   device.check("cuMemAddressFree", driver.mem_address_free(at, bytes));
   for (std::size_t i = 0; i < std::size(kCalls); ++i)
-    session.line(fmt::format("{}, {}, {}", size_text(bytes), kCalls[i], kNames[static_cast<int>(beside)]), Unit::time,
-                 range_of(std::move(took[i])), "this thread's clock");
+    session.row(fmt::format("{}, {}, {}", size_text(bytes), kCalls[i], kNames[static_cast<int>(beside)]), Kind::time,
+                tenths_of(std::move(took[i])), "this thread's clock");
 }
 
 }  // namespace
