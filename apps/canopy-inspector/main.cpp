@@ -1,6 +1,6 @@
 #include <demo/live_demo.h>
-#include <shell/canvas.h>
 #include <fmt/format.h>
+#include <shell/canvas.h>
 #include <shell/script.h>
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@ using namespace canopy::inspector;
 constexpr int kUnusable = 2;
 
 const char* const kAbout =
-    "The inspector of Canopy: the living radix tree of an engine, its pools, its requests, and who leaves next.\n"
+    "The inspector of Canopy: the live radix tree of an engine, its pools, its requests, and what is evicted next.\n"
     "Without a subcommand it runs a demo engine in this process.";
 
 struct Arguments {

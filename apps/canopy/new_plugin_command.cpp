@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kPolicy = R"(#include <canopy/plugin.h>
 
-/// Say here who leaves first, and why. What a policy can know and do: canopy/eviction_strategy.h.
+/// Say here which node is evicted first, and why. What a policy can know and do: canopy/eviction_strategy.h.
 class {type} final : public canopy::EvictionStrategy {{
  public:
   struct Config {{
@@ -22,7 +22,7 @@ class {type} final : public canopy::EvictionStrategy {{
   }};
   explicit {type}(const Config& config) : protect_after_(config.protect_after) {{}}
 
-  /// The smallest rank leaves first.
+  /// The node with the smallest rank is evicted first.
   canopy::Rank rank(const canopy::NodeFacts& node) override {{
     return {{node.hits >= protect_after_, node.last_access}};
   }}
@@ -31,7 +31,7 @@ class {type} final : public canopy::EvictionStrategy {{
   std::uint64_t protect_after_;
 }};
 
-CANOPY_PLUGIN("0.1.0", canopy::provide<canopy::EvictionStrategy, {type}>("{name}", "say in a line who leaves first"));
+CANOPY_PLUGIN("0.1.0", canopy::provide<canopy::EvictionStrategy, {type}>("{name}", "say in a line what is evicted first"));
 )";
 
 constexpr const char* kBuild = R"(cmake_minimum_required(VERSION 3.25)

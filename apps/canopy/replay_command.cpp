@@ -13,7 +13,7 @@
 namespace canopy::app {
 namespace {
 
-/// The shortcuts of the command line as assignments, in front of those the user wrote out.
+/// The short options as assignments, before those of --set.
 Result<std::vector<std::string>> assignments_of(const ReplayArguments& arguments) {
   std::vector<std::string> all;
   if (!arguments.page_size.empty()) all.push_back("page_size=" + arguments.page_size);
@@ -101,14 +101,15 @@ int print_report(const replay::Report& report) {
   if (report.mode == replay::Mode::timed) {
     table.row("decoded", tokens(report.output_tokens));
     table.row("on the way",
-              fmt::format("{} at once, {} waited, {} retracted, {} aborted, {} re-pointed to pages of a faster one",
-                          grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
-                          grouped(report.aborted), tokens(report.repointed_tokens)));
+              fmt::format(
+                  "{} at once, {} waited, {} retracted, {} aborted; {} computed by two requests at once, one copy kept",
+                  grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
+                  grouped(report.aborted), tokens(report.repointed_tokens)));
   }
   table.row("evicted", fmt::format("{} in {}", tokens(report.evicted_tokens), plural(report.evict_calls, "call")));
   if (report.resizes > 0)
-    table.row("resized", fmt::format("{}, {} moved to other numbers", plural(report.resizes, "time"),
-                                     plural(report.moved_pages, "page")));
+    table.row("resized",
+              fmt::format("{}, {} relocated", plural(report.resizes, "time"), plural(report.moved_pages, "page")));
   table.row("rejected", plural(report.rejected, "request"));
   table.row("resident",
             fmt::format("{} of {} in {}", grouped(report.resident_tokens),
@@ -123,7 +124,7 @@ int print_report(const replay::Report& report) {
   const std::uint64_t formula = report.resident_tokens * 4 + report.resident_tokens / page * 4 + report.nodes * 160;
   table.row("index memory",
             fmt::format("{}{}", bytes(report.index_bytes),
-                        formula ? fmt::format(", {:.2f} of 4 B a token + 4 B a page + 160 B a node",
+                        formula ? fmt::format(", {:.2f} times the formula 4 B/token + 4 B/page + 160 B/node",
                                               static_cast<double>(report.index_bytes) / static_cast<double>(formula))
                                 : std::string()));
   table.row("index time",

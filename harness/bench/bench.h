@@ -12,8 +12,8 @@ namespace canopy::bench {
 struct Options {
   bool quick = false;           ///< smaller trees, fewer requests and repetitions: about 20 s
   std::string only;             ///< rows whose name contains it
-  std::string index = "radix";  ///< what is measured; any index that the registry has
-  std::string trace;            ///< as for workload::open_trace; empty: a generated workload takes its place
+  std::string index = "radix";  ///< the index to measure, of those in the registry
+  std::string trace;            ///< as for workload::open_trace; empty: a generated workload instead
 };
 
 /// Called when a section begins: how many of all are done, 0..1, and how many rows there are.

@@ -4,12 +4,12 @@
 
 namespace canopy::bench {
 
-/// What every measurement is made with.
+/// What every measurement gets.
 struct Setting {
   const Registry& registry;
   const Options& options;
   std::size_t repetitions;           ///< of ours and of the floor
-  std::size_t original_repetitions;  ///< of the original's algorithm, which takes longer
+  std::size_t original_repetitions;  ///< of the original's algorithm, which is slower
 };
 
 /// Rows that one piece of work yields. To add a row, append a Case in the file of its subject. To add a file of rows,

@@ -10,8 +10,8 @@
 
 namespace canopy::bench {
 
-/// The floor made in each way, as often as the index takes its turn. The floor proper is memcmp and memcpy; with stores
-/// that go around the caches it is what the machine can do.
+/// The floor in four ways: 4 KiB or 2 MiB pages, plain stores or stores that go around the caches. The floor proper is
+/// memcmp and memcpy with plain stores; the streaming stores show what the machine can do.
 struct ReplayFloor {
   struct Way {
     FloorStyle style;

@@ -1,4 +1,4 @@
-/// A whole replay, one request after the other: what an engine asks of its index, and nothing else.
+/// A whole replay, one request after the other, with only the calls that an engine makes to its index.
 #include <fmt/format.h>
 
 #include <array>

@@ -53,7 +53,7 @@ class Replay {
       else index_->release(lock);
     } else if (op == "unlock") {
       const std::size_t k = line.at("k");
-      if (k >= locks_.size()) return fmt::format("unlocks number {} of {} that are held", k, locks_.size());
+      if (k >= locks_.size()) return fmt::format("unlocks number {} of {} that are locked", k, locks_.size());
       index_->release(locks_[k]);
       locks_.erase(locks_.begin() + static_cast<std::ptrdiff_t>(k));
     } else if (op == "evict") {

@@ -12,13 +12,13 @@ constexpr std::uint64_t splitmix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// A seed of its own for everything that is numbered under another seed.
+/// The seed of item number `n` under another seed.
 constexpr std::uint64_t derive(std::uint64_t seed, std::uint64_t what, std::uint64_t number = 0) {
   return splitmix64(splitmix64(splitmix64(seed) + what) + number);
 }
 
-/// Seeded decisions in integers. The standard's distributions may differ from one library to the next, so a
-/// workload made with them would be another one on another machine.
+/// Seeded decisions in integers. The standard's distributions differ between libraries, so a workload made with them
+/// would differ between machines.
 class Random {
  public:
   explicit constexpr Random(std::uint64_t seed) : state_(seed) {}
@@ -26,7 +26,7 @@ class Random {
   constexpr std::uint64_t next() { return splitmix64(state_ += 0x9E3779B97F4A7C15u); }
   /// 0..n-1. The bias of the remainder, n / 2^64, cannot be seen at the sizes used here. REQUIRES: n > 0.
   constexpr std::uint64_t below(std::uint64_t n) { return next() % n; }
-  /// From half of `mean` to one and a half of it: how long things are that have no reason to be equally long.
+  /// From half of `mean` to one and a half of it: a length that varies.
   constexpr std::uint64_t around(std::uint64_t mean) { return mean / 2 + below(mean + 1); }
 
  private:

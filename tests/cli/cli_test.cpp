@@ -244,17 +244,17 @@ TEST_CASE("a replay is recorded, served and looked at while it runs, and changes
     ::_exit(0);
   }
   Ended shown;
-  for (int tries = 0; tries < 50 && !has(shown.out, "Next to leave"); ++tries) {
+  for (int tries = 0; tries < 50 && !has(shown.out, "Next to be evicted"); ++tries) {
     ::usleep(100'000);
     shown = canopy(workshop, "top " + name + " --once");
   }
   CHECK(shown.status == 0);
   CHECK_MESSAGE(has(shown.out, "drift 0"), (shown.out + shown.err));
   CHECK(has(shown.out, "Hottest prefixes"));
-  CHECK(has(shown.out, "Next to leave window, policy lru"));
-  const Ended nobody = canopy(workshop, "top nobody-" + name);
-  CHECK(nobody.status == 2);
-  CHECK(has(nobody.err, "there is no feed of this name; there is "));
+  CHECK(has(shown.out, "Next to be evicted from window, policy lru"));
+  const Ended unknown = canopy(workshop, "top unknown-" + name);
+  CHECK(unknown.status == 2);
+  CHECK(has(unknown.err, "there is no feed of this name; there is "));
   ::waitpid(child, nullptr, 0);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <canopy/loading/registry.h>
 #include <canopy/config/yaml_options.h>
+#include <canopy/loading/registry.h>
 
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace canopy::examples {
 
-/// A component with the options it has by itself; a CacheError says why there is none.
+/// A component with its default options; a CacheError says why there is none.
 template <class Interface>
 std::shared_ptr<Interface> make(const Registry& registry, std::string_view name,
                                 const typename Interface::Context& context) {

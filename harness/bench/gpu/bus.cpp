@@ -1,4 +1,4 @@
-/// B5 and B6: page images between the pool and the host, alone and beside a kernel that wants the memory for itself.
+/// B5 and B6: page images between the pool and the host, alone and beside a memory-bound kernel.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -139,7 +139,7 @@ void measure_beside(Session& session) {
   for (const bool save : {true, false}) {
     std::vector<double> each;
     const Spread together = repeat([&] {
-      // Only transfers that the kernel outlasts tell what both cost each other.
+      // Only while the kernel runs: later transfers would not be slowed down.
       for (int i = 0; i < 1000 && !end.done(); ++i)
         each.push_back(seconds_of([&] {
           if (save) pool.store().save(saved, host.at);

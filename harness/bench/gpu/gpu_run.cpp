@@ -40,7 +40,7 @@ constexpr Section kSections[] = {
 /// Seconds that the sections of the table ask for, all together.
 constexpr double kUsual = 210;
 
-/// B1 is not the beginning of B11.
+/// The whole name: B1 does not mean B11 too.
 bool wanted(const Options& options, std::string_view section) {
   return options.only.empty() || options.only == section;
 }
@@ -49,7 +49,7 @@ void describe(Gpu& gpu, const Device& device) {
   gpu.device = device.name;
   gpu.fake = device.fake;
   gpu.driver_version = device.driver_version;
-  // Not among the attributes that the store asks for.
+  // The clock rates, which have no names in driver_abi.h.
   gpu.clock_khz = device.attribute(static_cast<cuda::DeviceAttribute>(13));
   gpu.memory_clock_khz = device.attribute(static_cast<cuda::DeviceAttribute>(36));
   gpu.free_bytes = device.free_bytes();

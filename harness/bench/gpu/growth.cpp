@@ -1,4 +1,4 @@
-/// B9 and B10: a pool that grows under a model's steps, and one that is emptied by moving its pages.
+/// B9 and B10: a pool that grows while a model's steps run, and a pool that is drained by moving its pages.
 #include <fmt/format.h>
 
 #include <bit>
@@ -24,7 +24,7 @@ struct Steps {
   std::vector<double> step, back;
 };
 
-/// Steps of memory-bound work, as long as those of a small model; every fourth begins with a segment more, if told.
+/// Steps of memory-bound work, as long as those of a small model. If `grow`, every fourth begins with one more segment.
 Steps steps(Session& session, const Buffer& busy, std::uint32_t segments, std::uint32_t ahead, bool grow) {
   Device& device = *session.device();
   Pool::Shape shape = shape_for(session);

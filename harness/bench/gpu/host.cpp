@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint32_t kPages = 262144, kSegmentPages = 1024;
 
-/// A pool that is nine tenths handed out, in requests of `count` pages that leave in no order: nanoseconds of a page
-/// that goes and comes.
+/// A pool that is nine tenths handed out, in requests of `count` pages that end in random order: seconds to free and
+/// allocate one page.
 Spread churn(Session& session, SlotAllocator& allocator, std::size_t count) {
   const std::size_t requests = std::size_t{kPages} / 10 * 9 / count;
   std::vector<Page> pages(requests * count);
@@ -26,11 +26,11 @@ Spread churn(Session& session, SlotAllocator& allocator, std::size_t count) {
       throw std::runtime_error("an allocator has no pages left, with a tenth of them free");
   constexpr std::size_t kCalls = 4000;
   std::mt19937 random(11);
-  std::vector<std::size_t> who(kCalls);  // drawn here: a draw takes as long as a call
+  std::vector<std::size_t> order(kCalls);  // drawn before: a draw takes as long as a call
   bool fine = true;
-  for (std::size_t& one : who) one = random() % requests;
+  for (std::size_t& one : order) one = random() % requests;
   const Spread seconds = session.time_call([&] {
-    for (const std::size_t request : who) {
+    for (const std::size_t request : order) {
       const auto one = std::span(pages).subspan(request * count, count);
       fine = allocator.free(one) && allocator.allocate(one) && fine;
     }
@@ -40,7 +40,7 @@ Spread churn(Session& session, SlotAllocator& allocator, std::size_t count) {
   return {seconds.median * each, seconds.low * each, seconds.high * each, seconds.samples};
 }
 
-/// The driver's own pinned memory, and pinning what is there already. What a segment of the host costs a GPU.
+/// Pinned memory from the driver, and pinning of existing memory.
 void measure_pinning(Session& session, std::uint64_t bytes) {
   Device& device = *session.device();
   const cuda::Driver& driver = device.driver();

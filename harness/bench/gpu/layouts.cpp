@@ -138,7 +138,7 @@ void measure_layouts(Session& session) {
   const bool twice = !device.fake && large >= 2 * session.scale().pool && session.report.gpu->budget >= 120;
   session.begin("B7 elastic and fixed pools", 24, twice ? 40 : 20);
   tax(session, session.scale().pool);
-  // Beyond what the device's address translation holds at once.
+  // Larger than the reach of the device's address translation.
   if (twice) tax(session, large);
 }
 

@@ -18,7 +18,7 @@ const PageKind kKinds[] = {{"K and V of 2 KiB, 32 layers, page 16", {2048, 2048}
                            {"K and V of 1 KiB, 4 layers, page 16", {1024, 1024}, 16, 4},
                            {"latent of 1152 B, 61 layers, page 64", {1152}, 64, 61}};
 constexpr std::uint32_t kCounts[] = {16, 64, 128, 256, 1024, 4096};
-constexpr std::size_t kMostPieces = 16384;  ///< of a peer's call: each is queued by the CPU
+constexpr std::size_t kMostPieces = 16384;  ///< of a peer's call: the CPU queues each one
 constexpr std::uint64_t kJudgedFrom = 256 << 20;
 constexpr double kDemand = 0.92;
 

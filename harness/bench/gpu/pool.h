@@ -11,8 +11,7 @@
 
 namespace canopy::bench::gpu {
 
-/// The store as a configuration would have it, all of its segments with memory unless told otherwise. Its calls queue
-/// on the device's stream.
+/// A store with `backed` segments of memory. Its calls queue on the device's stream.
 class Pool {
  public:
   struct Shape {
@@ -22,20 +21,20 @@ class Pool {
     std::uint64_t pages = 0;
     std::uint32_t segment_pages = 0;
     std::uint32_t ahead = 0;
-    std::uint32_t backed = ~std::uint32_t{0};  ///< segments that get memory
+    std::uint32_t backed = ~std::uint32_t{0};  ///< segments that get memory; all by default
     std::uint64_t page_bytes() const;
   };
-  /// Throws if the device has less memory than that.
+  /// Throws if the device has too little memory.
   Pool(Session& session, const Shape& shape);
 
   KVStore& store() { return *store_; }
   Mover& mover() { return *mover_; }
   std::uint32_t backed() const { return backed_; }
   std::uint64_t pages() const { return order_.size(); }
-  /// The next `count` pages in an order that is fixed and like a used pool's: two calls in a row share none.
+  /// The next `count` pages of a fixed shuffled order, like a used pool's. Two consecutive calls share none.
   /// REQUIRES: count <= pages().
   std::span<const Page> next(std::size_t count);
-  /// Throws what sync() of the store answers.
+  /// Waits for the store, and throws if it failed.
   void check();
 
  private:

@@ -1,4 +1,4 @@
-/// What the machine can do with bytes when nobody asks for pages: the driver's own copies of large pieces.
+/// The machine's limits: the driver's own copies of large pieces.
 #include "sections.h"
 
 namespace canopy::bench::gpu {

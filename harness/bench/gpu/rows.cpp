@@ -10,7 +10,7 @@ constexpr std::uint32_t kLayers = 4;
 constexpr Units kPageSizes[] = {1, 16, 64};
 constexpr std::uint32_t kRowBytes[] = {128, 256, 512, 1024, 4096};
 constexpr std::uint32_t kTokens[] = {1, 32, 256, 8192, 65536};
-constexpr std::size_t kInARow = 20;  ///< calls that share a pair of events, of those that are launched rather than done
+constexpr std::size_t kInARow = 20;  ///< calls that share a pair of events, where the launch takes longer than the work
 
 using Streams = std::array<std::byte*, kMaxStreams>;
 
@@ -19,7 +19,7 @@ Rows packed(DevicePtr at, std::uint64_t bytes_each) {
   return {Streams{first, first + bytes_each}, Rows::At::device};
 }
 
-/// The store's own write and read: what was written comes back, and stamps of our own kernels are read as they are.
+/// Checks the store's write and read: rows that were written come back, and the stamps of our kernels are read.
 void check(Session& session, Pool& pool, std::uint32_t row_bytes) {
   Device& device = *session.device();
   const Units page_size = pool.store().view().page_size;
@@ -47,7 +47,7 @@ void measure(Session& session, bool write, const char* section, double seconds) 
     for (const std::uint32_t row_bytes : kRowBytes) {
       const std::uint64_t token_bytes = 2 * std::uint64_t{row_bytes};
       const std::uint64_t most = std::min<std::uint64_t>(session.scale().moved / token_bytes, 65536);
-      // Between two moves of the same bytes lie the other layers and pages, and what the samples flush the L2 with.
+      // Other layers and pages are moved between two moves of the same bytes, and the L2 is flushed between samples.
       Pool pool(session, {.rows = {row_bytes, row_bytes},
                           .layers = kLayers,
                           .page_size = page_size,

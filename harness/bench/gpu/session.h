@@ -25,15 +25,14 @@ void require(bool holds, const char* what);  ///< throws "wrong bytes: what"
 struct Scale {
   std::uint64_t pool = 0;      ///< bytes of a store's pool
   std::uint64_t moved = 0;     ///< bytes that one timed move has at most
-  std::uint64_t roofline = 0;  ///< of the copies that everything is held against, and of both ways across the bus
-  std::uint64_t flushed = 0;   ///< copied between two samples: the L2 holds none of what is timed next
-  std::uint64_t launched = 0;  ///< what is smaller takes longer to launch than to do
+  std::uint64_t roofline = 0;  ///< of the copies that rates are compared with, and of both ways across the bus
+  std::uint64_t flushed = 0;   ///< copied between two samples, to empty the L2
+  std::uint64_t launched = 0;  ///< a smaller move takes longer to launch than to do
   std::uint64_t segment = 0;   ///< of the pools whose growth is timed
   std::size_t samples = 30, least = 5;
 };
 
-/// One run of the sections: where figures go, how much time is left, and the acceptance figures as far as they are
-/// known.
+/// One run of the sections: collects rows and acceptance figures, and divides the time.
 class Session {
  public:
   Session(Report& report, const Registry& registry, std::unique_ptr<Device> device, double seconds);
@@ -45,14 +44,14 @@ class Session {
 
   /// A section is given `seconds` of the usual budget, which its cells share. `name` is the section of its rows.
   void begin(std::string name, double seconds, std::size_t cells);
-  /// A cell begins; how long it may take.
+  /// Begins a cell. Returns the seconds that it may take.
   double cell();
 
   Row& row(std::string name, Kind kind, Spread value, std::string note = {});
   /// A rate of `bytes` per sample, beside a roofline if there is one.
   Row& rate(std::string name, double bytes, const Spread& seconds, double roofline, std::string note = {});
 
-  /// The worst case of an acceptance figure is kept. `value` against `limit`, which it must reach, or must not exceed.
+  /// Notes `value` for an acceptance figure, which must reach `limit`, or must not exceed it. The worst case is kept.
   void at_least(const std::string& id, double value, double limit, const std::string& what);
   void at_most(const std::string& id, double value, double limit, const std::string& what);
   struct Finding {
@@ -63,8 +62,8 @@ class Session {
   std::map<std::string, Finding> findings;
 
   /// REQUIRES, for all below: there is a device.
-  /// Seconds of `work(i)` on the device's stream, each as events on both sides of `calls` calls see it. Between two
-  /// samples something larger than the L2 is copied, which also keeps the device busy until all is queued.
+  /// Seconds of one `work(i)` on the device's stream, between events on both sides of `calls` calls. Between two
+  /// samples more than the L2 is copied, which also keeps the device busy until all is queued.
   template <class Work>
   Spread time_on_stream(std::size_t calls, Work&& work) {
     std::vector<double> seconds;

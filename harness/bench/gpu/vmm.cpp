@@ -13,7 +13,7 @@ constexpr std::size_t kGraphs = 50;
 enum class Beside { nothing, kernels, graphs };
 constexpr const char* kNames[] = {"idle", "work queued", "50 graphs alive"};
 
-/// Graphs that are only there.
+/// Graphs that exist and do nothing.
 class Graphs {
  public:
   explicit Graphs(const Device& device) : device_(device), memory_(device, kMiB) {
