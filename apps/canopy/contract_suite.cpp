@@ -84,9 +84,8 @@ ContractSuite::Ended ContractSuite::run(const std::vector<std::string>& argument
   namespace process = boost::process;
   process::pipe answers;
   // The plugin's output is dropped; stderr is kept, for what the system says of a crash.
-  process::child suite(process::exe = program_.string(), process::args = arguments,
-                       process::std_in.null(), process::std_out.null(),
-                       process::posix::fd.bind(kAnswers, answers.native_sink()));
+  process::child suite(process::exe = program_.string(), process::args = arguments, process::std_in.null(),
+                       process::std_out.null(), process::posix::fd.bind(kAnswers, answers.native_sink()));
   // The suite's copy is the only one now, so reading ends when the suite does.
   ::close(answers.native_sink());
   answers.assign_sink(-1);

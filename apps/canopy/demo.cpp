@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "commands.h"
 #include <demo/demo.h>
 #include <workload/generator.h>
+#include "commands.h"
 #include "terminal.h"
 #include "tree_text.h"
 

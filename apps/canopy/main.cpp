@@ -6,8 +6,8 @@
 #include <memory>
 #include <new>
 
-#include "commands.h"
 #include <workload/trace_formats.h>
+#include "commands.h"
 
 namespace {
 

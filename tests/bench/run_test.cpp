@@ -1,7 +1,7 @@
 #include <bench/bench.h>
-#include <doctest/doctest.h>
 #include <bench/replay_plan.h>
 #include <bench/subject.h>
+#include <doctest/doctest.h>
 
 #include <numeric>
 #include <set>

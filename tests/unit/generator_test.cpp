@@ -1,9 +1,9 @@
-#include <workload/answer.h>
 #include <demo/demo.h>
 #include <doctest/doctest.h>
+#include <support/source_folder.h>
+#include <workload/answer.h>
 #include <workload/generator.h>
 #include <workload/mixer.h>
-#include <support/source_folder.h>
 #include <workload/traffic.h>
 
 #include <algorithm>
