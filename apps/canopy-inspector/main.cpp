@@ -1,3 +1,4 @@
+#include <demo/live_demo.h>
 #include <fmt/format.h>
 #include <shell/canvas.h>
 #include <shell/script.h>
@@ -7,8 +8,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "demo_engine.h"
-
 namespace {
 
 using namespace canopy;
@@ -17,7 +16,7 @@ using namespace canopy::inspector;
 constexpr int kUnusable = 2;
 
 const char* const kAbout =
-    "The inspector of Canopy: the radix tree of an engine, its pools, its requests, and which nodes are evicted next.\n"
+    "The inspector of Canopy: the live radix tree of an engine, its pools, its requests, and what is evicted next.\n"
     "Without a subcommand it runs a demo engine in this process.";
 
 struct Arguments {
@@ -73,7 +72,7 @@ int look(const Arguments& arguments, bool attach, bool open) {
   if (!arguments.theme.empty()) settings.light = arguments.theme == "light";
   if (arguments.scale > 0) settings.scale = static_cast<float>(arguments.scale);
 
-  std::unique_ptr<DemoEngine> demo;  // declared before the link, which reads from it and must end first
+  std::unique_ptr<demo::LiveDemo> demo;  // before the link, which reads from it until it goes
   std::unique_ptr<Link> link;
   if (attach) {
     if (!arguments.name.empty()) {
@@ -86,7 +85,7 @@ int look(const Arguments& arguments, bool attach, bool open) {
     if (!recording) return unusable(recording.error().text);
     link = link_to(std::move(*recording), arguments.file);
   } else {
-    auto made = DemoEngine::make();
+    auto made = demo::LiveDemo::make();
     if (!made) return unusable(made.error().text);
     demo = std::move(*made);
     link = link_to(demo->header(), in_memory ? "demo, as fast as it goes" : "demo");

@@ -13,7 +13,7 @@ namespace {
 using Case = ContractSuite::Case;
 using Verdict = ContractSuite::Verdict;
 
-/// How one component fared.
+/// The results of one component.
 struct Row {
   std::string component, interface;
   std::uint64_t passed = 0, failed = 0, not_run = 0;
@@ -32,7 +32,7 @@ Row& row_of(std::vector<Row>& rows, const Case& which) {
 std::vector<Row> run_all(const ContractSuite& suite, const std::string& file, const std::vector<Case>& cases) {
   std::vector<Row> rows;
   ProgressBar progress("checking", "cases");
-  std::string late;  // who hung once would hang in most cases, each for the whole limit
+  std::string late;  // a component that hung once would hang in most cases, each for the whole limit
   for (std::size_t i = 0; i < cases.size(); ++i) {
     Row& row = row_of(rows, cases[i]);
     if (late == row.interface + row.component) {
@@ -53,7 +53,7 @@ std::string with_later_lines_indented(std::string text) {
   return text;
 }
 
-/// The verdict.
+/// Returns the exit code.
 int print_rows(const std::vector<Row>& rows, const Terminal& terminal) {
   std::size_t component = 9, interface = 9;
   for (const Row& row : rows) {
@@ -67,7 +67,7 @@ int print_rows(const std::vector<Row>& rows, const Terminal& terminal) {
     const std::string failed = fmt::format("{:>6}", row.failed);
     fmt::print("  {}  {:<{}}  {:>6}  {}{}\n", terminal.bold(fmt::format("{:<{}}", row.component, component)),
                row.interface, interface, row.passed, row.failed == 0 ? failed : terminal.red(failed),
-               row.not_run == 0 ? "" : fmt::format("  {} not run, after one that did not finish", row.not_run));
+               row.not_run == 0 ? "" : fmt::format("  {} not run after a case that did not finish", row.not_run));
     all.passed += row.passed, all.failed += row.failed, all.not_run += row.not_run;
   }
   fmt::print("\n");
@@ -88,7 +88,7 @@ void print_note_of_searches(const std::string& file, const Terminal& terminal) {
   const std::size_t ours = searched.refusals().size();
   searched.add(file, Trust::strict);
   for (std::size_t i = ours; i < searched.refusals().size(); ++i)
-    fmt::print("  {} --plugins would refuse it where it lies: {}\n", terminal.bold("note:"),
+    fmt::print("  {} --plugins would refuse it at this place: {}\n", terminal.bold("note:"),
                searched.refusals()[i].why);
 }
 
@@ -99,7 +99,7 @@ int check_plugin(const std::string& file, unsigned seconds) {
   const auto suite = ContractSuite::find(seconds);
   std::vector<Case> cases;
   if (suite) {
-    // Before it is loaded here: what its loading does to a process is the first thing to find out.
+    // In another process first: loading it may crash.
     auto listed = suite->cases(file);
     if (!listed) {
       fmt::print("  {} {}: {}\n", terminal.red("refused"), file, listed.error().text);
@@ -107,7 +107,7 @@ int check_plugin(const std::string& file, unsigned seconds) {
     }
     cases = *std::move(listed);
   }
-  // Whoever names the very file wants it run; a folder that is searched has to earn that.
+  // A user who names the file wants it run. Only files found in a searched folder have to be trusted.
   Registry registry;
   registry.add(file, Trust::as_ourselves);
   print_offers(registry, terminal);
@@ -116,13 +116,13 @@ int check_plugin(const std::string& file, unsigned seconds) {
   print_note_of_searches(file, terminal);
   if (!suite)
     return unusable(
-        "This build has no contract suite, so nothing more was checked than that the plugin can be loaded; "
-        "`cmake --build` with `--target canopy-contract` makes it (it needs doctest).");
+        "This build has no contract suite: only loading was checked. `cmake --build BUILD --target canopy-contract` "
+        "builds it; it needs doctest.");
   for (const Offer& offer : registry.offers())
     if (std::none_of(cases.begin(), cases.end(),
                      [&](const Case& one) { return one.component == offer.name && one.interface == offer.interface; }))
-      return unusable(fmt::format("The contract suite has no case for '{}', which is a {}: nothing of it was checked.",
-                                  offer.name, offer.interface));
+      return unusable(fmt::format("The contract suite has no case for '{}', a {}: it was not checked.", offer.name,
+                                  offer.interface));
   std::fflush(stdout);
   const int verdict = print_rows(run_all(*suite, file, cases), terminal);
   return registry.refusals().empty() ? verdict : kViolations;

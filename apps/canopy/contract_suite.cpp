@@ -1,18 +1,21 @@
 #include "contract_suite.h"
 
 #include <canopy/loading/registry.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+// Each header for itself: <boost/process.hpp> needs compiled parts of Boost.
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/io.hpp>
+#include <boost/process/pipe.hpp>
+#include <boost/process/posix.hpp>
 #include <cctype>
-#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <sstream>
-#include <system_error>
 
 namespace canopy::app {
 namespace {
@@ -20,40 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kAnswers = 3;  ///< the descriptor that the suite answers on
-
-[[noreturn]] void cannot(const char* what, int code) { throw std::system_error(code, std::system_category(), what); }
-
-class Pipe {
- public:
-  Pipe() {
-    if (::pipe2(ends_, O_CLOEXEC) != 0) cannot("a pipe for the contract suite", errno);
-  }
-  ~Pipe() {
-    ::close(ends_[0]);
-    close_writing();
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  int writing() const { return ends_[1]; }
-  void close_writing() {
-    if (ends_[1] >= 0) ::close(ends_[1]);
-    ends_[1] = -1;
-  }
-  std::string read_all() const {
-    std::string all;
-    char some[4096];
-    for (;;) {
-      const ssize_t count = ::read(ends_[0], some, sizeof some);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return all;
-      all.append(some, static_cast<std::size_t>(count));
-    }
-  }
-
- private:
-  int ends_[2] = {-1, -1};
-};
 
 /// "signal 11: segmentation fault"
 std::string signal_in_words(int signal) {
@@ -111,29 +80,20 @@ ContractSuite::Answer ContractSuite::check(const std::string& file, const Case& 
   return {Verdict::failed, fmt::format("fails '{}':\n{}", which.name, ended.answers)};
 }
 
-ContractSuite::Ended ContractSuite::run(std::vector<std::string> arguments) const {
-  arguments.insert(arguments.begin(), program_.string());
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-
-  Pipe pipe;
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  // What the plugin prints stays out of our report; what the system says of a crash does not.
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, pipe.writing(), kAnswers);
-  pid_t child = 0;
-  const int failed = ::posix_spawn(&child, program_.c_str(), &actions, nullptr, argv.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) cannot(program_.c_str(), failed);
-
-  pipe.close_writing();
+ContractSuite::Ended ContractSuite::run(const std::vector<std::string>& arguments) const {
+  namespace process = boost::process;
+  process::pipe answers;
+  // The plugin's output is dropped; stderr is kept, for what the system says of a crash.
+  process::child suite(process::exe = program_.string(), process::args = arguments, process::std_in.null(),
+                       process::std_out.null(), process::posix::fd.bind(kAnswers, answers.native_sink()));
+  // The suite's copy is the only one now, so reading ends when the suite does.
+  ::close(answers.native_sink());
+  answers.assign_sink(-1);
   Ended ended;
-  ended.answers = pipe.read_all();
-  while (::waitpid(child, &ended.status, 0) < 0 && errno == EINTR) {
-  }
+  char some[4096];
+  while (const int count = answers.read(some, sizeof some)) ended.answers.append(some, static_cast<std::size_t>(count));
+  suite.wait();
+  ended.status = suite.native_exit_code();
   return ended;
 }
 

@@ -9,8 +9,8 @@
 
 namespace canopy::app {
 
-/// The contract suite, harness/conformance, as the program that it is built into. Each question is asked of a process
-/// of its own with a limit of time, so a plugin that crashes, hangs or ends the process has harmed nobody else.
+/// The contract suite, harness/conformance, which is a program of its own. Each case runs in a new process with a time
+/// limit, so a plugin that crashes, hangs or ends the process does no further harm.
 class ContractSuite {
  public:
   struct Case {
@@ -19,14 +19,14 @@ class ContractSuite {
   enum class Verdict { passed, failed, crashed, late };
   struct Answer {
     Verdict verdict = Verdict::passed;
-    std::string why;  ///< a sentence that goes on from the component's name, unless it passed
+    std::string why;  ///< the rest of a sentence that begins with the component's name; empty if it passed
   };
 
-  /// Beside our executable, or where it is installed; nothing in a build that was made without it. A process may
-  /// take `seconds`.
+  /// Looks beside this executable and where it is installed; nothing if this build has none. A process may take
+  /// `seconds`.
   static std::optional<ContractSuite> find(unsigned seconds);
 
-  /// What there is to check in a plugin. An error is a sentence that fits behind its name: loading it failed.
+  /// The cases for a plugin. An error is the rest of a sentence that begins with the file's name: loading it failed.
   Result<std::vector<Case>> cases(const std::string& file) const;
   Answer check(const std::string& file, const Case& which) const;
 
@@ -36,7 +36,7 @@ class ContractSuite {
     std::string answers;  ///< what it wrote, whole lines or not
   };
   ContractSuite(std::filesystem::path program, unsigned seconds) : program_(std::move(program)), seconds_(seconds) {}
-  Ended run(std::vector<std::string> arguments) const;
+  Ended run(const std::vector<std::string>& arguments) const;
 
   std::filesystem::path program_;
   unsigned seconds_;

@@ -1,7 +1,7 @@
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
 
-#include <replay/demo.h>
+#include <demo/demo.h>
 #include <workload/generator.h>
 #include "commands.h"
 #include "terminal.h"
@@ -30,10 +30,10 @@ void print_hit_rate(const replay::Report& report, const Terminal& terminal) {
 int demo(const DemoArguments& arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
   const std::string capacity = fmt::format("groups.full.capacity={}", arguments.capacity);
-  auto engine = replay::make_demo_engine(registry, {&capacity, 1}, arguments.store.empty() ? "host" : arguments.store);
+  auto engine = demo::make_engine(registry, {&capacity, 1}, arguments.store.empty() ? "host" : arguments.store);
   if (!engine) return unusable(engine.error().text);
-  const auto source = workload::demo_workload(arguments.seed);
-  auto report = run_with_progress(**engine, *source, replay::demo_options(), "a demo engine",
+  const auto source = demo::requests(arguments.seed);
+  auto report = run_with_progress(**engine, *source, demo::options(), "a demo engine",
                                   "chats, agents and a batch sweep of several tenants", arguments.report);
   if (!report) return unusable(report.error().text);
 

@@ -1,9 +1,10 @@
+#include <canopy/support/atomic_file.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
+#include <utility>
 
 #include "commands.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr const char* kPolicy = R"(#include <canopy/plugin.h>
 
-/// Say here who leaves first, and why. What a policy can know and do: canopy/eviction_strategy.h.
+/// Say here which node is evicted first, and why. What a policy can know and do: canopy/eviction_strategy.h.
 class {type} final : public canopy::EvictionStrategy {{
  public:
   struct Config {{
@@ -21,7 +22,7 @@ class {type} final : public canopy::EvictionStrategy {{
   }};
   explicit {type}(const Config& config) : protect_after_(config.protect_after) {{}}
 
-  /// The smallest rank leaves first.
+  /// The node with the smallest rank is evicted first.
   canopy::Rank rank(const canopy::NodeFacts& node) override {{
     return {{node.hits >= protect_after_, node.last_access}};
   }}
@@ -30,7 +31,7 @@ class {type} final : public canopy::EvictionStrategy {{
   std::uint64_t protect_after_;
 }};
 
-CANOPY_PLUGIN("0.1.0", canopy::provide<canopy::EvictionStrategy, {type}>("{name}", "say in a line who leaves first"));
+CANOPY_PLUGIN("0.1.0", canopy::provide<canopy::EvictionStrategy, {type}>("{name}", "say in a line what is evicted first"));
 )";
 
 constexpr const char* kBuild = R"(cmake_minimum_required(VERSION 3.25)
@@ -56,12 +57,6 @@ std::string type_of(const std::string& name) {
   return type;
 }
 
-bool write(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  return static_cast<bool>(file.flush());
-}
-
 }  // namespace
 
 int new_plugin(const std::string& name) {
@@ -73,12 +68,14 @@ int new_plugin(const std::string& name) {
   if (!fs::create_directory(name, error))
     return unusable(name + ": " +
                     (error ? error.message() : "there is something of this name already; nothing was written"));
-  if (!write(fs::path(name) / (name + ".cpp"),
-             fmt::format(kPolicy, fmt::arg("type", type_of(name)), fmt::arg("name", name))) ||
-      !write(fs::path(name) / "CMakeLists.txt", fmt::format(kBuild, fmt::arg("name", name)))) {
-    fs::remove_all(name, error);
-    return unusable(name + ": it could not be written");
-  }
+  const std::pair<std::string, std::string> files[] = {
+      {name + ".cpp", fmt::format(kPolicy, fmt::arg("type", type_of(name)), fmt::arg("name", name))},
+      {"CMakeLists.txt", fmt::format(kBuild, fmt::arg("name", name))}};
+  for (const auto& [file, text] : files)
+    if (auto written = write_file_atomically(fs::path(name) / file, text); !written) {
+      fs::remove_all(name, error);
+      return unusable(written.error().text);
+    }
   fmt::print(
       "{0}/{0}.cpp and {0}/CMakeLists.txt: a policy to change. With an installed Canopy in PREFIX:\n\n"
       "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH=PREFIX && cmake --build {0}/build\n"

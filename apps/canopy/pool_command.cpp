@@ -1,4 +1,4 @@
-/// The pools of an engine in another process: how they stand, and another limit for one of them.
+/// The pools of an engine in another process: shows them, and sets a limit.
 #include <canopy/config/nearest_name.h>
 #include <canopy/config/yaml_options.h>
 #include <canopy/engine/pool.h>
@@ -23,10 +23,10 @@ std::string limit_words(const MirrorPool& pool, Units page_size) {
   return fmt::format("{} of {}", plural(pool.limit, "page"), plural(pool.limit * page_size, "token"));
 }
 
-/// Consecutive segments in one state, as one line.
+/// Consecutive segments of one state are one line.
 void print_segments(const MirrorPool& pool, const Terminal& terminal) {
   constexpr const char* kStates[] = {"no memory", "offered", "draining", "idle"};
-  Grid grid({"segments", "pages", "state", "offered", "in use", "draining"});
+  Grid grid({"segments", "pages", "state", "offered", "in use", "to drain"});
   for (std::size_t i = 0; i < pool.segments.size();) {
     const SegmentState state = pool.segments[i].state;
     std::uint64_t offered = 0, out = 0, draining = 0;
@@ -49,7 +49,7 @@ void print_segments(const MirrorPool& pool, const Terminal& terminal) {
   grid.print(terminal);
 }
 
-/// What keeps pages of draining segments: running requests, and nodes under a lock.
+/// What keeps draining segments in use: running requests, and nodes under a lock.
 std::string waits_for(const Mirror& mirror, std::size_t group) {
   const MirrorPool& pool = mirror.pool(group);
   const auto drains = [&](std::size_t page) {
@@ -74,6 +74,59 @@ std::string waits_for(const Mirror& mirror, std::size_t group) {
   return words;
 }
 
+std::string state_text(const MirrorPool& pool, Units page_size, const char* when) {
+  return fmt::format("{}: {}{}, {} in use", pool.name, limit_words(pool, page_size), when,
+                     plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.owned, "page"));
+}
+
+/// The number of a group; an empty name is the only group there is.
+Result<std::size_t> group_of(const Mirror& mirror, const std::string& name, const std::string& group) {
+  std::vector<std::string> groups;
+  for (std::size_t g = 0; g < mirror.groups(); ++g) groups.push_back(mirror.pool(g).name);
+  if (group.empty() && groups.size() == 1) return std::size_t{0};
+  if (group.empty())
+    return Error{fmt::format("which group of the engine behind '{}'? it has {}", name, fmt::join(groups, ", "))};
+  const auto found = std::find(groups.begin(), groups.end(), group);
+  if (found == groups.end())
+    return Error{fmt::format("the engine behind '{}' has no group '{}'{}", name, group, did_you_mean(group, groups))};
+  return static_cast<std::size_t>(found - groups.begin());
+}
+
+Result<std::uint64_t> tokens_of(const std::string& text, Units page_size) {
+  Complaints complaints;
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.scalar = text;
+  node.mark.source = "canopy pool resize";
+  const auto tokens = read_number(node, "tokens", page_size, kUnlimited, "the pool's limit", complaints);
+  if (!tokens) return Error{complaints.front()};
+  return *tokens;
+}
+
+/// Shows progress until the pool has the limit and has drained. Requests end and locks are released at any time, so
+/// there is no time limit once the engine has answered.
+Result<std::monostate> await_limit(Watched& watched, const std::string& name, std::size_t group, std::uint64_t limit) {
+  using namespace std::chrono_literals;
+  const MirrorPool& pool = watched.mirror.pool(group);
+  std::string said;
+  for (auto waited = 0ms;; waited += 50ms) {
+    watched.take();
+    const std::uint64_t to_drain = pool.draining();
+    if (pool.limit == limit && to_drain == 0) return std::monostate{};
+    if (const std::string gone = watched.attachment->gone(); !gone.empty())
+      return Error{"the feed '" + name + "': " + gone};
+    if (pool.limit == limit) {
+      std::string words =
+          fmt::format("  {} to drain, waiting for {}", plural(to_drain, "page"), waits_for(watched.mirror, group));
+      if (words != said && waited.count() % 500 == 0) fmt::print("{}\n", said = std::move(words));
+    } else if (waited > 10s) {
+      return Error{fmt::format("the engine behind '{}' has not answered for 10 s; does it poll?", name)};
+    }
+    std::fflush(stdout);
+    std::this_thread::sleep_for(50ms);
+  }
+}
+
 }  // namespace
 
 int show_pools(const std::string& name) {
@@ -89,7 +142,7 @@ int show_pools(const std::string& name) {
     table.row("limit", limit_words(pool, mirror.page_size()));
     table.row("pages", fmt::format("{} protected, {} evictable, {} owned, {} free", grouped(sums.protected_),
                                    grouped(sums.evictable), grouped(sums.owned), grouped(sums.free)));
-    if (const std::string kept_by = waits_for(mirror, g); !kept_by.empty()) table.row("waits for", kept_by);
+    if (const std::string words = waits_for(mirror, g); !words.empty()) table.row("waits for", words);
     table.print(terminal);
     fmt::print("\n");
     print_segments(pool, terminal);
@@ -98,64 +151,30 @@ int show_pools(const std::string& name) {
 }
 
 int resize_pool(const std::string& name, const std::string& group, const std::string& tokens) {
-  using namespace std::chrono_literals;
   const Terminal terminal = Terminal::of_stdout();
   auto watched = watch(name);
   if (!watched) return unusable(watched.error().text);
-  Mirror& mirror = (*watched)->mirror;
-  std::vector<std::string> groups;
-  for (std::size_t g = 0; g < mirror.groups(); ++g) groups.push_back(mirror.pool(g).name);
-  const auto found =
-      group.empty() && groups.size() == 1 ? groups.begin() : std::find(groups.begin(), groups.end(), group);
-  if (group.empty() && groups.size() > 1)
-    return unusable(fmt::format("which group of the engine behind '{}'? it has {}", name, fmt::join(groups, ", ")));
-  if (found == groups.end())
-    return unusable(
-        fmt::format("the engine behind '{}' has no group '{}'{}", name, group, did_you_mean(group, groups)));
-  const auto g = static_cast<std::size_t>(found - groups.begin());
-  Complaints complaints;
-  YamlNode node;
-  node.kind = YamlNode::Kind::scalar;
-  node.scalar = tokens;
-  node.mark.source = "canopy pool resize";
-  const auto wanted = read_number(node, "tokens", mirror.page_size(), kUnlimited, "what the pool may hold", complaints);
-  if (!wanted) return unusable(complaints.front());
-  const MirrorPool& pool = mirror.pool(g);
-  const std::uint64_t limit = *wanted / mirror.page_size();
+  const Mirror& mirror = (*watched)->mirror;
+  const auto g = group_of(mirror, name, group);
+  if (!g) return unusable(g.error().text);
+  const auto wanted = tokens_of(tokens, mirror.page_size());
+  if (!wanted) return unusable(wanted.error().text);
   if (!(*watched)->attachment->header().controls)
     return unusable(
         fmt::format("the engine behind '{}' takes no controls; feed: {{ shm: {{ name: {}, controls: true }} }} "
                     "in its file allows them",
                     name, name));
-  fmt::print("{}: {} now, {} in use\n", *found, limit_words(pool, mirror.page_size()),
-             plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.owned, "page"));
+  const MirrorPool& pool = mirror.pool(*g);
+  fmt::print("{}\n", state_text(pool, mirror.page_size(), " now"));
   Command command;
   command.kind = Command::Kind::resize;
-  command.group = static_cast<std::uint32_t>(g);
+  command.group = static_cast<std::uint32_t>(*g);
   command.amount = *wanted;
   if (!(*watched)->attachment->send(command))
     return unusable(fmt::format("the engine behind '{}' has not read the last commands yet; is it running?", name));
-
-  // Until it is done, and as long as requests may still release pages.
-  std::string said;
-  for (auto waited = 0ms;; waited += 50ms) {
-    (*watched)->take();
-    const std::uint64_t draining = pool.draining();
-    if (pool.limit == limit && draining == 0) break;
-    if (const std::string gone = (*watched)->attachment->gone(); !gone.empty())
-      return unusable("the feed '" + name + "': " + gone);
-    if (pool.limit == limit) {
-      std::string words = fmt::format("  {} draining, waiting for {}", plural(draining, "page"), waits_for(mirror, g));
-      if (words != said && waited.count() % 500 == 0) fmt::print("{}\n", said = std::move(words));
-    } else if (waited > 10s) {
-      return unusable(fmt::format("the engine behind '{}' has not answered for 10 s; does it poll?", name));
-    }
-    std::fflush(stdout);
-    std::this_thread::sleep_for(50ms);
-  }
-  fmt::print("{}\n", terminal.green(fmt::format(
-                         "{}: {}, {} in use", *found, limit_words(pool, mirror.page_size()),
-                         plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.owned, "page"))));
+  if (auto done = await_limit(**watched, name, *g, *wanted / mirror.page_size()); !done)
+    return unusable(done.error().text);
+  fmt::print("{}\n", terminal.green(state_text(pool, mirror.page_size(), "")));
   return kFine;
 }
 

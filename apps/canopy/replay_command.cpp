@@ -7,16 +7,16 @@
 #include <algorithm>
 #include <filesystem>
 
-#include <canopy/support/whole_file.h>
+#include <canopy/support/atomic_file.h>
 #include <workload/generator.h>
-#include <workload/mooncake_trace.h>
+#include <workload/trace_formats.h>
 #include "commands.h"
 #include "terminal.h"
 
 namespace canopy::app {
 namespace {
 
-/// The shortcuts of the command line as assignments, in front of those the user wrote out.
+/// The short options as assignments, before those of --set.
 std::vector<std::string> assignments_of(const ReplayArguments& arguments, const YamlNode& engine) {
   std::vector<std::string> all;
   if (!arguments.page_size.empty()) all.push_back("page_size=" + arguments.page_size);
@@ -46,7 +46,7 @@ Result<EngineConfig> config_of(const ReplayArguments& arguments, const Registry&
 }
 
 Result<std::unique_ptr<workload::RequestSource>> source_of(const ReplayArguments& arguments) {
-  if (!arguments.trace.empty()) return workload::open_mooncake_trace(arguments.trace);
+  if (!arguments.trace.empty()) return workload::open_trace(arguments.trace);
   if (!arguments.workload.empty()) return workload::open_generator(arguments.workload, arguments.seed.value_or(0));
   return Error{"canopy replay: nothing to replay; name a trace with --trace FILE or a workload with --workload FILE"};
 }
@@ -88,7 +88,7 @@ Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource
                                          const replay::Options& options, const std::string& config,
                                          const std::string& source_name, const std::string& report_path) {
   if (!report_path.empty())
-    if (auto can = replay::can_write_file(report_path); !can) return can.error();
+    if (auto can = can_write_file(report_path); !can) return can.error();
   ProgressBar bar("replay", "requests");
   auto report =
       replay::run(engine, source, options, [&](double share, std::uint64_t count) { bar.show(share, count); });
@@ -110,14 +110,15 @@ int print_report(const replay::Report& report) {
   if (report.mode == replay::Mode::timed) {
     table.row("decoded", tokens(report.output_tokens));
     table.row("on the way",
-              fmt::format("{} at once, {} waited, {} retracted, {} aborted, {} re-pointed to pages of a faster one",
-                          grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
-                          grouped(report.aborted), tokens(report.repointed_tokens)));
+              fmt::format(
+                  "{} at once, {} waited, {} retracted, {} aborted; {} computed by two requests at once, one copy kept",
+                  grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
+                  grouped(report.aborted), tokens(report.repointed_tokens)));
   }
   table.row("evicted", fmt::format("{} in {}", tokens(report.evicted_tokens), plural(report.evict_calls, "call")));
   if (report.resizes > 0)
-    table.row("resized", fmt::format("{}, {} moved to other numbers", plural(report.resizes, "time"),
-                                     plural(report.moved_pages, "page")));
+    table.row("resized",
+              fmt::format("{}, {} relocated", plural(report.resizes, "time"), plural(report.moved_pages, "page")));
   table.row("rejected", plural(report.rejected, "request"));
   table.row("resident",
             fmt::format("{} of {} in {}", grouped(report.resident_tokens),
@@ -132,7 +133,7 @@ int print_report(const replay::Report& report) {
   const std::uint64_t formula = report.resident_tokens * 4 + report.resident_tokens / page * 4 + report.nodes * 160;
   table.row("index memory",
             fmt::format("{}{}", bytes(report.index_bytes),
-                        formula ? fmt::format(", {:.2f} of 4 B a token + 4 B a page + 160 B a node",
+                        formula ? fmt::format(", {:.2f} times the formula 4 B/token + 4 B/page + 160 B/node",
                                               static_cast<double>(report.index_bytes) / static_cast<double>(formula))
                                 : std::string()));
   table.row("index time",
@@ -166,7 +167,8 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
   options.resizes = std::move(*resizes);
   auto report =
       run_with_progress(**engine, **source, options, base_name(arguments.config),
-                        base_name(arguments.trace.empty() ? arguments.workload : arguments.trace), arguments.report);
+                        arguments.trace.empty() ? base_name(arguments.workload) : workload::trace_name(arguments.trace),
+                        arguments.report);
   if (!report) return unusable(report.error().text);
   const int verdict = print_report(*report);
   if (const FeedSink* feed = (*engine)->feed(); feed && !feed->failure().empty()) return unusable(feed->failure());

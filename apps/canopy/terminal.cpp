@@ -103,7 +103,7 @@ ProgressBar::ProgressBar(std::string what, std::string unit)
 void ProgressBar::show(double share, std::uint64_t count) {
   const double at = now(), passed = at - start_;
   if (!terminal_.moves) {
-    // Short work says nothing; long work a line for every tenth.
+    // Short work prints nothing; long work prints a line for every tenth.
     const int tenths = static_cast<int>(share * 10);
     if (tenths <= tenths_ || passed < 2) return;
     tenths_ = tenths;

@@ -7,8 +7,8 @@
 
 namespace canopy::app {
 
-/// What the output at hand can show: a cursor that moves only on a terminal, colour there unless NO_COLOR is set,
-/// block characters only where the locale is UTF-8.
+/// What the output can show: a moving cursor on a terminal only, colour there unless NO_COLOR is set, block characters
+/// where the locale is UTF-8.
 struct Terminal {
   bool moves = false, colour = false, unicode = false;
   static Terminal of_stdout();
@@ -39,7 +39,7 @@ class Table {
 };
 
 /// Rows of cells under a heading, the first column to the left and figures to the right, each column as wide as its
-/// widest cell; what stands in the last column may be of any length.
+/// widest cell. The last column may be of any length.
 class Grid {
  public:
   struct Cell {

@@ -28,11 +28,11 @@ std::string share(std::uint64_t part, std::uint64_t whole) {
   return percent(whole ? static_cast<double>(part) / static_cast<double>(whole) : 0);
 }
 
-/// ▓ evictable, █ protected, ▒ held by requests, · free; letters where there are no such characters.
+/// ▓ evictable, █ protected, ▒ owned by requests, · free; letters where the locale is not UTF-8.
 std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& terminal) {
   const MirrorPool::Sums& sums = pool.counted;
   const char* const kMarks[] = {terminal.unicode ? "█" : "P", terminal.unicode ? "▓" : "e",
-                                terminal.unicode ? "▒" : "h", terminal.unicode ? "·" : "."};
+                                terminal.unicode ? "▒" : "o", terminal.unicode ? "·" : "."};
   const char* const kColours[] = {"33", "36", "35", "2"};
   const std::uint64_t parts[] = {sums.protected_, sums.evictable, sums.owned, sums.free};
   std::string text;
@@ -67,7 +67,7 @@ std::vector<const MirrorNode*> hottest(const Mirror& mirror, std::size_t most) {
   return nodes;
 }
 
-/// One screen. `before` is what the last one showed, for rates.
+/// Prints one screen. `before` is the sample of the last screen, for rates.
 void print(const Mirror& mirror, const FeedHeader& header, const Sample& before, std::size_t width,
            const Terminal& terminal) {
   const Sample now = mirror.samples().empty() ? Sample{} : mirror.samples().back();
@@ -173,7 +173,7 @@ Result<std::unique_ptr<Watched>> watch(const std::string& wanted) {
     if (const std::string gone = watched->attachment->gone(); !gone.empty())
       return Error{"the feed '" + name + "': " + gone};
     if (waited > 10s)
-      return Error{"the feed '" + name + "': nothing came for 10 s; its engine does nothing, and nobody polls it"};
+      return Error{"the feed '" + name + "': nothing came for 10 s; its engine serves no request and is not polled"};
     std::this_thread::sleep_for(100ms);
   }
 }
@@ -195,7 +195,7 @@ int top(const std::string& name, bool once) {
     std::this_thread::sleep_for(1s);
     const bool came = (*watched)->take();
     if (const std::string gone = attachment.gone(); !gone.empty() && !came) {
-      fmt::print("\n{}\n", terminal.bold("That was the last: " + gone + "."));
+      fmt::print("\n{}\n", terminal.bold("The feed has ended: " + gone + "."));
       return kFine;
     }
     if (!terminal.moves) fmt::print("\n");

@@ -56,11 +56,98 @@ class Outline final : public NodeVisitor {
         return items[a].subtree != items[b].subtree ? items[a].subtree > items[b].subtree : a < b;
       });
   }
+  /// Marks what `most_lines` lines show. The heaviest subtrees come first, a level further down only where their parent
+  /// is shown: so the lines go where the tokens are. The line that says what is left out below a node counts as well.
+  void choose(std::size_t most_lines) {
+    const auto lighter = [&](std::size_t a, std::size_t b) { return items[a].subtree < items[b].subtree; };
+    std::vector<std::size_t> edge = items[0].children;
+    std::make_heap(edge.begin(), edge.end(), lighter);
+    for (std::size_t lines = 0; lines < most_lines && !edge.empty(); lines += 2) {
+      std::pop_heap(edge.begin(), edge.end(), lighter);
+      const std::size_t at = edge.back();
+      edge.pop_back();
+      items[at].shown = true;
+      for (const std::size_t child : items[at].children) {
+        edge.push_back(child);
+        std::push_heap(edge.begin(), edge.end(), lighter);
+      }
+    }
+  }
   std::vector<Item> items;
 
  private:
   std::unordered_map<NodeId, std::size_t> by_id_;
   std::unordered_map<NamespaceId, std::size_t> by_space_;
+};
+
+/// Writes an outline, a line for each item that is shown and one for what is left out below it.
+class OutlineText {
+ public:
+  OutlineText(const Engine& engine, const std::vector<Item>& items, bool unicode)
+      : engine_(engine),
+        items_(items),
+        fork_(unicode ? "├─ " : "|- "),
+        corner_(unicode ? "└─ " : "`- "),
+        bar_(unicode ? "│  " : "|  ") {}
+
+  /// Recursion would follow the depth of the tree, which may be a hundred thousand; the turns are on a stack.
+  std::string write() {
+    push_children(0, "");
+    while (!turns_.empty()) {
+      const Turn turn = std::move(turns_.back());
+      turns_.pop_back();
+      text_ += turn.indent;
+      if (turn.rest) {
+        write_rest(items_[turn.at]);
+        continue;
+      }
+      write_item(turn);
+      const bool is_space = items_[turn.at].parent == 0;
+      push_children(turn.at, is_space ? turn.indent : turn.indent + (turn.last ? "   " : bar_));
+    }
+    return std::move(text_);
+  }
+
+ private:
+  struct Turn {
+    std::size_t at;
+    std::string indent;
+    bool last;
+    bool rest = false;  ///< the line of what is left out below `at`
+  };
+
+  void push_children(std::size_t at, const std::string& indent) {
+    const std::vector<std::size_t>& children = items_[at].children;
+    std::size_t shown = 0;
+    while (shown < children.size() && items_[children[shown]].shown) ++shown;
+    const bool rest = shown < children.size();
+    if (rest) turns_.push_back({at, indent, true, true});
+    for (std::size_t i = shown; i-- > 0;) turns_.push_back({children[i], indent, !rest && i + 1 == shown});
+  }
+
+  void write_rest(const Item& item) {
+    std::uint64_t tokens = 0, nodes = 0;
+    for (const std::size_t child : item.children)
+      if (!items_[child].shown) tokens += items_[child].subtree, nodes += items_[child].nodes;
+    text_ += fmt::format("{}{} more, {}\n", corner_, plural(nodes, "node"), plural(tokens, "token"));
+  }
+
+  void write_item(const Turn& turn) {
+    const Item& item = items_[turn.at];
+    if (item.parent == 0)
+      text_ += fmt::format("{}  {} in {}\n", engine_.name_of(item.space), plural(item.subtree, "token"),
+                           plural(item.nodes, "node"));
+    else
+      text_ += fmt::format("{}{}, {}{}\n", turn.last ? corner_ : fork_, plural(item.length, "token"),
+                           plural(item.hits, "hit"),
+                           item.locks ? fmt::format(", held by {}", plural(item.locks, "request")) : std::string());
+  }
+
+  const Engine& engine_;
+  const std::vector<Item>& items_;
+  const char *fork_, *corner_, *bar_;
+  std::vector<Turn> turns_;
+  std::string text_;
 };
 
 }  // namespace
@@ -69,67 +156,8 @@ std::string tree_text(const Engine& engine, std::size_t most_lines, bool unicode
   Outline outline;
   engine.index().visit(outline);
   outline.add_up();
-  std::vector<Item>& items = outline.items;
-
-  // The heaviest subtrees are shown, a level further down only where their parent is: so the lines go where the
-  // tokens are. A parent's line that says what is left out below it takes a line as well.
-  const auto lighter = [&](std::size_t a, std::size_t b) { return items[a].subtree < items[b].subtree; };
-  std::vector<std::size_t> edge = items[0].children;
-  std::make_heap(edge.begin(), edge.end(), lighter);
-  for (std::size_t lines = 0; lines < most_lines && !edge.empty(); lines += 2) {
-    std::pop_heap(edge.begin(), edge.end(), lighter);
-    const std::size_t at = edge.back();
-    edge.pop_back();
-    items[at].shown = true;
-    for (const std::size_t child : items[at].children) {
-      edge.push_back(child);
-      std::push_heap(edge.begin(), edge.end(), lighter);
-    }
-  }
-
-  struct Turn {
-    std::size_t at;
-    std::string indent;
-    bool last;
-  };
-  const char* const fork = unicode ? "├─ " : "|- ";
-  const char* const corner = unicode ? "└─ " : "`- ";
-  const char* const bar = unicode ? "│  " : "|  ";
-  std::string text;
-  std::vector<Turn> turns;
-  const auto push_children = [&](std::size_t at, const std::string& indent) {
-    std::size_t shown = 0;
-    while (shown < items[at].children.size() && items[items[at].children[shown]].shown) ++shown;
-    const bool rest = shown < items[at].children.size();
-    if (rest) turns.push_back({at, indent, true});  // its own turn again: what is left out
-    for (std::size_t i = shown; i-- > 0;) turns.push_back({items[at].children[i], indent, !rest && i + 1 == shown});
-  };
-  push_children(0, "");
-  std::vector<bool> done(items.size());
-  done[0] = true;
-  while (!turns.empty()) {
-    const Turn turn = std::move(turns.back());
-    turns.pop_back();
-    const Item& item = items[turn.at];
-    text += turn.indent;
-    if (done[turn.at]) {
-      std::uint64_t tokens = 0, nodes = 0;
-      for (const std::size_t child : item.children)
-        if (!items[child].shown) tokens += items[child].subtree, nodes += items[child].nodes;
-      text += fmt::format("{}{} more, {}\n", corner, plural(nodes, "node"), plural(tokens, "token"));
-      continue;
-    }
-    done[turn.at] = true;
-    if (item.parent == 0)
-      text += fmt::format("{}  {} in {}\n", engine.name_of(item.space), plural(item.subtree, "token"),
-                          plural(item.nodes, "node"));
-    else
-      text +=
-          fmt::format("{}{}, {}{}\n", turn.last ? corner : fork, plural(item.length, "token"), plural(item.hits, "hit"),
-                      item.locks ? fmt::format(", held by {}", plural(item.locks, "request")) : std::string());
-    push_children(turn.at, item.parent == 0 ? turn.indent : turn.indent + (turn.last ? "   " : bar));
-  }
-  return text;
+  outline.choose(most_lines);
+  return OutlineText(engine, outline.items, unicode).write();
 }
 
 }  // namespace canopy::app

@@ -6,8 +6,8 @@
 
 namespace canopy::app {
 
-/// The tree as text: per namespace the heaviest prefixes, with what hangs below them, and in one line what is
-/// left out. `most_lines` bounds it, however large the tree.
+/// The tree as text: the heaviest prefixes of each namespace with their subtrees, and one line for each part that is
+/// left out. At most about `most_lines` lines, however large the tree.
 std::string tree_text(const Engine& engine, std::size_t most_lines, bool unicode);
 
 }  // namespace canopy::app

@@ -14,8 +14,8 @@
 namespace canopy::bench {
 namespace {
 
-/// What the original does: free page numbers in one array, of which a request takes the first; what comes back is
-/// put behind the rest in a new array.
+/// The original's allocator: free page numbers in one array. A request takes the first ones; freed pages are appended
+/// in a new array.
 class OriginalAllocator {
  public:
   explicit OriginalAllocator(std::uint32_t pages) : free_(pages) { std::iota(free_.begin(), free_.end(), Page{1}); }
@@ -39,7 +39,7 @@ class OriginalAllocator {
 
 std::string size_text(std::size_t count) { return fmt::format("10^{}", std::lround(std::log10(count))); }
 
-/// Requests of `count` pages come and go in a pool that is half handed out; each frees what the oldest took.
+/// Requests of `count` pages in a pool that is half handed out; each frees the pages of the oldest.
 template <class Allocator>
 double churn(Allocator& allocator, std::size_t pool, std::size_t count, double patience) {
   constexpr std::size_t kCalls = 2000;
@@ -109,7 +109,7 @@ void add_start(std::uint32_t pool, std::vector<Case>& cases) {
   cases.push_back({"Page numbers", {name}, measure});
 }
 
-/// What an index with a limit takes at the start.
+/// Time to make an index with a limit.
 void add_index_start(Units tokens, std::vector<Case>& cases) {
   const std::string name = fmt::format("start: index of {} tokens, page 16", size_text(tokens));
   const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {

@@ -11,14 +11,14 @@
 namespace canopy::bench {
 
 /// The algorithm of the original radix caches (SGLang's RadixCache and what follows it), written plainly: what an
-/// index is compared with, not what anybody should use. Each node has a map of its children, keyed by their first
-/// page; what is left of the key is copied at each level; a split copies words and pages; a lock counts up to the
-/// root, an insert walks and stamps from the root; an eviction builds a heap over all leaves that may leave.
+/// index is compared with, not an index to use. Each node has a map of its children, keyed by their first page. The
+/// rest of the key is copied at each level. A split copies words and pages. A lock counts up to the root, an insert
+/// walks and stamps from the root, and an eviction builds a heap over all evictable leaves.
 ///
-/// Its answers are those of any other index, so a replay must find the same hits. One whole-path group: the
-/// original has no other. Two duties of an index it cannot keep by its nature: it asks a policy for ranks only when
-/// it evicts, not when a leaf begins to wait, and a chain of 100,000 nodes takes it hours. IndexUse::bytes is 0, since
-/// what malloc holds for it cannot be told from the rest.
+/// Its answers are those of any other index, so a replay must find the same hits. It has one whole-path group, as the
+/// original. It breaks two duties of an index: it asks a policy for ranks only when it evicts, not when a leaf becomes
+/// evictable, and a chain of 100,000 nodes takes hours. IndexUse::bytes is 0, since its part of malloc's memory is not
+/// known.
 class BaselineIndex final : public PrefixIndex {
  public:
   explicit BaselineIndex(const Context& context);
@@ -88,7 +88,7 @@ class BaselineIndex final : public PrefixIndex {
   std::vector<Space> spaces_;
   std::vector<std::unique_ptr<Node>> nodes_;  ///< by slot; slot 0 is no node
   std::vector<std::uint32_t> free_;
-  std::unordered_set<Node*> leaves_;  ///< those that may leave
+  std::unordered_set<Node*> leaves_;  ///< evictable leaves
   Sizes sizes_;
   std::vector<Page> out_;
   Tick now_ = 0;

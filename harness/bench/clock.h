@@ -11,15 +11,15 @@
 
 namespace canopy::bench {
 
-// Not Google Benchmark: it repeats one call until the time is known, and here a call changes what the next one meets
-// (what was inserted is there, what was evicted is gone), the three that are compared must take turns in one run, and
-// a 99th percentile needs each call's own time.
+// Not Google Benchmark. It repeats one call until the time is known, but here each call changes the tree that the next
+// one meets. The index, the floor and the original must take turns in one run, and a 99th percentile needs each call's
+// own time.
 
 inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Of the thread that asks: what other programs take of the machine is no part of it, what they do to its caches is.
+/// CPU seconds of this thread. The time of other programs is not in it; what they do to the caches is.
 inline double cpu_now() {
   timespec spent{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <numeric>
 
+#include <workload/text.h>
 #include "cases.h"
 #include "clock.h"
 #include "floor.h"
 #include "subject.h"
-#include <workload/text.h>
 
 namespace canopy::bench {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr NamespaceId kOther{1};
 
 /// A chain of one-page nodes: in the order they came, as a long answer makes them, or scattered, so that their places
-/// in memory follow no order, as in an index that has long been in use.
+/// in memory have no order, as in an index that has run for long.
 struct Chain {
   Subject subject;
   Units page;
@@ -102,7 +102,7 @@ void add_chain(Units page_size, std::size_t nodes, bool scattered, std::vector<C
         make_cold();
         bool same = false;
         const double compare = seconds_of([&] { same = memory.compare(0, chain.words.data(), nodes * page_size); });
-        floor.add(scattered ? seconds_of_a_read_in_a_row(nodes) : share * compare);
+        floor.add(scattered ? pointer_chase_latency(nodes) : share * compare);
         if (!same) return Error{"canopy bench: the floor's memory lost what was written to it"};
         copy.add(seconds_of([&] { memory.copy(nodes * page_size, chain.words.data(), page_size); }));
       }
@@ -111,7 +111,7 @@ void add_chain(Units page_size, std::size_t nodes, bool scattered, std::vector<C
     rows.push_back({section, names[0], Kind::time, "a node", matched[0].spread(), floor.spread(), matched[1].if_any(),
                     scattered ? "floor: reads that wait for one another" : ""});
     rows.push_back({section, names[1], Kind::time, "a node", released[0].spread(), std::nullopt, released[1].if_any(),
-                    "nobody else holds any of it"});
+                    "under no other lock"});
     rows.push_back(
         {section, names[2], Kind::time, "a call", inserted[0].spread(), copy.spread(), inserted[1].if_any(), ""});
     return std::monostate{};

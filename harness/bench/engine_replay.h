@@ -6,23 +6,23 @@
 #include <memory>
 #include <string>
 
-#include "cases.h"
 #include <replay/replay.h>
+#include "cases.h"
 
 namespace canopy::bench {
 
-/// What a replay through a whole engine came to: page 16, LRU, ledger on, no store, so no content checks.
+/// The result of a replay through a whole engine: page 16, LRU, ledger on, no store, so no content checks.
 struct EngineReplay {
   std::unique_ptr<Engine> engine;  ///< as the replay left it
   replay::Report report;
-  double seconds = 0;  ///< without making the prompts, which is no part of an engine
-  /// Of the thread that runs the engine; the audit at the replay's end, which `seconds` leaves out, is in it.
+  double seconds = 0;  ///< without making the prompts, which an engine does not do
+  /// Of the thread that runs the engine. It contains the audit at the end, which `seconds` does not.
   double cpu_seconds = 0;
   std::string source;
 };
 
-/// Once through the trace, or the workload in its place. `feed` is what an engine's file says under `feed:`; `begin`
-/// is called with the engine before its first request. An error if the books were broken.
+/// Runs the trace, or the generated workload, once. `feed` is the value of `feed:` in an engine file. `begin` is called
+/// with the engine before its first request. An error if the ledger found a violation.
 Result<EngineReplay> replay_engine(const Setting& setting, const std::string& feed,
                                    const std::function<Result<std::monostate>(Engine&)>& begin = {});
 

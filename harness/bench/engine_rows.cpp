@@ -8,7 +8,7 @@
 namespace canopy::bench {
 namespace {
 
-/// What one check costs, on an engine that is full.
+/// Seconds of one check, on a full engine.
 double seconds_a_check(const Engine& engine) {
   constexpr std::size_t kChecks = 200'000;
   Ledger ledger;
@@ -30,7 +30,7 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
     if (repetition == 0) continue;  // warm-up
     all.add(ran->seconds);
     index.add(ran->report.index_seconds);
-    // The replay ended with an audit of every page, which its time leaves out.
+    // The replay ended with an audit of every page, which is not in its time.
     const std::uint64_t before = ran->engine->ledger().checks();
     ran->engine->audit();
     const std::uint64_t made = ran->report.ledger_checks - (ran->engine->ledger().checks() - before);

@@ -1,7 +1,7 @@
-/// What a feed costs an engine: the same replay without one and with each kind of it, taking turns.
-#include <sources/attachment.h>
+/// What a feed costs an engine: the same replay without a feed and with each kind of feed, in turns.
 #include <fmt/format.h>
 #include <mirror/mirror.h>
+#include <sources/attachment.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -20,13 +20,13 @@ using namespace std::chrono_literals;
 using inspector::Attachment;
 using inspector::Mirror;
 
-/// Reads a feed in a thread of its own as an inspector does: by name, through its own mapping, into a mirror, looking
-/// again a millisecond after nothing had come.
+/// Reads a feed in a thread of its own, as an inspector does: by name, through its own mapping, into a mirror. When
+/// there is nothing to read, it waits a millisecond.
 class Onlooker {
  public:
   explicit Onlooker(std::unique_ptr<Attachment> attachment)
       : attachment_(std::move(attachment)), mirror_(attachment_->header()), thread_([this] { look(); }) {}
-  /// Reads what is left, and ends. What was seen is whole only from then on.
+  /// Reads the rest, and ends. Only then is the mirror complete.
   const Mirror& end() {
     if (thread_.joinable()) done_ = true, thread_.join();
     return mirror_;
@@ -64,9 +64,9 @@ class Onlooker {
 /// One way to have a feed.
 struct Way {
   const char* name;
-  std::string feed;  ///< as an engine's file says it
+  std::string feed;  ///< its value in an engine file
   bool read = false;
-  Repeated seconds, index, cpu;  ///< over those of the replay without a feed before it
+  Repeated seconds, index, cpu;  ///< divided by those of the replay without a feed before it
 };
 
 std::string own_name() { return fmt::format("bench-{}", ::getpid()); }
@@ -75,12 +75,12 @@ std::string own_file() { return (std::filesystem::temp_directory_path() / ("cano
 const char* const kNames[] = {"feed: none, whole replay",
                               "feed: none, index calls",
                               "feed: none, CPU time",
-                              "feed: heap, nobody reads, whole replay",
-                              "feed: heap, nobody reads, index calls",
-                              "feed: heap, nobody reads, CPU time",
-                              "feed: shm, nobody reads, whole replay",
-                              "feed: shm, nobody reads, index calls",
-                              "feed: shm, nobody reads, CPU time",
+                              "feed: heap, no reader, whole replay",
+                              "feed: heap, no reader, index calls",
+                              "feed: heap, no reader, CPU time",
+                              "feed: shm, no reader, whole replay",
+                              "feed: shm, no reader, index calls",
+                              "feed: shm, no reader, CPU time",
                               "feed: shm, one reader, whole replay",
                               "feed: shm, one reader, index calls",
                               "feed: shm, one reader, CPU time",
@@ -89,18 +89,18 @@ const char* const kNames[] = {"feed: none, whole replay",
                               "feed: file, CPU time"};
 
 Result<std::monostate> measure(const Setting& setting, Report& report, std::vector<Row>& rows) {
-  Way ways[] = {{"heap, nobody reads", "{ heap: {} }", false, {}, {}, {}},
-                {"shm, nobody reads", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), false, {}, {}, {}},
+  Way ways[] = {{"heap, no reader", "{ heap: {} }", false, {}, {}, {}},
+                {"shm, no reader", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), false, {}, {}, {}},
                 {"shm, one reader", fmt::format("{{ shm: {{ name: {} }} }}", own_name()), true, {}, {}, {}},
                 {"file", fmt::format("{{ file: {{ path: {} }} }}", own_file()), false, {}, {}, {}}};
   Repeated none, none_index, none_cpu;
   std::string section;
   std::uint64_t events = 0, commits = 0, laps = 0;
-  // What is asked for is a few hundredths of a figure that a machine repeats to a tenth: many short turns.
+  // The effect is a few per cent, and a machine repeats the time only to ten per cent: many short turns.
   for (std::size_t repetition = 0; repetition <= 2 * setting.repetitions; ++repetition) {
     auto off = replay_engine(setting, "{ off: {} }");
     if (!off) return off.error();
-    // Or the next one has to get memory beside what this one holds, which a virtual machine may lack.
+    // Frees its memory now: a virtual machine may have none left for the next engine.
     off->engine.reset();
     if (repetition > 0)
       none.add(off->seconds), none_index.add(off->report.index_seconds), none_cpu.add(off->cpu_seconds);
@@ -144,9 +144,9 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
   return std::monostate{};
 }
 
-const char* const kEventNames[] = {"feed: an event, nobody reads", "feed: an event, one reader"};
+const char* const kEventNames[] = {"feed: an event, no reader", "feed: an event, one reader"};
 
-/// Events alone, in operations of 16, into a ring that is larger than the caches and was gone round before.
+/// Events alone, in operations of 16, into a ring that is larger than the caches and was filled before.
 Result<std::monostate> measure_events(const Setting& setting, Report&, std::vector<Row>& rows) {
   constexpr std::uint64_t kRing = std::uint64_t{1} << 21, kOperation = 16;
   const std::uint64_t written = setting.options.quick ? kRing : 4 * kRing;

@@ -19,7 +19,7 @@
 namespace canopy::bench {
 namespace {
 
-/// memcpy with stores that go around the caches: what is written will not be read for long.
+/// memcpy with stores that go around the caches, for words that are not read again soon.
 void stream(std::uint32_t* to, const std::uint32_t* from, std::size_t count) {
 #if defined(__SSE2__)
   constexpr std::size_t kVector = sizeof(__m128i) / sizeof(*to);
@@ -38,7 +38,7 @@ FloorMemory::FloorMemory(std::size_t words, FloorStyle style) : streaming_(style
   bytes_ = (words * sizeof(*words_) + kHuge) / kHuge * kHuge;
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  // Only advice: without such pages the two styles are the same.
+  // Advice only: where the system has no such pages, the two styles are the same.
   if (style.huge_pages) static_cast<void>(madvise(memory, bytes_, MADV_HUGEPAGE));
   std::memset(memory, 0xCA, bytes_);
   words_ = static_cast<std::uint32_t*>(memory);
@@ -55,7 +55,7 @@ void FloorMemory::copy(std::size_t at, const std::uint32_t* words, std::size_t c
   else std::memcpy(words_ + at, words, count * sizeof(*words));
 }
 
-double seconds_of_a_read_in_a_row(std::size_t count) {
+double pointer_chase_latency(std::size_t count) {
   constexpr std::size_t kApart = 128 / sizeof(std::uint32_t);
   FloorMemory memory(count * kApart, {.huge_pages = true, .streaming = false});  // as a large index has them
   std::vector<std::uint32_t> places(count);

@@ -13,8 +13,8 @@ struct FloorStyle {
   bool streaming = false;   ///< stores that go around the caches
 };
 
-/// Plain memory, faulted in, in which the least that an index must do is done: comparing what matches, copying
-/// what is new. No search, no bookkeeping.
+/// Plain memory, faulted in, for the least work that an index must do: compare the words that match, copy the words
+/// that are new. No search, no bookkeeping.
 class FloorMemory {
  public:
   FloorMemory(std::size_t words, FloorStyle style);
@@ -33,13 +33,12 @@ class FloorMemory {
   bool streaming_;
 };
 
-/// Seconds of a read whose place the one before has told, of `count` places in no order, 128 bytes apart and cold:
-/// about what a walk waits for that learns of each node from the one above it. An index whose nodes are smaller or keep
-/// some order may be below it.
-double seconds_of_a_read_in_a_row(std::size_t count);
+/// Latency of one step of a random pointer chase over `count` cold places, 128 bytes apart, in seconds: what a tree
+/// walk pays for a node that it finds through its parent. An index with smaller nodes, or with nodes in some order, may
+/// be faster.
+double pointer_chase_latency(std::size_t count);
 
-/// Reads and writes as much memory as the last cache holds, so that what was touched before has to come from
-/// further away again.
+/// Reads and writes as much memory as the last-level cache holds, so that earlier data is no longer in a cache.
 void make_cold();
 
 }  // namespace canopy::bench

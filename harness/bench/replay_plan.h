@@ -11,9 +11,8 @@
 
 namespace canopy::bench {
 
-/// Where the words of a replay lie, if they are kept as an index that copies each insert once would keep them: in
-/// one piece for each insert, in memory that is used again when pages leave. So the floor touches the same bytes as
-/// the index, as far apart and as long ago.
+/// Places of a replay's words in the floor's memory: one piece for each insert, and memory is reused when pages are
+/// evicted. So the floor touches as many bytes as an index that copies each insert once, as far apart and as long ago.
 class ReplayPlan {
  public:
   struct Piece {
@@ -27,7 +26,7 @@ class ReplayPlan {
 
   explicit ReplayPlan(Units page_size) : page_size_(page_size) {}
 
-  /// In the order of the replay, for each request: what matched, what left, what was added.
+  /// In the order of the replay, for each request: the pages that matched, were evicted and were added.
   void matched(std::span<const Page> pages);
   void left(std::span<const Page> pages);
   void added(std::span<const Page> pages);

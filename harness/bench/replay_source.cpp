@@ -1,18 +1,16 @@
 #include "replay_source.h"
 
-#include <filesystem>
-
-#include <workload/generator.h>
 #include <bench/mixed_workload.h>
-#include <workload/mooncake_trace.h>
+#include <workload/generator.h>
+#include <workload/trace_formats.h>
 
 namespace canopy::bench {
 
 Result<ReplaySource> open_source(const Options& options) {
   if (!options.trace.empty()) {
-    auto trace = workload::open_mooncake_trace(options.trace);
+    auto trace = workload::open_trace(options.trace);
     if (!trace) return trace.error();
-    const std::string name = std::filesystem::path(options.trace).filename().string();
+    const std::string name = workload::trace_name(options.trace);
     if (options.quick) return ReplaySource{std::move(*trace), name, 1500, 5'000'000};
     return ReplaySource{std::move(*trace), name, kUnlimited, 20'000'000};
   }

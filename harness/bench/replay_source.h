@@ -2,12 +2,12 @@
 
 #include <memory>
 
-#include "bench.h"
 #include <workload/request_source.h>
+#include "bench.h"
 
 namespace canopy::bench {
 
-/// What the replays run: the trace that was named, or a generated workload in its place.
+/// What the replays run: the trace of the options, or a generated workload.
 struct ReplaySource {
   std::unique_ptr<workload::RequestSource> requests;
   std::string name;        ///< "conversation_trace.jsonl"

@@ -1,55 +1,91 @@
-#include <fmt/format.h>
+/// The JSON of a report.
+#include <replay/json_file.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <stdexcept>
 
-#include "bench.h"
-#include <canopy/support/whole_file.h>
+#include "report.h"
 
 namespace canopy::bench {
-namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kKinds[] = {"time", "bytes", "share"};
+constexpr const char* kKinds[] = {"time", "bytes", "share", "rate"};
+constexpr const char* kVerdicts[] = {"met", "missed", "not measured"};
 
-ordered_json json_of(const Spread& spread) {
-  return {{"median", spread.median}, {"low", spread.low}, {"high", spread.high}};
+static void to_json(ordered_json& json, const Spread& spread) {
+  json = {{"median", spread.median}, {"low", spread.low}, {"high", spread.high}};
+  if (spread.samples > 0) json["samples"] = spread.samples;
 }
 
-Spread spread_of(const ordered_json& json) {
-  return {json.at("median").get<double>(), json.at("low").get<double>(), json.at("high").get<double>()};
+static void from_json(const ordered_json& json, Spread& spread) {
+  json.at("median").get_to(spread.median);
+  json.at("low").get_to(spread.low);
+  json.at("high").get_to(spread.high);
 }
 
-Kind kind_of(const std::string& name) {
-  for (std::size_t i = 0; i < std::size(kKinds); ++i)
-    if (name == kKinds[i]) return static_cast<Kind>(i);
-  throw std::invalid_argument("'" + name + "' is no kind of row; expected time, bytes or share");
+static void to_json(ordered_json& json, const Peer& peer) { json = {{"name", peer.name}, {"value", peer.value}}; }
+
+static void to_json(ordered_json& json, const Row& row) {
+  json = {{"section", row.section},
+          {"name", row.name},
+          {"kind", kKinds[static_cast<int>(row.kind)]},
+          {"per", row.per},
+          {"ours", row.ours}};
+  if (row.floor) json["floor"] = *row.floor;
+  if (row.original) json["original"] = *row.original;
+  if (row.on_gpu) json["on_gpu"] = true;
+  if (row.of_roofline) json["of_roofline"] = *row.of_roofline;
+  if (!row.peers.empty()) json["peers"] = row.peers;
+  if (!row.note.empty()) json["note"] = row.note;
 }
 
-}  // namespace
+static void from_json(const ordered_json& json, Row& row) {
+  json.at("section").get_to(row.section);
+  json.at("name").get_to(row.name);
+  const std::string kind = json.at("kind");
+  std::size_t known = 0;
+  while (known < std::size(kKinds) && kind != kKinds[known]) ++known;
+  if (known == std::size(kKinds)) throw std::invalid_argument("'" + kind + "' is no kind of row");
+  row.kind = static_cast<Kind>(known);
+  json.at("per").get_to(row.per);
+  json.at("ours").get_to(row.ours);
+  if (json.contains("floor")) row.floor = json.at("floor").get<Spread>();
+  if (json.contains("original")) row.original = json.at("original").get<Spread>();
+  row.note = json.value("note", "");
+}
+
+static void to_json(ordered_json& json, const Demand& demand) {
+  json = {{"id", demand.id},
+          {"demand", demand.demand},
+          {"measured", demand.measured},
+          {"verdict", kVerdicts[static_cast<int>(demand.verdict)]}};
+}
 
 Result<std::monostate> write_report(const Report& report, const std::string& path) {
-  ordered_json rows = ordered_json::array();
-  for (const Row& row : report.rows) {
-    ordered_json json{{"section", row.section},
-                      {"name", row.name},
-                      {"kind", kKinds[static_cast<int>(row.kind)]},
-                      {"per", row.per},
-                      {"ours", json_of(row.ours)}};
-    if (row.floor) json["floor"] = json_of(*row.floor);
-    if (row.original) json["original"] = json_of(*row.original);
-    if (!row.note.empty()) json["note"] = row.note;
-    rows.push_back(std::move(json));
-  }
-  const ordered_json json{{"index", report.index},
-                          {"source", report.source},
-                          {"quick", report.quick},
-                          {"rows", rows},
-                          {"remarks", report.remarks}};
-  return replay::write_whole_file(path, json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+  ordered_json json;
+  if (const auto& gpu = report.gpu)
+    json = {{"device", gpu->device},
+            {"fake_device", gpu->fake},
+            {"driver_version", gpu->driver_version},
+            {"clock_khz", gpu->clock_khz},
+            {"memory_clock_khz", gpu->memory_clock_khz},
+            {"free_bytes", gpu->free_bytes},
+            {"total_bytes", gpu->total_bytes},
+            {"budget_seconds", gpu->budget},
+            {"took_seconds", gpu->took},
+            {"rows", report.rows},
+            {"acceptance", report.demands},
+            {"remarks", report.remarks},
+            {"failures", report.failures}};
+  else
+    json = {{"index", report.index},
+            {"source", report.source},
+            {"quick", report.quick},
+            {"rows", report.rows},
+            {"remarks", report.remarks}};
+  return replay::write_json(path, json);
 }
 
 Result<Report> read_report(const std::string& path) {
@@ -58,42 +94,15 @@ Result<Report> read_report(const std::string& path) {
   try {
     const ordered_json json = ordered_json::parse(file);
     Report report;
-    report.index = json.at("index").get<std::string>();
-    report.source = json.at("source").get<std::string>();
-    report.quick = json.at("quick").get<bool>();
-    report.remarks = json.at("remarks").get<std::vector<std::string>>();
-    for (const ordered_json& row : json.at("rows")) {
-      Row& read = report.rows.emplace_back();
-      read.section = row.at("section").get<std::string>();
-      read.name = row.at("name").get<std::string>();
-      read.kind = kind_of(row.at("kind").get<std::string>());
-      read.per = row.at("per").get<std::string>();
-      read.ours = spread_of(row.at("ours"));
-      if (row.contains("floor")) read.floor = spread_of(row.at("floor"));
-      if (row.contains("original")) read.original = spread_of(row.at("original"));
-      read.note = row.value("note", "");
-    }
+    json.at("index").get_to(report.index);
+    json.at("source").get_to(report.source);
+    json.at("quick").get_to(report.quick);
+    json.at("remarks").get_to(report.remarks);
+    json.at("rows").get_to(report.rows);
     return report;
   } catch (const std::exception& error) {
     return Error{path + ": this is not what `canopy bench --json` writes: " + error.what()};
   }
-}
-
-std::optional<Change> change_since(const Report& old, const Row& row) {
-  for (const Row& before : old.rows) {
-    if (before.name != row.name || before.kind != row.kind) continue;
-    if (before.ours.median == 0) return Change{};
-    return Change{row.ours.median / before.ours.median - 1,
-                  row.ours.low > before.ours.high || row.ours.high < before.ours.low};
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> cannot_compare(const Report& old, const Report& now) {
-  if (old.quick != now.quick) return "one of the two was made with --quick: their trees and replays differ in size";
-  if (!old.source.empty() && !now.source.empty() && old.source != now.source)
-    return fmt::format("their replays differ: {} then, {} now", old.source, now.source);
-  return std::nullopt;
 }
 
 }  // namespace canopy::bench

@@ -6,8 +6,39 @@
 #include "cases.h"
 #include "subject.h"
 
+// One line for each file of rows.
+#define CANOPY_BENCH_SECTIONS(SECTION) \
+  SECTION(replay)                      \
+  SECTION(shard)                       \
+  SECTION(engine)                      \
+  SECTION(feed)                        \
+  SECTION(tree)                        \
+  SECTION(depth)                       \
+  SECTION(allocator)
+
 namespace canopy::bench {
+
+#define CANOPY_DECLARE(subject) void add_##subject##_cases(const Options& options, std::vector<Case>& cases);
+CANOPY_BENCH_SECTIONS(CANOPY_DECLARE)
+
 namespace {
+
+std::vector<Case> all_cases(const Options& options) {
+  std::vector<Case> cases;
+#define CANOPY_ADD(subject) add_##subject##_cases(options, cases);
+  CANOPY_BENCH_SECTIONS(CANOPY_ADD)
+  return cases;
+}
+
+/// What the names of the rows begin with, each once: "replay; engine; ...".
+std::string beginnings(const std::vector<Case>& cases) {
+  std::vector<std::string> known;
+  for (const Case& one : cases)
+    for (const std::string& name : one.names)
+      if (const std::string begin = name.substr(0, name.find(':')); std::ranges::find(known, begin) == known.end())
+        known.push_back(begin);
+  return fmt::format("{}", fmt::join(known, "; "));
+}
 
 Result<std::monostate> check_index(const Options& options, const Registry& registry) {
   if (!registry.find(PrefixIndex::kInterface, options.index))
@@ -29,21 +60,13 @@ Result<std::monostate> check_index(const Options& options, const Registry& regis
 
 Result<Report> run(const Options& options, const Registry& registry, const Progress& progress) {
   if (auto known = check_index(options, registry); !known) return known.error();
-  std::vector<Case> all, cases;
-  add_replay_cases(options, all);
-  add_engine_cases(options, all);
-  add_feed_cases(options, all);
-  add_tree_cases(options, all);
-  add_depth_cases(options, all);
-  add_allocator_cases(options, all);
+  std::vector<Case> all = all_cases(options), cases;
   const auto wanted = [&](const std::string& name) { return name.find(options.only) != std::string::npos; };
   for (Case& one : all)
     if (std::any_of(one.names.begin(), one.names.end(), wanted)) cases.push_back(std::move(one));
   if (cases.empty())
     return Error{
-        fmt::format("canopy bench: no row's name contains '{}'; they begin with replay, engine, feed, match, insert, "
-                    "release, lock + release, evict, snapshot, split, allocate + free or start",
-                    options.only)};
+        fmt::format("canopy bench: no row's name contains '{}'; they begin with {}", options.only, beginnings(all))};
 
   Report report;
   report.index = options.index;

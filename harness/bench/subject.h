@@ -2,8 +2,8 @@
 
 #include <canopy/eviction_strategy.h>
 #include <canopy/kv_store.h>
-#include <canopy/prefix_index.h>
 #include <canopy/loading/registry.h>
+#include <canopy/prefix_index.h>
 #include <canopy/slot_allocator.h>
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace canopy::bench {
 
-/// An index with one whole-path group that forgets the least recently used first.
+/// An index with one whole-path group under the policy lru.
 struct Subject {
   std::shared_ptr<EvictionStrategy> policy;  ///< outlives the index
   std::shared_ptr<PrefixIndex> index;

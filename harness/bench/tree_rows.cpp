@@ -1,15 +1,15 @@
-/// Trees of a shape and a size: what one call costs, and whether that grows with the tree.
+/// Trees of several shapes and sizes: the cost of one call, and whether it grows with the tree.
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
 #include <numeric>
 
+#include <workload/text.h>
 #include "cases.h"
 #include "clock.h"
 #include "floor.h"
 #include "subject.h"
-#include <workload/text.h>
 
 namespace canopy::bench {
 namespace {
@@ -45,7 +45,7 @@ class Tree {
     for (Units i = 0; i < page_; ++i) words_[prefix_ + i] = static_cast<std::uint32_t>(id + i * 7);
     return {NamespaceId::shared, words_};
   }
-  /// A key that was never there takes the leaf's place; its pages begin with the prefix's.
+  /// A new key replaces the leaf's; its pages begin with the prefix's.
   Key renewed_key(std::size_t leaf) {
     ids_[leaf] = ++last_id_;
     return key(leaf);
@@ -66,7 +66,7 @@ class Tree {
   Units page_, prefix_;
   std::vector<std::uint32_t> words_;
   std::vector<Page> pages_;
-  std::vector<std::uint64_t> ids_;  ///< of each leaf: what its page's words follow from
+  std::vector<std::uint64_t> ids_;  ///< of each leaf: its words are made from it
   std::uint64_t last_id_ = 0;
 };
 
@@ -163,7 +163,7 @@ void measure_floor(const Shape& shape, Units page_size, std::size_t leaves, std:
       page_numbers.copy(i % leaves, &page, 1);
     });
   }
-  static volatile bool used;  // or the compares could be left out
+  static volatile bool used;  // or the compiler could remove the compares
   used = same;
   static_cast<void>(used);
   compared.add(compare / static_cast<double>(batch));
@@ -176,7 +176,7 @@ std::string tree_name(const Shape& shape, Units page_size, std::size_t leaves) {
   return fmt::format("{}, page {}, {} leaves", shape.name, page_size, size_text(leaves));
 }
 
-/// The original's algorithm at sizes where it ends within seconds.
+/// Whether the original's algorithm ends within seconds.
 bool original_is_bearable(std::size_t nodes) { return nodes <= 1'000'000; }
 
 void add_tree(const Shape& shape, Units page_size, std::size_t leaves, std::vector<Case>& cases) {
@@ -211,7 +211,7 @@ void add_tree(const Shape& shape, Units page_size, std::size_t leaves, std::vect
   cases.push_back({"Trees", names, measure});
 }
 
-/// A pool of which running requests hold 95 %: each newcomer evicts one page of what is left.
+/// A pool of which 95 % is held under locks: each new request evicts one page of the rest.
 void add_thrash(Units page_size, std::size_t leaves, std::vector<Case>& cases) {
   const std::string name =
       fmt::format("evict + insert + release: 95 % held, page {}, {} leaves", page_size, size_text(leaves));
@@ -243,7 +243,7 @@ void add_thrash(Units page_size, std::size_t leaves, std::vector<Case>& cases) {
       }
       for (const Lock& lock : held) tree.index().release(lock);
     }
-    rows.push_back({"A pool that is 95 % held", name, Kind::time, "a newcomer", ours.spread(), std::nullopt,
+    rows.push_back({"A pool that is 95 % held", name, Kind::time, "a new request", ours.spread(), std::nullopt,
                     originals.if_any(), ""});
     return std::monostate{};
   };

@@ -54,8 +54,8 @@ void Content::each_piece(std::uint32_t first, std::uint32_t end, std::size_t gro
   }
 }
 
-/// run(from, until): stretches of [first, end) whose pages the request has in a group. Complains of pages that it
-/// should have: all within reach of the next token, as far as the group keeps them.
+/// run(from, until): stretches of [first, end) whose pages the request has in a group. Reports missing pages: a request
+/// must have all within reach of the next token, as far as the group keeps them.
 template <class Run>
 void Content::each_run(const Request& request, std::uint32_t first, std::uint32_t end, std::size_t group, Run&& run) {
   const Units page_size = engine_.page_size();

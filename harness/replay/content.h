@@ -8,9 +8,9 @@
 
 namespace canopy::replay {
 
-/// The bytes a token must have in the store, whoever put them there: they follow from its namespace, all tokens
-/// up to it, its layer and its stream. Grows with a request; nothing is remembered beside a page, so a page
-/// with the wrong content cannot vouch for itself.
+/// The bytes that a token must have in the store, no matter which request wrote them: they follow from its namespace,
+/// all tokens up to it, its layer and its stream. Grows with a request. Nothing is remembered per page, so a page with
+/// wrong content is always found.
 class Trail {
  public:
   explicit Trail(NamespaceId space);
@@ -33,10 +33,9 @@ class Content {
 
   /// Every group, layer and stream of [first, end), wherever the group keeps the page.
   void write(Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end);
-  /// The same for what is reused; counts each token once. What the next token after all that is computed can see
-  /// must be there.
+  /// The same for reused tokens; each is counted once. All that the next token can see must be there.
   void check(const Request& request, const Trail& trail, std::uint32_t first, std::uint32_t end);
-  /// Asks the stores what failed that nobody has waited for: a violation. After one, nothing more is compared.
+  /// Waits for the stores. A failed transfer is a violation, and nothing more is compared after it.
   void sync();
 
   std::uint64_t checks() const { return checks_; }

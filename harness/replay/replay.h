@@ -21,7 +21,8 @@ enum class Mode {
   timed,
 };
 
-/// A pool gets another limit before a request: what becomes of the hit rate when a third of the memory is taken away?
+/// A new limit for a pool before a request: shows, for example, what the hit rate is when a third of the memory is
+/// gone.
 struct Resize {
   std::uint64_t request = 0;  ///< number of the request it comes before, from 1
   std::string group;          ///< empty: the first
@@ -31,12 +32,12 @@ struct Resize {
 struct Options {
   Mode mode = Mode::serial;
   std::uint64_t limit = kUnlimited;  ///< requests
-  std::uint64_t pace = 0;            ///< requests a second at most, for who looks on; 0: as fast as it goes
+  std::uint64_t pace = 0;            ///< most requests a second, to watch the run; 0: no limit
   bool content = true;               ///< write and compare bytes, where the engine has a store
   std::vector<Resize> resizes;
   // Mode::timed alone:
   std::uint32_t running = 32;           ///< requests at once
-  std::uint32_t prefill_tokens = 8192;  ///< a step computes at most so many prompt tokens
+  std::uint32_t prefill_tokens = 8192;  ///< most prompt tokens that a step computes
   std::uint32_t step_ms = 25;           ///< simulated; each running request decodes one token a step
   std::uint32_t abort_permille = 10;    ///< of the requests, cancelled by their client at some step
 };
@@ -46,13 +47,13 @@ struct Sample {
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
 };
 
-/// What became of a group's pool.
+/// A group's pool at the end.
 struct GroupReport {
   std::string name;
   std::uint64_t tree_pages = 0, free_pages = 0, longest_free_run = 0;
-  std::uint64_t handed_pages = 0, handed_runs = 0;  ///< to requests, all in all; a run: page numbers in a row
+  std::uint64_t handed_pages = 0, handed_runs = 0;  ///< to requests, in total; a run: consecutive page numbers
 
-  /// 1: page numbers in no order. What a bulk copy can take at once.
+  /// Pages that a bulk copy can take at once; 1: page numbers are in no order.
   double mean_run() const {
     return handed_runs ? static_cast<double>(handed_pages) / static_cast<double>(handed_runs) : 0;
   }
@@ -62,7 +63,7 @@ struct Report {
   std::string config, source;
   Units page_size = 1;
   Mode mode = Mode::serial;
-  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;  ///< one that comes back counts once
+  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;  ///< a retracted request counts once
   std::uint64_t evict_calls = 0, evicted_tokens = 0;
   std::uint64_t rejected = 0;  ///< could never fit, or (serial) did not fit after eviction
   std::uint64_t resident_tokens = 0, capacity_tokens = kUnlimited;
@@ -76,7 +77,7 @@ struct Report {
   std::uint32_t most_running = 0;
   std::vector<GroupReport> groups;
   std::vector<std::string> reports;  ///< violations in words
-  std::vector<std::string> notes;    ///< memory that was wanted and refused
+  std::vector<std::string> notes;    ///< memory that the system refused
   std::vector<Sample> samples;       ///< about a hundred, evenly spaced in requests
 
   double hit_rate() const {
@@ -84,13 +85,13 @@ struct Report {
   }
 };
 
-/// Called now and then: how far the source is (0..1), and requests so far.
+/// Called every 64 requests: how far the source is (0..1), and requests so far.
 using Progress = std::function<void(double, std::uint64_t)>;
 
-/// Runs a source through an engine. The error is the source's: what came before it counted, the run is void.
+/// Runs a source through an engine. An error is the source's, and the run yields no report.
 Result<Report> run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress);
 
-/// JSON with the names of DESIGN and of SGLang's recorded runs; written whole or not at all.
+/// Writes JSON, all of it or nothing. The names are those of the recorded runs.
 Result<std::monostate> write_report(const Report& report, const std::string& path);
 
 }  // namespace canopy::replay

@@ -1,48 +1,49 @@
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
+#include "json_file.h"
 #include "replay.h"
-#include <canopy/support/whole_file.h>
 
 namespace canopy::replay {
 
+using nlohmann::ordered_json;
+
+static void to_json(ordered_json& json, const GroupReport& group) {
+  json = {{"name", group.name},
+          {"tree_pages", group.tree_pages},
+          {"free_pages", group.free_pages},
+          {"longest_free_run", group.longest_free_run},
+          {"handed_pages", group.handed_pages},
+          {"handed_runs", group.handed_runs}};
+}
+
 Result<std::monostate> write_report(const Report& report, const std::string& path) {
-  nlohmann::ordered_json json{{"config", report.config},
-                              {"source", report.source},
-                              {"mode", report.mode == Mode::serial ? "serial" : "timed"},
-                              {"page_size", report.page_size},
-                              {"capacity_tokens", nullptr},
-                              {"requests", report.requests},
-                              {"prompt_tokens", report.prompt_tokens},
-                              {"hit_tokens", report.hit_tokens},
-                              {"hit_rate", report.hit_rate()},
-                              {"evict_calls", report.evict_calls},
-                              {"evicted_tokens", report.evicted_tokens},
-                              {"rejected", report.rejected},
-                              {"resident_tokens", report.resident_tokens},
-                              {"groups", nullptr},
-                              {"nodes", report.nodes},
-                              {"namespaces", report.spaces},
-                              {"index_bytes", report.index_bytes},
-                              {"index_seconds", report.index_seconds},
-                              {"seconds", report.seconds},
-                              {"ledger_checks", report.ledger_checks},
-                              {"content_checks", report.content_checks},
-                              {"violations", report.violations},
-                              {"digest", nullptr},
-                              {"seed", report.seed}};
-  if (report.capacity_tokens != kUnlimited) json["capacity_tokens"] = report.capacity_tokens;
-  json["groups"] = nlohmann::ordered_json::array();
-  for (const GroupReport& group : report.groups)
-    json["groups"].push_back({{"name", group.name},
-                              {"tree_pages", group.tree_pages},
-                              {"free_pages", group.free_pages},
-                              {"longest_free_run", group.longest_free_run},
-                              {"handed_pages", group.handed_pages},
-                              {"handed_runs", group.handed_runs}});
-  char digest[17];
-  std::snprintf(digest, sizeof(digest), "%016llx", static_cast<unsigned long long>(report.digest));
-  json["digest"] = digest;
+  ordered_json json{{"config", report.config},
+                    {"source", report.source},
+                    {"mode", report.mode == Mode::serial ? "serial" : "timed"},
+                    {"page_size", report.page_size},
+                    {"capacity_tokens", report.capacity_tokens == kUnlimited ? ordered_json(nullptr)
+                                                                             : ordered_json(report.capacity_tokens)},
+                    {"requests", report.requests},
+                    {"prompt_tokens", report.prompt_tokens},
+                    {"hit_tokens", report.hit_tokens},
+                    {"hit_rate", report.hit_rate()},
+                    {"evict_calls", report.evict_calls},
+                    {"evicted_tokens", report.evicted_tokens},
+                    {"rejected", report.rejected},
+                    {"resident_tokens", report.resident_tokens},
+                    {"groups", report.groups},
+                    {"nodes", report.nodes},
+                    {"namespaces", report.spaces},
+                    {"index_bytes", report.index_bytes},
+                    {"index_seconds", report.index_seconds},
+                    {"seconds", report.seconds},
+                    {"ledger_checks", report.ledger_checks},
+                    {"content_checks", report.content_checks},
+                    {"violations", report.violations},
+                    {"digest", fmt::format("{:016x}", report.digest)},
+                    {"seed", report.seed}};
   if (report.mode == Mode::timed)
     json.update({{"output_tokens", report.output_tokens},
                  {"aborted", report.aborted},
@@ -52,7 +53,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                  {"repointed_tokens", report.repointed_tokens},
                  {"most_running", report.most_running}});
   if (!report.reports.empty()) json["violation_reports"] = report.reports;
-  return write_whole_file(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  return write_json(path, json);
 }
 
 }  // namespace canopy::replay

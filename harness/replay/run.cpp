@@ -50,7 +50,7 @@ Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& th
 Result<bool> Run::next(workload::ClientRequest& client) {
   if (options.pace)
     std::this_thread::sleep_until(started_ + taken_ * std::chrono::microseconds(1'000'000) / options.pace);
-  // Whoever looks on may have asked for a pause.
+  // An inspector may have paused the engine.
   while (!engine.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (taken_ == options.limit) return false;
   for (const Resize& resize : options.resizes)
@@ -124,7 +124,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
     report.violations += run.content->violations();
     report.reports.insert(report.reports.end(), run.content->reports().begin(), run.content->reports().end());
   }
-  // What never reached the engine belongs to the result as well.
+  // Hash in rejected requests, which the engine never saw.
   report.digest = splitmix64(engine.digest() ^ splitmix64(report.rejected) ^ report.requests);
   report.seed = source.seed();
   return std::move(report);

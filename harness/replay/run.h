@@ -8,14 +8,14 @@
 
 namespace canopy::replay {
 
-/// What the two modes share while they run.
+/// State that both modes share while they run.
 class Run {
  public:
   Run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress);
 
   /// The next request, until the source or the limit ends.
   Result<bool> next(workload::ClientRequest& client);
-  /// A client's request came, and so much of its prompt was resident: figures, progress and chart.
+  /// Counts a request of which `matched` tokens were resident, and reports progress.
   void count(const workload::ClientRequest& client, std::uint32_t matched);
 
   Engine& engine;

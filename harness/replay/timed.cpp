@@ -11,16 +11,16 @@
 namespace canopy::replay {
 namespace {
 
-/// A client's request: waiting, on its way through prefill and decode, or set aside.
+/// A client's request: waiting, in prefill or decode, or retracted.
 struct Job {
   workload::ClientRequest client;
   std::uint64_t answer = 0;    ///< names what the model answers
-  std::uint32_t abort_at = 0;  ///< computed tokens at which its client gives up; 0 never
+  std::uint32_t abort_at = 0;  ///< computed tokens at which its client aborts; 0: never
   bool has_waited = false;
   NamespaceId space{};
   std::optional<Request> request;  ///< from its first start on
   std::optional<Trail> trail;
-  std::uint32_t offered = 0;  ///< whole pages of it were last offered to the index at this many tokens
+  std::uint32_t offered = 0;  ///< its whole pages up to this token were offered to the index
 
   std::uint32_t prompt() const { return static_cast<std::uint32_t>(client.prompt.size()); }
   std::uint32_t total() const { return prompt() + client.output_tokens; }
@@ -28,8 +28,8 @@ struct Job {
   std::uint32_t known() const { return static_cast<std::uint32_t>(tokens().size()); }
 };
 
-/// A serving engine's scheduler, as small as it can be while still doing to a cache what real ones do: first
-/// come first served, chunked prefill, one decoded token a step, and the youngest gives way when pages run out.
+/// A small scheduler that does to a cache what real ones do: first come first served, chunked prefill, one decoded
+/// token a step. When pages run out, the youngest request is retracted.
 class Scheduler {
  public:
   explicit Scheduler(Run& run) : run_(run) {}
@@ -48,7 +48,7 @@ class Scheduler {
       } else if (queue_.front().client.arrival_ms > now_ms_) {
         now_ms_ = queue_.front().client.arrival_ms;
       } else {
-        // Nothing runs, so nothing will ever be released: what does not fit now never will.
+        // Nothing runs, so no page will be released: a request that does not fit now never will.
         ++run_.report.rejected;
         queue_.pop_front();
       }
@@ -58,7 +58,7 @@ class Scheduler {
  private:
   using Jobs = std::list<Job>;
 
-  /// Whoever has arrived and fits, in order. Nobody overtakes the first who must wait.
+  /// Starts requests that have arrived and fit, in order. None overtakes the first that must wait.
   Result<std::monostate> admit() {
     while (running_.size() < run_.options.running) {
       if (queue_.empty()) {
@@ -76,7 +76,7 @@ class Scheduler {
     return std::monostate{};
   }
 
-  /// Drawn once for a request, however often it is set aside.
+  /// Drawn once for a request, also if it is retracted and comes back.
   std::uint32_t abort_at(const Job& job) {
     const std::uint64_t lot = splitmix64(job.answer ^ ++drawn_);
     const std::uint64_t total = job.total();
@@ -84,7 +84,7 @@ class Scheduler {
                                                                  : 0;
   }
 
-  /// Takes the first of the queue out of it: to run, or for ever if it can never fit. False if it must wait.
+  /// Takes the first request out of the queue: to run, or to reject it if it can never fit. False if it must wait.
   bool start(Job& job) {
     const RequestSpec arrival{
         job.tokens(), job.space, job.client.priority, 0, job.total() - job.known(), 1, run_.options.prefill_tokens};
@@ -99,7 +99,7 @@ class Scheduler {
       const bool is_new = !job.request;
       if (is_new) job.request.emplace(run_.engine.begin(arrival));
       else job.request->resume();
-      // Its whole prompt at once: what others have been promised is not there for a newcomer to be let in on.
+      // Takes the pages of the whole prompt now. Else another request could start on pages promised to this one.
       const std::uint32_t first_chunk = job.request->matched() + run_.options.prefill_tokens;
       if (job.request->reserve(job.known(), first_chunk)) {
         run(job, is_new);
@@ -129,7 +129,7 @@ class Scheduler {
     std::uint32_t budget = run_.options.prefill_tokens;
     for (auto at = running_.begin(); at != running_.end();) {
       if (at->abort_at && at->request->computed() >= at->abort_at) {
-        at = running_.erase(at);  // its client has gone: the destructor aborts
+        at = running_.erase(at);  // its client aborted: so does the destructor
         ++run_.report.aborted;
       } else if (at->request->computed() >= at->total()) {
         at->request->finish(at->request->computed());
@@ -137,7 +137,7 @@ class Scheduler {
       } else if (advance(*at, budget)) {
         ++at;
       } else if (std::next(at) != running_.end()) {
-        retract(std::prev(running_.end()));  // no page to be had: the youngest gives way
+        retract(std::prev(running_.end()));  // no page is free: the youngest is retracted
       } else {
         at = retract(at);
       }
@@ -150,7 +150,7 @@ class Scheduler {
     std::uint32_t until = known + 1;
     if (computed < known) {
       until = computed + std::min(budget, known - computed);
-      if (until == computed) return true;  // others have used up this step's prefill
+      if (until == computed) return true;  // other requests have used up this step's prefill
     }
     if (!job.request->reserve(until)) return false;
     if (until <= known) {
@@ -167,7 +167,7 @@ class Scheduler {
     return true;
   }
 
-  /// Makes whole new pages reusable at once, and looks at the pages that another request turned out to have.
+  /// Inserts whole new pages at once, and checks the pages that replace them where another request was faster.
   void commit(Job& job, std::uint32_t computed) {
     const std::uint32_t before = job.request->committed(), whole = run_.engine.whole_pages(computed);
     if (whole <= std::max(before, job.offered)) return job.request->advance(computed);
@@ -177,7 +177,7 @@ class Scheduler {
     if (run_.content) run_.content->check(*job.request, *job.trail, before, before + repointed);
   }
 
-  /// Sets a request aside: what it has committed stays reusable, so that it can go on from there.
+  /// Retracts a request. Its committed pages stay in the tree, so it can continue from there.
   Jobs::iterator retract(Jobs::iterator at) {
     at->request->retract();
     ++run_.report.retracted;
@@ -188,7 +188,7 @@ class Scheduler {
 
   Run& run_;
   Jobs running_;  ///< oldest first
-  Jobs queue_;    ///< those set aside, and at most one that has not run yet
+  Jobs queue_;    ///< retracted requests, and at most one that has not run yet
   std::uint64_t now_ms_ = 0, drawn_ = 0;
 };
 

@@ -12,7 +12,7 @@ class AdversarialSplits final : public Traffic {
  public:
   AdversarialSplits(const AdversarialSplitsConfig& config, std::uint64_t seed)
       : config_(config), seed_(seed), random_(decisions(derive(seed, kDecisions))) {
-    // Behind the last page a key would only grow: nothing is split there.
+    // A key that diverges after the last page splits nothing.
     pages_.resize((config.key_tokens - 1) / config.page_size);
     std::iota(pages_.begin(), pages_.end(), std::uint32_t{1});
     if (config.order == AdversarialSplitsConfig::Order::descending) std::reverse(pages_.begin(), pages_.end());
@@ -39,7 +39,7 @@ class AdversarialSplits final : public Traffic {
     const std::uint64_t key = derive(seed_, kKey, keys_ - 1);
     append_text(prompt, key, shared);
     append_text(prompt, derive(seed_, kTail, tails_++), config_.tail_tokens);
-    // A tail that happens to begin as the key goes on would diverge one page later, or not at all.
+    // A tail that happens to begin like the rest of the key would diverge one page later, or not at all.
     if (Token& first = prompt[shared]; first == token_at(key + shared)) {
       first = static_cast<Token>((first + 1) % kVocabulary);
     }

@@ -6,8 +6,8 @@
 namespace canopy::workload {
 namespace {
 
-/// Every tree is walked depth first, several at a time. So a tree is its current path, and a step back is a cut:
-/// what is kept does not grow with branches^depth.
+/// Every tree is walked depth first, several at a time. So only a tree's current path is kept, and a step back cuts it:
+/// memory does not grow with branches^depth.
 class Agents final : public Traffic {
  public:
   Agents(const AgentsConfig& config, std::uint64_t seed)

@@ -10,10 +10,10 @@
 
 namespace canopy::workload {
 
-/// A workload has no model, and yet the next turn of a chat must begin with what the model said. So an answer is
-/// a function of the prompt alone: its token i is answer_token(prompt_hash(prompt), i). The generator writes it
-/// into the next turn, a replay inserts it as the output of this one, and neither has to ask the other. (What
-/// follows an answer in a recorded trace is in the trace, and knows nothing of this.)
+/// A workload has no model, but the next turn of a chat begins with the model's answer. So an answer is a function of
+/// the prompt alone: its token i is answer_token(prompt_hash(prompt), i). The generator writes it into the next turn,
+/// and a replay inserts it as the output of this one; neither has to ask the other. A recorded trace already contains
+/// what followed its answers, so these answers do not occur in it.
 
 /// Four lanes of two tokens each, since one chain of multiplications would cost more than the expansion of a
 /// trace. Defined on token values, not on their bytes: the same on every machine.

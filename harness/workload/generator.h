@@ -14,7 +14,7 @@ namespace canopy::workload {
 ///   requests: 2000
 ///   arrivals_per_second: 20
 ///   mix:
-///     - chat: { tenants: 4, turns: 6 }     # one kind an item (traffic.h has them all); what is not said has a default
+///     - chat: { tenants: 4, turns: 6 }     # one kind an item (traffic.h has them all), each key has a default
 ///       share: 3                           # of the requests, against the shares of the others
 ///     - batch_sweep: { prefix_tokens: 8000 }
 ///       priority: 2                        # of all its requests
@@ -22,11 +22,7 @@ namespace canopy::workload {
 ///
 /// The same document gives the same requests on every machine, compiler and standard library.
 Result<std::unique_ptr<RequestSource>> make_generator(const YamlNode& document);
-/// `seed_override` takes the place of the file's seed, unless it is 0.
+/// `seed_override` replaces the file's seed, unless it is 0.
 Result<std::unique_ptr<RequestSource>> open_generator(const std::string& path, std::uint64_t seed_override);
-
-/// The workload of `canopy demo`, no file needed: four kinds of tenants in a pool of 150,000 tokens evict each
-/// other often and still find some sixty per cent of their prompts there.
-std::unique_ptr<RequestSource> demo_workload(std::uint64_t seed);
 
 }  // namespace canopy::workload

@@ -19,7 +19,7 @@ struct MixItem {
   std::string space;  ///< namespace; of a kind that has namespaces of its own, the part before '/'
 };
 
-/// How much, and how fast; the part of a description that is not about what is asked.
+/// How many requests, and how fast they come.
 struct MixConfig {
   std::uint64_t seed = 1, requests = 1000, arrivals_per_second = 20;
   void visit(Options& o) {
@@ -29,7 +29,7 @@ struct MixConfig {
   }
 };
 
-/// Several kinds of traffic as one stream: draws whose request is next by the shares, and gives it its time.
+/// Several kinds of traffic as one stream. Draws by the shares which kind is next, and gives the request its time.
 class Mixer final : public RequestSource {
  public:
   /// REQUIRES: at least one item.

@@ -32,7 +32,8 @@ constexpr const char* kWanted =
     "expected an object like {\"timestamp\": 0, \"input_length\": 700, "
     "\"output_length\": 50, \"hash_ids\": [1, 2]}";
 
-/// Takes the events of the JSON reader. It keeps a depth and a field, never a document: nesting costs nothing.
+/// Takes the events of the JSON reader and keeps a depth and a field, so nesting needs no memory. Not a document: that
+/// would lose a number's own spelling, repeated keys and columns, which the messages name.
 class LineHandler final : public nlohmann::json_sax<json> {
  public:
   LineHandler(MooncakeLine& out, std::size_t line_size) : out_(out), line_size_(line_size) {}
@@ -118,7 +119,7 @@ class LineHandler final : public nlohmann::json_sax<json> {
     return false;
   }
 
-  /// `found` stands where it cannot; nobody minds within an unknown key.
+  /// `found` is not allowed here. Within an unknown key everything is allowed.
   bool refuse(const std::string& found) {
     if (skipping()) return true;
     if (depth_ == 0) return say(fmt::format("the line is {}; {}", found, kWanted));
@@ -158,7 +159,7 @@ class LineHandler final : public nlohmann::json_sax<json> {
 }  // namespace
 
 std::optional<LineProblem> read_mooncake_line(std::string_view line, MooncakeLine& out) {
-  // The JSON reader takes a NUL for the end of its input and would not see what is behind it.
+  // The JSON reader takes a NUL for the end of its input and would ignore the rest.
   if (const std::size_t nul = line.find('\0'); nul != line.npos)
     return LineProblem{nul + 1, "a NUL byte; expected text"};
   out.hash_ids.clear();

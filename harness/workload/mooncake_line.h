@@ -11,15 +11,15 @@ namespace canopy::workload {
 
 inline constexpr std::uint64_t kMooncakeBlock = 512;  ///< tokens that one hash id stands for
 
-/// One line of a Mooncake trace, believed: every number is in its range, and `hash_ids` has one id for each
-/// block of `input_length`, no more.
+/// One line of a Mooncake trace, checked: every number is in its range, and `hash_ids` has exactly one id for each
+/// block of `input_length`.
 struct MooncakeLine {
   std::uint64_t timestamp = 0;  ///< ms
   std::uint32_t input_length = 0, output_length = 0;
   std::vector<std::uint64_t> hash_ids;
 };
 
-/// Why a line cannot be used, without its file and number, which only the caller knows.
+/// Why a line cannot be used. The caller adds the file and the line number.
 struct LineProblem {
   std::size_t column = 0;  ///< from 1, in bytes; 0 if the line as a whole is meant
   std::string text;

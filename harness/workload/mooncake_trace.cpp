@@ -20,12 +20,12 @@ class MooncakeTrace final : public RequestSource {
   Result<bool> next(ClientRequest& request) override {
     if (failed_) return *failed_;
     auto got = read(request);
-    if (!got) failed_ = got.error();  // there is no way to tell what a trace meant behind what it did not mean
+    if (!got) failed_ = got.error();  // what follows a broken line may be meant otherwise
     return got;
   }
 
   double progress() const override {
-    // A file that grows while it is read has more bytes than it said.
+    // A file that grows while it is read has more bytes than when it was opened.
     return std::min(1.0, static_cast<double>(lines_->consumed()) / static_cast<double>(lines_->size()));
   }
 

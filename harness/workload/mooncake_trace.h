@@ -10,7 +10,8 @@ namespace canopy::workload {
 /// `output_length` (tokens) and `hash_ids`, one per 512-token block of the prompt; equal ids, equal prefix up
 /// to there. Token j of block h is splitmix64(h * 512 + j) mod 128000, cut to input_length.
 ///
-/// Streams; a line that cannot be used is an error `file:line: what was found, what was expected`.
+/// One line is in memory at a time. A line that cannot be used is an error `file:line: what was found, what was
+/// expected`.
 Result<std::unique_ptr<RequestSource>> open_mooncake_trace(const std::string& path);
 
 }  // namespace canopy::workload

@@ -18,16 +18,16 @@ struct ClientRequest {
   std::vector<Token> prompt;
 };
 
-/// Requests in the order of their arrival, one at a time: a trace file or a generator. Nothing is held beyond
-/// the request at hand, so a source can be longer than memory.
+/// Requests in the order of their arrival, one at a time: a trace file or a generator. Only the current request is in
+/// memory, so a source can be longer than memory.
 class RequestSource {
  public:
   virtual ~RequestSource() = default;
   /// Fills `request`, reusing its storage. False at the end.
   virtual Result<bool> next(ClientRequest& request) = 0;
-  /// How much of it has been handed out, 0..1; for a progress bar.
+  /// The part that was handed out, 0..1; for a progress bar.
   virtual double progress() const = 0;
-  virtual std::uint64_t seed() const { return 0; }  ///< 0: nothing in it is random
+  virtual std::uint64_t seed() const { return 0; }  ///< 0: nothing is random
 };
 
 }  // namespace canopy::workload

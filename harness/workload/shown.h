@@ -6,7 +6,7 @@
 
 namespace canopy::workload {
 
-/// What a message may repeat of somebody's file: short, one line, nothing that a terminal obeys.
+/// A piece of an input file as a message may repeat it: short, one line, no control characters.
 inline std::string shown(std::string_view text) {
   constexpr std::size_t kShown = 40;
   std::string result;

@@ -13,13 +13,13 @@ namespace canopy::workload {
 /// Size of the made-up vocabulary, that of a common tokenizer; recorded results depend on it.
 inline constexpr std::uint64_t kVocabulary = 128'000;
 
-/// A prompt may be this long: ten times the longest context that anybody has announced.
+/// Longest prompt: ten times the longest context window of a model so far.
 inline constexpr std::uint64_t kMaxPromptTokens = 100'000'000;
 
 constexpr Token token_at(std::uint64_t place) { return static_cast<Token>(splitmix64(place) % kVocabulary); }
 
 /// Writes tokens `first`, `first + 1`, ... of a text. A text is any 64-bit number, its token i is
-/// token_at(text + i): no text has to be stored to be repeated.
+/// token_at(text + i), so a text is repeated without being stored.
 inline void write_text(std::uint64_t text, Token* to, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] = token_at(text + i);
 }

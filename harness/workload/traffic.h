@@ -11,22 +11,22 @@
 
 namespace canopy::workload {
 
-/// One kind of requests, without end. When they arrive and what else arrives is the mixer's business.
+/// An endless stream of one kind of requests. The mixer decides when they arrive and what comes between them.
 class Traffic {
  public:
   virtual ~Traffic() = default;
-  /// Fills space, output_tokens and prompt, reusing their storage. True if one more of this kind comes at the
+  /// Fills space, output_tokens and prompt, reusing their storage. True if another request of this kind arrives at the
   /// same moment.
   virtual bool next(ClientRequest& request) = 0;
 };
 
-/// What a kind may keep in memory between requests, over all of its conversations.
+/// Most tokens that a kind keeps in memory between requests, over all of its conversations.
 inline constexpr std::uint64_t kMaxKeptTokens = 100'000'000;
 
 // One struct a kind: its options, and whether they make sense together. `longest_prompt` and `kept` are the
 // worst case in tokens; `problem` is empty or the rest of a sentence that begins with the kind's name.
 
-/// Tenants that share nothing, each with a system prompt; a turn repeats all that was said before it.
+/// Tenants that share nothing, each with a system prompt. A turn repeats the whole conversation before it.
 struct ChatConfig {
   static constexpr const char* kName = "chat";
   std::uint64_t tenants = 4, conversations = 8, turns = 6;
@@ -46,7 +46,7 @@ struct ChatConfig {
   std::string problem() const { return {}; }
 };
 
-/// Examples that every prompt of a task repeats, then a question that none does.
+/// Examples that every prompt of a task repeats, then a question that occurs once.
 struct FewShotConfig {
   static constexpr const char* kName = "few_shot";
   std::uint64_t tasks = 4, examples = 8, example_tokens = 250, question_tokens = 80, answer_tokens = 20;
@@ -64,7 +64,7 @@ struct FewShotConfig {
   std::string problem() const { return {}; }
 };
 
-/// Trees of agents: a task fans out into branches, each of which carries its ancestors' words and a tool's result.
+/// Trees of agents: a task branches, and each branch carries its ancestors' text and a tool's result.
 struct AgentsConfig {
   static constexpr const char* kName = "agents";
   std::uint64_t tasks = 2, branches = 3, depth = 3;
@@ -86,7 +86,7 @@ struct AgentsConfig {
   std::string problem() const { return {}; }
 };
 
-/// Questions about documents, some of which are asked about far more often than others.
+/// Questions about documents, a few of which are far more popular than the others.
 struct RagConfig {
   static constexpr const char* kName = "rag";
   std::uint64_t documents = 1000, per_request = 4, document_tokens = 800, skew = 1;
@@ -113,7 +113,7 @@ struct RagConfig {
   }
 };
 
-/// One long prefix, many short ends, all at once: an evaluation run, a classification of a table's rows.
+/// One long prefix with many short ends, all at once: an evaluation run, or the rows of a table to classify.
 struct BatchSweepConfig {
   static constexpr const char* kName = "batch_sweep";
   std::uint64_t prefixes = 1, batch = 64, prefix_tokens = 8000, suffix_tokens = 50, answer_tokens = 10;
@@ -129,8 +129,8 @@ struct BatchSweepConfig {
   std::string problem() const { return {}; }
 };
 
-/// The same prompts round and round. Larger than the cache by a little, and LRU never hits; smaller, and it
-/// never misses.
+/// The same prompts in a loop. If they are a little larger than the cache, LRU never hits; if they fit, it never
+/// misses.
 struct ThrashConfig {
   static constexpr const char* kName = "thrash";
   std::uint64_t working_set_tokens = 200'000, prompt_tokens = 4000, answer_tokens = 0;
@@ -145,8 +145,8 @@ struct ThrashConfig {
   std::string problem() const { return {}; }
 };
 
-/// One long key, and then keys that leave it at each of its pages once: a radix tree can be made to split no
-/// more often. When every page has had its turn, the next long key comes.
+/// One long key, then keys that diverge from it at each of its pages once: the most splits that a radix tree can be
+/// made to do. When every page has had its turn, the next long key comes.
 struct AdversarialSplitsConfig {
   static constexpr const char* kName = "adversarial_splits";
   enum class Order : std::uint32_t { shuffled, ascending, descending };

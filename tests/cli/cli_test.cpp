@@ -271,9 +271,9 @@ TEST_CASE("a replay is recorded, served and looked at while it runs, and changes
   CHECK_MESSAGE(has(shown.out, "drift 0"), (shown.out + shown.err));
   CHECK(has(shown.out, "Hottest prefixes"));
   CHECK(has(shown.out, "Next to be evicted from window, policy lru"));
-  const Ended nobody = canopy(workshop, "top nobody-" + name);
-  CHECK(nobody.status == 2);
-  CHECK(has(nobody.err, "there is no feed of this name; there is "));
+  const Ended unknown = canopy(workshop, "top unknown-" + name);
+  CHECK(unknown.status == 2);
+  CHECK(has(unknown.err, "there is no feed of this name; there is "));
   ::waitpid(child, nullptr, 0);
 }
 

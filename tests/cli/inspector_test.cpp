@@ -163,7 +163,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   CHECK(which.status == 2);
   CHECK(has(which.err, one.name()));
 
-  // The writer is killed while the inspector watches: its last line says so, and it exits with success.
+  // The writer is killed while `top` reads: it says so and ends well.
   const std::string out = (workshop.path / "top.txt").string();
   std::string line = (kBin / "canopy").string();
   line += " top " + two.name() + " >" + out + " 2>&1 </dev/null";
@@ -179,7 +179,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   ::waitpid(top, &status, 0);
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
-  CHECK_MESSAGE(has(slurp(out), "That was the last: " + process + ", which wrote the feed, has gone."), slurp(out));
+  CHECK_MESSAGE(has(slurp(out), "The feed has ended: " + process + ", which wrote the feed, has gone."), slurp(out));
 
   for (const Ended& dead : {inspector(workshop, "attach " + two.name() + " --screenshot x.png"),
                             canopy(workshop, "top " + two.name() + " --once")}) {

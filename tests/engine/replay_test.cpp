@@ -1,3 +1,4 @@
+#include <demo/demo.h>
 #include <replay/replay.h>
 
 #include <unistd.h>
@@ -7,10 +8,10 @@
 #include <fstream>
 #include <sstream>
 
-#include <canopy/support/whole_file.h>
 #include <replay/content.h>
-#include <support/engines.h>
 #include <workload/generator.h>
+#include <support/engines.h>
+#include <canopy/support/atomic_file.h>
 
 using namespace canopy;
 using namespace canopy::test;
@@ -128,7 +129,7 @@ TEST_CASE("serial: whole pages and no tail, and what does not fit after eviction
 
 TEST_CASE("timed: requests overlap, wait, are aborted and retracted, and nothing is lost or wrong") {
   const auto engine = engine_of(kDemoSized, {"groups.full.capacity=24000"});
-  const auto source = workload::demo_workload(3);
+  const auto source = demo::requests(3);
   auto options = timed();
   options.abort_permille = 60;
   const auto report = run(*engine, *source, options);
@@ -147,7 +148,7 @@ TEST_CASE("timed: requests overlap, wait, are aborted and retracted, and nothing
 TEST_CASE("the same input gives the same digest: again, without content checks, and everywhere") {
   const auto digest = [](std::uint64_t seed, bool content) {
     const auto engine = engine_of(kDemoSized);
-    const auto source = workload::demo_workload(seed);
+    const auto source = demo::requests(seed);
     auto options = timed();
     options.content = content;
     return run(*engine, *source, options).digest;
@@ -164,7 +165,7 @@ TEST_CASE("the same input gives the same digest: again, without content checks, 
 TEST_CASE("timed: a pool that holds little more than one request still gets through all of them") {
   for (const char* capacity : {"2400", "4000", "8000"}) {
     const auto engine = engine_of(kDemoSized, {std::string("groups.full.capacity=") + capacity});
-    const auto source = workload::demo_workload(1);
+    const auto source = demo::requests(1);
     const auto report = run(*engine, *source, timed());
     CHECK(report.violations == 0);
     CHECK(report.requests == 1200);  // one that was set aside and came back is still one
@@ -181,7 +182,7 @@ TEST_CASE("with a sliding window beside full attention every byte within reach i
         "  full: { reach: path, capacity: 90000, allocator: free_list, eviction: lru }\n"
         "  window: { reach: 256, capacity: 40000, allocator: contiguous, eviction: lru }\n"
         "store: { host: { streams: { k: 8, v: 4 } } }\n");
-    const auto source = workload::demo_workload(2);
+    const auto source = demo::requests(2);
     auto options = timed();
     options.mode = mode;
     const auto report = run(*engine, *source, options);
@@ -194,7 +195,7 @@ TEST_CASE("with a sliding window beside full attention every byte within reach i
 
 TEST_CASE("with the cache off nothing is reused and everything still adds up") {
   const auto engine = engine_of(kDemoSized, {"index=\"null\""});
-  const auto source = workload::demo_workload(1);
+  const auto source = demo::requests(1);
   const auto report = run(*engine, *source, timed());
   CHECK(report.hit_tokens == 0);
   CHECK(report.violations == 0);
@@ -203,7 +204,7 @@ TEST_CASE("with the cache off nothing is reused and everything still adds up") {
 
 TEST_CASE("a limit ends a run early, and reports come whole or not at all") {
   const auto engine = engine_of(kDemoSized);
-  const auto source = workload::demo_workload(1);
+  const auto source = demo::requests(1);
   replay::Options options;
   options.limit = 10;
   const auto report = run(*engine, *source, options);
@@ -220,10 +221,10 @@ TEST_CASE("a limit ends a run early, and reports come whole or not at all") {
   CHECK_FALSE(std::filesystem::exists(path + ".part"));
   std::filesystem::remove(path);
 
-  CHECK_FALSE(replay::can_write_file("/dev/null"));
-  CHECK_FALSE(replay::can_write_file("/nowhere/at/all.json"));
-  CHECK(replay::can_write_file(path));
+  CHECK_FALSE(can_write_file("/dev/null"));
+  CHECK_FALSE(can_write_file("/nowhere/at/all.json"));
+  CHECK(can_write_file(path));
   const auto failed = replay::write_report(report, "/nowhere/at/all.json");
   REQUIRE_FALSE(failed);
-  CHECK(failed.error().text == "/nowhere/at/all.json: the report could not be written: No such file or directory");
+  CHECK(failed.error().text == "/nowhere/at/all.json: could not be written: No such file or directory");
 }

@@ -155,8 +155,8 @@ TEST_CASE("of two requests that computed one prefix, the later one reads the pag
 TEST_CASE("a handle that was evicted before it was locked is told so") {
   PrefixCache cache(plugins(), "radix", 1);
   Handle handle = cache.insert_prefix(tokens(8), slots(1, 8, 1)).handle;
-  CHECK_THROWS_WITH_AS(cache.matched_slots(handle), "the slots of 8 tokens are asked for that nobody has locked",
-                       CacheError);
+  CHECK_THROWS_WITH_AS(cache.matched_slots(handle),
+                       "the slots of 8 tokens are asked for, and their prefix is not locked", CacheError);
   cache.evict(8);
   CHECK_THROWS_WITH_AS(cache.lock_handle(handle), "a handle of 8 tokens is locked too late: 0 of them are left",
                        CacheError);

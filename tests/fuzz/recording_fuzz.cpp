@@ -87,7 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
 
 #ifdef CANOPY_FUZZ_MAIN
 #include <canopy/loading/registry.h>
-#include <replay/demo.h>
+#include <demo/demo.h>
 #include <workload/generator.h>
 #include <workload/random.h>
 
@@ -105,11 +105,11 @@ std::string recorded() {
   {
     const std::string settings[] = {"store=none", "page_size=64", "groups.full.capacity=6400",
                                     "feed={ file: { path: " + copy + ", tokens: true } }"};
-    auto engine = replay::make_demo_engine(registry, settings);
+    auto engine = demo::make_engine(registry, settings);
     if (!engine) std::fprintf(stderr, "recording_fuzz: %s\n", engine.error().text.c_str());
     EXPECT(bool{engine});
-    const auto source = workload::demo_workload(3);
-    replay::Options options = replay::demo_options();
+    const auto source = demo::requests(3);
+    replay::Options options = demo::options();
     options.limit = 12;
     options.content = false;
     EXPECT(bool{replay::run(**engine, *source, options, {})});

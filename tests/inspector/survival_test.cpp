@@ -1,9 +1,7 @@
 /// Either side of a feed in shared memory dies, at any moment and as often as it likes.
-#include <canopy/support/random.h>
-#include <canopy/engine/engine_file.h>
+#include <demo/demo.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <replay/demo.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <workload/generator.h>
@@ -37,10 +35,10 @@ class Shared {
 
 std::uint64_t digest_of_demo(const std::string& feed) {
   const std::string settings[] = {"store=none", "feed=" + feed};
-  auto engine = replay::make_demo_engine(plugins(), settings);
+  auto engine = demo::make_engine(plugins(), settings);
   REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
-  const auto source = workload::demo_workload(7);
-  replay::Options options = replay::demo_options();
+  const auto source = demo::requests(7);
+  replay::Options options = demo::options();
   options.limit = 300;
   options.content = false;
   const auto report = replay::run(**engine, *source, options, {});

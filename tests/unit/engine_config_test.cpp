@@ -420,7 +420,7 @@ TEST_CASE("engine config: an engine is composed from C++, with a policy of the p
     std::iota(prompt.begin(), prompt.end(), first);
     RequestSpec arrival;
     arrival.prompt = prompt;
-    arrival.leave = 0;
+    arrival.min_uncached = 0;
     Request request = (*engine)->begin(arrival);
     const std::uint32_t matched = request.matched();
     REQUIRE(request.reserve(8));

@@ -1,3 +1,4 @@
+#include <demo/demo.h>
 #include <doctest/doctest.h>
 #include <support/source_folder.h>
 #include <workload/answer.h>
@@ -91,8 +92,8 @@ TEST_CASE("same seed, same requests on every compiler") {
   check_deterministic<BatchSweepConfig>(17'335'649'960'849'143'257u);
   check_deterministic<ThrashConfig>(8'515'210'879'478'395'874u);
   check_deterministic<AdversarialSplitsConfig>(5'532'428'520'507'146'277u);
-  CHECK(digest(*demo_workload(7)) == 756'538'697'767'861'668u);
-  CHECK(digest(*demo_workload(7)) != digest(*demo_workload(8)));
+  CHECK(digest(*demo::requests(7)) == 756'538'697'767'861'668u);
+  CHECK(digest(*demo::requests(7)) != digest(*demo::requests(8)));
 }
 
 TEST_CASE("an answer is a function of the prompt") {
@@ -383,7 +384,7 @@ TEST_CASE("demo: an interesting hit rate in a pool of 150,000 tokens") {
   std::list<std::uint64_t> recent;  // pages by the hash of all up to them; latest first
   std::unordered_map<std::uint64_t, std::list<std::uint64_t>::iterator> resident;
   std::uint64_t tokens = 0, hit = 0, evicted = 0, requests = 0;
-  for_each_request(*demo_workload(1), [&](const ClientRequest& request) {
+  for_each_request(*demo::requests(1), [&](const ClientRequest& request) {
     ++requests;
     tokens += request.prompt.size();
     const std::vector<Token> all = with_answer(request);

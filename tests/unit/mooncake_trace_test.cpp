@@ -1,9 +1,10 @@
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <workload/mooncake_line.h>
 #include <workload/mooncake_trace.h>
-#include <sys/stat.h>
 #include <workload/text.h>
-#include <unistd.h>
+#include <workload/trace_formats.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -221,6 +222,23 @@ TEST_CASE("hostile lines are told what is wrong with them") {
     for (const char c : error) CHECK((c >= ' ' && c <= '~'));
   }
   CHECK(first_error(folder.write(nested(7) + "\n")).find("'timestamp' is missing") != std::string::npos);
+}
+
+TEST_CASE("a trace is named by its path, or by its format and its path") {
+  const Folder folder;
+  const std::string path = folder.write(line_of("5", "3", "1", "[7]"));
+  CHECK(std::string(trace_formats()[0].name) == "mooncake");
+  for (const std::string& named : {path, "mooncake:" + path}) {
+    CAPTURE(named);
+    auto trace = open_trace(named);
+    REQUIRE(trace);
+    ClientRequest request;
+    CHECK(next_good(**trace, request));
+    CHECK(request.prompt.size() == 3);
+    CHECK(trace_name(named) == "trace.jsonl");
+  }
+  CHECK(open_trace("moon:" + path).error().text.starts_with("moon:" + path + ": cannot be opened"));
+  CHECK(trace_help().find("mooncake (") != std::string::npos);
 }
 
 TEST_CASE("the line with the error is named exactly") {

@@ -22,7 +22,7 @@ std::vector<Page> CacheManager::allocate(std::size_t count) {
 }
 
 Running CacheManager::begin(std::vector<Token> ids) {
-  // A model needs a token to go on from, so the last one is always computed.
+  // A model needs one token to continue from, so the last one is always computed.
   Handle handle = cache_.match_prefix(std::span(ids).first(ids.empty() ? 0 : ids.size() - 1));
   cache_.lock_handle(handle);
   std::vector<Slot> row = cache_.matched_slots(handle);
@@ -39,13 +39,13 @@ Running CacheManager::begin(std::vector<Token> ids) {
 
 void CacheManager::cache(Running& request, bool finished) {
   InsertResult inserted = cache_.insert_prefix(request.ids, request.row);
-  // Before the old handle goes: its prefix begins the new one, so the new one cannot be evicted in between.
+  // Locked before the old handle is unlocked: the old prefix begins the new one, so neither can be evicted in between.
   cache_.lock_handle(inserted.handle);
   const std::size_t had = request.handle.cached_len(), kept = inserted.handle.cached_len();
   const std::vector<Slot> row(request.row);
   const std::vector<Slot> cached = cache_.matched_slots(inserted.handle);
   std::copy(cached.begin(), cached.end(), request.row.begin());
-  // What somebody else brought first: for these tokens the row named pages of its own until the line above.
+  // Tokens that another request inserted first: the row named pages of its own for them until the line above.
   if (inserted.cached_len > had) free(std::span(row).subspan(had, inserted.cached_len - had));
 
   cache_.lock_handle(request.handle, true);

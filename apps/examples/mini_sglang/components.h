@@ -10,7 +10,7 @@
 
 namespace canopy::examples {
 
-/// A component with the options it has by itself; a CacheError says why there is none.
+/// A component with its default options; a CacheError says why there is none.
 template <class Interface>
 std::shared_ptr<Interface> make(const Registry& registry, std::string_view name,
                                 const typename Interface::Context& context) {

@@ -11,7 +11,7 @@ namespace {
 using namespace canopy;
 using namespace canopy::examples;
 
-/// A system prompt that all share, and a question of one's own.
+/// A system prompt that all requests share, and one request's question.
 std::vector<Token> prompt(Token question, std::size_t length) {
   std::vector<Token> ids(length);
   std::iota(ids.begin(), ids.end(), 100U);
@@ -48,7 +48,7 @@ void walk_through(const Registry& registry, const std::string& index) {
   manager.cache(second, true);
   show("all are finished", manager);
 
-  // More than is free: the cache gives pages up, and hands them to its caller.
+  // More pages than are free: the cache evicts some and hands them to its caller.
   Running large = manager.begin(prompt(3'000, 60));
   show("a request of 60 tokens runs: what is in its way was evicted", manager);
   manager.cache(large, true);

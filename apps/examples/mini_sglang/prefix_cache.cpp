@@ -45,7 +45,8 @@ void PrefixCache::lock_handle(Handle& handle, bool unlock) {
 }
 
 std::vector<Slot> PrefixCache::matched_slots(const Handle& handle) {
-  if (!handle.is_locked()) fail("the slots of {} tokens are asked for that nobody has locked", handle.cached_len());
+  if (!handle.is_locked())
+    fail("the slots of {} tokens are asked for, and their prefix is not locked", handle.cached_len());
   return slots_of(index_->pages(*handle.lock_)[0]);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <canopy/prefix_index.h>
 #include <canopy/loading/registry.h>
+#include <canopy/prefix_index.h>
 
 #include <array>
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace canopy::examples {
 /// Where the K and V of one token lie. Page p of n tokens is the slots p * n to p * n + n - 1; page 0 is never used.
 using Slot = std::uint32_t;
 
-/// Somebody asked for what the cache cannot do; one sentence says what.
+/// The cache cannot do what was asked; one sentence says why.
 class CacheError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A prefix that was found or inserted. While it is not locked it is a note, no more: what it names may be evicted.
-/// Moved, never copied: a lock is let go once.
+/// A prefix that was found or inserted. While it is not locked, its pages may be evicted. Moved, never copied: a lock
+/// is released once.
 class Handle {
  public:
   Handle(Handle&&) = default;
@@ -40,11 +40,11 @@ class Handle {
   explicit Handle(std::span<const Token> ids) : ids_(ids.begin(), ids.end()) {}
 
   std::vector<Token> ids_;
-  std::optional<Lock> lock_;  ///< the index's receipt
+  std::optional<Lock> lock_;  ///< of the index
 };
 
 struct InsertResult {
-  Units cached_len;  ///< tokens that were in the cache before: the slots brought for them are the caller's again
+  Units cached_len;  ///< tokens that were in the cache before: the caller owns the slots it brought for them
   Handle handle;     ///< all that is cached now, not locked
 };
 
@@ -53,14 +53,14 @@ struct SizeInfo {
   std::uint64_t total() const { return evictable + protected_; }
 };
 
-/// mini-sglang's interface to its prefix cache, on a Canopy index. Over "radix" it is its radix cache; over "null"
-/// it is the naive one that remembers nothing: the same class, another name in the configuration.
+/// mini-sglang's interface to its prefix cache, on a Canopy index. Over "radix" it is the radix cache; over "null" it
+/// is the naive cache that keeps nothing. Only the name in the configuration differs.
 ///
-/// It frees nothing: slots that it stops needing are in a result. One thread.
+/// It frees nothing: slots that the cache gives up are in a result. For one thread.
 ///
-/// What is a call of the index here: match_prefix is peek, which changes nothing; lock_handle is match, which finds
-/// and holds in one step. An engine of one's own would go straight to match, and insert below the lock it has; this
-/// class compares the prefix again, because the interface it shows keeps looking, locking and inserting apart.
+/// match_prefix calls peek of the index, which changes nothing. lock_handle calls match, which finds and locks in one
+/// step. An engine of your own would call match at once and insert below its lock. This class compares the prefix
+/// again, because mini-sglang's interface has separate calls to look, lock and insert.
 class PrefixCache {
  public:
   /// A CacheError says why `index` cannot be had.
@@ -73,18 +73,18 @@ class PrefixCache {
   void lock_handle(Handle& handle, bool unlock = false);
   /// A slot for each token of the handle; a copy. A CacheError if the handle is not locked.
   std::vector<Slot> matched_slots(const Handle& handle);
-  /// Remembers the whole pages of `ids`, whose K and V lie in `slots`; a tail shorter than a page is left alone.
-  /// The cache owns the slots from cached_len to the handle's length from now on, and keeps no view of the caller's.
-  /// A CacheError, and nothing has changed, if there are fewer slots than tokens, or they do not lie in whole pages.
+  /// Inserts the whole pages of `ids`, whose K and V lie in `slots`, without a tail shorter than a page. The cache owns
+  /// the slots from cached_len to the handle's length from now on, and keeps no view of the caller's. A CacheError if
+  /// there are fewer slots than tokens, or they do not lie in whole pages; nothing has changed then.
   InsertResult insert_prefix(std::span<const Token> ids, std::span<const Slot> slots);
-  /// At least `size` tokens' slots, least recently used first, whole nodes at a time; they are the caller's now.
+  /// Slots of at least `size` tokens, least recently used first, whole nodes at a time. The caller owns them now.
   /// A CacheError, and nothing has changed, if `size` is more than can be evicted.
   std::vector<Slot> evict(std::uint64_t size);
-  /// Forgets everything; the slots are the caller's. A CacheError, and nothing has changed, while a handle is locked.
+  /// Removes everything; the caller owns the slots. A CacheError while a handle is locked; nothing has changed then.
   std::vector<Slot> reset();
 
   SizeInfo size_info() const;
-  /// Walks over everything: a CacheError if a page is there twice, or if the sizes are not those of the nodes.
+  /// Visits every node: a CacheError if a page is there twice, or if the sizes differ from the nodes' sum.
   void check_integrity() const;
 
   Units page_size() const { return page_size_; }

@@ -10,8 +10,8 @@ namespace {
 
 using namespace canopy::cuda;
 
-/// The store's device through the primary context, which it shares with the store; and a stream that both queue on, so
-/// that attention follows what was written, copied and moved without anybody waiting.
+/// The store's device through the primary context, which it shares with the store, and a stream that both queue on. So
+/// attention runs after the store's writes, copies and moves, and the CPU does not wait.
 class Gpu final : public Processor {
  public:
   explicit Gpu(KVStore& store) : store_(store) {

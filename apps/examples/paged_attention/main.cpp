@@ -50,7 +50,7 @@ void show_costs(const Registry& registry, std::uint32_t turns) {
 
 }  // namespace
 
-/// 0: all is as it must be; 1: it is not; 2: the walk could not be done.
+/// Exit code 0: every check passed; 1: a check failed; 2: the walk could not run.
 int main(int argc, char** argv) {
   CLI::App program(
       "Runs an attention kernel over the pages of requests that share a prefix, and over the same K and V\n"

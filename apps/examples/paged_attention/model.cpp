@@ -15,7 +15,7 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return bits ^ (bits >> 32);
 }
 
-/// Stands for a token with all before it.
+/// A hash of a token and all tokens before it.
 std::vector<std::uint64_t> hashes(std::span<const Token> tokens) {
   std::vector<std::uint64_t> all;
   for (const Token token : tokens) all.push_back(mixed(all.empty() ? 1 : all.back(), token));
@@ -49,7 +49,7 @@ std::vector<std::byte> Model::rows(Row row, std::uint32_t layer, std::span<const
 std::vector<float> Model::query(std::uint32_t layer, std::span<const Token> tokens) const {
   const std::uint64_t prefix = hashes(tokens).back();
   std::vector<float> query(std::size_t{query_heads} * head_dim);
-  // Four times as large as K, so that attention has favourites and is more than the mean of V.
+  // Four times as large as K, so that the weights differ and the result is not just the mean of V.
   for (std::uint32_t i = 0; i < query.size(); ++i) query[i] = 4 * drawn(prefix, kQuery, layer, i);
   return query;
 }

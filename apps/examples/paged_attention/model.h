@@ -9,8 +9,8 @@
 
 namespace canopy::examples {
 
-/// What stands for a model: K, V and queries are drawn from a hash. As in a real one, they depend on a token and on all
-/// before it, so that a page of another prompt is never right by chance.
+/// In place of a model: K, V and queries are drawn from a hash. As in a real model, they depend on a token and on all
+/// tokens before it, so a page of another prompt is never right by chance.
 struct Model {
   std::uint32_t layers = 2, query_heads = 4, kv_heads = 2, head_dim = 32;
   Element element = Element::fp32;  ///< of K and V
@@ -23,7 +23,7 @@ struct Model {
   std::vector<float> query(std::uint32_t layer, std::span<const Token> tokens) const;
   float scale() const;
 
-  /// What attention gives the last token, by the book: in fp64, weights first and sums after, over no pages at all.
+  /// Attention of the last token by the definition: in fp64, first the weights, then the sums, without pages.
   std::vector<double> attention(std::uint32_t layer, std::span<const Token> tokens) const;
 };
 

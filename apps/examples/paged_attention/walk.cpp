@@ -63,7 +63,7 @@ class Walk {
         view_(engine_->store(0)->view()),
         processor_(processor_beside(*engine_->store(0))) {}
 
-  /// A request whose prompt is computed as far as nobody else has done it.
+  /// A request whose prompt is computed, except for the part that is already cached.
   Request begin(std::span<const Token> tokens, NamespaceId space = NamespaceId::shared) {
     const auto count = static_cast<std::uint32_t>(tokens.size());
     RequestSpec arrival;
@@ -131,8 +131,7 @@ class Walk {
     return output;
   }
 
-  /// All rows computed again, [layer][token][row] without pages: to the kernel, a pool whose only page is as long as
-  /// the prompt.
+  /// All rows computed again, as [layer][token][row]: for the kernel, a pool of one page as long as the prompt.
   struct Contiguous {
     std::array<Processor::Buffer, 2> memory;
     KvView view;
@@ -167,7 +166,7 @@ class Walk {
   std::unique_ptr<Processor> processor_;  ///< goes before the store
 };
 
-/// The same pool as kernels see it that know nothing of segments: a view of one endless segment, and other numbers.
+/// The same pool for kernels that know no segments: a view of one endless segment, and other page numbers.
 KvView ordinary(KvView view) {
   view.segment_pages = std::numeric_limits<std::uint32_t>::max();
   return view;
@@ -184,9 +183,9 @@ void Walk::show_exports(const Request& request, std::span<const Page> kernel_pag
   report.exports.push_back(
       fmt::format("block table of B for kernels without segments: {}", fmt::join(kernel_pages, " ")));
 
-  // The tensor keeps the engine: its store lives in it.
+  // The tensor keeps the engine alive, since the store is part of it.
   const std::shared_ptr<KVStore> store(engine_, engine_->store(0));
-  const std::uint32_t layer = 1, place = 2;  // any will do that is reused
+  const std::uint32_t layer = 1, place = 2;  // any that is reused
   const Page page = request.row()[place];
   const std::uint32_t segment = page / view_.segment_pages;
   dlpack::ManagedTensor* const managed = dlpack::view_of(store, segment, kKeys, layer);
@@ -208,7 +207,7 @@ void Walk::show_exports(const Request& request, std::span<const Page> kernel_pag
 
 WalkReport Walk::run(bool plant) {
   WalkReport report;
-  // Somebody else's pages come first, so that there is something to move into when they have gone.
+  // Pages of another request come first: when they are free again, pages can be moved into their segments.
   const NamespaceId other = engine_->intern({"other", "", ""});
   begin(prompt(192, 0, 5'000), other).finish(192);
 

@@ -13,12 +13,11 @@ struct WalkOptions {
   std::string store = "host";  ///< or "cuda"
   std::uint32_t device = 0;    ///< of cuda
   Element element = Element::fp32;
-  bool plant = false;  ///< the last request reads a wrong page, and nobody is told: the walk must fail
+  bool plant = false;  ///< the last request reads a wrong page without a message: the walk must fail
 };
 
 /// The attention of one request's last token in all layers, over pages and over the same K and V computed again in one
-/// piece. On a given machine both run the same instructions in the same order: where the pages are right, the
-/// difference is 0 and not merely small.
+/// piece. Both run the same instructions in the same order: if the pages are right, the difference is exactly 0.
 struct Comparison {
   std::string what;
   std::uint32_t tokens = 0, reused = 0;
@@ -35,8 +34,8 @@ inline constexpr double kTolerance = 1e-5;
 struct WalkReport {
   std::vector<Comparison> comparisons;
   std::uint64_t moved_pages = 0;
-  std::vector<std::string> exports;     ///< what an engine hands to others' kernels, a line each
-  std::vector<std::string> complaints;  ///< why the walk has failed; none if it has not
+  std::vector<std::string> exports;     ///< what an engine hands to other kernels, a line each
+  std::vector<std::string> complaints;  ///< why the walk failed; none if it did not
 };
 
 /// Runs requests that share a prefix on an engine with two layers of K and V. An ExampleError if there is no such

@@ -1,7 +1,7 @@
-/// The acceptance figures A1 to A13: what was demanded, what this run found.
+/// The acceptance figures A1 to A13: the demand, and what this run found.
 #include <fmt/format.h>
 
-#include "session.h"
+#include "sections.h"
 
 namespace canopy::bench::gpu {
 namespace {
@@ -20,7 +20,7 @@ constexpr Wanted kWanted[] = {
     {"A7", "no growth fails while memory is free; a segment ready <= 30 ms", nullptr},
     {"A8", "back() holds the thread <= 1 ms at 99 %; steps at 99 % <= 1.02 x while growing", nullptr},
     {"A9", "10 GB of pages drained <= 10 ms of the GPU", nullptr},
-    {"A9 remap", "the index renames up to a quarter of 262,144 pages in <= 1 ms", nullptr},
+    {"A9 remap", "the index relocates up to a quarter of 262,144 pages in <= 1 ms", nullptr},
     {"A10", "90 % -> 25 %: held/live <= 1.05 with <= 30 % of live pages moved", nullptr},
     {"A11", "allocators <= 50 ns a page", nullptr},
     {"A12", "sanitizer 0 findings, fuzz 0 differences, 100 cycles 0 bytes lost", "tests/gpu/run_all"},
@@ -42,7 +42,7 @@ std::vector<Demand> judge(const Session& session) {
       continue;
     }
     demand.measured = found->second.what;
-    if (session.report.fake && found->second.on_gpu) demand.measured += "; of a fake device";
+    if (session.report.gpu->fake && found->second.on_gpu) demand.measured += "; of a fake device";
     else demand.verdict = found->second.margin >= 1 ? Demand::Verdict::met : Demand::Verdict::missed;
   }
   return demands;

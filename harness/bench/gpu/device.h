@@ -109,13 +109,13 @@ class Event {
   const Device& device_;
 };
 
-/// A layout's kernels, launched by ourselves and as wide as they like: where a store would add its own work, and for
-/// pools that are no store's.
+/// Launches a layout's kernels without a store, at their full width: for pools of other layouts, and to time a kernel
+/// without the store's own work.
 class Mover {
  public:
   /// REQUIRES: no list is longer than `pages`.
   Mover(const Device& device, const KvView& view, std::size_t pages);
-  /// Takes the page numbers to the device and waits; they stay until the next.
+  /// Copies the page numbers to the device and waits; they stay until the next call.
   void use(std::span<const Page> pages, std::span<const Page> others = {});
   /// Tokens of one layer from the first page of the list on; `packed` holds the streams one after the other.
   void rows(cuda::Kernel kernel, std::uint32_t layer, std::uint32_t count, DevicePtr packed, StreamHandle on) const;
@@ -127,8 +127,8 @@ class Mover {
   std::uint64_t token_bytes() const;  ///< in one layer
   std::uint64_t page_bytes() const { return token_bytes() * view_.page_size * view_.layers; }
 
-  /// Writes bytes of its own to every row of these pages, and whether they are there. REQUIRES: the device is idle, or
-  /// works on other memory.
+  /// Writes bytes that follow from `seed` to every row of these pages; stamped() says whether they are there. REQUIRES:
+  /// the device is idle, or works on other memory.
   void stamp(std::span<const Page> pages, std::uint64_t seed);
   bool stamped(std::span<const Page> pages, std::uint64_t seed);
 

@@ -2,9 +2,30 @@
 
 #include <algorithm>
 
-#include "session.h"
+#include "gpu_bench.h"
+#include "sections.h"
+
+// One line for each section: its name, whether it needs a device, and its function.
+#define CANOPY_GPU_SECTIONS(SECTION)      \
+  SECTION(B1, true, measure_rows_write)   \
+  SECTION(B2, true, measure_rows_read)    \
+  SECTION(B3, true, measure_page_copy)    \
+  SECTION(B4, true, measure_images)       \
+  SECTION(B5, true, measure_bus)          \
+  SECTION(B6, true, measure_beside)       \
+  SECTION(B7, true, measure_layouts)      \
+  SECTION(B8, true, measure_vmm)          \
+  SECTION(B9, true, measure_growth)       \
+  SECTION(B10, true, measure_drain)       \
+  SECTION(B11, false, measure_allocators) \
+  SECTION(B12, false, measure_host_arena) \
+  SECTION(B13, false, measure_shrinking)
 
 namespace canopy::bench::gpu {
+
+#define CANOPY_DECLARE(name, needs_gpu, measure) void measure(Session& session);
+CANOPY_GPU_SECTIONS(CANOPY_DECLARE)
+
 namespace {
 
 struct Section {
@@ -13,29 +34,26 @@ struct Section {
   void (*measure)(Session&);
 };
 constexpr Section kSections[] = {
-    {"B1", true, measure_rows_write}, {"B2", true, measure_rows_read},    {"B3", true, measure_page_copy},
-    {"B4", true, measure_images},     {"B5", true, measure_bus},          {"B6", true, measure_beside},
-    {"B7", true, measure_layouts},    {"B8", true, measure_vmm},          {"B9", true, measure_growth},
-    {"B10", true, measure_drain},     {"B11", false, measure_allocators}, {"B12", false, measure_host_arena},
-    {"B13", false, measure_shrinking}};
+#define CANOPY_LIST(name, needs_gpu, measure) {#name, needs_gpu, measure},
+    CANOPY_GPU_SECTIONS(CANOPY_LIST)};
 
-/// Seconds that the sections ask for, all together, where nobody says otherwise.
+/// Seconds that the sections of the table ask for, all together.
 constexpr double kUsual = 210;
 
-/// B1 is not the beginning of B11.
+/// The whole name: B1 does not mean B11 too.
 bool wanted(const Options& options, std::string_view section) {
   return options.only.empty() || options.only == section;
 }
 
-void describe(Report& report, const Device& device) {
-  report.device = device.name;
-  report.fake = device.fake;
-  report.driver_version = device.driver_version;
-  // Not among the attributes that the store asks for.
-  report.clock_khz = device.attribute(static_cast<cuda::DeviceAttribute>(13));
-  report.memory_clock_khz = device.attribute(static_cast<cuda::DeviceAttribute>(36));
-  report.free_bytes = device.free_bytes();
-  report.total_bytes = device.total_bytes;
+void describe(Gpu& gpu, const Device& device) {
+  gpu.device = device.name;
+  gpu.fake = device.fake;
+  gpu.driver_version = device.driver_version;
+  // The clock rates, which have no names in driver_abi.h.
+  gpu.clock_khz = device.attribute(static_cast<cuda::DeviceAttribute>(13));
+  gpu.memory_clock_khz = device.attribute(static_cast<cuda::DeviceAttribute>(36));
+  gpu.free_bytes = device.free_bytes();
+  gpu.total_bytes = device.total_bytes;
 }
 
 }  // namespace
@@ -51,7 +69,8 @@ Result<Report> run(const Options& options, const std::function<Registry()>& load
     return Error{fmt::format("canopy bench gpu: no section is called '{}'; there are {}", options.only, names)};
 
   Report report;
-  report.budget = options.budget;
+  Gpu& gpu = report.gpu.emplace();
+  gpu.budget = options.budget;
   const double started = now();
   std::vector<double> declined;
   if (wanted(options, "A13")) {
@@ -61,14 +80,15 @@ Result<Report> run(const Options& options, const std::function<Registry()>& load
       report.failures.push_back(fmt::format("A13: {}", error.what()));
     }
   }
-  auto device = Device::open(report.why);
-  if (device) describe(report, *device);
-  const bool gpu = device != nullptr;
-  const auto can = [&](const Section& section) { return wanted(options, section.name) && (gpu || !section.needs_gpu); };
+  auto device = Device::open(gpu.why);
+  if (device) describe(gpu, *device);
+  const bool on_gpu = device != nullptr;
+  const auto can = [&](const Section& section) {
+    return wanted(options, section.name) && (on_gpu || !section.needs_gpu);
+  };
   const auto count = std::count_if(std::begin(kSections), std::end(kSections), can);
-  if (count == 0 && !gpu && !wanted(options, "A13"))
-    return Error{
-        fmt::format("canopy bench gpu: {} is measured on a GPU, and here is none: {}", options.only, report.why)};
+  if (count == 0 && !on_gpu && !wanted(options, "A13"))
+    return Error{fmt::format("canopy bench gpu: {} is measured on a GPU, and here is none: {}", options.only, gpu.why)};
   const Registry registry = load();
   Session session(report, registry, std::move(device), options.budget);
   session.share = options.budget / kUsual;
@@ -83,13 +103,13 @@ Result<Report> run(const Options& options, const std::function<Registry()>& load
   std::ptrdiff_t done = 0;
   for (const Section& section : kSections) {
     if (!can(section)) continue;
-    if (progress) progress(static_cast<double>(done) / static_cast<double>(count), report.lines.size());
+    if (progress) progress(static_cast<double>(done) / static_cast<double>(count), report.rows.size());
     attempt(section.name, [&] { section.measure(session); });
     ++done;
   }
   if (!declined.empty()) measure_declining(session, std::move(declined));
   report.demands = judge(session);
-  report.took = now() - started;
+  gpu.took = now() - started;
   return report;
 }
 

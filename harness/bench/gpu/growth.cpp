@@ -1,9 +1,9 @@
-/// B9 and B10: a pool that grows under a model's steps, and one that is emptied by moving its pages.
+/// B9 and B10: a pool that grows while a model's steps run, and a pool that is drained by moving its pages.
 #include <fmt/format.h>
 
 #include <bit>
 
-#include "session.h"
+#include "pool.h"
 
 namespace canopy::bench::gpu {
 namespace {
@@ -24,7 +24,7 @@ struct Steps {
   std::vector<double> step, back;
 };
 
-/// Steps of memory-bound work, as long as those of a small model; every fourth begins with a segment more, if told.
+/// Steps of memory-bound work, as long as those of a small model. If `grow`, every fourth begins with one more segment.
 Steps steps(Session& session, const Buffer& busy, std::uint32_t segments, std::uint32_t ahead, bool grow) {
   Device& device = *session.device();
   Pool::Shape shape = shape_for(session);
@@ -70,15 +70,15 @@ void measure_growth(Session& session) {
   const Steps ahead = steps(session, busy, segments, 1, true);
   const Steps bare = steps(session, busy, segments, 0, true);
   const std::string each = fmt::format("{} segments of {}", segments - 1, size_text(session.scale().segment));
-  session.line("a step, pool as it is", Unit::time, range_of(still.step),
-               "this thread's clock, 99 %: " + fmt::format("{:.3f} ms", 1e3 * share_of(still.step, 0.99)));
-  session.line("a step, a segment more every fourth", Unit::time, range_of(ahead.step),
-               fmt::format("99 %: {:.3f} ms", 1e3 * share_of(ahead.step, 0.99)));
+  session.row("a step, pool as it is", Kind::time, tenths_of(still.step),
+              "this thread's clock, 99 %: " + fmt::format("{:.3f} ms", 1e3 * share_of(still.step, 0.99)));
+  session.row("a step, a segment more every fourth", Kind::time, tenths_of(ahead.step),
+              fmt::format("99 %: {:.3f} ms", 1e3 * share_of(ahead.step, 0.99)));
   const double held = share_of(ahead.back, 0.99), ready = share_of(bare.back, 0.99);
-  session.line("back(), memory at hand, " + each, Unit::time, range_of(ahead.back),
-               fmt::format("99 %: {:.3f} ms", 1e3 * held));
-  session.line("back(), memory taken first, " + each, Unit::time, range_of(bare.back),
-               fmt::format("99 %: {:.3f} ms", 1e3 * ready));
+  session.row("back(), memory at hand, " + each, Kind::time, tenths_of(ahead.back),
+              fmt::format("99 %: {:.3f} ms", 1e3 * held));
+  session.row("back(), memory taken first, " + each, Kind::time, tenths_of(bare.back),
+              fmt::format("99 %: {:.3f} ms", 1e3 * ready));
   const double longer = share_of(ahead.step, 0.99) / share_of(still.step, 0.99);
   session.at_most("A7", ready, 30e-3, fmt::format("{:.2f} ms at 99 %, memory taken first", 1e3 * ready));
   session.at_most("A8", held, 1e-3, fmt::format("back() holds the thread {:.3f} ms at 99 %", 1e3 * held));
@@ -101,7 +101,7 @@ void measure_drain(Session& session) {
   pool.store().copy(from, to);
   pool.check();
   require(pool.mover().stamped(to.last(some), 10), "pages that were drained");
-  const Range seconds = session.time_on_stream(1, [&](std::size_t) { pool.store().copy(from, to); });
+  const Spread seconds = session.time_on_stream(1, [&](std::size_t) { pool.store().copy(from, to); });
   pool.check();
   const double moved = static_cast<double>(count * shape.page_bytes());
   session.rate(fmt::format("{} pages moved ({})", count, size_text(count * shape.page_bytes())), 2 * moved, seconds,

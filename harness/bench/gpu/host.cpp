@@ -9,16 +9,16 @@
 #include <random>
 
 #include <bench/subject.h>
-#include "session.h"
+#include "sections.h"
 
 namespace canopy::bench::gpu {
 namespace {
 
 constexpr std::uint32_t kPages = 262144, kSegmentPages = 1024;
 
-/// A pool that is nine tenths handed out, in requests of `count` pages that leave in no order: nanoseconds of a page
-/// that goes and comes.
-Range churn(Session& session, SlotAllocator& allocator, std::size_t count) {
+/// A pool that is nine tenths handed out, in requests of `count` pages that end in random order: seconds to free and
+/// allocate one page.
+Spread churn(Session& session, SlotAllocator& allocator, std::size_t count) {
   const std::size_t requests = std::size_t{kPages} / 10 * 9 / count;
   std::vector<Page> pages(requests * count);
   for (std::size_t i = 0; i < requests; ++i)
@@ -26,11 +26,11 @@ Range churn(Session& session, SlotAllocator& allocator, std::size_t count) {
       throw std::runtime_error("an allocator has no pages left, with a tenth of them free");
   constexpr std::size_t kCalls = 4000;
   std::mt19937 random(11);
-  std::vector<std::size_t> who(kCalls);  // drawn here: a draw takes as long as a call
+  std::vector<std::size_t> order(kCalls);  // drawn before: a draw takes as long as a call
   bool fine = true;
-  for (std::size_t& one : who) one = random() % requests;
-  const Range seconds = session.time_call([&] {
-    for (const std::size_t request : who) {
+  for (std::size_t& one : order) one = random() % requests;
+  const Spread seconds = session.time_call([&] {
+    for (const std::size_t request : order) {
       const auto one = std::span(pages).subspan(request * count, count);
       fine = allocator.free(one) && allocator.allocate(one) && fine;
     }
@@ -40,7 +40,7 @@ Range churn(Session& session, SlotAllocator& allocator, std::size_t count) {
   return {seconds.median * each, seconds.low * each, seconds.high * each, seconds.samples};
 }
 
-/// The driver's own pinned memory, and pinning what is there already. What a segment of the host costs a GPU.
+/// Pinned memory from the driver, and pinning of existing memory.
 void measure_pinning(Session& session, std::uint64_t bytes) {
   Device& device = *session.device();
   const cuda::Driver& driver = device.driver();
@@ -60,10 +60,10 @@ void measure_pinning(Session& session, std::uint64_t bytes) {
     unpin.push_back(seconds_of([&] { result = driver.mem_host_unregister(memory.data()); }));
     device.check("cuMemHostUnregister", result);
   }
-  session.line("cuMemHostAlloc", Unit::time, range_of(std::move(alloc)));
-  session.line("cuMemFreeHost", Unit::time, range_of(std::move(free)));
-  session.line("cuMemHostRegister of populated memory", Unit::time, range_of(std::move(pin)));
-  session.line("cuMemHostUnregister", Unit::time, range_of(std::move(unpin)));
+  session.row("cuMemHostAlloc", Kind::time, tenths_of(std::move(alloc)));
+  session.row("cuMemFreeHost", Kind::time, tenths_of(std::move(free)));
+  session.row("cuMemHostRegister of populated memory", Kind::time, tenths_of(std::move(pin)));
+  session.row("cuMemHostUnregister", Kind::time, tenths_of(std::move(unpin)));
 }
 
 }  // namespace
@@ -77,10 +77,10 @@ void measure_allocators(Session& session) {
       auto allocator = make_allocator(session.registry, name, kSegmentPages);
       if (!allocator) throw std::runtime_error(allocator.error().text);
       for (Page first = 0; first < kPages; first += kSegmentPages) (*allocator)->offer({first, kSegmentPages});
-      const Range seconds = churn(session, **allocator, count);
+      const Spread seconds = churn(session, **allocator, count);
       session
-          .line(fmt::format("{}: {} pages, 90 % out, {} at a time", name, kPages, count), Unit::time, seconds,
-                "a page, freed and allocated")
+          .row(fmt::format("{}: {} pages, 90 % out, {} at a time", name, kPages, count), Kind::time, seconds,
+               "a page, freed and allocated")
           .on_gpu = false;
       session.at_most("A11", seconds.median, 50e-9,
                       fmt::format("{:.1f} ns ({}, {} at a time)", 1e9 * seconds.median, name, count));
@@ -115,8 +115,8 @@ void measure_host_arena(Session& session) {
           fmt::format("B12: the system gave no {} memory; `ulimit -l` may say why.", kind.name));
       continue;
     }
-    session.line(fmt::format("back(), {}", kind.name), Unit::time, range_of(std::move(came))).on_gpu = false;
-    session.line(fmt::format("unback(), {}", kind.name), Unit::time, range_of(std::move(gone))).on_gpu = false;
+    session.row(fmt::format("back(), {}", kind.name), Kind::time, tenths_of(std::move(came))).on_gpu = false;
+    session.row(fmt::format("unback(), {}", kind.name), Kind::time, tenths_of(std::move(gone))).on_gpu = false;
   }
   if (session.device()) measure_pinning(session, kBytes);
 }
@@ -154,8 +154,8 @@ std::vector<double> seconds_to_decline(const std::filesystem::path& plugin) {
 
 void measure_declining(Session& session, std::vector<double> seconds) {
   session.begin("A13 without a GPU", 1, 1);
-  const Range range = range_of(std::move(seconds));
-  session.line("the cuda plugin opens and declines", Unit::time, range, "each in a process of its own").on_gpu = false;
+  const Spread range = tenths_of(std::move(seconds));
+  session.row("the cuda plugin opens and declines", Kind::time, range, "each in a process of its own").on_gpu = false;
   session.at_most("A13", range.median, 5e-3, fmt::format("{:.2f} ms", 1e3 * range.median));
   session.findings["A13"].on_gpu = false;
 }

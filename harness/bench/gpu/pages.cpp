@@ -1,29 +1,29 @@
 /// B3 and B4: whole pages in all layers, to other pages and to packed images on the device.
 #include <fmt/format.h>
 
-#include "session.h"
+#include "pool.h"
 
 namespace canopy::bench::gpu {
 namespace {
 
 using cuda::Kernel;
 
-struct Kind {
+struct PageKind {
   const char* name;
   std::vector<std::uint32_t> rows;
   Units page_size;
   std::uint32_t layers;
 };
-const Kind kKinds[] = {{"K and V of 2 KiB, 32 layers, page 16", {2048, 2048}, 16, 32},
-                       {"K and V of 1 KiB, 4 layers, page 16", {1024, 1024}, 16, 4},
-                       {"latent of 1152 B, 61 layers, page 64", {1152}, 64, 61}};
+const PageKind kKinds[] = {{"K and V of 2 KiB, 32 layers, page 16", {2048, 2048}, 16, 32},
+                           {"K and V of 1 KiB, 4 layers, page 16", {1024, 1024}, 16, 4},
+                           {"latent of 1152 B, 61 layers, page 64", {1152}, 64, 61}};
 constexpr std::uint32_t kCounts[] = {16, 64, 128, 256, 1024, 4096};
-constexpr std::size_t kMostPieces = 16384;  ///< of a peer's call: each is queued by the CPU
+constexpr std::size_t kMostPieces = 16384;  ///< of a peer's call: the CPU queues each one
 constexpr std::uint64_t kJudgedFrom = 256 << 20;
 constexpr double kDemand = 0.92;
 
 /// A kind with as many layers as leave room for sixteen pages.
-Pool::Shape shape_of(const Kind& kind, std::uint64_t moved) {
+Pool::Shape shape_of(const PageKind& kind, std::uint64_t moved) {
   Pool::Shape shape{.rows = kind.rows, .layers = 1, .page_size = kind.page_size};
   const std::uint64_t layers = moved / (kCounts[0] * shape.page_bytes());
   shape.layers = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(layers, 1, kind.layers));
@@ -60,23 +60,19 @@ Batch batch_of(const KvView& view, std::span<const Page> from, std::span<const P
   return batch;
 }
 
-Range rates(double bytes, const Range& seconds) {
-  return {bytes / seconds.median, bytes / seconds.high, bytes / seconds.low, seconds.samples};
-}
-
-std::string name_of(const Kind& kind, const Pool::Shape& shape, std::size_t count) {
+std::string name_of(const PageKind& kind, const Pool::Shape& shape, std::size_t count) {
   return fmt::format("{}{}, {} pages ({})", kind.name,
                      shape.layers < kind.layers ? fmt::format(" (here {})", shape.layers) : "", count,
                      size_text(count * shape.page_bytes()));
 }
 
-void judge(Session& session, const Line& line, std::uint64_t bytes) {
+void judge(Session& session, const Row& row, std::uint64_t bytes) {
   double best = 0;
-  for (const Peer& peer : line.peers) best = std::max(best, peer.value.median);
-  session.at_least("A3", line.value.median / best, 1.0,
-                   fmt::format("{:.2f} of the best copy of the driver ({})", line.value.median / best, line.name));
-  if (bytes >= kJudgedFrom && line.of_roofline)
-    session.at_least("A1", *line.of_roofline, kDemand, fmt::format("{:.3f} ({})", *line.of_roofline, line.name));
+  for (const Peer& peer : row.peers) best = std::max(best, peer.value.median);
+  session.at_least("A3", row.ours.median / best, 1.0,
+                   fmt::format("{:.2f} of the best copy of the driver ({})", row.ours.median / best, row.name));
+  if (bytes >= kJudgedFrom && row.of_roofline)
+    session.at_least("A1", *row.of_roofline, kDemand, fmt::format("{:.3f} ({})", *row.of_roofline, row.name));
 }
 
 /// One 2D copy for each page and stream: layers are its rows.
@@ -96,7 +92,7 @@ void queue_2d(Device& device, const KvView& view, std::span<const Page> pages, D
   }
 }
 
-void images_of(Session& session, const Kind& kind) {
+void images_of(Session& session, const PageKind& kind) {
   Device& device = *session.device();
   const Pool::Shape shape = shape_of(kind, session.scale().moved);
   Pool pool(session, shape);
@@ -126,21 +122,21 @@ void images_of(Session& session, const Kind& kind) {
     const auto pages = pool.next(count);
     mover.use(pages);
     const double moved = 2 * static_cast<double>(count * mover.page_bytes());
-    const Range peer =
+    const Spread peer =
         session.time_on_stream(1, [&](std::size_t) { queue_2d(device, view, pages, images.at, mover.image_stride()); });
     for (const Kernel kernel : {Kernel::image_gather, Kernel::image_scatter}) {
-      const Range ours =
+      const Spread ours =
           session.time_on_stream(1, [&](std::size_t) { mover.images(kernel, images.at, device.stream); });
-      Line& line = session.rate(
+      Row& row = session.rate(
           fmt::format("{}: {}", kernel == Kernel::image_gather ? "gather" : "scatter", name_of(kind, shape, count)),
           moved, ours, session.device_copy);
-      line.peers.push_back({"cuMemcpy2DAsync a page and stream", rates(moved, peer)});
-      judge(session, line, count * mover.page_bytes());
+      row.peers.push_back({"cuMemcpy2DAsync a page and stream", rate_of(moved, peer)});
+      judge(session, row, count * mover.page_bytes());
     }
   }
 }
 
-void copies_of(Session& session, const Kind& kind) {
+void copies_of(Session& session, const PageKind& kind) {
   Device& device = *session.device();
   const Pool::Shape shape = shape_of(kind, session.scale().moved);
   Pool pool(session, shape);
@@ -158,25 +154,25 @@ void copies_of(Session& session, const Kind& kind) {
     if (count > shape.pages / 2) continue;
     const std::uint64_t bytes = count * mover.page_bytes();
     const double moved = 2 * static_cast<double>(bytes);
-    const Range ours = session.time_on_stream(1, [&](std::size_t) {
+    const Spread ours = session.time_on_stream(1, [&](std::size_t) {
       const auto from = pool.next(count), to = pool.next(count);
       pool.store().copy(from, to);
     });
     pool.check();
-    const Range plain =
+    const Spread plain =
         session.time_on_stream(1, [&](std::size_t) { device.copy(to_all.at, from_all.at, bytes, device.stream); });
-    Line& line = session.rate(name_of(kind, shape, count), moved, ours, session.device_copy);
-    line.peers.push_back({"one cuMemcpyDtoDAsync", rates(moved, plain)});
+    Row& row = session.rate(name_of(kind, shape, count), moved, ours, session.device_copy);
+    row.peers.push_back({"one cuMemcpyDtoDAsync", rate_of(moved, plain)});
     if (bytes >= kJudgedFrom)
-      session.at_least("A1", *line.of_roofline, kDemand, fmt::format("{:.3f} ({})", *line.of_roofline, line.name));
+      session.at_least("A1", *row.of_roofline, kDemand, fmt::format("{:.3f} ({})", *row.of_roofline, row.name));
     const std::size_t pieces = std::size_t{shape.layers} * shape.rows.size() * count;
     if (!device.driver().memcpy_batch_async || pieces > kMostPieces) continue;
     const auto from = pool.next(count), to = pool.next(count);
     Batch batch = batch_of(pool.store().view(), from, to);
-    const Range batched = session.time_on_stream(1, [&](std::size_t) { batch.queue(device); });
-    Line& judged = session.report.lines.back();
-    judged.peers.push_back({fmt::format("cuMemcpyBatchAsync, {} pieces", pieces), rates(moved, batched)});
-    const double ratio = judged.value.median / judged.peers.back().value.median;
+    const Spread batched = session.time_on_stream(1, [&](std::size_t) { batch.queue(device); });
+    Row& judged = session.report.rows.back();
+    judged.peers.push_back({fmt::format("cuMemcpyBatchAsync, {} pieces", pieces), rate_of(moved, batched)});
+    const double ratio = judged.ours.median / judged.peers.back().value.median;
     session.at_least("A3", ratio, 1.0, fmt::format("{:.2f} of cuMemcpyBatchAsync ({})", ratio, judged.name));
   }
 }
@@ -186,7 +182,7 @@ void copies_of(Session& session, const Kind& kind) {
 void measure_page_copy(Session& session) {
   session.need_rooflines(false);
   session.begin("B3 pages copied", 18, std::size(kKinds) * std::size(kCounts) * 3);
-  for (const Kind& kind : kKinds) copies_of(session, kind);
+  for (const PageKind& kind : kKinds) copies_of(session, kind);
   if (!session.device()->driver().memcpy_batch_async)
     session.report.remarks.push_back(
         "B3: this driver has no cuMemcpyBatchAsync (12.8 brought it), so that peer is "
@@ -196,7 +192,7 @@ void measure_page_copy(Session& session) {
 void measure_images(Session& session) {
   session.need_rooflines(false);
   session.begin("B4 page images, on the device", 18, std::size(kKinds) * std::size(kCounts) * 3);
-  for (const Kind& kind : kKinds) images_of(session, kind);
+  for (const PageKind& kind : kKinds) images_of(session, kind);
 }
 
 }  // namespace canopy::bench::gpu

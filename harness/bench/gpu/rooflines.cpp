@@ -1,5 +1,5 @@
-/// What the machine can do with bytes when nobody asks for pages: the driver's own copies of large pieces.
-#include "session.h"
+/// The machine's limits: the driver's own copies of large pieces.
+#include "sections.h"
 
 namespace canopy::bench::gpu {
 namespace {
@@ -10,7 +10,7 @@ void device_copy(Session& session) {
   Device& device = *session.device();
   const std::uint64_t bytes = session.scale().roofline;
   const Buffer both(device, 2 * bytes);
-  const Range seconds =
+  const Spread seconds =
       session.time_on_stream(1, [&](std::size_t) { device.copy(both.at + bytes, both.at, bytes, device.stream); });
   session.device_copy = 2 * static_cast<double>(bytes) / seconds.median;
   session.rate("device copy, " + size_text(bytes), 2 * static_cast<double>(bytes), seconds, 0,
@@ -23,16 +23,16 @@ void bus(Session& session) {
   const auto counted = static_cast<double>(bytes);
   const Buffer here(device, 2 * bytes);
   const Pinned up(device, bytes), down(device, bytes);
-  const Range to_device =
+  const Spread to_device =
       session.time_on_stream(1, [&](std::size_t) { device.to_device(here.at, up.at, bytes, device.stream); });
   session.to_device = counted / to_device.median;
   session.rate("pinned H2D, " + size_text(bytes), counted, to_device, 0);
-  const Range to_host =
+  const Spread to_host =
       session.time_on_stream(1, [&](std::size_t) { device.to_host(down.at, here.at, bytes, device.stream); });
   session.to_host = counted / to_host.median;
   session.rate("pinned D2H, " + size_text(bytes), counted, to_host, 0);
   const Event fork(device), join(device);
-  const Range together = session.time_on_stream(1, [&](std::size_t) {
+  const Spread together = session.time_on_stream(1, [&](std::size_t) {
     fork.record(device.stream);
     device.check("cuStreamWaitEvent", device.driver().stream_wait_event(device.beside, fork.handle, 0));
     device.to_device(here.at, up.at, bytes, device.beside);

@@ -1,7 +1,7 @@
 /// B1 and B2: rows of one layer, packed on the device, to pages of the pool and from them.
 #include <fmt/format.h>
 
-#include "session.h"
+#include "pool.h"
 
 namespace canopy::bench::gpu {
 namespace {
@@ -10,7 +10,7 @@ constexpr std::uint32_t kLayers = 4;
 constexpr Units kPageSizes[] = {1, 16, 64};
 constexpr std::uint32_t kRowBytes[] = {128, 256, 512, 1024, 4096};
 constexpr std::uint32_t kTokens[] = {1, 32, 256, 8192, 65536};
-constexpr std::size_t kInARow = 20;  ///< calls that share a pair of events, of those that are launched rather than done
+constexpr std::size_t kInARow = 20;  ///< calls that share a pair of events, where the launch takes longer than the work
 
 using Streams = std::array<std::byte*, kMaxStreams>;
 
@@ -19,7 +19,7 @@ Rows packed(DevicePtr at, std::uint64_t bytes_each) {
   return {Streams{first, first + bytes_each}, Rows::At::device};
 }
 
-/// The store's own write and read: what was written comes back, and stamps of our own kernels are read as they are.
+/// Checks the store's write and read: rows that were written come back, and the stamps of our kernels are read.
 void check(Session& session, Pool& pool, std::uint32_t row_bytes) {
   Device& device = *session.device();
   const Units page_size = pool.store().view().page_size;
@@ -47,7 +47,7 @@ void measure(Session& session, bool write, const char* section, double seconds) 
     for (const std::uint32_t row_bytes : kRowBytes) {
       const std::uint64_t token_bytes = 2 * std::uint64_t{row_bytes};
       const std::uint64_t most = std::min<std::uint64_t>(session.scale().moved / token_bytes, 65536);
-      // Between two moves of the same bytes lie the other layers and pages, and what the samples flush the L2 with.
+      // Other layers and pages are moved between two moves of the same bytes, and the L2 is flushed between samples.
       Pool pool(session, {.rows = {row_bytes, row_bytes},
                           .layers = kLayers,
                           .page_size = page_size,
@@ -61,7 +61,7 @@ void measure(Session& session, bool write, const char* section, double seconds) 
         const std::size_t pages = (tokens + page_size - 1) / page_size;
         // Small ones walk through the packed rows too.
         const std::uint64_t places = std::min<std::uint64_t>(rows.bytes / bytes, kInARow);
-        const Range ours = session.time_on_stream(calls, [&](std::size_t call) {
+        const Spread ours = session.time_on_stream(calls, [&](std::size_t call) {
           const Slots slots{pool.next(pages), 0, tokens};
           const auto layer = static_cast<std::uint32_t>(call % kLayers);
           const Rows at = packed(rows.at + call % places * bytes, each);
@@ -69,26 +69,25 @@ void measure(Session& session, bool write, const char* section, double seconds) 
           else pool.store().read(layer, slots, at);
         });
         pool.check();
-        const Range copy = session.time_on_stream(calls, [&](std::size_t call) {
+        const Spread copy = session.time_on_stream(calls, [&](std::size_t call) {
           device.copy(other.at + call % places * bytes, rows.at + call % places * bytes, bytes, device.stream);
         });
         const std::string name =
             fmt::format("page {}, row {}, {} tokens ({})", page_size, size_text(row_bytes), tokens, size_text(bytes));
         const double moved = 2 * static_cast<double>(bytes);
         if (calls > 1) {
-          Line& line = session.line(name, Unit::time, ours, fmt::format("a call of {} in a row", calls));
-          line.peers.push_back({"one cuMemcpyDtoDAsync", copy});
+          Row& row = session.row(name, Kind::time, ours, fmt::format("a call of {} in a row", calls));
+          row.peers.push_back({"one cuMemcpyDtoDAsync", copy});
           if (write && tokens <= 256)
             session.at_most(
                 "A3 decode", ours.median / copy.median, 1.1,
                 fmt::format("decode-size writes {:.2f} x one plain copy ({})", ours.median / copy.median, name));
           continue;
         }
-        Line& line = session.rate(name, moved, ours, session.device_copy);
-        line.peers.push_back(
-            {"one cuMemcpyDtoDAsync", {moved / copy.median, moved / copy.high, moved / copy.low, copy.samples}});
+        Row& row = session.rate(name, moved, ours, session.device_copy);
+        row.peers.push_back({"one cuMemcpyDtoDAsync", rate_of(moved, copy)});
         if (bytes < 64 << 20 || row_bytes < 256) continue;
-        const double share = *line.of_roofline;
+        const double share = *row.of_roofline;
         session.at_least("A2", share, row_bytes >= 512 ? 0.85 : 0.75,
                          fmt::format("{:.3f} ({}, {})", share, write ? "write" : "read", name));
       }

@@ -3,19 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
-#include <random>
+#include <stdexcept>
 
-#include <bench/subject.h>
+#include "sections.h"
 
 namespace canopy::bench::gpu {
 
-Range range_of(std::vector<double> samples) {
+Spread tenths_of(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   const auto at = [&](double share) {
     return samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1) + 0.5)];
   };
   return {at(0.5), at(0.1), at(0.9), samples.size()};
+}
+
+Spread rate_of(double bytes, const Spread& seconds) {
+  return {bytes / seconds.median, bytes / seconds.high, bytes / seconds.low, seconds.samples};
 }
 
 std::string size_text(std::uint64_t bytes) {
@@ -75,19 +78,20 @@ double Session::cell() {
   return seconds;
 }
 
-Line& Session::line(std::string name, Unit unit, Range value, std::string note) {
-  Line& added = report.lines.emplace_back();
+Row& Session::row(std::string name, Kind kind, Spread value, std::string note) {
+  Row& added = report.rows.emplace_back();
   added.section = section_;
   added.name = std::move(name);
-  added.unit = unit;
-  added.value = value;
+  added.kind = kind;
+  added.ours = value;
   added.note = std::move(note);
+  added.on_gpu = true;
   return added;
 }
 
-Line& Session::rate(std::string name, double bytes, const Range& seconds, double roofline, std::string note) {
-  const Range rates{bytes / seconds.median, bytes / seconds.high, bytes / seconds.low, seconds.samples};
-  Line& added = line(std::move(name), Unit::rate, rates, std::move(note));
+Row& Session::rate(std::string name, double bytes, const Spread& seconds, double roofline, std::string note) {
+  const Spread rates = rate_of(bytes, seconds);
+  Row& added = row(std::move(name), Kind::rate, rates, std::move(note));
   if (roofline > 0) added.of_roofline = rates.median / roofline;
   return added;
 }
@@ -113,45 +117,6 @@ void Session::need_rooflines(bool bus) {
   section_ = section;
   section_end_ = std::max(end, now());
   cells_ = cells;
-}
-
-std::uint64_t Pool::Shape::page_bytes() const {
-  return std::accumulate(rows.begin(), rows.end(), std::uint64_t{0}) * page_size * layers;
-}
-
-Pool::Pool(Session& session, const Shape& shape) {
-  const Device& device = *session.device();
-  std::string streams;
-  for (std::size_t s = 0; s < shape.rows.size(); ++s)
-    streams += fmt::format("{}r{}: {}", s ? ", " : "", s, shape.rows[s]);
-  const std::uint64_t headroom = std::min<std::uint64_t>(device.total_bytes / 64, std::uint64_t{2} << 30);
-  auto made = make_store(session.registry, "cuda", {shape.page_size, shape.segment_pages, shape.pages},
-                         fmt::format("layers: {}\nstreams: {{ {} }}\nahead: {}\nheadroom: {}\n", shape.layers, streams,
-                                     shape.ahead, headroom));
-  if (!made) throw std::runtime_error(made.error().text);
-  store_ = std::move(*made);
-  store_->use_stream(device.stream);
-  const KvView& view = store_->view();
-  const std::uint64_t segments = (shape.pages + view.segment_pages - 1) / view.segment_pages;
-  const std::uint64_t wanted = std::min<std::uint64_t>(segments, shape.backed);
-  while (backed_ < std::min<std::uint64_t>(wanted, view.segments) && store_->back(backed_)) ++backed_;
-  check();
-  if (backed_ < wanted)
-    throw std::runtime_error(fmt::format("the GPU has memory for {} of {} segments of a pool", backed_, wanted));
-  order_.resize(std::min<std::uint64_t>(shape.pages, std::uint64_t{backed_} * view.segment_pages));
-  std::iota(order_.begin(), order_.end(), Page{0});
-  std::shuffle(order_.begin(), order_.end(), std::mt19937(7));
-  mover_ = std::make_unique<Mover>(device, view, order_.size());
-}
-
-std::span<const Page> Pool::next(std::size_t count) {
-  if (at_ + count > order_.size()) at_ = 0;
-  at_ += count;
-  return std::span<const Page>(order_).subspan(at_ - count, count);
-}
-
-void Pool::check() {
-  if (const char* failure = store_->sync()) throw std::runtime_error(failure);
 }
 
 }  // namespace canopy::bench::gpu

@@ -1,35 +1,38 @@
 #pragma once
 
-#include <canopy/kv_store.h>
+#include <bench/clock.h>
+#include <bench/report.h>
 #include <canopy/loading/registry.h>
 
-#include <filesystem>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <bench/clock.h>
 #include "device.h"
-#include "gpu_bench.h"
 
 namespace canopy::bench::gpu {
+
+/// The median, and the 10th and 90th percentile. REQUIRES: not empty.
+Spread tenths_of(std::vector<double> samples);
+/// Seconds for `bytes` as bytes a second.
+Spread rate_of(double bytes, const Spread& seconds);
+std::string size_text(std::uint64_t bytes);  ///< 128 B, 64 KiB, 1.5 GiB
+void require(bool holds, const char* what);  ///< throws "wrong bytes: what"
 
 /// How much is moved: less where the memory, the time or the device is small.
 struct Scale {
   std::uint64_t pool = 0;      ///< bytes of a store's pool
   std::uint64_t moved = 0;     ///< bytes that one timed move has at most
-  std::uint64_t roofline = 0;  ///< of the copies that everything is held against, and of both ways across the bus
-  std::uint64_t flushed = 0;   ///< copied between two samples: the L2 holds none of what is timed next
-  std::uint64_t launched = 0;  ///< what is smaller takes longer to launch than to do
+  std::uint64_t roofline = 0;  ///< of the copies that rates are compared with, and of both ways across the bus
+  std::uint64_t flushed = 0;   ///< copied between two samples, to empty the L2
+  std::uint64_t launched = 0;  ///< a smaller move takes longer to launch than to do
   std::uint64_t segment = 0;   ///< of the pools whose growth is timed
   std::size_t samples = 30, least = 5;
 };
 
-/// One run of the sections: where figures go, how much time is left, and the acceptance figures as far as they are
-/// known.
+/// One run of the sections: collects rows and acceptance figures, and divides the time.
 class Session {
  public:
   Session(Report& report, const Registry& registry, std::unique_ptr<Device> device, double seconds);
@@ -39,16 +42,16 @@ class Session {
   Device* device() const { return device_.get(); }
   const Scale& scale() const { return scale_; }
 
-  /// A section is given `seconds` of the usual budget, which its cells share. `name` is what its lines stand under.
+  /// A section is given `seconds` of the usual budget, which its cells share. `name` is the section of its rows.
   void begin(std::string name, double seconds, std::size_t cells);
-  /// A cell begins; how long it may take.
+  /// Begins a cell. Returns the seconds that it may take.
   double cell();
 
-  Line& line(std::string name, Unit unit, Range value, std::string note = {});
+  Row& row(std::string name, Kind kind, Spread value, std::string note = {});
   /// A rate of `bytes` per sample, beside a roofline if there is one.
-  Line& rate(std::string name, double bytes, const Range& seconds, double roofline, std::string note = {});
+  Row& rate(std::string name, double bytes, const Spread& seconds, double roofline, std::string note = {});
 
-  /// The worst case of an acceptance figure is kept. `value` against `limit`, which it must reach, or must not exceed.
+  /// Notes `value` for an acceptance figure, which must reach `limit`, or must not exceed it. The worst case is kept.
   void at_least(const std::string& id, double value, double limit, const std::string& what);
   void at_most(const std::string& id, double value, double limit, const std::string& what);
   struct Finding {
@@ -59,10 +62,10 @@ class Session {
   std::map<std::string, Finding> findings;
 
   /// REQUIRES, for all below: there is a device.
-  /// Seconds of `work(i)` on the device's stream, each as events on both sides of `calls` calls see it. Between two
-  /// samples something larger than the L2 is copied, which also keeps the device busy until all is queued.
+  /// Seconds of one `work(i)` on the device's stream, between events on both sides of `calls` calls. Between two
+  /// samples more than the L2 is copied, which also keeps the device busy until all is queued.
   template <class Work>
-  Range time_on_stream(std::size_t calls, Work&& work) {
+  Spread time_on_stream(std::size_t calls, Work&& work) {
     std::vector<double> seconds;
     const double end = now() + cell();
     std::vector<std::unique_ptr<Event>> events;
@@ -82,16 +85,16 @@ class Session {
       for (std::size_t i = 0; i < kQueued; ++i)
         seconds.push_back(events[2 * i + 1]->since(*events[2 * i]) / static_cast<double>(calls));
     }
-    return range_of(std::move(seconds));
+    return tenths_of(std::move(seconds));
   }
   /// Seconds of a call by this thread's clock, until it returns.
   template <class Work>
-  Range time_call(Work&& work) {
+  Spread time_call(Work&& work) {
     std::vector<double> seconds;
     const double end = now() + cell();
     while (seconds.size() < scale_.least || (seconds.size() < scale_.samples && now() < end))
       seconds.push_back(seconds_of(work));
-    return range_of(std::move(seconds));
+    return tenths_of(std::move(seconds));
   }
 
   double share = 1;                                    ///< of the usual budget
@@ -108,66 +111,5 @@ class Session {
   double section_end_ = 0;
   std::size_t cells_ = 1;
 };
-
-/// The store as a configuration would have it, all of its segments with memory unless told otherwise. Its calls queue
-/// on the device's stream.
-class Pool {
- public:
-  struct Shape {
-    std::vector<std::uint32_t> rows;
-    std::uint32_t layers = 1;
-    Units page_size = 16;
-    std::uint64_t pages = 0;
-    std::uint32_t segment_pages = 0;
-    std::uint32_t ahead = 0;
-    std::uint32_t backed = ~std::uint32_t{0};  ///< segments that get memory
-    std::uint64_t page_bytes() const;
-  };
-  /// Throws if the device has less memory than that.
-  Pool(Session& session, const Shape& shape);
-
-  KVStore& store() { return *store_; }
-  Mover& mover() { return *mover_; }
-  std::uint32_t backed() const { return backed_; }
-  std::uint64_t pages() const { return order_.size(); }
-  /// The next `count` pages in an order that is fixed and like a used pool's: two calls in a row share none.
-  /// REQUIRES: count <= pages().
-  std::span<const Page> next(std::size_t count);
-  /// Throws what sync() of the store answers.
-  void check();
-
- private:
-  std::shared_ptr<KVStore> store_;
-  std::unique_ptr<Mover> mover_;
-  std::vector<Page> order_;
-  std::size_t at_ = 0;
-  std::uint32_t backed_ = 0;
-};
-
-std::string size_text(std::uint64_t bytes);  ///< 128 B, 64 KiB, 1.5 GiB
-void require(bool holds, const char* what);  ///< throws "wrong bytes: what"
-
-/// Sections, in the order of their names. Those of the host need no device.
-void measure_rooflines(Session& session, bool bus);
-void measure_rows_write(Session& session);
-void measure_rows_read(Session& session);
-void measure_page_copy(Session& session);
-void measure_images(Session& session);
-void measure_bus(Session& session);
-void measure_beside(Session& session);
-void measure_layouts(Session& session);
-void measure_vmm(Session& session);
-void measure_growth(Session& session);
-void measure_drain(Session& session);
-void measure_allocators(Session& session);
-void measure_host_arena(Session& session);
-void measure_shrinking(Session& session);
-/// How long the store's plugin takes to open and to find that there is no driver, some times, each in a process of its
-/// own. REQUIRES: no other thread, and nobody has opened it in this process.
-std::vector<double> seconds_to_decline(const std::filesystem::path& plugin);
-void measure_declining(Session& session, std::vector<double> seconds);
-
-/// A1 to A13 as far as the session knows them.
-std::vector<Demand> judge(const Session& session);
 
 }  // namespace canopy::bench::gpu

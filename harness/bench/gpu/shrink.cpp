@@ -1,4 +1,4 @@
-/// B13: what the CPU does when a pool becomes smaller: pages that get other numbers, and how many have to.
+/// B13: what the CPU does when a pool shrinks: how many pages are relocated, and how long it takes.
 #include <canopy/config/yaml_document.h>
 #include <canopy/engine/engine.h>
 #include <canopy/engine/engine_file.h>
@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::uint32_t kPages = 262144, kSegmentPages = 64, kLongest = 512;
 constexpr Units kPageSize = 16;
-constexpr Page kFirst = kSegmentPages;  // page 0 is nobody's
+constexpr Page kFirst = kSegmentPages;  // page 0 is never used
 
-/// A tree of all pages, in no order of their numbers, with a share of the segments about to go: one pass names every
-/// page of those anew. Back and forth, so that each sample has the same to do.
-Range rename(Session& session, double share) {
+/// A tree of all pages, shuffled, with a share of the segments draining: one pass relocates every page of these
+/// segments. Back and forth, so that each sample does the same work.
+Spread relocate(Session& session, double share) {
   auto subject = make_subject(session.registry, "radix", kPageSize, kUnlimited);
   if (!subject) throw std::runtime_error(subject.error().text);
   PrefixIndex& index = *subject->index;
@@ -52,7 +52,7 @@ Range rename(Session& session, double share) {
       there.push_back(kFirst + kPages + static_cast<Page>(there.size()));
     }
   std::vector<Page> expected(order.begin() + static_cast<std::ptrdiff_t>(last), order.end());
-  const Range seconds = session.time_call([&] {
+  const Spread seconds = session.time_call([&] {
     index.remap(0, here, there);
     std::swap(here, there);
   });
@@ -66,13 +66,13 @@ Range rename(Session& session, double share) {
   return seconds;
 }
 
-/// The engine names at most 65,536 pages anew at a time, a quarter of them: that is what is judged.
-void measure_renaming(Session& session) {
+/// The engine relocates at most 65,536 pages at a time, a quarter of these: only that is judged.
+void measure_relocation(Session& session) {
   for (const double share : {0.02, 0.25, 1.0}) {
-    const Range seconds = rename(session, share);
+    const Spread seconds = relocate(session, share);
     session
-        .line(fmt::format("{:.0f} % of {} pages get other numbers", 100 * share, kPages), Unit::time, seconds,
-              "a pass over the tree, this thread's clock")
+        .row(fmt::format("{:.0f} % of {} pages relocated", 100 * share, kPages), Kind::time, seconds,
+             "a pass over the tree, this thread's clock")
         .on_gpu = false;
     if (share < 1)
       session.at_most("A9 remap", seconds.median, 1e-3,
@@ -81,8 +81,8 @@ void measure_renaming(Session& session) {
   session.findings["A9 remap"].on_gpu = false;
 }
 
-/// Requests that bring up to 8 K tokens, every other with a part of an earlier one in front, sixteen of them in
-/// turns a few pages at a time: segments hold pages of many. Until the pool has been filled four times over.
+/// Serves requests of up to 8 K tokens until the pool was filled four times. Every other one begins with a part of an
+/// earlier prompt. Sixteen run in turns, a few pages at a time, so a segment has pages of many requests.
 void fill(Engine& engine) {
   std::mt19937 random(10);
   std::vector<std::vector<Token>> prompts;
@@ -124,7 +124,7 @@ void fill(Engine& engine) {
   }
 }
 
-/// A pool in use that is emptied to 90, 60 and 25 % by its policy and then has to give its memory back.
+/// A used pool that its policy empties to 90, 60 and 25 %, and that then has to give its memory back.
 void measure_moving(Session& session) {
   const auto document = parse_yaml(
       fmt::format("{{ page_size: {}, index: radix, groups: {{ full: {{ reach: path, capacity: {}, allocator: segments, "
@@ -155,13 +155,13 @@ void measure_moving(Session& session) {
   require(live() == pages, "a pool that only gives memory back loses no page");
   engine.audit();
   require(engine.ledger().violations() == 0, "the books of a pool that became smaller");
-  const Range took = range_of({seconds});
+  const Spread took = tenths_of({seconds});
   session
-      .line(fmt::format("a pool of {} pages, a quarter of it live, gives the rest back", kPages), Unit::time, took,
-            fmt::format("held/live {:.2f} -> {:.2f}, {:.0f} % of the live pages moved", before, ratio(), 100 * share))
+      .row(fmt::format("a pool of {} pages, a quarter of it live, gives the rest back", kPages), Kind::time, took,
+           fmt::format("held/live {:.2f} -> {:.2f}, {:.0f} % of the live pages moved", before, ratio(), 100 * share))
       .on_gpu = false;
   const std::string what = fmt::format("held/live {:.3f}, {:.0f} % of live pages moved", ratio(), 100 * share);
-  // The limit asked for is this: what is judged is that draining ends, the last segment being whole, and what it moves.
+  // Judged: that draining ends at the limit, rounded up to a whole segment, and how many pages it moves.
   session.at_most("A10", ratio(), 1.05 + kSegmentPages / static_cast<double>(pages), what);
   session.at_most("A10", share, 0.3, what);
   session.findings["A10"].on_gpu = false;
@@ -170,8 +170,8 @@ void measure_moving(Session& session) {
 }  // namespace
 
 void measure_shrinking(Session& session) {
-  session.begin("B13 a pool that becomes smaller", 10, 4);
-  measure_renaming(session);
+  session.begin("B13 a pool that shrinks", 10, 4);
+  measure_relocation(session);
   measure_moving(session);
 }
 

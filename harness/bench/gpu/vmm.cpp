@@ -13,7 +13,7 @@ constexpr std::size_t kGraphs = 50;
 enum class Beside { nothing, kernels, graphs };
 constexpr const char* kNames[] = {"idle", "work queued", "50 graphs alive"};
 
-/// Graphs that are only there.
+/// Graphs that exist and do nothing.
 class Graphs {
  public:
   explicit Graphs(const Device& device) : device_(device), memory_(device, kMiB) {
@@ -80,8 +80,8 @@ void calls(Session& session, std::uint64_t bytes, Beside beside, const Buffer& b
   }
   device.check("cuMemAddressFree", driver.mem_address_free(at, bytes));
   for (std::size_t i = 0; i < std::size(kCalls); ++i)
-    session.line(fmt::format("{}, {}, {}", size_text(bytes), kCalls[i], kNames[static_cast<int>(beside)]), Unit::time,
-                 range_of(std::move(took[i])), "this thread's clock");
+    session.row(fmt::format("{}, {}, {}", size_text(bytes), kCalls[i], kNames[static_cast<int>(beside)]), Kind::time,
+                tenths_of(std::move(took[i])), "this thread's clock");
 }
 
 }  // namespace

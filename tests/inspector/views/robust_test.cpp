@@ -1,5 +1,5 @@
 /// What is drawn of recordings that are damaged, and of an engine that runs in another thread meanwhile.
-#include <canopy-inspector/demo_engine.h>
+#include <demo/live_demo.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -122,7 +122,7 @@ TEST_CASE("a recording goes back to its first commit and no further, and shows p
 }
 
 TEST_CASE("the demo engine runs in its thread while what it tells is drawn, and takes commands meanwhile") {
-  auto demo = DemoEngine::make();
+  auto demo = demo::LiveDemo::make();
   REQUIRE_MESSAGE(demo, (demo ? "" : demo.error().text));
   Headless screen;
   {

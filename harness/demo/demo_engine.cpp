@@ -2,7 +2,7 @@
 
 #include <canopy/engine/engine_file.h>
 
-namespace canopy::replay {
+namespace canopy::demo {
 namespace {
 
 // As a file would describe it; configs/engines/lru.yaml is the same with comments.
@@ -17,8 +17,8 @@ store: { host: { layers: 2, streams: { k: { heads: 2, head_dim: 16, dtype: bf16 
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> make_demo_engine(const Registry& registry, std::span<const std::string> settings,
-                                                 const std::string& store) {
+Result<std::unique_ptr<Engine>> make_engine(const Registry& registry, std::span<const std::string> settings,
+                                            const std::string& store) {
   auto document = parse_yaml(kEngine, "demo");
   if (!document) return document.error();
   for (const std::string& setting : settings)
@@ -29,12 +29,12 @@ Result<std::unique_ptr<Engine>> make_demo_engine(const Registry& registry, std::
   return Engine::create(*config, registry);
 }
 
-Options demo_options() {
-  Options options;
-  options.mode = Mode::timed;
+replay::Options options() {
+  replay::Options options;
+  options.mode = replay::Mode::timed;
   options.running = 48;
   options.prefill_tokens = 4096;
   return options;
 }
 
-}  // namespace canopy::replay
+}  // namespace canopy::demo

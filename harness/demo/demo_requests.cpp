@@ -1,12 +1,15 @@
-#include "generator.h"
-#include "mixer.h"
-#include "traffic.h"
+#include "demo.h"
+
+#include <workload/mixer.h>
+#include <workload/traffic.h>
 
 #include <utility>
 
-namespace canopy::workload {
+namespace canopy::demo {
 
-std::unique_ptr<RequestSource> demo_workload(std::uint64_t seed) {
+using namespace workload;
+
+std::unique_ptr<RequestSource> requests(std::uint64_t seed) {
   MixConfig mix;
   mix.seed = seed;
   mix.requests = 1200;
@@ -50,4 +53,4 @@ std::unique_ptr<RequestSource> demo_workload(std::uint64_t seed) {
   return std::make_unique<Mixer>(mix, std::move(items));
 }
 
-}  // namespace canopy::workload
+}  // namespace canopy::demo

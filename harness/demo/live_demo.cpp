@@ -1,32 +1,32 @@
-#include "demo_engine.h"
+#include "live_demo.h"
 
-#include <replay/demo.h>
 #include <sources/attachment.h>
-#include <workload/generator.h>
 
 #include <chrono>
 
-namespace canopy::inspector {
+#include "demo.h"
+
+namespace canopy::demo {
 namespace {
 
 using namespace std::chrono_literals;
 
-// The ring holds some minutes. Only this process can send commands.
+// The ring holds some minutes of events. Only this process can send commands to a feed in its heap.
 const std::string kSettings[] = {"store=none", "feed={ heap: { events: 1M, controls: true } }"};
 
 }  // namespace
 
-/// One demo workload after the other, each with the next seed. next() waits as long as a client would.
-class DemoEngine::Clients final : public workload::RequestSource {
+/// The demo's requests with one seed after the other. Waits where a client would.
+class LiveDemo::Clients final : public workload::RequestSource {
  public:
-  explicit Clients(DemoEngine& demo) : demo_(demo) {}
+  explicit Clients(LiveDemo& demo) : demo_(demo) {}
 
   Result<bool> next(workload::ClientRequest& request) override {
     for (;;) {
       auto more = source_->next(request);
       if (!more) return more.error();
       if (*more) break;
-      source_ = workload::demo_workload(++seed_);
+      source_ = requests(++seed_);
       round_began_ms_ = last_ms_;
     }
     request.arrival_ms += round_began_ms_;
@@ -49,43 +49,43 @@ class DemoEngine::Clients final : public workload::RequestSource {
     return std::chrono::steady_clock::now() - began_ >= std::chrono::milliseconds(arrival_ms);
   }
 
-  DemoEngine& demo_;
+  LiveDemo& demo_;
   std::stop_token stop_;
   std::uint64_t seed_ = 1, taken_ = 0, round_began_ms_ = 0, last_ms_ = 0;
-  std::unique_ptr<workload::RequestSource> source_ = workload::demo_workload(1);
+  std::unique_ptr<workload::RequestSource> source_ = requests(1);
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
-Result<std::unique_ptr<DemoEngine>> DemoEngine::make() {
-  std::unique_ptr<DemoEngine> demo(new DemoEngine);
+Result<std::unique_ptr<LiveDemo>> LiveDemo::make() {
+  std::unique_ptr<LiveDemo> demo(new LiveDemo);
   demo->registry_.scan(own_plugin_folder(), Trust::as_ourselves);
-  auto engine = replay::make_demo_engine(demo->registry_, kSettings);
+  auto engine = make_engine(demo->registry_, kSettings);
   if (!engine) return engine.error();
   demo->engine_ = std::move(*engine);
   demo->clients_ = std::make_unique<Clients>(*demo);
   return demo;
 }
 
-void DemoEngine::start(bool paced) {
+void LiveDemo::start(bool paced) {
   paced_ = paced;
   thread_ = std::jthread([this](std::stop_token stop) {
     clients_->end_with(std::move(stop));
-    replay::Options options = replay::demo_options();
+    replay::Options options = demo::options();
     options.content = false;
     static_cast<void>(replay::run(*engine_, *clients_, options, {}));
   });
 }
 
-void DemoEngine::run_to(std::uint64_t requests) {
+void LiveDemo::run_to(std::uint64_t requests) {
   allowed_ = requests;
   while (waiting_at_ < requests) std::this_thread::sleep_for(1ms);
 }
 
-DemoEngine::~DemoEngine() {
+LiveDemo::~LiveDemo() {
   if (!thread_.joinable()) return;
   thread_.request_stop();
-  // A paused engine would wait forever.
-  while (!Attachment::post(header(), {Command::Kind::go_on, 0, 0, {}})) std::this_thread::sleep_for(1ms);
+  // A paused engine would wait for ever.
+  while (!inspector::Attachment::post(header(), {Command::Kind::go_on, 0, 0, {}})) std::this_thread::sleep_for(1ms);
 }
 
-}  // namespace canopy::inspector
+}  // namespace canopy::demo
