@@ -140,7 +140,7 @@ class OutlineText {
     else
       text_ += fmt::format("{}{}, {}{}\n", turn.last ? corner_ : fork_, plural(item.length, "token"),
                            plural(item.hits, "hit"),
-                           item.locks ? fmt::format(", held by {}", plural(item.locks, "request")) : std::string());
+                           item.locks ? fmt::format(", locked by {}", plural(item.locks, "request")) : std::string());
   }
 
   const Engine& engine_;

@@ -57,7 +57,7 @@ std::string in_plain_words(const std::string& said) {
       {"alias", "aliases (*name) are not allowed; write the value out"},
       {"referenced anchor", "aliases (*name) are not allowed; write the value out"},
       {"anchor", "anchors (&name) are not allowed; write the value out"},
-      {"tag", "tags (!name) are not allowed; leave it away"},
+      {"tag", "tags (!name) are not allowed; leave it out"},
   }};
   for (const auto& [theirs, ours] : kWords)
     if (said.find(theirs) != std::string::npos) return ours;

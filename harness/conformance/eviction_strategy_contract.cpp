@@ -125,7 +125,7 @@ TEST_CASE("a policy with a well-known name has its well-known order") {
   });
 }
 
-/// A queue as an index keeps it, of three nodes that came one after the other. leave() evicts the next one and returns
+/// A queue as an index keeps it, of three nodes that came one after the other. evict() takes the next one and returns
 /// its number.
 struct ThreeWaiting {
   EvictionStrategy& policy;
@@ -147,7 +147,7 @@ struct ThreeWaiting {
     ranks[i] = policy.rank(nodes[i]);
   }
   /// Its place is taken by a new node.
-  std::size_t leave() {
+  std::size_t evict() {
     ++now;
     for (;;) {
       const auto next = static_cast<std::size_t>(std::min_element(ranks.begin(), ranks.end()) - ranks.begin());
@@ -171,31 +171,31 @@ TEST_CASE("clock spares a node that was hit once more and no second time, and lf
     ThreeWaiting queue(policy);
     if (name == "clock") {
       queue.hit(0);
-      CHECK(queue.leave() == 1);  // 0 is spared, and stands behind the others now
-      CHECK(queue.leave() == 2);
-      CHECK(queue.leave() == 0);  // no hit since: its chance is used up
+      CHECK(queue.evict() == 1);  // 0 is spared, and stands behind the others now
+      CHECK(queue.evict() == 2);
+      CHECK(queue.evict() == 0);  // no hit since: its chance is used up
       queue.hit(1);
       queue.hit(1);
-      CHECK(queue.leave() == 2);  // two hits are one chance
-      CHECK(queue.leave() == 0);
-      CHECK(queue.leave() == 1);
+      CHECK(queue.evict() == 2);  // two hits are one chance
+      CHECK(queue.evict() == 0);
+      CHECK(queue.evict() == 1);
     }
     if (name == "lfu_da") {
       for (int i = 0; i < 3; ++i) queue.hit(0);
-      CHECK(queue.leave() == 1);
-      CHECK(queue.leave() == 2);
+      CHECK(queue.evict() == 1);
+      CHECK(queue.evict() == 2);
       // One hit is worth more the later it comes: what leaves raises the age, and in the end three old ones lose.
       std::size_t passed = 0;
       for (std::size_t last = 2; last != 0 && passed < 50; ++passed) {
         queue.hit(1);
         queue.hit(2);
-        last = queue.leave();
+        last = queue.evict();
       }
       CHECK(passed > 1);
       CHECK(passed < 10);
       // What was never hit makes the others older too.
       for (int i = 0; i < 3; ++i) queue.hit(1);
-      for (passed = 0; queue.leave() != 1 && passed < 50;) ++passed;
+      for (passed = 0; queue.evict() != 1 && passed < 50;) ++passed;
       CHECK(passed < 20);
     }
   });
@@ -205,10 +205,10 @@ TEST_CASE("a rank that only its node's facts decide stays the same while other n
   for_every_policy([](const std::string&, EvictionStrategy& policy) {
     if (policy.volatility() != Volatility::none) return;
     ThreeWaiting queue(policy);
-    const auto stayed = (queue.leave() + 1) % 3;  // inserted before the first eviction, never hit
+    const auto stayed = (queue.evict() + 1) % 3;  // inserted before the first eviction, never hit
     CHECK(policy.rank(queue.nodes[stayed]) == queue.ranks[stayed]);
     queue.hit(stayed);
-    if (queue.leave() != stayed) CHECK(policy.rank(queue.nodes[stayed]) == queue.ranks[stayed]);
+    if (queue.evict() != stayed) CHECK(policy.rank(queue.nodes[stayed]) == queue.ranks[stayed]);
   });
 }
 

@@ -69,7 +69,7 @@ void TreeIndex::sum(const Mirror& mirror, std::size_t group) {
   for (std::size_t at = nodes_.size(); at-- > 0;) {
     Node& node = nodes_[at];
     const std::uint32_t hold = node.locks;
-    // Of a whole path the mirror keeps a node's own locks and its held children: who holds it are the locks on it and
+    // Of a whole path the mirror keeps a node's own locks and its held children: what holds it are the locks on it and
     // on all that hangs below.
     if (whole_path && node.slot != 0) node.locks = locks_below[at] + hold - std::min(hold, locked_children[at]);
     const std::uint32_t parent = parents_[at];

@@ -297,7 +297,7 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   CHECK_FALSE(steered.look());
   CHECK(steered.mirror.paused() == "0 pages are free");
 
-  // What a reader who comes now is told; and what makes no sense changes nothing.
+  // What a reader that attaches now is told; and what makes no sense changes nothing.
   FeedReader late(steered.header);
   steered.look();
   Mirror fresh(steered.header);

@@ -148,7 +148,7 @@ TEST_CASE("a prefix is as young as the latest use through it") {
   CHECK(order.next().at(0) == chain({2}));
 }
 
-TEST_CASE("a locked segment and one with followers may not leave") {
+TEST_CASE("a locked segment and one with followers may not be evicted") {
   VictimOrder order = lru();
   order.inserted(chain({1, 2}), 0, 0, true);
   order.matched(chain({1}));

@@ -3,7 +3,6 @@
 //   one_request PLUGIN_FOLDER      (PREFIX/lib/canopy/plugins; build/dev/plugins in the source tree)
 
 #include <canopy/engine/engine.h>
-#include <canopy/engine/engine_file.h>
 #include <canopy/engine/page_table.h>
 
 #include <algorithm>
@@ -15,11 +14,6 @@ namespace {
 using namespace canopy;
 
 constexpr std::uint32_t kLayers = 2, kChunk = 512;
-constexpr const char* kCache = R"(
-page_size: 16
-groups: { full: { reach: path, capacity: 8192, allocator: free_list, eviction: lru } }   # 8,192 tokens
-store: { host: { layers: 2, streams: { kv: 8 } } }                                      # 8 bytes a token and layer
-)";
 
 /// Stands for the model: the row of the last of these tokens. Like a real K/V row it depends on all tokens before it.
 std::uint64_t row_of(std::span<const Token> tokens, std::uint32_t layer) {
@@ -92,11 +86,11 @@ int main(int argc, char** argv) {
   // 1. The components that can be named, and the cache that is made of them.
   Registry registry;
   registry.scan(argc > 1 ? argv[1] : own_plugin_folder(), Trust::as_ourselves);
-  const auto document = parse_yaml(kCache, "one_request's cache");
-  if (!document) return refuse(document.error());
-  const auto config = read_engine_config(*document, registry);
-  if (!config) return refuse(config.error());
-  auto made = Engine::create(*config, registry);
+  EngineConfig config;  // the same as a file: load_engine_config(path, {}, registry)
+  config.page_size = 16;
+  config.groups = {{.name = "full", .capacity = 8192, .allocator = {"free_list"}, .eviction = {"lru"}}};  // tokens
+  config.store = {"host", "{ layers: 2, streams: { kv: 8 } }"};  // 8 bytes a token and layer
+  auto made = Engine::create(config, registry);
   if (!made) return refuse(made.error());
   Engine& engine = **made;
 

@@ -19,7 +19,7 @@ inline std::optional<std::uint64_t> page_bytes(std::span<const Stream> streams, 
   return bytes;
 }
 
-/// Pages of a segment where nobody chose: as many as fit 192 MiB, as a power of two, and 65536 at most; not many more
+/// Pages of a segment where the configuration does not say: as many as fit 192 MiB, as a power of two, and 65536 at most; not many more
 /// than the pool may ever have.
 inline std::uint32_t usual_segment_pages(std::uint64_t page_bytes, std::uint64_t pool_pages) {
   constexpr std::uint64_t kBytes = std::uint64_t{192} << 20, kMost = 65536;

@@ -23,7 +23,7 @@ class Entries {
 };
 
 /// Walks over a component's options. A component names each of them once, in `Config::visit`, with the range
-/// and a line of help; who parses a file, prints help, dumps a configuration or draws a slider is a walker.
+/// and a line of help; the code that parses a file, prints help or dumps a configuration is a walker.
 ///
 ///   struct Config {
 ///     std::uint64_t protect_after = 2;

@@ -1,7 +1,7 @@
 #pragma once
 /// The one header a plugin author includes. A plugin is a shared library that exports one constant:
 ///
-///   CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::EvictionStrategy, Slru>("slru", "one-hit prefixes leave first"));
+///   CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::EvictionStrategy, Slru>("slru", "one-hit prefixes are evicted first"));
 ///
 /// It begins with C: magic, sizes, toolchain, and a version for each interface. So a library of another version is
 /// refused with a sentence before any function of it is called, and a library without the symbol is not even loaded.

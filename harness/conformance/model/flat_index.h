@@ -58,7 +58,7 @@ class FlatIndex {
   /// in this group. Without effect on a whole-path group.
   void relax(Hold& hold, std::size_t group, std::size_t from);
   void relocate(PrefixName name, std::size_t group, Page to);
-  /// The group's page leaves. A Mismatch says if a lock needs it.
+  /// The group's page is evicted. A Mismatch says if a lock needs it.
   void remove(PrefixName name, std::size_t group);
   /// Call it when all pages of one eviction or flush are removed. What left a group took along, in groups with a
   /// smaller reach, the pages that no lock needs; and no page is below one that left a whole-path group.

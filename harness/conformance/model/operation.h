@@ -25,7 +25,7 @@ enum class Verb : std::uint8_t {
   drop,    ///< `name` gives its pages back
   remap,   ///< relocates `count` unlocked pages of `group`
   policy,  ///< `group` gets another instance of the same policy
-  state,   ///< looks at everything: sizes, nodes, the queue of nodes that may leave
+  state,   ///< looks at everything: sizes, nodes, the queue of nodes that may be evicted
   tree,    ///< the shape
   relax,   ///< the lock `name` holds `group` from depth `count` on only; without effect on a whole path
 };

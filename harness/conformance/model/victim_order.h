@@ -23,7 +23,7 @@ struct PageHistory {
 using LeavesBefore = std::function<bool(const PageHistory&, const PageHistory&)>;
 
 /// The order of a policy that the models know by name. For another policy no page is before another, and any leaf may
-/// be the next to leave.
+/// be the next to be evicted.
 LeavesBefore order_of(std::string_view policy);
 
 /// Predicts which segment is evicted next, by looking at every page there is. A segment is what an index must
@@ -41,9 +41,9 @@ class VictimOrder {
   void forget(PrefixName name);
   void clear();
 
-  /// The segments that may leave now and of which none is before another, each root first.
+  /// The segments that may be evicted now and of which none is before another, each root first.
   std::vector<std::vector<PrefixName>> next() const;
-  /// The last page of every segment that may leave now.
+  /// The last page of every segment that may be evicted now.
   std::vector<PrefixName> leaves() const;
 
   /// The page that `name` follows, 0 for the first of its key.

@@ -53,7 +53,7 @@ class WholeCheck {
     check_counts();
     for (std::size_t g = 0; g < parts_.size(); ++g) check_waiting(g);
     check_same_order("created", std::move(created_));
-    check_same_order("last access of nodes that may leave", std::move(accessed_));
+    check_same_order("last access of nodes that may be evicted", std::move(accessed_));
   }
 
  private:
@@ -149,10 +149,10 @@ class WholeCheck {
       for (const PrefixName name : order_->leaves()) expected.insert(name);
     for (const auto& [facts, rank] : waiters.all) {
       const auto found = by_id_.find(facts.id);
-      if (found == by_id_.end()) disagree("slot {} waits to leave but is no node", slot_of(facts.id));
+      if (found == by_id_.end()) disagree("slot {} waits to be evicted but is no node", slot_of(facts.id));
       const WalkedNode& node = nodes_[found->second];
       if (!met.insert(facts.id).second || node.pages[g].empty() || node.locks[g] > 0)
-        disagree("{} waits twice in group {}, or may not leave it", title(node), g);
+        disagree("{} waits twice in group {}, or may not be evicted from it", title(node), g);
       // Each group has its own recency, and visit() tells that of the first.
       if ((g == 0 && facts.last_access != node.facts.last_access) || facts.hits != node.facts.hits)
         disagree("waiting() and visit() tell different facts of {}", title(node));
@@ -160,7 +160,7 @@ class WholeCheck {
         disagree("{} waits with a rank that its facts do not give", title(node));
       if (!order_) continue;
       const PrefixName name = last_name_.at(facts.id);
-      if (expected.erase(name) == 0) disagree("{} may not leave", title(node));
+      if (expected.erase(name) == 0) disagree("{} may not be evicted", title(node));
       const PageHistory& history = order_->history(name);
       accessed_.emplace_back(history.last_access, facts.last_access);
       if (facts.priority != history.priority)
@@ -168,7 +168,7 @@ class WholeCheck {
       if (facts.inserts != history.inserts)
         disagree("{} counts {} inserts, not {}", title(node), facts.inserts, history.inserts);
     }
-    if (!expected.empty()) disagree("{} leaves may leave but do not wait", expected.size());
+    if (!expected.empty()) disagree("{} leaves may be evicted but do not wait", expected.size());
   }
 
   const PrefixIndex& index_;

@@ -83,7 +83,7 @@ class World {
   void give_back(const GroupPages& pages);
   void keep(const std::string& name, Receipt receipt);
   void let_go(Receipt& receipt, const RequestFacts* finished);
-  /// Compares what an eviction gave with the order in which nodes must leave. Returns the number of nodes.
+  /// Compares what an eviction gave with the order in which nodes must be evicted. Returns the number of nodes.
   std::uint64_t check_victims(std::size_t wanted, const std::vector<Page>& pages);
   /// Pages that an eviction took out of the index.
   void take_out(const GroupPages& left);

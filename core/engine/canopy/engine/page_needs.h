@@ -32,9 +32,9 @@ struct PageNeeds {
   std::size_t row_length(std::uint64_t tokens) const;
   /// The first page that is needed when `computed` tokens are computed.
   std::size_t first_needed(std::uint64_t computed) const;
-  /// The most pages a request takes at once from those that are free or may leave: it goes from `matched` to
+  /// The most pages a request takes at once from those that are free or may be evicted: it goes from `matched` to
   /// `prompt` in steps of `chunk` tokens (0: one step), then token by token to `total`. `taken` of the pages it
-  /// matched could leave before it locked them: they count as long as it needs them.
+  /// matched could be evicted before it locked them: they count as long as it needs them.
   std::size_t peak(std::uint64_t matched, std::size_t taken, std::uint64_t prompt, std::uint64_t total,
                    std::uint64_t chunk) const;
 };

@@ -9,7 +9,7 @@
 namespace canopy {
 
 /// The rows of a batch as attention kernels take them: int32, contiguous, one row a request, all rows as wide as
-/// the longest, padded with 0 (page 0 and its slots are nobody's). Keep one from step to step: it grows, and is
+/// the longest, padded with 0 (page 0 and its slots have no owner). Keep one from step to step: it grows, and is
 /// filled again without an allocation.
 class PageTable {
  public:

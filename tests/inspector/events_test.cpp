@@ -1,0 +1,163 @@
+#include <canopy/engine/publisher.h>
+#include <canopy/feed/events.h>
+#include <canopy/feed/reader.h>
+#include <conformance/model/plugins.h>
+#include <doctest/doctest.h>
+#include <mirror/mirror.h>
+#include <support/engines.h>
+
+#include <cstring>
+#include <set>
+
+using namespace canopy;
+using namespace canopy::test;
+using inspector::Mirror;
+
+namespace {
+
+bool same(const Event& a, const Event& b) { return std::memcmp(&a, &b, sizeof(Event)) == 0; }
+
+/// Encodes, finds its kind again and decodes: all of it must come back.
+template <class T>
+void round_trip(const T& event, std::set<int>& kinds) {
+  const Event encoded = event.encode();
+  CHECK(is<T>(encoded));
+  CHECK(kinds.insert(encoded.kind).second);
+  bool found = false;
+  CHECK(event::AllEvents::decode(encoded, [&](const auto& decoded) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(decoded)>, T>) found = same(decoded.encode(), encoded);
+  }));
+  CHECK_MESSAGE(found, "kind ", int{encoded.kind});
+}
+
+constexpr NodeId kNode{0x0000'0003'0000'0007}, kOther{0x0000'0001'0000'0009};
+constexpr event::TwoRuns kRuns{Segment{11, 5}, Segment{40, 2}};
+
+/// What a reader of a feed in this process has taken.
+void take_all(FeedReader& reader, Mirror& mirror) {
+  Event events[256];
+  for (std::size_t count = 0; reader.read(events, std::size(events), count) == FeedReader::Outcome::events;)
+    mirror.take({events, count});
+}
+
+}  // namespace
+
+TEST_CASE("events: every kind is decoded to what was encoded, and no two kinds share a number") {
+  std::set<int> kinds;
+  round_trip(event::NodeAdded{kNode, 2, 48, NamespaceId{3}, 5, 77}, kinds);
+  round_trip(event::NodeNamed{kNode, ~std::uint64_t{1}, 9}, kinds);
+  round_trip(event::NodeWords{kNode, 8, {1, 2, 3, ~0U}}, kinds);
+  round_trip(event::NodePages{kNode, 2, 6, kRuns}, kinds);
+  round_trip(event::NodeSplit{kNode, kOther, 16, 4}, kinds);
+  round_trip(event::NodeRemoved{kNode, true}, kinds);
+  round_trip(event::NodeTombstoned{kNode, 3}, kinds);
+  round_trip(event::NodeUsed{kNode, ~std::uint64_t{2}, 32}, kinds);
+  round_trip(event::NodeCreated{kNode, 12}, kinds);
+  round_trip(event::NodeHistory{kNode, -5, 13, 14, ~0U}, kinds);
+  round_trip(event::NodeLocks{kNode, 1, 15}, kinds);
+  round_trip(event::NodeRanked{kNode, 1, {~std::uint64_t{3}, 16}}, kinds);
+  round_trip(event::Locked{kNode, 2, 17}, kinds);
+  round_trip(event::Unlocked{kNode, 2, 18}, kinds);
+  round_trip(event::Relocked{kNode, 1, 19, kOther, 20}, kinds);
+  round_trip(event::Relaxed{kNode, 1, 21, 22}, kinds);
+  round_trip(event::Cleared{}, kinds);
+  round_trip(event::RequestBegun{23, 24, 25, NamespaceId{26}}, kinds);
+  round_trip(event::RequestPages{27, 1, 28, kRuns}, kinds);
+  round_trip(event::RequestProgress{29, RequestPhase::retracted, 30, 31, 32}, kinds);
+  round_trip(event::Freed{1, kRuns}, kinds);
+  round_trip(event::PoolSized{1, 33, 34, kUnlimited}, kinds);
+  round_trip(event::SegmentChanged{1, 35, SegmentState::draining, 36, 37}, kinds);
+  round_trip(event::Totals{1, 38, 39, 40, 41}, kinds);
+  round_trip(event::TextPiece{TextKind::paused, 42, 43, true, 3, {'a', 'b', 'c'}}, kinds);
+  round_trip(event::Keyframe{}, kinds);
+  round_trip(event::Commit{Operation::insert, 44, 45, 46}, kinds);
+  round_trip(event::Pinned{kNode, true}, kinds);
+  CHECK(kinds.size() == 28);
+  Event unknown;
+  for (int kind = 0; kind < 256; ++kind) {
+    unknown.kind = static_cast<std::uint8_t>(kind);
+    CHECK(event::AllEvents::decode(unknown, [](const auto&) {}) == kinds.contains(kind));
+  }
+}
+
+TEST_CASE("events: a reader skips kinds that it does not know, counts them, and stays in step") {
+  const auto engine = engine_of(std::string(kSmall) + "feed: { heap: {} }\n");
+  FeedReader reader(engine->feed()->writer().header());
+  engine->poll();
+  std::vector<Event> events;
+  const auto read_on = [&] {
+    Event some[256];
+    for (std::size_t count = 0; reader.read(some, std::size(some), count) == FeedReader::Outcome::events;)
+      events.insert(events.end(), some, some + count);
+  };
+  read_on();
+  for (Token first : {100U, 200U, 104U}) {
+    Request request = engine->begin(arrival(tokens(first, 12)));
+    REQUIRE(request.reserve(12));
+    request.finish(12);
+    read_on();
+  }
+  Mirror plain(engine->feed()->writer().header()), newer(engine->feed()->writer().header());
+  plain.take(events);
+  std::uint64_t added = 0;
+  for (const Event& one : events) {
+    Event later = one;
+    later.kind = 201;  // of a version to come, with anything in it
+    if (!is<event::Keyframe>(one)) newer.take({&later, 1}), ++added;
+    newer.take({&one, 1});
+  }
+  REQUIRE(plain.node_count() > 1);
+  CHECK(newer.node_count() == plain.node_count());
+  CHECK(newer.commits() == plain.commits());
+  CHECK(newer.drift() == 0);
+  CHECK(plain.unknown_events() == 0);
+  CHECK(newer.unknown_events() == added);
+}
+
+TEST_CASE("publisher: an index without an engine is told of") {
+  EngineState state;
+  state.page_size = 4;
+  const auto policy = make<EvictionStrategy>("lru", {});
+  state.groups = {{"full", kWholePath, "lru", policy.get()}};
+  const NamespaceId space = state.spaces.intern({"tenant-7", "", ""});
+  FeedConfig feed;
+  feed.kind = FeedConfig::Kind::heap;
+  auto publisher = Publisher::open(feed, state, {"page_size: 4\n", {}, {}});
+  REQUIRE(publisher);
+  const Group groups[] = {{"full", kWholePath, 400, policy.get()}};
+  PrefixIndex::Context context{4, 0, groups, &(*publisher)->writer()};
+  state.index = make<PrefixIndex>("radix", context);
+
+  FeedReader reader((*publisher)->writer().header());
+  Mirror mirror((*publisher)->writer().header());
+  (*publisher)->serve_waiting_readers();
+  const auto insert = [&](Token first, Page page) {
+    const std::vector<Token> words = tokens(first, 12);
+    const std::vector<Page> pages{page, page + 1, page + 2};
+    const Inserted inserted = state.index->insert({}, {space, words}, {pages}, {});
+    ++state.operations;
+    (*publisher)->turn(Operation::insert);
+    return inserted.lock;
+  };
+  const Lock one = insert(100, 1);
+  const Lock two = insert(300, 10);
+  state.index->release(one);
+  (*publisher)->turn(Operation::release);
+  take_all(reader, mirror);
+
+  CHECK(mirror.in_step());
+  CHECK(mirror.node_count() == 2);
+  CHECK(mirror.tick() == state.index->now());
+  CHECK(mirror.pool(0).policy == "lru");
+  CHECK(mirror.pool(0).policy_rule == policy->describe().rule);
+  CHECK(mirror.spaces().at(static_cast<std::size_t>(space)).name == "tenant-7");
+  CHECK(mirror.pool(0).counted.evictable * 4 == state.index->sizes(0).evictable);
+  CHECK(mirror.pool(0).counted.protected_ * 4 == state.index->sizes(0).protected_);
+  const std::vector<std::uint64_t> waiting = [&] {
+    std::vector<std::uint64_t> ids;
+    for (const std::uint32_t slot : mirror.next_to_evict(0, 9)) ids.push_back(mirror.node(slot).id);
+    return ids;
+  }();
+  CHECK(waiting == std::vector<std::uint64_t>{static_cast<std::uint64_t>(one.node)});
+  state.index->release(two);
+}
