@@ -6,8 +6,8 @@
 #include "control/pins.h"
 #include "control/remote_control.h"
 #include "drain/drainer.h"
-#include "page_flow.h"
-#include "request_flow.h"
+#include "pages/page_flow.h"
+#include "request/request_flow.h"
 
 namespace canopy {
 

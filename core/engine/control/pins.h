@@ -3,7 +3,7 @@
 #include <canopy/engine/state.h>
 
 #include "drain/drainer.h"
-#include "page_flow.h"
+#include "pages/page_flow.h"
 
 namespace canopy {
 

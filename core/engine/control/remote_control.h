@@ -8,7 +8,7 @@
 
 #include "control/pins.h"
 #include "drain/drainer.h"
-#include "page_flow.h"
+#include "pages/page_flow.h"
 
 namespace canopy {
 

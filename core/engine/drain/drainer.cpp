@@ -1,6 +1,5 @@
 #include "drain/drainer.h"
 
-#include <canopy/engine/engine.h>
 #include <canopy/engine/publisher.h>
 
 #include <algorithm>

@@ -5,11 +5,9 @@
 #include <array>
 #include <vector>
 
-#include "page_flow.h"
+#include "pages/page_flow.h"
 
 namespace canopy {
-
-struct Blocker;
 
 /// Gives pools other limits while the engine runs. Pages above a lower limit are evicted, unlocked pages in draining
 /// segments are relocated, and pages that a request holds are waited for.

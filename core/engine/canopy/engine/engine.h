@@ -14,13 +14,6 @@
 
 namespace canopy {
 
-/// What keeps pages that a draining pool waits for: a request, or (0) a pinned node.
-struct Blocker {
-  std::uint64_t request = 0;
-  NodeId pinned{};
-  std::uint64_t pages = 0;
-};
-
 /// The one caller of all components: index, allocators, stores and policies, composed into one prefix cache. A request's
 /// life:
 ///

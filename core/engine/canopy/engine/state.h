@@ -50,6 +50,13 @@ struct RequestState {
   std::size_t own_from = 0;                     ///< pages of the rows that are the index's, or gone
 };
 
+/// What keeps pages that a draining pool waits for: a request, or (0) a pinned node.
+struct Blocker {
+  std::uint64_t request = 0;
+  NodeId pinned{};
+  std::uint64_t pages = 0;
+};
+
 /// A KV cache group by name, for people.
 struct GroupLabel {
   std::string name;

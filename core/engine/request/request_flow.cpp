@@ -1,4 +1,4 @@
-#include "request_flow.h"
+#include "request/request_flow.h"
 
 #include <canopy/engine/publisher.h>
 

@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "request_flow.h"
+#include "request/request_flow.h"
 
 namespace canopy {
 

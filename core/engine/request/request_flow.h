@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "drain/drainer.h"
-#include "page_flow.h"
+#include "pages/page_flow.h"
 
 namespace canopy {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "request_flow.h"
+#include "request/request_flow.h"
 
 namespace canopy {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "digest.h"
+#include "pages/digest.h"
 
 namespace canopy {
 

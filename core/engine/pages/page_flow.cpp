@@ -1,4 +1,4 @@
-#include "page_flow.h"
+#include "pages/page_flow.h"
 
 #include <canopy/engine/publisher.h>
 #include <fmt/format.h>
