@@ -132,7 +132,7 @@ void add_bench(CLI::App& program, const Folders& folders, int& status) {
   auto* bench = program.add_subcommand(
       "bench",
       "Time each hot path next to a lower bound (the memory traffic alone) and SGLang's algorithm, in one run");
-  bench->add_flag("--quick", arguments->options.quick, "smaller trees, fewer requests and repetitions: about 20 s");
+  bench->add_flag("--quick", arguments->options.quick, "smaller trees, fewer requests and repetitions: about 15 s");
   bench->add_option("--only", arguments->options.only, "rows whose name contains this");
   bench->add_option("--index", arguments->options.index, "the index to measure")->capture_default_str();
   bench->add_option("--trace", arguments->options.trace,
@@ -223,9 +223,8 @@ void add_config(CLI::App& program, const Folders& folders, int& status) {
   }
   check->callback([=, &folders, &status] { status = check_config(*file, *assignments, folders); });
   dump->callback([=, &folders, &status] { status = dump_config(*file, *assignments, folders); });
-  config->add_subcommand("describe", "List every key it may have, with range and default")->callback([&folders, &status] {
-    status = describe_config(folders);
-  });
+  config->add_subcommand("describe", "List every key it may have, with range and default")
+      ->callback([&folders, &status] { status = describe_config(folders); });
 }
 
 void add_verify(CLI::App& program, const Folders& folders, int& status) {

@@ -25,7 +25,7 @@ void print_offers(const Registry& registry, const Terminal& terminal) {
                terminal.bold(fmt::format("{:<{}}", offer->name, widest_name)), offer->summary,
                terminal.dim(fmt::format("({} {})", offer->file.filename().string(), offer->version)));
     std::string what;
-    const bool here = offer->here(what);
+    const bool here = offer->available(what);
     if (!what.empty())
       fmt::print("  {:<{}}  {}\n", "", widest_interface + 2 + widest_name,
                  here ? terminal.dim("here: " + what) : terminal.yellow("not on this machine: " + what));
@@ -84,7 +84,7 @@ int describe_plugin(const std::string& name, const PluginFolders& folders) {
     fmt::print("{}  {}\n  {}\n  {} {}\n", terminal.bold(offer.name), offer.interface, offer.summary,
                offer.file.filename().string(), offer.version);
     std::string what;
-    const bool here = offer.here(what);
+    const bool here = offer.available(what);
     if (!what.empty()) fmt::print("  {}\n", here ? "here: " + what : terminal.yellow("not on this machine: " + what));
     const auto options = help_of(offer.component->options);
     if (options.empty()) fmt::print("  no options\n");

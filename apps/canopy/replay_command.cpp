@@ -1,7 +1,7 @@
 #include <canopy/config/nearest_name.h>
-#include <canopy/support/figures.h>
 #include <canopy/config/yaml_options.h>
 #include <canopy/engine/engine_file.h>
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -118,7 +118,7 @@ int print_report(const replay::Report& report) {
   table.row("evicted", fmt::format("{} in {}", tokens(report.evicted_tokens), plural(report.evict_calls, "call")));
   if (report.resizes > 0)
     table.row("resized",
-              fmt::format("{}, {} relocated", plural(report.resizes, "time"), plural(report.moved_pages, "page")));
+              fmt::format("{}, {} relocated", plural(report.resizes, "time"), plural(report.relocated_pages, "page")));
   table.row("rejected", plural(report.rejected, "request"));
   table.row("resident",
             fmt::format("{} of {} in {}", grouped(report.resident_tokens),

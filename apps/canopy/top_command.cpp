@@ -111,8 +111,8 @@ void print(const Mirror& mirror, const FeedHeader& header, const Sample& before,
              {fmt::format("{} ticks ago", grouped(mirror.tick() - node->last_access))}});
   hot.print(terminal);
   for (std::size_t g = 0; g < mirror.groups(); ++g) {
-    fmt::print("\n{}\n",
-               terminal.bold(fmt::format("Next to be evicted from {}, policy {}", mirror.pool(g).name, mirror.pool(g).policy)));
+    fmt::print("\n{}\n", terminal.bold(fmt::format("Next to be evicted from {}, policy {}", mirror.pool(g).name,
+                                                   mirror.pool(g).policy)));
     if (!mirror.pool(g).policy_rule.empty()) fmt::print("{}\n", terminal.dim("  " + mirror.pool(g).policy_rule));
     Grid next({"namespace and depth", "tokens", "hits", "because"});
     for (const std::uint32_t slot : mirror.next_to_evict(g, 5)) {

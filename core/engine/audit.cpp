@@ -19,9 +19,7 @@ struct Owners final : NodeVisitor {
     if (count[group].size() <= page) count[group].resize(page + 1);
     ++count[group][page];
   }
-  std::uint32_t of(std::size_t group, Page page) const {
-    return page < count[group].size() ? count[group][page] : 0;
-  }
+  std::uint32_t of(std::size_t group, Page page) const { return page < count[group].size() ? count[group][page] : 0; }
 };
 
 void audit_rows(EngineState& state, std::size_t group) {
@@ -55,7 +53,7 @@ void audit_pages(EngineState& state, std::size_t group, const Owners& found) {
       const bool out = pool.allocator().is_out(page);
       state.ledger.expect(owners == (out ? 1U : 0U), [&] {
         return fmt::format("group '{}': page {} is {} and has {} owners; it was last handed to request {}",
-                           pool.group(), page, out ? "out" : "free", owners, pool.last_holder(page));
+                           pool.group(), page, out ? "out" : "free", owners, pool.last_owner(page));
       });
     }
 }

@@ -18,11 +18,6 @@ NamespaceId Engine::intern(const Space& space) {
   return id;
 }
 
-std::uint32_t Engine::whole_pages(std::size_t tokens) const {
-  const std::size_t units = tokens > state().overlap ? tokens - state().overlap : 0;
-  return static_cast<std::uint32_t>(units / page_size() * page_size());
-}
-
 Admission Engine::admits(const RequestSpec& spec) const { return parts_->requests.admits(spec); }
 Request Engine::begin(const RequestSpec& spec) { return Request(parts_->requests.begin(spec)); }
 
@@ -47,17 +42,10 @@ void Engine::audit() { canopy::audit(parts_->state); }
 std::uint64_t Engine::digest() const {
   const Counters& counters = state().counters;
   const Sizes sizes = index().sizes(0);
-  const std::uint64_t words[] = {parts_->pages.digest().value(),
-                                 counters.requests,
-                                 counters.prompt_tokens,
-                                 counters.hit_tokens,
-                                 counters.evict_calls,
-                                 counters.evicted_tokens,
-                                 counters.finished,
-                                 counters.aborted,
-                                 counters.repointed_pages,
-                                 sizes.evictable,
-                                 sizes.protected_};
+  const std::uint64_t words[] = {
+      parts_->pages.digest().value(), counters.requests,       counters.prompt_tokens, counters.hit_tokens,
+      counters.evict_calls,           counters.evicted_tokens, counters.finished,      counters.aborted,
+      counters.repointed_pages,       sizes.evictable,         sizes.protected_};
   return XXH3_64bits(words, sizeof(words));
 }
 

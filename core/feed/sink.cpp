@@ -53,8 +53,7 @@ class Mapped {
 };
 
 /// A header with the fields of `shape`; its atomics begin at 0.
-FeedHeader* begin_header(std::byte* at, const FeedHeader& shape, const FeedConfig& config,
-                         std::uint64_t ring_events) {
+FeedHeader* begin_header(std::byte* at, const FeedHeader& shape, const FeedConfig& config, std::uint64_t ring_events) {
   auto* header = new (at) FeedHeader();
   header->event_bytes = sizeof(Event);
   header->page_size = shape.page_size, header->overlap = shape.overlap, header->groups = shape.groups;
@@ -158,8 +157,8 @@ class ShmSink final : public HeapSink {
     const UniqueFd now(::shm_open(object_.c_str(), O_RDONLY | O_CLOEXEC, 0));
     if (!now) return false;
     struct stat opened{}, named{};
-    return ::fstat(descriptor_.get(), &opened) == 0 && ::fstat(now.get(), &named) == 0 && opened.st_dev == named.st_dev &&
-           opened.st_ino == named.st_ino;
+    return ::fstat(descriptor_.get(), &opened) == 0 && ::fstat(now.get(), &named) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
   }
   /// The pid in the header of an object; 0 if there is none yet.
   static std::uint64_t writer_of(int descriptor) {

@@ -73,7 +73,7 @@ void keep_reason(void* reason, const char* text) noexcept {
 
 }  // namespace
 
-bool Offer::here(std::string& what) const {
+bool Offer::available(std::string& what) const {
   const auto say = [](void* to, const char* text) { *static_cast<std::string*>(to) = text; };
   return !component->available || component->available(say, &what);
 }

@@ -10,7 +10,7 @@
 namespace canopy::bench {
 
 struct Options {
-  bool quick = false;           ///< smaller trees, fewer requests and repetitions: about 20 s
+  bool quick = false;           ///< smaller trees, fewer requests and repetitions: about 15 s
   std::string only;             ///< rows whose name contains it
   std::string index = "radix";  ///< the index to measure, of those in the registry
   std::string trace;            ///< as for workload::open_trace; empty: a generated workload instead

@@ -243,7 +243,7 @@ void add_thrash(Units page_size, std::size_t leaves, std::vector<Case>& cases) {
       }
       for (const Lock& lock : held) tree.index().release(lock);
     }
-    rows.push_back({"A pool that is 95 % held", name, Kind::time, "a new request", ours.spread(), std::nullopt,
+    rows.push_back({"A pool of which locks hold 95 %", name, Kind::time, "a new request", ours.spread(), std::nullopt,
                     originals.if_any(), ""});
     return std::monostate{};
   };

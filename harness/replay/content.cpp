@@ -119,7 +119,7 @@ void Content::compare(const Request& request, const Trail& trail, std::uint32_t 
                 "request {} reuses wrong bytes for token {} in layer {}, stream '{}': page {} of group '{}', last "
                 "handed to request {}",
                 request.id(), from + i, layer, streams[s].name, page, engine_.pool(group).group(),
-                engine_.pool(group).last_holder(page)));
+                engine_.pool(group).last_owner(page)));
           }
         }
       });

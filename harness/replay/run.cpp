@@ -99,7 +99,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.evict_calls = counters.evict_calls;
   report.evicted_tokens = counters.evicted_tokens;
   report.resizes = counters.resizes;
-  report.moved_pages = counters.moved_pages;
+  report.relocated_pages = counters.relocated_pages;
   report.resident_tokens = sizes.evictable + sizes.protected_;
   report.capacity_tokens =
       engine.pool(0).limit() == kUnlimited ? kUnlimited : engine.pool(0).limit() * engine.page_size();

@@ -9,8 +9,8 @@ constexpr std::size_t kMostLines = 65536, kMostNumbers = std::size_t{1} << 22;
 }  // namespace
 
 void Apply::event(const Event& event) {
-  if (event.group >= groups()) return;
-  state_.unknown_events += !event::AllEvents::decode(event, *this);
+  if (!event::AllEvents::knows(event)) ++state_.unknown_events;
+  else if (event.group < groups()) event::AllEvents::decode(event, *this);
 }
 
 void Apply::operator()(const event::TextPiece& piece) {

@@ -23,7 +23,7 @@ class Apply {
   void operator()(const event::NodeWords& some);
   void operator()(const event::NodeSplit& split);
   void operator()(const event::NodeRemoved& removed);
-  void operator()(const event::NodeTombstoned& emptied);
+  void operator()(const event::NodeTombstoned& tombstoned);
   void operator()(const event::NodeUsed& used);
   void operator()(const event::NodeCreated& created);
   void operator()(const event::NodeHistory& history);
@@ -48,7 +48,7 @@ class Apply {
   void operator()(const event::RequestProgress& progress);
   // Texts: apply.cpp.
   void operator()(const event::TextPiece& piece);
-  // Mirror::take looks after these two.
+  // Mirror::take_commit and Mirror::commit look after these two.
   void operator()(const event::Keyframe&) {}
   void operator()(const event::Commit&) {}
 

@@ -169,16 +169,16 @@ void Apply::operator()(const event::NodeRemoved& removed) {
   --state_.node_count;
 }
 
-void Apply::operator()(const event::NodeTombstoned& emptied) {
-  MirrorNode* node = state_.writable(bits(emptied.node));
-  if (!node || !node->has(emptied.group)) return;
-  count(*node, emptied.group, false);
-  free_pages(*node, emptied.group);
-  node->resident = static_cast<std::uint16_t>(node->resident & ~(1U << emptied.group));
-  if (emptied.group == 0) state_.evicted_tokens += node->length;
+void Apply::operator()(const event::NodeTombstoned& tombstoned) {
+  MirrorNode* node = state_.writable(bits(tombstoned.node));
+  if (!node || !node->has(tombstoned.group)) return;
+  count(*node, tombstoned.group, false);
+  free_pages(*node, tombstoned.group);
+  node->resident = static_cast<std::uint16_t>(node->resident & ~(1U << tombstoned.group));
+  if (tombstoned.group == 0) state_.evicted_tokens += node->length;
   ++state_.now.line.tombstones;
   state_.now.line.tokens += node->length;
-  state_.past.remember({node->id, state_.commits + 1, emptied.kKind});
+  state_.past.remember({node->id, state_.commits + 1, tombstoned.kKind});
 }
 
 void Apply::operator()(const event::NodeUsed& used) {

@@ -7,12 +7,15 @@ namespace {
 
 /// A pool of more pages does not exist: a recording that says so is damaged, and that part of it is passed over.
 constexpr std::uint64_t kMostPages = std::uint64_t{1} << 28;
+/// The sign of an owner tells requests from nodes.
+constexpr std::uint64_t kMostRequests = ~std::uint64_t{0} >> 1;
 
 }  // namespace
 
 void Apply::own(std::size_t group, Segment run, std::int64_t owner) {
   MirrorPool& pool = state_.pools[group];
-  const std::uint64_t numbers = std::max(pool.pages + 1, std::uint64_t{pool.segment_pages} * pool.segments.size());
+  const std::uint64_t numbers =
+      std::min(kMostPages + 1, std::max(pool.pages + 1, std::uint64_t{pool.segment_pages} * pool.segments.size()));
   const std::size_t first = run.first, end = first + run.pages;
   if (run.pages == 0 || end > numbers) return;
   if (pool.owner.size() < end) pool.owner.resize(std::max(end, pool.owner.size() * 3 / 2));
@@ -28,6 +31,7 @@ void Apply::own(std::size_t group, Segment run, std::int64_t owner) {
 /// A row ends with the pages that are told of it: pages beyond are not the request's any more, as after a reservation
 /// that failed.
 void Apply::operator()(const event::RequestPages& pages) {
+  if (pages.request > kMostRequests) return;
   MirrorRequest* request = state_.requests.find(pages.request);
   if (request) {
     std::erase_if(request->pages,
@@ -84,7 +88,7 @@ void Apply::operator()(const event::Freed& freed) {
 }
 
 void Apply::operator()(const event::PoolSized& sized) {
-  if (sized.pages > kMostPages) return;
+  if (sized.pages > kMostPages || sized.segment_pages > kMostPages) return;
   MirrorPool& pool = state_.pools[sized.group];
   pool.counted.free += sized.pages - pool.pages;
   pool.pages = sized.pages;
@@ -94,6 +98,8 @@ void Apply::operator()(const event::PoolSized& sized) {
 
 void Apply::operator()(const event::SegmentChanged& changed) {
   std::vector<MirrorPool::Segment>& segments = state_.pools[changed.group].segments;
+  const std::uint64_t pages = state_.pools[changed.group].segment_pages;
+  if (changed.offered > pages || changed.draining > pages || changed.number * pages > kMostPages) return;
   if (changed.number > segments.size()) return;  // they are told in order
   if (changed.number == segments.size()) segments.emplace_back();
   segments[changed.number] = {changed.state, changed.offered, changed.draining};

@@ -108,8 +108,7 @@ void Mirror::commit(const Event& event) {
     state_.drift = 0;
     for (const MirrorPool& pool : state_.pools)
       state_.drift += apart(pool.counted.free, pool.told.free) + apart(pool.counted.evictable, pool.told.evictable) +
-                      apart(pool.counted.protected_, pool.told.protected_) +
-                      apart(pool.counted.owned, pool.told.owned);
+                      apart(pool.counted.protected_, pool.told.protected_) + apart(pool.counted.owned, pool.told.owned);
   }
   LogLine& line = state_.now.line;
   line.commit = state_.commits;

@@ -17,23 +17,23 @@
 
 namespace canopy::inspector {
 
-/// The living tree, its pools and its requests, from the events of a feed and nothing else. It takes whole commits. It
+/// The tree, its pools and its requests as they are now, from the events of a feed and nothing else. It takes whole commits. It
 /// counts everything itself, and says how far that is from what the engine counted (drift).
 class Mirror {
  public:
   using Space = MirrorSpace;
   explicit Mirror(const FeedHeader& header);
 
-  /// Events in order. Events after the last commit wait for their own.
+  /// Events in order. Events after the last Commit are kept until their Commit arrives.
   void take(std::span<const Event> events);
   /// Some were lost: skips everything until the next keyframe.
   void lost();
   /// Resets to the initial state: for going back in a recording.
   void reset();
-  /// Keeps why each request missed, for this mirror and its copies, through reset: once a recording has been read to the
-  /// end, the reason is known from a request's begin on. Memory grows with the requests, some 80 bytes each.
+  /// Keeps why each request missed, for this mirror and its copies, through reset: once a recording has been read to
+  /// the end, the reason is known from a request's begin on. Memory grows with the requests, some 80 bytes each.
   void learn() { state_.requests.learn(); }
-  /// About what a copy takes; what it shares with others counted in full.
+  /// Approximate bytes of a copy. Memory that copies share counts in full.
   std::size_t bytes() const;
 
   bool in_step() const { return in_step_; }  ///< false before the first keyframe, and after a loss
@@ -67,6 +67,8 @@ class Mirror {
   /// Locks that hold the node: for whole-path groups the sum over what hangs below. O(subtree).
   std::uint64_t locks(const MirrorNode& node, std::size_t group) const;
   const std::vector<Space>& spaces() const { return state_.spaces; }
+  /// For people; a namespace that was not told of is called by its number.
+  std::string space_name(NamespaceId space) const;
   /// Slots of nodes that wait to be evicted, next ones first, at most `most` of them. O(nodes).
   std::vector<std::uint32_t> next_to_evict(std::size_t group, std::size_t most) const;
 

@@ -62,8 +62,7 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
       return "evicted at tick " + grouped(request.missed_since) + " by " + request.missed_policy + ": " +
              grouped(request.missed_tokens) + " tokens from depth " + grouped(request.matched) + " on";
     case Miss::other_space:
-      return "it is there for namespace '" + state_.spaces[static_cast<std::size_t>(request.missed_space)].name +
-             "', and no prefix is shared across two";
+      return "it is there for namespace '" + space_name(request.missed_space) + "', and no prefix is shared across two";
     case Miss::tombstone:
       return "full attention had more, but a window or a state that it needs was evicted";
     case Miss::rounding:

@@ -47,14 +47,14 @@ struct NodeThen {
   friend bool operator==(const NodeThen&, const NodeThen&) = default;
 };
 
-/// Two moments apart: ids of nodes that came, that left, and that are not as they were: cut, with other pages, or held
-/// and no longer or not yet.
+/// What differs between two moments: the ids of nodes that were added, evicted, or changed (cut, relocated, locked or
+/// unlocked).
 struct Difference {
-  std::vector<std::uint64_t> appeared, left, moved;
-  std::uint64_t appeared_tokens = 0, left_tokens = 0, moved_tokens = 0;
+  std::vector<std::uint64_t> added, evicted, changed;
+  std::uint64_t added_tokens = 0, evicted_tokens = 0, changed_tokens = 0;
 };
 
-/// A node that was evicted, so that it is known when it comes again.
+/// A node that was evicted, kept so that the mirror recognises it when a request inserts it again.
 struct Ghost {
   std::uint64_t id = 0, digest = 0;
   Units begin = 0, length = 0;
@@ -84,7 +84,7 @@ class MirrorPast {
   std::uint64_t sample_every_ = 1;
   std::deque<LogLine> log_;
   std::deque<NodeMoment> moments_;
-  std::unordered_map<std::uint64_t, std::vector<Ghost>> ghosts_;  ///< by what they are kept under
+  std::unordered_map<std::uint64_t, std::vector<Ghost>> ghosts_;  ///< key: MirrorState::above
   std::size_t ghost_count_ = 0;
 };
 

@@ -25,12 +25,12 @@ struct MirrorSpace {
 /// What the commit that is being applied has brought so far.
 struct CommitSoFar {
   LogLine line;
-  Ghost revived{};                  ///< an evicted node that came back; id 0: none
-  bool totalled = false;            ///< Totals came
-  bool filled = false;              ///< a tombstone got pages again
-  std::uint64_t fresh_digest = 0;   ///< of the first page of a node added below a root; 0: none
+  Ghost revived{};                 ///< an evicted node that came back; id 0: none
+  bool totalled = false;           ///< Totals came
+  bool filled = false;             ///< a tombstone got pages again
+  std::uint64_t fresh_digest = 0;  ///< of the first page of a node added below a root; 0: none
   NamespaceId fresh_space{};
-  std::uint64_t locked_node = 0;    ///< where the last lock ended
+  std::uint64_t locked_node = 0;  ///< where the last lock ended
 };
 
 /// Everything a mirror knows, as plain data. Events change it; the Mirror answers from it.

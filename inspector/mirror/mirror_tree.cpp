@@ -52,6 +52,13 @@ std::vector<std::uint32_t> Mirror::next_to_evict(std::size_t group, std::size_t 
   waiting.resize(shown);
   return waiting;
 }
+
+std::string Mirror::space_name(NamespaceId space) const {
+  const auto at = static_cast<std::size_t>(space);
+  if (at >= spaces().size()) return "namespace " + std::to_string(at);
+  return spaces()[at].name.empty() ? "(shared)" : spaces()[at].name;
+}
+
 Mirror::Moment Mirror::moment() const {
   Moment moment;
   each_node([&](const MirrorNode& node) {
@@ -67,12 +74,12 @@ Difference Mirror::difference(const Moment& before, const Moment& after) {
   Difference difference;
   for (const auto& [id, now] : after) {
     const auto then = before.find(id);
-    if (then == before.end()) difference.appeared.push_back(id), difference.appeared_tokens += now.length;
-    else if (then->second != now) difference.moved.push_back(id), difference.moved_tokens += now.length;
+    if (then == before.end()) difference.added.push_back(id), difference.added_tokens += now.length;
+    else if (then->second != now) difference.changed.push_back(id), difference.changed_tokens += now.length;
   }
   for (const auto& [id, then] : before)
-    if (!after.contains(id)) difference.left.push_back(id), difference.left_tokens += then.length;
-  for (auto* ids : {&difference.appeared, &difference.left, &difference.moved}) std::sort(ids->begin(), ids->end());
+    if (!after.contains(id)) difference.evicted.push_back(id), difference.evicted_tokens += then.length;
+  for (auto* ids : {&difference.added, &difference.evicted, &difference.changed}) std::sort(ids->begin(), ids->end());
   return difference;
 }
 

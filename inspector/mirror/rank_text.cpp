@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <optional>
 
-
 namespace canopy::inspector {
 namespace {
 
@@ -25,7 +24,7 @@ std::string shown(std::uint64_t value, std::string_view as, Tick now) {
   if (as.empty()) return grouped(value);
   if (as == "ago") return ago(value, now);
   if (as == "~ago") return ago(~value, now);
-  if (as == "signed") return std::to_string(static_cast<std::int64_t>(value) + INT32_MIN);
+  if (as == "signed") return std::to_string(static_cast<std::int64_t>(value - (std::uint64_t{1} << 31)));
   if (as == "real") {
     char text[32];
     std::snprintf(text, sizeof(text), "%.4g", std::bit_cast<double>(value));
@@ -47,8 +46,7 @@ std::optional<std::string> filled(std::string_view placeholder, const Rank& rank
 }  // namespace
 
 std::string rank_words(std::string_view form, const Rank& rank, Tick now) {
-  if (form.empty())
-    return rank.major == 0 ? grouped(rank.minor) : grouped(rank.major) + " / " + grouped(rank.minor);
+  if (form.empty()) return rank.major == 0 ? grouped(rank.minor) : grouped(rank.major) + " / " + grouped(rank.minor);
   std::string words;
   while (!form.empty()) {
     const std::size_t open = form.find('{'), close = form.find('}', open);

@@ -140,9 +140,9 @@ bool App::open_tab(std::string_view title) {
 
 void App::toggle_pause() {
   if (time_.seekable) time_.playing = !time_.playing;
-  else if (session_.state == Session::State::held) session_.state = Session::State::attaching;
+  else if (session_.state == Session::State::stopped) session_.state = Session::State::attaching;
   else if (mailbox_.open) mailbox_.send(mailbox_.paused ? Command::Kind::go_on : Command::Kind::pause);
-  else if (session_.state == Session::State::live) session_.state = Session::State::held;
+  else if (session_.state == Session::State::live) session_.state = Session::State::stopped;
 }
 
 bool App::step_search(bool back) {

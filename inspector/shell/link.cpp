@@ -14,7 +14,7 @@ class RingLink : public Link {
 
   bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) override {
     session.name = name_, session.source = source_;
-    if (session.state != Session::State::held) {
+    if (session.state != Session::State::stopped) {
       const auto until = Clock::now() + budget;
       for (;;) {
         std::size_t count = 0;

@@ -63,10 +63,10 @@ class CompareTab final : public Panel {
     text(fmt::format("A: commit {}    B: commit {}", grouped(time.a), grouped(time.b)));
     // Side by side, so that no list hides another.
     if (ImGui::BeginTable("all", 3)) {
+      draw_list(scene, {"+", "added", difference.added, time.moment_b, nullptr, difference.added_tokens, colours.good});
       draw_list(scene,
-                {"+", "added", difference.appeared, time.moment_b, nullptr, difference.appeared_tokens, colours.good});
-      draw_list(scene, {"-", "evicted", difference.left, time.moment_a, nullptr, difference.left_tokens, colours.bad});
-      draw_list(scene, {"~", "changed", difference.moved, time.moment_b, &time.moment_a, difference.moved_tokens,
+                {"-", "evicted", difference.evicted, time.moment_a, nullptr, difference.evicted_tokens, colours.bad});
+      draw_list(scene, {"~", "changed", difference.changed, time.moment_b, &time.moment_a, difference.changed_tokens,
                         colours.text});
       ImGui::EndTable();
     }

@@ -33,7 +33,7 @@ const char* operation_word(Operation operation) {
     case Operation::resize:
       return "resize";
     case Operation::retract:
-      return "set aside";
+      return "retracted";
     case Operation::control:
       return "control";
     case Operation::none:

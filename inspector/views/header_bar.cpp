@@ -21,8 +21,8 @@ Light light_of(const Scene& scene) {
       return {"no feed yet", colours.warn};
     case Session::State::attaching:
       return {"attaching", colours.warn};
-    case Session::State::held:
-      return {"picture held", colours.warn};
+    case Session::State::stopped:
+      return {"picture stopped", colours.warn};
     case Session::State::gone:
       return {"engine gone", colours.bad};
     case Session::State::recording:

@@ -7,9 +7,7 @@
 
 namespace canopy::inspector {
 
-std::uint32_t life_of(std::uint64_t id) {
-  return canopy::life_of(NodeId{id});
-}
+std::uint32_t life_of(std::uint64_t id) { return canopy::life_of(NodeId{id}); }
 
 std::string node_name(std::uint64_t id) {
   const std::uint32_t slot = slot_of(static_cast<NodeId>(id)), life = life_of(id);
@@ -44,17 +42,13 @@ const char* phase_word(const MirrorRequest& request) {
     case RequestPhase::aborted:
       return "aborted";
     case RequestPhase::retracted:
-      return "set aside";
+      return "retracted";
     default:
       break;
   }
   return request.computed < request.prompt ? "prefill" : "decoding";
 }
 
-std::string space_name(const Mirror& mirror, NamespaceId space) {
-  const auto at = static_cast<std::size_t>(space);
-  if (at >= mirror.spaces().size()) return fmt::format("namespace {}", at);
-  return mirror.spaces()[at].name.empty() ? "(shared)" : mirror.spaces()[at].name;
-}
+std::string space_name(const Mirror& mirror, NamespaceId space) { return mirror.space_name(space); }
 
 }  // namespace canopy::inspector

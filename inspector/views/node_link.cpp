@@ -81,7 +81,7 @@ class NodeLinkLayout {
     std::uint32_t sample = range.first;
     for (const std::uint32_t place : chosen) {
       const TreeIndex::Mix out = tree_.mix(place, 1);
-      mix.evictable -= out.evictable, mix.protected_ -= out.protected_, mix.gap -= out.gap;
+      mix.evictable -= out.evictable, mix.protected_ -= out.protected_, mix.tombstone -= out.tombstone;
       mix.nodes -= out.nodes, mix.tokens -= out.tokens;
       sample += place == sample;
     }

@@ -68,7 +68,7 @@ struct Mailbox {
 
 /// Where the events come from, and the state of that source.
 struct Session {
-  enum class State : std::uint8_t { choosing, attaching, live, held, gone, recording };
+  enum class State : std::uint8_t { choosing, attaching, live, stopped, gone, recording };
   State state = State::attaching;
   std::string name;        ///< of the feed or of the file
   std::string source;      ///< in this process, shared memory, recording

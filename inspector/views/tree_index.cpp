@@ -131,7 +131,7 @@ void TreeIndex::place(const Mirror& mirror) {
         places_[slot] = static_cast<std::uint32_t>(at);
       (node.state == NodeState::evictable    ? next.evictable
        : node.state == NodeState::protected_ ? next.protected_
-                                             : next.gap) += node.own;
+                                             : next.tombstone) += node.own;
     }
     before_[at + 1] = next;
   }
@@ -191,8 +191,8 @@ std::vector<std::uint32_t> TreeIndex::heaviest(Range range, std::size_t most) co
 
 TreeIndex::Mix TreeIndex::mix(std::size_t first, std::size_t count) const {
   const Below &from = before_[first], &to = before_[first + count];
-  return {to.evictable - from.evictable, to.protected_ - from.protected_, to.gap - from.gap, to.nodes - from.nodes,
-          to.tokens - from.tokens};
+  return {to.evictable - from.evictable, to.protected_ - from.protected_, to.tombstone - from.tombstone,
+          to.nodes - from.nodes, to.tokens - from.tokens};
 }
 
 std::size_t TreeIndex::level_of(std::size_t place) const {

@@ -31,10 +31,10 @@ class TreeIndex {
   };
   /// Own tokens by state, of a range of nodes of one level.
   struct Mix {
-    std::uint64_t evictable = 0, protected_ = 0, gap = 0, nodes = 0, tokens = 0;  ///< the last two with all below
+    std::uint64_t evictable = 0, protected_ = 0, tombstone = 0, nodes = 0, tokens = 0;  ///< the last two with all below
     NodeState most() const {
-      if (protected_ >= evictable && protected_ >= gap) return NodeState::protected_;
-      return evictable >= gap ? NodeState::evictable : NodeState::tombstone;
+      if (protected_ >= evictable && protected_ >= tombstone) return NodeState::protected_;
+      return evictable >= tombstone ? NodeState::evictable : NodeState::tombstone;
     }
   };
 
@@ -73,7 +73,7 @@ class TreeIndex {
 
  private:
   struct Below {
-    std::uint64_t evictable = 0, protected_ = 0, gap = 0, nodes = 0, tokens = 0;
+    std::uint64_t evictable = 0, protected_ = 0, tombstone = 0, nodes = 0, tokens = 0;
   };
   void order(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded);
   void sum(const Mirror& mirror, std::size_t group);

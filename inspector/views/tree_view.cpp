@@ -91,8 +91,8 @@ void tell_many(const TreeIndex::Mix& mix, std::size_t count, const char* why) {
   ImGui::BeginTooltip();
   text(plural(count, "sibling") + why);
   dim(fmt::format("with all below: {} tokens in {}", grouped(mix.tokens), plural(mix.nodes, "node")));
-  dim(fmt::format("their own: evictable {}, protected {}, gap {} tokens", grouped(mix.evictable),
-                  grouped(mix.protected_), grouped(mix.gap)));
+  dim(fmt::format("their own: evictable {}, protected {}, tombstones {} tokens", grouped(mix.evictable),
+                  grouped(mix.protected_), grouped(mix.tombstone)));
   dim("click: go in");
   ImGui::EndTooltip();
 }

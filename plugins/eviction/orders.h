@@ -38,16 +38,14 @@ struct Filo final : EvictionStrategy {
 
 /// Evicts the least frequently used node first. Counts never fade; in LfuDa they do.
 struct Lfu final : EvictionStrategy {
-  static constexpr const char* kRule =
-      "what was hit least is evicted first; among equals, what was used longest ago";
+  static constexpr const char* kRule = "what was hit least is evicted first; among equals, what was used longest ago";
   Rank rank(const NodeFacts& node) override { return {node.hits, node.last_access}; }
   PolicyText describe() const override { return {kRule, "hits: {major}, used {minor:ago}"}; }
 };
 
 /// Evicts the lowest priority of its requests first, and among equals the least recently used.
 struct Priority final : EvictionStrategy {
-  static constexpr const char* kRule =
-      "the lowest priority is evicted first; among equals, what was used longest ago";
+  static constexpr const char* kRule = "the lowest priority is evicted first; among equals, what was used longest ago";
   PolicyText describe() const override { return {kRule, "priority {major:signed}, used {minor:ago}"}; }
   Rank rank(const NodeFacts& node) override {
     constexpr std::int64_t kLowest = INT32_MIN;

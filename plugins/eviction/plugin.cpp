@@ -4,8 +4,8 @@
 using namespace canopy;
 using namespace canopy::eviction;
 
-CANOPY_PLUGIN("1.1.0", provide<EvictionStrategy, Lru>("lru", Lru::kRule), provide<EvictionStrategy, Lfu>("lfu", Lfu::kRule),
-              provide<EvictionStrategy, Fifo>("fifo", Fifo::kRule),
+CANOPY_PLUGIN("1.1.0", provide<EvictionStrategy, Lru>("lru", Lru::kRule),
+              provide<EvictionStrategy, Lfu>("lfu", Lfu::kRule), provide<EvictionStrategy, Fifo>("fifo", Fifo::kRule),
               provide<EvictionStrategy, Filo>("filo", Filo::kRule), provide<EvictionStrategy, Mru>("mru", Mru::kRule),
               provide<EvictionStrategy, Priority>("priority", Priority::kRule),
               provide<EvictionStrategy, Slru>("slru", Slru::kRule),

@@ -15,8 +15,8 @@ void NodeEvents::tell_relocked(Slot node, const Lock& lock, Slot before, const L
   if (nodes_[before].parent == 0) return tell_locked(node, lock, 0);
   for (std::size_t g = 0; g < holds_.groups(); ++g)
     if (node != before || lock.from[g] != had.from[g])
-      feed_->push(event::Relocked{nodes_.id(node), static_cast<std::uint8_t>(g), lock.from[g], nodes_.id(before),
-                                  had.from[g]});
+      feed_->push(
+          event::Relocked{nodes_.id(node), static_cast<std::uint8_t>(g), lock.from[g], nodes_.id(before), had.from[g]});
 }
 
 void NodeEvents::tell_added(Slot slot, const std::uint32_t* words, const IncomingPages& incoming,
@@ -42,8 +42,7 @@ void NodeEvents::tell_pages(Slot slot, std::size_t group) const {
 void NodeEvents::tell_facts(Slot slot) const {
   if (!told()) return;
   const Node& node = nodes_[slot];
-  feed_->push(
-      event::NodeHistory{nodes_.id(slot), node.priority, holds_(slot, 0).last_access, node.hits, node.inserts});
+  feed_->push(event::NodeHistory{nodes_.id(slot), node.priority, holds_(slot, 0).last_access, node.hits, node.inserts});
 }
 
 }  // namespace canopy::radix

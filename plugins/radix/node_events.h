@@ -13,8 +13,7 @@ namespace canopy::radix {
 /// What the feed is told of the tree. Costs a test of one flag while the feed is off, or there is none.
 class NodeEvents {
  public:
-  NodeEvents(FeedWriter* feed, const NodeTable& nodes, const HoldTable& holds, const Runs& runs,
-             Units page_size)
+  NodeEvents(FeedWriter* feed, const NodeTable& nodes, const HoldTable& holds, const Runs& runs, Units page_size)
       : feed_(feed), nodes_(nodes), holds_(holds), runs_(runs), page_(page_size) {}
 
   bool told() const { return feed_ && feed_->on(); }

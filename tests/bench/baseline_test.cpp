@@ -1,7 +1,7 @@
-#include <doctest/doctest.h>
 #include <conformance/model/effort.h>
 #include <conformance/model/plugins.h>
 #include <conformance/model/random_ops.h>
+#include <doctest/doctest.h>
 
 #include <filesystem>
 #include <string>

@@ -1,7 +1,7 @@
-#include <doctest/doctest.h>
 #include <cuda/kernels_image.h>
 #include <cuda/kernels_launch.h>
 #include <cuda/kernels_twin.h>
+#include <doctest/doctest.h>
 
 #include <set>
 #include <string>

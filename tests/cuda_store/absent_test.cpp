@@ -25,7 +25,7 @@ std::string refusal() {
 }
 std::string absence() {
   std::string what;
-  CHECK_FALSE(plugins().find(KVStore::kInterface, "cuda")->here(what));
+  CHECK_FALSE(plugins().find(KVStore::kInterface, "cuda")->available(what));
   return what;
 }
 

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == kImporter) return import_and_compare(std::atoi(argv[2]));
   std::string what;
   const Offer* const offer = plugins().find(KVStore::kInterface, "cuda");
-  if (!lists && (!offer || !offer->here(what))) {
+  if (!lists && (!offer || !offer->available(what))) {
     std::printf("SKIPPED: %s\n", offer ? what.c_str() : "there is no plugin cuda_store beside this program");
     return 77;
   }

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <sstream>
 
-#include <replay/content.h>
-#include <workload/generator.h>
-#include <support/engines.h>
 #include <canopy/support/atomic_file.h>
+#include <replay/content.h>
+#include <support/engines.h>
+#include <workload/generator.h>
 
 using namespace canopy;
 using namespace canopy::test;
@@ -168,7 +168,7 @@ TEST_CASE("timed: a pool that holds little more than one request still gets thro
     const auto source = demo::requests(1);
     const auto report = run(*engine, *source, timed());
     CHECK(report.violations == 0);
-    CHECK(report.requests == 1200);  // one that was set aside and came back is still one
+    CHECK(report.requests == 1200);  // one that was retracted and resumed is still one
     CHECK(report.hit_tokens < report.prompt_tokens);
     check_settled(*engine);
   }

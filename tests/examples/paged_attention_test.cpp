@@ -22,7 +22,7 @@ WalkReport walk_with(const WalkOptions& options) {
 
 void check_report(const WalkReport& report) {
   for (const std::string& complaint : report.complaints) FAIL_CHECK(complaint);
-  CHECK(report.moved_pages > 0);
+  CHECK(report.relocated_pages > 0);
   REQUIRE(report.comparisons.size() == 5);
   for (const Comparison& one : report.comparisons) {
     CHECK(one.pages.size() == (one.tokens + 15) / 16);

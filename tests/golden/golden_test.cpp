@@ -1,6 +1,6 @@
 #include <canopy/engine/engine.h>
-#include <conformance/model/plugins.h>
 #include <canopy/engine/engine_file.h>
+#include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 #include <replay/replay.h>
 #include <support/shared_folder.h>

@@ -4,10 +4,14 @@
 #include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 #include <mirror/mirror.h>
+#include <sources/recording.h>
 #include <support/engines.h>
 
+#include <cstdio>
 #include <cstring>
 #include <set>
+
+#include "two_processes.h"
 
 using namespace canopy;
 using namespace canopy::test;
@@ -103,6 +107,7 @@ TEST_CASE("events: a reader skips kinds that it does not know, counts them, and 
   for (const Event& one : events) {
     Event later = one;
     later.kind = 201;  // of a version to come, with anything in it
+    later.group = 255;
     if (!is<event::Keyframe>(one)) newer.take({&later, 1}), ++added;
     newer.take({&one, 1});
   }
@@ -160,4 +165,59 @@ TEST_CASE("publisher: an index without an engine is told of") {
   }();
   CHECK(waiting == std::vector<std::uint64_t>{static_cast<std::uint64_t>(one.node)});
   state.index->release(two);
+}
+
+TEST_CASE("publisher: a recording of an index alone begins with a keyframe that was asked for") {
+  const std::string path = "/tmp/" + own_name("index") + ".feed";
+  EngineState state;
+  const auto policy = make<EvictionStrategy>("fifo", {});
+  state.groups = {{"full", kWholePath, "fifo", policy.get()}};
+  FeedConfig feed;
+  feed.kind = FeedConfig::Kind::file;
+  feed.name = path;
+  {
+    auto publisher = Publisher::open(feed, state, {});
+    REQUIRE(publisher);
+    const Group groups[] = {{"full", kWholePath, 400, policy.get()}};
+    state.index = make<PrefixIndex>("radix", {1, 0, groups, &(*publisher)->writer()});
+    REQUIRE((*publisher)->on());
+    (*publisher)->keyframe();
+    const std::vector<Token> words = tokens(5, 3);
+    const std::vector<Page> pages{1, 2, 3};
+    state.index->release(state.index->insert({}, {NamespaceId::shared, words}, {pages}, {}).lock);
+    (*publisher)->turn(Operation::insert);
+  }
+  const auto recording = inspector::Recording::open(path);
+  std::remove(path.c_str());
+  REQUIRE(recording);
+  Mirror mirror((*recording)->header());
+  mirror.take((*recording)->events(0, (*recording)->commits()));
+  CHECK(mirror.in_step());
+  CHECK(mirror.node_count() == 1);
+}
+
+TEST_CASE("mirror: figures that no engine has are passed over, whatever they are about") {
+  const auto engine = engine_of(std::string(kSmall) + "feed: { heap: {} }\n");
+  FeedReader reader(engine->feed()->writer().header());
+  engine->poll();
+  Mirror mirror(engine->feed()->writer().header());
+  take_all(reader, mirror);
+  REQUIRE(mirror.in_step());
+  const auto pages = mirror.pool(0).pages;
+  const auto end = mirror.pool(0).end();
+  const auto take = [&](const auto& event) {
+    const Event events[] = {event.encode(), event::Commit{}.encode()};
+    mirror.take(events);
+  };
+  constexpr std::uint32_t kAll = ~std::uint32_t{0};
+  take(event::PoolSized{0, kAll, 5, 5});
+  take(event::SegmentChanged{0, 0, SegmentState::offered, kAll, 0});
+  take(event::SegmentChanged{0, 1, SegmentState::draining, 1, kAll});
+  take(event::Freed{0, {Segment{0, kAll}}});
+  take(event::RequestPages{~std::uint64_t{0}, 0, 0, {Segment{1, 1}}});
+  take(event::TextPiece{TextKind::space, kAll, 0, true, 1, {'x'}});
+  CHECK(mirror.pool(0).pages == pages);
+  CHECK(mirror.pool(0).end() == end);
+  CHECK(mirror.drift() == 0);
+  CHECK(mirror.space_name(NamespaceId{77}) == "namespace 77");
 }

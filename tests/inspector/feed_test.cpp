@@ -165,11 +165,11 @@ TEST_CASE("feed: a recording is the feed, and any moment of it can be gone back 
   again.take((*recording)->events(0, middle));
   CHECK(again.moment() == then);
   const auto difference = Mirror::difference(then, whole.moment());
-  CHECK(then.size() + difference.appeared.size() - difference.left.size() == whole.node_count());
+  CHECK(then.size() + difference.added.size() - difference.evicted.size() == whole.node_count());
   for (const auto& [id, node] : whole.moment()) {
     const auto before = then.find(id);
     const bool changed = before != then.end() && before->second != node;
-    CHECK(std::binary_search(difference.moved.begin(), difference.moved.end(), id) == changed);
+    CHECK(std::binary_search(difference.changed.begin(), difference.changed.end(), id) == changed);
   }
 
   // Cut anywhere, it is whole up to the last commit that is there.

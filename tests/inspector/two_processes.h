@@ -1,10 +1,10 @@
 #pragma once
 
-#include <sources/attachment.h>
 #include <fmt/format.h>
 #include <mirror/mirror.h>
-#include <support/random_requests.h>
+#include <sources/attachment.h>
 #include <support/engines.h>
+#include <support/random_requests.h>
 #include <unistd.h>
 
 #include <chrono>

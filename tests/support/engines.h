@@ -1,8 +1,8 @@
 #pragma once
 
 #include <canopy/engine/engine.h>
-#include <conformance/model/plugins.h>
 #include <canopy/engine/engine_file.h>
+#include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 
 #include <memory>

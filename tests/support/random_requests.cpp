@@ -127,7 +127,8 @@ std::uint32_t RandomRequests::resident(std::span<const Token> tokens, NamespaceI
 }
 
 RandomRequests::Lives::iterator RandomRequests::begin(const RequestSpec& arrival) {
-  const std::uint32_t expected = resident(arrival.prompt.first(arrival.prompt.size() - arrival.min_uncached), arrival.space);
+  const std::uint32_t expected =
+      resident(arrival.prompt.first(arrival.prompt.size() - arrival.min_uncached), arrival.space);
   const auto at =
       live_.emplace(next_++, Live{engine_.begin(arrival), replay::Trail(arrival.space), arrival.space}).first;
   Live& live = at->second;

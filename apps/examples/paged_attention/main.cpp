@@ -33,7 +33,7 @@ void show(const WalkReport& report) {
                one.to_contiguous == 0 ? "equal" : fmt::format("{:.1e}", one.to_contiguous), one.to_fp64,
                one.planted ? "  (must differ)" : "");
   fmt::print("\n  {} pages moved when the pool shrank, between B and C\n\nWhat an engine hands to other kernels\n",
-             report.moved_pages);
+             report.relocated_pages);
   for (const std::string& line : report.exports) fmt::print("  {}\n", line);
 }
 

@@ -236,7 +236,7 @@ WalkReport Walk::run(bool plant) {
 
   engine_->flush(other);
   engine_->resize(0, 10);
-  report.moved_pages = engine_->counters().moved_pages;
+  report.relocated_pages = engine_->counters().relocated_pages;
 
   Request c = begin(third);
   report.comparisons.push_back(plant ? compare("C begins like A, pages have moved", c, view_, wrong(c.row()))

@@ -33,7 +33,7 @@ inline constexpr double kTolerance = 1e-5;
 
 struct WalkReport {
   std::vector<Comparison> comparisons;
-  std::uint64_t moved_pages = 0;
+  std::uint64_t relocated_pages = 0;
   std::vector<std::string> exports;     ///< what an engine hands to other kernels, a line each
   std::vector<std::string> complaints;  ///< why the walk failed; none if it did not
 };

@@ -19,7 +19,7 @@ struct PolicyClock {
 struct NodeFacts {
   NodeId id{};
   NamespaceId space{};
-  Units begin = 0, length = 0;  ///< depth where the node starts, and units it holds
+  Units begin = 0, length = 0;  ///< depth where the node starts, and its units
   std::uint32_t hits = 0;       ///< matches that used it   (accounting: sglang counts inserts instead)
   std::uint32_t inserts = 0;    ///< inserts that ended in it, or in nodes evicted from below it
   std::uint32_t children = 0;
@@ -96,8 +96,8 @@ class EvictionStrategy {
   virtual Volatility volatility() const { return Volatility::none; }
   virtual PolicyText describe() const { return {}; }
 
-  /// Second chance, asked of the node that is evicted next: true keeps it and ranks it anew. Asked at most once per node
-  /// and eviction, so a policy cannot stall an engine.
+  /// Second chance, asked of the node that is evicted next: true keeps it and ranks it anew. Asked at most once per
+  /// node and eviction, so a policy cannot stall an engine.
   virtual bool spare(const NodeFacts& node) { return static_cast<void>(node), false; }
   /// `node` is evicted. For ghost lists and ageing.
   virtual void evicted(const NodeFacts& node) { static_cast<void>(node); }

@@ -13,8 +13,8 @@ struct Sizes {
 /// What an index costs, measured, not estimated.
 struct IndexUse {
   std::uint64_t nodes = 0;    ///< without roots
-  std::uint64_t bytes = 0;    ///< memory that the index holds from the system: resident pages of all its tables
-  std::uint64_t refused = 0;  ///< calls with a lock that was stale or not held; each changed nothing
+  std::uint64_t bytes = 0;    ///< memory that the index has from the system: resident pages of all its tables
+  std::uint64_t refused = 0;  ///< calls with a lock that was stale, or released before; each changed nothing
 };
 
 /// A node as a visitor sees it. Spans are valid during the call.

@@ -19,8 +19,8 @@ inline std::optional<std::uint64_t> page_bytes(std::span<const Stream> streams, 
   return bytes;
 }
 
-/// Pages of a segment where the configuration does not say: as many as fit 192 MiB, as a power of two, and 65536 at most; not many more
-/// than the pool may ever have.
+/// Pages of a segment where the configuration does not say: as many as fit 192 MiB, as a power of two, and 65536 at
+/// most; at most the pool's limit, rounded up to a power of two.
 inline std::uint32_t usual_segment_pages(std::uint64_t page_bytes, std::uint64_t pool_pages) {
   constexpr std::uint64_t kBytes = std::uint64_t{192} << 20, kMost = 65536;
   const std::uint64_t most =

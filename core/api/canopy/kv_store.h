@@ -67,8 +67,8 @@ class KVImages {
   /// Bytes of a page's image: [stream][layer][token][row] without gaps, rounded up to 4096, so that files opened with
   /// O_DIRECT and network cards take it as it is.
   virtual std::uint64_t image_bytes() const = 0;
-  /// Images of whole pages to and from the host, image_bytes() apart. The bytes that an image is rounded up with are not
-  /// read, and may be written.
+  /// Images of whole pages to and from the host, image_bytes() apart. The bytes that an image is rounded up with are
+  /// not read, and may be written.
   virtual void save(std::span<const Page> from, std::byte* images) = 0;
   virtual void load(const std::byte* images, std::span<const Page> to) = 0;
 
@@ -82,7 +82,8 @@ class KVMemory {
   /// Puts memory behind a segment's pages, with anything in it; false if there is none to be had, and nothing has
   /// changed. REQUIRES: it is not backed.
   virtual bool back(std::uint32_t segment) = 0;
-  /// Gives it to the system again once everything queued is done; what the pages held is lost. REQUIRES: it is backed.
+  /// Gives it to the system again once everything queued is done; the bytes of its pages are lost. REQUIRES: it is
+  /// backed.
   virtual void unback(std::uint32_t segment) = 0;
   /// Pins a segment's memory for external views. It survives unback() until unpin() was called as many times as pin().
   /// REQUIRES: it is backed when first pinned.

@@ -29,7 +29,7 @@ struct KvView {
   std::uint32_t streams, layers;
   Units page_size;              ///< tokens
   std::uint32_t segment_pages;  ///< segment s holds the pages from s * segment_pages on
-  std::uint32_t kernel_pages;   ///< a segment is as far from the next as so many pages
+  std::uint32_t kernel_pages;   ///< distance between two segments, in pages
   std::uint32_t segments;       ///< addresses are reserved for so many
   std::int32_t device;          ///< whose memory it is, as the CUDA driver counts; kHost
 

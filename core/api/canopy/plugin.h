@@ -1,7 +1,7 @@
 #pragma once
-/// The one header a plugin author includes. A plugin is a shared library that exports one constant:
+/// The header that every plugin includes. A plugin is a shared library that exports one constant:
 ///
-///   CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::EvictionStrategy, Slru>("slru", "one-hit prefixes are evicted first"));
+///   CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::EvictionStrategy, Slru>("slru", "evicts one-hit prefixes first"));
 ///
 /// It begins with C: magic, sizes, toolchain, and a version for each interface. So a library of another version is
 /// refused with a sentence before any function of it is called, and a library without the symbol is not even loaded.
@@ -32,7 +32,7 @@ extern "C" {
 
 /// What a plugin offers under one name. Fields are only ever appended.
 struct CanopyComponent {
-  const char* implements;  ///< an interface and its version, "canopy.EvictionStrategy/1"
+  const char* implements;  ///< an interface and its version, "canopy.EvictionStrategy/2"
   const char* name;        ///< what a configuration calls it
   const char* summary;     ///< one line for a list
   /// An instance as a pointer to its interface, or null; then `fail` was told why, unless options.ok() is
@@ -42,7 +42,7 @@ struct CanopyComponent {
   void (*destroy)(void* instance) noexcept;
   /// Walks over the options, defaults first.
   void (*options)(canopy::Options& options) noexcept;
-  /// Whether it can be had on this machine at all; `say` is told what it found, as a line for a list. Null: always.
+  /// Whether this machine can run the component. It passes one line about what it found to `say`. Null: always.
   bool (*available)(void (*say)(void*, const char*), void* say_to) noexcept;
 };
 

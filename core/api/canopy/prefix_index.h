@@ -6,7 +6,7 @@
 
 namespace canopy {
 
-class FeedWriter;  // <canopy/feed/writer.h>, which an index includes that tells the feed of its changes
+class FeedWriter;  // <canopy/feed/writer.h>: an index that writes events includes it
 
 /// One kind of KV state. Its reach says how many trailing units must be resident for a boundary to be reusable; a
 /// request that uses the boundary locks as many. Full attention, a sliding window and a recurrent state differ in this
@@ -41,8 +41,8 @@ struct Inserted {
 struct InsertFacts {
   std::int32_t priority = 0;
   bool chunked = false;  ///< the request is still in its prefill: the insert is not yet a use of the prefix
-  /// The request that inserts, for the feed: its RequestPages have told of the inserted pages at the same depths, so the
-  /// index need not repeat them. 0: none did.
+  /// The request that inserts, for the feed: its RequestPages have told of the inserted pages at the same depths, so
+  /// the index need not repeat them. 0: none did.
   std::uint64_t request = 0;
 };
 
@@ -51,8 +51,8 @@ struct InsertFacts {
 /// but the policies it was given. Pages that it gives up are in a result. It cuts keys and prefixes down to whole pages
 /// itself.
 ///
-/// One writer. match, insert, release and evict are each one step of the logical clock. Spans in results are valid until
-/// the next call.
+/// One writer. match, insert, release and evict are each one step of the logical clock. Spans in results are valid
+/// until the next call.
 class PrefixIndex : public IndexUpkeep {
  public:
   static constexpr const char* kInterface = "canopy.PrefixIndex/5";
@@ -67,8 +67,9 @@ class PrefixIndex : public IndexUpkeep {
   virtual Probe peek(const Key& key) const = 0;
   /// Finds and locks the longest prefix that every group can serve.
   virtual Lock match(const Key& key, const RequestFacts& request) = 0;
-  /// The pages under a lock of the units from depth `from` on, in path order. 0 where the lock holds no page of a group:
-  /// in a tombstone, and before Lock::from. REQUIRES: from is a multiple of the page size, and at most lock.length.
+  /// The pages under a lock of the units from depth `from` on, in path order. 0 where the lock holds no page of a
+  /// group: in a tombstone, and before Lock::from. REQUIRES: from is a multiple of the page size, and at most
+  /// lock.length.
   virtual GroupPages pages(const Lock& lock, Units from = 0) = 0;
   /// Adds the whole pages of `key`, continuing below `lock`. `pages` covers the units from lock.length on, in every
   /// group; page 0: nothing is resident there.
@@ -78,8 +79,8 @@ class PrefixIndex : public IndexUpkeep {
   /// REQUIRES: key begins with the units under `lock`; `lock` was neither released nor replaced.
   virtual Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) = 0;
   /// Decode has moved past the window: the lock need cover `group` from depth `from` only, in whole pages. If relaxing
-  /// would leave the lock with no page in any group, it keeps its last page in this group, so that the lock can still be
-  /// identified. No effect on a whole-path group.
+  /// would leave the lock with no page in any group, it keeps its last page in this group, so that the lock can still
+  /// be identified. No effect on a whole-path group.
   virtual void relax(Lock& lock, std::size_t group, Units from) = 0;
   /// Releases a lock. `finished` tells the policies how the request ended; null: it was aborted or retracted. A lock
   /// that was released or replaced before changes nothing and is counted.

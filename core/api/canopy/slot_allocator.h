@@ -32,8 +32,8 @@ class SlotAllocator {
 
   /// These pages may be handed out from now on. REQUIRES: none of them was offered and not withdrawn.
   virtual void offer(Segment segment) = 0;
-  /// None of these is handed out any more; those that are out stay valid, and when they come back they stay
-  /// back. May cost O(free pages). REQUIRES: all of them were offered and not withdrawn
+  /// None of these is handed out any more; those that are out stay valid. After they are freed they are not handed
+  /// out again. May cost O(free pages). REQUIRES: all of them were offered and not withdrawn
   /// since, in whatever pieces.
   virtual void withdraw(Segment segment) = 0;
   virtual SegmentUse use(Segment segment) const = 0;

@@ -14,8 +14,8 @@ using Page = std::uint32_t;   ///< a page number in one pool; page 0 is never ha
 using Units = std::uint32_t;  ///< a count of what an index compares: tokens, or bigrams
 using Tick = std::uint64_t;   ///< logical clock of one index. No decision reads a wall clock
 
-/// A node of an index: its slot number in the low half, the life of that slot in the high half. The first node in a slot
-/// is life 1, the next node in the same slot life 2, and so on. An id is never used for two nodes.
+/// A node of an index: its slot number in the low half, the life of that slot in the high half. The first node in a
+/// slot is life 1, the next node in the same slot life 2, and so on. An id is never used for two nodes.
 enum class NodeId : std::uint64_t { none = 0 };
 
 /// The slot: short, stable while the node lives. Equal ranks are evicted in the order of their slots.

@@ -21,8 +21,7 @@ Result<std::uint32_t> grid_of(const EngineConfig& config) {
   for (const GroupConfig& group : config.groups)
     if (group.every != 0) grid = std::lcm(grid, std::uint64_t{group.every / config.page_size});
   if (grid * config.page_size > ~Units{0})
-    return Error{
-        fmt::format("{}: the groups' `every` have no common boundary below {} tokens", config.file, ~Units{0})};
+    return Error{config.message(fmt::format("the groups' `every` have no common boundary below {} tokens", ~Units{0}))};
   return static_cast<std::uint32_t>(grid);
 }
 
@@ -90,7 +89,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
     auto pool_parts = parts_of(config, group, state.overlap, *grid, registry);
     if (!pool_parts) return pool_parts.error();
     Pool& pool = state.pools.emplace_back(std::move(*pool_parts));
-    if (auto opened = pool.open(); !opened) return Error{config.file + ": " + opened.error().text};
+    if (auto opened = pool.open(); !opened) return Error{config.message(opened.error().text)};
     groups.push_back({pool.group().c_str(), group.reach,
                       pool.limit() == kUnlimited ? kUnlimited : pool.limit() * config.page_size, pool.eviction()});
     state.groups.push_back({group.name, group.reach, group.eviction.name, pool.eviction()});
@@ -99,7 +98,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   FeedWriter* feed = nullptr;
   if (config.feed.kind != FeedConfig::Kind::off) {
     auto publisher = Publisher::open(config.feed, state, texts_of(config, registry));
-    if (!publisher) return Error{config.file + ": " + publisher.error().text};
+    if (!publisher) return Error{config.message(publisher.error().text)};
     parts->publisher = std::move(*publisher);
     parts->pages.publish_to(parts->publisher.get());
     feed = &parts->publisher->writer();
@@ -107,7 +106,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
   if (!index) return index.error();
   state.index = *index;
-  if (parts->publisher && parts->publisher->on()) parts->publisher->keyframe();  // a recording begins with what there is
+  if (parts->publisher && parts->publisher->on())
+    parts->publisher->keyframe();  // a recording begins with what there is
   return std::unique_ptr<Engine>(new Engine(std::move(parts)));
 }
 

@@ -72,7 +72,7 @@ std::string flaw_of(const EngineConfig& config) {
   EngineConfig copy = config;
   EngineCheck check({}, flaw);
   visit_engine(check, copy);
-  return flaw.empty() || config.file.empty() ? flaw : config.file + ": " + flaw;
+  return flaw.empty() ? flaw : config.message(flaw);
 }
 
 }  // namespace canopy

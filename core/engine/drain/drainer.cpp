@@ -72,7 +72,7 @@ std::size_t Drainer::relocate(std::size_t group) {
   std::vector<Page> to(from.size());
   if (from.empty() || !pool.relocate(from, to)) return 0;
   state_.index->remap(group, from, to);
-  state_.counters.moved_pages += from.size();
+  state_.counters.relocated_pages += from.size();
   pages_.digest().take(Digest::Step::relocate, group, from.size());
   pages_.digest().take(to);
   pages_.free(group, from, "a relocation");
@@ -84,9 +84,8 @@ std::size_t Drainer::relocate(std::size_t group) {
 /// keeps one page that no row lists (see PrefixIndex::relax).
 std::uint64_t Drainer::draining_under(const Lock& lock, std::size_t group) const {
   const std::span<const Page> locked = state_.index->pages(lock)[group];
-  return static_cast<std::uint64_t>(std::count_if(locked.begin(), locked.end(), [&](Page page) {
-    return page != 0 && state_.pools[group].drains(page);
-  }));
+  return static_cast<std::uint64_t>(std::count_if(
+      locked.begin(), locked.end(), [&](Page page) { return page != 0 && state_.pools[group].drains(page); }));
 }
 
 /// Those, and the pages in draining segments that the request owns.
@@ -94,13 +93,12 @@ std::uint64_t Drainer::draining_under(const RequestState& request, std::size_t g
   const std::vector<Page>& row = request.rows[group];
   const auto owned = row.begin() + static_cast<std::ptrdiff_t>(std::min(request.own_from, row.size()));
   return draining_under(request.lock, group) +
-         static_cast<std::uint64_t>(std::count_if(owned, row.end(), [&](Page page) {
-           return page != 0 && state_.pools[group].drains(page);
-         }));
+         static_cast<std::uint64_t>(
+             std::count_if(owned, row.end(), [&](Page page) { return page != 0 && state_.pools[group].drains(page); }));
 }
 
-template <class Holder>
-void Drainer::note(const Holder& released) {
+template <class Released>
+void Drainer::note(const Released& released) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g)
     if (state_.pools[g].draining() && draining_under(released, g) > 0) passes_[g].pending = true;
 }

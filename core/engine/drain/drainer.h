@@ -10,7 +10,7 @@
 namespace canopy {
 
 /// Gives pools other limits while the engine runs. Pages above a lower limit are evicted, unlocked pages in draining
-/// segments are relocated, and pages that a request holds are waited for.
+/// segments are relocated, and the pool waits for pages that a request owns or a lock holds.
 class Drainer {
  public:
   explicit Drainer(PageFlow& pages) : pages_(pages), state_(pages.state()) {}
@@ -35,8 +35,8 @@ class Drainer {
   std::size_t relocate(std::size_t group);
   std::uint64_t draining_under(const Lock& lock, std::size_t group) const;
   std::uint64_t draining_under(const RequestState& request, std::size_t group) const;
-  template <class Holder>
-  void note(const Holder& released);
+  template <class Released>
+  void note(const Released& released);
 
   PageFlow& pages_;
   EngineState& state_;

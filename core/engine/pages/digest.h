@@ -4,6 +4,8 @@
 
 #include <xxhash.h>
 
+#include <span>
+
 namespace canopy {
 
 /// Takes in what an engine decided, step by step: the same for the same input on any compiler.

@@ -1,6 +1,6 @@
+#include <canopy/engine/pool.h>
 #include <canopy/kv_layout.h>
 #include <canopy/page_runs.h>
-#include <canopy/engine/pool.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,9 +22,9 @@ std::uint64_t Pool::growable() const {
 }
 
 bool Pool::back(PoolSegment& segment) {
-  auto& holders = holders_[number_of(segment)];
-  if (!holders) holders.reset(static_cast<std::uint64_t*>(std::calloc(segment.all.pages, sizeof(std::uint64_t))));
-  segment.backed = holders && (!parts_.store || parts_.store->back(number_of(segment)));
+  auto& owners = owners_[number_of(segment)];
+  if (!owners) owners.reset(static_cast<std::uint64_t*>(std::calloc(segment.all.pages, sizeof(std::uint64_t))));
+  segment.backed = owners && (!parts_.store || parts_.store->back(number_of(segment)));
   return segment.backed;
 }
 
@@ -46,7 +46,7 @@ bool Pool::grow() {
     another.all = {static_cast<Page>(first),
                    static_cast<std::uint32_t>(std::min<std::uint64_t>(numbers, parts_.segment_pages))};
     next = segments_.insert(next, another);
-    holders_.emplace_back();
+    owners_.emplace_back();
   }
   PoolSegment& segment = *next;
   if (!segment.backed && !back(segment)) {
@@ -74,7 +74,7 @@ std::uint64_t Pool::shortfall(std::uint64_t count) {
   return missing();
 }
 
-bool Pool::allocate(std::span<Page> out, std::uint64_t holder) {
+bool Pool::allocate(std::span<Page> out, std::uint64_t owner) {
   if (!allocator().allocate(out)) return false;
   last_runs_.clear();
   // By runs: a page of its own costs a division to find its segment.
@@ -82,7 +82,7 @@ bool Pool::allocate(std::span<Page> out, std::uint64_t holder) {
     const Page first = out[i], in_segment = first % parts_.segment_pages;
     const std::size_t most = std::min<std::size_t>(out.size() - i, parts_.segment_pages - in_segment);
     const std::size_t count = pages_in_a_row(out.data() + i, most);
-    std::fill_n(&holders_[first / parts_.segment_pages][in_segment], count, holder);
+    std::fill_n(&owners_[first / parts_.segment_pages][in_segment], count, owner);
     if (i > 0 && first == out[i - 1] + 1) last_runs_.back().pages += static_cast<std::uint32_t>(count);
     else last_runs_.push_back({first, static_cast<std::uint32_t>(count)});
     i += count;
@@ -151,7 +151,7 @@ std::uint64_t Pool::surplus() const {
 
 bool Pool::relocate(std::span<const Page> from, std::span<Page> to) {
   if (!allocator().allocate(to)) return false;
-  for (std::size_t i = 0; i < from.size(); ++i) holder(to[i]) = holder(from[i]);
+  for (std::size_t i = 0; i < from.size(); ++i) owner(to[i]) = owner(from[i]);
   if (parts_.store) parts_.store->copy(from, to);
   return true;
 }
@@ -185,7 +185,7 @@ std::string Pool::memory() const {
   const std::string wanted =
       parts_.limit == kUnlimited ? "more" : fmt::format("{} pages of {} tokens", parts_.limit, parts_.limit * page);
   return fmt::format(
-      "group '{}': the system refused memory after {} pages of {} bytes ({:.1f} MiB): the pool holds {} "
+      "group '{}': the system refused memory after {} pages of {} bytes ({:.1f} MiB): the pool has {} "
       "tokens, and {} were wanted",
       parts_.group, has, page_bytes(), static_cast<double>(has * page_bytes()) / (1 << 20), has * page, wanted);
 }

@@ -37,6 +37,7 @@ class NodeTeller final : public NodeVisitor, public QueueVisitor {
 /// nothing.
 std::uint64_t usual_events(const EngineState& state) {
   constexpr std::uint64_t kLeast = std::uint64_t{1} << 16, kMost = std::uint64_t{1} << 22, kPerPage = 6;
+  if (state.pools.empty()) return kMost;  // an index alone does not say how many nodes it may have
   std::uint64_t events = 0;
   for (const Pool& pool : state.pools)
     events += std::min(kMost, pool.limit() == kUnlimited ? kMost : pool.limit() * kPerPage);

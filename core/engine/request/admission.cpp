@@ -11,8 +11,8 @@ Admission RequestFlow::admits(const RequestSpec& spec) {
   const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
   const std::size_t reusable = spec.prompt.size() - std::min<std::size_t>(spec.prompt.size(), spec.min_uncached);
   const Probe probe = state_.index->peek({spec.space, encode(spec.prompt.first(reusable))});
-  const bool whole_path = std::any_of(state_.pools.begin(), state_.pools.end(),
-                                      [](const Pool& pool) { return pool.needs().whole_path(); });
+  const bool whole_path =
+      std::any_of(state_.pools.begin(), state_.pools.end(), [](const Pool& pool) { return pool.needs().whole_path(); });
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     const Pool& pool = state_.pools[g];
     if (pool.limit() == kUnlimited) continue;

@@ -1,6 +1,7 @@
 #include "request/request_flow.h"
 
 #include <canopy/engine/publisher.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cassert>
@@ -64,7 +65,7 @@ RequestState& RequestFlow::begin(const RequestSpec& spec) {
   if (Publisher* publisher = pages_.publisher()) publisher->request_begun(request);
   if (state_.stop.waiting())
     state_.stop.began(request.id, request.space, request.prompt, request.matched,
-                      whole_units(request.prompt - std::min(request.prompt, request.min_uncached)));
+                      state_.whole_pages(request.prompt - std::min(request.prompt, request.min_uncached)));
   pages_.settle(Operation::begin);
   return request;
 }
@@ -174,7 +175,7 @@ void RequestFlow::advance(RequestState& request, std::uint32_t tokens) {
 std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, bool chunked) {
   assert(tokens <= reserved(request) && tokens <= request.tokens.size());
   const auto words = encode(std::span<const Token>(request.tokens).first(tokens));
-  const Units units = whole_units(tokens);
+  const Units units = state_.whole_pages(tokens);
   // SGLang's accounting counts an insert even if it brings nothing, so only a shorter one is left out.
   if (units < request.lock.length) return 0;
   const std::size_t before = request.own_from, until = units / state_.page_size;
@@ -185,8 +186,8 @@ std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, b
   Inserted inserted;
   {
     IndexTimer timer(state_);
-    inserted = state_.index->insert(request.lock, {request.space, words}, brought,
-                                    {request.priority, chunked, request.id});
+    inserted =
+        state_.index->insert(request.lock, {request.space, words}, brought, {request.priority, chunked, request.id});
   }
   request.lock = inserted.lock;
   pages_.digest().take(Digest::Step::commit, request.id, inserted.had, inserted.lock.length);
@@ -217,8 +218,7 @@ void RequestFlow::take_over(RequestState& request, const Inserted& inserted, con
   }
   request.own_from = after;
   // The index keeps what lies before the lock's first depth, but not for this request.
-  for (std::size_t g = 0; g < state_.pools.size(); ++g)
-    trim(request, g, request.lock.from[g] / state_.page_size);
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) trim(request, g, request.lock.from[g] / state_.page_size);
 }
 
 /// Nothing of a group's row before `page` is needed any more.

@@ -43,13 +43,7 @@ class RequestFlow {
     std::vector<std::uint32_t> room;
     std::span<std::uint32_t> words(std::size_t count) override;
   };
-  std::span<const std::uint32_t> encode(std::span<const Token> tokens) {
-    return state_.codec->encode(tokens, words_);
-  }
-  Units whole_units(std::size_t tokens) const {
-    return static_cast<Units>(tokens > state_.overlap ? tokens - state_.overlap : 0) / state_.page_size *
-           state_.page_size;
-  }
+  std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
   RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt);
   void match(RequestState& request);
   bool extend(RequestState& request, std::size_t group, std::size_t length);

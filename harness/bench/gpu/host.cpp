@@ -136,7 +136,7 @@ std::vector<double> seconds_to_decline(const std::filesystem::path& plugin) {
         registry.add(plugin, Trust::as_ourselves);
         const Offer* const offer = registry.find(KVStore::kInterface, "cuda");
         std::string what;
-        declined = offer && !offer->here(what);
+        declined = offer && !offer->available(what);
       });
       const bool told = declined && ::write(ends[1], &seconds, sizeof seconds) == sizeof seconds;
       ::_exit(told ? 0 : 1);

@@ -149,9 +149,9 @@ void measure_moving(Session& session) {
   const auto ratio = [&] { return static_cast<double>(held()) / static_cast<double>(live()); };
   for (const std::uint32_t free : {10U, 40U, 75U}) engine.make_free(0, std::uint64_t{kPages} * free / 100);
   const double before = ratio();
-  const std::uint64_t pages = live(), moved = engine.counters().moved_pages;
+  const std::uint64_t pages = live(), moved = engine.counters().relocated_pages;
   const double seconds = seconds_of([&] { engine.resize(0, pages + pages / 20); });
-  const double share = static_cast<double>(engine.counters().moved_pages - moved) / static_cast<double>(pages);
+  const double share = static_cast<double>(engine.counters().relocated_pages - moved) / static_cast<double>(pages);
   require(live() == pages, "a pool that only gives memory back loses no page");
   engine.audit();
   require(engine.ledger().violations() == 0, "the books of a pool that became smaller");

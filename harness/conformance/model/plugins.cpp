@@ -44,7 +44,7 @@ std::vector<const Offer*> offers_under_test() {
 /// A component that needs a device is left out on a machine without one, and stderr says so.
 static bool is_here(const Offer& offer) {
   std::string what;
-  if (offer.here(what)) return true;
+  if (offer.available(what)) return true;
   std::fprintf(stderr, "not tried: %s (%s)\n", offer.name.c_str(), what.c_str());
   return false;
 }

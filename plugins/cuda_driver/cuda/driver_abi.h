@@ -4,7 +4,7 @@
 #include <cstdint>
 
 /// The part of the CUDA driver's C interface that Canopy uses, declared by ourselves: neither a header nor a library
-/// of the CUDA toolkit is needed to build. tests/cuda/driver_abi_check.cpp holds every size, offset, value and
+/// of the CUDA toolkit is needed to build. tests/fake_cuda/driver_abi_check.cpp holds every size, offset, value and
 /// signature against the toolkit's own header wherever one is installed.
 namespace canopy::cuda {
 

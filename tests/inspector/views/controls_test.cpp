@@ -54,7 +54,7 @@ TEST_CASE("space pauses an engine that takes controls, and holds the picture of 
       CHECK(link.sent.back().kind == Command::Kind::go_on);
     } else {
       CHECK(link.sent.empty());
-      CHECK(app.session().state == Session::State::held);
+      CHECK(app.session().state == Session::State::stopped);
     }
   }
 }

@@ -61,7 +61,7 @@ class ScriptLink final : public inspector::Link {
     mirror.take(events_);
     events_.clear();
     session.name = "a script", session.source = "test";
-    if (session.state != inspector::Session::State::held)
+    if (session.state != inspector::Session::State::stopped)
       session.state = mirror.in_step() ? inspector::Session::State::live : inspector::Session::State::attaching;
     time.at = time.end = mirror.commits();
     return true;

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
-#include <views/node_link.h>
 #include <views/names.h>
+#include <views/node_link.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
-#include <mirror/rank_text.h>
 #include <doctest/doctest.h>
+#include <mirror/rank_text.h>
 #include <views/events_tab.h>
 #include <views/names.h>
 
@@ -31,6 +31,7 @@ TEST_CASE("ranks are words a person can check") {
   CHECK(rank_words("worth {major:real}", {std::bit_cast<std::uint64_t>(0.25), 0}, 100) == "worth 0.25");
   CHECK(rank_words("", {0, 1234}, 0) == "1,234");
   CHECK(rank_words("", {5, 1234}, 0) == "5 / 1,234");
+  CHECK(rank_words("{major:signed}", {std::uint64_t{1} << 63, 0}, 0) == "9223372034707292160");
   CHECK(rank_words("{other} and {", {5, 1234}, 0) == "{other} and {");
 }
 

@@ -14,8 +14,8 @@
 
 namespace canopy {
 
-/// The one caller of all components: index, allocators, stores and policies, composed into one prefix cache. A request's
-/// life:
+/// The one caller of all components: index, allocators, stores and policies, composed into one prefix cache. A
+/// request's life:
 ///
 ///   begin    match and lock the longest resident prefix
 ///   reserve  pages for what is to be computed; evicts exactly what is missing
@@ -44,7 +44,7 @@ class Engine {
 
   Units page_size() const { return state().page_size; }
   /// How many of a prompt's tokens can be reused at all: whole pages of units.
-  std::uint32_t whole_pages(std::size_t tokens) const;
+  std::uint32_t whole_pages(std::size_t tokens) const { return state().whole_pages(tokens); }
   std::size_t groups() const { return state().pools.size(); }
   Pool& pool(std::size_t group);
   const Pool& pool(std::size_t group) const { return state().pools[group]; }
@@ -61,18 +61,18 @@ class Engine {
   void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name = "a policy");
   /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Whether they are.
   bool make_free(std::size_t group, std::uint64_t pages);
-  /// Evicts all of a namespace that no request holds. Returns tokens freed in the first group.
+  /// Evicts all of a namespace that is not locked. Returns tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
-  /// Sets the pool's limit (at least 1 page). A higher limit lets the pool grow on demand. A lower one evicts down to it,
-  /// relocates unlocked pages out of the segments that will be released, and waits for requests that hold the rest. Until
+  /// Sets the pool's limit (at least 1 page). A higher limit lets the pool grow on demand. A lower one evicts down to
+  /// it, relocates unlocked pages out of the draining segments, and waits for requests that own or lock the rest. Until
   /// then the pool is over its limit and hands out nothing.
   void resize(std::size_t group, std::uint64_t pages);
   std::vector<Blocker> blockers(std::size_t group) const;
 
   /// Protects a node and its path like a request's lock until unpin(). Pinned pages cannot be evicted or flushed; a
-  /// request that needs their room waits indefinitely. pin() matches the node's words, so it counts as a hit and advances
-  /// the clock, and holds what a request could reuse: less than the node where a group has a tombstone. Cost: O(tree).
-  /// False, and nothing has changed, if there is no such node, it is pinned, or nothing of it can be reused.
+  /// request that needs their room waits indefinitely. pin() matches the node's words, so it counts as a hit and
+  /// advances the clock, and holds what a request could reuse: less than the node where a group has a tombstone. Cost:
+  /// O(tree). False, and nothing has changed, if there is no such node, it is pinned, or nothing of it can be reused.
   bool pin(NodeId node);
   /// False if it is not pinned. The id is the one that was pinned, wherever splits have put its start since.
   bool unpin(NodeId node);

@@ -47,6 +47,9 @@ struct EngineConfig {
   /// Whether the tokens that a request computed become reusable when it finishes. Without, only committed tokens are:
   /// no decoded one is, so no answer depends on another's.
   bool insert_at_finish = true;
+
+  /// A message about this configuration, behind the name of its file if it has one.
+  std::string message(const std::string& text) const { return file.empty() ? text : file + ": " + text; }
 };
 
 }  // namespace canopy

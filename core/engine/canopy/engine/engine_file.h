@@ -27,7 +27,8 @@ namespace canopy {
 //   insert_at_finish: true
 
 /// The configuration that a document describes: every name known, every option in range. The error lists all that is
-/// wrong, a sentence a line, in the order of the document.
+/// wrong, a sentence a line, in the order of the document; rules between the keys of one map are checked once those
+/// keys are right.
 Result<EngineConfig> read_engine_config(const YamlNode& document, const Registry& registry);
 
 /// The same for a file with `--set` assignments on top.

@@ -9,8 +9,8 @@
 
 namespace canopy {
 
-/// Every page has one owner, always: free + evictable + protected + owned = capacity, per group. Each term comes from its
-/// own source (the allocator, the index, the requests' page rows), so that the sum can fail.
+/// Every page has one owner, always: free + evictable + protected + owned = the pool's pages, per group. Each term
+/// comes from its own source (the allocator, the index, the requests' page rows), so that the sum can fail.
 class Ledger {
  public:
   /// One group after one operation. `owned`: pages that requests own, kept by the caller as rows change and proved

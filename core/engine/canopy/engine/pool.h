@@ -1,11 +1,11 @@
 #pragma once
 
+#include <canopy/engine/page_needs.h>
 #include <canopy/eviction_strategy.h>
 #include <canopy/feed/event.h>
 #include <canopy/kv_store.h>
-#include <canopy/engine/page_needs.h>
-#include <canopy/support/result.h>
 #include <canopy/slot_allocator.h>
+#include <canopy/support/result.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -45,7 +45,7 @@ class Pool {
     std::uint64_t limit = kUnlimited;  ///< pages, page 0 not counted
     std::uint64_t start = 0;           ///< pages it has from the start; not above the limit
     std::uint32_t segment_pages = 1;   ///< the store's, if there is one
-    std::uint32_t idle_segments = 0;  ///< empty ones that keep their memory
+    std::uint32_t idle_segments = 0;   ///< empty ones that keep their memory
   };
   explicit Pool(Parts parts) : parts_(std::move(parts)) {}
 
@@ -53,8 +53,8 @@ class Pool {
   /// wanted the pool begins smaller, and memory() says so.
   Result<std::monostate> open();
 
-  /// Fills `out` with pages for `holder`; false, and nothing has changed, if so many are not free.
-  bool allocate(std::span<Page> out, std::uint64_t holder);
+  /// Fills `out` with pages for `owner`; false, and nothing has changed, if so many are not free.
+  bool allocate(std::span<Page> out, std::uint64_t owner);
   /// How many pages short of `count` the pool is, after growing as far as it may.
   std::uint64_t shortfall(std::uint64_t count);
   /// False, and nothing has changed, if one of them was not out: a caller freed a page that it did not own.
@@ -109,9 +109,9 @@ class Pool {
   /// What the last allocation handed out, in its order.
   std::span<const Segment> last_runs() const { return last_runs_; }
   /// The request that a page was last handed to, for leak reports.
-  std::uint64_t last_holder(Page page) const {
+  std::uint64_t last_owner(Page page) const {
     const std::size_t segment = page / parts_.segment_pages;
-    return segment < holders_.size() && holders_[segment] ? holders_[segment][page % parts_.segment_pages] : 0;
+    return segment < owners_.size() && owners_[segment] ? owners_[segment][page % parts_.segment_pages] : 0;
   }
 
  private:
@@ -120,7 +120,7 @@ class Pool {
   void withdraw(PoolSegment& segment, std::uint32_t pages);
   std::uint64_t page_bytes() const;
   std::uint32_t number_of(const PoolSegment& segment) const { return segment.all.first / parts_.segment_pages; }
-  std::uint64_t& holder(Page page) { return holders_[page / parts_.segment_pages][page % parts_.segment_pages]; }
+  std::uint64_t& owner(Page page) { return owners_[page / parts_.segment_pages][page % parts_.segment_pages]; }
 
   Parts parts_;
   HandedOut handed_out_;
@@ -134,7 +134,7 @@ class Pool {
     void operator()(std::uint64_t* memory) const { std::free(memory); }
   };
   /// By segment and page: zeroed memory that costs nothing until it is written.
-  std::vector<std::unique_ptr<std::uint64_t[], Freed>> holders_;
+  std::vector<std::unique_ptr<std::uint64_t[], Freed>> owners_;
 };
 
 }  // namespace canopy

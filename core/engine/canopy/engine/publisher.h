@@ -17,7 +17,7 @@ namespace canopy {
 ///
 /// An index that is used without an engine can be told of as well: fill EngineState's page_size, overlap and groups,
 /// open a publisher, make the index with writer() in its Context, put it into EngineState::index, and call turn() after
-/// each operation.
+/// each operation. A recording begins with a keyframe: call keyframe() once before the first operation if on().
 class Publisher {
  public:
   /// What a reader sees of the configuration.
@@ -25,7 +25,8 @@ class Publisher {
     std::string config;                          ///< YAML
     std::vector<std::string> plugins, refusals;  ///< fields apart by tabs
   };
-  /// REQUIRES: `state` outlives the publisher; its page_size, overlap, groups and pools are known.
+  /// REQUIRES: `state` lives as long as any function here is called (the destructor does not touch it); its page_size,
+  /// overlap, groups and pools are known.
   static Result<std::unique_ptr<Publisher>> open(FeedConfig feed, const EngineState& state, Texts texts);
 
   FeedSink& sink() { return *sink_; }

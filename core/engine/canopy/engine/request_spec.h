@@ -7,7 +7,7 @@
 
 namespace canopy {
 
-/// What an engine wants to know of a request before it runs.
+/// What an engine is told of a request before it runs.
 struct RequestSpec {
   std::span<const Token> prompt;
   NamespaceId space = NamespaceId::shared;

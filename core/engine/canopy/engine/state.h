@@ -26,9 +26,9 @@ struct Counters {
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
   std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< of the first group
   std::uint64_t finished = 0, aborted = 0, retracted = 0;
-  std::uint64_t repointed_pages = 0;           ///< pages of a request that another request had inserted first
-  std::uint64_t resizes = 0, moved_pages = 0;  ///< new limits of pools; pages that were relocated for them
-  double index_seconds = 0;                    ///< inside match, pages, insert, release and evict
+  std::uint64_t repointed_pages = 0;               ///< pages of a request that another request had inserted first
+  std::uint64_t resizes = 0, relocated_pages = 0;  ///< new limits of pools; pages that were relocated for them
+  double index_seconds = 0;                        ///< inside match, pages, insert, relax, release and evict
 };
 
 /// A running request. The row of a group, in token order:
@@ -61,7 +61,7 @@ struct Blocker {
 struct GroupLabel {
   std::string name;
   Units reach = kWholePath;
-  std::string policy;                         ///< name of the policy in use
+  std::string policy;                          ///< name of the policy in use
   const EvictionStrategy* eviction = nullptr;  ///< that policy
 };
 
@@ -86,6 +86,11 @@ struct EngineState {
   std::uint64_t operations = 0;
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   std::uint64_t elapsed_us = 0;  ///< when the index was last called, since `began`
+
+  /// How many of a prompt's tokens can be reused at all: whole pages of units.
+  Units whole_pages(std::size_t tokens) const {
+    return static_cast<Units>(tokens > overlap ? tokens - overlap : 0) / page_size * page_size;
+  }
 };
 
 }  // namespace canopy

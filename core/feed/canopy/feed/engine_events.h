@@ -34,21 +34,17 @@ struct RequestPages {
   TwoRuns runs{};
 
   Event encode() const { return {kKind, group, 0, place, request, detail::run(runs[0]), detail::run(runs[1])}; }
-  static RequestPages decode(const Event& e) {
-    return {e.id, e.group, e.extra, {detail::run(e.a), detail::run(e.b)}};
-  }
+  static RequestPages decode(const Event& e) { return {e.id, e.group, e.extra, {detail::run(e.a), detail::run(e.b)}}; }
 };
 
 struct RequestProgress {
   static constexpr std::uint8_t kKind = 20;
   std::uint64_t request = 0;
   RequestPhase phase{};
-  std::uint32_t computed = 0;                    ///< tokens
-  std::uint32_t committed = 0, tokens = 0;       ///< tokens whose pages are the index's; tokens that are known
+  std::uint32_t computed = 0;               ///< tokens
+  std::uint32_t committed = 0, tokens = 0;  ///< tokens whose pages are the index's; tokens that are known
 
-  Event encode() const {
-    return {kKind, 0, static_cast<std::uint16_t>(phase), computed, request, committed, tokens};
-  }
+  Event encode() const { return {kKind, 0, static_cast<std::uint16_t>(phase), computed, request, committed, tokens}; }
   static RequestProgress decode(const Event& e) {
     return {e.id, static_cast<RequestPhase>(e.flags), e.extra, detail::low(e.a), detail::low(e.b)};
   }
@@ -95,8 +91,8 @@ struct SegmentChanged {
 struct Totals {
   static constexpr std::uint8_t kKind = 25;
   std::uint8_t group = 0;
-  std::uint32_t owned = 0;   ///< pages that requests own
-  std::uint64_t free = 0;    ///< pages
+  std::uint32_t owned = 0;                      ///< pages that requests own
+  std::uint64_t free = 0;                       ///< pages
   std::uint64_t evictable = 0, protected_ = 0;  ///< units
 
   Event encode() const { return {kKind, group, 0, owned, free, evictable, protected_}; }
@@ -125,8 +121,12 @@ struct TextPiece {
     return e;
   }
   static TextPiece decode(const Event& e) {
-    TextPiece piece{static_cast<TextKind>(detail::low(e.id)), detail::high(e.id), e.extra & ~kLast,
-                    (e.extra & kLast) != 0, static_cast<std::uint8_t>(std::min<std::size_t>(e.flags, kBytes)), {}};
+    TextPiece piece{static_cast<TextKind>(detail::low(e.id)),
+                    detail::high(e.id),
+                    e.extra & ~kLast,
+                    (e.extra & kLast) != 0,
+                    static_cast<std::uint8_t>(std::min<std::size_t>(e.flags, kBytes)),
+                    {}};
     std::memcpy(piece.bytes.data(), &e.a, sizeof(e.a));
     std::memcpy(piece.bytes.data() + sizeof(e.a), &e.b, sizeof(e.b));
     return piece;
@@ -136,7 +136,7 @@ struct TextPiece {
   static constexpr std::uint32_t kLast = std::uint32_t{1} << 31;
 };
 
-/// Forget everything: what follows up to the commit is all there is.
+/// The reader discards its state. The events up to the next Commit build the whole state.
 struct Keyframe {
   static constexpr std::uint8_t kKind = 24;
 

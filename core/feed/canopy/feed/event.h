@@ -9,7 +9,7 @@
 namespace canopy {
 
 /// One event as it stands in memory and in files: 32 bytes. Only the structs of <canopy/feed/events.h> give the fields
-/// a meaning; they encode and decode them. No other code reads a field beside `kind`.
+/// a meaning; they encode and decode them. No other code reads a field beside `kind` and `group`.
 struct Event {
   std::uint8_t kind = 0;   ///< the kKind of one of those structs; a reader skips and counts a kind it does not know
   std::uint8_t group = 0;  ///< the KV cache group, where the kind has one

@@ -1,7 +1,7 @@
 #pragma once
 /// Every kind of event: one struct each, its encoding and its decoding side by side. To add a kind: a struct with the
-/// next free kKind in index_events.h or engine_events.h, its name in AllEvents, a call that pushes it, and an `apply` of
-/// the mirror. Older readers skip it and count it.
+/// next free kKind in index_events.h or engine_events.h, its name in AllEvents, a call that pushes it, and a
+/// function of the inspector's Apply. Older readers skip it and count it.
 ///
 /// An operation's events come first and its Commit last: a reader takes whole commits or nothing. A keyframe is the
 /// events that would build what there is.
@@ -30,6 +30,8 @@ struct ListOfEvents {
     return true;
   }
 
+  static constexpr bool knows(const Event& event) { return (is<Kinds>(event) || ...); }
+
   static constexpr bool distinct() {
     std::array<std::size_t, 256> times{};
     (++times[Kinds::kKind], ...);
@@ -37,11 +39,10 @@ struct ListOfEvents {
   }
 };
 
-using AllEvents =
-    ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned, NodeUsed,
-                 NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked, Relaxed, Cleared,
-                 RequestBegun, RequestPages, RequestProgress, Freed, PoolSized, TextPiece, Keyframe, Totals, Commit,
-                 SegmentChanged, Pinned>;
+using AllEvents = ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned,
+                               NodeUsed, NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked,
+                               Relaxed, Cleared, RequestBegun, RequestPages, RequestProgress, Freed, PoolSized,
+                               TextPiece, Keyframe, Totals, Commit, SegmentChanged, Pinned>;
 static_assert(AllEvents::distinct());
 
 }  // namespace canopy::event

@@ -35,7 +35,8 @@ struct FeedHeader {
   std::atomic<std::uint64_t> committed;                     ///< whole operations up to here
   std::atomic<std::uint32_t> closed;                        ///< the writer closed the feed
   alignas(64) std::atomic<std::uint64_t> keyframes_wanted;  ///< readers add, the engine answers
-  std::atomic<std::uint32_t> readers;  ///< attached readers, including crashed ones that the writer has not detected yet
+  std::atomic<std::uint32_t>
+      readers;  ///< attached readers, including crashed ones that the writer has not detected yet
   alignas(64) std::atomic<std::uint64_t> posted;  ///< commands
   std::atomic<std::uint64_t> taken;               ///< of them, by the engine
   struct Slot {

@@ -18,7 +18,7 @@ struct NodeAdded {
   std::uint64_t request = 0;
 
   Event encode() const {
-    return {kKind, 0, resident, static_cast<std::uint32_t>(space), detail::bits(node), detail::pair(parent, length),
+    return {kKind,  0, resident, static_cast<std::uint32_t>(space), detail::bits(node), detail::pair(parent, length),
             request};
   }
   static NodeAdded decode(const Event& e) {
@@ -69,7 +69,7 @@ struct NodePages {
   }
 };
 
-/// A node was cut: `node` keeps its end, `upper` is new and like it but for its first `units` units.
+/// A node was cut: `node` keeps its end, `upper` is a new node with its first `units` units and the same facts.
 struct NodeSplit {
   static constexpr std::uint8_t kKind = 5;
   NodeId node{}, upper{};
@@ -131,7 +131,12 @@ struct NodeHistory {
   std::uint32_t hits = 0, inserts = 0;
 
   Event encode() const {
-    return {kKind, 0, 0, static_cast<std::uint32_t>(priority), detail::bits(node), last_access,
+    return {kKind,
+            0,
+            0,
+            static_cast<std::uint32_t>(priority),
+            detail::bits(node),
+            last_access,
             detail::pair(hits, inserts)};
   }
   static NodeHistory decode(const Event& e) {
@@ -192,12 +197,8 @@ struct Relocked {
   NodeId before{};
   Units from_before = 0;
 
-  Event encode() const {
-    return {kKind, group, 0, from, detail::bits(node), detail::bits(before), from_before};
-  }
-  static Relocked decode(const Event& e) {
-    return {NodeId{e.id}, e.group, e.extra, NodeId{e.a}, detail::low(e.b)};
-  }
+  Event encode() const { return {kKind, group, 0, from, detail::bits(node), detail::bits(before), from_before}; }
+  static Relocked decode(const Event& e) { return {NodeId{e.id}, e.group, e.extra, NodeId{e.a}, detail::low(e.b)}; }
 };
 
 /// A lock that ends here covers less now.

@@ -13,7 +13,7 @@ namespace canopy::presence {
 enum class Place : std::uint8_t { writer, reader };
 
 inline struct flock byte_of(Place place, short kind) {
-  struct flock one {};
+  struct flock one{};
   one.l_type = kind;
   one.l_whence = SEEK_SET;
   one.l_start = static_cast<off_t>(place);

@@ -10,8 +10,8 @@
 namespace canopy {
 
 /// Where an engine's feed goes. In an engine's file: `off`, `{ heap: {} }`, `{ shm: { name: serve-3 } }` or
-/// `{ file: { path: run.feed } }`, each with `tokens: true` if tokens may be in it; the first two with `events: 1M` and
-/// `controls: true`.
+/// `{ file: { path: run.feed } }`, each with `tokens: true` if tokens may be in it; heap and shm
+/// also take `events: 1M` and `controls: true`.
 struct FeedConfig {
   enum class Kind { off, heap, shm, file };
   Kind kind = Kind::off;

@@ -4,8 +4,9 @@
 #include <canopy/feed/header.h>
 #include <canopy/page_runs.h>
 
-#include <concepts>
+#include <algorithm>
 #include <cstring>
+#include <string_view>
 
 namespace canopy {
 
@@ -25,7 +26,7 @@ class FeedWriter {
     put(event.encode());
   }
   /// Events of one node or request for runs of its pages, two to an event. Call add() in the order of the places, then
-  /// end(). `event` says whose they are.
+  /// end(). `event` names the node or the request.
   template <class T>
   class Runs {
    public:

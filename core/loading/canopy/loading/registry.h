@@ -29,7 +29,7 @@ struct Offer {
 
   /// Whether this machine has what the component needs. `what` receives what the component found; it stays empty if
   /// the component needs nothing.
-  bool here(std::string& what) const;
+  bool available(std::string& what) const;
 };
 
 struct Refusal {
