@@ -209,7 +209,7 @@ TEST_CASE("with too little memory the pool is smaller, says so with its arithmet
   REQUIRE(pool.open());
   CHECK(pool.limit() == 11);  // 3 segments of 4 pages, one of them page 0
   CHECK(pool.memory() ==
-        "group 'full': the system refused memory after 11 pages of 33554432 bytes (352.0 MiB): the pool holds 176 "
+        "group 'full': the system refused memory after 11 pages of 33554432 bytes (352.0 MiB): the pool has 176 "
         "tokens, and 100 pages of 1600 tokens were wanted");
   CHECK(pool.shortfall(12) == 1);
   memory->left_ = 1;
