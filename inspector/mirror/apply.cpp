@@ -9,8 +9,8 @@ constexpr std::size_t kMostLines = 65536, kMostNumbers = std::size_t{1} << 22;
 }  // namespace
 
 void Apply::event(const Event& event) {
-  if (!event::AllEvents::knows(event)) ++state_.unknown_events;
-  else if (event.group < groups()) event::AllEvents::decode(event, *this);
+  const bool known = event.group < groups() ? event::AllEvents::decode(event, *this) : event::AllEvents::knows(event);
+  state_.unknown_events += !known;
 }
 
 void Apply::operator()(const event::TextPiece& piece) {

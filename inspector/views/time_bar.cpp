@@ -73,7 +73,7 @@ void draw_pause(Scene& scene) {
   const bool stopped = scene.session.state == Session::State::stopped || scene.mailbox.paused;
   if (button(stopped ? "go on" : "pause")) scene.selection.pause_wanted = true;
   explain(scene.mailbox.open ? "pauses the engine (space); the right arrow lets it do one step"
-                             : "holds the picture, not the engine (space): this feed takes no controls");
+                             : "stops the picture, not the engine (space): this feed takes no controls");
 }
 
 void draw_marks(Scene& scene) {
