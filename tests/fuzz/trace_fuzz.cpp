@@ -24,7 +24,7 @@ void expect(bool fact, const char* what) {
 
 void check_line(std::string_view text) {
   static MooncakeLine line;  // kept, as a trace keeps it: what an earlier line left must not matter
-  const auto problem = read_mooncake_line(text, line);
+  const auto problem = read_mooncake_line(text, kMooncakeBlock, line);
   if (problem) {
     EXPECT(!problem->text.empty() && problem->text.size() < 300);
     EXPECT(problem->column <= text.size() + 1);
@@ -36,7 +36,7 @@ void check_line(std::string_view text) {
     EXPECT(text.find('\0') == text.npos);
   }
   MooncakeLine fresh;
-  const auto again = read_mooncake_line(text, fresh);
+  const auto again = read_mooncake_line(text, kMooncakeBlock, fresh);
   EXPECT(problem.has_value() == again.has_value());
   if (problem) EXPECT(problem->text == again->text && problem->column == again->column);
   if (!problem) EXPECT(line.hash_ids == fresh.hash_ids && line.timestamp == fresh.timestamp);

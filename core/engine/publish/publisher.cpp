@@ -183,7 +183,7 @@ void Publisher::commit(Operation operation) {
 void Publisher::turn(Operation operation) {
   if (on()) commit(operation);
   FeedHeader& header = feed_.header();
-  if (header.ring_events == 0) return;   // a file has no readers
+  if (header.ring_events == 0) return sink_->keep_pace(state_.elapsed_us);  // a file has no readers
   constexpr std::uint64_t kLook = 4096;  // operations: a system call in so many is nothing
   if (on() && ++commits_ % kLook == 0) sink_->forget_dead_readers();
   const bool wanted = header.readers.load(std::memory_order_relaxed) > 0;
