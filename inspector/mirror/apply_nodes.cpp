@@ -71,7 +71,7 @@ void Apply::operator()(const event::NodeNamed& named) {
   if (!node) return;
   node->digest = named.digest;
   node->created = named.created;
-  state_.tick = std::max(state_.tick, node->created);
+  state_.reach(node->created);
   if (node->parent == 0) {
     state_.first_pages[node->digest].push_back(node->space);
     state_.now.fresh_digest = node->digest, state_.now.fresh_space = node->space;
@@ -187,7 +187,7 @@ void Apply::operator()(const event::NodeUsed& used) {
     ++state_.nodes[at].hits;
     state_.nodes[at].last_access = used.tick;
   }
-  state_.tick = std::max(state_.tick, used.tick);
+  state_.reach(used.tick);
   state_.past.remember({bits(used.node), state_.commits + 1, used.kKind});
   (*this)(event::Locked{used.node, 0, used.from});
 }

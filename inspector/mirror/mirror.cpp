@@ -13,7 +13,7 @@ constexpr bool sizes_a_pool(const Event& event) {
 
 }  // namespace
 
-Mirror::Mirror(const FeedHeader& header) {
+Mirror::Mirror(const FeedShape& header) {
   state_.page_size = header.page_size;
   state_.has_words = header.tokens != 0;
   state_.pools.resize(header.groups);
@@ -100,9 +100,9 @@ void Mirror::forget() {
 
 void Mirror::commit(const Event& event) {
   const auto commit = event::Commit::decode(event);
-  ++state_.commits;
-  state_.tick = std::max(state_.tick, commit.tick);
+  state_.reach(commit.tick);
   state_.us = commit.us;
+  ++state_.commits;
   const auto apart = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };
   if (state_.now.totalled) {
     state_.drift = 0;

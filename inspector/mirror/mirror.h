@@ -17,12 +17,12 @@
 
 namespace canopy::inspector {
 
-/// The tree, its pools and its requests as they are now, from the events of a feed and nothing else. It takes whole commits. It
-/// counts everything itself, and says how far that is from what the engine counted (drift).
+/// The tree, its pools and its requests as they are now, from the events of a feed and nothing else. It takes whole
+/// commits. It counts everything itself, and says how far that is from what the engine counted (drift).
 class Mirror {
  public:
   using Space = MirrorSpace;
-  explicit Mirror(const FeedHeader& header);
+  explicit Mirror(const FeedShape& header);
 
   /// Events in order. Events after the last Commit are kept until their Commit arrives.
   void take(std::span<const Event> events);
@@ -45,6 +45,8 @@ class Mirror {
   std::uint64_t drift() const { return state_.drift; }
   /// Events of kinds that this version does not know, which it skipped.
   std::uint64_t unknown_events() const { return state_.unknown_events; }
+  /// Operations whose figures cannot be: another process has written into the feed. What is shown is then not so.
+  std::uint64_t damaged() const { return state_.damaged; }
 
   Units page_size() const { return state_.page_size; }
   std::size_t groups() const { return state_.pools.size(); }

@@ -54,7 +54,13 @@ struct MirrorState {
   Tick tick = 0;
   std::uint64_t prompt_tokens = 0, hit_tokens = 0, evicted_tokens = 0, request_count = 0;
   std::uint32_t running = 0;
-  std::uint64_t unknown_events = 0;
+  std::uint64_t unknown_events = 0, damaged = 0;
+  /// The index's clock is here at least. No operation takes 2^32 steps of it: such a figure is not the engine's.
+  void reach(Tick at) {
+    if (at <= tick) return;
+    if (commits > 0 && at - tick > Tick{1} << 32) ++damaged;
+    else tick = at;
+  }
   CommitSoFar now;
 
   /// The node of an id, null if it was evicted.
