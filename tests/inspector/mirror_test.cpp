@@ -196,7 +196,7 @@ TEST_CASE("mirror: without a reader nothing is written") {
     requests.run(20);
     CHECK(engine->feed()->writer().at() > 0);
   }
-  requests.run(1);
+  requests.run(8);
   const std::uint64_t at = engine->feed()->writer().at();
   requests.run(200);
   CHECK(engine->feed()->writer().at() == at);
