@@ -14,6 +14,7 @@
 
 #include <bench/bench.h>
 #include <bench/gpu/gpu_bench.h>
+#include <check/campaign.h>
 #include <replay/replay.h>
 #include <workload/mooncake_line.h>
 
@@ -48,6 +49,13 @@ struct BenchGpuArguments {
   std::string json;
 };
 
+struct CheckArguments {
+  check::Options options;
+  std::vector<std::string> configs;
+  std::string replay;
+  std::uint64_t minutes = 0;
+};
+
 struct DemoArguments {
   std::uint64_t seed = 1;
   std::uint64_t capacity = 150000;
@@ -80,6 +88,8 @@ int check_config(const std::string& file, const std::vector<std::string>& assign
 int dump_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 /// Every key of an engine's file with range, default and help.
 int describe_config(const PluginFolders& folders);
+/// Runs engines under random requests and faults, or a program that such a run has written.
+int check_engines(const CheckArguments& arguments, const PluginFolders& folders);
 int verify_recordings(const std::vector<std::string>& files, const PluginFolders& folders);
 
 /// A feed in shared memory and its mirror, in step. An empty name: the only feed there is.

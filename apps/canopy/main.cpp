@@ -174,6 +174,31 @@ void add_bench(CLI::App& program, const Folders& folders, int& status) {
   });
 }
 
+void add_check(CLI::App& program, const Folders& folders, int& status) {
+  auto arguments = std::make_shared<CheckArguments>();
+  arguments->options.jobs = 0;
+  auto* check = program.add_subcommand(
+      "check",
+      "Run engines under random requests and injected faults, and check the ledger, the audit and every reused byte. A "
+      "failure is shrunk to a few operations in canopy-check-SEED.txt. Exit code 0: clean; 1: a violation; 2: bad "
+      "input");
+  repeated(check->add_option("--config", arguments->configs,
+                             "engine file: its components with small pools; may be repeated. Without: engines that the "
+                             "seed makes up"));
+  check->add_option("--seed", arguments->options.seed, "what engines, requests and faults follow from")
+      ->capture_default_str()
+      ->check(whole(1, kMost));
+  check
+      ->add_option("--ops", arguments->options.operations,
+                   "operations of all engines together; 1000000 without --minutes")
+      ->check(whole(1, kMost));
+  check->add_option("--minutes", arguments->minutes, "ends after so many minutes")->check(whole(1, 100000));
+  check->add_option("--jobs", arguments->options.jobs, "processes; without: as many as there are cores")
+      ->check(whole(1, 256));
+  check->add_option("--replay", arguments->replay, "repeat the operations of this file instead");
+  check->callback([=, &folders, &status] { status = check_engines(*arguments, folders); });
+}
+
 CLI::App* add_plugins_check(CLI::App& plugins, int& status) {
   auto file = std::make_shared<std::string>();
   auto time_limit = std::make_shared<unsigned>(60);
@@ -281,6 +306,7 @@ int run(int argc, char** argv) {
   add_demo(program, folders, status);
   add_replay(program, folders, status);
   add_bench(program, folders, status);
+  add_check(program, folders, status);
   add_plugins(program, folders, status);
   add_top(program, status);
   add_pool(program, status);

@@ -369,7 +369,7 @@ TEST_CASE("recording: going back begins at a moment that was kept, and ends wher
   {
     const auto engine = engine_of(yaml(fmt::format("{{ file: {{ path: {} }} }}", path)));
     RandomRequests requests(*engine, plugins(), 5, 2);
-    requests.run(3'000);
+    requests.run(9'000);
   }
   const auto recording = Recording::open(path);
   REQUIRE(recording);

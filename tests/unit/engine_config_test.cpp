@@ -151,6 +151,9 @@ TEST_CASE("engine config: what is refused, where and why") {
       {group_but("capacity: 64, reach: 1, every: 6"), "groups.full.every = 6 is not a multiple of the page size, 4"},
       {group_but("capacity: 64, every: 8"),
        "groups.full.every: a group that needs the whole path keeps every page; it wants a reach"},
+      {group_but("capacity: 64, reach: 5, every: 8"),
+       "groups.full.every = 8 keeps one page in 2, and a reach of 5 tokens needs more than the last one: nothing could "
+       "be reused"},
       {group_but("capacity: 64, store: hots"), "no KV store is called 'hots'. Did you mean 'host'?"},
       {with("indx: radix"),
        "t:3:1: an engine knows no 'indx'. Did you mean 'index'?\n  known here: page_size key index"},

@@ -19,6 +19,10 @@ std::string flaw_of_every(const GroupConfig& group, Units page_size) {
   if (page_size != 0 && group.every % page_size != 0)
     return fmt::format(" = {} is not a multiple of the page size, {}", group.every, page_size);
   if (group.reach == kWholePath) return ": a group that needs the whole path keeps every page; it wants a reach";
+  if (page_size != 0 && group.every > page_size && group.reach > page_size)
+    return fmt::format(
+        " = {} keeps one page in {}, and a reach of {} tokens needs more than the last one: nothing could be reused",
+        group.every, group.every / page_size, group.reach);
   return {};
 }
 

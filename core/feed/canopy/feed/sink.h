@@ -30,13 +30,13 @@ class FeedSink {
  public:
   /// `shape` brings what a header says of the engine. A shared memory object of the name is replaced if no living
   /// process writes it. A recording that is replaced stays for a reader that has it open.
-  static Result<std::unique_ptr<FeedSink>> open(const FeedConfig& config, const FeedHeader& shape);
+  static Result<std::unique_ptr<FeedSink>> open(const FeedConfig& config, const FeedShape& shape);
   /// PATH.part of a recording's path, beside what a link leads to.
   static std::string part_of(const std::string& path);
   virtual ~FeedSink() = default;
 
   virtual FeedWriter& writer() = 0;
-  /// Empty, or why what was written since is lost: a full disk, once.
+  /// Empty, or why what was written since is lost: a full disk, or shared memory that another process cut short.
   virtual std::string failure() const { return {}; }
   /// Ends the feed: the rest is written, and a recording of at least one operation takes its name. failure() tells
   /// whether it could. Nothing may be pushed after it. The destructor finishes what was not finished.
@@ -46,9 +46,8 @@ class FeedSink {
   /// Called after each operation with the engine's clock, in microseconds: writes out what is older than a fifth of a
   /// second, so that a process that is killed loses no more.
   virtual void keep_pace(std::uint64_t) {}
-  /// Sets FeedHeader::readers to 0 if every reader it counts has crashed, so that the engine stops writing for them. A
-  /// system call where readers are counted.
-  virtual void forget_dead_readers() {}
+  /// Whether a reader is attached and lives. In shared memory the kernel says so, for a system call. False for a file.
+  virtual bool watched() { return false; }
 };
 
 }  // namespace canopy
