@@ -68,13 +68,16 @@ std::vector<const MirrorNode*> hottest(const Mirror& mirror, std::size_t most) {
 }
 
 /// Prints one screen. `before` is the sample of the last screen, for rates.
-void print(const Mirror& mirror, const FeedHeader& header, const Sample& before, std::size_t width,
+void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
            const Terminal& terminal) {
   const Sample now = mirror.samples().empty() ? Sample{} : mirror.samples().back();
   fmt::print(
       "{}  {}\n", terminal.bold(fmt::format("canopy top: {}", header.name)),
       terminal.dim(fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid, header.page_size,
                                grouped(mirror.tick()), grouped(mirror.commits()), mirror.drift())));
+  if (mirror.damaged() != 0)
+    fmt::print("{} another process has written into this feed ({}): figures below may be wrong\n",
+               terminal.red("damaged:"), plural(mirror.damaged(), "event") + " that cannot be");
   Table table;
   table.row("hit rate", fmt::format("{} since attached, {} lately, {} requests seen, {} running",
                                     share(now.hit_tokens, now.prompt_tokens),

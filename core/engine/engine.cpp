@@ -1,6 +1,10 @@
 #include <canopy/engine/engine.h>
+#include <fmt/format.h>
+
+#include <stdexcept>
 
 #include "audit.h"
+#include "pages/entry.h"
 #include "parts.h"
 
 namespace canopy {
@@ -9,35 +13,95 @@ Engine::Engine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Engine::~Engine() = default;
 
 const EngineState& Engine::state() const { return parts_->state; }
-Pool& Engine::pool(std::size_t group) { return parts_->state.pools[group]; }
+
+const Pool& Engine::pool(std::size_t group) const {
+  if (group < groups()) return state().pools[group];
+  throw std::out_of_range(fmt::format("Engine::pool of group {}, but there are {}", group, groups()));
+}
+Pool& Engine::pool(std::size_t group) { return const_cast<Pool&>(std::as_const(*this).pool(group)); }
+
+/// Calls serve(), unless another call of the engine is running.
+template <class Serve>
+auto Engine::serve(const char* call, Serve&& serve) const {
+  using Answer = decltype(serve());
+  const Entry entry(parts_->state, call);
+  return entry ? serve() : Answer();
+}
+
+/// As serve, for a group that exists.
+template <class Serve>
+auto Engine::serve(const char* call, std::size_t group, Serve&& serve) const {
+  using Answer = decltype(serve());
+  return this->serve(call, [&] {
+    if (group < groups()) return serve();
+    misused(fmt::format("{} of group {}, but there are {}", call, group, groups()));
+    return Answer();
+  });
+}
+
+void Engine::misused(std::string sentence) const { parts_->state.ledger.violated(std::move(sentence)); }
 
 NamespaceId Engine::intern(const Space& space) {
-  const std::size_t had = spaces();
-  const NamespaceId id = parts_->state.spaces.intern(space);
-  if (spaces() > had && parts_->publisher) parts_->publisher->space(id);
+  auto id = static_cast<NamespaceId>(~std::uint32_t{0});  // a refused call gives no namespace that exists
+  serve("Engine::intern", [&] {
+    const std::size_t had = spaces();
+    id = parts_->state.spaces.intern(space);
+    if (spaces() > had && parts_->publisher) parts_->publisher->space(id);
+  });
   return id;
 }
 
-Admission Engine::admits(const RequestSpec& spec) const { return parts_->requests.admits(spec); }
-Request Engine::begin(const RequestSpec& spec) { return Request(parts_->requests.begin(spec)); }
+Admission Engine::admits(const RequestSpec& spec) const {
+  Admission answer{Admission::Verdict::wait, "another call of the engine is running"};
+  serve("Engine::admits", [&] { answer = parts_->requests.admits(spec); });
+  return answer;
+}
+Request Engine::begin(const RequestSpec& spec) {
+  return serve("Engine::begin", [&] {
+    RequestState* const request = parts_->requests.begin(spec);
+    return request ? Request(*request) : Request();
+  });
+}
 
 void Engine::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
-  parts_->pages.use_policy(group, std::move(policy), name);
+  serve("Engine::use_policy", group, [&] {
+    if (!policy) return misused("Engine::use_policy without a policy");
+    parts_->pages.use_policy(group, std::move(policy), name);
+  });
 }
-bool Engine::make_free(std::size_t group, std::uint64_t pages) { return parts_->pages.make_free(group, pages); }
-std::uint64_t Engine::flush(NamespaceId space) { return parts_->pages.flush(space); }
-void Engine::resize(std::size_t group, std::uint64_t pages) { parts_->drainer.resize(group, pages); }
-std::vector<Blocker> Engine::blockers(std::size_t group) const { return parts_->drainer.blockers(group); }
-bool Engine::pin(NodeId node) { return parts_->pins.pin(node); }
-bool Engine::unpin(NodeId node) { return parts_->pins.unpin(node); }
+bool Engine::make_free(std::size_t group, std::uint64_t pages) {
+  return serve("Engine::make_free", group, [&] { return parts_->pages.make_free(group, pages); });
+}
+std::uint64_t Engine::flush(NamespaceId space) {
+  return serve("Engine::flush", [&] { return parts_->pages.flush(space); });
+}
+void Engine::resize(std::size_t group, std::uint64_t pages) {
+  serve("Engine::resize", group, [&] {
+    if (pages == 0) return misused("Engine::resize to 0 pages: a pool has at least 1");
+    parts_->drainer.resize(group, pages);
+  });
+}
+std::vector<Blocker> Engine::blockers(std::size_t group) const {
+  return serve("Engine::blockers", group, [&] { return parts_->drainer.blockers(group); });
+}
+bool Engine::pin(NodeId node) {
+  return serve("Engine::pin", [&] { return parts_->pins.pin(node); });
+}
+bool Engine::unpin(NodeId node) {
+  return serve("Engine::unpin", [&] { return parts_->pins.unpin(node); });
+}
 
 bool Engine::poll() {
-  parts_->drainer.go_on();
-  return parts_->control.poll();
+  return serve("Engine::poll", [&] {
+    parts_->drainer.go_on();
+    return parts_->control.poll();
+  });
 }
 FeedSink* Engine::feed() { return parts_->publisher ? &parts_->publisher->sink() : nullptr; }
 
-void Engine::audit() { canopy::audit(parts_->state); }
+void Engine::audit() {
+  serve("Engine::audit", [&] { canopy::audit(parts_->state); });
+}
 
 std::uint64_t Engine::digest() const {
   const Counters& counters = state().counters;

@@ -1,4 +1,5 @@
 #include <canopy/feed/presence.h>
+#include <canopy/feed/shared_mapping.h>
 #include <canopy/feed/sink.h>
 #include <canopy/support/file.h>
 #include <fcntl.h>
@@ -23,24 +24,19 @@ namespace {
 
 constexpr std::uint64_t kFileEvents = std::uint64_t{1} << 14;  // what is written to a file at a time: 512 KiB
 
-std::size_t bytes_of(std::uint64_t events) { return FeedHeader::kBytes + events * sizeof(Event); }
-
 Error cannot(const std::string& what, const char* why) { return Error{fmt::format("{}: {}", what, why)}; }
 
-/// Header and events in one zeroed mapping, shared or private.
-class Mapped {
+/// Zeroed memory of this process, which costs nothing until it is written.
+class Zeroed {
  public:
-  Mapped() = default;
-  ~Mapped() {
+  Zeroed() = default;
+  ~Zeroed() {
     if (base_) ::munmap(base_, bytes_);
   }
-  Mapped(const Mapped&) = delete;
+  Zeroed(const Zeroed&) = delete;
 
-  bool map(std::size_t bytes, int descriptor) {
-    // Populated at once: page faults would otherwise be part of what the first events cost.
-    void* at =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-               descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | MAP_POPULATE, descriptor, 0);
+  bool map(std::size_t bytes) {
+    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return false;
     base_ = static_cast<std::byte*>(at), bytes_ = bytes;
     return true;
@@ -53,7 +49,7 @@ class Mapped {
 };
 
 /// A header with the fields of `shape`; its atomics begin at 0.
-FeedHeader* begin_header(std::byte* at, const FeedHeader& shape, const FeedConfig& config, std::uint64_t ring_events) {
+FeedHeader* begin_header(std::byte* at, const FeedShape& shape, const FeedConfig& config, std::uint64_t ring_events) {
   auto* header = new (at) FeedHeader();
   header->event_bytes = sizeof(Event);
   header->page_size = shape.page_size, header->overlap = shape.overlap, header->groups = shape.groups;
@@ -62,8 +58,6 @@ FeedHeader* begin_header(std::byte* at, const FeedHeader& shape, const FeedConfi
   header->pid = static_cast<std::uint64_t>(::getpid());
   header->tokens = config.tokens, header->controls = config.controls;
   config.name.copy(header->name, sizeof(header->name) - 1);
-  // Last: a reader that attaches at this moment must not see half a header.
-  header->begin();
   return header;
 }
 
@@ -73,40 +67,56 @@ void choose_key(FeedWriter& writer, const FeedConfig& config) {
   writer.use_digest_key(std::uint64_t{random()} << 32 | random());
 }
 
-class HeapSink : public FeedSink {
+/// A ring behind a header, wherever its memory is.
+class RingSink : public FeedSink {
  public:
   FeedWriter& writer() override { return *writer_; }
-  Result<std::monostate> open(const FeedConfig& config, const FeedHeader& shape, std::uint64_t events, int descriptor) {
-    if (!memory_.map(bytes_of(events), descriptor)) return cannot("the feed", std::strerror(errno));
-    header_ = begin_header(memory_.base(), shape, config, events);
-    writer_ = std::make_unique<FeedWriter>(*header_, words_behind(*header_), events);
-    choose_key(*writer_, config);
-    return std::monostate{};
-  }
-  ~HeapSink() override { end(); }
 
  protected:
+  void begin(std::byte* at, const FeedConfig& config, const FeedShape& shape, std::uint64_t events) {
+    header_ = begin_header(at, shape, config, events);
+    writer_ = std::make_unique<FeedWriter>(*header_, words_behind(*header_), events);
+    choose_key(*writer_, config);
+    // Last: a reader that attaches at this moment must not see half a header.
+    header_->begin();
+  }
   void end() {
     if (header_) header_->closed.store(1, std::memory_order_release);
   }
 
-  Mapped memory_;
   FeedHeader* header_ = nullptr;
   std::unique_ptr<FeedWriter> writer_;
 };
 
-class ShmSink final : public HeapSink {
+class HeapSink final : public RingSink {
  public:
-  Result<std::monostate> create(const FeedConfig& config, const FeedHeader& shape, std::uint64_t events) {
-    const std::string feed = fmt::format("the feed '{}'", config.name);
+  Result<std::monostate> create(const FeedConfig& config, const FeedShape& shape, std::uint64_t events) {
+    if (!memory_.map(feed_bytes(events))) return cannot("the feed", std::strerror(errno));
+    begin(memory_.base(), config, shape, events);
+    return std::monostate{};
+  }
+  ~HeapSink() override { end(); }
+  bool watched() override { return desk_behind(*header_).readers.load() > 0; }
+
+ private:
+  Zeroed memory_;
+};
+
+class ShmSink final : public RingSink {
+ public:
+  Result<std::monostate> create(const FeedConfig& config, const FeedShape& shape, std::uint64_t events) {
+    feed_ = fmt::format("the feed '{}'", config.name);
     object_ = kFeedPrefix + config.name;
-    if (auto taken = take_name(feed); !taken) return taken.error();
+    if (auto taken = take_name(feed_); !taken) return taken.error();
     // Room is made now: a page that cannot be had later would kill the engine at an event.
-    if (const int why = ::posix_fallocate(descriptor_.get(), 0, static_cast<off_t>(bytes_of(events))); why != 0)
-      return cannot(feed, fmt::format("{} MiB of shared memory: {}; `events: {}` takes half of it",
-                                      bytes_of(events) >> 20, std::strerror(why), events / 2)
-                              .c_str());
-    return open(config, shape, events, descriptor_.get());
+    if (const int why = ::posix_fallocate(descriptor_.get(), 0, static_cast<off_t>(feed_bytes(events))); why != 0)
+      return cannot(feed_, fmt::format("{} MiB of shared memory: {}; `events: {}` takes half of it",
+                                       feed_bytes(events) >> 20, std::strerror(why), events / 2)
+                               .c_str());
+    if (!memory_.map(descriptor_.get(), feed_bytes(events), SharedMapping::Access::write))
+      return cannot(feed_, std::strerror(errno));
+    begin(memory_.base(), config, shape, events);
+    return std::monostate{};
   }
   ~ShmSink() override {
     if (!descriptor_) return;
@@ -115,12 +125,12 @@ class ShmSink final : public HeapSink {
     if (is_ours()) ::shm_unlink(object_.c_str());
   }
 
-  void forget_dead_readers() override {
-    std::uint32_t counted = header_->readers.load();
-    // A reader takes its lock before it counts itself: one that attaches meanwhile makes the exchange fail.
-    if (counted > 0 && !presence::taken(descriptor_.get(), presence::Place::reader))
-      header_->readers.compare_exchange_strong(counted, 0);
+  std::string failure() const override {
+    if (!memory_.cut()) return {};
+    return feed_ + ": another process cut its shared memory short; no reader has seen anything since";
   }
+  /// The kernel knows: a reader holds a lock for as long as it lives, and what it writes proves nothing.
+  bool watched() override { return !memory_.cut() && presence::taken(descriptor_.get(), presence::Place::reader); }
 
  private:
   /// Opens an empty object of the name as descriptor_ and takes the writer's lock on it.
@@ -136,7 +146,7 @@ class ShmSink final : public HeapSink {
       if (!presence::take(descriptor_.get(), presence::Place::writer)) {
         writer = writer_of(descriptor_.get());
         // The lock holder has not written its pid yet, or the pid is still that of the dead writer it replaces: retry.
-        if (writer != 0 && ::kill(static_cast<pid_t>(writer), 0) == 0) break;
+        if (writer != 0 && writer <= kMostPid && ::kill(static_cast<pid_t>(writer), 0) == 0) break;
         std::this_thread::sleep_for(2ms);
       } else if (is_ours()) {
         if (facts.st_size == 0 && (facts.st_mode & 0777) == 0600) return std::monostate{};
@@ -163,25 +173,30 @@ class ShmSink final : public HeapSink {
   /// The pid in the header of an object; 0 if there is none yet.
   static std::uint64_t writer_of(int descriptor) {
     std::uint64_t pid = 0;
-    return ::pread(descriptor, &pid, sizeof(pid), offsetof(FeedHeader, pid)) == sizeof(pid) ? pid : 0;
+    return ::pread(descriptor, &pid, sizeof(pid), offsetof(FeedShape, pid)) == sizeof(pid) ? pid : 0;
   }
 
-  std::string object_;
+  static constexpr std::uint64_t kMostPid = 1U << 22;  // of Linux; another number would mean a group of processes
+
+  std::string feed_, object_;
   UniqueFd descriptor_;
+  SharedMapping memory_;
 };
 
 class FileSink final : public FeedSink {
  public:
-  Result<std::monostate> create(const FeedConfig& config, const FeedHeader& shape) {
+  Result<std::monostate> create(const FeedConfig& config, const FeedShape& shape) {
     name_ = config.name;
     // Unlinked, not truncated: a reader that has the last recording of this name mapped would get SIGBUS.
     struct stat facts{};
     if (::lstat(name_.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) ::unlink(name_.c_str());
     descriptor_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!descriptor_) return cannot(name_, std::strerror(errno));
-    if (!memory_.map(bytes_of(kFileEvents), -1)) return cannot(name_, std::strerror(errno));
+    if (!memory_.map(FeedHeader::kBytes + kFileEvents * sizeof(Event))) return cannot(name_, std::strerror(errno));
     header_ = begin_header(memory_.base(), shape, config, 0);
-    writer_ = std::make_unique<FeedWriter>(*header_, words_behind(*header_), kFileEvents);
+    header_->begin();
+    auto* const events = reinterpret_cast<FeedWord*>(memory_.base() + FeedHeader::kBytes);
+    writer_ = std::make_unique<FeedWriter>(*header_, events, kFileEvents);
     choose_key(*writer_, config);
     writer_->empty_with([](void* self) { static_cast<FileSink*>(self)->empty(kFileEvents); }, this);
     write(memory_.base(), FeedHeader::kBytes);
@@ -217,7 +232,7 @@ class FileSink final : public FeedSink {
 
   std::string name_, failure_;
   UniqueFd descriptor_;
-  Mapped memory_;
+  Zeroed memory_;
   FeedHeader* header_ = nullptr;
   std::unique_ptr<FeedWriter> writer_;
   std::uint64_t taken_ = 0;
@@ -225,7 +240,7 @@ class FileSink final : public FeedSink {
 
 }  // namespace
 
-Result<std::unique_ptr<FeedSink>> FeedSink::open(const FeedConfig& config, const FeedHeader& shape) {
+Result<std::unique_ptr<FeedSink>> FeedSink::open(const FeedConfig& config, const FeedShape& shape) {
   const std::uint64_t events = std::bit_ceil(std::max<std::uint64_t>(config.events, 1024));
   const auto made = [](auto sink, Result<std::monostate> opened) -> Result<std::unique_ptr<FeedSink>> {
     if (!opened) return opened.error();
@@ -233,7 +248,7 @@ Result<std::unique_ptr<FeedSink>> FeedSink::open(const FeedConfig& config, const
   };
   if (config.kind == FeedConfig::Kind::heap) {
     auto sink = std::make_unique<HeapSink>();
-    auto opened = sink->open(config, shape, events, -1);
+    auto opened = sink->create(config, shape, events);
     return made(std::move(sink), std::move(opened));
   }
   if (config.kind == FeedConfig::Kind::shm) {

@@ -154,7 +154,7 @@ Result<std::monostate> measure_events(const Setting& setting, Report&, std::vect
   config.kind = FeedConfig::Kind::shm;
   config.name = own_name();
   config.events = kRing;
-  FeedHeader shape{};
+  FeedShape shape;
   shape.page_size = 16, shape.groups = 1;
   auto sink = FeedSink::open(config, shape);
   if (!sink) return sink.error();

@@ -11,6 +11,7 @@ constexpr std::size_t kMostLines = 65536, kMostNumbers = std::size_t{1} << 22;
 void Apply::event(const Event& event) {
   const bool known = event.group < groups() ? event::AllEvents::decode(event, *this) : event::AllEvents::knows(event);
   state_.unknown_events += !known;
+  state_.damaged += event.kind == 0;  // no kind of any version: memory that was overwritten
 }
 
 void Apply::operator()(const event::TextPiece& piece) {

@@ -1,6 +1,7 @@
 #include "mirror.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "apply.h"
 
@@ -13,7 +14,7 @@ constexpr bool sizes_a_pool(const Event& event) {
 
 }  // namespace
 
-Mirror::Mirror(const FeedHeader& header) {
+Mirror::Mirror(const FeedShape& header) {
   state_.page_size = header.page_size;
   state_.has_words = header.tokens != 0;
   state_.pools.resize(header.groups);
@@ -56,14 +57,21 @@ void Mirror::reset() {
   fresh.config = std::move(state_.config);
   state_ = std::move(fresh);
   lost();
+  listened_ = false;
 }
 
 void Mirror::take_commit(std::span<const Event> events) {
   const bool keyframe = is<event::Keyframe>(events.front());
   // A keyframe that another reader asked for tells what is known here already.
   if (keyframe ? in_step_ : !in_step_) return;
-  if (keyframe) forget();
+  const auto end = event::Commit::decode(events.back());
+  if (keyframe) {
+    forget();
+    begin_again(end);
+  }
   state_.now = {};
+  state_.now.keyframe = keyframe;
+  state_.now.line.operation = end.operation;
   Apply apply(state_);
   // A pool that grew did so before its new pages were handed out.
   for (const Event& event : events)
@@ -75,6 +83,19 @@ void Mirror::take_commit(std::span<const Event> events) {
     in_step_ = true;
   }
   commit(events.back());
+}
+
+/// A keyframe: what happened before it is not known, unless it stands at the engine's first operation. Requests that it
+/// does not tell of have ended meanwhile.
+void Mirror::begin_again(const event::Commit& end) {
+  const bool late = std::exchange(listened_, true);
+  if (!late && end.operations <= 1) return;
+  state_.horizon = {late ? Miss::lost_in_lap : Miss::before_attach, end.tick};
+  for (MirrorRequest& request : state_.requests.all()) {
+    if (request.ended()) continue;
+    request.ended_at = state_.commits + 1;
+    if (request.miss == Miss::unknown) request.miss = Miss::lost_in_lap, request.missed_since = end.tick;
+  }
 }
 
 /// The tree and the pools; what was learned over time stays.
@@ -94,15 +115,15 @@ void Mirror::forget() {
   state_.paused.clear();
   state_.pins.clear();
   for (MirrorRequest& request : state_.requests.all())
-    if (!request.ended()) request.ended_at = state_.commits + 1, request.pages.clear();
+    if (!request.ended()) request.pages.clear();
   state_.running = 0;
 }
 
 void Mirror::commit(const Event& event) {
   const auto commit = event::Commit::decode(event);
-  ++state_.commits;
-  state_.tick = std::max(state_.tick, commit.tick);
+  state_.reach(commit.tick);
   state_.us = commit.us;
+  ++state_.commits;
   const auto apart = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };
   if (state_.now.totalled) {
     state_.drift = 0;
@@ -112,7 +133,6 @@ void Mirror::commit(const Event& event) {
   }
   LogLine& line = state_.now.line;
   line.commit = state_.commits;
-  line.operation = commit.operation;
   state_.past.add(line);
   if (state_.past.wants_sample(state_.commits)) state_.past.add(sample());
 }

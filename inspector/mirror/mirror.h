@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/feed/event.h>
+#include <canopy/feed/events.h>
 #include <canopy/feed/header.h>
 #include <canopy/types.h>
 
@@ -17,12 +17,12 @@
 
 namespace canopy::inspector {
 
-/// The tree, its pools and its requests as they are now, from the events of a feed and nothing else. It takes whole commits. It
-/// counts everything itself, and says how far that is from what the engine counted (drift).
+/// The tree, its pools and its requests as they are now, from the events of a feed and nothing else. It takes whole
+/// commits. It counts everything itself, and says how far that is from what the engine counted (drift).
 class Mirror {
  public:
   using Space = MirrorSpace;
-  explicit Mirror(const FeedHeader& header);
+  explicit Mirror(const FeedShape& header);
 
   /// Events in order. Events after the last Commit are kept until their Commit arrives.
   void take(std::span<const Event> events);
@@ -45,6 +45,8 @@ class Mirror {
   std::uint64_t drift() const { return state_.drift; }
   /// Events of kinds that this version does not know, which it skipped.
   std::uint64_t unknown_events() const { return state_.unknown_events; }
+  /// Operations whose figures cannot be: another process has written into the feed. What is shown is then not so.
+  std::uint64_t damaged() const { return state_.damaged; }
 
   Units page_size() const { return state_.page_size; }
   std::size_t groups() const { return state_.pools.size(); }
@@ -104,11 +106,13 @@ class Mirror {
   void take_commit(std::span<const Event> events);
   void commit(const Event& event);
   void forget();
+  void begin_again(const event::Commit& end);
   Sample sample() const;
 
   MirrorState state_;
   std::vector<Event> pending_;  ///< since the last commit
   bool in_step_ = false;
+  bool listened_ = false;  ///< it was in step before
 };
 
 }  // namespace canopy::inspector

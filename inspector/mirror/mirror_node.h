@@ -32,6 +32,7 @@ struct MirrorNode {
   std::int32_t priority = 0;
   Tick created = 0, last_access = 0;
   std::uint64_t digest = 0;
+  std::uint64_t lineage = 0;         ///< id of the first node known here: one that came back has that of its ghost
   std::uint64_t added_at = 0;        ///< commit
   std::vector<PageRun> pages;        ///< of all groups
   std::vector<std::uint32_t> words;  ///< only if the feed carries tokens

@@ -25,6 +25,7 @@ struct MirrorSpace {
 /// What the commit that is being applied has brought so far.
 struct CommitSoFar {
   LogLine line;
+  bool keyframe = false;           ///< it tells what there is, not what happened
   Ghost revived{};                 ///< an evicted node that came back; id 0: none
   bool totalled = false;           ///< Totals came
   bool filled = false;             ///< a tombstone got pages again
@@ -45,6 +46,7 @@ struct MirrorState {
   std::unordered_map<std::uint64_t, std::vector<NamespaceId>> first_pages;
   MirrorRequests requests;
   MirrorPast past;
+  Horizon horizon;
   std::set<std::uint64_t> pins;
   std::string config, paused;
   std::vector<std::string> plugins, refusals;
@@ -54,7 +56,13 @@ struct MirrorState {
   Tick tick = 0;
   std::uint64_t prompt_tokens = 0, hit_tokens = 0, evicted_tokens = 0, request_count = 0;
   std::uint32_t running = 0;
-  std::uint64_t unknown_events = 0;
+  std::uint64_t unknown_events = 0, damaged = 0;
+  /// The index's clock is here at least. No operation takes 2^32 steps of it: such a figure is not the engine's.
+  void reach(Tick at) {
+    if (at <= tick) return;
+    if (commits > 0 && at - tick > Tick{1} << 32) ++damaged;
+    else tick = at;
+  }
   CommitSoFar now;
 
   /// The node of an id, null if it was evicted.
@@ -63,9 +71,9 @@ struct MirrorState {
     return id != 0 && node.id == id ? &node : nullptr;
   }
   MirrorNode* writable(std::uint64_t id) { return find(id) ? &nodes[slot_of(NodeId{id})] : nullptr; }
-  /// What a node's ghost is kept under: its parent's id, or for a namespace's first nodes a number that no node has.
+  /// Its parent's lineage, or for a namespace's first nodes a number that no node has.
   std::uint64_t above(const MirrorNode& node) const {
-    return node.parent ? nodes[node.parent].id : ~static_cast<std::uint64_t>(node.space);
+    return node.parent ? nodes[node.parent].lineage : ~static_cast<std::uint64_t>(node.space);
   }
   MirrorSpace& space_of(const MirrorNode& node) { return spaces[static_cast<std::size_t>(node.space)]; }
 };

@@ -52,7 +52,7 @@ class HeapLink final : public RingLink {
  public:
   HeapLink(FeedHeader& header, std::string name)
       : RingLink(std::move(name), "in this process"), header_(header), reader_(header) {}
-  const FeedHeader& header() const override { return header_; }
+  const FeedShape& header() const override { return header_; }
   bool send(const Command& command) override { return Attachment::post(header_, command); }
 
  private:
@@ -66,7 +66,7 @@ class SharedLink final : public RingLink {
  public:
   SharedLink(std::unique_ptr<Attachment> attachment, std::string name)
       : RingLink(std::move(name), "shared memory"), attachment_(std::move(attachment)) {}
-  const FeedHeader& header() const override { return attachment_->header(); }
+  const FeedShape& header() const override { return attachment_->header(); }
   bool send(const Command& command) override { return attachment_->send(command); }
 
  private:
@@ -80,13 +80,14 @@ class FileLink final : public Link {
  public:
   FileLink(std::unique_ptr<Recording> recording, std::string name)
       : recording_(std::move(recording)), name_(std::move(name)) {}
-  const FeedHeader& header() const override { return recording_->header(); }
+  const FeedShape& header() const override { return recording_->header(); }
   std::uint64_t begun(std::uint64_t request) const override { return recording_->begun(request); }
 
   bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) override {
     session.state = Session::State::recording;
     session.name = name_, session.source = "recording";
-    if (recording_->cut_short()) session.detail = "it ends in the middle of an operation";
+    if (recording_->shrank()) session.detail = "another process made the file shorter: what it had there is gone";
+    else if (recording_->cut_short()) session.detail = "it ends in the middle of an operation";
     if (time.end == 0) {
       time.wanted = time.end = recording_->commits();
       mirror.learn();

@@ -16,7 +16,7 @@ namespace canopy::inspector {
 class Link {
  public:
   virtual ~Link() = default;
-  virtual const FeedHeader& header() const = 0;
+  virtual const FeedShape& header() const = 0;
   /// Gives the mirror the events that have come, and updates session and time. False if the budget ended before the
   /// events did.
   virtual bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) = 0;

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -16,20 +18,31 @@
 namespace canopy::inspector {
 namespace {
 
-struct Unmap {
-  std::size_t bytes = 0;
-  void operator()(FeedHeader* header) const { ::munmap(header, bytes); }
-};
-
-/// The header and the events of a shared memory object, or why they cannot be used.
+/// A shared memory object with what its header said, or why it cannot be used.
 struct Mapped {
-  std::unique_ptr<FeedHeader, Unmap> header;
+  SharedMapping memory;
   UniqueFd descriptor;
+  FeedShape shape;  ///< copied once: another process may write the header at any time
   std::string why;
   bool sound = false;  ///< the header is one of a feed, whether its process lives or not
 };
 
+constexpr Units kMostPageSize = 65536;  // of any engine
 constexpr const char* kAboutToWrite = "its process is about to write it, or never did";
+
+/// Why a header cannot be used, whose ring has room for `most` events; empty if it can.
+std::string flaw_of(const FeedShape& shape, std::uint64_t most) {
+  constexpr std::size_t kVersion = sizeof(shape.magic) - 1;
+  if (std::memcmp(shape.magic, FeedShape::kMagic, kVersion) != 0) return "it is no feed";
+  if (shape.magic[kVersion] != FeedShape::kMagic[kVersion])
+    return std::string("it is a feed of another version of Canopy, in format '") + shape.magic[kVersion] +
+           "'; this one reads format '" + FeedShape::kMagic[kVersion] + "'";
+  if (shape.event_bytes != sizeof(Event) || shape.ring_events == 0 || !std::has_single_bit(shape.ring_events) ||
+      shape.ring_events > most || shape.groups == 0 || shape.groups > kMaxGroups || shape.page_size == 0 ||
+      shape.page_size > kMostPageSize)
+    return "its header makes no sense";
+  return {};
+}
 
 Mapped map(const std::string& name) {
   Mapped mapped;
@@ -39,30 +52,27 @@ Mapped map(const std::string& name) {
     return mapped;
   }
   struct stat facts{};
-  if (::fstat(mapped.descriptor.get(), &facts) != 0 || facts.st_size < static_cast<off_t>(FeedHeader::kBytes)) {
+  if (::fstat(mapped.descriptor.get(), &facts) != 0 || facts.st_size < static_cast<off_t>(sizeof(FeedShape)))
     mapped.why = kAboutToWrite;
-  } else if (facts.st_uid != ::geteuid()) {
-    mapped.why = "it belongs to another user";
-  } else {
-    const auto bytes = static_cast<std::size_t>(facts.st_size);
-    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mapped.descriptor.get(), 0);
-    if (at == MAP_FAILED) mapped.why = std::strerror(errno);
-    else mapped.header = {static_cast<FeedHeader*>(at), Unmap{bytes}};
-  }
-  if (!mapped.header) return mapped;
-  const FeedHeader& header = *mapped.header;
-  const std::uint64_t most = (mapped.header.get_deleter().bytes - FeedHeader::kBytes) / sizeof(Event);
-  if (!mapped.header->begun()) mapped.why = kAboutToWrite;
-  else if (std::memcmp(header.magic, FeedHeader::kMagic, sizeof(header.magic)) != 0 ||
-           header.event_bytes != sizeof(Event))
-    mapped.why = "it is no feed, or one of another version of Canopy";
-  else if (header.ring_events == 0 || (header.ring_events & (header.ring_events - 1)) != 0 ||
-           header.ring_events > most || header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
-    mapped.why = "its header makes no sense";
-  else mapped.sound = true;
+  else if (facts.st_uid != ::geteuid()) mapped.why = "it belongs to another user";
+  else if (!mapped.memory.map(mapped.descriptor.get(), static_cast<std::size_t>(facts.st_size),
+                              SharedMapping::Access::read))
+    mapped.why = std::strerror(errno);
+  if (!mapped.memory) return mapped;
+  // Its mark is the last thing that a writer sets.
+  FeedShape& shape = mapped.shape;
+  std::uint64_t mark = 0;
+  std::memcpy(&mark, mapped.memory.base(), sizeof(mark));
+  std::atomic_thread_fence(std::memory_order_acquire);
+  std::memcpy(&shape, mapped.memory.base(), sizeof(shape));
+  shape.name[sizeof(shape.name) - 1] = '\0';
+  const std::uint64_t bytes = mapped.memory.bytes();
+  mapped.why =
+      mark == 0 ? kAboutToWrite : flaw_of(shape, bytes < feed_bytes(0) ? 0 : (bytes - feed_bytes(0)) / sizeof(Event));
+  mapped.sound = mapped.why.empty();
   if (mapped.sound && !presence::taken(mapped.descriptor.get(), presence::Place::writer))
     mapped.why =
-        "process " + std::to_string(header.pid) + ", which wrote it, has gone; an engine may take the name anew";
+        "process " + std::to_string(shape.pid) + ", which wrote it, has gone; an engine may take the name anew";
   return mapped;
 }
 
@@ -84,10 +94,11 @@ std::vector<FoundFeed> Attachment::found() {
     if (!file.starts_with(prefix)) continue;
     const Mapped mapped = map(file.substr(prefix.size()));
     if (mapped.sound) {
-      const FeedHeader& header = *mapped.header;
+      const FeedShape& header = mapped.shape;
       FoundFeed& feed = feeds.emplace_back();
       feed = {file.substr(prefix.size()), header.pid, {}, header.page_size, header.groups, header.controls != 0, {}};
-      if (header.closed.load() != 0) feed.ended = "the engine has ended";
+      if (reinterpret_cast<const FeedHeader*>(mapped.memory.base())->closed.load() != 0)
+        feed.ended = "the engine has ended";
       else if (!mapped.why.empty()) feed.ended = "its process has gone";
       else feed.program = program_of(header.pid);
     }
@@ -113,39 +124,49 @@ Result<std::unique_ptr<Attachment>> Attachment::attach(const std::string& name) 
     return Error{"the feed '" + name + "': " + (mapped.why.empty() ? "it cannot be locked" : mapped.why) +
                  (known.empty() ? "; no process publishes one now (feed: { shm: { name: ... } })" : known)};
   }
+  // Only the desk can be written: what the engine tells is the engine's.
+  if (!mapped.memory.let_write(kFeedPart, kFeedPart, true))
+    return Error{"the feed '" + name + "': " + std::strerror(errno)};
   std::unique_ptr<Attachment> attachment(new Attachment);
-  attachment->bytes_ = mapped.header.get_deleter().bytes;
-  attachment->header_ = mapped.header.release();
+  attachment->memory_ = std::move(mapped.memory);
+  attachment->shape_ = mapped.shape;
   attachment->descriptor_ = std::move(mapped.descriptor);
-  attachment->reader_ = std::make_unique<FeedReader>(*attachment->header_);
+  attachment->reader_ = std::make_unique<FeedReader>(attachment->shared(), mapped.shape.ring_events);
   return attachment;
 }
 
 Attachment::~Attachment() {
-  reader_.reset();
-  if (header_) ::munmap(header_, bytes_);
+  descriptor_.reset();  // first: the engine looks at the lock when the reader is struck from the desk
 }
 
 std::string Attachment::gone() const {
-  if (header_->closed.load(std::memory_order_acquire)) return "the engine has ended";
+  if (memory_.cut()) return "another process cut its shared memory short";
+  if (shared().closed.load(std::memory_order_acquire)) return "the engine has ended";
   if (!presence::taken(descriptor_.get(), presence::Place::writer))
-    return "process " + std::to_string(header_->pid) + ", which wrote the feed, has gone";
+    return "process " + std::to_string(shape_.pid) + ", which wrote the feed, has gone";
   return {};
+}
+
+bool Attachment::send(const Command& command) {
+  if (!shape_.controls) return false;
+  if (!may_send_) may_send_ = memory_.let_write(2 * kFeedPart, kFeedPart, true);
+  return may_send_ && post(shared(), command);
 }
 
 bool Attachment::post(FeedHeader& header, const Command& command) {
   if (!header.controls) return false;
+  FeedCommands& commands = commands_behind(header);
+  constexpr std::size_t kSlots = FeedCommands::kSlots;
   // A ticket is a place in the ring. The engine takes commands in order, so a place that is not free yet means that the
   // engine is behind.
-  std::uint64_t ticket = header.posted.load();
+  std::uint64_t ticket = commands.posted.load();
   for (;;) {
-    const std::uint64_t last = header.commands[ticket % FeedHeader::kCommands].ready.load(std::memory_order_acquire);
-    const std::uint64_t expected = ticket < FeedHeader::kCommands ? 0 : ticket + 1 - FeedHeader::kCommands;
-    if (last != expected || ticket - header.taken.load(std::memory_order_acquire) >= FeedHeader::kCommands)
-      return false;
-    if (header.posted.compare_exchange_weak(ticket, ticket + 1)) break;
+    const std::uint64_t last = commands.slots[ticket % kSlots].ready.load(std::memory_order_acquire);
+    const std::uint64_t expected = ticket < kSlots ? 0 : ticket + 1 - kSlots;
+    if (last != expected || ticket - header.taken.load(std::memory_order_acquire) >= kSlots) return false;
+    if (commands.posted.compare_exchange_weak(ticket, ticket + 1)) break;
   }
-  FeedHeader::Slot& slot = header.commands[ticket % FeedHeader::kCommands];
+  FeedCommands::Slot& slot = commands.slots[ticket % kSlots];
   slot.command = command;
   slot.ready.store(ticket + 1, std::memory_order_release);
   return true;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/feed/reader.h>
+#include <canopy/feed/shared_mapping.h>
 #include <canopy/support/file.h>
 #include <canopy/support/result.h>
 
@@ -34,19 +35,24 @@ class Attachment {
   Attachment(const Attachment&) = delete;
 
   FeedReader& reader() { return *reader_; }
-  const FeedHeader& header() const { return *header_; }
-  /// Why the feed has ended: the writer closed it, or its process has gone. Empty while the writer lives. Events
-  /// written before the end can still be read. Costs one system call.
+  /// As it was when this reader attached.
+  const FeedShape& header() const { return shape_; }
+  /// Why the feed has ended: the writer closed it, its process has gone, or its memory was cut short. Empty while the
+  /// writer lives. Events written before the end can still be read. Costs one system call.
   std::string gone() const;
   /// Posts a command for the engine. False if the feed takes no commands, or the engine has not read the last ones yet.
-  bool send(const Command& command) { return post(*header_, command); }
+  /// Until the first one this process cannot write where commands lie.
+  bool send(const Command& command);
   /// The same for a feed of this process.
   static bool post(FeedHeader& header, const Command& command);
 
  private:
   Attachment() = default;
-  FeedHeader* header_ = nullptr;
-  std::size_t bytes_ = 0;
+  FeedHeader& shared() const { return *reinterpret_cast<FeedHeader*>(memory_.base()); }
+
+  SharedMapping memory_;
+  FeedShape shape_;
+  bool may_send_ = false;
   UniqueFd descriptor_;  ///< its lock tells the writer that a reader lives
   std::unique_ptr<FeedReader> reader_;
 };

@@ -2,9 +2,9 @@
 
 #include <canopy/feed/events.h>
 #include <canopy/support/file.h>
-#include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace canopy::inspector {
@@ -15,20 +15,19 @@ Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
   if (file.error != 0) return cannot(std::strerror(file.error));
   if (!file.descriptor) return cannot("a recording is a regular file, and this is something else");
   const auto bytes = static_cast<std::size_t>(file.facts.st_size);
-  void* at = bytes >= FeedHeader::kBytes ? ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0)
-                                         : MAP_FAILED;
-  if (at == MAP_FAILED) return cannot("this is no recording of a feed: it is too short to have a header");
   std::unique_ptr<Recording> recording(new Recording);
-  recording->bytes_ = bytes;
-  recording->header_ = static_cast<const FeedHeader*>(at);
-  recording->events_ = reinterpret_cast<const Event*>(static_cast<const std::byte*>(at) + FeedHeader::kBytes);
-  const FeedHeader& header = *recording->header_;
+  if (bytes < FeedHeader::kBytes) return cannot("this is no recording of a feed: it is too short to have a header");
+  if (!recording->memory_.map(file.descriptor.get(), bytes, SharedMapping::Access::read_private))
+    return cannot(std::strerror(errno));
+  recording->events_ = reinterpret_cast<const Event*>(recording->memory_.base() + FeedHeader::kBytes);
+  FeedShape& header = recording->shape_;
+  std::memcpy(&header, recording->memory_.base(), sizeof(header));
   constexpr std::size_t kVersion = sizeof(header.magic) - 1;
-  if (std::memcmp(header.magic, FeedHeader::kMagic, kVersion) != 0)
+  if (std::memcmp(header.magic, FeedShape::kMagic, kVersion) != 0)
     return cannot("this is no recording of a feed; `canopy replay ... --record FILE` makes one");
-  if (header.magic[kVersion] != FeedHeader::kMagic[kVersion])
+  if (header.magic[kVersion] != FeedShape::kMagic[kVersion])
     return cannot(std::string("it was recorded by another version of Canopy, in format '") + header.magic[kVersion] +
-                  "'; this one reads format '" + FeedHeader::kMagic[kVersion] + "'");
+                  "'; this one reads format '" + FeedShape::kMagic[kVersion] + "'");
   if (header.event_bytes != sizeof(Event) || header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     return cannot("it was recorded by another version of Canopy");
   const std::uint64_t events = (bytes - FeedHeader::kBytes) / sizeof(Event);
@@ -46,14 +45,11 @@ Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
   return recording;
 }
 
-Recording::~Recording() {
-  if (header_) ::munmap(const_cast<FeedHeader*>(header_), bytes_);
-}
-
 std::uint64_t Recording::event_of(std::uint64_t commit) const {
   if (commit >= commits_) return whole_;
   std::uint64_t at = marks_[commit / kStride];
-  for (std::uint64_t passed = commit / kStride * kStride; passed < commit; ++at)
+  // Another process may have changed the file since its commits were counted.
+  for (std::uint64_t passed = commit / kStride * kStride; passed < commit && at < whole_; ++at)
     passed += is<event::Commit>(events_[at]);
   return at;
 }

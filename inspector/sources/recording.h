@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/feed/header.h>
+#include <canopy/feed/shared_mapping.h>
 #include <canopy/support/result.h>
 
 #include <memory>
@@ -16,10 +17,9 @@ class Recording {
  public:
   /// The error says why the file is no recording.
   static Result<std::unique_ptr<Recording>> open(const std::string& path);
-  ~Recording();
   Recording(const Recording&) = delete;
 
-  const FeedHeader& header() const { return *header_; }
+  const FeedShape& header() const { return shape_; }
   std::uint64_t commits() const { return marks_.empty() ? 0 : commits_; }
   /// The events of commits [first, end), numbered from 0.
   std::span<const Event> events(std::uint64_t first, std::uint64_t end) const;
@@ -30,15 +30,17 @@ class Recording {
   }
   /// Whether it ends in the middle of an operation: the process that wrote it did not end normally.
   bool cut_short() const { return cut_short_; }
+  /// Whether the file was made shorter since it was opened: events behind its new end are none.
+  bool shrank() const { return memory_.cut(); }
 
  private:
   static constexpr std::uint64_t kStride = 1024;  ///< commits between two marks
   Recording() = default;
   std::uint64_t event_of(std::uint64_t commit) const;
 
-  const FeedHeader* header_ = nullptr;
+  SharedMapping memory_;
+  FeedShape shape_;
   const Event* events_ = nullptr;
-  std::size_t bytes_ = 0;
   std::uint64_t commits_ = 0, whole_ = 0;  ///< whole_: events up to the last commit
   std::unordered_map<std::uint64_t, std::uint64_t> begun_;
   std::vector<std::uint64_t> marks_;  ///< the event at which every kStride-th commit begins

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <type_traits>
 
 #include "mapping.h"
@@ -20,21 +21,24 @@ class Column {
   const T* data() const { return reinterpret_cast<const T*>(memory_.base()); }
   std::size_t size() const { return size_; }
   bool reserve(std::size_t size) { return memory_.reserve(size * sizeof(T)); }
+  /// From now on the column grows to `size` elements without fail. False if the system has no addresses left.
+  bool promise(std::size_t size) { return memory_.promise(size * sizeof(T)); }
   /// False, and nothing has changed, if the system has no memory.
   bool resize(std::size_t size) {
     if (!reserve(size)) return false;
     size_ = size;
     return true;
   }
-  /// Ends the process if the system has no memory: reserve first where that is not acceptable.
+  /// Throws std::bad_alloc if the system has no memory. An operation that has changed something must not fail, so it
+  /// has made a promise before.
   void push_back(const T& value) {
     const T copy = value;
-    if (!reserve(size_ + 1)) stop_without_memory();
+    if (!reserve(size_ + 1)) throw std::bad_alloc();
     data()[size_++] = copy;
   }
   void append(const T* values, std::size_t count) {
     if (count == 0) return;
-    if (!reserve(size_ + count)) stop_without_memory();
+    if (!reserve(size_ + count)) throw std::bad_alloc();
     std::memcpy(data() + size_, values, count * sizeof(T));
     size_ += count;
   }

@@ -24,7 +24,7 @@ class HoldTable {
   bool reserve(std::size_t slots) { return holds_.reserve(slots * groups_); }
   /// REQUIRES: reserve.
   void resize(std::size_t slots) {
-    if (!holds_.resize(slots * groups_)) stop_without_memory();
+    if (!holds_.resize(slots * groups_)) throw std::bad_alloc();
   }
   std::size_t groups() const { return groups_; }
   std::size_t resident() const { return holds_.resident(); }

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 namespace canopy::radix {
@@ -62,9 +60,12 @@ bool Mapping::map(std::size_t bytes) {
   return true;
 }
 
+bool Mapping::map_ahead(std::size_t bytes) {
+  return map(up(std::max(bytes, mapped_ * 2), bytes >= kLarge / 2 ? kHugePage : kSystemPage));
+}
+
 bool Mapping::grow(std::size_t bytes) {
-  if (bytes > mapped_ && !map(up(std::max(bytes, mapped_ * 2), bytes >= kLarge / 2 ? kHugePage : kSystemPage)))
-    return false;
+  if (!promise(bytes)) return false;
   const std::size_t ahead = std::clamp(touched_ / 32, kLeastAhead, kMostAhead);
   const std::size_t end = std::min(mapped_, up(bytes + ahead, mapped_ >= kLarge ? kHugePage : kSystemPage));
 #ifdef MADV_POPULATE_WRITE
@@ -98,11 +99,6 @@ std::size_t Mapping::resident() const {
     for (std::size_t i = 0; i < (length + kSystemPage - 1) / kSystemPage; ++i) pages += present[i] & 1U;
   }
   return pages * kSystemPage;
-}
-
-void stop_without_memory() {
-  std::fputs("canopy radix index: the system has no memory left for its tables\n", stderr);
-  std::abort();
 }
 
 }  // namespace canopy::radix

@@ -24,6 +24,8 @@ class Mapping {
   std::byte* base() const { return base_; }
   /// Makes at least `bytes` addressable; those beyond the former size are zero. False if the system refuses.
   bool reserve(std::size_t bytes) { return bytes <= touched_ || grow(bytes); }
+  /// From now on reserve() of so many bytes cannot fail. Takes addresses, and no memory.
+  bool promise(std::size_t bytes) { return bytes <= mapped_ || map_ahead(bytes); }
   /// Gives the whole system pages inside [from, to) back; they read as zero from now on. Returns how many bytes that
   /// is.
   std::size_t drop(std::size_t from, std::size_t to);
@@ -34,14 +36,12 @@ class Mapping {
 
  private:
   bool grow(std::size_t bytes);
+  bool map_ahead(std::size_t bytes);
   bool map(std::size_t bytes);
 
   std::byte* base_ = nullptr;
   std::size_t mapped_ = 0;   ///< addressable
   std::size_t touched_ = 0;  ///< faulted in ahead of use: a fault per page would double the cost of an insert
 };
-
-/// Ends the process with a sentence: for memory without which an operation that has begun cannot end.
-[[noreturn]] void stop_without_memory();
 
 }  // namespace canopy::radix

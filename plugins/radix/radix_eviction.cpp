@@ -11,8 +11,6 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
   groups_.rank_drifted(group);
   EvictionStrategy& policy = groups_.policy(group);
   const VictimQueue& queue = groups_[group].queue;
-  if (!results_[group].reserve(std::min<std::size_t>(pages, spaces_.sizes(group).evictable / page_)))
-    stop_without_memory();
   while (results_[group].size() < pages && !queue.empty()) {
     const Slot victim = queue.front().slot;
     groups_.prefetch_next(group);

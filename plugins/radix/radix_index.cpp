@@ -97,6 +97,7 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
     else if (path_.reserve(path_.size() + 1)) path_.push_back(slot);
   });
   if (found.node == 0 || !make_room(1 + groups_.size())) {
+    cut_short_ += found.node != 0;
     path_.clear();
     return {};
   }
@@ -123,7 +124,7 @@ GroupPages RadixIndex::pages(const Lock& lock, Units from) {
   if (end == 0 || from >= lock.length) return {};
   const std::size_t count = (lock.length - from) / page_, width = groups_.size();
   for (std::size_t g = 0; g < width; ++g)
-    if (!results_[g].resize(count)) stop_without_memory();
+    if (!results_[g].resize(count)) throw std::bad_alloc();
   for (Slot at = end; nodes_[at].parent && nodes_[at].end() > from; at = nodes_[at].parent) {
     const Node& node = nodes_[at];
     const Units begin = std::max(node.begin, from);

@@ -69,6 +69,7 @@ class RadixIndex final : public PrefixIndex {
 
   // Inserting: radix_insert.cpp.
   bool make_room(std::size_t count);
+  bool promise_results(const GroupPages& incoming);
   Slot root_of(NamespaceId space);
   Slot make_node(NamespaceId space);
   Slot split(Slot lower, Units at);
@@ -102,7 +103,7 @@ class RadixIndex final : public PrefixIndex {
   NodeEvents events_;
   Tick now_;
   Groups groups_;
-  std::uint64_t node_count_ = 0, refused_ = 0;
+  std::uint64_t node_count_ = 0, refused_ = 0, cut_short_ = 0;
   Column<Slot> path_;    ///< the nodes that the running match walked down
   ResultPages results_;  ///< what the last result points to
 };

@@ -6,9 +6,22 @@
 
 namespace canopy::radix {
 
-/// Memory for `count` more nodes, so that the operation cannot stop half way.
+/// Memory for `count` more nodes, so that the operation cannot stop half way, and that these nodes wait to be evicted.
 bool RadixIndex::make_room(std::size_t count) {
-  return nodes_.reserve(count) && holds_.reserve(nodes_.slots() + count);
+  const std::size_t slots = nodes_.slots() + count;
+  if (!nodes_.reserve(count) || !holds_.reserve(slots)) return false;
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    if (!groups_[g].queue.promise(slots)) return false;
+  return true;
+}
+
+/// Any result has room from now on: at most all pages that are resident, or those that the caller brings.
+bool RadixIndex::promise_results(const GroupPages& incoming) {
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const Sizes& sizes = spaces_.sizes(g);
+    if (!results_[g].promise((sizes.evictable + sizes.protected_) / page_ + incoming[g].size())) return false;
+  }
+  return true;
 }
 
 /// The root of a namespace, made if there is none; 0 if the system has no memory.
@@ -86,8 +99,13 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
   const Slot start = stale ? 0 : lock.node == NodeId::none ? root_of(key.space) : nodes_.find(lock.node);
   Slot at = start;
   const std::size_t changes = groups_.one_whole_path() ? 0 : incoming.mask_changes(limit);
-  if (at == 0 || limit < lock.length || !make_room(2 + groups_.size() + 2 * changes)) {
+  if (stale || limit < lock.length) {
     refused_ += stale;
+    return {lock, lock.length, {}};
+  }
+  if (at == 0 || !make_room(2 + groups_.size() + 2 * changes) || !promise_results(pages)) {
+    ++cut_short_;
+    if (at != 0) drop_empty_root(at);
     return {lock, lock.length, {}};
   }
   if (accounting_.insert_counts_on_path)
@@ -182,7 +200,7 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
   if (limit == depth) return parent;
   const std::size_t width = groups_.size();
   const RunStore::Block run = runs_.add(key, depth, limit, incoming);
-  if (!run) return parent;
+  if (!run) return ++cut_short_, parent;
   const bool one_node = groups_.one_whole_path();  // no page is missing: no need to look
   while (depth < limit) {
     const std::uint32_t mask = one_node ? 1 : incoming.mask(depth);

@@ -10,6 +10,7 @@ IndexUse RadixIndex::use() const {
   IndexUse use;
   use.nodes = node_count_;
   use.refused = refused_;
+  use.inserts_cut_short = cut_short_;
   use.bytes = nodes_.resident() + holds_.resident() + runs_.resident() + spaces_.resident() + groups_.resident() +
               path_.resident() + results_.resident();
   return use;

@@ -18,6 +18,8 @@ class RankHeap {
   std::size_t size() const { return entries_.size(); }
   const QueuedNode& front() const { return entries_[0]; }  ///< REQUIRES: not empty
 
+  /// From now on `size` entries have room. False if the system has no addresses left.
+  bool promise(std::size_t size) { return entries_.promise(size); }
   void push(const QueuedNode& entry) {
     append(entry);
     rise(entries_.size() - 1, entry);

@@ -23,11 +23,13 @@ class RankRing {
     return at(end_ - 1);
   }  ///< the last one appended, its slot kGap if it is erased
 
-  /// REQUIRES: empty, or `entry` is not below the last entry.
-  void append(const QueuedNode& entry) {
-    if (end_ - begin_ == entries_.size()) grow();
+  /// False, and nothing has changed, if the system has no memory. REQUIRES: empty, or `entry` is not below the last
+  /// entry.
+  bool append(const QueuedNode& entry) {
+    if (end_ - begin_ == entries_.size() && !grow()) return false;
     put(end_++, entry);
     ++size_;
+    return true;
   }
   /// REQUIRES: an entry stands at `place`.
   void erase(std::uint32_t place) {
@@ -78,11 +80,12 @@ class RankRing {
     at(i) = entry;
     places_(entry.slot) = static_cast<std::uint32_t>(i) | QueuePlaces::kInRing;
   }
-  void grow() {
+  bool grow() {
     const std::size_t had = entries_.size(), size = std::max(had * 2, kLeastSize);
-    while (entries_.size() < size) entries_.push_back(QueuedNode{});
+    if (!entries_.resize(size)) return false;
     for (std::uint64_t i = begin_; i != end_; ++i)
       if ((i & (size - 1)) != (i & (had - 1))) entries_[i & (size - 1)] = entries_[i & (had - 1)];
+    return true;
   }
   /// Moves a few entries towards the end of the ring, the last ones first, if a third of the ring is gaps.
   void compact() {

@@ -22,11 +22,13 @@ class VictimQueue {
   }
   bool contains(std::uint32_t slot) const { return places_(slot) != QueuePlaces::kNone; }
 
-  /// REQUIRES: `slot` is not in the queue.
+  /// From now on the nodes of slots below `slots` have room. False if the system has no addresses left.
+  bool promise(std::size_t slots) { return heap_.promise(slots); }
+  /// REQUIRES: `slot` is not in the queue; promise.
   void push(std::uint32_t slot, Rank rank, std::uint32_t order) {
     const QueuedNode entry{rank, order, slot};
-    if (ring_.empty() || !(entry < ring_.last_entry())) return ring_.append(entry);
-    heap_.push(entry);
+    if ((ring_.empty() || !(entry < ring_.last_entry())) && ring_.append(entry)) return;
+    heap_.push(entry);  // also where the ring has no memory to grow
   }
   /// REQUIRES: `slot` is in the queue.
   void erase(std::uint32_t slot) {

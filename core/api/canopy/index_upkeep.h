@@ -15,6 +15,9 @@ struct IndexUse {
   std::uint64_t nodes = 0;    ///< without roots
   std::uint64_t bytes = 0;    ///< memory that the index has from the system: resident pages of all its tables
   std::uint64_t refused = 0;  ///< calls with a lock that was stale, or released before; each changed nothing
+  /// Inserts that added less than they were given, and matches that found nothing, because the system had no memory. If
+  /// there are any, hits are lost, and every figure about them is wrong.
+  std::uint64_t inserts_cut_short = 0;
 };
 
 /// A node as a visitor sees it. Spans are valid during the call.

@@ -2,6 +2,7 @@
 
 #include <canopy/engine/publisher.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -11,19 +12,30 @@ bool RemoteControl::poll() {
   Publisher* const publisher = pages_.publisher();
   if (!publisher) return true;
   publisher->serve_waiting_readers();
-  FeedHeader& header = publisher->writer().header();
-  if (!header.controls) return true;
-  for (;;) {
-    const FeedHeader::Slot& slot = header.commands[commands_done_ % FeedHeader::kCommands];
+  FeedWriter& feed = publisher->writer();
+  if (!feed.shape().controls) return true;
+  take_commands(feed.header());
+  if (!state_.paused) return true;
+  if (steps_left_ == 0) return false;
+  --steps_left_;
+  return true;
+}
+
+/// What readers wrote is copied before it is looked at. A full ring at most, or one that posts without end would keep
+/// the engine here.
+void RemoteControl::take_commands(FeedHeader& header) {
+  FeedCommands& asked = commands_behind(header);
+  for (std::size_t i = 0; i < FeedCommands::kSlots; ++i) {
+    const FeedCommands::Slot& slot = asked.slots[commands_done_ % FeedCommands::kSlots];
     if (slot.ready.load(std::memory_order_acquire) != commands_done_ + 1) break;
     const Command command = slot.command;
     header.taken.store(++commands_done_, std::memory_order_release);
     obey(command);
   }
-  if (!state_.paused) return true;
-  if (steps_left_ == 0) return false;
-  --steps_left_;
-  return true;
+  // Tickets that were never given out: without this no command would come through any more.
+  if (const std::uint64_t posted = asked.posted.load(std::memory_order_relaxed);
+      posted - commands_done_ > FeedCommands::kSlots)
+    asked.posted.store(commands_done_, std::memory_order_relaxed);
 }
 
 void RemoteControl::obey(const Command& command) {
@@ -37,14 +49,14 @@ void RemoteControl::obey(const Command& command) {
       break;
     case Command::Kind::step:
       pause("it runs step by step, as asked from an inspector");
-      steps_left_ += command.amount;
+      steps_left_ += std::min(command.amount, kUnlimited - steps_left_);
       break;
     case Command::Kind::evict:
-      if (has_group)
-        pages_.make_free(command.group, state_.pools[command.group].allocator().occupancy().free + command.amount);
+      if (has_group) pages_.evict(command.group, command.amount);
       break;
     case Command::Kind::resize:
-      if (has_group) drainer_.resize(command.group, command.amount / state_.page_size);
+      if (has_group)
+        drainer_.resize(command.group, command.amount == kUnlimited ? kUnlimited : command.amount / state_.page_size);
       break;
     case Command::Kind::flush:
       if (command.amount < state_.spaces.size()) pages_.flush(static_cast<NamespaceId>(command.amount));

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <canopy/engine/state.h>
-#include <canopy/feed/command.h>
+#include <canopy/feed/header.h>
 #include <canopy/loading/registry.h>
 
 #include <string>
@@ -22,6 +22,7 @@ class RemoteControl {
   bool poll();
 
  private:
+  void take_commands(FeedHeader& header);
   void obey(const Command& command);
   void pause(std::string because);
   void go_on();

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace canopy {
 
 void StopCondition::wait_for(const Command& command) {
   *this = {};
   command_ = command;
+  if (command.until == Condition::hit_rate) command_.amount = std::min<std::uint64_t>(command.amount, 1001);
   waiting_ = true;
 }
 

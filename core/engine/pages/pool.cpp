@@ -17,8 +17,8 @@ Result<std::monostate> Pool::open() {
 
 std::uint64_t Pool::growable() const {
   if (refused_) return 0;
-  if (parts_.limit == kUnlimited) return ~std::uint32_t{0} - 1 - offered();
-  return parts_.limit - std::min(parts_.limit, offered());
+  const std::uint64_t most = std::min<std::uint64_t>(parts_.limit, ~std::uint32_t{0} - 1);  // there are no more numbers
+  return most - std::min(most, offered());
 }
 
 bool Pool::back(PoolSegment& segment) {

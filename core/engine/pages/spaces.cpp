@@ -18,6 +18,11 @@ Spaces::Spaces() {
   names_.emplace_back("shared");
 }
 
+const std::string& Spaces::name_of(NamespaceId space) const {
+  static const std::string kUnknown = "unknown";
+  return knows(space) ? names_[static_cast<std::size_t>(space)] : kUnknown;
+}
+
 NamespaceId Spaces::intern(const Space& space) {
   if (space.tenant.empty() && space.adapter.empty() && space.salt.empty()) return NamespaceId::shared;
   std::string key;

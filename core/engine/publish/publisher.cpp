@@ -48,7 +48,7 @@ std::uint64_t usual_events(const EngineState& state) {
 
 Result<std::unique_ptr<Publisher>> Publisher::open(FeedConfig feed, const EngineState& state, Texts texts) {
   if (feed.events == 0) feed.events = usual_events(state);
-  FeedHeader shape{};
+  FeedShape shape;
   shape.page_size = state.page_size;
   shape.overlap = state.overlap;
   shape.groups = static_cast<std::uint32_t>(state.groups.size());
@@ -182,22 +182,31 @@ void Publisher::commit(Operation operation) {
 
 void Publisher::turn(Operation operation) {
   if (on()) commit(operation);
-  FeedHeader& header = feed_.header();
-  if (header.ring_events == 0) return;   // a file has no readers
+  if (feed_.shape().ring_events == 0) return;  // a file has no readers
+  FeedDesk& desk = desk_behind(feed_.header());
   constexpr std::uint64_t kLook = 4096;  // operations: a system call in so many is nothing
-  if (on() && ++commits_ % kLook == 0) sink_->forget_dead_readers();
-  const bool wanted = header.readers.load(std::memory_order_relaxed) > 0;
-  const std::uint64_t keyframes = header.keyframes_wanted.load(std::memory_order_acquire);
-  feed_.turn(wanted);
-  if (wanted && keyframes != keyframes_told_) {
-    keyframes_told_ = keyframes;
-    keyframe();
-  }
+  const std::uint32_t readers = desk.readers.load(std::memory_order_relaxed);
+  if (on() && (readers != readers_told_ || ++commits_ % kLook == 0)) feed_.turn(sink_->watched());
+  readers_told_ = readers;
+  if (desk.keyframes_wanted.load(std::memory_order_acquire) != keyframes_told_) answer(desk);
+}
+
+/// A reader attached or was lapped, or says so. Keyframes take a tenth of the time at most, in the long run.
+void Publisher::answer(FeedDesk& desk) {
+  constexpr auto kAhead = std::chrono::milliseconds(100);
+  const auto began = std::chrono::steady_clock::now();
+  if (began + kAhead < keyframe_from_) return;
+  const std::uint64_t wanted = desk.keyframes_wanted.load(std::memory_order_acquire);
+  feed_.turn(sink_->watched());
+  keyframes_told_ = wanted;
+  if (!on()) return;
+  keyframe();
+  keyframe_from_ = std::max(keyframe_from_, began) + 10 * (std::chrono::steady_clock::now() - began);
 }
 
 void Publisher::serve_waiting_readers() {
-  const FeedHeader& header = feed_.header();
-  if (header.ring_events != 0 && header.keyframes_wanted.load(std::memory_order_relaxed) != keyframes_told_)
+  if (feed_.shape().ring_events != 0 &&
+      desk_behind(feed_.header()).keyframes_wanted.load(std::memory_order_relaxed) != keyframes_told_)
     turn(Operation::none);
 }
 

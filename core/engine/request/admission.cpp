@@ -2,12 +2,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "request/request_flow.h"
 
 namespace canopy {
+namespace {
+
+/// Of a request. Depths are 32-bit numbers, and sums of two of them must not wrap.
+constexpr std::size_t kMostTokens = std::size_t{1} << 31;
+
+}  // namespace
+
+/// Why no request can be like this; empty if one can.
+std::string RequestFlow::flaw_of(const RequestSpec& spec) const {
+  if (!state_.spaces.knows(spec.space))
+    return fmt::format("namespace {} was never interned: Engine::intern gave numbers below {}",
+                       static_cast<std::uint64_t>(spec.space), state_.spaces.size());
+  if (spec.prompt.size() > kMostTokens)
+    return fmt::format("a prompt of {} tokens: a request has at most {}", spec.prompt.size(), kMostTokens);
+  return {};
+}
 
 Admission RequestFlow::admits(const RequestSpec& spec) {
+  if (std::string flaw = flaw_of(spec); !flaw.empty()) return {Admission::Verdict::never, std::move(flaw)};
   const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
   const std::size_t reusable = spec.prompt.size() - std::min<std::size_t>(spec.prompt.size(), spec.min_uncached);
   const Probe probe = state_.index->peek({spec.space, encode(spec.prompt.first(reusable))});

@@ -1,53 +1,117 @@
 #include <canopy/engine/request.h>
+#include <fmt/format.h>
 
-#include <cassert>
+#include <cstdio>
 
+#include "pages/entry.h"
 #include "request/request_flow.h"
 
 namespace canopy {
+namespace {
+
+/// What a request without an engine points to.
+RequestState& no_request() {
+  static RequestState none;
+  return none;
+}
+
+}  // namespace
+
+Request::Request() : state_(&no_request()) {}
+
+Request::~Request() {
+  if (state_ == &no_request()) return;
+  if (!state_->flow) {
+    delete state_;
+    return;
+  }
+  const Entry entry(state_->flow->state(), "Request::~Request");
+  if (entry) state_->flow->let_go(*state_);
+}
+
+/// Calls serve(flow), unless the request or its engine has ended, or another call of the engine is running.
+template <class Serve>
+auto Request::serve(const char* call, Serve&& serve) const {
+  using Answer = decltype(serve(*state_->flow));
+  if (!state_->flow) {
+    const std::string sentence = fmt::format(
+        "canopy: {} was called on a request that has no engine: it was moved from, Engine::begin refused it, or its "
+        "engine has ended\n",
+        call);
+    std::fputs(sentence.c_str(), stderr);
+    return Answer();
+  }
+  const Entry entry(state_->flow->state(), call);
+  if (!entry) return Answer();
+  if (state_->stage == RequestState::Stage::ended) {
+    state_->flow->misused(*state_, fmt::format("{} after its end", call));
+    return Answer();
+  }
+  return serve(*state_->flow);
+}
 
 std::uint64_t Request::id() const { return state_->id; }
 std::span<const Token> Request::tokens() const { return state_->tokens; }
 std::uint32_t Request::matched() const { return state_->matched; }
 std::uint32_t Request::computed() const { return state_->computed; }
-std::uint32_t Request::committed() const { return state_->flow->committed(*state_); }
-std::uint32_t Request::reserved() const { return state_->flow->reserved(*state_); }
-std::span<const Page> Request::row(std::size_t group) const { return state_->rows[group]; }
-std::size_t Request::first_page(std::size_t group) const { return state_->first[group]; }
-void Request::append(Token token) { state_->tokens.push_back(token); }
+bool Request::ended() const { return !state_->flow || state_->stage == RequestState::Stage::ended; }
+std::uint32_t Request::committed() const { return ended() ? 0 : state_->flow->committed(*state_); }
+std::uint32_t Request::reserved() const { return ended() ? 0 : state_->flow->reserved(*state_); }
 
-bool Request::reserve(std::uint32_t tokens, std::uint32_t soon) { return state_->flow->reserve(*state_, tokens, soon); }
-void Request::advance(std::uint32_t tokens) { state_->flow->advance(*state_, tokens); }
-void Request::retract() { state_->flow->retract(*state_); }
-std::uint32_t Request::resume() { return state_->flow->resume(*state_); }
+std::span<const Page> Request::row(std::size_t group) const {
+  if (!ended() && group < state_->flow->groups()) return state_->rows[group];
+  return serve("Request::row", [&](RequestFlow& flow) {
+    flow.misused(*state_, fmt::format("Request::row of group {} of {}", group, flow.groups()));
+    return std::span<const Page>();
+  });
+}
+std::size_t Request::first_page(std::size_t group) const {
+  if (!ended() && group < state_->flow->groups()) return state_->first[group];
+  return serve("Request::first_page", [&](RequestFlow& flow) {
+    flow.misused(*state_, fmt::format("Request::first_page of group {} of {}", group, flow.groups()));
+    return std::size_t{0};
+  });
+}
 
+void Request::append(Token token) {
+  serve("Request::append", [&](RequestFlow&) { state_->tokens.push_back(token); });
+}
+bool Request::reserve(std::uint32_t tokens, std::uint32_t soon) {
+  return serve("Request::reserve", [&](RequestFlow& flow) { return flow.reserve(*state_, tokens, soon); });
+}
+void Request::advance(std::uint32_t tokens) {
+  serve("Request::advance", [&](RequestFlow& flow) { flow.advance(*state_, tokens); });
+}
 std::uint32_t Request::commit(std::uint32_t tokens) {
-  const std::uint32_t had = state_->flow->insert(*state_, tokens, true);
-  advance(tokens);
-  return had;
+  return serve("Request::commit", [&](RequestFlow& flow) { return flow.commit(*state_, tokens); });
 }
-
 void Request::finish(std::uint32_t tokens) {
-  RequestState& ended = *std::exchange(state_, nullptr);
-  ended.flow->finish(ended, tokens);
+  serve("Request::finish", [&](RequestFlow& flow) { flow.finish(*state_, tokens); });
 }
-
 void Request::abort() {
-  if (!state_) return;
-  RequestState& ended = *std::exchange(state_, nullptr);
-  ended.flow->abort(ended);
+  if (!ended()) serve("Request::abort", [&](RequestFlow& flow) { flow.abort(*state_); });
+}
+void Request::retract() {
+  serve("Request::retract", [&](RequestFlow& flow) { flow.retract(*state_); });
+}
+std::uint32_t Request::resume() {
+  return serve("Request::resume", [&](RequestFlow& flow) { return flow.resume(*state_); });
 }
 
 void Request::write(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& from,
                     std::size_t group) {
-  assert(first >= committed() && first + count <= state_->rows[group].size() * state_->flow->page_size());
-  state_->flow->store(group)->write(layer, {state_->rows[group], first, count}, from);
+  serve("Request::write", [&](RequestFlow& flow) {
+    if (KVStore* store = flow.store_for(*state_, "Request::write", layer, first, count, group, committed()))
+      store->write(layer, {state_->rows[group], first, count}, from);
+  });
 }
 
 void Request::read(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& to,
                    std::size_t group) const {
-  assert(first + count <= state_->rows[group].size() * state_->flow->page_size());
-  state_->flow->store(group)->read(layer, {state_->rows[group], first, count}, to);
+  serve("Request::read", [&](RequestFlow& flow) {
+    if (KVStore* store = flow.store_for(*state_, "Request::read", layer, first, count, group, 0))
+      store->read(layer, {state_->rows[group], first, count}, to);
+  });
 }
 
 }  // namespace canopy

@@ -3,15 +3,61 @@
 #include <canopy/engine/publisher.h>
 #include <xxhash.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cassert>
+#include <limits>
 #include <utility>
 
 namespace canopy {
+namespace {
+
+/// Takes `request` out of a list in which it knows its place.
+void take_out(std::vector<RequestState*>& list, RequestState& request) {
+  list.back()->live_at = request.live_at;
+  list[request.live_at] = list.back();
+  list.pop_back();
+}
+
+}  // namespace
 
 RequestFlow::~RequestFlow() {
-  // A request that outlives its engine is a bug of the caller. Its state must not point here any more.
-  for (RequestState* request : state_.live) delete request;
+  // A request that outlives its engine is a bug of the caller. Its storage is its own from now on.
+  for (const auto* list : {&state_.live, &ended_})
+    for (RequestState* request : *list) request->flow = nullptr;
+}
+
+void RequestFlow::misused(const RequestState& request, std::string_view how) {
+  state_.ledger.violated(fmt::format("request {}: {}", request.id, how));
+}
+
+/// Whether the first `tokens` tokens can be computed: they exist, and have pages.
+bool RequestFlow::may_compute(const RequestState& request, const char* call, std::uint32_t tokens) {
+  const std::uint32_t most = reserved(request);
+  if (tokens <= most && tokens <= request.tokens.size()) return true;
+  misused(request, fmt::format("{} of {} tokens, but it has {}, and pages for {} of them", call, tokens,
+                               request.tokens.size(), most));
+  return false;
+}
+
+KVStore* RequestFlow::store_for(const RequestState& request, const char* call, std::uint32_t layer, std::uint32_t first,
+                                std::uint32_t count, std::size_t group, std::uint32_t least) {
+  const auto refuse = [&](std::string_view why) {
+    misused(request, fmt::format("{} of {} rows from token {} on, layer {}, group {}: {}", call, count, first, layer,
+                                 group, why));
+    return nullptr;
+  };
+  if (group >= groups()) return refuse(fmt::format("there are {} groups", groups()));
+  KVStore* const store = state_.pools[group].store();
+  if (!store) return refuse("the group has no store");
+  if (layer >= store->layers()) return refuse(fmt::format("there are {} layers", store->layers()));
+  if (first < least) return refuse(fmt::format("tokens before {} lie in pages of the index", least));
+  const std::vector<Page>& row = request.rows[group];
+  const std::uint64_t end = std::uint64_t{first} + count;
+  for (std::uint64_t at = first / state_.page_size; at * state_.page_size < end; ++at)
+    if (at >= row.size() || row[at] == 0)
+      return refuse(fmt::format("it has no page for token {}", std::max<std::uint64_t>(at * state_.page_size, first)));
+  return store;
 }
 
 std::span<std::uint32_t> RequestFlow::Words::words(std::size_t count) {
@@ -38,7 +84,11 @@ RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const 
   return facts;
 }
 
-RequestState& RequestFlow::begin(const RequestSpec& spec) {
+RequestState* RequestFlow::begin(const RequestSpec& spec) {
+  if (std::string flaw = flaw_of(spec); !flaw.empty()) {
+    state_.ledger.violated(fmt::format("Engine::begin: {}", flaw));
+    return nullptr;
+  }
   std::unique_ptr<RequestState> owner;
   if (state_.idle.empty()) {
     owner = std::make_unique<RequestState>();
@@ -48,6 +98,7 @@ RequestState& RequestFlow::begin(const RequestSpec& spec) {
   }
   RequestState& request = *owner.release();
   request.flow = this;
+  request.stage = RequestState::Stage::running;
   request.id = next_request_++;
   request.live_at = state_.live.size();
   request.space = spec.space;
@@ -67,7 +118,13 @@ RequestState& RequestFlow::begin(const RequestSpec& spec) {
     state_.stop.began(request.id, request.space, request.prompt, request.matched,
                       state_.whole_pages(request.prompt - std::min(request.prompt, request.min_uncached)));
   pages_.settle(Operation::begin);
-  return request;
+  return &request;
+}
+
+void RequestFlow::let_go(RequestState& request) {
+  if (request.stage != RequestState::Stage::ended) abort(request);
+  take_out(ended_, request);
+  state_.idle.emplace_back(&request);
 }
 
 /// Finds and locks what is resident of all a request's tokens, and points its rows there.
@@ -97,6 +154,10 @@ std::uint32_t RequestFlow::reserved(const RequestState& request) const {
 }
 
 bool RequestFlow::reserve(RequestState& request, std::uint32_t tokens, std::uint32_t soon) {
+  if (request.stage == RequestState::Stage::retracted) {
+    misused(request, "Request::reserve after Request::retract: it has to resume first");
+    return false;
+  }
   const std::size_t groups = state_.pools.size();
   std::array<std::size_t, kMaxGroups> had{}, length{}, more{};
   std::size_t pages = 0;
@@ -149,7 +210,7 @@ bool RequestFlow::extend(RequestState& request, std::size_t group, std::size_t l
 }
 
 void RequestFlow::advance(RequestState& request, std::uint32_t tokens) {
-  assert(tokens <= reserved(request) && tokens <= request.tokens.size());
+  if (!may_compute(request, "Request::advance", tokens)) return;
   request.computed = std::max(request.computed, tokens);
   bool any = false;
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
@@ -163,6 +224,13 @@ void RequestFlow::advance(RequestState& request, std::uint32_t tokens) {
   drainer_.go_on();
 }
 
+std::uint32_t RequestFlow::commit(RequestState& request, std::uint32_t tokens) {
+  if (!may_compute(request, "Request::commit", tokens)) return 0;
+  const std::uint32_t had = insert(request, tokens, true);
+  advance(request, tokens);
+  return had;
+}
+
 /// What an insert does to the owners of a row's pages:
 ///
 ///   before       | the index's, under the lock | owned by the request: `brought` .................... |
@@ -172,8 +240,8 @@ void RequestFlow::advance(RequestState& request, std::uint32_t tokens) {
 ///                0                                                                           after
 ///
 /// Pages brought for what the index had are spare: they are freed, and the row names the index's pages instead.
+/// REQUIRES: may_compute.
 std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, bool chunked) {
-  assert(tokens <= reserved(request) && tokens <= request.tokens.size());
   const auto words = encode(std::span<const Token>(request.tokens).first(tokens));
   const Units units = state_.whole_pages(tokens);
   // SGLang's accounting counts an insert even if it brings nothing, so only a shorter one is left out.
@@ -250,6 +318,8 @@ void RequestFlow::free_own(RequestState& request, std::size_t group, std::size_t
 }
 
 void RequestFlow::retract(RequestState& request) {
+  if (request.stage == RequestState::Stage::retracted) return misused(request, "Request::retract twice");
+  request.stage = RequestState::Stage::retracted;
   ++state_.counters.retracted;
   give_back(request, nullptr);
   request.matched = request.computed = 0;
@@ -260,7 +330,11 @@ void RequestFlow::retract(RequestState& request) {
 }
 
 std::uint32_t RequestFlow::resume(RequestState& request) {
-  assert(request.rows[0].empty() && request.lock.node == NodeId::none);
+  if (request.stage != RequestState::Stage::retracted) {
+    misused(request, "Request::resume, but it was not retracted");
+    return request.matched;
+  }
+  request.stage = RequestState::Stage::running;
   match(request);
   publish(request, RequestPhase::resumed);
   pages_.digest().take(Digest::Step::resume, request.id, request.tokens.size(), request.matched);
@@ -269,7 +343,8 @@ std::uint32_t RequestFlow::resume(RequestState& request) {
 }
 
 void RequestFlow::finish(RequestState& request, std::uint32_t tokens) {
-  if (tokens > 0 && insert_at_finish_) insert(request, tokens, false);
+  if (tokens > 0 && may_compute(request, "Request::finish", tokens) && insert_at_finish_)
+    insert(request, tokens, false);
   ++state_.counters.finished;
   const RequestFacts facts = facts_of(request, std::span<const Token>(request.tokens).first(request.prompt));
   end(request, &facts);
@@ -300,10 +375,10 @@ void RequestFlow::end(RequestState& request, const RequestFacts* finished) {
   give_back(request, finished);
   publish(request, finished ? RequestPhase::finished : RequestPhase::aborted);
   pages_.digest().take(Digest::Step::end, request.id, finished != nullptr);
-  state_.live.back()->live_at = request.live_at;
-  state_.live[request.live_at] = state_.live.back();
-  state_.live.pop_back();
-  state_.idle.emplace_back(&request);
+  request.stage = RequestState::Stage::ended;
+  take_out(state_.live, request);
+  request.live_at = ended_.size();
+  ended_.push_back(&request);
   pages_.settle(Operation::release);
   drainer_.go_on();
 }

@@ -4,6 +4,8 @@
 #include <canopy/engine/state.h>
 
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "drain/drainer.h"
@@ -20,12 +22,15 @@ class RequestFlow {
   RequestFlow(const RequestFlow&) = delete;
 
   Admission admits(const RequestSpec& spec);
-  RequestState& begin(const RequestSpec& spec);
+  /// Null, and it is said, if no request can be like this.
+  RequestState* begin(const RequestSpec& spec);
+  /// The Request is destroyed: it ends if it has not, and its storage may be used again.
+  void let_go(RequestState& request);
 
   bool reserve(RequestState& request, std::uint32_t tokens, std::uint32_t soon);
   void advance(RequestState& request, std::uint32_t tokens);
   /// Returns how many tokens another request had inserted first.
-  std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);
+  std::uint32_t commit(RequestState& request, std::uint32_t tokens);
   void retract(RequestState& request);
   std::uint32_t resume(RequestState& request);
   void finish(RequestState& request, std::uint32_t tokens);
@@ -35,8 +40,14 @@ class RequestFlow {
   std::uint32_t committed(const RequestState& request) const {
     return static_cast<std::uint32_t>(request.own_from * state_.page_size);
   }
-  KVStore* store(std::size_t group) { return state_.pools[group].store(); }
-  Units page_size() const { return state_.page_size; }
+  /// The store for `count` rows from token `first` on; null, and it is said, if there is none, or if the request has
+  /// no page for one of them. `least`: no row may lie before this token.
+  KVStore* store_for(const RequestState& request, const char* call, std::uint32_t layer, std::uint32_t first,
+                     std::uint32_t count, std::size_t group, std::uint32_t least);
+  std::size_t groups() const { return state_.pools.size(); }
+  EngineState& state() { return state_; }
+  /// The caller broke a REQUIRES: a violation.
+  void misused(const RequestState& request, std::string_view how);
 
  private:
   struct Words final : Scratch {
@@ -46,6 +57,9 @@ class RequestFlow {
   std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
   RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt);
   void match(RequestState& request);
+  std::string flaw_of(const RequestSpec& spec) const;
+  bool may_compute(const RequestState& request, const char* call, std::uint32_t tokens);
+  std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);
   bool extend(RequestState& request, std::size_t group, std::size_t length);
   void take_over(RequestState& request, const Inserted& inserted, const GroupPages& brought);
   void trim(RequestState& request, std::size_t group, std::size_t page);
@@ -59,6 +73,7 @@ class RequestFlow {
   Drainer& drainer_;
   bool insert_at_finish_;
   std::uint64_t next_request_ = 1;
+  std::vector<RequestState*> ended_;  ///< requests that have ended and are not destroyed
   Words words_;
   std::vector<std::uint64_t> prints_;
   std::vector<Page> scratch_;

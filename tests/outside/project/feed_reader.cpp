@@ -7,7 +7,7 @@ int main() {
   canopy::FeedConfig config;
   config.kind = canopy::FeedConfig::Kind::heap;
   config.events = 1024;
-  canopy::FeedHeader shape{};
+  canopy::FeedShape shape;
   shape.page_size = 16;
   shape.groups = 1;
   const auto sink = canopy::FeedSink::open(config, shape);

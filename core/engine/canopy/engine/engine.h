@@ -25,7 +25,11 @@ namespace canopy {
 ///   finish   all of it does; or abort at any step, which leaves nothing but the prefixes already committed;
 ///            or retract, to resume later
 ///
-/// After every operation the ledger is checked, and the digest takes in what happened. One thread.
+/// After every operation the ledger is checked, and the digest takes in what happened.
+///
+/// One thread: one call at a time, of the engine and of its requests. A call that breaks a REQUIRES, or that comes
+/// while another one runs, does nothing: it returns false, 0 or an empty result, and the ledger has a violation with a
+/// sentence. A plugin may not call the engine that calls it.
 class Engine {
  public:
   /// REQUIRES: `registry` outlives the engine.
@@ -39,17 +43,19 @@ class Engine {
 
   /// Changes nothing, not even recency, however often it is asked.
   Admission admits(const RequestSpec& spec) const;
-  /// A request with the longest resident prefix under lock. It must end before the engine does.
+  /// A request with the longest resident prefix under lock. It has ended already if the ledger says that no request can
+  /// be like this. REQUIRES: the request ends before the engine does; intern() gave its namespace.
   Request begin(const RequestSpec& spec);
 
   Units page_size() const { return state().page_size; }
   /// How many of a prompt's tokens can be reused at all: whole pages of units.
   std::uint32_t whole_pages(std::size_t tokens) const { return state().whole_pages(tokens); }
   std::size_t groups() const { return state().pools.size(); }
+  /// Throws std::out_of_range if there is no such group.
   Pool& pool(std::size_t group);
-  const Pool& pool(std::size_t group) const { return state().pools[group]; }
+  const Pool& pool(std::size_t group) const;
   const PrefixIndex& index() const { return *state().index; }
-  KVStore* store(std::size_t group) const { return state().pools[group].store(); }
+  KVStore* store(std::size_t group) const { return pool(group).store(); }
   const Counters& counters() const { return state().counters; }
   const Ledger& ledger() const { return state().ledger; }
   std::size_t live_requests() const { return state().live.size(); }
@@ -57,15 +63,15 @@ class Engine {
   /// Everything the engine keeps, to read.
   const EngineState& state() const;
 
-  /// Another policy for a group from now on; nodes that wait to be evicted are ranked anew.
+  /// Another policy for a group from now on; nodes that wait to be evicted are ranked anew. REQUIRES: not null.
   void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name = "a policy");
   /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Whether they are.
   bool make_free(std::size_t group, std::uint64_t pages);
   /// Evicts all of a namespace that is not locked. Returns tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
-  /// Sets the pool's limit (at least 1 page). A higher limit lets the pool grow on demand. A lower one evicts down to
-  /// it, relocates unlocked pages out of the draining segments, and waits for requests that own or lock the rest. Until
-  /// then the pool is over its limit and hands out nothing.
+  /// Sets the pool's limit. REQUIRES: at least 1 page. A higher limit lets the pool grow on demand. A lower one evicts
+  /// down to it, relocates unlocked pages out of the draining segments, and waits for requests that own or lock the
+  /// rest. Until then the pool is over its limit and hands out nothing.
   void resize(std::size_t group, std::uint64_t pages);
   std::vector<Blocker> blockers(std::size_t group) const;
 
@@ -92,6 +98,11 @@ class Engine {
  private:
   struct Parts;
   explicit Engine(std::unique_ptr<Parts> parts);
+  template <class Serve>
+  auto serve(const char* call, Serve&& serve) const;
+  template <class Serve>
+  auto serve(const char* call, std::size_t group, Serve&& serve) const;
+  void misused(std::string sentence) const;
   std::unique_ptr<Parts> parts_;
 };
 

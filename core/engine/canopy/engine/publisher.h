@@ -5,6 +5,7 @@
 #include <canopy/support/result.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,6 +59,7 @@ class Publisher {
   void totals();
   void pool_changes();
   void commit(Operation operation);
+  void answer(FeedDesk& desk);
 
   const EngineState& state_;
   std::unique_ptr<FeedSink> sink_;
@@ -69,6 +71,8 @@ class Publisher {
   };
   std::array<Told, kMaxGroups> told_{};
   std::uint64_t keyframes_told_ = 0, commits_ = 0;
+  std::uint32_t readers_told_ = 0;                         ///< what the desk said when it was last looked at
+  std::chrono::steady_clock::time_point keyframe_from_{};  ///< the next keyframe, but for some in advance
 };
 
 }  // namespace canopy

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace canopy {
 
@@ -21,29 +20,36 @@ struct RequestState;
 ///
 /// commit() gives owned pages to the index. advance() gives back, in groups with a reach, pages that no later token can
 /// see. The rest is freed when the request ends. Destroying an unfinished request aborts it.
+///
+/// A call that breaks a REQUIRES, or that comes after the end, changes nothing: it returns false, 0 or an empty span,
+/// and Engine::ledger has a violation with a sentence. A request that was moved from, or that outlives its engine,
+/// has no ledger: its sentence goes to stderr.
 class Request {
  public:
+  /// A request that has ended.
+  Request();
   /// Engine::begin makes it.
   explicit Request(RequestState& state) : state_(&state) {}
-  Request(Request&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Request(Request&& other) noexcept : Request() { std::swap(state_, other.state_); }
   Request& operator=(Request&& other) noexcept {
     std::swap(state_, other.state_);
     return *this;
   }
-  ~Request() { abort(); }
+  ~Request();
 
+  // These may also be read after the end.
   std::uint64_t id() const;
   std::span<const Token> tokens() const;  ///< prompt and output so far
   std::uint32_t matched() const;          ///< tokens that were resident when it began: nothing to compute
   std::uint32_t computed() const;         ///< tokens it has said are computed, or matched
-  std::uint32_t committed() const;        ///< tokens whose pages are the index's
-  std::uint32_t reserved() const;         ///< tokens that may be written: computed, or with a page in every group
-  bool ended() const { return state_ == nullptr; }
+  bool ended() const;
+  std::uint32_t committed() const;  ///< tokens whose pages are the index's; 0 after the end
+  std::uint32_t reserved() const;   ///< tokens that may be written: computed, or with a page in every group
 
   /// Pages for the first `tokens` tokens, evicting exactly what is missing. Groups with a reach get theirs for the
   /// first `soon` tokens only, if that is less: they give pages back behind them for those they need ahead, so a
   /// long prompt in chunks takes a small pool. False, and nothing has changed, if some group's pool has too few
-  /// pages that are free or may be evicted: wait, or retract another request.
+  /// pages that are free or may be evicted: wait, or retract another request. REQUIRES: it is not retracted.
   bool reserve(std::uint32_t tokens, std::uint32_t soon = ~std::uint32_t{0});
   /// One more token; reserve a page for it before writing.
   void append(Token token);
@@ -53,31 +59,34 @@ class Request {
   std::size_t first_page(std::size_t group = 0) const;
 
   /// Rows of `count` tokens from `first` on. REQUIRES: the group has a store, and pages for all of them;
-  /// first >= committed() for write.
+  /// for write, first >= committed(): what lies before it belongs to the index, and other requests read it.
   void write(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& from, std::size_t group = 0);
   void read(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& to, std::size_t group = 0) const;
 
   /// The first `tokens` tokens are computed. Nothing becomes reusable yet. Groups with a reach give back pages that no
-  /// later token can see. REQUIRES: tokens <= reserved().
+  /// later token can see. REQUIRES: tokens <= reserved(), tokens <= tokens().size(); so do commit and finish.
   void advance(std::uint32_t tokens);
   /// advance, and the whole pages of these tokens become reusable. Where another request inserted them first, the row
   /// names the index's pages from now on and this request's are freed. Returns for how many tokens that was so.
   std::uint32_t commit(std::uint32_t tokens);
   /// commit, and the end. `tokens` as in commit; 0: nothing new becomes reusable. With `insert_at_finish: false`
-  /// nothing does.
+  /// nothing does. If `tokens` are too many, the request ends all the same, and nothing new becomes reusable.
   void finish(std::uint32_t tokens);
   /// The end, at any step; leaves nothing behind but what was committed.
   void abort();
 
   /// Preempts the request: gives back all its pages and its lock, and keeps its tokens. What it computed and has not
-  /// committed is lost.
+  /// committed is lost. REQUIRES: it is not retracted.
   void retract();
   /// Begins again after a retraction, with all its tokens: how many of them are resident now, at least one being
-  /// left to compute. REQUIRES: it was retracted, and has reserved nothing since.
+  /// left to compute. REQUIRES: it was retracted.
   std::uint32_t resume();
 
  private:
-  RequestState* state_;  ///< null: it has ended
+  template <class Serve>
+  auto serve(const char* call, Serve&& serve) const;
+
+  RequestState* state_;  ///< never null
 };
 
 }  // namespace canopy

@@ -20,8 +20,10 @@ class Spaces {
   Spaces();
   NamespaceId intern(const Space& space);
   std::size_t size() const { return names_.size(); }
-  /// "tenant/adapter/salt" without what is empty, for people; a salt shows as "*".
-  const std::string& name_of(NamespaceId space) const { return names_[static_cast<std::size_t>(space)]; }
+  bool knows(NamespaceId space) const { return static_cast<std::size_t>(space) < names_.size(); }
+  /// "tenant/adapter/salt" without what is empty, for people; a salt shows as "*". "unknown" if no such namespace was
+  /// interned.
+  const std::string& name_of(NamespaceId space) const;
 
  private:
   std::unordered_map<std::string, NamespaceId> ids_;

@@ -10,6 +10,7 @@
 #include <canopy/types.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -36,9 +37,12 @@ struct Counters {
 ///   | gone: 0 ... | the index's pages, under the lock | owned by the request .......... |
 ///   0             first                               own_from                          size()
 struct RequestState {
-  RequestFlow* flow = nullptr;  ///< of the engine that began it
+  enum class Stage : std::uint8_t { running, retracted, ended };
+
+  RequestFlow* flow = nullptr;  ///< of the engine that began it; null: that engine has ended
   std::uint64_t id = 0;
-  std::size_t live_at = 0;  ///< its place in EngineState::live
+  std::size_t live_at = 0;  ///< its place in EngineState::live, or among the ended ones
+  Stage stage = Stage::ended;
   NamespaceId space{};
   std::int32_t priority = 0;
   std::uint64_t hints = 0;
@@ -75,11 +79,13 @@ struct EngineState {
   std::shared_ptr<PrefixIndex> index;
   Spaces spaces;
   std::vector<RequestState*> live;
-  std::vector<std::unique_ptr<RequestState>> idle;  ///< ended requests, for their storage
+  std::vector<std::unique_ptr<RequestState>> idle;  ///< of requests that are destroyed, for their storage
   std::array<std::uint64_t, kMaxGroups> owned{};    ///< pages that requests own, from their rows
   std::unordered_map<NodeId, Lock> pins;
   Counters counters;
   Ledger ledger;
+  std::atomic<const char*> inside{nullptr};      ///< the call that is running; null: none (Entry)
+  std::atomic<const char*> overlapped{nullptr};  ///< a call that was refused because it came while that one ran
   StopCondition stop;
   bool paused = false;
   std::string paused_because;

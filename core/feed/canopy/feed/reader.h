@@ -10,15 +10,18 @@ namespace canopy {
 /// lapped.
 class FeedReader {
  public:
-  explicit FeedReader(FeedHeader& header)
+  explicit FeedReader(FeedHeader& header) : FeedReader(header, header.ring_events) {}
+  /// For a feed of another process, which may change its header: `ring_events` was checked against what is mapped.
+  FeedReader(FeedHeader& header, std::uint64_t ring_events)
       : header_(header),
+        desk_(desk_behind(header)),
         words_(words_behind(header)),
-        mask_(header.ring_events - 1),
+        mask_(ring_events - 1),
         at_(header.committed.load(std::memory_order_acquire)) {
-    header_.readers.fetch_add(1);
-    header_.keyframes_wanted.fetch_add(1);
+    desk_.readers.fetch_add(1);
+    desk_.keyframes_wanted.fetch_add(1);
   }
-  ~FeedReader() { header_.readers.fetch_sub(1); }
+  ~FeedReader() { desk_.readers.fetch_sub(1); }
   FeedReader(const FeedReader&) = delete;
 
   enum class Outcome { nothing, events, lapped };
@@ -43,13 +46,13 @@ class FeedReader {
       }
     }
     at_ = end;
-    header_.keyframes_wanted.fetch_add(1);
+    desk_.keyframes_wanted.fetch_add(1);
     return Outcome::lapped;
   }
-  FeedHeader& header() const { return header_; }
 
  private:
-  FeedHeader& header_;
+  const FeedHeader& header_;
+  FeedDesk& desk_;
   const FeedWord* words_;
   std::uint64_t mask_, at_;
 };

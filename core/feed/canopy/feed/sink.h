@@ -26,15 +26,14 @@ class FeedSink {
  public:
   /// `shape` brings what a header says of the engine. A shared memory object of the name is replaced if no living
   /// process writes it. A file is replaced; a reader that has the old one open keeps it.
-  static Result<std::unique_ptr<FeedSink>> open(const FeedConfig& config, const FeedHeader& shape);
+  static Result<std::unique_ptr<FeedSink>> open(const FeedConfig& config, const FeedShape& shape);
   virtual ~FeedSink() = default;
 
   virtual FeedWriter& writer() = 0;
-  /// Empty, or why what was written since is lost: a full disk, once.
+  /// Empty, or why what was written since is lost: a full disk, or shared memory that another process cut short.
   virtual std::string failure() const { return {}; }
-  /// Sets FeedHeader::readers to 0 if every reader it counts has crashed, so that the engine stops writing for them. A
-  /// system call where readers are counted.
-  virtual void forget_dead_readers() {}
+  /// Whether a reader is attached and lives. In shared memory the kernel says so, for a system call. False for a file.
+  virtual bool watched() { return false; }
 };
 
 }  // namespace canopy

@@ -15,7 +15,7 @@ namespace canopy {
 class FeedWriter {
  public:
   FeedWriter(FeedHeader& header, FeedWord* words, std::uint64_t ring_events)
-      : header_(header), words_(words), mask_(ring_events - 1) {}
+      : header_(header), shape_(header), words_(words), mask_(ring_events - 1) {}
   FeedWriter(const FeedWriter&) = delete;
 
   bool on() const { return on_; }
@@ -99,7 +99,10 @@ class FeedWriter {
   /// `empty` is called before the writer would overwrite events that were not taken away: a file's writer empties the
   /// buffer.
   void empty_with(void (*empty)(void*), void* context) { empty_ = empty, empty_context_ = context; }
+  /// What readers see. The writer reads nothing back from it.
   FeedHeader& header() { return header_; }
+  /// What the header said when the feed began, which no reader can change.
+  const FeedShape& shape() const { return shape_; }
 
  private:
   void put(const Event& event) {
@@ -121,6 +124,7 @@ class FeedWriter {
   }
 
   FeedHeader& header_;
+  FeedShape shape_;
   FeedWord* words_;
   std::uint64_t mask_, at_ = 0, claimed_ = 0;
   bool on_ = false;

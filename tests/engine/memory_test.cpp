@@ -1,0 +1,88 @@
+#include <support/engines.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#if defined(__has_feature)
+#define CANOPY_HAS(feature) __has_feature(feature)
+#else
+#define CANOPY_HAS(feature) 0
+#endif
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+/// While it lives, the process may map only so many more bytes.
+class AddressLimit {
+ public:
+  explicit AddressLimit(std::uint64_t more) {
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    REQUIRE(getrlimit(RLIMIT_AS, &before_) == 0);
+    rlimit limit = before_;
+    limit.rlim_cur = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + more;
+    REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+  }
+  ~AddressLimit() { setrlimit(RLIMIT_AS, &before_); }
+  AddressLimit(const AddressLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+/// A request that computes `prompt`, which must be long enough for any.
+void serve(Engine& engine, std::vector<Token>& prompt, Token first, std::size_t count) {
+  std::iota(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(count), first);
+  RequestSpec spec;
+  spec.prompt = std::span<const Token>(prompt).first(count);
+  Request request = engine.begin(spec);
+  if (request.reserve(static_cast<std::uint32_t>(count))) request.finish(static_cast<std::uint32_t>(count));
+}
+
+constexpr const char* kLarge = R"(
+page_size: 4
+index: { radix: { prefault: false } }
+groups: { full: { reach: path, capacity: 40000000, allocator: free_list, eviction: lfu } }
+store: none
+)";
+
+}  // namespace
+
+TEST_CASE("an index that runs out of memory says so, loses no page, and serves on when there is memory again") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || CANOPY_HAS(address_sanitizer) || \
+    CANOPY_HAS(thread_sanitizer)
+  MESSAGE("SKIPPED: a sanitizer cannot run with an address limit");
+#else
+  // Short prompts exhaust the tables of nodes and queues first, long ones the storage of runs.
+  for (const std::size_t length : {std::size_t{5}, std::size_t{3'000}}) {
+    CAPTURE(length);
+    const auto engine = engine_of(kLarge);
+    std::vector<Token> prompt(4'000);
+    serve(*engine, prompt, 1, prompt.size());
+    Request held = engine->begin(arrival(prompt));
+    std::uint32_t served = 0;
+    {
+      const AddressLimit limit(std::uint64_t{6} << 20);
+      for (; served < 400'000 && engine->index().use().inserts_cut_short < 100; ++served) {
+        serve(*engine, prompt, 100'000 + served * 7'000, length);
+        if (served % 64 == 0) engine->make_free(0, engine->pool(0).occupancy().free + 8);
+      }
+    }
+    CHECK(engine->index().use().inserts_cut_short >= 100);
+    CHECK(engine->counters().requests == served + 2);
+    held.abort();
+    check_settled(*engine);
+    while (engine->make_free(0, engine->pool(0).occupancy().free + 1)) {
+    }
+    CHECK(engine->index().sizes(0).evictable == 0);
+    const std::uint64_t cut_short = engine->index().use().inserts_cut_short;
+    serve(*engine, prompt, 9, 4'000);
+    CHECK(engine->index().sizes(0).evictable == 4'000);
+    CHECK(engine->index().use().inserts_cut_short == cut_short);
+    check_settled(*engine);
+  }
+#endif
+}
