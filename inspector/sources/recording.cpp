@@ -23,10 +23,11 @@ Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
   FeedShape& header = recording->shape_;
   std::memcpy(&header, recording->memory_.base(), sizeof(header));
   constexpr std::size_t kVersion = sizeof(header.magic) - 1;
-  if (std::memcmp(header.magic, FeedShape::kMagic, kVersion) != 0)
+  const char version = header.magic[kVersion];  // a digit, or this is none of ours and nothing for a terminal
+  if (std::memcmp(header.magic, FeedShape::kMagic, kVersion) != 0 || version < '0' || version > '9')
     return cannot("this is no recording of a feed; `canopy replay ... --record FILE` makes one");
-  if (header.magic[kVersion] != FeedShape::kMagic[kVersion])
-    return cannot(std::string("it was recorded by another version of Canopy, in format '") + header.magic[kVersion] +
+  if (version != FeedShape::kMagic[kVersion])
+    return cannot(std::string("it was recorded by another version of Canopy, in format '") + version +
                   "'; this one reads format '" + FeedShape::kMagic[kVersion] + "'");
   if (header.event_bytes != sizeof(Event) || header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     return cannot("it was recorded by another version of Canopy");

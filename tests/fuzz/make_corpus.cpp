@@ -2,7 +2,7 @@
 #include <canopy/engine/engine.h>
 #include <demo/demo.h>
 
-#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -41,13 +41,15 @@ bool record(const fs::path& path) {
   return bool{replay::run(**engine, *source, options, {})};
 }
 
-/// A recording's events as a ring that is full of them.
+/// A recording's events as those of a ring that is full of them.
 std::string ring_of(std::string bytes) {
-  std::uint64_t events = 1024;
-  bytes.resize(FeedHeader::kBytes + events * sizeof(Event));
-  std::memcpy(bytes.data() + offsetof(FeedHeader, ring_events), &events, sizeof(events));
-  for (const std::size_t at : {offsetof(FeedHeader, claimed), offsetof(FeedHeader, committed)})
-    std::memcpy(bytes.data() + at, &events, sizeof(events));
+  constexpr std::uint64_t kEvents = 1024;
+  bytes.resize(FeedHeader::kBytes + kEvents * sizeof(Event));
+  alignas(FeedHeader) std::array<char, sizeof(FeedHeader)> front{};
+  std::memcpy(front.data(), bytes.data(), front.size());
+  FeedHeader& header = *reinterpret_cast<FeedHeader*>(front.data());
+  header.ring_events = header.claimed = header.committed = kEvents;
+  std::memcpy(bytes.data(), front.data(), front.size());
   return bytes;
 }
 
