@@ -84,6 +84,7 @@ void Apply::find_reason(MirrorRequest& request) {
     request.missed_policy = now.revived.policy;
   } else if (now.filled) {
     request.miss = Miss::tombstone;
+    if (now.line.added > 0) not_known(request);  // what it added behind may have been evicted before
   } else if (now.line.added > 0) {
     request.miss = Miss::never_seen;
     if (const auto same = state_.first_pages.find(now.fresh_digest);
