@@ -66,9 +66,11 @@ void Apply::operator()(const event::NodePages& pages) {
   if (!node) return;
   const std::size_t g = pages.group;
   if (!node->has(g)) {
+    using Filled = CommitSoFar::Filled;
+    state_.now.filled = node->lost >> g & 1 ? Filled::lost : node->told_late ? Filled::not_known : Filled::never_kept;
     node->resident = static_cast<std::uint16_t>(node->resident | 1U << g);
+    node->lost = static_cast<std::uint16_t>(node->lost & ~(1U << g));
     count(*node, g, true);
-    state_.now.filled = true;
   }
   // Told again from the start: the pages were relocated.
   if (std::any_of(node->pages.begin(), node->pages.end(),

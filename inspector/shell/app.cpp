@@ -141,7 +141,7 @@ bool App::open_tab(std::string_view title) {
 void App::toggle_pause() {
   if (time_.seekable) time_.playing = !time_.playing;
   else if (session_.state == Session::State::stopped) session_.state = Session::State::attaching;
-  else if (mailbox_.open) mailbox_.send(mailbox_.paused ? Command::Kind::go_on : Command::Kind::pause);
+  else if (mailbox_.obeyed()) mailbox_.send(mailbox_.paused ? Command::Kind::go_on : Command::Kind::pause);
   else if (session_.state == Session::State::live) session_.state = Session::State::stopped;
 }
 

@@ -8,10 +8,9 @@ namespace {
 PoolMap::Owner owner_of(const MirrorPool& pool, const TreeIndex& tree, std::size_t page, std::int64_t owner) {
   if (owner < 0) return PoolMap::Owner::request;
   if (owner == 0) return pool.has(page) ? PoolMap::Owner::free : PoolMap::Owner::absent;
-  const NodeState state = tree.state_of(static_cast<std::uint32_t>(owner));
-  return state == NodeState::evictable    ? PoolMap::Owner::evictable
-         : state == NodeState::protected_ ? PoolMap::Owner::protected_
-                                          : PoolMap::Owner::tombstone;
+  // A node with a page of this group is not without them.
+  return tree.state_of(static_cast<std::uint32_t>(owner)) == NodeState::protected_ ? PoolMap::Owner::protected_
+                                                                                   : PoolMap::Owner::evictable;
 }
 
 }  // namespace

@@ -39,12 +39,16 @@ struct Selection {
 
 /// Commands for the engine: the shell takes them from here to the source.
 struct Mailbox {
-  bool open = false;    ///< the feed takes controls
-  bool paused = false;  ///< as asked, or as it says
+  bool open = false;       ///< the feed takes controls
+  bool read_only = false;  ///< a person does not want any to be sent
+  bool locked = false;     ///< read_only for good: so it was started
+  bool paused = false;     ///< as asked, or as it says
   std::vector<Command> commands;
 
+  bool obeyed() const { return open && !read_only; }
+
   void send(Command::Kind kind, std::uint64_t amount = 0, std::uint32_t group = 0, const std::string& name = {}) {
-    if (!open) return;
+    if (!obeyed()) return;
     Command command{kind, group, amount, {}, {}};
     name.copy(command.name, sizeof(command.name) - 1);
     commands.push_back(command);
@@ -53,7 +57,7 @@ struct Mailbox {
   }
   /// The engine goes on until the condition is true.
   void run_until(Condition until, std::uint64_t amount, std::uint32_t group) {
-    if (!open) return;
+    if (!obeyed()) return;
     commands.push_back({Command::Kind::run_until, group, amount, {}, until});
     paused = false;
   }
@@ -73,6 +77,7 @@ struct Session {
   std::string name;        ///< of the feed or of the file
   std::string source;      ///< in this process, shared memory, recording
   std::string detail;      ///< gone: why; recording: what is odd about it
+  std::uint64_t feed = 0;  ///< number of the feed, counted from the start of the program
   std::uint64_t laps = 0;  ///< times that events were lost because they came faster than they were read
 };
 

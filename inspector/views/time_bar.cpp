@@ -72,8 +72,8 @@ void draw_player(Timeline& time) {
 void draw_pause(Scene& scene) {
   const bool stopped = scene.session.state == Session::State::stopped || scene.mailbox.paused;
   if (button(stopped ? "go on" : "pause")) scene.selection.pause_wanted = true;
-  explain(scene.mailbox.open ? "pauses the engine (space); the right arrow lets it do one step"
-                             : "stops the picture, not the engine (space): this feed takes no controls");
+  explain(scene.mailbox.obeyed() ? "pauses the engine (space); the right arrow lets it do one step"
+                                 : "stops the picture, not the engine (space): no command is sent to this one");
 }
 
 void draw_marks(Scene& scene) {

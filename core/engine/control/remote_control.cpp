@@ -44,7 +44,8 @@ void RemoteControl::obey(const Command& command) {
         pages_.make_free(command.group, state_.pools[command.group].allocator().occupancy().free + command.amount);
       break;
     case Command::Kind::resize:
-      if (has_group) drainer_.resize(command.group, command.amount / state_.page_size);
+      if (has_group)
+        drainer_.resize(command.group, command.amount == kUnlimited ? kUnlimited : command.amount / state_.page_size);
       break;
     case Command::Kind::flush:
       if (command.amount < state_.spaces.size()) pages_.flush(static_cast<NamespaceId>(command.amount));
