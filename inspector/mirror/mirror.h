@@ -17,8 +17,8 @@
 
 namespace canopy::inspector {
 
-/// The tree, its pools and its requests as they are now, from the events of a feed and nothing else. It takes whole commits. It
-/// counts everything itself, and says how far that is from what the engine counted (drift).
+/// The tree, its pools and its requests as they are now, from the events of a feed and nothing else. It takes whole
+/// commits. It counts everything itself, and says how far that is from what the engine counted (drift).
 class Mirror {
  public:
   using Space = MirrorSpace;
