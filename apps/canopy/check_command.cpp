@@ -6,6 +6,8 @@
 #include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include <check/campaign.h>
@@ -61,11 +63,27 @@ void print_reached(const check::Summary& summary, const Terminal& terminal) {
   table.print(terminal);
 }
 
+constexpr const char* kFirstWords = "canopy check --replay ";
+
+/// Why a failure cannot be written to `file`; empty if it can. Only what canopy check has written is replaced.
+std::string why_not(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (fs::exists(file, none)) {
+    std::string first;
+    if (fs::is_regular_file(file, none)) std::getline(std::ifstream(file) >> std::ws, first);
+    if (!first.starts_with(std::string("# ") + kFirstWords))
+      return fmt::format("{} is there already, and canopy check did not write it: a failure would replace it", file);
+  }
+  const auto can = can_write_file(file);
+  return can ? std::string() : can.error().text;
+}
+
 /// What a check file says in front of its engine.
 std::vector<std::string> about(const check::Failure& failure, const CheckArguments& arguments,
                                const std::string& file) {
   std::vector<std::string> lines{
-      fmt::format("canopy check --replay {}", file),
+      kFirstWords + file,
       fmt::format("found by seed {} in episode {}", arguments.options.seed, failure.episode)};
   std::string sentence = in_words(failure.verdict, failure.program.operations.size());
   for (char& c : sentence)
@@ -91,11 +109,7 @@ int check_engines(const CheckArguments& arguments, const PluginFolders& folders)
   if (options.operations == 0 && arguments.minutes == 0) options.operations = 1'000'000;
   if (options.jobs == 0) options.jobs = std::max(1U, std::thread::hardware_concurrency());
   const std::string file = fmt::format("canopy-check-{}.txt", options.seed);
-  std::vector<RunFile> inputs;
-  for (const std::string& config : arguments.configs) inputs.push_back({"--config", config});
-  if (auto apart = check_files(registry, inputs, {{"what is found", file}}); !apart)
-    return unusable(apart.error().text);
-  if (auto can = can_write_file(file); !can) return unusable(can.error().text);
+  if (const std::string why = why_not(file); !why.empty()) return unusable(why);
   options.stop = &stopped;
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { stopped = true; });
 

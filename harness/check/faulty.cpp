@@ -153,7 +153,10 @@ class FaultyIndex final : public PrefixIndex {
   Probe peek(const Key& key) const override { return inner_->peek(key); }
   void relax(Lock& lock, std::size_t group, Units from) override { inner_->relax(lock, group, from); }
   void release(const Lock& lock, const RequestFacts* finished) override { inner_->release(lock, finished); }
-  Sizes sizes(std::size_t group) const override { return inner_->sizes(group); }
+  Sizes sizes(std::size_t group) const override {
+    matched_ = false;  // the end of an operation
+    return inner_->sizes(group);
+  }
   Sizes sizes(std::size_t group, NamespaceId space) const override { return inner_->sizes(group, space); }
   IndexUse use() const override { return inner_->use(); }
   Tick now() const override { return inner_->now(); }
@@ -174,7 +177,7 @@ class FaultyIndex final : public PrefixIndex {
   Faults& faults_;
   std::shared_ptr<PrefixIndex> inner_;
   std::vector<Page> changed_;
-  bool matched_ = false;  ///< since pages() was last asked
+  mutable bool matched_ = false;  ///< and pages() was not asked since
 };
 
 /// Every order of eviction must leave the engine whole, and so must one without any sense.

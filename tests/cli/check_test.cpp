@@ -76,6 +76,12 @@ TEST_CASE("check: bad input ends with 2 and a sentence") {
     CHECK(ended.status == 2);
     CHECK_FALSE(ended.err.empty());
   }
+  // It replaces what it wrote, and nothing else: a file of this name may be what --config names.
+  workshop.file("canopy-check-9.txt", "page_size: 1\n");
+  CHECK(has(check(workshop, "--seed 9 --ops 10").err, "canopy check did not write it"));
+  CHECK(slurp(workshop.path / "canopy-check-9.txt") == "page_size: 1\n");
+  workshop.file("canopy-check-9.txt", "# canopy check --replay canopy-check-9.txt\n");
+  CHECK(check(workshop, "--seed 9 --ops 10").status == 0);
   const std::string ours = workshop.file(
       "ours.yaml",
       "page_size: 1\ngroups: { full: { reach: path, capacity: 300, allocator: check_0, eviction: lru } }\n");

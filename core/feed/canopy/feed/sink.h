@@ -38,6 +38,8 @@ class FeedSink {
   virtual FeedWriter& writer() = 0;
   /// Empty, or why what was written since is lost: a full disk, or shared memory that another process cut short.
   virtual std::string failure() const { return {}; }
+  /// Whether a reader is attached and lives. In shared memory the kernel says so, for a system call. False for a file.
+  virtual bool watched() { return false; }
   /// Ends the feed: the rest is written, and a recording of at least one operation takes its name. failure() tells
   /// whether it could. Nothing may be pushed after it. The destructor finishes what was not finished.
   virtual void finish() {}
@@ -46,8 +48,6 @@ class FeedSink {
   /// Called after each operation with the engine's clock, in microseconds: writes out what is older than a fifth of a
   /// second, so that a process that is killed loses no more.
   virtual void keep_pace(std::uint64_t) {}
-  /// Whether a reader is attached and lives. In shared memory the kernel says so, for a system call. False for a file.
-  virtual bool watched() { return false; }
 };
 
 }  // namespace canopy
