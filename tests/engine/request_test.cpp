@@ -321,8 +321,8 @@ TEST_CASE("a policy can be replaced while requests run") {
 TEST_CASE("a store whose size no machine can number is refused with a sentence, not wrapped round") {
   auto document = parse_yaml(kSmall, "test");
   REQUIRE(document);
-  for (const char* assignment : {"page_size=16", "groups.full.capacity=17179869184", "segment_pages=262145",
-                                 "store={host: {layers: 4096, streams: {a: 1048573}}}"})
+  for (const char* assignment : {"page_size=16", "groups.full.capacity=17179869184", "groups.full.start=1G",
+                                 "segment_pages=262145", "store={host: {layers: 4096, streams: {a: 1048573}}}"})
     REQUIRE(set_value(*document, assignment));
   auto config = read_engine_config(*document, plugins());
   REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
