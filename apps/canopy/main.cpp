@@ -8,6 +8,7 @@
 
 #include <workload/trace_formats.h>
 #include "commands.h"
+#include "plugin_trouble.h"
 
 namespace {
 
@@ -265,6 +266,7 @@ int run(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
+  name_plugins_in_trouble();
   int status = kUnusable;
   try {
     status = run(argc, argv);

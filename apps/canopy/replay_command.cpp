@@ -11,6 +11,7 @@
 #include <workload/generator.h>
 #include <workload/trace_formats.h>
 #include "commands.h"
+#include "plugin_trouble.h"
 #include "terminal.h"
 
 namespace canopy::app {
@@ -89,6 +90,7 @@ Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource
                                          const std::string& source_name, const std::string& report_path) {
   if (!report_path.empty())
     if (auto can = can_write_file(report_path); !can) return can.error();
+  const HangWatch watch(std::chrono::seconds(5));
   ProgressBar bar("replay", "requests");
   auto report =
       replay::run(engine, source, options, [&](double share, std::uint64_t count) { bar.show(share, count); });
@@ -144,7 +146,7 @@ int print_report(const replay::Report& report) {
              terminal.dim(fmt::format("on {}, page {}", report.source, report.page_size)));
   table.print(terminal);
   fmt::print("\n");
-  for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("memory:"), note);
+  for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("note:"), note);
   for (const std::string& sentence : report.reports) fmt::print("{} {}\n", terminal.red("violation:"), sentence);
   const std::string verdict =
       fmt::format("{} checks, {}, seed {}, digest {:016x}", grouped(report.ledger_checks + report.content_checks),

@@ -111,6 +111,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
                              pool.allocator().occupancy().free, pool.allocator().longest_run(), pool.handed_out().pages,
                              pool.handed_out().runs});
   }
+  report.notes.insert(report.notes.end(), engine.state().notes.begin(), engine.state().notes.end());
   report.nodes = use.nodes;
   report.index_bytes = use.bytes;
   report.spaces = engine.spaces();
