@@ -13,6 +13,7 @@
 
 #include <workload/trace_formats.h>
 #include "commands.h"
+#include "plugin_trouble.h"
 #include "terminal.h"
 
 namespace {
@@ -339,6 +340,7 @@ void end_of_process() {
 int main(int argc, char** argv) {
   std::atexit(end_of_process);
   std::at_quick_exit(end_of_process);
+  name_plugins_in_trouble();
   int status = kUnusable;
   try {
     status = run(argc, argv);

@@ -128,6 +128,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
                              pool.handed_out().pages,
                              pool.handed_out().runs});
   }
+  report.notes.insert(report.notes.end(), engine.state().notes.begin(), engine.state().notes.end());
   report.nodes = use.nodes;
   report.index_bytes = use.bytes;
   report.inserts_cut_short = use.inserts_cut_short;

@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "guard/policy_guard.h"
 
 namespace canopy {
 namespace {
@@ -35,6 +39,7 @@ bool PageFlow::may_be_free(std::size_t group, std::uint64_t pages) {
 }
 
 std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages) {
+  if (state_.policy_failed) replace_failed_policies();
   GroupPages evicted;
   {
     IndexTimer timer(state_);
@@ -73,15 +78,36 @@ std::uint64_t PageFlow::flush(NamespaceId space) {
   return tokens;
 }
 
-void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
+void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
+                          std::string component) {
+  if (component.empty()) component = fmt::format("eviction strategy '{}'", name);
+  auto guarded =
+      std::make_shared<PolicyGuard>(std::move(policy), std::move(component), state_.ledger, state_.policy_failed);
   // The index stops using the old one before the pool destroys it.
-  state_.index->use_policy(group, policy.get());
+  state_.index->use_policy(group, guarded.get());
   state_.groups[group].policy = name;
-  state_.groups[group].eviction = policy.get();
-  state_.pools[group].use_policy(std::move(policy));
+  state_.groups[group].eviction = guarded.get();
+  state_.pools[group].use_policy(std::move(guarded));
   look_for_prints();
   if (publisher_) publisher_->policy(group);
   settle(Operation::policy);
+}
+
+/// Nodes have been ranked by the failed policy and, since it failed, by the other: now all are ranked alike.
+void PageFlow::replace_failed_policies() {
+  state_.policy_failed = false;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    auto& policy = static_cast<PolicyGuard&>(*state_.pools[g].eviction());
+    if (!policy.has_failed() || std::exchange(state_.groups[g].policy, PolicyGuard::kInstead) == PolicyGuard::kInstead)
+      continue;
+    state_.index->use_policy(g, &policy);
+    state_.notes.push_back(fmt::format("group '{}': {} threw, and {} evicts in its place since operation {}",
+                                       state_.groups[g].name, policy.component(), PolicyGuard::kInstead,
+                                       state_.operations));
+    std::fputs(fmt::format("canopy: {}\n", state_.notes.back()).c_str(), stderr);
+    look_for_prints();
+    if (publisher_) publisher_->policy(g);
+  }
 }
 
 void PageFlow::look_for_prints() {

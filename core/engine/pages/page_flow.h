@@ -46,7 +46,9 @@ class PageFlow {
   std::size_t evict(std::size_t group, std::uint64_t pages);
   /// All of a namespace that is not locked. Returns tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
-  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name);
+  /// `component`: what sentences about it call it; empty: its name. All policies of pools are PolicyGuards.
+  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
+                  std::string component = {});
 
   /// `by` says in the ledger what gave the pages back.
   void free(std::size_t group, std::span<const Page> pages, const char* by);
@@ -64,6 +66,7 @@ class PageFlow {
   void look_for_prints();
 
  private:
+  void replace_failed_policies();
   void pause_if_met();
 
   EngineState& state_;

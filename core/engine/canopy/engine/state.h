@@ -86,6 +86,8 @@ struct EngineState {
   Ledger ledger;
   std::atomic<const char*> inside{nullptr};      ///< the call that is running; null: none (Entry)
   std::atomic<const char*> overlapped{nullptr};  ///< a call that was refused because it came while that one ran
+  bool policy_failed = false;                    ///< a policy threw since nodes were last ranked anew
+  std::vector<std::string> notes;                ///< what a person must know to trust the figures, one sentence each
   StopCondition stop;
   bool paused = false;
   std::string paused_because;
