@@ -111,7 +111,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
     Pool& pool = state.pools.emplace_back(std::move(*pool_parts));
     if (auto opened = pool.open(); !opened) return Error{config.message(opened.error().text)};
     groups.push_back({pool.group().c_str(), group.reach,
-                      pool.limit() == kUnlimited ? kUnlimited : pool.limit() * config.page_size, pool.eviction()});
+                      pool.limit() == kUnlimited ? kUnlimited : pool.limit() * config.page_size, pool.eviction(),
+                      group.max_per_path});
     state.groups.push_back({group.name, group.reach, group.eviction.name, pool.eviction()});
   }
   parts->pages.look_for_prints();

@@ -38,25 +38,36 @@ bool PageFlow::may_be_free(std::size_t group, std::uint64_t pages) {
   return state_.pools[group].shortfall(pages) == 0 || room(group) >= pages;
 }
 
-std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages) {
+std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause) {
   if (state_.policy_failed) replace_failed_policies();
   GroupPages evicted;
   {
     IndexTimer timer(state_);
-    evicted = state_.index->evict(group, pages);
+    evicted = state_.index->evict(group, pages, cause);
   }
-  if (group == 0) {
-    ++state_.counters.evict_calls;
-    state_.counters.evicted_tokens += evicted[0].size() * state_.page_size;
-  }
+  if (group == 0) ++state_.counters.evict_calls;
   digest_.take(Digest::Step::evict, group, pages, evicted[group].size());
-  for (std::size_t g = 0; g < state_.pools.size(); ++g) digest_.take(evicted[g]);
   const std::size_t count = evicted[group].size();
-  free(evicted, "evict");
-  for (std::size_t g = 0; state_.stop.waiting() && g < state_.pools.size(); ++g)
-    state_.stop.evicted(g, evicted[g].size());
+  take_evicted(evicted, "evict");
   settle(Operation::evict);
   return count;
+}
+
+void PageFlow::release(const Lock& lock, const RequestFacts& ended) {
+  GroupPages evicted;
+  {
+    IndexTimer timer(state_);
+    evicted = state_.index->release(lock, &ended);
+  }
+  take_evicted(evicted, "release");
+}
+
+void PageFlow::take_evicted(const GroupPages& evicted, const char* by) {
+  state_.counters.evicted_tokens += evicted[0].size() * state_.page_size;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) digest_.take(evicted[g]);
+  free(evicted, by);
+  for (std::size_t g = 0; state_.stop.waiting() && g < state_.pools.size(); ++g)
+    state_.stop.evicted(g, evicted[g].size());
 }
 
 bool PageFlow::make_free(std::size_t group, std::uint64_t pages) {
