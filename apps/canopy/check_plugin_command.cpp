@@ -1,5 +1,6 @@
 #include <canopy/support/figures.h>
 #include <canopy/support/file.h>
+#include <canopy/support/printable.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -74,14 +75,14 @@ int print_rows(const std::vector<Row>& rows, const Terminal& terminal) {
   for (const Row& row : rows) {
     const std::string failed = fmt::format("{:>6}", row.failed);
     fmt::print("  {}  {:<{}}  {:>6}  {}{}\n", terminal.bold(fmt::format("{:<{}}", row.component, component)),
-               row.interface, interface, row.passed, row.failed == 0 ? failed : terminal.red(failed),
+               printable(row.interface), interface, row.passed, row.failed == 0 ? failed : terminal.red(failed),
                row.not_run == 0 ? "" : fmt::format("  {} not run after a case that did not finish", row.not_run));
     all.passed += row.passed, all.failed += row.failed, all.not_run += row.not_run;
   }
   fmt::print("\n");
   for (const Row& row : rows)
     for (const std::string& failure : row.failures)
-      fmt::print("{} {}\n\n", terminal.red(row.component), with_later_lines_indented(failure));
+      fmt::print("{} {}\n\n", terminal.red(row.component), with_later_lines_indented(printable_lines(failure)));
   const std::string total = plural(all.passed + all.failed, "case") + " of the contract";
   if (all.failed == 0) fmt::print("{}\n", terminal.green(total + ", all passed"));
   else
@@ -162,7 +163,8 @@ int check_plugin(const std::string& file, unsigned seconds) {
   const auto loaded = load_apart(file, seconds, terminal);
   const auto cases = loaded && suite ? suite->cases(file) : std::vector<Case>();
   if (!loaded || !cases) {
-    fmt::print("  {} {}: {}\n", terminal.red("refused"), file, (loaded ? cases.error() : loaded.error()).text);
+    fmt::print("  {} {}: {}\n", terminal.red("refused"), printable(file),
+               printable_lines((loaded ? cases.error() : loaded.error()).text));
     return kViolations;
   }
   if (loaded->offers.empty()) return kViolations;

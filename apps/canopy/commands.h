@@ -1,10 +1,12 @@
 #pragma once
 
 #include <canopy/config/option_walkers.h>
+#include <canopy/support/run_files.h>
 #include <mirror/mirror.h>
 #include <sources/attachment.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +14,9 @@
 
 #include <bench/bench.h>
 #include <bench/gpu/gpu_bench.h>
+#include <check/campaign.h>
 #include <replay/replay.h>
+#include <workload/mooncake_line.h>
 
 namespace canopy::app {
 
@@ -30,6 +34,7 @@ struct ReplayArguments {
   std::string capacity, page_size, policy, store;  ///< as in the engine file
   std::string serve, record;                       ///< a feed's name, or the file of a recording; empty: none
   std::optional<std::uint64_t> seed;
+  std::uint64_t block = workload::kMooncakeBlock;  ///< tokens that an id of the trace stands for
   std::vector<std::string> assignments, resizes;
   replay::Options options;
 };
@@ -42,6 +47,13 @@ struct BenchArguments {
 struct BenchGpuArguments {
   bench::gpu::Options options;
   std::string json;
+};
+
+struct CheckArguments {
+  check::Options options;
+  std::vector<std::string> configs;
+  std::string replay;
+  std::uint64_t minutes = 0;
 };
 
 struct DemoArguments {
@@ -76,6 +88,8 @@ int check_config(const std::string& file, const std::vector<std::string>& assign
 int dump_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 /// Every key of an engine's file with range, default and help.
 int describe_config(const PluginFolders& folders);
+/// Runs engines under random requests and faults, or a program that such a run has written.
+int check_engines(const CheckArguments& arguments, const PluginFolders& folders);
 int verify_recordings(const std::vector<std::string>& files, const PluginFolders& folders);
 
 /// A feed in shared memory and its mirror, in step. An empty name: the only feed there is.
@@ -87,18 +101,28 @@ struct Watched {
 };
 Result<std::unique_ptr<Watched>> watch(const std::string& name);
 
-/// Prints `why` on stderr and returns kUnusable.
+/// Prints `why` on stderr, as printable_lines() has it, and returns kUnusable.
 int unusable(const std::string& why);
 Registry load_plugins(const PluginFolders& folders);
 void print_offers(const Registry& registry, const Terminal& terminal);
 void print_refusals(const Registry& registry, const Terminal& terminal);
 /// An option a line, the help aligned.
 void print_options(const std::vector<OptionHelp>& options, const Terminal& terminal);
-/// Prints the run as a table, its violations and the verdict. Returns the exit code.
-int print_report(const replay::Report& report);
-/// Runs with a progress bar, then writes the report if a path was given.
-Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource& source,
-                                         const replay::Options& options, const std::string& config,
-                                         const std::string& source_name, const std::string& report_path);
+/// Whether the run writes to no file that it reads and to none twice: its own outputs, and as inputs those named and
+/// the plugins. Ask before anything is written.
+Result<std::monostate> check_files(const Registry& registry, std::vector<RunFile> inputs,
+                                   const std::vector<RunFile>& outputs);
+/// A run through an engine: as a command describes it, and what it writes.
+struct Task {
+  std::string config, source, report;  ///< names for the report; the file to write it to, or empty
+  std::uint64_t engine_digest = 0;     ///< of the engine's configuration; 0: the printed title names only the source
+  replay::Options options{};
+};
+/// Runs with a progress bar, ends the feed, prints (`before`, then the run as a table, its violations and the verdict)
+/// and writes the report: in this order, so that a full disk loses nothing. A run that was interrupted is printed so
+/// far as it came, and writes no report; a run that was refused leaves no recording. Returns the exit code. REQUIRES:
+/// an Interrupt lives.
+int run_task(Engine& engine, workload::RequestSource& source, const Registry& registry, const Task& task,
+             const std::function<void(const replay::Report&)>& before);
 
 }  // namespace canopy::app

@@ -72,7 +72,7 @@ void name_plugins_in_trouble() {
     ::sigaction(fatal.signal, &ours, &fatal.before);
   }
   std::atexit([] {
-    if (name_plugin("exit() was called")) ::_exit(1);
+    if (name_plugin("a plugin ended the process with exit()")) ::_exit(1);
   });
 }
 

@@ -62,7 +62,9 @@ class Apply {
   void own(std::size_t group, Segment run, std::int64_t owner);
   void take_over(MirrorNode& node, const MirrorRequest& request);
   void free_pages(MirrorNode& node, std::size_t group);
+  void bury(const MirrorNode& node);
   void find_reason(MirrorRequest& request);
+  void not_known(MirrorRequest& request) const;
 
   MirrorState& state_;
 };

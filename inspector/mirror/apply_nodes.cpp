@@ -44,12 +44,13 @@ void Apply::operator()(const event::NodeAdded& added) {
   if (nodes[slot].id) return;
   const std::uint32_t parent = std::as_const(nodes)[added.parent].id ? added.parent : 0;  // before it is here itself
   MirrorNode& node = nodes[slot];
-  node.id = bits(added.node);
+  node.id = node.lineage = bits(added.node);
   node.space = added.space;
   node.begin = parent ? std::as_const(nodes)[parent].end() : 0;
   node.length = added.length;
   node.resident = static_cast<std::uint16_t>(added.resident & ((1U << groups()) - 1));
   node.added_at = state_.commits + 1;
+  node.told_late = state_.now.keyframe && state_.horizon.before != Miss::never_seen;
   attach(slot, parent, node.space);
   ++state_.node_count;
   MirrorSpace& space = state_.space_of(node);
@@ -77,6 +78,8 @@ void Apply::operator()(const event::NodeNamed& named) {
     state_.now.fresh_digest = node->digest, state_.now.fresh_space = node->space;
   }
   const Ghost ghost = state_.past.revive(*node, state_.above(*node));
+  if (ghost.id == 0) return;
+  node->lineage = ghost.lineage;
   if (state_.now.revived.id == 0) state_.now.revived = ghost;
 }
 
@@ -99,7 +102,7 @@ void Apply::operator()(const event::NodeSplit& split) {
   MirrorNode& below = nodes[lower];
   above = below;
   above.pages.clear();
-  above.id = bits(split.upper);
+  above.id = above.lineage = bits(split.upper);
   above.length = units;
   above.first_child = above.last_child = lower;
   above.children = 1;
@@ -152,7 +155,7 @@ void Apply::operator()(const event::NodeRemoved& removed) {
     std::erase(here, node.space);
     if (here.empty()) state_.first_pages.erase(node.digest);
   }
-  state_.past.bury(node, state_.above(node), state_.tick, state_.pools[0].policy);
+  bury(node);
   if (removed.inherited && node.parent) {
     MirrorNode& parent = state_.nodes[node.parent];
     parent.priority = std::max(parent.priority, node.priority);
@@ -175,6 +178,7 @@ void Apply::operator()(const event::NodeTombstoned& tombstoned) {
   count(*node, tombstoned.group, false);
   free_pages(*node, tombstoned.group);
   node->resident = static_cast<std::uint16_t>(node->resident & ~(1U << tombstoned.group));
+  node->lost = static_cast<std::uint16_t>(node->lost | 1U << tombstoned.group);
   if (tombstoned.group == 0) state_.evicted_tokens += node->length;
   ++state_.now.line.tombstones;
   state_.now.line.tokens += node->length;
@@ -209,8 +213,17 @@ void Apply::operator()(const event::NodeRanked& ranked) {
   if (MirrorNode* node = state_.writable(bits(ranked.node))) node->rank[ranked.group] = ranked.rank;
 }
 
+/// Keeps what a node was recognised by.
+void Apply::bury(const MirrorNode& node) {
+  const bool flushed = state_.now.line.operation == Operation::flush;
+  if (!state_.past.bury(node, state_.above(node), state_.tick, flushed ? "a flush" : state_.pools[0].policy))
+    state_.horizon = {Miss::forgotten, state_.tick};
+}
+
 void Apply::operator()(const event::Cleared&) {
+  state_.now.line.operation = Operation::flush;
   state_.nodes.each([&](std::uint32_t slot) {
+    bury(std::as_const(state_.nodes)[slot]);
     for (std::size_t g = 0; g < groups(); ++g) free_pages(state_.nodes[slot], g);
   });
   state_.nodes.clear();

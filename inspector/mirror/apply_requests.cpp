@@ -15,15 +15,18 @@ void Apply::operator()(const event::RequestBegun& begun) {
   const bool again = known != nullptr;  // a keyframe tells of a request that was known before
   MirrorRequest& request = again ? *known : state_.requests.add(begun.request);
   request.prompt = begun.prompt;
-  request.matched = begun.matched;
+  // A keyframe tells of its last match: after a retraction that is not the one it began with.
+  if (!again) request.matched = begun.matched;
   request.space = begun.space;
   request.pages.clear();
-  if (!again) request.begun_at = state_.commits + 1, request.begun_us = state_.us;
+  if (!again) request.begun_at = state_.commits + 1, request.begun_us = state_.now.keyframe ? 0 : state_.us;
   request.ended_at = 0;
   request.last_node = state_.now.locked_node;
   request.known = request.prompt;
   request.computed = request.committed = request.matched;
-  if (request.matched >= request.reusable(state_.page_size)) request.miss = Miss::rounding;
+  if (state_.now.keyframe && request.miss == Miss::unknown) not_known(request);
+  if (request.miss == Miss::unknown && request.matched >= request.reusable(state_.page_size))
+    request.miss = Miss::rounding;
   state_.requests.recall(request);
   ++state_.running;
   state_.now.line.request = request.id;
@@ -64,6 +67,13 @@ void Apply::operator()(const event::RequestProgress& progress) {
   if (progress.phase == RequestPhase::committed && request.miss == Miss::unknown) find_reason(request);
 }
 
+/// No eviction that the mirror saw explains it: unless it saw all from the beginning on, that is no reason.
+void Apply::not_known(MirrorRequest& request) const {
+  if (state_.horizon.before == Miss::never_seen) return;
+  request.miss = state_.horizon.before;
+  request.missed_since = state_.horizon.tick;
+}
+
 /// The request has just inserted: what its insert did to the tree tells why its match found no more.
 void Apply::find_reason(MirrorRequest& request) {
   const CommitSoFar& now = state_.now;
@@ -72,14 +82,17 @@ void Apply::find_reason(MirrorRequest& request) {
     request.missed_since = now.revived.evicted_at;
     request.missed_tokens = now.revived.length;
     request.missed_policy = now.revived.policy;
-  } else if (now.filled) {
-    request.miss = Miss::tombstone;
+  } else if (now.filled != CommitSoFar::Filled::nothing) {
+    request.miss = now.filled == CommitSoFar::Filled::lost ? Miss::tombstone : Miss::never_kept;
+    // What it added behind may have been evicted before.
+    if (now.filled == CommitSoFar::Filled::not_known || now.line.added > 0) not_known(request);
   } else if (now.line.added > 0) {
     request.miss = Miss::never_seen;
     if (const auto same = state_.first_pages.find(now.fresh_digest);
         now.fresh_digest && same != state_.first_pages.end())
       for (const NamespaceId space : same->second)
         if (space != now.fresh_space) request.miss = Miss::other_space, request.missed_space = space;
+    not_known(request);  // it may have been here as well
   } else {
     request.miss = Miss::none;
   }

@@ -1,6 +1,7 @@
 #include "mirror.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "apply.h"
 
@@ -56,14 +57,21 @@ void Mirror::reset() {
   fresh.config = std::move(state_.config);
   state_ = std::move(fresh);
   lost();
+  listened_ = false;
 }
 
 void Mirror::take_commit(std::span<const Event> events) {
   const bool keyframe = is<event::Keyframe>(events.front());
   // A keyframe that another reader asked for tells what is known here already.
   if (keyframe ? in_step_ : !in_step_) return;
-  if (keyframe) forget();
+  const auto end = event::Commit::decode(events.back());
+  if (keyframe) {
+    forget();
+    begin_again(end);
+  }
   state_.now = {};
+  state_.now.keyframe = keyframe;
+  state_.now.line.operation = end.operation;
   Apply apply(state_);
   // A pool that grew did so before its new pages were handed out.
   for (const Event& event : events)
@@ -77,6 +85,19 @@ void Mirror::take_commit(std::span<const Event> events) {
   commit(events.back());
 }
 
+/// A keyframe: what happened before it is not known, unless it stands at the engine's first operation. Requests that it
+/// does not tell of have ended meanwhile.
+void Mirror::begin_again(const event::Commit& end) {
+  const bool late = std::exchange(listened_, true);
+  if (!late && end.operations <= 1) return;
+  state_.horizon = {late ? Miss::lost_in_lap : Miss::before_attach, end.tick};
+  for (MirrorRequest& request : state_.requests.all()) {
+    if (request.ended()) continue;
+    request.ended_at = state_.commits + 1;
+    if (request.miss == Miss::unknown) request.miss = Miss::lost_in_lap, request.missed_since = end.tick;
+  }
+}
+
 /// The tree and the pools; what was learned over time stays.
 void Mirror::forget() {
   state_.nodes.clear();
@@ -86,6 +107,7 @@ void Mirror::forget() {
     pool.counted = pool.told = {};
     pool.owner.clear();
     pool.segments.clear();
+    pool.changes.forget(state_.commits + 1);
   }
   for (Space& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
   state_.first_pages.clear();
@@ -94,7 +116,7 @@ void Mirror::forget() {
   state_.paused.clear();
   state_.pins.clear();
   for (MirrorRequest& request : state_.requests.all())
-    if (!request.ended()) request.ended_at = state_.commits + 1, request.pages.clear();
+    if (!request.ended()) request.pages.clear();
   state_.running = 0;
 }
 
@@ -112,7 +134,6 @@ void Mirror::commit(const Event& event) {
   }
   LogLine& line = state_.now.line;
   line.commit = state_.commits;
-  line.operation = commit.operation;
   state_.past.add(line);
   if (state_.past.wants_sample(state_.commits)) state_.past.add(sample());
 }
@@ -120,7 +141,8 @@ void Mirror::commit(const Event& event) {
 Sample Mirror::sample() const {
   Sample sample;
   sample.commit = state_.commits, sample.us = state_.us, sample.tick = state_.tick;
-  for (std::size_t g = 0; g < groups(); ++g) sample.pools[g] = state_.pools[g].counted;
+  for (std::size_t g = 0; g < groups(); ++g)
+    sample.pools[g] = state_.pools[g].counted, sample.limits[g] = state_.pools[g].limit;
   sample.prompt_tokens = state_.prompt_tokens, sample.hit_tokens = state_.hit_tokens;
   sample.evicted_tokens = state_.evicted_tokens;
   sample.requests = state_.request_count, sample.running = state_.running;
@@ -130,7 +152,8 @@ Sample Mirror::sample() const {
 std::size_t Mirror::bytes() const {
   constexpr std::size_t kEntry = 64;  // of a hash table, with its key
   std::size_t bytes = state_.nodes.size() * sizeof(MirrorNode) + state_.node_count * 2 * sizeof(PageRun);
-  for (const MirrorPool& pool : state_.pools) bytes += pool.owner.size() * sizeof(pool.owner[0]);
+  for (const MirrorPool& pool : state_.pools)
+    bytes += pool.owner.size() * sizeof(pool.owner[0]) + pool.changes.list.size() * sizeof(pool.changes.list[0]);
   bytes += requests().size() * (sizeof(MirrorRequest) + kEntry);
   return bytes + state_.past.bytes() + state_.first_pages.size() * kEntry;
 }

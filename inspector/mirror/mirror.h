@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/feed/event.h>
+#include <canopy/feed/events.h>
 #include <canopy/feed/header.h>
 #include <canopy/types.h>
 
@@ -106,11 +106,13 @@ class Mirror {
   void take_commit(std::span<const Event> events);
   void commit(const Event& event);
   void forget();
+  void begin_again(const event::Commit& end);
   Sample sample() const;
 
   MirrorState state_;
   std::vector<Event> pending_;  ///< since the last commit
   bool in_step_ = false;
+  bool listened_ = false;  ///< it was in step before
 };
 
 }  // namespace canopy::inspector

@@ -22,8 +22,16 @@ std::string reason_words(const MissGroup& group) {
       return "other namespace";
     case Miss::tombstone:
       return "window tombstone";
+    case Miss::never_kept:
+      return "no state kept";
     case Miss::rounding:
       return "page rounding";
+    case Miss::before_attach:
+      return "not known: before I attached";
+    case Miss::lost_in_lap:
+      return "not known: lost in a lap";
+    case Miss::forgotten:
+      return "not known: forgotten";
   }
   return {};
 }
@@ -65,8 +73,19 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
       return "it is there for namespace '" + space_name(request.missed_space) + "', and no prefix is shared across two";
     case Miss::tombstone:
       return "full attention had more, but a window or a state that it needs was evicted";
+    case Miss::never_kept:
+      return "full attention had more, but no window or state was kept there";
     case Miss::rounding:
       return "nothing: less than a page was left to find";
+    case Miss::before_attach:
+      return "not known: before I attached. It was not here since then, tick " + grouped(request.missed_since) +
+             "; it may have been here, and evicted, before";
+    case Miss::lost_in_lap:
+      return "not known: lost in a lap. Events were lost up to tick " + grouped(request.missed_since) +
+             ", and it was not here since then";
+    case Miss::forgotten:
+      return "not known: forgotten. It was not here since tick " + grouped(request.missed_since) +
+             ", and of what was evicted before I kept nothing: it was too much";
   }
   return {};
 }

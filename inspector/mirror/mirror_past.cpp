@@ -28,30 +28,17 @@ void MirrorPast::remember(const NodeMoment& moment) {
   if (moments_.size() > kMomentsKept) moments_.pop_front();
 }
 
-void MirrorPast::bury(const MirrorNode& node, std::uint64_t above, Tick now, const std::string& policy) {
-  if (++ghost_count_ > kGhostsKept) {
-    ghosts_.clear();  // too many: start again
-    ghost_count_ = 1;
-  }
-  ghosts_[above].push_back({node.id, node.digest, node.begin, node.length, now, policy});
+bool MirrorPast::bury(const MirrorNode& node, std::uint64_t above, Tick now, const std::string& policy) {
+  const bool room = ghosts_.size() < kGhostsKept;
+  if (!room) ghosts_.clear();
+  ghosts_.insert_or_assign({above, node.digest, node.begin},
+                           Ghost{node.id, node.lineage, node.begin, node.length, now, policy});
+  return room;
 }
 
 Ghost MirrorPast::revive(const MirrorNode& node, std::uint64_t above) {
-  const auto ghosts = ghosts_.find(above);
-  if (ghosts == ghosts_.end()) return {};
-  const auto same = std::find_if(ghosts->second.begin(), ghosts->second.end(), [&](const Ghost& ghost) {
-    return ghost.digest == node.digest && ghost.begin == node.begin;
-  });
-  if (same == ghosts->second.end()) return {};
-  const Ghost ghost = *same;
-  ghosts->second.erase(same);
-  --ghost_count_;
-  // Ghosts below the evicted node hang below the node that came in its place.
-  if (auto children = ghosts_.extract(ghost.id)) {
-    children.key() = node.id;
-    ghosts_.insert(std::move(children));
-  }
-  return ghost;
+  const auto found = ghosts_.extract({above, node.digest, node.begin});
+  return found ? found.mapped() : Ghost{};
 }
 
 std::vector<NodeMoment> MirrorPast::history(std::uint64_t node) const {
@@ -64,7 +51,7 @@ std::vector<NodeMoment> MirrorPast::history(std::uint64_t node) const {
 std::size_t MirrorPast::bytes() const {
   constexpr std::size_t kEntry = 64;  // of a hash table, with its key
   return samples_.size() * sizeof(Sample) + log_.size() * sizeof(LogLine) + moments_.size() * sizeof(NodeMoment) +
-         ghost_count_ * (sizeof(Ghost) + kEntry);
+         ghosts_.size() * (sizeof(Ghost) + kEntry);
 }
 
 }  // namespace canopy::inspector

@@ -20,6 +20,7 @@ struct Sample {
   std::uint64_t commit = 0, us = 0;
   Tick tick = 0;
   std::array<MirrorPool::Sums, kMaxGroups> pools{};
+  std::array<std::uint64_t, kMaxGroups> limits{};                                     ///< pages; kUnlimited
   std::uint64_t prompt_tokens = 0, hit_tokens = 0, evicted_tokens = 0, requests = 0;  ///< since the feed began
   std::uint32_t running = 0;
 };
@@ -56,10 +57,10 @@ struct Difference {
 
 /// A node that was evicted, kept so that the mirror recognises it when a request inserts it again.
 struct Ghost {
-  std::uint64_t id = 0, digest = 0;
+  std::uint64_t id = 0, lineage = 0;  ///< id 0: none
   Units begin = 0, length = 0;
   Tick evicted_at = 0;
-  std::string policy;
+  std::string policy;  ///< that chose it, or "a flush"
 };
 
 /// What a mirror remembers: samples, lines, moments of nodes, and nodes that were evicted. Each list is bounded.
@@ -68,9 +69,10 @@ class MirrorPast {
   void add(const Sample& sample);
   void add(const LogLine& line);
   void remember(const NodeMoment& moment);
-  /// `above`: see MirrorState::above.
-  void bury(const MirrorNode& node, std::uint64_t above, Tick now, const std::string& policy);
-  /// The ghost of a node that came again, which is no ghost any more; id 0: it has none.
+  /// `above`: MirrorState::above. False if there was no more room: all that was evicted before is forgotten.
+  bool bury(const MirrorNode& node, std::uint64_t above, Tick now, const std::string& policy);
+  /// The ghost of a node that came again, which is no ghost any more. What hung below the ghost hangs below the node,
+  /// which takes over its lineage.
   Ghost revive(const MirrorNode& node, std::uint64_t above);
 
   bool wants_sample(std::uint64_t commit) const { return commit % sample_every_ == 0; }
@@ -84,8 +86,18 @@ class MirrorPast {
   std::uint64_t sample_every_ = 1;
   std::deque<LogLine> log_;
   std::deque<NodeMoment> moments_;
-  std::unordered_map<std::uint64_t, std::vector<Ghost>> ghosts_;  ///< key: MirrorState::above
-  std::size_t ghost_count_ = 0;
+  /// What a ghost is recognised by: where it hung, and the digest of its first page.
+  struct Place {
+    std::uint64_t above = 0, digest = 0;
+    Units begin = 0;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Place& place) const {
+      return (place.above * 0x9E3779B97F4A7C15U ^ place.digest) + place.begin;
+    }
+  };
+  std::unordered_map<Place, Ghost, Hash> ghosts_;
 };
 
 }  // namespace canopy::inspector

@@ -21,23 +21,35 @@ enum class Miss : std::uint8_t {
   evicted,      ///< it was here and was evicted
   other_space,  ///< it is here in another namespace
   tombstone,    ///< full attention had it, and a window or a state of it was evicted
+  never_kept,   ///< full attention had it, and no window or state was kept there
   rounding,     ///< less than a page was left
+  // Not known, because the mirror does not know all that was evicted before:
+  before_attach,  ///< it began to listen later than the engine began
+  lost_in_lap,    ///< events were lost
+  forgotten,      ///< more nodes were evicted than it remembers
+};
+
+/// From which moment on a mirror knows all that was inserted and evicted.
+struct Horizon {
+  /// The reason of a miss that nothing since then explains; never_seen: the mirror knows all from the beginning on.
+  Miss before = Miss::never_seen;
+  Tick tick = 0;
 };
 
 /// Why a request did not find more, and what is known of it.
 struct Verdict {
   Miss miss = Miss::unknown;
-  Tick missed_since = 0;       ///< evicted: when
+  Tick missed_since = 0;       ///< evicted: when; not known: the horizon
   Units missed_tokens = 0;     ///< evicted: how many tokens of it, as far as is known
   NamespaceId missed_space{};  ///< other_space: where it is
-  std::string missed_policy;   ///< evicted: by which policy
+  std::string missed_policy;   ///< evicted: by which policy, or by a flush
 };
 
 /// Tokens that requests did not find, by what ended their match; `rounding` are those of the last page of each, which
 /// no match can give.
 struct MissGroup {
   Miss miss{};
-  std::string policy;  ///< evicted: by which policy
+  std::string policy;  ///< evicted: Verdict::missed_policy
   std::uint64_t requests = 0, tokens = 0;
 };
 
@@ -50,7 +62,7 @@ struct MirrorRequest : Verdict {
   std::uint32_t prompt = 0, matched = 0, computed = 0, committed = 0, known = 0;  ///< tokens
   RequestPhase phase = RequestPhase::running;
   std::uint64_t begun_at = 0, ended_at = 0;  ///< commits; 0: has not ended
-  std::uint64_t begun_us = 0, ended_us = 0;
+  std::uint64_t begun_us = 0, ended_us = 0;  ///< 0: not known
   std::uint32_t retractions = 0;
   std::uint64_t last_node = 0;  ///< the deepest node it locked last; 0 none known
   std::vector<PageRun> pages;   ///< that it owns

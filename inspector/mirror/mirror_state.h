@@ -25,9 +25,11 @@ struct MirrorSpace {
 /// What the commit that is being applied has brought so far.
 struct CommitSoFar {
   LogLine line;
-  Ghost revived{};                 ///< an evicted node that came back; id 0: none
-  bool totalled = false;           ///< Totals came
-  bool filled = false;             ///< a tombstone got pages again
+  bool keyframe = false;  ///< it tells what there is, not what happened
+  Ghost revived{};        ///< an evicted node that came back; id 0: none
+  bool totalled = false;  ///< Totals came
+  /// A node got pages of a group in which it had none: again, or for the first time.
+  enum class Filled : std::uint8_t { nothing, lost, never_kept, not_known } filled = Filled::nothing;
   std::uint64_t fresh_digest = 0;  ///< of the first page of a node added below a root; 0: none
   NamespaceId fresh_space{};
   std::uint64_t locked_node = 0;  ///< where the last lock ended
@@ -45,6 +47,7 @@ struct MirrorState {
   std::unordered_map<std::uint64_t, std::vector<NamespaceId>> first_pages;
   MirrorRequests requests;
   MirrorPast past;
+  Horizon horizon;
   std::set<std::uint64_t> pins;
   std::string config, paused;
   std::vector<std::string> plugins, refusals;
@@ -69,9 +72,9 @@ struct MirrorState {
     return id != 0 && node.id == id ? &node : nullptr;
   }
   MirrorNode* writable(std::uint64_t id) { return find(id) ? &nodes[slot_of(NodeId{id})] : nullptr; }
-  /// What a node's ghost is kept under: its parent's id, or for a namespace's first nodes a number that no node has.
+  /// Its parent's lineage, or for a namespace's first nodes a number that no node has.
   std::uint64_t above(const MirrorNode& node) const {
-    return node.parent ? nodes[node.parent].id : ~static_cast<std::uint64_t>(node.space);
+    return node.parent ? nodes[node.parent].lineage : ~static_cast<std::uint64_t>(node.space);
   }
   MirrorSpace& space_of(const MirrorNode& node) { return spaces[static_cast<std::size_t>(node.space)]; }
 };

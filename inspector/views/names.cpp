@@ -46,6 +46,7 @@ const char* phase_word(const MirrorRequest& request) {
     default:
       break;
   }
+  if (request.ended()) return "ended";
   return request.computed < request.prompt ? "prefill" : "decoding";
 }
 

@@ -19,7 +19,8 @@ std::uint32_t life_of(std::uint64_t id);
 
 /// The number in a request's name: r 4711, req 4711, r4711. False if it is no such name.
 bool parse_request_name(std::string_view text, std::uint64_t& number);
-/// One word for the state of a request: prefill, decoding, finished, aborted, retracted.
+/// One word for the state of a request: prefill, decoding, finished, aborted, retracted; ended where
+/// events were lost that said how.
 const char* phase_word(const MirrorRequest& request);
 
 std::string space_name(const Mirror& mirror, NamespaceId space);

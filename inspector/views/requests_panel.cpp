@@ -28,10 +28,23 @@ const char* meaning_of(Miss miss) {
     case Miss::tombstone:
       return "Full attention had it, but the pages of a window or of a state that it needs were evicted (a tombstone, "
              "or gap).";
+    case Miss::never_kept:
+      return "Full attention had it, but at none of the depths further on was a window or a state kept, as far as is "
+             "known: it did not leave.";
     case Miss::rounding:
       return "The last page of each prompt, which no match can give: one token is always computed, and only whole "
              "pages are "
              "shared.";
+    case Miss::before_attach:
+      return "Since I attached it was not here. Whether it was here before, and was evicted, is not known: only a "
+             "recording from the engine's beginning, or a reader that was there from the beginning, can tell it from "
+             "\"never seen\".";
+    case Miss::lost_in_lap:
+      return "Events came faster than they were read, and some were lost: whether it was evicted then, or never here, "
+             "is not known.";
+    case Miss::forgotten:
+      return "More nodes were evicted than are remembered here, and the older ones were forgotten: whether it was "
+             "among them is not known.";
   }
   return "";
 }

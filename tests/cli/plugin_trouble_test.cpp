@@ -46,7 +46,7 @@ TEST_CASE("a plugin that ends the process in a running engine is named on stderr
   };
   for (const auto& [name, what, function] :
        {std::tuple("crashes", "segmentation fault", "rank"), std::tuple("divides", "arithmetic error", "evicted"),
-        std::tuple("aborts", "abort", "spare"), std::tuple("leaves", "exit() was called", "rank"),
+        std::tuple("aborts", "abort", "spare"), std::tuple("leaves", "a plugin ended the process with exit()", "rank"),
         std::tuple("dives", "segmentation fault", "arrived"), std::tuple("throws_at_the_end", "abort", "destroy")}) {
     CAPTURE(name);
     const Ended run = house.replay(std::string("--policy ") + name);

@@ -34,7 +34,7 @@ Reached storm(const std::string& yaml, std::uint64_t seed) {
   REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
   RandomRequests requests(**engine, plugins(), seed, 2, true, true);
   try {
-    requests.run(with_effort(4000));
+    requests.run(with_effort(12'000));
     requests.finish();
   } catch (const Mismatch& difference) {
     FAIL(std::string(difference.what()));

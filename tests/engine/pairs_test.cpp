@@ -100,7 +100,7 @@ TEST_CASE("any two components of an engine work together, under requests in rand
     RandomRequests requests(*engine, plugins(), ++seed, kChoices[4][row[4]] == "1 space" ? 1 : 3,
                             kChoices[8][row[8]] == "at finish", kChoices[9][row[9]] == "resized");
     try {
-      requests.run(with_effort(4'000));
+      requests.run(with_effort(12'000));
       requests.finish();
     } catch (const Mismatch& difference) {
       FAIL(std::string(difference.what()));

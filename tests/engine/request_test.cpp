@@ -143,6 +143,28 @@ TEST_CASE("admission: never for a request that cannot fit, wait for one that doe
   check_settled(*engine);
 }
 
+TEST_CASE("admission counts the pages that a pool may still grow by") {
+  const std::string yaml =
+      "page_size: 4\ngroups: { full: { reach: path, capacity: CAPACITY, start: 0, allocator: free_list, eviction: lru "
+      "} }\n"
+      "segment_pages: 2\n";
+  for (const char* capacity : {"64", "unlimited"}) {
+    CAPTURE(std::string(capacity));
+    const auto engine = engine_of(std::string(yaml).replace(yaml.find("CAPACITY"), 8, capacity));
+    CHECK(engine->admits(arrival(tokens(1, 64))).verdict == Admission::Verdict::now);
+    CHECK((engine->admits(arrival(tokens(1, 65))).verdict == Admission::Verdict::never) ==
+          (std::string(capacity) == "64"));
+    // A part of it is taken: the rest is free, or still to come.
+    Request first = engine->begin(arrival(tokens(1, 30)));
+    REQUIRE(first.reserve(30));
+    CHECK(engine->admits(arrival(tokens(100, 32))).verdict == Admission::Verdict::now);
+    CHECK((engine->admits(arrival(tokens(100, 36))).verdict == Admission::Verdict::wait) ==
+          (std::string(capacity) == "64"));
+    first.abort();
+    check_settled(*engine);
+  }
+}
+
 TEST_CASE("admission counts the prefix that a request will lock as not evictable") {
   const auto engine = engine_of(kSmall);
   const auto cached = tokens(1, 32), held = tokens(500, 24);
@@ -203,11 +225,11 @@ TEST_CASE("an abort at any step leaks nothing") {
   }
 }
 
-TEST_CASE("requests of two namespaces never share, however alike their names when glued together") {
-  const auto engine = engine_of(kSmall);
+TEST_CASE("requests of two namespaces never share: any part of the tuple parts them") {
+  const auto engine = engine_of(kSmall, {"groups.full.capacity=128"});
   const auto prompt = tokens(1, 9);
-  const Space spaces[] = {{"", "", ""},    {"ab", "c", ""}, {"a", "bc", ""},
-                          {"abc", "", ""}, {"", "", "abc"}, {"ab", "", "c"}};
+  const Space spaces[] = {{"", "", ""},    {"ab", "c", ""}, {"a", "bc", ""}, {"abc", "", ""}, {"", "", "abc"},
+                          {"ab", "", "c"}, {"ab", "", "d"}, {"", "ab", "c"}, {"", "ab", "d"}};
   for (const Space& space : spaces) {
     RequestSpec own = arrival(prompt);
     own.space = engine->intern(space);
@@ -216,7 +238,7 @@ TEST_CASE("requests of two namespaces never share, however alike their names whe
     REQUIRE(request.reserve(9));
     request.finish(9);
   }
-  CHECK(engine->spaces() == 6);
+  CHECK(engine->spaces() == std::size(spaces));
   RequestSpec again = arrival(prompt);
   again.space = engine->intern(spaces[2]);
   CHECK(engine->begin(again).matched() == 8);
@@ -225,6 +247,34 @@ TEST_CASE("requests of two namespaces never share, however alike their names whe
   again.space = engine->intern(spaces[1]);
   CHECK(engine->begin(again).matched() == 8);
   check_settled(*engine);
+}
+
+TEST_CASE("a prefix counts one use when its request finishes, and none for the chunks that it committed before") {
+  struct Nodes final : NodeVisitor {
+    std::uint32_t inserts = 0, hits = 0;
+    void node(const NodeView& node) override { inserts += node.facts.inserts, hits += node.facts.hits; }
+  };
+  // What is counted as hits: matches, and in SGLang's way inserts that are not chunks of a prefill.
+  for (const auto& [accounting, uses] : {std::pair{"default", 0U}, std::pair{"sglang", 1U}}) {
+    CAPTURE(std::string(accounting));
+    const auto engine = engine_of(kSmall, {"index={ radix: { accounting: " + std::string(accounting) + " } }"});
+    const auto prompt = tokens(1, 16);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(16));
+    for (const std::uint32_t chunk : {4U, 8U, 12U}) {
+      request.commit(chunk);
+      Nodes nodes;
+      engine->index().visit(nodes);
+      CHECK(nodes.inserts == 0);
+      CHECK(nodes.hits == 0);
+    }
+    request.finish(12);
+    Nodes nodes;
+    engine->index().visit(nodes);
+    CHECK(nodes.inserts >= 1);
+    CHECK((nodes.hits >= 1) == (uses >= 1));
+    check_settled(*engine);
+  }
 }
 
 TEST_CASE("an engine whose cache is off serves requests all the same") {

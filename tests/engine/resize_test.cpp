@@ -225,6 +225,27 @@ TEST_CASE("with too little memory the pool is smaller, says so with its arithmet
   CHECK(opened.error().text.find("after 0 pages") != std::string::npos);
 }
 
+TEST_CASE("a lower limit takes the emptiest segments, wherever they lie, so that the fewest pages must go") {
+  const auto memory = std::make_shared<SmallMemory>(8);
+  Pool pool = pool_on(memory, 31, 31);
+  REQUIRE(pool.open());
+  std::array<Page, 31> pages{};
+  REQUIRE(pool.allocate(pages, 1));
+  // Segment 3 is empty, segment 5 has one page, all others are full.
+  std::vector<Page> gone;
+  for (const Page page : pages)
+    if (page / 4 == 3 || (page / 4 == 5 && page % 4 != 0)) gone.push_back(page);
+  REQUIRE(pool.free(gone));
+  pool.resize(27);
+  CHECK(pool.segments()[3].state() == SegmentState::absent);
+  CHECK_FALSE(pool.draining());
+  pool.resize(23);
+  CHECK(pool.segments()[5].state() == SegmentState::draining);
+  CHECK(pool.segments()[5].draining == 1);
+  for (const std::size_t full : {0U, 1U, 2U, 4U, 6U, 7U}) CHECK(pool.segments()[full].state() == SegmentState::offered);
+  CHECK(pool.surplus() == 1);
+}
+
 TEST_CASE("segments that become empty give their memory back") {
   const auto memory = std::make_shared<SmallMemory>(25);
   Pool pool = pool_on(memory, 99, 99);

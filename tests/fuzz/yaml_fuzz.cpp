@@ -1,13 +1,11 @@
-/// Hostile YAML through the parser, the option walker and --set. With -fsanitize=fuzzer it is a libFuzzer target;
-/// with CANOPY_FUZZ_MAIN defined it is a program that mutates its own seeds: `yaml_fuzz [RUNS [SEED]]`.
+/// Hostile YAML through the parser, the option walker and --set.
+#include "fuzz.h"
+
 #include <canopy/config/option_walkers.h>
 #include <canopy/config/yaml_options.h>
-#include <canopy/support/random.h>
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,14 +14,6 @@
 namespace {
 
 using namespace canopy;
-
-void expect(bool fact, const char* what, std::string_view about) {
-  if (fact) return;
-  std::fprintf(stderr, "yaml_fuzz: not so: %s\n%.*s\n", what, static_cast<int>(about.size()), about.data());
-  std::abort();
-}
-
-#define EXPECT(fact, about) expect(fact, #fact, about)
 
 enum class Mode { fast, careful };
 constexpr const char* kModes[] = {"fast", "careful"};
@@ -131,60 +121,6 @@ void check(std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  check({reinterpret_cast<const char*>(data), size});
+  check(fuzz::text_of(data, size));
   return 0;
 }
-
-#ifdef CANOPY_FUZZ_MAIN
-
-namespace {
-
-const char* const kSeeds[] = {
-    "size: 3\nshare: 0.25\non: false\nmode: careful\nrows: { k: 8, 'v x': { bytes: 16 } }\n",
-    "# it's\nrows:\n  \"a\\n\": 1_0\n  b: |\n    text \"one\n  c: >-\n    'two\nsize: 1Ki\n",
-    "{ a: [1, {b: ~}], 'it''s': \"x\\\"y\", c: !!str &x *x, <<: 1 }\n",
-    "rows.a.bytes=3\n---\n- - x\n  - ? y\n    : z\n...\n",
-    "\xEF\xBB\xBF%YAML 1.2\n---\nsize: 010\r\nshare: 1e-3\r\n\xC3\xA4: \xF0\x9F\x98\x80\n",
-};
-
-std::string mutated(Random& random) {
-  constexpr std::string_view kPieces[] = {"\"",    "'",     "\n", "\t",  ": ",   "- ",       "{",    "}",   "[",  "]",
-                                          ",",     "#",     " #", "|\n", ">\n",  "&a ",      "*a",   "!x ", "? ", "<<",
-                                          "---\n", "...\n", "\\", "~",   "\r\n", "\xC3\xA4", "\xFF", "0",   "=",  "."};
-  std::string text = kSeeds[random.remainder(std::size(kSeeds))];
-  for (std::size_t i = 0, count = 1 + random.remainder(8); i < count; ++i) {
-    const std::size_t at = random.remainder(text.size() + 1);
-    switch (random.remainder(6)) {
-      case 0:
-        text.insert(at, kPieces[random.remainder(std::size(kPieces))]);
-        break;
-      case 1:
-        text.erase(at, 1 + random.remainder(8));
-        break;
-      case 2:
-        text.resize(at);
-        break;
-      case 3:
-        text.insert(at, text.substr(random.remainder(text.size() + 1), random.remainder(40)));
-        break;
-      case 4:
-        text.insert(at, std::string(random.remainder(50), "[{ -\"'\n"[random.remainder(7)]));
-        break;
-      default:
-        if (at < text.size()) text[at] = static_cast<char>(random.next());
-    }
-  }
-  return text;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::uint64_t runs = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20'000;
-  Random random(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
-  for (const char* seed : kSeeds) check(seed);
-  for (std::uint64_t i = 0; i < runs; ++i) check(mutated(random));
-  std::printf("yaml_fuzz: %llu texts, no crash\n", static_cast<unsigned long long>(runs));
-}
-
-#endif

@@ -38,6 +38,8 @@ room(harness/demo           demo                     core/api core/support core/
                                                      harness/workload harness/replay inspector/sources)
 room(harness/verify         verify                   core/api core/support core/config core/loading)
 room(harness/conformance    conformance              core/api core/support core/config core/loading)
+room(harness/check          check                    core/api core/support core/config core/loading core/engine harness/replay
+                                                     harness/conformance)
 room(harness/bench          bench                    core/api core/support core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/mirror inspector/sources
                                                      plugins/cuda_driver)

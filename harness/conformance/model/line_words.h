@@ -40,7 +40,9 @@ inline void add_numbers(std::string_view text, std::vector<std::uint32_t>& numbe
   const std::size_t dots = text.find("..");
   const auto first = number<std::uint32_t>(text.substr(0, dots));
   const auto last = dots == std::string_view::npos ? first : number<std::uint32_t>(text.substr(dots + 2));
+  constexpr std::uint32_t kMost = 1'000'000;
   if (last < first) disagree("'{}' goes down", text);
+  if (last - first >= kMost) disagree("'{}' is more than {} numbers", text, kMost);
   for (std::uint64_t i = first; i <= last; ++i) numbers.push_back(static_cast<std::uint32_t>(i));
 }
 

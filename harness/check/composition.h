@@ -1,0 +1,20 @@
+#pragma once
+
+#include <canopy/engine/engine_config.h>
+#include <canopy/loading/registry.h>
+#include <canopy/support/result.h>
+
+#include <cstdint>
+#include <string>
+
+namespace canopy::check {
+
+/// The text of an engine's file with small pools, whose parts follow from the seed: page size, key codec, groups with
+/// their reach and their gaps, policies, accounting, allocators, stores, segments, limits. It is always a valid one.
+std::string made_up_engine(std::uint64_t seed, const Registry& registry);
+
+/// The same for an engine that is given: its page size, key, index, groups and policies; with small pools, so that
+/// they run out of pages, and short rows on the host.
+std::string made_small(EngineConfig engine, std::uint64_t seed, const Registry& registry);
+
+}  // namespace canopy::check

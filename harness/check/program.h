@@ -1,0 +1,54 @@
+#pragma once
+
+#include <canopy/loading/registry.h>
+#include <canopy/support/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "operation.h"
+#include "trial.h"
+
+namespace canopy::check {
+
+/// An engine and what happens to it. As a file, which is YAML:
+///
+///   engine:                  # as in an engine's file
+///     page_size: 4
+///     ...
+///   operations:              # operation.h has the words
+///     - begin 1 0 1 2 2
+///     - reserve 1 4
+struct Program {
+  std::string engine;  ///< the text of its file
+  std::vector<std::string> groups;
+  std::vector<Operation> operations;
+};
+
+/// How a program ended.
+struct Verdict {
+  enum class Kind : std::uint8_t { clean, violation, crash, hang, unusable };
+  Kind kind = Kind::clean;
+  std::uint64_t operation = 0;  ///< during which it was seen, from 1; after the last: at the end
+  std::string sentence;         ///< empty if it is clean
+};
+
+Result<Program> read_program(const std::string& path, const Registry& registry);
+/// `source` names the text in messages.
+Result<Program> program_of(std::string_view text, const std::string& source, const Registry& registry);
+/// `about`: lines for a person, in front as comments.
+std::string text_of(const Program& program, const std::vector<std::string>& about);
+
+/// Runs it here: a crash is one of this process.
+Verdict run_here(const Program& program, const Registry& registry);
+/// Calls work() in a process of its own, which is killed after so many seconds. `quiet`: what it writes to stderr is
+/// lost. REQUIRES: this process has one thread.
+Verdict run_apart(const std::function<Verdict()>& work, unsigned seconds, bool quiet);
+/// In a child: it ends with its parent and after so many seconds, and a crash is a signal that the parent sees.
+void be_a_child(unsigned seconds);
+/// What waitpid() says of a process that did not end by itself.
+Verdict verdict_of(int status, unsigned seconds);
+
+}  // namespace canopy::check

@@ -1,0 +1,178 @@
+#include "random_operations.h"
+
+#include <algorithm>
+
+namespace canopy::check {
+namespace {
+
+constexpr std::uint32_t kHistory = 32;
+/// Few symbols, so that everything shares something.
+constexpr std::uint32_t kSymbols = 3;
+
+/// What lengths are measured in: so many tokens that windows are passed and boundaries are met.
+std::uint32_t stride_of(const Engine& engine) {
+  std::uint32_t stride = engine.page_size();
+  for (std::size_t g = 0; g < engine.groups(); ++g) {
+    const PageNeeds& needs = engine.pool(g).needs();
+    if (!needs.whole_path()) stride = std::max(stride, std::min<std::uint32_t>(needs.reach / 6, 512));
+    stride = std::max(stride, std::min<std::uint32_t>(needs.grid * engine.page_size() / 4, 512));
+  }
+  return stride;
+}
+
+}  // namespace
+
+RandomOperations::RandomOperations(std::uint64_t seed, const Registry& registry, Settings settings)
+    : random_(seed), settings_(settings), policies_(registry.names(EvictionStrategy::kInterface)) {}
+
+Operation& RandomOperations::again(Verb verb) {
+  std::vector<Token> tokens = std::move(operation_.tokens);
+  tokens.clear();
+  operation_ = {};
+  operation_.tokens = std::move(tokens);
+  operation_.verb = verb;
+  return operation_;
+}
+
+const Operation& RandomOperations::next(const Trial& trial) {
+  if (const auto left = trial.left(); !left.empty()) {
+    std::vector<Token> known(left.begin(), left.end());
+    if (history_.size() < kHistory) history_.push_back(std::move(known));
+    else history_[random_.below(kHistory)] = std::move(known);
+  }
+  const auto lives = trial.lives();
+  const std::uint32_t lot = random_.below(1000);
+  if (lives.empty() || (lot < 60 && lives.size() < settings_.running)) {
+    if (random_.one_in(5)) serve(trial);
+    else begin(trial);
+  } else if (trial.refused()) {
+    of(any(trial), Verb::retract);
+  } else if (lot < 70) {
+    serve(trial);
+  } else if (lot < 900) {
+    progress(trial);
+  } else if (lot < 930) {
+    const Trial::Live& live = any(trial);
+    of(live, Verb::finish, random_.one_in(8) ? 0 : live.request.computed());
+  } else if (lot < 945) {
+    of(any(trial), Verb::abort);
+  } else if (lot < 965) {
+    of(any(trial), Verb::retract);
+  } else {
+    now_and_then(trial);
+  }
+  return operation_;
+}
+
+const Trial::Live& RandomOperations::any(const Trial& trial) {
+  return trial.lives()[random_.below(static_cast<std::uint32_t>(trial.lives().size()))];
+}
+
+std::uint32_t RandomOperations::group(const Trial& trial) {
+  return random_.below(static_cast<std::uint32_t>(trial.engine().groups()));
+}
+
+/// New, or the beginning of an earlier prompt and its answer.
+void RandomOperations::prompt(const Trial& trial) {
+  std::vector<Token>& tokens = operation_.tokens;
+  if (!history_.empty() && !random_.one_in(4)) {
+    const auto& earlier = history_[random_.below(static_cast<std::uint32_t>(history_.size()))];
+    const std::uint32_t kept = random_.one_in(3) ? static_cast<std::uint32_t>(earlier.size())
+                                                 : random_.below(static_cast<std::uint32_t>(earlier.size() + 1));
+    tokens.assign(earlier.begin(), earlier.begin() + kept);
+  }
+  const std::uint32_t stride = stride_of(trial.engine());
+  for (std::uint32_t more = random_.below((random_.one_in(3) ? 10 : 3) * stride) + 1; more > 0; --more)
+    tokens.push_back(random_.below(kSymbols));
+  operation_.space = random_.below(settings_.spaces);
+}
+
+void RandomOperations::begin(const Trial& trial) {
+  again(Verb::begin);
+  operation_.request = ++begun_;
+  prompt(trial);
+  operation_.priority = static_cast<std::int32_t>(random_.below(4));
+  operation_.leave = random_.below(2);
+}
+
+void RandomOperations::serve(const Trial& trial) {
+  again(Verb::serve);
+  prompt(trial);
+  operation_.output = random_.below(2 * trial.engine().page_size());
+  operation_.chunk = 1 + random_.below(3 * stride_of(trial.engine()));
+  operation_.commits = random_.one_in(2);
+}
+
+void RandomOperations::of(const Trial::Live& live, Verb verb, std::uint64_t count) {
+  again(verb);
+  operation_.request = live.name;
+  operation_.count = count;
+}
+
+/// The next step of a request: pages, then rows and what is computed, then another token.
+void RandomOperations::progress(const Trial& trial) {
+  const Trial::Live& live = any(trial);
+  const std::uint32_t stride = stride_of(trial.engine());
+  if (live.aside) return of(live, Verb::resume);
+  if (live.known() > 40 * stride) return of(live, Verb::finish, live.request.computed());
+  const std::uint32_t computed = live.request.computed(), known = live.known(),
+                      ready = std::min(known, live.request.reserved());
+  if (computed < ready) {
+    const std::uint32_t until = random_.one_in(3) ? computed + 1 + random_.below(ready - computed) : ready;
+    return of(live, random_.one_in(2) ? Verb::commit : Verb::advance, until);
+  }
+  if (computed == known) {
+    of(live, Verb::append);
+    for (std::uint32_t more = random_.one_in(8) ? 1 + random_.below(5) : 1; more > 0; --more)
+      operation_.tokens.push_back(random_.below(kSymbols));
+    return;
+  }
+  const std::uint32_t until = std::min(known, computed + 1 + random_.below(3 * stride));
+  of(live, Verb::reserve, random_.one_in(8) ? until + random_.below(8) : until);
+  // Full attention may be promised more than the next step.
+  if (operation_.count > until) operation_.soon = until;
+}
+
+/// What is rare in a server, as rare here as leaves room for what it changes.
+void RandomOperations::now_and_then(const Trial& trial) {
+  const std::uint32_t lot = random_.below(100);
+  if (lot < 20) {
+    again(Verb::policy);
+    operation_.group = group(trial);
+    operation_.name = policies_[random_.below(static_cast<std::uint32_t>(policies_.size()))];
+  } else if (lot < 26 && settings_.resizes) {
+    again(Verb::resize);
+    operation_.group = group(trial);
+    operation_.count = random_.one_in(4) ? kUnlimited : 1 + random_.below(random_.one_in(3) ? 40 : 400);
+  } else if (lot < 32) {
+    again(Verb::flush);
+    operation_.count = random_.below(settings_.spaces);
+  } else if (lot < 42 && settings_.pins) {
+    const bool more = trial.pins() < 3 && random_.one_in(2);
+    again(more ? Verb::pin : Verb::unpin);
+    operation_.count = random_.below(more ? 64 : 4);
+  } else if (lot < 52) {
+    again(Verb::poll);
+  } else if (lot < 72 && settings_.faults) {
+    fault(trial);
+  } else {
+    again(Verb::room);
+    operation_.group = group(trial);
+    operation_.count = random_.below(12);
+  }
+}
+
+void RandomOperations::fault(const Trial& trial) {
+  if (trial.reached().operations >= settings_.lies_from) {
+    again(Verb::lie);
+    const auto names = lie_names();
+    operation_.name = names[random_.below(static_cast<std::uint32_t>(names.size()))];
+  } else {
+    constexpr Verb kRefusals[] = {Verb::refuse_pages, Verb::refuse_memory, Verb::refuse_insert};
+    again(kRefusals[random_.below(3)]);
+  }
+  operation_.group = group(trial);
+  operation_.count = 1 + random_.below(6);
+}
+
+}  // namespace canopy::check

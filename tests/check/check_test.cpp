@@ -1,0 +1,327 @@
+#include <canopy/plugin.h>
+#include <check/campaign.h>
+#include <check/composition.h>
+#include <check/faulty.h>
+#include <check/program.h>
+#include <conformance/model/effort.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <support/engines.h>
+
+using namespace canopy;
+using namespace canopy::test;
+using namespace canopy::check;
+using canopy::check::Summary;
+
+namespace {
+
+/// An allocator that is right but for one thing.
+class Plain : public SlotAllocator {
+ public:
+  bool allocate(std::span<Page> out) override {
+    if (free_.size() < out.size()) return false;
+    for (Page& page : out) {
+      page = *free_.begin();
+      free_.erase(free_.begin());
+      out_.insert(page);
+    }
+    return true;
+  }
+  bool free(std::span<const Page> pages) override {
+    for (const Page page : pages)
+      if (!out_.contains(page)) return false;
+    for (const Page page : pages) {
+      out_.erase(page);
+      if (offered_.contains(page)) free_.insert(page);
+    }
+    return true;
+  }
+  Occupancy occupancy() const override { return {offered_.size(), free_.size()}; }
+  void offer(Segment segment) override {
+    for (Page page = std::max<Page>(segment.first, 1); page < segment.first + segment.pages; ++page) {
+      offered_.insert(page);
+      if (!out_.contains(page)) free_.insert(page);
+    }
+  }
+  void withdraw(Segment segment) override {
+    for (Page page = segment.first; page < segment.first + segment.pages; ++page)
+      offered_.erase(page), free_.erase(page);
+  }
+  SegmentUse use(Segment segment) const override {
+    return {static_cast<std::uint32_t>(
+        std::ranges::count_if(out_, [&](Page page) { return page - segment.first < segment.pages; }))};
+  }
+  bool is_out(Page page) const override { return out_.contains(page); }
+  std::uint64_t longest_run() const override { return 0; }
+
+ protected:
+  std::set<Page> offered_, free_, out_;
+};
+
+/// Forgets a page of the 12th list that is given back.
+class Leaks final : public Plain {
+ public:
+  bool free(std::span<const Page> pages) override { return Plain::free(++calls_ == 12 ? pages.subspan(1) : pages); }
+
+ private:
+  int calls_ = 0;
+};
+
+/// Hands out a page of the middle twice once a pool has been small.
+class Doubles final : public Plain {
+ public:
+  bool allocate(std::span<Page> out) override {
+    if (!Plain::allocate(out)) return false;
+    if (withdrawn_ && out.size() > 1) out[1] = out[0];
+    return true;
+  }
+  void withdraw(Segment segment) override { Plain::withdraw(segment), withdrawn_ = true; }
+
+ private:
+  bool withdrawn_ = false;
+};
+
+/// Ends the process.
+class Crashes final : public Plain {
+ public:
+  bool allocate(std::span<Page> out) override {
+    if (++calls_ == 20) std::raise(SIGSEGV);
+    return Plain::allocate(out);
+  }
+
+ private:
+  int calls_ = 0;
+};
+
+constexpr CanopyComponent kWrong[] = {provide<SlotAllocator, Plain>("plain", "as it must be"),
+                                      provide<SlotAllocator, Leaks>("leaks", "forgets a page"),
+                                      provide<SlotAllocator, Doubles>("doubles", "hands out a page twice"),
+                                      provide<SlotAllocator, Crashes>("crashes", "ends the process")};
+constinit const CanopyPlugin kPlugin = {kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN, "1.0.0",
+                                        kWrong,       sizeof(CanopyComponent), std::size(kWrong)};
+
+const Registry& registry() {
+  static const Registry all = [] {
+    Registry registry;
+    registry.scan(own_plugin_folder(), Trust::as_ourselves);
+    registry.add(kPlugin, "wrong allocators");
+    add_faulty(registry);
+    return registry;
+  }();
+  return all;
+}
+
+EngineConfig engine_with(const std::string& allocator) {
+  EngineConfig config;
+  config.page_size = 4;
+  config.groups = {{.name = "full", .capacity = 400, .allocator = {allocator}, .eviction = {"lru"}}};
+  return config;
+}
+
+Summary campaign(check::Options options) {
+  auto summary = check::run(options, registry(), [](double, std::uint64_t) {});
+  REQUIRE_MESSAGE(summary, (summary ? "" : summary.error().text));
+  return *summary;
+}
+
+Verdict verdict_on(const Program& program) {
+  return run_apart([&] { return run_here(program, registry()); }, 60, true);
+}
+
+/// A program's text with another allocator.
+std::string with_allocator(std::string text, const std::string& name, const std::string& other) {
+  for (std::size_t at = 0; (at = text.find("allocator: " + name, at)) != text.npos;)
+    text.replace(at + 11, name.size(), other);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("check: engines that a seed makes up stay whole under random requests and faults") {
+  const Summary summary = campaign({.seed = 7, .operations = with_effort(400'000), .jobs = 2});
+  const Reached& all = summary.reached;
+  CHECK_MESSAGE(!summary.failure,
+                (summary.failure ? text_of(summary.failure->program, {summary.failure->found.sentence}) : ""));
+  MESSAGE(summary.episodes, " engines, ", all.operations, " operations, ", all.requests, " requests, ", all.hits,
+          " with hits, ", all.repointed, " tokens re-pointed, ", all.evictions, " evictions, ", all.refused,
+          " refused, ", all.retracted, " retracted, ", all.resumed_on_pages, " resumed on pages, ", all.promises,
+          " promises kept, ", all.resized, " resized, ", all.blocked, " had to wait, ", all.pinned, " pinned, ",
+          all.faults, " faults, ", all.lies, " lies noticed");
+  if (effort() < 1) return;
+  CHECK(all.hits > 3'000);
+  CHECK(all.repointed > 20'000);
+  CHECK(all.evictions > 10'000);
+  CHECK(all.refused > 5'000);
+  CHECK(all.resumed_on_pages > 1'000);
+  CHECK(all.promises > 5'000);
+  CHECK(all.blocked > 50);
+  CHECK(all.pinned > 100);
+  CHECK(all.faults > 500);
+  CHECK(all.lies > 3);
+}
+
+TEST_CASE("check: what happens follows from the seed and from nothing else") {
+  const check::Options options{.seed = 3, .operations = 40'000, .jobs = 1};
+  check::Options two = options, other = options;
+  two.jobs = 2;
+  other.seed = 4;
+  const Summary first = campaign(options), second = campaign(two), third = campaign(other);
+  CHECK(first.reached.digest == second.reached.digest);
+  CHECK(first.reached.operations == second.reached.operations);
+  CHECK(first.reached.digest != third.reached.digest);
+}
+
+TEST_CASE("check: a planted fault of a component is found and shrunk to 30 operations at most, which repeat it") {
+  for (const char* wrong : {"leaks", "doubles", "crashes"}) {
+    CAPTURE(wrong);
+    const Summary summary = campaign({.engines = {engine_with(wrong)}, .seed = 5, .operations = 200'000, .jobs = 2});
+    REQUIRE(summary.failure);
+    const Failure& failure = *summary.failure;
+    CHECK(failure.found.kind == (std::string(wrong) == "crashes" ? Verdict::Kind::crash : Verdict::Kind::violation));
+    CHECK(failure.program.operations.size() <= 30);
+    CHECK(failure.program.operations.size() < failure.operations);
+    const std::string text = text_of(failure.program, {"about"});
+    const auto again = program_of(text, "again", registry());
+    REQUIRE_MESSAGE(again, (again ? "" : again.error().text));
+    const Verdict verdict = verdict_on(*again);
+    CHECK(verdict.kind == failure.found.kind);
+    CHECK(verdict.sentence == failure.verdict.sentence);
+    const auto mended = program_of(with_allocator(text, wrong, "plain"), "mended", registry());
+    REQUIRE(mended);
+    const Verdict clean = verdict_on(*mended);
+    CHECK_MESSAGE(clean.kind == Verdict::Kind::clean, clean.sentence);
+  }
+}
+
+TEST_CASE("check: the earliest episode that fails is the one that is reported") {
+  const check::Options options{.engines = {engine_with("doubles")}, .seed = 5, .operations = 200'000, .jobs = 1};
+  check::Options two = options;
+  two.jobs = 2;
+  const Summary one = campaign(options), both = campaign(two);
+  REQUIRE((one.failure && both.failure));
+  CHECK(one.failure->episode == both.failure->episode);
+  CHECK(one.failure->found.sentence == both.failure->found.sentence);
+}
+
+TEST_CASE("check: every lie of a component is noticed, and a component that does not lie is not accused") {
+  const std::string head =
+      "engine: { page_size: 2, groups: { full: { reach: path, capacity: 24, allocator: free_list, eviction: lru } },\n"
+      "          store: { host: { streams: { kv: 8 } } } }\noperations:\n";
+  const std::string body =
+      "  - begin 1 0 1 2 0 1 2\n  - reserve 1 6\n  - begin 2 0 1 2 0 2 2\n  - reserve 2 6\n  - commit 1 6\n"
+      "  - commit 2 6\n  - finish 1 6\n  - finish 2 6\n  - begin 3 0 1 2 0 1\n  - reserve 3 5\n  - advance 3 5\n"
+      "  - abort 3\n  - room full 12\n  - serve 1 1 1 1\n";
+  const auto clean = program_of(head + body, "clean", registry());
+  REQUIRE_MESSAGE(clean, (clean ? "" : clean.error().text));
+  CHECK(verdict_on(*clean).kind == Verdict::Kind::clean);
+  for (const std::string& lie : lie_names()) {
+    CAPTURE(lie);
+    auto program = program_of(head + "  - lie full " + lie + " 1\n" + body, "lies", registry());
+    REQUIRE(program);
+    Faults faults;
+    const auto document = parse_yaml(program->engine, "engine");
+    const auto engine_config = read_engine_config(*document, registry());
+    REQUIRE(engine_config);
+    auto engine = create(*engine_config, registry(), faults);
+    REQUIRE(engine);
+    Trial trial(**engine, registry(), &faults, true);
+    for (const check::Operation& operation : program->operations)
+      if (!trial.over()) trial.apply(operation);
+    CHECK(faults.lied);
+    CHECK(trial.over());
+    CHECK(trial.reached().lies == 1);
+  }
+}
+
+TEST_CASE("check: an operation reads back from its line") {
+  const std::vector<std::string> groups{"full", "window"};
+  for (const char* line : {"begin 3 0 1 2 space=1 priority=2 leave=1",
+                           "reserve 3 9 soon=4",
+                           "append 3 0 1",
+                           "advance 3 4",
+                           "commit 3 8",
+                           "finish 3 0",
+                           "abort 3",
+                           "retract 3",
+                           "resume 3",
+                           "serve 0 1 2 space=1 output=5 chunk=2 commits",
+                           "flush 1",
+                           "policy window slru",
+                           "resize full 40",
+                           "resize window unlimited",
+                           "room full 6",
+                           "pin 4",
+                           "unpin 0",
+                           "poll",
+                           "refuse_pages full 2",
+                           "refuse_memory window 1",
+                           "refuse_insert 3",
+                           "lie full twice 1"})
+    CHECK(text_of(operation_of(line, groups), groups) == line);
+}
+
+TEST_CASE("check: a file that is wrong is refused with its place") {
+  const std::string engine =
+      "engine: { page_size: 4, groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } } "
+      "}\n";
+  const auto why = [&](const std::string& text) {
+    const auto program = program_of(text, "f", registry());
+    return program ? std::string() : program.error().text;
+  };
+  CHECK(why(engine + "operations: []\n").empty());
+  CHECK(why("").starts_with("f:1:1: expected a map with the keys engine and operations"));
+  CHECK(why(engine) == "f:1:1: the key 'operations' is missing");
+  CHECK(why("operations: []\n") == "f:1:1: the key 'engine' is missing");
+  CHECK(why(engine + "operation: []\n").starts_with("f:2:1: unknown key 'operation'. Did you mean 'operations'?"));
+  CHECK(why(engine + "operations: 3\n").starts_with("f:2:13: expected a list of operations"));
+  CHECK(why("engine: { page_size: 0, groups: {} }\noperations: []\n").starts_with("f:1:22: "));
+  const auto wrong = [&](const std::string& line) { return why(engine + "operations:\n  - " + line + "\n"); };
+  CHECK(wrong("[]") == "f:3:5: expected an operation, such as 'begin 1 0 1 2'");
+  CHECK(wrong("comit 1 2").starts_with("f:3:5: 'comit' is no operation. Did you mean 'commit'?"));
+  CHECK(wrong("commit") == "f:3:5: 'commit' wants the number of a request");
+  CHECK(wrong("commit 1") == "f:3:5: 'commit' wants a number");
+  CHECK(wrong("commit 1 2 3") == "f:3:5: '3' is too much behind 'commit'");
+  CHECK(wrong("commit 1 x") == "f:3:5: the number behind it is 'x'; expected a whole number from 0 to 1000000");
+  CHECK(wrong("commit 1 -1") == "f:3:5: the number behind it is '-1'; expected a whole number from 0 to 1000000");
+  CHECK(wrong("commit 1 2000000").find("expected a whole number from 0 to 1000000") != std::string::npos);
+  CHECK(wrong("begin 1") == "f:3:5: 'begin' wants tokens");
+  CHECK(wrong("begin 1 x").starts_with("f:3:5: a token is 'x'"));
+  CHECK(wrong("begin 1 2 spce=1").starts_with("f:3:5: 'begin' has no setting 'spce'. Did you mean 'space'?"));
+  CHECK(wrong("begin 1 2 space=8") == "f:3:5: space is '8'; expected a whole number from 0 to 7");
+  CHECK(wrong("flush 9") == "f:3:5: 9 is no namespace; they are numbered from 0 to 7");
+  CHECK(wrong("room ful 1").starts_with("f:3:5: the engine has no group 'ful'. Did you mean 'full'?"));
+  CHECK(wrong("lie full twise 1").starts_with("f:3:5: 'twise' is no lie. Did you mean 'twice'?"));
+  CHECK(wrong("poll 3") == "f:3:5: '3' is too much behind 'poll'");
+}
+
+TEST_CASE("check: a program with any part left out is a program") {
+  // What shrinking relies on: operations on requests that never began or have ended change nothing.
+  const std::string text =
+      "engine: { page_size: 2, groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } } }\n"
+      "operations: [reserve 1 4, advance 1 4, commit 1 4, finish 1 4, abort 2, retract 2, resume 2, unpin 3, pin 2,\n"
+      "             begin 1 0 1 2, resume 1, commit 1 9, begin 1 2 2, retract 1, reserve 1 2, append 1 2, finish 1 1,\n"
+      "             resume 1, reserve 1 900, finish 1 900, append 1 2, flush 7, room full 4000000]\n";
+  const auto program = program_of(text, "part", registry());
+  REQUIRE_MESSAGE(program, (program ? "" : program.error().text));
+  CHECK(verdict_on(*program).sentence == "");
+}
+
+TEST_CASE("check: every engine that a seed makes up can be made") {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const std::string yaml = made_up_engine(seed, registry());
+    CAPTURE(yaml);
+    const auto document = parse_yaml(yaml, "made up");
+    REQUIRE(document);
+    const auto config = read_engine_config(*document, registry());
+    REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+    if (seed % 20 != 0) continue;
+    Faults faults;
+    const auto engine = create(*config, registry(), faults);
+    CHECK_MESSAGE(engine, (engine ? "" : engine.error().text));
+  }
+}

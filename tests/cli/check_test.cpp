@@ -1,0 +1,103 @@
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include "program.h"
+
+using namespace cli;
+
+namespace {
+
+/// `canopy check` in a folder of its own, where it writes what it finds.
+Ended check(const Workshop& workshop, const std::string& arguments) {
+  const fs::path before = fs::current_path();
+  fs::current_path(workshop.path);
+  const Ended ended = canopy(workshop, "check " + arguments);
+  fs::current_path(before);
+  return ended;
+}
+
+}  // namespace
+
+TEST_CASE("check: clean engines end with 0 and write nothing") {
+  const Workshop workshop;
+  const Ended ended = check(workshop, "--seed 9 --ops 20000 --jobs 2");
+  CHECK_MESSAGE(ended.status == 0, (ended.out + ended.err));
+  CHECK(has(ended.out, "no violation, seed 9, digest "));
+  CHECK_FALSE(fs::exists(workshop.path / "canopy-check-9.txt"));
+  const Ended again = check(workshop, "--seed 9 --ops 20000 --jobs 1");
+  CHECK(again.out.substr(again.out.find("no violation")) == ended.out.substr(ended.out.find("no violation")));
+}
+
+TEST_CASE("check: the engines of configs stay whole") {
+  const Workshop workshop;
+  std::string all;
+  for (const auto& file : fs::directory_iterator(kSource / "configs/engines"))
+    all += " --config " + file.path().string();
+  const Ended ended = check(workshop, "--ops 200000" + all);
+  CHECK_MESSAGE(ended.status == 0, (ended.out + ended.err));
+}
+
+TEST_CASE("check: a wrong plugin is found with 1, and the file that is written repeats it") {
+  const Workshop workshop;
+  // Not in the workshop: everybody may write in the folder of temporary files.
+  const fs::path plugins = kBin.parent_path() / ("check_plugins_" + std::to_string(::getpid()));
+  fs::create_directories(plugins);
+  fs::permissions(plugins, fs::perms::owner_all);
+  fs::copy(kBin.parent_path() / "bad_plugins/broken_allocators.so", plugins);
+  const std::string engine = workshop.file(
+      "engine.yaml",
+      "page_size: 1\ngroups: { full: { reach: path, capacity: 300, allocator: twice, eviction: lru } }\n");
+  const std::string with = "--plugins " + plugins.string() + " ";
+  const Ended found = check(workshop, with + "--seed 3 --ops 100000 --config " + engine);
+  CHECK_MESSAGE(found.status == 1, (found.out + found.err));
+  CHECK(has(found.out, "canopy check --replay canopy-check-3.txt repeats it"));
+  const std::string text = slurp(workshop.path / "canopy-check-3.txt");
+  CHECK(has(text, "# canopy check --replay canopy-check-3.txt\n# found by seed 3 in episode "));
+  CHECK(has(text, "\noperations:\n  - "));
+  const Ended again = check(workshop, with + "--replay canopy-check-3.txt");
+  CHECK(again.status == 1);
+  CHECK(has(again.out, "violation: "));
+  // Without the plugin the file names an allocator that is not there.
+  const Ended without = check(workshop, "--replay canopy-check-3.txt");
+  CHECK(without.status == 2);
+  CHECK_MESSAGE(has(without.err, "canopy-check-3.txt:"), without.err);
+  fs::remove_all(plugins);
+}
+
+TEST_CASE("check: bad input ends with 2 and a sentence") {
+  const Workshop workshop;
+  for (const char* arguments : {"--ops 0", "--ops x", "--seed 0", "--jobs 0", "--minutes 1x", "--config nowhere.yaml",
+                                "--replay nowhere.txt", "--replay ."}) {
+    CAPTURE(std::string(arguments));
+    const Ended ended = check(workshop, arguments);
+    CHECK(ended.status == 2);
+    CHECK_FALSE(ended.err.empty());
+  }
+  // It replaces what it wrote, and nothing else: a file of this name may be what --config names.
+  workshop.file("canopy-check-9.txt", "page_size: 1\n");
+  CHECK(has(check(workshop, "--seed 9 --ops 10").err, "canopy check did not write it"));
+  CHECK(slurp(workshop.path / "canopy-check-9.txt") == "page_size: 1\n");
+  workshop.file("canopy-check-9.txt", "# canopy check --replay canopy-check-9.txt\n");
+  CHECK(check(workshop, "--seed 9 --ops 10").status == 0);
+  const std::string ours = workshop.file(
+      "ours.yaml",
+      "page_size: 1\ngroups: { full: { reach: path, capacity: 300, allocator: check_0, eviction: lru } }\n");
+  CHECK(has(check(workshop, "--config " + ours).err, "'check_0' is what canopy check puts around another component"));
+  const std::string file = workshop.file("wrong.txt", "engine: {}\noperations: []\n");
+  const Ended ended = check(workshop, "--replay " + file);
+  CHECK(ended.status == 2);
+  CHECK_MESSAGE(has(ended.err, "wrong.txt:1:"), ended.err);
+}
+
+TEST_CASE("check: Ctrl-C ends it with what it has done") {
+  const Workshop workshop;
+  const std::string line = "cd " + workshop.path.string() + " && timeout -s INT 1 " + (kBin / "canopy").string() +
+                           " check --minutes 5 --jobs 2 >out 2>err </dev/null";
+  CHECK(std::system(line.c_str()) != -1);
+  const std::string out = slurp(workshop.path / "out");
+  CHECK_MESSAGE(has(out, "stopped: no violation, seed 1"), (out + slurp(workshop.path / "err")));
+  CHECK(has(out, "operations  "));
+}

@@ -1,0 +1,35 @@
+/// Hostile lines of scenarios: they are read, and a world of them is not made.
+#include <conformance/model/mismatch.h>
+#include <conformance/model/operation.h>
+
+#include "fuzz.h"
+
+namespace {
+
+using namespace canopy;
+
+void check(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at).substr(0, text.substr(at, end - at).find("->"));
+    at = end + 1;
+    try {
+      const bool world = line.starts_with("engine") || line.starts_with("requests");
+      if (!world) {
+        const std::string written = test::text_of(test::operation_from(line));
+        EXPECT(test::text_of(test::operation_from(written)) == written, written);
+      } else {
+        static_cast<void>(test::config_from(line));
+      }
+    } catch (const test::Mismatch& error) {
+      EXPECT(error.what()[0] != 0, line);
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  check(fuzz::text_of(data, size));
+  return 0;
+}
