@@ -22,8 +22,8 @@ class Nothing : public canopy::PrefixIndex {
     return {lock, 0, {}};
   }
   void relax(Lock&, std::size_t, Units) override {}
-  void release(const Lock&, const canopy::RequestFacts*) override {}
-  GroupPages evict(std::size_t, std::size_t) override { return {}; }
+  GroupPages release(const Lock&, const canopy::RequestFacts*) override { return {}; }
+  GroupPages evict(std::size_t, std::size_t, canopy::Cause) override { return {}; }
   using IndexUpkeep::sizes;
   canopy::Sizes sizes(std::size_t) const override { return {}; }
 
@@ -89,11 +89,11 @@ struct Evicts final : Nothing {
   using Nothing::Nothing;
   using Nothing::sizes;
   canopy::Sizes sizes(std::size_t) const override { return {page_, 0}; }
-  GroupPages evict(std::size_t, std::size_t) override { return row(Count, N); }
+  GroupPages evict(std::size_t, std::size_t, canopy::Cause) override { return row(Count, N); }
 };
 struct EvictsOfOtherGroups final : Nothing {
   using Nothing::Nothing;
-  GroupPages evict(std::size_t, std::size_t) override {
+  GroupPages evict(std::size_t, std::size_t, canopy::Cause) override {
     GroupPages pages;
     pages[3] = row(1, 1)[0];
     return pages;
@@ -106,7 +106,7 @@ struct IsHuge final : Nothing {
 };
 struct Promises final : Nothing {
   using Nothing::Nothing;
-  canopy::Probe peek(const Key&) const override { return {~Units{0}, {~std::uint64_t{0}, 0, 0, 0}}; }
+  canopy::Probe peek(const Key&) const override { return {~Units{0}, ~Units{0}, {~std::uint64_t{0}, 0, 0, 0}}; }
 };
 struct ThrowsInMatch final : Nothing {
   using Nothing::Nothing;
@@ -118,7 +118,9 @@ struct ThrowsInInsert final : Nothing {
 };
 struct ThrowsInRelease final : Nothing {
   using Nothing::Nothing;
-  void release(const Lock&, const canopy::RequestFacts*) override { throw std::runtime_error("it keeps the lock"); }
+  GroupPages release(const Lock&, const canopy::RequestFacts*) override {
+    throw std::runtime_error("it keeps the lock");
+  }
 };
 
 template <std::size_t Words>

@@ -12,7 +12,7 @@ using canopy::NodeFacts;
 using canopy::Rank;
 using canopy::RequestFacts;
 
-enum class Call { rank, volatility, describe, spare, evicted, reads_prints, arrived, finished };
+enum class Call { rank, volatility, describe, spare, evicted, reads_prints, arrived, ended };
 
 [[noreturn]] void fail_by_throwing() { throw std::runtime_error("its table is full"); }
 [[noreturn]] void fail_by_throwing_a_number() { throw 7; }
@@ -59,13 +59,13 @@ struct Failing final : canopy::EvictionStrategy {
     meet<Call::spare>();
     return false;
   }
-  void evicted(const NodeFacts&) override { meet<Call::evicted>(); }
+  void evicted(const NodeFacts&, const canopy::Eviction&) override { meet<Call::evicted>(); }
   bool reads_prints() const override {
     meet<Call::reads_prints>();
     return false;
   }
   void arrived(const RequestFacts&) override { meet<Call::arrived>(); }
-  void finished(const RequestFacts&, canopy::Path&) override { meet<Call::finished>(); }
+  void ended(const RequestFacts&, canopy::Path&) override { meet<Call::ended>(); }
 
  private:
   template <Call Here>
@@ -95,8 +95,8 @@ CANOPY_PLUGIN("1.0.0", policy<Call::rank, fail_by_throwing>("throws_in_rank"),
               policy<Call::evicted, fail_by_throwing>("throws_in_evicted"),
               policy<Call::reads_prints, fail_by_throwing, 0>("throws_in_reads_prints"),
               policy<Call::arrived, fail_by_throwing>("throws_in_arrived"),
-              policy<Call::finished, fail_by_throwing>("throws_in_finished"),
-              policy<Call::rank, fail_by_crashing>("crashes"), policy<Call::evicted, fail_by_dividing>("divides"),
-              policy<Call::spare, fail_by_aborting>("aborts"), policy<Call::rank, fail_by_leaving>("leaves"),
-              policy<Call::evicted, fail_by_hanging>("hangs"), policy<Call::arrived, fail_by_diving>("dives"),
+              policy<Call::ended, fail_by_throwing>("throws_in_ended"), policy<Call::rank, fail_by_crashing>("crashes"),
+              policy<Call::evicted, fail_by_dividing>("divides"), policy<Call::spare, fail_by_aborting>("aborts"),
+              policy<Call::rank, fail_by_leaving>("leaves"), policy<Call::evicted, fail_by_hanging>("hangs"),
+              policy<Call::arrived, fail_by_diving>("dives"),
               canopy::provide<canopy::EvictionStrategy, ThrowsAtTheEnd>("throws_at_the_end", "in its destructor"));

@@ -43,7 +43,7 @@ Page IndexGuard::numbers(std::size_t group) const {
 }
 
 bool IndexGuard::sound(const Lock& lock, Units most) const {
-  bool sound = lock.length <= most && whole(lock.length);
+  bool sound = lock.length <= most && whole(lock.length) && whole(lock.full_length);
   for (std::size_t g = 0; g < state_.pools.size(); ++g)
     sound &= lock.from[g] == 0 || (lock.from[g] <= lock.length && whole(lock.from[g]));
   return sound;
@@ -51,7 +51,8 @@ bool IndexGuard::sound(const Lock& lock, Units most) const {
 
 Probe IndexGuard::peek(const Key& key) const {
   Probe probe = ask("peek", [&] { return index_->peek(key); });
-  bool sound = probe.length <= units_of(key) && whole(probe.length);
+  bool sound = probe.length <= units_of(key) && whole(probe.length) && probe.full_length <= units_of(key) &&
+               whole(probe.full_length);
   for (std::size_t g = 0; g < state_.pools.size(); ++g) sound &= probe.evictable[g] <= probe.length;
   if (sound) return probe;
   wrong("peek", fmt::format("it found {} units of a key of {}", probe.length, units_of(key)));
@@ -97,6 +98,7 @@ Inserted IndexGuard::insert(const Lock& lock, const Key& key, const GroupPages& 
   bool fits = !answered || (sound(inserted.lock, most) && inserted.had <= most &&
                             (inserted.lock.length <= lock.length || inserted.had >= lock.length));
   for (std::size_t g = 0; fits && g < state_.pools.size(); ++g) fits = inserted.spare[g].size() <= pages[g].size();
+  inserted.evicted = counted("insert", inserted.evicted);
   if (fits) return inserted;
   wrong("insert", fmt::format("it gave {} and had {} units, for a key of {} below a lock of {}",
                               lock_words(inserted.lock), inserted.had, most, lock.length));

@@ -13,7 +13,7 @@ namespace canopy {
 /// An index whose results have a possible shape: depths in whole pages and within the key, as many pages as the depths
 /// say, and numbers that the pools have. That the pages are out is Pool's to check when they come back.
 class IndexGuard final : public PrefixIndex, public Guard {
-  static_assert(std::string_view(kInterface) == "canopy.PrefixIndex/5", "hand on the new functions too");
+  static_assert(std::string_view(kInterface) == "canopy.PrefixIndex/6", "hand on the new functions too");
 
  public:
   /// REQUIRES: `state` outlives all calls.
@@ -25,11 +25,11 @@ class IndexGuard final : public PrefixIndex, public Guard {
   GroupPages pages(const Lock& lock, Units from) override;
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock& lock, std::size_t group, Units from) override;
-  void release(const Lock& lock, const RequestFacts* finished) override {
-    ask("release", [&] { index_->release(lock, finished); });
+  GroupPages release(const Lock& lock, const RequestFacts* ended) override {
+    return counted("release", ask("release", [&] { return index_->release(lock, ended); }));
   }
-  GroupPages evict(std::size_t group, std::size_t pages) override {
-    return counted("evict", ask("evict", [&] { return index_->evict(group, pages); }));
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause) override {
+    return counted("evict", ask("evict", [&] { return index_->evict(group, pages, cause); }));
   }
   GroupPages flush(NamespaceId space) override {
     return counted("flush", ask("flush", [&] { return index_->flush(space); }));

@@ -11,7 +11,7 @@ namespace canopy {
 /// A policy as the index sees it: never one that throws. After its first exception a policy is not called any more, and
 /// nodes have the ranks of lru. The engine ranks the others anew before it evicts next (PageFlow::evict).
 class PolicyGuard final : public EvictionStrategy, public Guard {
-  static_assert(std::string_view(kInterface) == "canopy.EvictionStrategy/2", "hand on the new functions too");
+  static_assert(std::string_view(kInterface) == "canopy.EvictionStrategy/3", "hand on the new functions too");
 
  public:
   static constexpr const char* kInstead = "lru";
@@ -38,8 +38,11 @@ class PolicyGuard final : public EvictionStrategy, public Guard {
   bool spare(const NodeFacts& node) override {
     return !failed_ && ask("spare", [&] { return policy_->spare(node); });
   }
-  void evicted(const NodeFacts& node) override {
-    if (!failed_) ask("evicted", [&] { policy_->evicted(node); });
+  void evicted(const NodeFacts& node, const Eviction& eviction) override {
+    if (!failed_) ask("evicted", [&] { policy_->evicted(node, eviction); });
+  }
+  void cleared() override {
+    if (!failed_) ask("cleared", [&] { policy_->cleared(); });
   }
   bool reads_prints() const override {
     return !failed_ && look("reads_prints", [&] { return policy_->reads_prints(); });
@@ -47,8 +50,8 @@ class PolicyGuard final : public EvictionStrategy, public Guard {
   void arrived(const RequestFacts& request) override {
     if (!failed_) ask("arrived", [&] { policy_->arrived(request); });
   }
-  void finished(const RequestFacts& request, Path& path) override {
-    if (!failed_) ask("finished", [&] { policy_->finished(request, path); });
+  void ended(const RequestFacts& request, Path& path) override {
+    if (!failed_) ask("ended", [&] { policy_->ended(request, path); });
   }
 
  private:
