@@ -23,6 +23,6 @@ list(LENGTH recorded count)
 message("${count} sequences recorded")
 execute_process(COMMAND ${CMAKE_COMMAND} -E env CANOPY_SCENARIOS=${WORK} ${MODEL} "--test-case=every scenario holds"
                 RESULT_VARIABLE status)
-if(status OR count LESS 42)
+if(status OR count LESS 54)
   message(FATAL_ERROR "Canopy and UnifiedRadixCache differ")
 endif()

@@ -120,11 +120,11 @@ def load(sglang):
 
 
 class Original:
-    def __init__(self, loaded, page, eagle, policy):
+    def __init__(self, loaded, page, eagle, policy, options):
         core, full, self.key_type, self.insert_params, self.match_params = loaded
         params = types.SimpleNamespace(
             page_size=page, is_eagle=eagle, enable_session_radix_cache=False, eviction_policy=policy,
-            eviction_policy_config=None, token_to_kv_pool_allocator=None, enable_kv_cache_events=False,
+            eviction_policy_config=options, token_to_kv_pool_allocator=None, enable_kv_cache_events=False,
             dynamo_kv_event_format=False, kv_event_lora_names=None)
         cache = types.SimpleNamespace(enable_session_radix_cache=False)
         self.full = full.FullComponent(cache, params)
@@ -179,13 +179,23 @@ def units(words, page, eagle):
     return max(len(words) - eagle, 0) // page * page
 
 
-def sequence(loaded, seed, operations, page, eagle, policy):
+# Policies with the options that they have in SGLang, and those here.
+POLICIES = {
+    "lru": ("lru", None, "{}"), "lfu": ("lfu", None, "{}"), "fifo": ("fifo", None, "{}"), "filo": ("filo", None, "{}"),
+    "mru": ("mru", None, "{}"), "priority": ("priority", None, "{}"), "slru": ("slru", None, "{}"),
+    "slru3": ("slru", {"protected_threshold": 3}, '{"protect_after":3}'),
+    "tlru": ("tlru", {"threshold": 12, "next_prompt_estimate": 2}, '{"threshold":12,"next_prompt":2}'),
+}
+
+
+def sequence(loaded, seed, operations, page, eagle, name):
     """The lines of a scenario."""
-    prng = random.Random(f"{seed} {page} {eagle} {policy}")
-    original = Original(loaded, page, eagle, policy)
+    prng = random.Random(f"{seed} {page} {eagle} {name}")
+    policy, options, ours = POLICIES[name]
+    original = Original(loaded, page, eagle, policy, options)
     lines = [f"# Recorded from UnifiedRadixCache of SGLang 0.5.23: seed {seed}.",
              f"engine page_size={page} overlap={int(eagle)} capacity=100000 namespaces=2 policy={policy} "
-             'options={"accounting":sglang_unified}']
+             f'policy_options={ours} options={{"accounting":sglang_unified}}']
     open_requests, texts, named = [], [[] for _ in range(2)], 0
 
     def prompt(space):
@@ -259,7 +269,7 @@ def main():
     loaded = load(args.sglang)
     args.out.mkdir(parents=True, exist_ok=True)
     for seed in range(args.seed, args.seed + args.sequences):
-        for policy in ("lru", "lfu", "fifo", "filo", "mru", "priority", "slru"):
+        for policy in POLICIES:
             for page in (1, 4, 16):
                 for eagle in (False, True):
                     lines = sequence(loaded, seed, args.operations, page, eagle, policy)

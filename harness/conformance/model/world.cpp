@@ -28,7 +28,7 @@ std::vector<Part> parts_of(const WorldConfig& config) {
     part.allocator = make<SlotAllocator>(config.allocator, {});
     part.allocator->offer({0, part.capacity + 1});
     for (auto& policy : part.policies)
-      policy = make<EvictionStrategy>(group.policy.empty() ? config.policy : group.policy, {});
+      policy = make<EvictionStrategy>(group.policy.empty() ? config.policy : group.policy, {}, config.policy_options);
   }
   return parts;
 }
