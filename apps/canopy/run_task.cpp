@@ -130,6 +130,10 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
   } else if (!task.report.empty()) {
     if (auto written = replay::write_report(*report, task.report); !written) status = unusable(written.error().text);
   }
+  for (const replay::Resize& resize : options.resizes)
+    if (resize.request > report->requests && !report->incomplete)
+      status = unusable(fmt::format("--resize {}: the run had {}, so this limit was never set", resize.request,
+                                    plural(report->requests, "request")));
   if (feed && !feed->failure().empty()) status = unusable(feed->failure());
   return status;
 }

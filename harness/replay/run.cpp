@@ -69,13 +69,14 @@ Result<bool> Run::next(workload::ClientRequest& client) {
       std::this_thread::sleep_until(std::min<Clock::time_point>(due, Clock::now() + std::chrono::milliseconds(20)));
   }
   if (!may_go_on() || taken_ == options.limit) return false;
+  auto more = source_.next(client);
+  if (!more || !*more) return more;
+  ++taken_;
   for (const Resize& resize : options.resizes)
-    if (resize.request == taken_ + 1)
+    if (resize.request == taken_)
       for (std::size_t g = 0; g < engine.groups(); ++g)
         if (resize.group.empty() ? g == 0 : engine.pool(g).group() == resize.group)
           engine.resize(g, resize.tokens / engine.page_size());
-  auto more = source_.next(client);
-  if (more && *more) ++taken_;
   return more;
 }
 
