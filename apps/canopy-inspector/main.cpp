@@ -23,6 +23,7 @@ struct Arguments {
   std::string name, file;  ///< attach, open
   std::string screenshot, script, size = "1600x900", theme;
   double scale = 0;
+  bool read_only = false;
   std::uint64_t requests = 600;  ///< of the demo, before a picture is taken
 };
 
@@ -65,6 +66,13 @@ Result<std::unique_ptr<Link>> attach_to(const std::string& name) {
   return link_to(std::move(*attachment), name);
 }
 
+/// In a window it is shown how far a recording is read.
+Result<std::unique_ptr<Link>> recording_at(const std::string& path, bool whole) {
+  auto recording = whole ? Recording::open(path) : Recording::begin(path);
+  if (!recording) return recording.error();
+  return link_to(std::move(*recording), path);
+}
+
 int look(const Arguments& arguments, bool attach, bool open) {
   const bool in_memory = !arguments.screenshot.empty() || !arguments.script.empty();
   // A picture is the same on every machine: it does not use the settings that a window saves.
@@ -81,9 +89,9 @@ int look(const Arguments& arguments, bool attach, bool open) {
       link = std::move(*attached);
     }
   } else if (open) {
-    auto recording = Recording::open(arguments.file);
-    if (!recording) return unusable(recording.error().text);
-    link = link_to(std::move(*recording), arguments.file);
+    auto opened = recording_at(arguments.file, in_memory);
+    if (!opened) return unusable(opened.error().text);
+    link = std::move(*opened);
   } else {
     auto made = demo::LiveDemo::make();
     if (!made) return unusable(made.error().text);
@@ -92,8 +100,11 @@ int look(const Arguments& arguments, bool attach, bool open) {
     demo->start(!in_memory);
   }
 
-  App app =
-      link ? App(std::move(link), settings) : App(std::make_unique<Picker>(Attachment::found, attach_to), settings);
+  const auto open_recording = [in_memory](const std::string& path) { return recording_at(path, in_memory); };
+  App app = link ? App(std::move(link), settings)
+                 : App(std::make_unique<Picker>(Attachment::found, attach_to, open_recording), settings);
+  app.offer({Attachment::found, attach_to, open_recording});
+  app.mailbox().read_only = app.mailbox().locked = arguments.read_only;
   if (!in_memory) {
     const std::string why = show_in_window(app, settings);
     if (why.empty()) return 0;
@@ -122,6 +133,7 @@ int run(int argc, char** argv) {
   program.add_option("--requests", arguments.requests, "that the demo engine serves before its picture is drawn")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
+  program.add_flag("--read-only", arguments.read_only, "send nothing to the engine, by no button and no key");
   auto* attach = program.add_subcommand("attach", "Look at an engine of another process");
   attach->add_option("name", arguments.name,
                      "of its feed; without a name, choose from a list, or wait for the first feed");

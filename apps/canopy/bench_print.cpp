@@ -1,6 +1,7 @@
 #include "bench_print.h"
 
 #include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -146,10 +147,10 @@ void print_demands(const std::vector<Demand>& demands, const Terminal& terminal)
 
 void print_gpu(const bench::Gpu& gpu, const Terminal& terminal) {
   if (gpu.device.empty()) {
-    fmt::print("No GPU was at hand ({}): only what the CPU does was measured.\n\n", gpu.why);
+    fmt::print("No GPU was at hand ({}): only what the CPU does was measured.\n\n", printable(gpu.why));
     return;
   }
-  fmt::print("{}, driver {}.{}, {} free of {}{}\n", gpu.device, gpu.driver_version / 1000,
+  fmt::print("{}, driver {}.{}, {} free of {}{}\n", printable(gpu.device), gpu.driver_version / 1000,
              gpu.driver_version % 1000 / 10, bytes(gpu.free_bytes), bytes(gpu.total_bytes),
              gpu.clock_khz > 0
                  ? fmt::format(", clocks up to {} and {} MHz", gpu.clock_khz / 1000, gpu.memory_clock_khz / 1000)
@@ -168,8 +169,11 @@ void print(const Report& report, const Report* old) {
   print_rows(report.rows, report.gpu ? gpu_columns() : columns(report, old), terminal);
   if (report.gpu) print_demands(report.demands, terminal);
   fmt::print("\n");
-  for (const std::string& remark : report.remarks) fmt::print("{}\n", remark);
-  for (const std::string& failure : report.failures) fmt::print("{} {}\n", terminal.red("failed:"), failure);
+  if (report.incomplete)
+    fmt::print("{}\n",
+               terminal.yellow("Incomplete: the bench was stopped. Sections that are not shown were not measured."));
+  for (const std::string& remark : report.remarks) fmt::print("{}\n", printable(remark));
+  for (const std::string& failure : report.failures) fmt::print("{} {}\n", terminal.red("failed:"), printable(failure));
   if (report.gpu)
     fmt::print(
         "Rates count bytes read and bytes written for what stays on the device, and bytes that crossed for what does "

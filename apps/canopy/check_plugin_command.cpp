@@ -1,4 +1,5 @@
 #include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,14 +67,14 @@ int print_rows(const std::vector<Row>& rows, const Terminal& terminal) {
   for (const Row& row : rows) {
     const std::string failed = fmt::format("{:>6}", row.failed);
     fmt::print("  {}  {:<{}}  {:>6}  {}{}\n", terminal.bold(fmt::format("{:<{}}", row.component, component)),
-               row.interface, interface, row.passed, row.failed == 0 ? failed : terminal.red(failed),
+               printable(row.interface), interface, row.passed, row.failed == 0 ? failed : terminal.red(failed),
                row.not_run == 0 ? "" : fmt::format("  {} not run after a case that did not finish", row.not_run));
     all.passed += row.passed, all.failed += row.failed, all.not_run += row.not_run;
   }
   fmt::print("\n");
   for (const Row& row : rows)
     for (const std::string& failure : row.failures)
-      fmt::print("{} {}\n\n", terminal.red(row.component), with_later_lines_indented(failure));
+      fmt::print("{} {}\n\n", terminal.red(row.component), with_later_lines_indented(printable_lines(failure)));
   const std::string total = plural(all.passed + all.failed, "case") + " of the contract";
   if (all.failed == 0) fmt::print("{}\n", terminal.green(total + ", all passed"));
   else
@@ -102,7 +103,7 @@ int check_plugin(const std::string& file, unsigned seconds) {
     // In another process first: loading it may crash.
     auto listed = suite->cases(file);
     if (!listed) {
-      fmt::print("  {} {}: {}\n", terminal.red("refused"), file, listed.error().text);
+      fmt::print("  {} {}: {}\n", terminal.red("refused"), printable(file), printable_lines(listed.error().text));
       return kViolations;
     }
     cases = *std::move(listed);

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <canopy/config/option_walkers.h>
+#include <canopy/support/run_files.h>
 #include <mirror/mirror.h>
 #include <sources/attachment.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +16,7 @@
 #include <bench/gpu/gpu_bench.h>
 #include <check/campaign.h>
 #include <replay/replay.h>
+#include <workload/mooncake_line.h>
 
 namespace canopy::app {
 
@@ -31,6 +34,7 @@ struct ReplayArguments {
   std::string capacity, page_size, policy, store;  ///< as in the engine file
   std::string serve, record;                       ///< a feed's name, or the file of a recording; empty: none
   std::optional<std::uint64_t> seed;
+  std::uint64_t block = workload::kMooncakeBlock;  ///< tokens that an id of the trace stands for
   std::vector<std::string> assignments, resizes;
   replay::Options options;
 };
@@ -97,18 +101,28 @@ struct Watched {
 };
 Result<std::unique_ptr<Watched>> watch(const std::string& name);
 
-/// Prints `why` on stderr and returns kUnusable.
+/// Prints `why` on stderr, as printable_lines() has it, and returns kUnusable.
 int unusable(const std::string& why);
 Registry load_plugins(const PluginFolders& folders);
 void print_offers(const Registry& registry, const Terminal& terminal);
 void print_refusals(const Registry& registry, const Terminal& terminal);
 /// An option a line, the help aligned.
 void print_options(const std::vector<OptionHelp>& options, const Terminal& terminal);
-/// Prints the run as a table, its violations and the verdict. Returns the exit code.
-int print_report(const replay::Report& report);
-/// Runs with a progress bar, then writes the report if a path was given.
-Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource& source,
-                                         const replay::Options& options, const std::string& config,
-                                         const std::string& source_name, const std::string& report_path);
+/// Whether the run writes to no file that it reads and to none twice: its own outputs, and as inputs those named and
+/// the plugins. Ask before anything is written.
+Result<std::monostate> check_files(const Registry& registry, std::vector<RunFile> inputs,
+                                   const std::vector<RunFile>& outputs);
+/// A run through an engine: as a command describes it, and what it writes.
+struct Task {
+  std::string config, source, report;  ///< names for the report; the file to write it to, or empty
+  std::uint64_t engine_digest = 0;     ///< of the engine's configuration; 0: the printed title names only the source
+  replay::Options options{};
+};
+/// Runs with a progress bar, ends the feed, prints (`before`, then the run as a table, its violations and the verdict)
+/// and writes the report: in this order, so that a full disk loses nothing. A run that was interrupted is printed so
+/// far as it came, and writes no report; a run that was refused leaves no recording. Returns the exit code. REQUIRES:
+/// an Interrupt lives.
+int run_task(Engine& engine, workload::RequestSource& source, const Registry& registry, const Task& task,
+             const std::function<void(const replay::Report&)>& before);
 
 }  // namespace canopy::app

@@ -1,16 +1,38 @@
 #include <canopy/engine/engine_file.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
+#include <workload/generator.h>
 
 #include "commands.h"
 #include "terminal.h"
 
 namespace canopy::app {
 
-int check_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders) {
-  const Registry registry = load_plugins(folders);
+namespace {
+
+/// A file that is to be checked: an engine's, or a workload's.
+Result<std::monostate> check(const std::string& file, const std::vector<std::string>& assignments,
+                             const Registry& registry) {
+  auto document = parse_yaml_file(file);
+  if (!document) return document.error();
+  if (document->find("mix") && !document->find("groups")) {
+    for (const std::string& assignment : assignments)
+      if (auto set = set_value(*document, assignment); !set) return set.error();
+    const auto workload = workload::make_generator(*document);
+    if (!workload) return workload.error();
+    return std::monostate{};
+  }
   const auto config = load_engine_config(file, assignments, registry);
-  if (!config) return unusable(config.error().text);
-  fmt::print("{}: fine\n", file);
+  if (!config) return config.error();
+  return std::monostate{};
+}
+
+}  // namespace
+
+int check_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders) {
+  const auto fine = check(file, assignments, load_plugins(folders));
+  if (!fine) return unusable(fine.error().text);
+  fmt::print("{}: fine\n", printable(file));
   return kFine;
 }
 

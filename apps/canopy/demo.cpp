@@ -1,9 +1,11 @@
+#include <canopy/support/atomic_file.h>
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <demo/demo.h>
 #include <workload/generator.h>
 #include "commands.h"
+#include "interrupt.h"
 #include "terminal.h"
 #include "tree_text.h"
 
@@ -29,20 +31,24 @@ void print_hit_rate(const replay::Report& report, const Terminal& terminal) {
 
 int demo(const DemoArguments& arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
+  if (auto apart = check_files(registry, {}, {{"--report", arguments.report}}); !apart)
+    return unusable(apart.error().text);
+  if (!arguments.report.empty())
+    if (auto can = can_write_file(arguments.report); !can) return unusable(can.error().text);
+  const Interrupt interrupt;
   const std::string capacity = fmt::format("groups.full.capacity={}", arguments.capacity);
   auto engine = demo::make_engine(registry, {&capacity, 1}, arguments.store.empty() ? "host" : arguments.store);
   if (!engine) return unusable(engine.error().text);
   const auto source = demo::requests(arguments.seed);
-  auto report = run_with_progress(**engine, *source, demo::options(), "a demo engine",
-                                  "chats, agents and a batch sweep of several tenants", arguments.report);
-  if (!report) return unusable(report.error().text);
-
-  const Terminal terminal = Terminal::of_stdout();
-  fmt::print("\n");
-  print_hit_rate(*report, terminal);
-  fmt::print("{}\n", terminal.bold("What is cached now: the heaviest prefixes of each tenant"));
-  fmt::print("{}\n", tree_text(**engine, 28, terminal.unicode));
-  return print_report(*report);
+  const Task task{"a demo engine", "chats, agents and a batch sweep of several tenants", arguments.report, 0,
+                  demo::options()};
+  return run_task(**engine, *source, registry, task, [&](const replay::Report& report) {
+    const Terminal terminal = Terminal::of_stdout();
+    fmt::print("\n");
+    print_hit_rate(report, terminal);
+    fmt::print("{}\n", terminal.bold("What is cached now: the heaviest prefixes of each tenant"));
+    fmt::print("{}\n", tree_text(**engine, 28, terminal.unicode));
+  });
 }
 
 }  // namespace canopy::app

@@ -1,13 +1,19 @@
+#include <canopy/support/printable.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <new>
+#include <sstream>
 
 #include <workload/trace_formats.h>
 #include "commands.h"
+#include "terminal.h"
 
 namespace {
 
@@ -32,6 +38,23 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
             return "'" + text + "' is no whole number from " + std::to_string(least) + " to " + std::to_string(most);
           },
           std::to_string(least) + "..", "whole number"};
+}
+
+/// An empty text is a variable of a script that was never set: taken for "not given", the run would be another one than
+/// was meant.
+void refuse_empty_values(CLI::App& command) {
+  static const CLI::Validator not_empty{
+      [](std::string& text) { return text.empty() ? std::string("its value is empty") : std::string(); }, "",
+      "not empty"};
+  for (CLI::Option* option : command.get_options())
+    if (option->get_items_expected_max() > 0) option->check(not_empty);
+  for (CLI::App* each : command.get_subcommands({})) refuse_empty_values(*each);
+}
+
+CLI::Option* block_size(CLI::App& command, std::uint64_t& block) {
+  return command.add_option("--block-size", block, "tokens that a hash id of the trace stands for")
+      ->capture_default_str()
+      ->check(whole(1, 65536));
 }
 
 /// An option that may be repeated, one value each time.
@@ -80,6 +103,7 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
   auto* replay = program.add_subcommand("replay", "Run a trace or a generated workload through an engine");
   replay->add_option("config", arguments->config, "engine file, such as configs/engines/sglang_lru.yaml")->required();
   auto* trace = replay->add_option("--trace", arguments->trace, workload::trace_help());
+  block_size(*replay, arguments->block)->needs(trace);
   replay->add_option("--workload", arguments->workload, "workload file, such as configs/workloads/chat.yaml")
       ->excludes(trace);
   replay->add_option("--capacity", arguments->capacity, "limit of the first group's pool, in tokens; 3M is 3000000");
@@ -97,7 +121,10 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
                               "be repeated"));
   auto* serve = replay->add_option("--serve", arguments->serve,
                                    "publish the feed under this name, for canopy-inspector and canopy top");
-  replay->add_option("--record", arguments->record, "record the feed to this file")->excludes(serve);
+  replay
+      ->add_option("--record", arguments->record,
+                   "record the feed to this file, FILE.part until the run ends; only a recording is replaced")
+      ->excludes(serve);
   replay->add_option("--pace", arguments->options.pace, "most requests a second, to watch the run")
       ->check(whole(1, kMost));
   replay->add_option("--report", arguments->report, "write the result as JSON to this file");
@@ -135,8 +162,9 @@ void add_bench(CLI::App& program, const Folders& folders, int& status) {
   bench->add_flag("--quick", arguments->options.quick, "smaller trees, fewer requests and repetitions: about 15 s");
   bench->add_option("--only", arguments->options.only, "rows whose name contains this");
   bench->add_option("--index", arguments->options.index, "the index to measure")->capture_default_str();
-  bench->add_option("--trace", arguments->options.trace,
-                    "replayed instead of a generated workload: " + workload::trace_help());
+  auto* trace = bench->add_option("--trace", arguments->options.trace,
+                                  "replayed instead of a generated workload: " + workload::trace_help());
+  block_size(*bench, arguments->options.block)->needs(trace);
   bench->add_option("--json", arguments->json, "write the figures to this file");
   bench->add_option("--compare", arguments->compare, "show how each row changed since this file of --json");
   bench->add_option("--from", arguments->from, "show the figures of this file of --json, and measure nothing");
@@ -238,12 +266,12 @@ void add_pool(CLI::App& program, int& status) {
 void add_config(CLI::App& program, const Folders& folders, int& status) {
   auto file = std::make_shared<std::string>();
   auto assignments = std::make_shared<std::vector<std::string>>();
-  auto* config = program.add_subcommand("config", "Read an engine file without running it");
+  auto* config = program.add_subcommand("config", "Read an engine or workload file without running it");
   config->require_subcommand(1);
-  auto* check = config->add_subcommand("check", "Say what is wrong with it");
+  auto* check = config->add_subcommand("check", "Say what is wrong with it, or what would take too much memory");
   auto* dump = config->add_subcommand("dump", "Show every option with its value, as YAML");
   for (auto* command : {check, dump}) {
-    command->add_option("file", *file, "engine file")->required();
+    command->add_option("file", *file, command == check ? "engine or workload file" : "engine file")->required();
     repeated(command->add_option("--set", *assignments, "path.to.key=value, changes it; may be repeated"));
   }
   check->callback([=, &folders, &status] { status = check_config(*file, *assignments, folders); });
@@ -265,6 +293,8 @@ void add_verify(CLI::App& program, const Folders& folders, int& status) {
 int run(int argc, char** argv) {
   // `canopy plugins | head` ends without a message when its reader ends, as other programs do.
   std::signal(SIGPIPE, SIG_DFL);
+  // A file that may not grow further is an error of write(), which has a sentence.
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App program(kAbout, "canopy");
   program.require_subcommand(1);
   program.fallthrough();  // --plugins may stand anywhere
@@ -282,25 +312,45 @@ int run(int argc, char** argv) {
   add_pool(program, status);
   add_config(program, folders, status);
   add_verify(program, folders, status);
+  refuse_empty_values(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? kFine : kUnusable;
+    std::ostringstream out, err;
+    const int code = program.exit(error, out, err);
+    std::fputs(printable_lines(out.str()).c_str(), stdout);
+    std::fputs(printable_lines(err.str()).c_str(), stderr);
+    return code == 0 ? kFine : kUnusable;
   }
   return status;
 }
 
+bool g_ended = false;
+
+/// exit() in a plugin is no end of a command: nothing was printed, and a caller would take it for success. _exit()
+/// cannot be noticed.
+void end_of_process() {
+  if (g_ended) return;
+  std::fputs("canopy: a plugin ended the process with exit(); what was to be done is not done\n", stderr);
+  std::fflush(stdout);
+  ::_exit(kViolations);
+}
+
 int main(int argc, char** argv) {
+  std::atexit(end_of_process);
+  std::at_quick_exit(end_of_process);
   int status = kUnusable;
   try {
     status = run(argc, argv);
   } catch (const std::bad_alloc&) {
     std::fputs("canopy: the system has no memory left for this\n", stderr);
   } catch (const std::exception& error) {
-    std::fputs(("canopy: " + std::string(error.what()) + "\n").c_str(), stderr);
+    std::fputs(("canopy: " + printable_lines(error.what()) + "\n").c_str(), stderr);
   }
+  g_ended = true;
   // A full disk or a closed pipe: the output is incomplete, so the run has not succeeded.
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    end_without_reader();
     std::fputs("canopy: its output could not be written\n", stderr);
     return kUnusable;
   }

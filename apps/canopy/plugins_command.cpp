@@ -1,4 +1,5 @@
 #include <canopy/config/nearest_name.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,8 +22,8 @@ void print_offers(const Registry& registry, const Terminal& terminal) {
     return a->interface != b->interface ? a->interface < b->interface : a->name < b->name;
   });
   for (const Offer* offer : offers) {
-    fmt::print("  {:<{}}  {}  {}  {}\n", offer->interface, widest_interface,
-               terminal.bold(fmt::format("{:<{}}", offer->name, widest_name)), offer->summary,
+    fmt::print("  {:<{}}  {}  {}  {}\n", printable(offer->interface), widest_interface,
+               terminal.bold(fmt::format("{:<{}}", offer->name, widest_name)), printable(offer->summary),
                terminal.dim(fmt::format("({} {})", offer->file.filename().string(), offer->version)));
     std::string what;
     const bool here = offer->available(what);
@@ -34,7 +35,7 @@ void print_offers(const Registry& registry, const Terminal& terminal) {
 
 void print_refusals(const Registry& registry, const Terminal& terminal) {
   for (const Refusal& refusal : registry.refusals())
-    fmt::print("  {} {}: {}\n", terminal.red("refused"), refusal.file.string(), refusal.why);
+    fmt::print("  {} {}: {}\n", terminal.red("refused"), printable(refusal.file.string()), printable(refusal.why));
 }
 
 void print_options(const std::vector<OptionHelp>& options, const Terminal& terminal) {
@@ -42,13 +43,13 @@ void print_options(const std::vector<OptionHelp>& options, const Terminal& termi
   for (const OptionHelp& option : options) widest = std::max(widest, option.name.size());
   for (const OptionHelp& option : options) {
     const std::string value = option.value.empty() ? "must be given" : "default " + option.value;
-    fmt::print("  {:<{}}  {}  {}\n", option.name, widest, option.help,
+    fmt::print("  {:<{}}  {}  {}\n", printable(option.name), widest, printable(option.help),
                terminal.dim(fmt::format("({}; {})", option.range, value)));
   }
 }
 
 int unusable(const std::string& why) {
-  std::fputs((why + "\n").c_str(), stderr);
+  std::fputs((printable_lines(why) + "\n").c_str(), stderr);
   return kUnusable;
 }
 
@@ -58,9 +59,7 @@ Registry load_plugins(const PluginFolders& folders) {
   const std::size_t ours = registry.refusals().size();
   for (const std::string& folder : folders) registry.scan(folder, Trust::strict);
   for (std::size_t i = ours; i < registry.refusals().size(); ++i)
-    std::fputs(
-        fmt::format("refused {}: {}\n", registry.refusals()[i].file.string(), registry.refusals()[i].why).c_str(),
-        stderr);
+    unusable("refused " + registry.refusals()[i].file.string() + ": " + registry.refusals()[i].why);
   return registry;
 }
 
@@ -81,11 +80,12 @@ int describe_plugin(const std::string& name, const PluginFolders& folders) {
     known.push_back(offer.name);
     if (offer.name != name) continue;
     found = true;
-    fmt::print("{}  {}\n  {}\n  {} {}\n", terminal.bold(offer.name), offer.interface, offer.summary,
-               offer.file.filename().string(), offer.version);
+    fmt::print("{}  {}\n  {}\n  {} {}\n", terminal.bold(offer.name), printable(offer.interface),
+               printable(offer.summary), printable(offer.file.filename().string()), printable(offer.version));
     std::string what;
     const bool here = offer.available(what);
-    if (!what.empty()) fmt::print("  {}\n", here ? "here: " + what : terminal.yellow("not on this machine: " + what));
+    if (!what.empty())
+      fmt::print("  {}\n", here ? printable("here: " + what) : terminal.yellow("not on this machine: " + what));
     const auto options = help_of(offer.component->options);
     if (options.empty()) fmt::print("  no options\n");
     print_options(options, terminal);

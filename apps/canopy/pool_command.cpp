@@ -3,6 +3,7 @@
 #include <canopy/config/yaml_options.h>
 #include <canopy/engine/pool.h>
 #include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "commands.h"
+#include "interrupt.h"
 #include "terminal.h"
 
 namespace canopy::app {
@@ -75,7 +77,7 @@ std::string waits_for(const Mirror& mirror, std::size_t group) {
 }
 
 std::string state_text(const MirrorPool& pool, Units page_size, const char* when) {
-  return fmt::format("{}: {}{}, {} in use", pool.name, limit_words(pool, page_size), when,
+  return fmt::format("{}: {}{}, {} in use", printable(pool.name), limit_words(pool, page_size), when,
                      plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.owned, "page"));
 }
 
@@ -123,6 +125,7 @@ Result<std::monostate> await_limit(Watched& watched, const std::string& name, st
       return Error{fmt::format("the engine behind '{}' has not answered for 10 s; does it poll?", name)};
     }
     std::fflush(stdout);
+    if (Interrupt::came()) return Error{"interrupted; the engine goes on towards its new limit"};
     std::this_thread::sleep_for(50ms);
   }
 }
@@ -152,6 +155,7 @@ int show_pools(const std::string& name) {
 
 int resize_pool(const std::string& name, const std::string& group, const std::string& tokens) {
   const Terminal terminal = Terminal::of_stdout();
+  const Interrupt interrupt;
   auto watched = watch(name);
   if (!watched) return unusable(watched.error().text);
   const Mirror& mirror = (*watched)->mirror;
@@ -172,8 +176,10 @@ int resize_pool(const std::string& name, const std::string& group, const std::st
   command.amount = *wanted;
   if (!(*watched)->attachment->send(command))
     return unusable(fmt::format("the engine behind '{}' has not read the last commands yet; is it running?", name));
-  if (auto done = await_limit(**watched, name, *g, *wanted / mirror.page_size()); !done)
-    return unusable(done.error().text);
+  if (auto done = await_limit(**watched, name, *g, *wanted / mirror.page_size()); !done) {
+    unusable(done.error().text);
+    return Interrupt::came() ? Interrupt::exit_code() : kUnusable;
+  }
   fmt::print("{}\n", terminal.green(state_text(pool, mirror.page_size(), "")));
   return kFine;
 }

@@ -1,17 +1,17 @@
 #include <canopy/config/nearest_name.h>
 #include <canopy/config/yaml_options.h>
 #include <canopy/engine/engine_file.h>
-#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include <canopy/support/atomic_file.h>
+#include <canopy/support/random.h>
 #include <workload/generator.h>
 #include <workload/trace_formats.h>
 #include "commands.h"
-#include "terminal.h"
+#include "interrupt.h"
 
 namespace canopy::app {
 namespace {
@@ -46,7 +46,7 @@ Result<EngineConfig> config_of(const ReplayArguments& arguments, const Registry&
 }
 
 Result<std::unique_ptr<workload::RequestSource>> source_of(const ReplayArguments& arguments) {
-  if (!arguments.trace.empty()) return workload::open_trace(arguments.trace);
+  if (!arguments.trace.empty()) return workload::open_trace(arguments.trace, arguments.block);
   if (!arguments.workload.empty()) return workload::open_generator(arguments.workload, arguments.seed.value_or(0));
   return Error{"canopy replay: nothing to replay; name a trace with --trace FILE or a workload with --workload FILE"};
 }
@@ -82,76 +82,15 @@ Result<std::vector<replay::Resize>> resizes_of(const ReplayArguments& arguments,
 
 std::string base_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
+/// Names what the file and the options have made of an engine. The feed is left out: it decides nothing.
+std::uint64_t digest_of(EngineConfig config, const Registry& registry) {
+  config.feed = {};
+  std::uint64_t digest = 0;
+  for (const char c : dump_engine_config(config, registry)) digest = splitmix64(digest ^ static_cast<unsigned char>(c));
+  return digest;
+}
+
 }  // namespace
-
-Result<replay::Report> run_with_progress(Engine& engine, workload::RequestSource& source,
-                                         const replay::Options& options, const std::string& config,
-                                         const std::string& source_name, const std::string& report_path) {
-  if (!report_path.empty())
-    if (auto can = can_write_file(report_path); !can) return can.error();
-  ProgressBar bar("replay", "requests");
-  auto report =
-      replay::run(engine, source, options, [&](double share, std::uint64_t count) { bar.show(share, count); });
-  bar.clear();
-  if (!report) return report.error();
-  report->config = config;
-  report->source = source_name;
-  if (!report_path.empty())
-    if (auto written = replay::write_report(*report, report_path); !written) return written.error();
-  return report;
-}
-
-int print_report(const replay::Report& report) {
-  const Terminal terminal = Terminal::of_stdout();
-  const auto tokens = [](std::uint64_t count) { return plural(count, "token"); };
-  Table table;
-  table.row("requests", fmt::format("{}, {}", plural(report.requests, "request"), tokens(report.prompt_tokens)));
-  table.row("reused", fmt::format("{}, {}", tokens(report.hit_tokens), terminal.bold(percent(report.hit_rate()))));
-  if (report.mode == replay::Mode::timed) {
-    table.row("decoded", tokens(report.output_tokens));
-    table.row("on the way",
-              fmt::format(
-                  "{} at once, {} waited, {} retracted, {} aborted; {} computed by two requests at once, one copy kept",
-                  grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
-                  grouped(report.aborted), tokens(report.repointed_tokens)));
-  }
-  table.row("evicted", fmt::format("{} in {}", tokens(report.evicted_tokens), plural(report.evict_calls, "call")));
-  if (report.resizes > 0)
-    table.row("resized",
-              fmt::format("{}, {} relocated", plural(report.resizes, "time"), plural(report.relocated_pages, "page")));
-  table.row("rejected", plural(report.rejected, "request"));
-  table.row("resident",
-            fmt::format("{} of {} in {}", grouped(report.resident_tokens),
-                        report.capacity_tokens == kUnlimited ? "unlimited" : grouped(report.capacity_tokens),
-                        plural(report.nodes, "node")));
-  for (const replay::GroupReport& group : report.groups)
-    table.row(report.groups.size() == 1 ? "pool" : "pool " + group.name,
-              fmt::format("{} in tree, {} free, longest run {}; handed out in runs of {:.1f} pages",
-                          plural(group.tree_pages, "page"), grouped(group.free_pages), grouped(group.longest_free_run),
-                          group.mean_run()));
-  const std::uint64_t page = report.page_size;
-  const std::uint64_t formula = report.resident_tokens * 4 + report.resident_tokens / page * 4 + report.nodes * 160;
-  table.row("index memory",
-            fmt::format("{}{}", bytes(report.index_bytes),
-                        formula ? fmt::format(", {:.2f} times the formula 4 B/token + 4 B/page + 160 B/node",
-                                              static_cast<double>(report.index_bytes) / static_cast<double>(formula))
-                                : std::string()));
-  table.row("index time",
-            fmt::format("{}, {} a request", seconds(report.index_seconds),
-                        seconds(report.requests ? report.index_seconds / static_cast<double>(report.requests) : 0)));
-  table.row("run time", seconds(report.seconds));
-  fmt::print("{}  {}\n", terminal.bold(report.config),
-             terminal.dim(fmt::format("on {}, page {}", report.source, report.page_size)));
-  table.print(terminal);
-  fmt::print("\n");
-  for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("memory:"), note);
-  for (const std::string& sentence : report.reports) fmt::print("{} {}\n", terminal.red("violation:"), sentence);
-  const std::string verdict =
-      fmt::format("{} checks, {}, seed {}, digest {:016x}", grouped(report.ledger_checks + report.content_checks),
-                  plural(report.violations, "violation"), report.seed, report.digest);
-  fmt::print("{}\n", report.violations ? terminal.red(verdict) : terminal.green(verdict));
-  return report.violations ? kViolations : kFine;
-}
 
 int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
@@ -159,20 +98,29 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
   if (!config) return unusable(config.error().text);
   auto resizes = resizes_of(arguments, *config);
   if (!resizes) return unusable(resizes.error().text);
+  std::vector<RunFile> outputs{{"--report", arguments.report}};
+  if (config->feed.kind == FeedConfig::Kind::file)
+    outputs.insert(outputs.end(), {{"the recording", config->feed.name},
+                                   {"the recording, until it is whole,", FeedSink::part_of(config->feed.name)}});
+  if (auto apart = check_files(registry,
+                               {{"the engine file", arguments.config},
+                                {"--trace", arguments.trace.empty() ? "" : workload::trace_path(arguments.trace)},
+                                {"--workload", arguments.workload}},
+                               outputs);
+      !apart)
+    return unusable(apart.error().text);
+  if (!arguments.report.empty())
+    if (auto can = can_write_file(arguments.report); !can) return unusable(can.error().text);
   auto source = source_of(arguments);
   if (!source) return unusable(source.error().text);
+  const Interrupt interrupt;  // before the engine, which has shared memory and files to take away
   auto engine = Engine::create(*config, registry);
   if (!engine) return unusable(engine.error().text);
-  replay::Options options = arguments.options;
-  options.resizes = std::move(*resizes);
-  auto report =
-      run_with_progress(**engine, **source, options, base_name(arguments.config),
-                        arguments.trace.empty() ? base_name(arguments.workload) : workload::trace_name(arguments.trace),
-                        arguments.report);
-  if (!report) return unusable(report.error().text);
-  const int verdict = print_report(*report);
-  if (const FeedSink* feed = (*engine)->feed(); feed && !feed->failure().empty()) return unusable(feed->failure());
-  return verdict;
+  Task task{base_name(arguments.config),
+            arguments.trace.empty() ? base_name(arguments.workload) : workload::trace_name(arguments.trace),
+            arguments.report, digest_of(*config, registry), arguments.options};
+  task.options.resizes = std::move(*resizes);
+  return run_task(**engine, **source, registry, task, {});
 }
 
 }  // namespace canopy::app

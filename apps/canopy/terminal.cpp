@@ -1,14 +1,19 @@
 #include "terminal.h"
 
 #include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 namespace canopy::app {
 namespace {
@@ -37,7 +42,30 @@ Terminal Terminal::of_stdout() { return of(STDOUT_FILENO); }
 Terminal Terminal::of_stderr() { return of(STDERR_FILENO); }
 
 std::string Terminal::wrap(const char* code, std::string_view text) const {
-  return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
+  return colour ? fmt::format("\033[{}m{}\033[0m", code, printable(text)) : printable(text);
+}
+
+namespace {
+bool g_reader_is_gone = false;
+}  // namespace
+
+void print_whatever_happens(const std::function<void()>& print) {
+  std::signal(SIGPIPE, SIG_IGN);
+  int error = 0;
+  try {
+    print();
+    errno = 0;
+    if (std::fflush(stdout) != 0) error = errno;
+  } catch (const std::system_error& failed) {
+    error = failed.code().value();
+  }
+  g_reader_is_gone = error == EPIPE;
+}
+
+void end_without_reader() {
+  if (!g_reader_is_gone) return;
+  std::signal(SIGPIPE, SIG_DFL);
+  std::raise(SIGPIPE);
 }
 
 std::vector<std::string> chart(const std::vector<double>& shares, std::size_t width, std::size_t height, bool unicode) {
@@ -72,6 +100,11 @@ void Table::print(const Terminal& terminal) const {
 Grid::Grid(std::vector<std::string> heading) {
   std::vector<Cell> cells;
   for (std::string& text : heading) cells.push_back({std::move(text), "2"});
+  rows_.push_back(std::move(cells));
+}
+
+void Grid::row(std::vector<Cell> cells) {
+  for (Cell& cell : cells) cell.text = printable(cell.text);
   rows_.push_back(std::move(cells));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,13 +20,21 @@ struct Terminal {
   std::string green(std::string_view text) const { return wrap("32", text); }
   std::string red(std::string_view text) const { return wrap("31", text); }
   std::string yellow(std::string_view text) const { return wrap("33", text); }
+  /// The text as printable() writes it, in the colour where there are colours. REQUIRES: nothing wrapped is in it.
   std::string wrap(const char* code, std::string_view text) const;
 };
+
+/// Calls `print`, and returns also where standard output takes no more, because a disk is full or the reader of a pipe
+/// has ended: what is still to be written elsewhere must not be lost with it. main() says so at the end.
+void print_whatever_happens(const std::function<void()>& print);
+/// Ends a process whose standard output lost its reader as such processes end, by SIGPIPE; else returns.
+void end_without_reader();
 
 /// Shares 0..1 as a chart of `height` lines under a scale, for a hit rate over time.
 std::vector<std::string> chart(const std::vector<double>& shares, std::size_t width, std::size_t height, bool unicode);
 
-/// Rows of label and value, the labels as wide as the widest.
+/// Rows of label and value, the labels as wide as the widest. Labels are printed as printable() has them; values may be
+/// wrapped, so their parts from outside must be printable before.
 class Table {
  public:
   void row(std::string label, std::string value) { rows_.push_back({std::move(label), std::move(value)}); }
@@ -39,7 +48,7 @@ class Table {
 };
 
 /// Rows of cells under a heading, the first column to the left and figures to the right, each column as wide as its
-/// widest cell. The last column may be of any length.
+/// widest cell. The last column may be of any length. Cells are printed as printable() has them.
 class Grid {
  public:
   struct Cell {
@@ -48,7 +57,7 @@ class Grid {
   };
   explicit Grid(std::vector<std::string> heading);
   /// REQUIRES: as many cells as the heading has.
-  void row(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
+  void row(std::vector<Cell> cells);
   /// A line of its own, above the rows that follow.
   void section(std::string title) { rows_.push_back({{std::move(title), nullptr}}); }
   void print(const Terminal& terminal) const;

@@ -1,4 +1,5 @@
 #include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 #include <mirror/mirror.h>
 #include <sources/attachment.h>
@@ -8,11 +9,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <thread>
 
 #include <mirror/rank_text.h>
 
 #include "commands.h"
+#include "interrupt.h"
 #include "terminal.h"
 
 namespace canopy::app {
@@ -51,7 +54,8 @@ std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& termi
 /// "acme, depth 48 to 1,072"
 std::string where(const Mirror& mirror, const MirrorNode& node) {
   const std::string& name = mirror.spaces()[static_cast<std::size_t>(node.space)].name;
-  return fmt::format("{}, depth {} to {}", name.empty() ? "shared" : name, grouped(node.begin), grouped(node.end()));
+  return fmt::format("{}, depth {} to {}", name.empty() ? "shared" : printable(name), grouped(node.begin),
+                     grouped(node.end()));
 }
 
 std::vector<const MirrorNode*> hottest(const Mirror& mirror, std::size_t most) {
@@ -67,12 +71,16 @@ std::vector<const MirrorNode*> hottest(const Mirror& mirror, std::size_t most) {
   return nodes;
 }
 
+std::string_view name_of(const FeedHeader& header) {
+  return {header.name, ::strnlen(header.name, sizeof(header.name))};
+}
+
 /// Prints one screen. `before` is the sample of the last screen, for rates.
 void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
            const Terminal& terminal) {
   const Sample now = mirror.samples().empty() ? Sample{} : mirror.samples().back();
   fmt::print(
-      "{}  {}\n", terminal.bold(fmt::format("canopy top: {}", header.name)),
+      "{}  {}\n", terminal.bold(fmt::format("canopy top: {}", name_of(header))),
       terminal.dim(fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid, header.page_size,
                                grouped(mirror.tick()), grouped(mirror.commits()), mirror.drift())));
   if (mirror.damaged() != 0)
@@ -90,13 +98,14 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
   for (const inspector::MissGroup& group : misses) missed += group.tokens;
   std::string reasons;
   for (const inspector::MissGroup& group : misses)
-    reasons += fmt::format(", {} {}", share(group.tokens, missed), reason_words(group));
+    reasons += fmt::format(", {} {}", share(group.tokens, missed), printable(reason_words(group)));
   if (missed != 0) table.row("missed", plural(missed, "token") + reasons);
-  if (!mirror.paused().empty()) table.row("paused", mirror.paused());
+  if (!mirror.paused().empty()) table.row("paused", printable(mirror.paused()));
   for (std::size_t g = 0; g < mirror.groups(); ++g) {
     const MirrorPool& pool = mirror.pool(g);
-    table.row(pool.name, fmt::format("{}  {}", bar(pool, std::clamp<std::size_t>(width, 60, 160) - 30, terminal),
-                                     terminal.dim(pool.policy)));
+    table.row(printable(pool.name),
+              fmt::format("{}  {}", bar(pool, std::clamp<std::size_t>(width, 60, 160) - 30, terminal),
+                          terminal.dim(pool.policy)));
     table.row("", fmt::format("{} protected, {} evictable, {} owned, {} free of {}", grouped(pool.counted.protected_),
                               grouped(pool.counted.evictable), grouped(pool.counted.owned), grouped(pool.counted.free),
                               plural(pool.pages, "page")));
@@ -175,6 +184,8 @@ Result<std::unique_ptr<Watched>> watch(const std::string& wanted) {
     if (watched->mirror.in_step()) return watched;
     if (const std::string gone = watched->attachment->gone(); !gone.empty())
       return Error{"the feed '" + name + "': " + gone};
+    if (Interrupt::came())
+      return Error{fmt::format("the feed '{}': {} came while nothing did", name, Interrupt::name())};
     if (waited > 10s)
       return Error{"the feed '" + name + "': nothing came for 10 s; its engine serves no request and is not polled"};
     std::this_thread::sleep_for(100ms);
@@ -184,8 +195,9 @@ Result<std::unique_ptr<Watched>> watch(const std::string& wanted) {
 int top(const std::string& name, bool once) {
   using namespace std::chrono_literals;
   const Terminal terminal = Terminal::of_stdout();
+  const Interrupt interrupt;
   auto watched = watch(name);
-  if (!watched) return unusable(watched.error().text);
+  if (!watched) return Interrupt::came() ? Interrupt::exit_code() : unusable(watched.error().text);
   Attachment& attachment = *(*watched)->attachment;
   const Mirror& mirror = (*watched)->mirror;
   Sample before;
@@ -195,7 +207,11 @@ int top(const std::string& name, bool once) {
     std::fflush(stdout);
     if (once) return kFine;
     if (!mirror.samples().empty()) before = mirror.samples().back();
-    std::this_thread::sleep_for(1s);
+    for (auto slept = 0ms; slept < 1s && !Interrupt::came(); slept += 20ms) std::this_thread::sleep_for(20ms);
+    if (Interrupt::came()) {
+      fmt::print("\n");
+      return Interrupt::exit_code();
+    }
     const bool came = (*watched)->take();
     if (const std::string gone = attachment.gone(); !gone.empty() && !came) {
       fmt::print("\n{}\n", terminal.bold("The feed has ended: " + gone + "."));

@@ -1,6 +1,7 @@
 #include "tree_text.h"
 
 #include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -135,7 +136,7 @@ class OutlineText {
   void write_item(const Turn& turn) {
     const Item& item = items_[turn.at];
     if (item.parent == 0)
-      text_ += fmt::format("{}  {} in {}\n", engine_.name_of(item.space), plural(item.subtree, "token"),
+      text_ += fmt::format("{}  {} in {}\n", printable(engine_.name_of(item.space)), plural(item.subtree, "token"),
                            plural(item.nodes, "node"));
     else
       text_ += fmt::format("{}{}, {}{}\n", turn.last ? corner_ : fork_, plural(item.length, "token"),

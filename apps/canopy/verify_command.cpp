@@ -1,4 +1,5 @@
 #include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 
 #include <verify/verify_recording.h>
@@ -15,12 +16,12 @@ int verify_recordings(const std::vector<std::string>& files, const PluginFolders
     const auto verdict = verify::verify_recording(file, registry);
     if (!verdict) return unusable(verdict.error().text);
     if (!verdict->difference.empty()) {
-      fmt::print("{} {}\n", terminal.red("differs:"), verdict->difference);
+      fmt::print("{} {}\n", terminal.red("differs:"), printable_lines(verdict->difference));
       return kViolations;
     }
     operations += verdict->operations;
     trees += verdict->trees;
-    fmt::print("{} {}\n", terminal.green("agrees"), file);
+    fmt::print("{} {}\n", terminal.green("agrees"), printable(file));
   }
   fmt::print("{}: {} and {} compared, no difference\n", plural(files.size(), "file"), plural(operations, "operation"),
              plural(trees, "tree"));

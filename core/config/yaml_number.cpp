@@ -17,9 +17,14 @@ bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 /// The factor that a suffix stands for; 0 if it is unknown.
 std::uint64_t factor_of(std::string_view suffix) {
   constexpr std::uint64_t kKilo = 1000, kKibi = 1024;
-  constexpr std::pair<std::string_view, std::uint64_t> kSuffixes[] = {
-      {"", 1},       {"k", kKilo},          {"M", kKilo * kKilo},         {"G", kKilo * kKilo * kKilo},
-      {"Ki", kKibi}, {"Mi", kKibi * kKibi}, {"Gi", kKibi * kKibi * kKibi}};
+  constexpr std::pair<std::string_view, std::uint64_t> kSuffixes[] = {{"", 1},
+                                                                      {"k", kKilo},
+                                                                      {"K", kKilo},
+                                                                      {"M", kKilo * kKilo},
+                                                                      {"G", kKilo * kKilo * kKilo},
+                                                                      {"Ki", kKibi},
+                                                                      {"Mi", kKibi * kKibi},
+                                                                      {"Gi", kKibi * kKibi * kKibi}};
   for (const auto& [name, factor] : kSuffixes)
     if (name == suffix) return factor;
   return 0;
@@ -59,7 +64,7 @@ std::string why_no_number(Written written, const YamlNode& value) {
     case Written::grouped_by_commas:
       return "has commas; group digits with '_', as in 3_000_000";
     case Written::unknown_suffix:
-      return "has an unknown suffix; known are k, M, G (powers of 1000) and Ki, Mi, Gi (of 1024)";
+      return "has an unknown suffix; known are k or K, M, G (powers of 1000) and Ki, Mi, Gi (of 1024)";
     default:
       break;
   }

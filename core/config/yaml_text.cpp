@@ -17,21 +17,6 @@ Mark Places::mark(std::size_t at) {
   return {source_, line_, column_};
 }
 
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned first = byte(0), second = byte(1);
-  if (first < 0x80) return 1;
-  if (first < 0xC2 || first > 0xF4 || !continues(1)) return 0;
-  if (first < 0xE0) return 2;
-  if (first < 0xF0) {
-    const bool overlong = first == 0xE0 && second < 0xA0, surrogate = first == 0xED && second >= 0xA0;
-    return overlong || surrogate || !continues(2) ? 0 : 3;
-  }
-  const bool overlong = first == 0xF0 && second < 0x90, too_high = first == 0xF4 && second >= 0x90;
-  return overlong || too_high || !continues(2) || !continues(3) ? 0 : 4;
-}
-
 void check_characters(std::string_view text) {
   bool indenting = true;
   std::size_t tab = text.size();  // offset of the line's first tab; none yet
@@ -79,28 +64,17 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kMaxShown = 48;
-  std::string out = "'";
-  for (std::size_t at = 0; at < text.size();) {
-    if (at >= kMaxShown) return out + "...'";
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const std::size_t length = utf8_length(text.substr(at));
-    if (length == 0 || byte < 0x20 || byte == 0x7F) out += fmt::format("\\x{:02x}", byte);
-    else out += text.substr(at, length);
-    at += std::max<std::size_t>(length, 1);
-  }
-  return out + "'";
-}
-
 std::string to_yaml(std::string_view text) {
   if (is_name(text) && text != "null" && text != "Null" && text != "NULL") return std::string(text);
+  // Bytes that are not UTF-8 stay: whoever reads the text refuses them, and does not take them for other characters.
   std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') out += '\\';
-    if (byte < 0x20 || byte == 0x7F) out += fmt::format("\\x{:02x}", byte);
-    else out += c;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text.substr(at));
+    const std::string_view character = text.substr(at, std::max<std::size_t>(length, 1));
+    if (character == "\"" || character == "\\") out += '\\';
+    // YAML means the same by \x1b and \u202e.
+    out += length == 0 ? std::string(character) : printable(character);
+    at += character.size();
   }
   return out + "\"";
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/config/yaml_document.h>
+#include <canopy/support/printable.h>
 
 #include <cstddef>
 #include <optional>
@@ -27,10 +28,6 @@ class Places {
   std::size_t at_ = 0;
   int line_ = 1, column_ = 1;
 };
-
-/// Length in bytes of the well-formed UTF-8 sequence at the start of a text; 0 if there is none. Surrogates and
-/// overlong forms are not well-formed: they would carry forbidden characters past a check.
-std::size_t utf8_length(std::string_view text);
 
 /// Throws Refused for characters that yaml-cpp accepts silently or reports with a misleading message.
 void check_characters(std::string_view text);

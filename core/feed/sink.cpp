@@ -1,6 +1,7 @@
 #include <canopy/feed/presence.h>
 #include <canopy/feed/shared_mapping.h>
 #include <canopy/feed/sink.h>
+#include <canopy/support/atomic_file.h>
 #include <canopy/support/file.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <random>
@@ -186,42 +188,117 @@ class ShmSink final : public RingSink {
 class FileSink final : public FeedSink {
  public:
   Result<std::monostate> create(const FeedConfig& config, const FeedShape& shape) {
-    name_ = config.name;
-    // Unlinked, not truncated: a reader that has the last recording of this name mapped would get SIGBUS.
-    struct stat facts{};
-    if (::lstat(name_.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) ::unlink(name_.c_str());
-    descriptor_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!descriptor_) return cannot(name_, std::strerror(errno));
+    const auto target = output_target(config.name);
+    if (!target) return target.error();
+    name_ = *target, part_ = part_of(name_);
+    if (auto may = may_replace(name_); !may) return may.error();
+    if (auto opened = open_part(); !opened) return opened.error();
     if (!memory_.map(FeedHeader::kBytes + kFileEvents * sizeof(Event))) return cannot(name_, std::strerror(errno));
     header_ = begin_header(memory_.base(), shape, config, 0);
     header_->begin();
     auto* const events = reinterpret_cast<FeedWord*>(memory_.base() + FeedHeader::kBytes);
     writer_ = std::make_unique<FeedWriter>(*header_, events, kFileEvents);
     choose_key(*writer_, config);
-    writer_->empty_with([](void* self) { static_cast<FileSink*>(self)->empty(kFileEvents); }, this);
+    writer_->empty_with([](void* self) { static_cast<FileSink*>(self)->write_out(); }, this);
     write(memory_.base(), FeedHeader::kBytes);
     if (!failure_.empty()) return Error{failure_};
     writer_->turn(true);
     return std::monostate{};
   }
-  ~FileSink() override {
-    if (descriptor_ && writer_ && writer_->at() > taken_) empty(writer_->at() - taken_);
-  }
+  ~FileSink() override { finish(); }
+
   FeedWriter& writer() override { return *writer_; }
   std::string failure() const override { return failure_; }
 
+  void finish() override {
+    if (!descriptor_) return;
+    // Before the first operation there was no engine yet: it could not be made.
+    if (!writer_ || header_->committed.load() == 0) return discard();
+    write_out();
+    writer_->turn(false);
+    if (failure_.empty()) {
+      // Something else may have been put there while the run lasted.
+      const auto may = may_replace(name_);
+      if (!may) failure_ = may.error().text + "; the recording is " + part_;
+      else if (std::rename(part_.c_str(), name_.c_str()) != 0)
+        failure_ = fmt::format("{}: {}; the recording is {}", name_, std::strerror(errno), part_);
+    }
+    descriptor_.reset();
+  }
+  void discard() override {
+    if (!descriptor_) return;
+    if (writer_) writer_->turn(false);
+    if (leads_to_ours(part_)) ::unlink(part_.c_str());
+    descriptor_.reset();
+  }
+  void keep_pace(std::uint64_t now_us) override {
+    constexpr std::uint64_t kPaceUs = 200'000;
+    if (now_us < write_at_us_) return;
+    write_at_us_ = now_us + kPaceUs;
+    write_out();
+  }
+
  private:
-  /// Takes the oldest `events` out of the buffer, which begins with them.
-  void empty(std::uint64_t events) {
-    write(memory_.base() + FeedHeader::kBytes, events * sizeof(Event));
-    taken_ += events;
+  /// Whether a recording may take this name: nothing is there, an empty file, or a recording.
+  static Result<std::monostate> may_replace(const std::string& path) {
+    const OpenedFile there = open_regular(path, O_NOFOLLOW);
+    if (there.error == ENOENT) return std::monostate{};
+    if (there.error != 0) return cannot(path, std::strerror(there.error));
+    if (!there.descriptor)
+      return cannot(path,
+                    fmt::format("this is {}; a recording is a regular file", kind_of(there.facts.st_mode)).c_str());
+    constexpr std::size_t kSame = sizeof(FeedHeader::kMagic) - 1;  // behind it, the version of the format
+    char magic[kSame];
+    if (there.facts.st_size == 0 || (::pread(there.descriptor.get(), magic, kSame, 0) == ssize_t{kSame} &&
+                                     std::memcmp(magic, FeedHeader::kMagic, kSame) == 0))
+      return std::monostate{};
+    return cannot(path, "this is no recording, so no recording replaces it; remove it, or name another file");
+  }
+  /// Makes the part and takes the writer's lock on it.
+  Result<std::monostate> open_part() {
+    for (int tries = 0; tries < 100; ++tries) {
+      descriptor_.reset(::open(part_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+      if (descriptor_) {
+        // Another recorder may have found it before it was locked.
+        if (take_part() && leads_to_ours(part_)) return std::monostate{};
+        continue;
+      }
+      if (errno != EEXIST) return cannot(name_, std::strerror(errno));
+      if (auto may = may_replace(part_); !may) return may.error();
+      descriptor_.reset(::open(part_.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+      if (!descriptor_ && errno == ENOENT) continue;
+      if (!descriptor_) return cannot(part_, std::strerror(errno));
+      const bool is_left_over = take_part();
+      // Unlinked, not truncated: a reader that has it mapped would get SIGBUS.
+      if (is_left_over && leads_to_ours(part_)) ::unlink(part_.c_str());
+      descriptor_.reset();
+      if (!is_left_over) return cannot(name_, "another process records to it now; another name is needed");
+    }
+    return cannot(part_, "other processes make and remove it all the time");
+  }
+  /// False if another process has it. A file system without locks cannot tell.
+  bool take_part() const {
+    return presence::take(descriptor_.get(), presence::Place::writer) || (errno != EAGAIN && errno != EACCES);
+  }
+  /// Whether a path leads to the file of descriptor_.
+  bool leads_to_ours(const std::string& path) const {
+    struct stat opened{}, named{};
+    return ::fstat(descriptor_.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  }
+  /// Writes the events that were pushed since it did so last. They do not wrap: the writer calls it where the buffer
+  /// ends.
+  void write_out() {
+    const std::uint64_t first = taken_ % kFileEvents, count = writer_->at() - taken_;
+    taken_ = writer_->at();
+    write(memory_.base() + FeedHeader::kBytes + first * sizeof(Event), count * sizeof(Event));
   }
   void write(const std::byte* from, std::size_t bytes) {
-    while (bytes > 0 && failure_.empty()) {
+    while (bytes > 0 && failure_.empty() && descriptor_) {
       const ssize_t count = ::write(descriptor_.get(), from, bytes);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
-        failure_ = fmt::format("{}: the recording ends here: {}", name_, std::strerror(errno));
+        failure_ = fmt::format("{}: the recording ends here: {}", part_, std::strerror(errno));
         if (writer_) writer_->turn(false);
         return;
       }
@@ -230,15 +307,20 @@ class FileSink final : public FeedSink {
     }
   }
 
-  std::string name_, failure_;
+  std::string name_, part_, failure_;
   UniqueFd descriptor_;
   Zeroed memory_;
   FeedHeader* header_ = nullptr;
   std::unique_ptr<FeedWriter> writer_;
-  std::uint64_t taken_ = 0;
+  std::uint64_t taken_ = 0, write_at_us_ = 0;
 };
 
 }  // namespace
+
+std::string FeedSink::part_of(const std::string& path) {
+  const auto target = output_target(path);
+  return (target ? *target : path) + ".part";
+}
 
 Result<std::unique_ptr<FeedSink>> FeedSink::open(const FeedConfig& config, const FeedShape& shape) {
   const std::uint64_t events = std::bit_ceil(std::max<std::uint64_t>(config.events, 1024));

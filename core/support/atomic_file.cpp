@@ -1,20 +1,28 @@
 #include <canopy/support/atomic_file.h>
+#include <canopy/support/file.h>
+#include <canopy/support/random.h>
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 namespace canopy {
 namespace {
 
+namespace fs = std::filesystem;
+
 Error cannot_write(const std::string& path, int reason) {
   return Error{path + ": could not be written: " + std::strerror(reason)};
 }
+
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
@@ -26,35 +34,67 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
+/// A new file beside `target`. Its name is set; the umask narrows `mode`.
+UniqueFd open_draft(const std::string& target, mode_t mode, std::string& draft) {
+  Random random(static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) ^
+                static_cast<std::uint64_t>(getpid()) << 32);
+  for (int tries = 0; tries < 100; ++tries) {
+    draft = fmt::format("{}.{:08x}", target, static_cast<std::uint32_t>(random.next()));
+    UniqueFd opened(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (opened || errno != EEXIST) return opened;
+  }
+  return {};
+}
+
 }  // namespace
 
+Result<std::string> output_target(const std::string& path) {
+  if (path.empty()) return Error{"the name of a file to write is empty"};
+  constexpr int kMostLinks = 40;  // as the kernel
+  fs::path at = path;
+  for (int links = 0; links <= kMostLinks; ++links) {
+    struct stat facts{};
+    if (::lstat(at.c_str(), &facts) != 0 || !S_ISLNK(facts.st_mode)) return at.string();
+    if (facts.st_uid != 0 && facts.st_uid != ::geteuid())
+      return Error{path + ": " + (links ? "leads to " + at.string() + ", which" : "it") +
+                   " is another user's link; nothing is written where it leads"};
+    std::error_code error;
+    const fs::path next = fs::read_symlink(at, error);
+    if (error) return cannot_write(path, error.value());
+    at = next.is_absolute() ? next : folder_of(at) / next;
+  }
+  return cannot_write(path, ELOOP);
+}
+
 Result<std::monostate> can_write_file(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  if (fs::exists(status) && !fs::is_regular_file(status))
-    return Error{path + ": is something else than a regular file; nothing is written to it"};
-  fs::path folder = fs::weakly_canonical(path, ignored).parent_path();
-  if (folder.empty()) folder = ".";
-  if (access(folder.c_str(), W_OK) != 0) return cannot_write(path, errno);
+  const auto target = output_target(path);
+  if (!target) return target.error();
+  struct stat facts{};
+  if (::stat(target->c_str(), &facts) == 0) {
+    if (!S_ISREG(facts.st_mode))
+      return Error{path + ": is " + kind_of(facts.st_mode) + "; nothing is written to it, only to a regular file"};
+    if (::access(target->c_str(), W_OK) != 0) return cannot_write(path, errno);
+  }
+  if (::access(folder_of(*target).c_str(), W_OK | X_OK) != 0) return cannot_write(path, errno);
   return std::monostate{};
 }
 
 Result<std::monostate> write_file_atomically(const std::string& path, std::string_view text) {
-  std::error_code ignored;
-  const std::string target = std::filesystem::weakly_canonical(path, ignored).string();
-  std::string draft = (ignored ? path : target) + ".XXXXXX";
-  const int descriptor = mkstemp(draft.data());
-  if (descriptor < 0) return cannot_write(path, errno);
-  const bool written = write_all(descriptor, text) && fchmod(descriptor, 0644) == 0 && fsync(descriptor) == 0;
-  int reason = errno;
-  const bool closed = close(descriptor) == 0;
-  if (written && !closed) reason = errno;
-  if (written && closed) {
-    if (std::rename(draft.c_str(), (ignored ? path : target).c_str()) == 0) return std::monostate{};
-    reason = errno;
-  }
-  unlink(draft.c_str());
+  if (auto can = can_write_file(path); !can) return can.error();
+  const auto target = output_target(path);
+  if (!target) return target.error();
+  struct stat old{};
+  const bool replaces = ::stat(target->c_str(), &old) == 0;
+  std::string draft;
+  UniqueFd opened = open_draft(*target, replaces ? old.st_mode & 0777 : 0666, draft);
+  if (!opened) return cannot_write(path, errno);
+  // The owner first, since a new owner may take bits of the mode away. Only root may give a file to another.
+  if (replaces && ::fchown(opened.get(), old.st_uid, old.st_gid) != 0) errno = 0;
+  const bool written = write_all(opened.get(), text) &&
+                       (!replaces || ::fchmod(opened.get(), old.st_mode & 0777) == 0) && ::fsync(opened.get()) == 0;
+  if (written && std::rename(draft.c_str(), target->c_str()) == 0) return std::monostate{};
+  const int reason = errno;
+  ::unlink(draft.c_str());
   return cannot_write(path, reason);
 }
 

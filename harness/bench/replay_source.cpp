@@ -8,7 +8,7 @@ namespace canopy::bench {
 
 Result<ReplaySource> open_source(const Options& options) {
   if (!options.trace.empty()) {
-    auto trace = workload::open_trace(options.trace);
+    auto trace = workload::open_trace(options.trace, options.block);
     if (!trace) return trace.error();
     const std::string name = workload::trace_name(options.trace);
     if (options.quick) return ReplaySource{std::move(*trace), name, 1500, 5'000'000};

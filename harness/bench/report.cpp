@@ -1,4 +1,5 @@
 /// The JSON of a report.
+#include <canopy/support/file.h>
 #include <replay/json_file.h>
 
 #include <fstream>
@@ -89,8 +90,12 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
 }
 
 Result<Report> read_report(const std::string& path) {
+  constexpr const char* kExpected = "; expected what `canopy bench --json` wrote";
+  const OpenedFile there = open_regular(path);
+  if (there.error == 0 && !there.descriptor)
+    return Error{path + ": this is " + kind_of(there.facts.st_mode) + kExpected};
   std::ifstream file(path);
-  if (!file) return Error{path + ": this file cannot be read; expected what `canopy bench --json` wrote"};
+  if (!there.descriptor || !file) return Error{path + ": this file cannot be read" + kExpected};
   try {
     const ordered_json json = ordered_json::parse(file);
     Report report;

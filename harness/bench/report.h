@@ -67,7 +67,8 @@ struct Gpu {
 struct Report {
   std::string index, source;  ///< of `canopy bench`; source: what the replays ran, empty if none did
   bool quick = false;
-  std::optional<Gpu> gpu;  ///< of `canopy bench gpu`
+  bool incomplete = false;  ///< it was stopped before its end
+  std::optional<Gpu> gpu;   ///< of `canopy bench gpu`
   std::vector<Row> rows;
   std::vector<Demand> demands;
   std::vector<std::string> remarks;   ///< sentences: what was left out and why, which answers were compared

@@ -74,6 +74,10 @@ Result<Report> run(const Options& options, const Registry& registry, const Progr
   const Setting setting{registry, options, options.quick ? 3U : 7U, options.quick ? 1U : 2U};
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (progress) progress(static_cast<double>(i) / static_cast<double>(cases.size()), report.rows.size());
+    if (options.stopped && options.stopped()) {
+      report.incomplete = true;
+      break;
+    }
     std::vector<Row> rows;
     if (auto measured = cases[i].measure(setting, report, rows); !measured) return measured.error();
     for (Row& row : rows)

@@ -35,6 +35,7 @@ struct Options {
   std::uint64_t pace = 0;            ///< most requests a second, to watch the run; 0: no limit
   bool content = true;               ///< write and compare bytes, where the engine has a store
   std::vector<Resize> resizes;
+  bool (*stopped)() = nullptr;  ///< asked before each request and each simulated step; true ends the run
   // Mode::timed alone:
   std::uint32_t running = 32;           ///< requests at once
   std::uint32_t prefill_tokens = 8192;  ///< most prompt tokens that a step computes
@@ -50,6 +51,8 @@ struct Sample {
 /// A group's pool at the end.
 struct GroupReport {
   std::string name;
+  std::string policy;            ///< in use at the end
+  std::string policy_version{};  ///< of its plugin, where the caller knows it
   std::uint64_t tree_pages = 0, free_pages = 0, longest_free_run = 0;
   std::uint64_t handed_pages = 0, handed_runs = 0;  ///< to requests, in total; a run: consecutive page numbers
 
@@ -61,6 +64,7 @@ struct GroupReport {
 
 struct Report {
   std::string config, source;
+  bool incomplete = false;  ///< the run was stopped: the figures are those until then
   Units page_size = 1;
   Mode mode = Mode::serial;
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;  ///< a retracted request counts once
@@ -72,6 +76,7 @@ struct Report {
   double index_seconds = 0, seconds = 0;
   std::uint64_t ledger_checks = 0, content_checks = 0, violations = 0;
   std::uint64_t digest = 0, seed = 0;
+  std::uint64_t engine_digest = 0;  ///< of the engine's configuration, where the caller knows it; 0: not known
   // Mode::timed alone:
   std::uint64_t output_tokens = 0, aborted = 0, retracted = 0, waited = 0, steps = 0, repointed_tokens = 0;
   std::uint32_t most_running = 0;

@@ -11,6 +11,8 @@ using nlohmann::ordered_json;
 
 static void to_json(ordered_json& json, const GroupReport& group) {
   json = {{"name", group.name},
+          {"policy", group.policy},
+          {"policy_version", group.policy_version},
           {"tree_pages", group.tree_pages},
           {"free_pages", group.free_pages},
           {"longest_free_run", group.longest_free_run},
@@ -52,6 +54,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                  {"steps", report.steps},
                  {"repointed_tokens", report.repointed_tokens},
                  {"most_running", report.most_running}});
+  if (report.engine_digest) json["engine_digest"] = fmt::format("{:016x}", report.engine_digest);
   if (!report.reports.empty()) json["violation_reports"] = report.reports;
   return write_json(path, json);
 }

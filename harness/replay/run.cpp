@@ -47,12 +47,24 @@ Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& th
   if (options.content && std::ranges::any_of(groups, has_store)) content.emplace(engine);
 }
 
+bool Run::stopped() {
+  report.incomplete |= options.stopped && options.stopped();
+  return report.incomplete;
+}
+
+bool Run::may_go_on() {
+  while (!engine.poll() && !stopped()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  return !stopped();
+}
+
 Result<bool> Run::next(workload::ClientRequest& client) {
-  if (options.pace)
-    std::this_thread::sleep_until(started_ + taken_ * std::chrono::microseconds(1'000'000) / options.pace);
-  // An inspector may have paused the engine.
-  while (!engine.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  if (taken_ == options.limit) return false;
+  using Clock = std::chrono::steady_clock;
+  if (options.pace) {
+    const auto due = started_ + taken_ * std::chrono::microseconds(1'000'000) / options.pace;
+    while (Clock::now() < due && !stopped())
+      std::this_thread::sleep_until(std::min<Clock::time_point>(due, Clock::now() + std::chrono::milliseconds(20)));
+  }
+  if (!may_go_on() || taken_ == options.limit) return false;
   for (const Resize& resize : options.resizes)
     if (resize.request == taken_ + 1)
       for (std::size_t g = 0; g < engine.groups(); ++g)
@@ -107,8 +119,13 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
     const Pool& pool = engine.pool(g);
     if (std::string note = pool.memory(); !note.empty()) report.notes.push_back(std::move(note));
     const Sizes held = engine.index().sizes(g);
-    report.groups.push_back({pool.group(), (held.evictable + held.protected_) / engine.page_size(),
-                             pool.allocator().occupancy().free, pool.allocator().longest_run(), pool.handed_out().pages,
+    report.groups.push_back({pool.group(),
+                             engine.state().groups[g].policy,
+                             {},
+                             (held.evictable + held.protected_) / engine.page_size(),
+                             pool.allocator().occupancy().free,
+                             pool.allocator().longest_run(),
+                             pool.handed_out().pages,
                              pool.handed_out().runs});
   }
   report.nodes = use.nodes;

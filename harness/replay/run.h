@@ -13,8 +13,10 @@ class Run {
  public:
   Run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress);
 
-  /// The next request, until the source or the limit ends.
+  /// The next request, until the source or the limit ends, or the run is stopped.
   Result<bool> next(workload::ClientRequest& client);
+  /// Waits while an inspector has paused the engine. False if the run was stopped.
+  bool may_go_on();
   /// Counts a request of which `matched` tokens were resident, and reports progress.
   void count(const workload::ClientRequest& client, std::uint32_t matched);
 
@@ -24,6 +26,8 @@ class Run {
   Report report;
 
  private:
+  bool stopped();
+
   workload::RequestSource& source_;
   const Progress& progress_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

@@ -1,10 +1,8 @@
 #include <workload/answer.h>
 
 #include <algorithm>
-#include <chrono>
 #include <list>
 #include <optional>
-#include <thread>
 
 #include "run.h"
 
@@ -39,7 +37,7 @@ class Scheduler {
       auto admitted = admit();
       if (!admitted) return admitted.error();
       if (!running_.empty()) {
-        while (!run_.engine.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (!run_.may_go_on()) return std::monostate{};  // the destructor aborts what runs
         step();
         now_ms_ += run_.options.step_ms;
         ++run_.report.steps;

@@ -1,5 +1,7 @@
 #include "recorded_tree.h"
 
+#include "recorded_json.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -54,22 +56,39 @@ std::string RecordedNode::text() const {
                      tokens, slots, locks, hits, priority, last_access, created);
 }
 
-std::vector<std::uint64_t> first_of_pages(const nlohmann::json& slots, Units page) {
+std::vector<std::uint64_t> first_of_pages(std::span<const std::uint32_t> all, const std::string& called, Units page) {
+  if (all.size() % page != 0)
+    throw BadValue(fmt::format("'{}' has {} slots, which are no whole pages of {}", called, all.size(), page));
   std::vector<std::uint64_t> firsts;
-  for (std::size_t i = 0; i < slots.size(); i += page) firsts.push_back(slots[i]);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % page == 0) firsts.push_back(all[i]);
+    else if (all[i] != firsts.back() + i % page)
+      throw BadValue(fmt::format("slot {} of '{}' is {}; expected {}, since the slots of a page follow one another",
+                                 i + 1, called, all[i], firsts.back() + i % page));
+  }
   return firsts;
 }
 
 std::vector<RecordedNode> recorded_tree(const nlohmann::json& tree, Units page) {
+  constexpr std::size_t kFields = 8;
   std::vector<RecordedNode> theirs;
   std::vector<std::size_t> parents, path;
+  if (!tree.is_array()) throw BadValue("'tree' is no list");
   for (const nlohmann::json& row : tree) {
-    const std::uint32_t depth = row.at(0);
-    path.resize(std::min<std::size_t>(path.size(), depth));
+    if (!row.is_array() || row.size() != kFields)
+      throw BadValue(fmt::format("row {} of 'tree' is no list of {} values", theirs.size() + 1, kFields));
+    const auto called = [&](const char* what) {
+      return fmt::format("{} in row {} of 'tree'", what, theirs.size() + 1);
+    };
+    const auto depth = static_cast<std::uint32_t>(whole(row[0], called("depth"), path.size()));
+    path.resize(depth);
     parents.push_back(path.empty() ? tree.size() : path.back());
     path.push_back(theirs.size());
-    theirs.push_back(
-        {depth, row.at(1), first_of_pages(row.at(2), page), row.at(3), row.at(4), row.at(6), row.at(7), row.at(5)});
+    theirs.push_back({depth, numbers(row[1], called("tokens")),
+                      first_of_pages(numbers(row[2], called("slots")), called("slots"), page),
+                      whole(row[3], called("locks")), whole(row[4], called("hits")),
+                      whole(row[6], called("last access")), whole(row[7], called("creation")),
+                      signed_whole(row[5], called("priority"))});
   }
   return in_order(theirs, parents);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,11 @@ struct RecordedNode {
   std::string text() const;
 };
 
-/// The first of each page, from a list of one slot a token.
-std::vector<std::uint64_t> first_of_pages(const nlohmann::json& slots, Units page);
+/// The first of each page, from a list of one slot a token. Throws BadValue unless they are whole pages of slots in a
+/// row: the first stands for the others in every comparison.
+std::vector<std::uint64_t> first_of_pages(std::span<const std::uint32_t> slots, const std::string& called, Units page);
 
-/// Depth first, siblings by their first slot: of a recorded tree, and of an index.
+/// Depth first, siblings by their first slot: of a recorded tree, and of an index. Throws BadValue.
 std::vector<RecordedNode> recorded_tree(const nlohmann::json& tree, Units page);
 std::vector<RecordedNode> tree_of(const PrefixIndex& index);
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <canopy/support/file.h>
 #include <canopy/support/result.h>
 #include <canopy/types.h>
-#include <zlib.h>
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
 namespace canopy::verify {
@@ -15,19 +17,29 @@ struct Setup {
 };
 Result<Setup> setup_of(const std::string& path);
 
-/// The lines of a file that may be gzipped.
+/// The lines of a regular file that may be gzipped. Nothing of it is passed over: bytes behind the gzip stream and a
+/// stream that breaks off are errors.
 class RecordingLines {
  public:
-  explicit RecordingLines(const std::string& path);
+  static Result<std::unique_ptr<RecordingLines>> open(const std::string& path);
   ~RecordingLines();
   RecordingLines(const RecordingLines&) = delete;
-  bool opened() const { return file_ != nullptr; }
-  bool next(std::string& line);
-  /// What is wrong with the compression; empty if nothing is.
-  std::string damage() const;
+
+  /// The next line, without its end; false after the last one. An error names the file.
+  Result<bool> next(std::string& line);
 
  private:
-  gzFile file_;
+  struct Inflater;
+  explicit RecordingLines(std::string path);
+  /// More bytes of text; false at the end of the file.
+  Result<bool> fill();
+
+  std::string path_;
+  UniqueFd file_;
+  std::unique_ptr<Inflater> inflater_;  ///< null: the file is plain text
+  std::string raw_, text_;
+  std::size_t at_ = 0;  ///< in text_
+  bool begun_ = false;
 };
 
 }  // namespace canopy::verify

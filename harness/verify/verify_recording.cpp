@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "recorded_json.h"
 #include "recorded_tree.h"
 #include "recording_file.h"
 
@@ -16,6 +18,8 @@ namespace canopy::verify {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::uint64_t kMostUnits = std::uint64_t{1} << 40;  // more than any index holds; adding a page does not wrap
 
 class Replay {
  public:
@@ -33,44 +37,51 @@ class Replay {
   /// The first difference between what the line says and what the index does; empty if there is none.
   std::string step(const Json& line) {
     const std::string op = line.at("op");
+    const std::uint64_t number = whole_at(line, "i");
+    if (number < next_number_) throw BadValue(fmt::format("'i' is {}; expected {} or more", number, next_number_));
+    next_number_ = number + 1;
     const std::uint64_t evictable = index_->sizes(0).evictable;
     if (op == "insert") {
       insert(line);
     } else if (op == "match" || op == "lock") {
-      const auto words = line.at("toks").get<std::vector<std::uint32_t>>();
+      const auto words = numbers(line.at("toks"), "toks");
       const Lock lock = index_->match({space_of(line.at("ns")), words}, {});
-      std::vector<std::uint64_t> slots = first_of_pages(line.at("ret"), setup_.page);
+      const std::vector<std::uint64_t> slots = first_of_pages(numbers(line.at("ret"), "ret"), "ret", setup_.page);
       expect("length", line.at("ret").size(), lock.length);
       const auto pages = index_->pages(lock)[0];
       expect("slots", slots, std::vector<std::uint64_t>(pages.begin(), pages.end()));
       if (op == "lock") locks_.push_back(lock);
       else index_->release(lock);
     } else if (op == "unlock") {
-      const std::size_t k = line.at("k");
+      const std::size_t k = whole_at(line, "k");
       if (k >= locks_.size()) return fmt::format("unlocks number {} of {} that are locked", k, locks_.size());
       index_->release(locks_[k]);
       locks_.erase(locks_.begin() + static_cast<std::ptrdiff_t>(k));
     } else if (op == "evict") {
-      const std::uint64_t units = line.at("n");
+      const std::uint64_t units = whole_at(line, "n", kMostUnits);
       const auto pages = index_->evict(0, (units + setup_.page - 1) / setup_.page)[0];
-      expect("ret", line.at("ret").get<std::uint64_t>(), pages.size() * setup_.page);
+      expect("ret", whole_at(line, "ret"), pages.size() * setup_.page);
       std::vector<std::uint64_t> freed;
+      if (!line.at("freed").is_array()) throw BadValue("'freed' is no list");
       for (const Json& node : line.at("freed"))
-        for (const std::uint64_t slot : first_of_pages(node, setup_.page)) freed.push_back(slot);
+        for (const std::uint64_t slot : first_of_pages(numbers(node, "freed"), "freed", setup_.page))
+          freed.push_back(slot);
       expect("freed", freed, std::vector<std::uint64_t>(pages.begin(), pages.end()));
     } else {
       return fmt::format("'{}' is no operation of a recording", op);
     }
     if (op == "lock" || op == "unlock")
-      expect("delta", line.at("delta").get<std::int64_t>(),
+      expect("delta", signed_whole(line.at("delta"), "delta"),
              static_cast<std::int64_t>(index_->sizes(0).evictable) - static_cast<std::int64_t>(evictable));
     const Sizes sizes = index_->sizes(0);
-    expect("evictable", line.at("ev").get<std::uint64_t>(), sizes.evictable);
-    expect("protected", line.at("pr_").get<std::uint64_t>(), sizes.protected_);
-    expect("total", line.at("total").get<std::uint64_t>(), sizes.evictable + sizes.protected_);
-    expect("evictable leaves", line.at("leaves").get<std::uint64_t>(), leaves());
-    expect("clock", line.at("clk").get<std::uint64_t>(), index_->now());
-    if (line.contains("tree")) compare_trees(line.at("tree"));
+    expect("evictable", whole_at(line, "ev"), sizes.evictable);
+    expect("protected", whole_at(line, "pr_"), sizes.protected_);
+    expect("total", whole_at(line, "total"), sizes.evictable + sizes.protected_);
+    expect("evictable leaves", whole_at(line, "leaves"), leaves());
+    expect("clock", whole_at(line, "clk"), index_->now());
+    // The tree of every 50th operation; some of the others are not there, since the recorder skips what is impossible.
+    constexpr std::uint64_t kTreeEvery = 50;
+    if (number % kTreeEvery == kTreeEvery - 1) compare_trees(line.at("tree"));
     return std::exchange(difference_, {});
   }
 
@@ -83,19 +94,26 @@ class Replay {
 
   NamespaceId space_of(const Json& name) {
     if (name.is_null()) return NamespaceId::shared;
+    if (!name.is_string()) throw BadValue("'ns' is neither a name nor null");
     return static_cast<NamespaceId>(spaces_.emplace(name.get<std::string>(), spaces_.size() + 1).first->second);
   }
   void insert(const Json& line) {
-    const auto words = line.at("toks").get<std::vector<std::uint32_t>>();
-    const Json& slots = line.at("v");
+    const auto words = numbers(line.at("toks"), "toks");
+    const std::vector<std::uint32_t> slots = numbers(line.at("v"), "v");
+    if (slots.size() != words.size())
+      throw BadValue(fmt::format("'v' has {} slots for {} tokens; expected one each", slots.size(), words.size()));
     const std::size_t units = words.size() > setup_.overlap ? words.size() - setup_.overlap : 0;
-    std::vector<Page> pages;
-    for (std::size_t i = 0; i + setup_.page <= units; i += setup_.page) pages.push_back(slots.at(i));
+    const std::size_t whole_pages = units / setup_.page * setup_.page;
+    const std::vector<std::uint64_t> firsts = first_of_pages(std::span(slots).first(whole_pages), "v", setup_.page);
+    const std::vector<Page> pages(firsts.begin(), firsts.end());
     GroupPages brought{};
     brought[0] = pages;
-    const Inserted inserted = index_->insert({}, {space_of(line.at("ns")), words}, brought,
-                                             {line.at("pr").get<std::int32_t>(), line.at("chunked").get<bool>()});
-    expect("ret", line.at("ret").get<std::uint64_t>(), inserted.had);
+    if (!line.at("chunked").is_boolean()) throw BadValue("'chunked' is neither true nor false");
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    const auto priority = static_cast<std::int32_t>(signed_whole(line.at("pr"), "pr", -kMost - 1, kMost));
+    const Inserted inserted =
+        index_->insert({}, {space_of(line.at("ns")), words}, brought, {priority, line.at("chunked").get<bool>()});
+    expect("ret", whole_at(line, "ret"), inserted.had);
     index_->release(inserted.lock);
   }
 
@@ -122,30 +140,43 @@ class Replay {
   std::vector<Lock> locks_;
   std::unordered_map<std::string, std::size_t> spaces_;
   std::string difference_;
+  std::uint64_t next_number_ = 0;
 };
+
+/// The last line: that it is whole, and that no victim was chosen among equals, of which an order would be chance.
+bool is_end(const Json& line) {
+  return line.size() == 2 && whole_at(line, "end") == 1 && whole_at(line, "priority_ties_seen") == 0;
+}
 
 }  // namespace
 
 Result<Verdict> verify_recording(const std::string& path, const Registry& registry) {
   auto setup = setup_of(path);
   if (!setup) return setup.error();
-  if (!std::filesystem::is_regular_file(path)) return Error{path + ": there is no such file"};
+  auto lines = RecordingLines::open(path);
+  if (!lines) return lines.error();
   auto policy = registry.make<EvictionStrategy>(setup->policy, {});
   if (!policy) return Error{path + ": " + policy.error().text};
   Replay replay(*setup, *policy);
   if (auto opened = replay.open(registry); !opened) return opened.error();
 
-  RecordingLines lines(path);
-  if (!lines.opened()) return Error{path + ": it cannot be opened"};
   Verdict verdict;
   std::string text;
   bool ended = false;
-  for (std::uint64_t number = 1; verdict.difference.empty() && lines.next(text); ++number) {
+  for (std::uint64_t number = 1; verdict.difference.empty(); ++number) {
+    const auto more = (*lines)->next(text);
+    if (!more) return more.error();
+    if (!*more) break;
+    const auto refused = [&](const std::string& why) { return Error{fmt::format("{}:{}: {}", path, number, why)}; };
+    if (ended) return refused("something stands behind the line that ends the recording");
     try {
       const Json line = Json::parse(text);
+      if (!line.is_object()) return refused("not a line of a recording: it is no object");
       if (line.contains("end")) {
-        ended = true;
-        break;
+        ended = is_end(line);
+        if (!ended)
+          return refused("this is not how a recording ends; expected {\"end\": 1, \"priority_ties_seen\": 0}");
+        continue;
       }
       const std::string difference = replay.step(line);
       ++verdict.operations;
@@ -153,12 +184,15 @@ Result<Verdict> verify_recording(const std::string& path, const Registry& regist
       if (!difference.empty())
         verdict.difference = fmt::format("{}:{}: operation {} ({}): {}", path, number, line.at("i").dump(),
                                          line.at("op").dump(), difference);
+    } catch (const BadValue& bad) {
+      return refused(std::string("not a line of a recording: ") + bad.what());
     } catch (const Json::exception& error) {
-      return Error{fmt::format("{}:{}: not a line of a recording: {}", path, number, error.what())};
+      return refused(std::string("not a line of a recording: ") + error.what());
     }
   }
-  if (const std::string damage = lines.damage(); !damage.empty()) return Error{path + ": it is damaged: " + damage};
-  if (!ended && verdict.difference.empty()) return Error{path + ": it breaks off before its last line"};
+  if (!verdict.difference.empty()) return verdict;
+  if (!ended) return Error{path + ": it breaks off before its last line"};
+  if (verdict.operations == 0) return Error{path + ": it holds no operation, so nothing was compared"};
   return verdict;
 }
 

@@ -20,8 +20,9 @@ struct Verdict {
 /// clock, and after every 50th operation the tree with locks, hits, priorities and times. Children are compared as a
 /// set keyed by their first slot, since SGLang has one root and this index one for each namespace.
 ///
-/// A file is JSON lines, gzipped or not, named POLICY_pageP_MODE_seedS.jsonl[.gz], MODE plain or eagle. An error: it is
-/// not such a file.
+/// A file is JSON lines, gzipped or not, named POLICY_pageP_MODE_seedS.jsonl[.gz], MODE plain or eagle: at least one
+/// operation, numbered upwards, then one line that ends it, and nothing behind that. Every number is whole and in its
+/// range, and the slots of a page follow one another. An error: it is not such a file.
 Result<Verdict> verify_recording(const std::string& path, const Registry& registry);
 
 }  // namespace canopy::verify

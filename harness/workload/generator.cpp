@@ -6,6 +6,7 @@
 
 #include <canopy/config/nearest_name.h>
 #include <canopy/config/yaml_options.h>
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,9 +31,11 @@ std::unique_ptr<Traffic> read_traffic(const YamlNode& node, std::uint64_t seed, 
 
   std::string problem = config.problem();
   if (const std::uint64_t longest = config.longest_prompt(); longest > kMaxPromptTokens) {
-    problem = fmt::format("may ask with a prompt of {} tokens; {} are the most", longest, kMaxPromptTokens);
+    problem = fmt::format("may ask with a prompt of {} tokens, {} of memory while it runs; {} are the most", longest,
+                          bytes(longest * kPromptTokenBytes), kMaxPromptTokens);
   } else if (const std::uint64_t kept = config.kept(); kept > kMaxKeptTokens) {
-    problem = fmt::format("may have to remember {} tokens of what was said; {} are the most", kept, kMaxKeptTokens);
+    problem = fmt::format("may have to remember {} tokens of what was said, {}; {} are the most", kept,
+                          bytes(kept * sizeof(Token)), kMaxKeptTokens);
   }
   if (problem.empty()) return make_traffic(config, seed);
   complain(node, fmt::format("{} {}", Config::kName, problem), complaints);

@@ -1,37 +1,24 @@
 #include "line_reader.h"
 
 #include <cerrno>
-#include <filesystem>
 #include <system_error>
 
 namespace canopy::workload {
 namespace {
 
-namespace fs = std::filesystem;
-
-const char* kind_of(fs::file_type type) {
-  if (type == fs::file_type::directory) return "a folder";
-  if (type == fs::file_type::fifo) return "a pipe";
-  if (type == fs::file_type::socket) return "a socket";
-  return "a device";
-}
-
-Error not_opened(const std::string& path, const std::error_code& reason) {
-  return Error{path + ": cannot be opened: " + reason.message()};
+Error not_opened(const std::string& path, int reason) {
+  return Error{path + ": cannot be opened: " + std::generic_category().message(reason)};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<LineReader>> LineReader::open(const std::string& path) {
-  std::error_code reason;
-  // Asked before the file is opened: opening a pipe waits for a writer.
-  const fs::file_status status = fs::status(path, reason);
-  if (!fs::exists(status)) return not_opened(path, reason);
-  if (!fs::is_regular_file(status)) return Error{path + ": is " + kind_of(status.type()) + "; expected a regular file"};
-  const std::uintmax_t size = fs::file_size(path, reason);
+  const OpenedFile there = open_regular(path);
+  if (there.error != 0) return not_opened(path, there.error);
+  if (!there.descriptor) return Error{path + ": is " + kind_of(there.facts.st_mode) + "; expected a regular file"};
   errno = 0;
-  std::unique_ptr<LineReader> lines(new LineReader(path, size));
-  if (!lines->file_) return not_opened(path, {errno, std::generic_category()});
+  std::unique_ptr<LineReader> lines(new LineReader(path, static_cast<std::uint64_t>(there.facts.st_size)));
+  if (!lines->file_) return not_opened(path, errno);
   return lines;
 }
 

@@ -20,13 +20,11 @@ struct Field {
   const char* what;
 };
 
-/// A block's tokens start at id * 512, which must not wrap: two ids would be one text.
-constexpr std::uint64_t kMaxId = ~std::uint64_t{0} / kMooncakeBlock;
 enum : std::size_t { kTimestamp, kInput, kOutput, kIds, kFields, kUnknown = kFields };
 constexpr std::array<Field, kFields> kField = {{{"timestamp", 1'000'000'000'000'000, "milliseconds"},
                                                 {"input_length", kMaxPromptTokens, "tokens"},
                                                 {"output_length", kMaxPromptTokens, "tokens"},
-                                                {"hash_ids", kMaxId, nullptr}}};
+                                                {"hash_ids", 0, nullptr}}};
 constexpr int kMaxDepth = 8;
 constexpr const char* kWanted =
     "expected an object like {\"timestamp\": 0, \"input_length\": 700, "
@@ -36,7 +34,9 @@ constexpr const char* kWanted =
 /// would lose a number's own spelling, repeated keys and columns, which the messages name.
 class LineHandler final : public nlohmann::json_sax<json> {
  public:
-  LineHandler(MooncakeLine& out, std::size_t line_size) : out_(out), line_size_(line_size) {}
+  /// `read`: bytes of the line that the JSON reader has taken so far; null where columns are not wanted.
+  LineHandler(MooncakeLine& out, std::uint64_t block, std::size_t line_size, const std::size_t* read)
+      : out_(out), block_(block), line_size_(line_size), read_(read) {}
 
   std::optional<LineProblem> problem;
 
@@ -51,7 +51,8 @@ class LineHandler final : public nlohmann::json_sax<json> {
 
   bool number_unsigned(std::uint64_t value) override {
     if (skipping()) return true;
-    if (!wants_number() || value > kField[field_].max) return refuse(std::to_string(value));
+    if (!wants_number() || value > (field_ == kIds ? max_id() : kField[field_].max))
+      return refuse(std::to_string(value));
     switch (field_) {
       case kTimestamp:
         out_.timestamp = value;
@@ -64,7 +65,7 @@ class LineHandler final : public nlohmann::json_sax<json> {
         break;
       default:
         // No prompt needs more ids than this, and a line has room for 33 million.
-        if (ids_++ < kMaxPromptTokens / kMooncakeBlock + 1) out_.hash_ids.push_back(value);
+        if (ids_++ < kMaxPromptTokens / block_ + 1) out_.hash_ids.push_back(value);
     }
     return true;
   }
@@ -89,7 +90,8 @@ class LineHandler final : public nlohmann::json_sax<json> {
       if (unknown_.size() < kKeptNames) unknown_.push_back(shown(name));
       return true;
     }
-    if (seen_[field_]) return say(fmt::format("'{}' is there twice; expected it once", name));
+    if (read_) key_at_[field_] = *read_ - name.size() - 1;
+    if (seen_[field_]) return say(fmt::format("'{}' is there twice; expected it once", name), key_at_[field_]);
     return seen_[field_] = true;
   }
 
@@ -126,11 +128,16 @@ class LineHandler final : public nlohmann::json_sax<json> {
     const Field& field = kField[field_];
     if (field_ != kIds) {
       return say(fmt::format("'{}' is {}; expected a whole number of {} from 0 to {}", field.name, found, field.what,
-                             field.max));
+                             field.max),
+                 key_at_[field_]);
     }
-    if (depth_ == 1) return say(fmt::format("'hash_ids' is {}; expected a list of whole numbers", found));
-    return say(fmt::format("id {} of 'hash_ids' is {}; expected a whole number from 0 to {}", ids_ + 1, found, kMaxId));
+    return say(depth_ == 1 ? fmt::format("'hash_ids' is {}; expected a list of whole numbers", found)
+                           : fmt::format("id {} of 'hash_ids' is {}; expected a whole number from 0 to {}", ids_ + 1,
+                                         found, max_id()),
+               key_at_[kIds]);
   }
+  /// A block's tokens start at id * block, which must not wrap: two ids would be one text.
+  std::uint64_t max_id() const { return ~std::uint64_t{0} / block_; }
 
   bool complete() {
     for (std::size_t i = 0; i < kFields; ++i) {
@@ -138,17 +145,26 @@ class LineHandler final : public nlohmann::json_sax<json> {
       const std::string near = nearest_name(kField[i].name, unknown_);
       return say(fmt::format("'{}' is missing{}", kField[i].name, near.empty() ? "" : "; is '" + near + "' meant?"));
     }
-    const std::uint64_t blocks = (out_.input_length + kMooncakeBlock - 1) / kMooncakeBlock;
-    if (out_.hash_ids.size() < blocks) {
-      return say(fmt::format("'hash_ids' has {} id{}; 'input_length' {} needs {}, one per {} tokens", ids_,
-                             ids_ == 1 ? "" : "s", out_.input_length, blocks, kMooncakeBlock));
-    }
-    out_.hash_ids.resize(blocks);
-    return true;
+    const std::uint64_t blocks = (out_.input_length + block_ - 1) / block_;
+    if (ids_ == blocks) return true;
+    return say(
+        fmt::format("'hash_ids' has {} id{}; 'input_length' {} needs {}, one per {} token{}{}", ids_,
+                    ids_ == 1 ? "" : "s", out_.input_length, blocks, block_, block_ == 1 ? "" : "s", other_block()),
+        key_at_[kIds]);
+  }
+  /// Names a usual block size in which the line would be right.
+  std::string other_block() const {
+    for (std::uint64_t other = 1; other <= 65536; other *= 2)
+      if (ids_ > 0 && (out_.input_length + other - 1) / other == ids_)
+        return fmt::format("; is it a trace for --block-size {}?", other);
+    return {};
   }
 
   MooncakeLine& out_;
+  std::uint64_t block_;
   std::size_t line_size_;
+  const std::size_t* read_;
+  std::array<std::size_t, kFields> key_at_{};  ///< columns; 0: not known
   int depth_ = 0;
   std::size_t field_ = kUnknown;
   std::array<bool, kFields> seen_{};
@@ -156,18 +172,38 @@ class LineHandler final : public nlohmann::json_sax<json> {
   std::vector<std::string> unknown_;
 };
 
+/// Counts the bytes that the JSON reader takes.
+struct CountingIterator {
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+  const char* at;
+  std::size_t* read;
+  reference operator*() const { return *at; }
+  CountingIterator& operator++() { return ++at, ++*read, *this; }
+  bool operator==(const CountingIterator& other) const { return at == other.at; }
+};
+
 }  // namespace
 
-std::optional<LineProblem> read_mooncake_line(std::string_view line, MooncakeLine& out) {
+std::optional<LineProblem> read_mooncake_line(std::string_view line, std::uint64_t block, MooncakeLine& out) {
   // The JSON reader takes a NUL for the end of its input and would ignore the rest.
   if (const std::size_t nul = line.find('\0'); nul != line.npos)
     return LineProblem{nul + 1, "a NUL byte; expected text"};
   out.hash_ids.clear();
-  LineHandler handler(out, line.size());
-  if (!json::sax_parse(line.data(), line.data() + line.size(), &handler) && !handler.problem) {
-    handler.problem = LineProblem{0, fmt::format("not JSON; {}", kWanted)};
-  }
-  return std::move(handler.problem);
+  const char *first = line.data(), *end = first + line.size();
+  LineHandler handler(out, block, line.size(), nullptr);
+  if (json::sax_parse(first, end, &handler)) return {};
+  if (!handler.problem) return LineProblem{0, fmt::format("not JSON; {}", kWanted)};
+  if (handler.problem->column != 0) return std::move(handler.problem);
+  // Once more, with columns: counting costs time that good lines need not spend.
+  out.hash_ids.clear();
+  std::size_t read = 0;
+  LineHandler counting(out, block, line.size(), &read);
+  json::sax_parse(CountingIterator{first, &read}, CountingIterator{end, &read}, &counting);
+  return std::move(counting.problem);
 }
 
 }  // namespace canopy::workload

@@ -9,10 +9,11 @@
 
 namespace canopy::workload {
 
-inline constexpr std::uint64_t kMooncakeBlock = 512;  ///< tokens that one hash id stands for
+inline constexpr std::uint64_t kMooncakeBlock = 512;  ///< tokens that one hash id stands for, in the published traces
 
 /// One line of a Mooncake trace, checked: every number is in its range, and `hash_ids` has exactly one id for each
-/// block of `input_length`.
+/// block of `input_length`, no more and no fewer: another count is that of another block size, whose figures would be
+/// wrong.
 struct MooncakeLine {
   std::uint64_t timestamp = 0;  ///< ms
   std::uint32_t input_length = 0, output_length = 0;
@@ -25,9 +26,9 @@ struct LineProblem {
   std::string text;
 };
 
-/// Reads one line, reusing the storage of `out`; nothing if it can be used. Strict: JSON as in RFC 8259, at most
-/// eight levels deep, each known key once and a whole number in its range. Unknown keys are skipped, since
-/// newer traces have more of them.
-std::optional<LineProblem> read_mooncake_line(std::string_view line, MooncakeLine& out);
+/// Reads one line whose ids stand for `block` tokens each, reusing the storage of `out`; nothing if it can be used.
+/// Strict: JSON as in RFC 8259, at most eight levels deep, each known key once and a whole number in its range. Unknown
+/// keys are skipped, since newer traces have more of them. REQUIRES: block > 0.
+std::optional<LineProblem> read_mooncake_line(std::string_view line, std::uint64_t block, MooncakeLine& out);
 
 }  // namespace canopy::workload

@@ -14,8 +14,8 @@ std::string no_requests(const std::string& path) { return path + ": has no reque
 
 class MooncakeTrace final : public RequestSource {
  public:
-  MooncakeTrace(std::string path, std::unique_ptr<LineReader> lines)
-      : path_(std::move(path)), lines_(std::move(lines)) {}
+  MooncakeTrace(std::string path, std::uint64_t block, std::unique_ptr<LineReader> lines)
+      : path_(std::move(path)), block_(block), lines_(std::move(lines)) {}
 
   Result<bool> next(ClientRequest& request) override {
     if (failed_) return *failed_;
@@ -39,7 +39,7 @@ class MooncakeTrace final : public RequestSource {
       if (!*got) return false;
     } while (text.find_first_not_of(" \t") == text.npos);
 
-    if (const auto problem = read_mooncake_line(text, line_)) {
+    if (const auto problem = read_mooncake_line(text, block_, line_)) {
       const std::string column = problem->column > 0 ? ":" + std::to_string(problem->column) : "";
       return Error{lines_->place() + column + ": " + problem->text};
     }
@@ -59,14 +59,15 @@ class MooncakeTrace final : public RequestSource {
     Token* to = request.prompt.data();
     std::size_t left = request.prompt.size();
     for (const std::uint64_t id : line_.hash_ids) {
-      const std::size_t count = std::min<std::size_t>(left, kMooncakeBlock);
-      write_text(id * kMooncakeBlock, to, count);
+      const std::size_t count = std::min<std::size_t>(left, block_);
+      write_text(id * block_, to, count);
       to += count;
       left -= count;
     }
   }
 
   std::string path_;
+  std::uint64_t block_;
   std::unique_ptr<LineReader> lines_;
   MooncakeLine line_;
   bool any_ = false;
@@ -75,11 +76,11 @@ class MooncakeTrace final : public RequestSource {
 
 }  // namespace
 
-Result<std::unique_ptr<RequestSource>> open_mooncake_trace(const std::string& path) {
+Result<std::unique_ptr<RequestSource>> open_mooncake_trace(const std::string& path, std::uint64_t block) {
   auto lines = LineReader::open(path);
   if (!lines) return lines.error();
   if ((*lines)->size() == 0) return Error{no_requests(path)};
-  return std::unique_ptr<RequestSource>(std::make_unique<MooncakeTrace>(path, std::move(*lines)));
+  return std::unique_ptr<RequestSource>(std::make_unique<MooncakeTrace>(path, block, std::move(*lines)));
 }
 
 }  // namespace canopy::workload

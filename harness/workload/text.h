@@ -13,8 +13,10 @@ namespace canopy::workload {
 /// Size of the made-up vocabulary, that of a common tokenizer; recorded results depend on it.
 inline constexpr std::uint64_t kVocabulary = 128'000;
 
-/// Longest prompt: ten times the longest context window of a model so far.
-inline constexpr std::uint64_t kMaxPromptTokens = 100'000'000;
+/// Longest prompt: twice the longest context window of a model so far.
+inline constexpr std::uint64_t kMaxPromptTokens = 20'000'000;
+/// What a replay keeps of a prompt token while its request runs, at least: prompt, request, index, expected bytes.
+inline constexpr std::uint64_t kPromptTokenBytes = 40;
 
 constexpr Token token_at(std::uint64_t place) { return static_cast<Token>(splitmix64(place) % kVocabulary); }
 

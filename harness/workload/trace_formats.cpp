@@ -5,11 +5,12 @@
 
 // One line for each format; the first is the default.
 #define CANOPY_TRACE_FORMATS(FORMAT) \
-  FORMAT(mooncake, "Mooncake JSONL: lengths, and a hash id for each block of 512 tokens")
+  FORMAT(mooncake, "Mooncake JSONL: lengths, and a hash id for each block of tokens, see --block-size")
 
 namespace canopy::workload {
 
-#define CANOPY_DECLARE(name, summary) Result<std::unique_ptr<RequestSource>> open_##name##_trace(const std::string&);
+#define CANOPY_DECLARE(name, summary) \
+  Result<std::unique_ptr<RequestSource>> open_##name##_trace(const std::string&, std::uint64_t);
 CANOPY_TRACE_FORMATS(CANOPY_DECLARE)
 
 namespace {
@@ -29,10 +30,12 @@ std::pair<const TraceFormat*, std::string> split(const std::string& trace) {
 
 std::span<const TraceFormat> trace_formats() { return kFormats; }
 
-Result<std::unique_ptr<RequestSource>> open_trace(const std::string& trace) {
+Result<std::unique_ptr<RequestSource>> open_trace(const std::string& trace, std::uint64_t block) {
   const auto [format, path] = split(trace);
-  return format->open(path);
+  return format->open(path, block);
 }
+
+std::string trace_path(const std::string& trace) { return split(trace).second; }
 
 std::string trace_name(const std::string& trace) { return std::filesystem::path(split(trace).second).filename(); }
 

@@ -6,9 +6,12 @@
 namespace canopy::inspector {
 
 void Apply::hold(MirrorNode& node, std::size_t group, bool more) {
+  const bool was = node.hold[group] != 0;
   if (node.has(group)) count(node, group, false);
   node.hold[group] += more ? 1U : ~0U;
   if (node.has(group)) count(node, group, true);
+  if (was != (node.hold[group] != 0))
+    state_.pools[group].changes.add({slot_of(NodeId{node.id}), 0}, state_.commits + 1);
 }
 
 void Apply::operator()(const event::NodeLocks& held) {

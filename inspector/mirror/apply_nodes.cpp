@@ -50,6 +50,7 @@ void Apply::operator()(const event::NodeAdded& added) {
   node.length = added.length;
   node.resident = static_cast<std::uint16_t>(added.resident & ((1U << groups()) - 1));
   node.added_at = state_.commits + 1;
+  node.told_late = state_.now.keyframe && state_.horizon.before != Miss::never_seen;
   attach(slot, parent, node.space);
   ++state_.node_count;
   MirrorSpace& space = state_.space_of(node);
@@ -177,6 +178,7 @@ void Apply::operator()(const event::NodeTombstoned& tombstoned) {
   count(*node, tombstoned.group, false);
   free_pages(*node, tombstoned.group);
   node->resident = static_cast<std::uint16_t>(node->resident & ~(1U << tombstoned.group));
+  node->lost = static_cast<std::uint16_t>(node->lost | 1U << tombstoned.group);
   if (tombstoned.group == 0) state_.evicted_tokens += node->length;
   ++state_.now.line.tombstones;
   state_.now.line.tokens += node->length;

@@ -18,6 +18,7 @@ void Apply::own(std::size_t group, Segment run, std::int64_t owner) {
       std::min(kMostPages + 1, std::max(pool.pages + 1, std::uint64_t{pool.segment_pages} * pool.segments.size()));
   const std::size_t first = run.first, end = first + run.pages;
   if (run.pages == 0 || end > numbers) return;
+  pool.changes.add(run, state_.commits + 1);
   if (pool.owner.size() < end) pool.owner.resize(std::max(end, pool.owner.size() * 3 / 2));
   for (std::size_t page = first; page < end; ++page) {
     std::int64_t& had = pool.owner[page];
@@ -66,9 +67,11 @@ void Apply::operator()(const event::NodePages& pages) {
   if (!node) return;
   const std::size_t g = pages.group;
   if (!node->has(g)) {
+    using Filled = CommitSoFar::Filled;
+    state_.now.filled = node->lost >> g & 1 ? Filled::lost : node->told_late ? Filled::not_known : Filled::never_kept;
     node->resident = static_cast<std::uint16_t>(node->resident | 1U << g);
+    node->lost = static_cast<std::uint16_t>(node->lost & ~(1U << g));
     count(*node, g, true);
-    state_.now.filled = true;
   }
   // Told again from the start: the pages were relocated.
   if (std::any_of(node->pages.begin(), node->pages.end(),
@@ -90,6 +93,7 @@ void Apply::operator()(const event::Freed& freed) {
 void Apply::operator()(const event::PoolSized& sized) {
   if (sized.pages > kMostPages || sized.segment_pages > kMostPages) return;
   MirrorPool& pool = state_.pools[sized.group];
+  if (pool.pages != sized.pages) pool.changes.forget(state_.commits + 1);
   pool.counted.free += sized.pages - pool.pages;
   pool.pages = sized.pages;
   pool.limit = sized.limit;
@@ -102,7 +106,11 @@ void Apply::operator()(const event::SegmentChanged& changed) {
   if (changed.offered > pages || changed.draining > pages || changed.number * pages > kMostPages) return;
   if (changed.number > segments.size()) return;  // they are told in order
   if (changed.number == segments.size()) segments.emplace_back();
-  segments[changed.number] = {changed.state, changed.offered, changed.draining};
+  MirrorPool::Segment& segment = segments[changed.number];
+  if (segment.state != changed.state || segment.offered != changed.offered)
+    state_.pools[changed.group].changes.add(
+        {static_cast<Page>(changed.number * pages), static_cast<std::uint32_t>(pages)}, state_.commits + 1);
+  segment = {changed.state, changed.offered, changed.draining};
 }
 
 void Apply::operator()(const event::Totals& totals) {

@@ -82,9 +82,10 @@ void Apply::find_reason(MirrorRequest& request) {
     request.missed_since = now.revived.evicted_at;
     request.missed_tokens = now.revived.length;
     request.missed_policy = now.revived.policy;
-  } else if (now.filled) {
-    request.miss = Miss::tombstone;
-    if (now.line.added > 0) not_known(request);  // what it added behind may have been evicted before
+  } else if (now.filled != CommitSoFar::Filled::nothing) {
+    request.miss = now.filled == CommitSoFar::Filled::lost ? Miss::tombstone : Miss::never_kept;
+    // What it added behind may have been evicted before.
+    if (now.filled == CommitSoFar::Filled::not_known || now.line.added > 0) not_known(request);
   } else if (now.line.added > 0) {
     request.miss = Miss::never_seen;
     if (const auto same = state_.first_pages.find(now.fresh_digest);

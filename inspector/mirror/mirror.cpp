@@ -107,6 +107,7 @@ void Mirror::forget() {
     pool.counted = pool.told = {};
     pool.owner.clear();
     pool.segments.clear();
+    pool.changes.forget(state_.commits + 1);
   }
   for (Space& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
   state_.first_pages.clear();
@@ -140,7 +141,8 @@ void Mirror::commit(const Event& event) {
 Sample Mirror::sample() const {
   Sample sample;
   sample.commit = state_.commits, sample.us = state_.us, sample.tick = state_.tick;
-  for (std::size_t g = 0; g < groups(); ++g) sample.pools[g] = state_.pools[g].counted;
+  for (std::size_t g = 0; g < groups(); ++g)
+    sample.pools[g] = state_.pools[g].counted, sample.limits[g] = state_.pools[g].limit;
   sample.prompt_tokens = state_.prompt_tokens, sample.hit_tokens = state_.hit_tokens;
   sample.evicted_tokens = state_.evicted_tokens;
   sample.requests = state_.request_count, sample.running = state_.running;
@@ -150,7 +152,8 @@ Sample Mirror::sample() const {
 std::size_t Mirror::bytes() const {
   constexpr std::size_t kEntry = 64;  // of a hash table, with its key
   std::size_t bytes = state_.nodes.size() * sizeof(MirrorNode) + state_.node_count * 2 * sizeof(PageRun);
-  for (const MirrorPool& pool : state_.pools) bytes += pool.owner.size() * sizeof(pool.owner[0]);
+  for (const MirrorPool& pool : state_.pools)
+    bytes += pool.owner.size() * sizeof(pool.owner[0]) + pool.changes.list.size() * sizeof(pool.changes.list[0]);
   bytes += requests().size() * (sizeof(MirrorRequest) + kEntry);
   return bytes + state_.past.bytes() + state_.first_pages.size() * kEntry;
 }

@@ -22,6 +22,8 @@ std::string reason_words(const MissGroup& group) {
       return "other namespace";
     case Miss::tombstone:
       return "window tombstone";
+    case Miss::never_kept:
+      return "no state kept";
     case Miss::rounding:
       return "page rounding";
     case Miss::before_attach:
@@ -71,6 +73,8 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
       return "it is there for namespace '" + space_name(request.missed_space) + "', and no prefix is shared across two";
     case Miss::tombstone:
       return "full attention had more, but a window or a state that it needs was evicted";
+    case Miss::never_kept:
+      return "full attention had more, but no window or state was kept there";
     case Miss::rounding:
       return "nothing: less than a page was left to find";
     case Miss::before_attach:

@@ -26,6 +26,8 @@ struct MirrorNode {
   NamespaceId space{};
   Units begin = 0, length = 0;
   std::uint16_t resident = 0;                    ///< bit g: group g has its pages
+  std::uint16_t lost = 0;                        ///< bit g: it had pages of group g, and they were evicted
+  bool told_late = false;                        ///< it was there before the mirror: what it lost before is not known
   std::array<std::uint32_t, kMaxGroups> hold{};  ///< whole path: own locks + held children; else: locks over it
   std::array<Rank, kMaxGroups> rank{};           ///< as last told; valid while the node waits
   std::uint32_t hits = 0, inserts = 0;
@@ -73,6 +75,13 @@ class NodeBlocks {
   std::vector<std::shared_ptr<Block>> blocks_;
 };
 
-enum class NodeState : std::uint8_t { evictable, protected_, tombstone };
+/// A node as its group has it.
+enum class NodeState : std::uint8_t {
+  evictable,
+  protected_,
+  tombstone,  ///< its pages of this group were evicted
+  without,    ///< it has no pages of this group, and as far as is known it never had any
+};
+inline constexpr std::size_t kNodeStates = 4;
 
 }  // namespace canopy::inspector

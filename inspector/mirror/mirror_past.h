@@ -20,6 +20,7 @@ struct Sample {
   std::uint64_t commit = 0, us = 0;
   Tick tick = 0;
   std::array<MirrorPool::Sums, kMaxGroups> pools{};
+  std::array<std::uint64_t, kMaxGroups> limits{};                                     ///< pages; kUnlimited
   std::uint64_t prompt_tokens = 0, hit_tokens = 0, evicted_tokens = 0, requests = 0;  ///< since the feed began
   std::uint32_t running = 0;
 };

@@ -31,6 +31,27 @@ struct MirrorPool {
   /// By page: 0 free, the slot of a node, or ~id of a request.
   std::vector<std::int64_t> owner;
 
+  /// What a picture of the pages, made at an earlier commit, has to look at again.
+  struct Changes {
+    static constexpr std::size_t kMost = 16384;
+    struct Change {
+      std::uint64_t commit = 0;
+      canopy::Segment pages{};  ///< without a page: the node in the slot `first` is protected now, or no longer
+    };
+    std::uint64_t since = 0;  ///< commit: it has all changes that came later
+    std::vector<Change> list;
+
+    /// REQUIRES: `now` is the commit that is being applied.
+    void add(canopy::Segment pages, std::uint64_t now) {
+      if (list.size() == kMost) {
+        since = list[kMost / 2 - 1].commit;
+        list.erase(list.begin(), list.begin() + kMost / 2);
+      }
+      list.push_back({now, pages});
+    }
+    void forget(std::uint64_t now) { since = now, list.clear(); }
+  } changes;
+
   /// Pages that are out and will not be handed out again.
   std::uint64_t draining() const {
     std::uint64_t out = 0;

@@ -21,6 +21,7 @@ enum class Miss : std::uint8_t {
   evicted,      ///< it was here and was evicted
   other_space,  ///< it is here in another namespace
   tombstone,    ///< full attention had it, and a window or a state of it was evicted
+  never_kept,   ///< full attention had it, and no window or state was kept there
   rounding,     ///< less than a page was left
   // Not known, because the mirror does not know all that was evicted before:
   before_attach,  ///< it began to listen later than the engine began

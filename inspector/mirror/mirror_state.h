@@ -25,10 +25,11 @@ struct MirrorSpace {
 /// What the commit that is being applied has brought so far.
 struct CommitSoFar {
   LogLine line;
-  bool keyframe = false;           ///< it tells what there is, not what happened
-  Ghost revived{};                 ///< an evicted node that came back; id 0: none
-  bool totalled = false;           ///< Totals came
-  bool filled = false;             ///< a tombstone got pages again
+  bool keyframe = false;  ///< it tells what there is, not what happened
+  Ghost revived{};        ///< an evicted node that came back; id 0: none
+  bool totalled = false;  ///< Totals came
+  /// A node got pages of a group in which it had none: again, or for the first time.
+  enum class Filled : std::uint8_t { nothing, lost, never_kept, not_known } filled = Filled::nothing;
   std::uint64_t fresh_digest = 0;  ///< of the first page of a node added below a root; 0: none
   NamespaceId fresh_space{};
   std::uint64_t locked_node = 0;  ///< where the last lock ended

@@ -6,7 +6,7 @@
 namespace canopy::inspector {
 
 NodeState Mirror::state(const MirrorNode& node, std::size_t group) const {
-  if (!node.has(group)) return NodeState::tombstone;
+  if (!node.has(group)) return node.lost >> group & 1 ? NodeState::tombstone : NodeState::without;
   return node.hold[group] ? NodeState::protected_ : NodeState::evictable;
 }
 

@@ -16,20 +16,64 @@ App::App(std::unique_ptr<Picker> picker, const Settings& settings) : App(nullptr
 
 App::App(std::unique_ptr<Link> link, std::unique_ptr<Picker> picker, const Settings& settings)
     : picker_(std::move(picker)), settings_(settings), mirror_(FeedHeader{}) {
-  for (const PanelInfo& info : panels()) panels_.push_back(info.make());
+  make_panels();
   selection_.colour = settings.colour;
   tree_panel().show(settings.tree);
   session_.state = Session::State::choosing;
   if (link) connect(std::move(link));
 }
 
+void App::make_panels() {
+  panels_.clear();
+  for (const PanelInfo& info : panels()) panels_.push_back(info.make());
+}
+
+/// Nothing of the source before stays but how a person looks at things.
 void App::connect(std::unique_ptr<Link> link) {
   picker_.reset();
   link_ = std::move(link);
   mirror_ = Mirror(link_->header());
-  session_.state = Session::State::attaching;
-  mailbox_.open = link_->header().controls != 0;
+  index_ = {};
+  Session session;
+  session.state = Session::State::attaching;
+  session.feed = session_.feed + 1;
+  session_ = std::move(session);
+  Selection selection;
+  selection.colour = selection_.colour;
+  selection_ = std::move(selection);
+  const TreeView view = tree_panel().view();
+  make_panels();
+  tree_panel().show(view);
+  Mailbox mailbox;
+  mailbox.open = link_->header().controls != 0;
+  mailbox.read_only = mailbox_.read_only, mailbox.locked = mailbox_.locked;
+  mailbox_ = std::move(mailbox);
+  time_ = {};
   time_.begun = [link = link_.get()](std::uint64_t request) { return link->begun(request); };
+  behind_ = false;
+}
+
+void App::choose() {
+  if (picker_ && link_) picker_.reset();
+  else if (!picker_ && sources_.find)
+    picker_ = std::make_unique<Picker>(sources_.find, sources_.attach, sources_.open, false);
+}
+
+/// Looks now and then for an engine of the name of the one that has ended.
+void App::attach_again() {
+  constexpr auto kEvery = std::chrono::milliseconds(500);
+  session_.waits_for_again =
+      session_.state == Session::State::gone && sources_.attach && link_->can_come_again() && !session_.name.empty();
+  const auto now = std::chrono::steady_clock::now();
+  if (!session_.waits_for_again || now < next_look_) return;
+  next_look_ = now + kEvery;
+  auto link = sources_.attach(session_.name);
+  if (!link) return;
+  const std::uint64_t again = session_.again + 1;
+  std::unique_ptr<Picker> picker = std::move(picker_);
+  connect(std::move(*link));
+  picker_ = std::move(picker);
+  session_.again = again;
 }
 
 bool App::pump(std::chrono::milliseconds budget) {
@@ -38,8 +82,16 @@ bool App::pump(std::chrono::milliseconds budget) {
   if (!link_) return true;
   std::erase_if(mailbox_.commands, [&](const Command& command) { return link_->send(command); });
   const bool all = link_->pump(mirror_, session_, time_, budget);
+  behind_ = !session_.reading.empty();
   mailbox_.hear(mirror_.paused());
+  attach_again();
   return all;
+}
+
+void App::stop_loading() {
+  if (time_.end == 0) return choose();  // not even its operations are found
+  time_.seek(time_.at);
+  behind_ = false;
 }
 
 Settings App::settings() const {
@@ -57,10 +109,12 @@ void App::update() {
     press_named_keys(*this);
   }
   if (std::exchange(selection_.pause_wanted, false)) toggle_pause();
+  if (std::exchange(selection_.choose_wanted, false)) choose();
   if (selection_.group >= mirror_.groups()) selection_.group = 0;
   if (selection_.request_wanted != 0 && (!time_.seekable || time_.at == time_.wanted))
     if (const MirrorRequest* wanted = mirror_.request(std::exchange(selection_.request_wanted, 0)))
       selection_.select_request(*wanted);
+  if (behind_) return;
   const auto began = std::chrono::steady_clock::now();
   if (mirror_.groups() != 0 && index_.update(mirror_, selection_.group, tree_panel().folded()))
     if (const auto took = std::chrono::steady_clock::now() - began; took > std::chrono::milliseconds(10))
@@ -74,10 +128,12 @@ void App::draw() {
   const Layout layout = lay_out_panels(panels(), display.x, display.y, em());
   ImGui::GetBackgroundDrawList()->AddRectFilled({0, 0}, display, palette().background);
   const Notice notice = notice_of(session_, mirror_);
-  const bool shown = !picker_ && notice.what.empty();
+  const bool shown = !picker_ && !behind_ && notice.what.empty();
   draw_panels(scene, layout, shown);
   if (picker_) {
     picker_->draw(layout.body);
+  } else if (behind_) {
+    if (loading_.draw(session_, layout.body)) stop_loading();
   } else if (!shown) {
     begin_panel("##notice", layout.body);
     nothing_here(notice.what + "\n\n" + notice.next);
@@ -141,7 +197,7 @@ bool App::open_tab(std::string_view title) {
 void App::toggle_pause() {
   if (time_.seekable) time_.playing = !time_.playing;
   else if (session_.state == Session::State::stopped) session_.state = Session::State::attaching;
-  else if (mailbox_.open) mailbox_.send(mailbox_.paused ? Command::Kind::go_on : Command::Kind::pause);
+  else if (mailbox_.obeyed()) mailbox_.send(mailbox_.paused ? Command::Kind::go_on : Command::Kind::pause);
   else if (session_.state == Session::State::live) session_.state = Session::State::stopped;
 }
 
@@ -151,6 +207,8 @@ bool App::step_search(bool back) {
 }
 
 void App::go_back() {
+  if (picker_ && link_) return choose();
+  if (behind_) return stop_loading();
   if (std::exchange(selection_.help, false) || leave_full_window() || tree_panel().back()) return;
   selection_.select_node(0), selection_.request = 0;
 }

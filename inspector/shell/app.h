@@ -10,10 +10,17 @@
 #include <views/tree_panel.h>
 #include "layout.h"
 #include "link.h"
+#include "loading.h"
 #include "picker.h"
 #include "settings.h"
 
 namespace canopy::inspector {
+
+/// What can be looked at.
+struct Sources {
+  Picker::Find find;
+  Picker::Attach attach, open;  ///< a feed by its name, a recording by its path
+};
 
 /// The inspector without its window: everything between ImGui::NewFrame and ImGui::Render. The same for a window, for
 /// a picture and for a test.
@@ -23,8 +30,18 @@ class App {
   /// Shows the feeds that can be attached to until one of them is chosen.
   App(std::unique_ptr<Picker> picker, const Settings& settings);
 
+  /// From now on another source can be chosen, and a feed that has ended is attached to again when it can be.
+  void offer(Sources sources) { sources_ = std::move(sources); }
+  /// Opens the list of what can be looked at, or closes it if something is looked at.
+  void choose();
+
   /// Takes what has come, sends what was asked. False if there is more to take than one frame had time for.
   bool pump(std::chrono::milliseconds budget);
+  /// Whether a recording is being read and the moment that is wanted is not there yet: panels are drawn when it is.
+  bool loading() const { return behind_; }
+  /// A recording stays at the moment that was reached.
+  void stop_loading();
+  const Loading& loading_panel() const { return loading_; }
   /// Whether the picture of this moment took so long to make that the next moment should wait: zooming and panning stay
   /// smooth.
   bool resting() const { return std::chrono::steady_clock::now() < rests_until_; }
@@ -71,12 +88,16 @@ class App {
  private:
   App(std::unique_ptr<Link> link, std::unique_ptr<Picker> picker, const Settings& settings);
   void connect(std::unique_ptr<Link> link);
+  void make_panels();
+  void attach_again();
   void update();
   void draw_panels(Scene& scene, const Layout& layout, bool bars_below);
   void draw_tabs(Scene& scene, const Area& area);
 
+  Sources sources_;
   std::unique_ptr<Picker> picker_;
   std::unique_ptr<Link> link_;
+  std::chrono::steady_clock::time_point next_look_{};  ///< for an engine of the name of one that has ended
   Settings settings_;
   Mirror mirror_;
   Session session_;
@@ -88,6 +109,8 @@ class App {
   std::optional<std::size_t> full_window_, front_;  ///< places in the table; front_: the tab that shall come there
   std::chrono::steady_clock::time_point rests_until_{};
   bool theme_changed_ = true;
+  bool behind_ = false;  ///< of a recording, see loading()
+  Loading loading_;
 };
 
 }  // namespace canopy::inspector

@@ -70,6 +70,8 @@ void next_group(App& app, char) {
 void theme(App& app, char) { app.turn_theme(); }
 void scale(App& app, char character) { app.scale_by(character == '+' ? 0.25F : -0.25F); }
 
+void choose(App& app, char) { app.choose(); }
+
 constexpr KeyLine kLines[] = {
     {"?", "this sheet", "?", show_help, true},
     {"/", "find a node (#12), a request (r 4711), a namespace by a part of its name, or a prefix of tokens (12 845)",
@@ -90,6 +92,7 @@ constexpr KeyLine kLines[] = {
     {"e  w", "the engine goes on until it evicts from this group, until a request misses", "ew", run_until},
     {"c", "another meaning of colour: state, last use, hits, namespace", "c", other_colour},
     {"g", "another KV cache group", "g", next_group},
+    {"o", "another feed, or a recording", "o", choose, true},
     {"t", "dark or light", "t", theme, true},
     {"+  -", "larger or smaller", "+-", scale, true},
     {"Ctrl Q", "quit"},

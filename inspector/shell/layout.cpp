@@ -38,7 +38,7 @@ void split_row(std::span<const PanelInfo> panels, Row row, const Area& all, floa
 
 Layout lay_out_panels(std::span<const PanelInfo> panels, float width, float height, float em) {
   const float gap = std::round(em * 0.3F);
-  const float header = std::round(em * 2.1F), health = std::round(em * 3.6F), time = std::round(em * 2.1F);
+  const float header = std::round(em * 2.1F), health = std::round(em * 3.6F), time = std::round(em * 2.8F);
   // The tree has most to show; the panels below it need some lines and no more.
   const float rest = std::max(0.F, height - header - health - time - 7 * gap);
   const float top = std::round(rest * 0.42F), middle = std::round(rest * 0.31F), bottom = rest - top - middle;

@@ -1,5 +1,8 @@
 #include "link.h"
 
+#include <canopy/support/figures.h>
+
+#include <utility>
 #include <vector>
 
 namespace canopy::inspector {
@@ -68,6 +71,7 @@ class SharedLink final : public RingLink {
       : RingLink(std::move(name), "shared memory"), attachment_(std::move(attachment)) {}
   const FeedShape& header() const override { return attachment_->header(); }
   bool send(const Command& command) override { return attachment_->send(command); }
+  bool can_come_again() const override { return true; }
 
  private:
   FeedReader& reader() override { return attachment_->reader(); }
@@ -84,8 +88,15 @@ class FileLink final : public Link {
   std::uint64_t begun(std::uint64_t request) const override { return recording_->begun(request); }
 
   bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) override {
-    session.state = Session::State::recording;
     session.name = name_, session.source = "recording";
+    const auto began = Clock::now();
+    if (!scan(session, began + budget)) return false;
+    if (recording_->commits() == 0) {
+      session.state = Session::State::gone;
+      session.detail = name_ + ": " + Recording::kNothing;
+      return true;
+    }
+    session.state = Session::State::recording;
     if (recording_->shrank()) session.detail = "another process made the file shorter: what it had there is gone";
     else if (recording_->cut_short()) session.detail = "it ends in the middle of an operation";
     if (time.end == 0) {
@@ -93,7 +104,6 @@ class FileLink final : public Link {
       mirror.learn();
     }
     time.seekable = true;
-    const auto began = Clock::now();
     if (time.playing) play(mirror, time, began);
     else resumed_ = false;
     if (time.wanted < time.at) {
@@ -107,10 +117,28 @@ class FileLink final : public Link {
       checkpoints_.pass(time.at, mirror);
       if (Clock::now() - began > budget) break;
     }
-    return time.at == time.wanted;
+    session.reading.clear();
+    if (time.whole.empty() || time.whole.back().commit < mirror.samples().back().commit) time.whole = mirror.samples();
+    if (time.at == time.wanted) return true;
+    session.reading = "commit " + grouped(time.at) + " of " + grouped(time.wanted);
+    session.done = static_cast<double>(time.at) / static_cast<double>(time.wanted);
+    return false;
   }
 
  private:
+  /// The first time the file is looked through for its operations.
+  bool scan(Session& session, Clock::time_point until) {
+    constexpr std::uint64_t kChunk = 1 << 18;
+    while (!recording_->scan(kChunk)) {
+      if (Clock::now() < until) continue;
+      session.state = Session::State::attaching;
+      session.reading = "looking for its operations";
+      session.done = recording_->scanned();
+      return false;
+    }
+    return true;
+  }
+
   /// At the pace of the recording, times the speed.
   void play(Mirror& mirror, Timeline& time, Clock::time_point now) {
     if (!std::exchange(resumed_, true) || time.wanted != time.at) from_us_ = mirror.us(), from_ = now;

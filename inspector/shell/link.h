@@ -22,6 +22,8 @@ class Link {
   virtual bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) = 0;
   /// False if the engine has not read the last commands yet, or takes none.
   virtual bool send(const Command& command) { return static_cast<void>(command), false; }
+  /// Whether an engine of the same name may publish it again after it has ended.
+  virtual bool can_come_again() const { return false; }
   /// The commit with which a request began, if the whole feed is known (a recording). 0: unknown.
   virtual std::uint64_t begun(std::uint64_t request) const { return static_cast<void>(request), 0; }
 };

@@ -29,8 +29,9 @@ std::unique_ptr<Link> Picker::look() {
     if (std::none_of(feeds_.begin(), feeds_.end(), is_cursor)) cursor_ = living ? feeds_.front().name : "";
     if (living != 0 && std::exchange(waiting_, false) && living == 1) chosen_ = cursor_;
   }
-  if (chosen_.empty()) return nullptr;
-  auto link = attach_(std::exchange(chosen_, {}));
+  const bool opens = std::exchange(open_wanted_, false);
+  if (chosen_.empty() && !opens) return nullptr;
+  auto link = opens ? open_(path_.data()) : attach_(std::exchange(chosen_, {}));
   if (link) return std::move(*link);
   complaint_ = link.error().text;
   look_soon();
@@ -45,7 +46,7 @@ bool Picker::middle_of(const std::string& name, ImVec2& at) const {
 void Picker::keys() {
   const auto pressed = [](ImGuiKey key) { return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key)); };
   const auto living = std::count_if(feeds_.begin(), feeds_.end(), alive);  // they come first
-  if (living == 0) return;
+  if (living == 0 || ImGui::GetIO().WantTextInput) return;
   const auto at =
       std::find_if(feeds_.begin(), feeds_.end(), [&](const FoundFeed& feed) { return feed.name == cursor_; }) -
       feeds_.begin();
@@ -104,6 +105,20 @@ void Picker::draw_table() {
   ImGui::EndTable();
 }
 
+void Picker::draw_file() {
+  if (!open_) return;
+  ImGui::Dummy({0, em() * 0.6F});
+  ImGui::AlignTextToFramePadding();
+  text("Or a recording:");
+  ImGui::SameLine(0, em() * 0.6F);
+  ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x - em() * 4);
+  open_wanted_ |= ImGui::InputTextWithHint("##path", "a file made with --record, or feed: { file: { path: FILE } }",
+                                           path_.data(), path_.size(), ImGuiInputTextFlags_EnterReturnsTrue);
+  rows_["##path"] = {ImGui::GetItemRectMin().x + em() * 2, (ImGui::GetItemRectMin().y + ImGui::GetItemRectMax().y) / 2};
+  ImGui::SameLine(0, em() * 0.4F);
+  open_wanted_ |= ImGui::Button("open");
+}
+
 void Picker::draw(const Area& area) {
   keys();
   rows_.clear();
@@ -119,12 +134,14 @@ void Picker::draw(const Area& area) {
   } else {
     text("No process of yours publishes a feed now.");
     wrapped(
-        "An engine does with `feed: { shm: { name: serve-3 } }` in its file, a replay with `canopy replay ... --serve "
-        "serve-3`. The first that appears is shown here, without starting canopy-inspector again.",
+        fmt::format("An engine does with `feed: {{ shm: {{ name: serve-3 }} }}` in its file, a replay with `canopy "
+                    "replay ... --serve serve-3`.{}",
+                    waiting_ ? " The first that appears is shown here, without starting canopy-inspector again." : ""),
         palette().dim);
   }
   ImGui::Dummy({0, em() * 0.6F});
   if (!complaint_.empty()) wrapped(complaint_, palette().warn);
+  draw_file();
   if (!feeds_.empty()) draw_table();
   ImGui::EndChild();
   end_panel();

@@ -2,6 +2,7 @@
 
 #include <canopy/support/result.h>
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -21,7 +22,10 @@ class Picker {
  public:
   using Find = std::function<std::vector<FoundFeed>()>;
   using Attach = std::function<Result<std::unique_ptr<Link>>(const std::string& name)>;
-  Picker(Find find, Attach attach) : find_(std::move(find)), attach_(std::move(attach)) {}
+  /// `open` opens a recording; empty: only feeds are offered. `waits`: while there is no feed, it attaches to the first
+  /// that appears.
+  Picker(Find find, Attach attach, Attach open = {}, bool waits = true)
+      : find_(std::move(find)), attach_(std::move(attach)), open_(std::move(open)), waiting_(waits) {}
 
   /// Refreshes the list when half a second has passed. Returns the link to the chosen feed, once; null while none is.
   std::unique_ptr<Link> look();
@@ -39,14 +43,17 @@ class Picker {
  private:
   void keys();
   void draw_table();
+  void draw_file();
 
   Find find_;
-  Attach attach_;
+  Attach attach_, open_;
   std::vector<FoundFeed> feeds_;
   std::string cursor_;     ///< name of the feed that Enter chooses
   std::string chosen_;     ///< name; attached to at the next look()
   std::string complaint_;  ///< why the chosen feed could not be attached to
-  bool waiting_ = true;    ///< no feed was alive so far
+  bool waiting_;           ///< no feed was alive so far
+  std::array<char, 4096> path_{};
+  bool open_wanted_ = false;
   std::chrono::steady_clock::time_point next_{};
   std::unordered_map<std::string, ImVec2> rows_;
 };

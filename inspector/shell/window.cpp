@@ -52,7 +52,9 @@ std::string show_in_window(App& app, const Settings& settings) {
   };
   while (!glfwWindowShouldClose(opened.window)) {
     // If events wait, the loop does not also wait for the display.
-    const bool behind = !app.resting() && !app.pump(std::chrono::milliseconds(10));
+    // A moment of a recording that is near is there before the next frame; one that is far has a bar meanwhile.
+    const std::chrono::milliseconds budget(app.time().seekable || app.loading() ? 100 : 10);
+    const bool behind = !app.resting() && !app.pump(budget);
     glfwPollEvents();
     const bool control =
         glfwGetKey(opened.window, GLFW_KEY_LEFT_CONTROL) || glfwGetKey(opened.window, GLFW_KEY_RIGHT_CONTROL);

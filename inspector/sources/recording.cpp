@@ -9,7 +9,7 @@
 
 namespace canopy::inspector {
 
-Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
+Result<std::unique_ptr<Recording>> Recording::begin(const std::string& path) {
   const auto cannot = [&](const std::string& why) { return Error{path + ": " + why}; };
   const OpenedFile file = open_regular(path);
   if (file.error != 0) return cannot(std::strerror(file.error));
@@ -31,18 +31,27 @@ Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
                   "'; this one reads format '" + FeedShape::kMagic[kVersion] + "'");
   if (header.event_bytes != sizeof(Event) || header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     return cannot("it was recorded by another version of Canopy");
-  const std::uint64_t events = (bytes - FeedHeader::kBytes) / sizeof(Event);
-  for (std::uint64_t i = 0; i < events; ++i) {
-    const Event& one = recording->events_[i];
-    if (is<event::RequestBegun>(one))
-      recording->begun_.emplace(event::RequestBegun::decode(one).request, recording->commits_ + 1);
+  recording->end_ = (bytes - FeedHeader::kBytes) / sizeof(Event);
+  return recording;
+}
+
+bool Recording::scan(std::uint64_t events) {
+  for (const std::uint64_t stop = next_ + std::min(events, end_ - next_); next_ < stop;) {
+    const Event& one = events_[next_++];
+    if (is<event::RequestBegun>(one)) begun_.emplace(event::RequestBegun::decode(one).request, commits_ + 1);
     if (!is<event::Commit>(one)) continue;
-    if (recording->commits_ % kStride == 0) recording->marks_.push_back(recording->whole_);
-    ++recording->commits_;
-    recording->whole_ = i + 1;
+    if (commits_ % kStride == 0) marks_.push_back(whole_);
+    ++commits_;
+    whole_ = next_;
   }
-  recording->cut_short_ = recording->whole_ != events;
-  if (recording->commits_ == 0) return cannot("the recording holds no whole operation");
+  return next_ == end_;
+}
+
+Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
+  auto recording = begin(path);
+  if (!recording) return recording;
+  (*recording)->scan((*recording)->end_);
+  if ((*recording)->commits_ == 0) return Error{path + ": " + kNothing};
   return recording;
 }
 

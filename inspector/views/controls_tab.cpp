@@ -25,10 +25,12 @@ std::vector<std::string> policies_of(const Mirror& mirror) {
   return names;
 }
 
+constexpr float kIndent = 5.5F, kNumber = 4, kUndo = 9, kSpace = 8;  ///< ems
+
 /// Beside the button before, if there is one.
 void place(const std::string& name, bool& first) {
   if (!std::exchange(first, false))
-    flow(ImGui::CalcTextSize(name.c_str()).x + ImGui::GetStyle().FramePadding.x * 2, em() * 5.5F);
+    flow(ImGui::CalcTextSize(name.c_str()).x + ImGui::GetStyle().FramePadding.x * 2, em() * kIndent);
 }
 
 }  // namespace
@@ -40,14 +42,27 @@ void ControlsTab::line(const char* what) {
     below_ += (below_.empty() ? "" : ", ") + std::string(what);
   ImGui::AlignTextToFramePadding();
   dim(what);
-  ImGui::SameLine(em() * 5.5F);
+  ImGui::SameLine(kIndent * em());
 }
 
-bool ControlsTab::button(const std::string& name) {
-  const bool pressed = ImGui::Button(name.c_str());
+void ControlsTab::remember(const std::string& name) {
   const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
   buttons_[name] = {(from.x + to.x) / 2, (from.y + to.y) / 2};
+}
+
+bool ControlsTab::button(const std::string& name, float width) {
+  const bool pressed = ImGui::Button(width > 0 ? fitted(name, width - em() * 0.5F).c_str() : name.c_str(), {width, 0});
+  remember(name);
   return pressed;
+}
+
+bool ControlsTab::hold(const std::string& name, const char* meaning, bool chosen, float width) {
+  const std::string label = width > 0 ? fitted(name, width - em() * 0.5F) : name;
+  const bool done = hold_button((label + "##" + name).c_str(), chosen, width);
+  remember(name);
+  explain(
+      fmt::format("{}{} Hold it for {} s.", width > 0 ? name + ": " : "", meaning, static_cast<double>(kHoldSeconds)));
+  return done;
 }
 
 bool ControlsTab::middle_of(const std::string& name, ImVec2& at) const {
@@ -55,14 +70,11 @@ bool ControlsTab::middle_of(const std::string& name, ImVec2& at) const {
   return found != buttons_.end() && (at = found->second, true);
 }
 
-/// A number to write beside its button. Enter in it is as good as the button.
-bool ControlsTab::number_and_button(const char* name, std::uint64_t& number, const char* after) {
-  const float width = em() * 4;
-  flow(width + ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(after).x + em() * 3, em() * 5.5F);
+/// A number to write beside the button before. True when Enter ends it.
+bool ControlsTab::number_after(const char* name, std::uint64_t& number, const char* after) {
   ImGui::PushID(name);
-  const bool pressed = button(name);
   ImGui::SameLine(0, em() * 0.3F);
-  ImGui::SetNextItemWidth(width);
+  ImGui::SetNextItemWidth(em() * kNumber);
   const bool entered = ImGui::InputScalar("##number", ImGuiDataType_U64, &number, nullptr, nullptr, "%llu",
                                           ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_AutoSelectAll);
   if (*after) {
@@ -70,135 +82,194 @@ bool ControlsTab::number_and_button(const char* name, std::uint64_t& number, con
     dim(after);
   }
   ImGui::PopID();
-  return pressed || entered;
+  return entered;
 }
 
 void ControlsTab::draw_until(Scene& scene) {
   const auto group = static_cast<std::uint32_t>(scene.selection.group);
   Mailbox& mailbox = scene.mailbox;
+  const auto with_number = [&](const char* name, std::uint64_t& number, const char* after) {
+    flow(ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(after).x + em() * (kNumber + 2), em() * kIndent);
+    const bool pressed = button(name);
+    return number_after(name, number, after) || pressed;
+  };
   line("run until");
   if (button("an eviction")) mailbox.run_until(Condition::evicted, 0, group);
   explain("The engine goes on, and pauses itself after the operation that evicts from this group (e).");
   ImGui::SameLine();
   if (button("a miss")) mailbox.run_until(Condition::missed, kAnySpace, group);
   explain("It pauses when a request begins that does not find all it could reuse (w).");
-  if (const MirrorNode* node = scene.node()) {
-    const std::string words = "a miss of " + space_name(scene.mirror, node->space);
-    flow(ImGui::CalcTextSize(words.c_str()).x + em(), em() * 5.5F);
-    if (button(words)) mailbox.run_until(Condition::missed, static_cast<std::uint64_t>(node->space), group);
-    explain("The same, of the selected node's namespace alone.");
-  }
-  // A request that has not begun yet, whatever number stood there.
+  const MirrorNode* node = scene.node();
+  const char* const of_space = "a miss of its namespace";
+  flow(ImGui::CalcTextSize(of_space).x + em(), em() * kIndent);
+  if (!node) ImGui::BeginDisabled();
+  if (button(of_space) && node) mailbox.run_until(Condition::missed, static_cast<std::uint64_t>(node->space), group);
+  if (!node) ImGui::EndDisabled();
+  explain(node ? "The same, of the selected node's namespace alone: " + space_name(scene.mirror, node->space) + "."
+               : std::string("The same, of one namespace alone: select a node of it."));
+  // Counted from now on, so that the number is never one that has begun already.
   const std::uint64_t begun = scene.mirror.requests().empty() ? 0 : scene.mirror.requests().back().id;
-  if (request_ <= begun) request_ = (begun / 100 + 1) * 100;
-  if (number_and_button("request", request_, "")) mailbox.run_until(Condition::request, request_, group);
-  if (number_and_button("hit rate <", per_cent_, "%")) mailbox.run_until(Condition::hit_rate, per_cent_ * 10, group);
+  if (with_number("request", requests_, "from now")) mailbox.run_until(Condition::request, begun + requests_, group);
+  explain(fmt::format("It pauses when request {} begins.", grouped(begun + requests_)));
+  if (with_number("hit rate <", per_cent_, "%")) mailbox.run_until(Condition::hit_rate, per_cent_ * 10, group);
   explain("Of the prompt tokens of the last 64 requests, counted from now on.");
-  if (number_and_button("free <", pages_, "pages")) mailbox.run_until(Condition::free, pages_, group);
+  if (with_number("free <", pages_, "pages")) mailbox.run_until(Condition::free, pages_, group);
 }
 
 void ControlsTab::draw_pins(Scene& scene) {
   const std::set<std::uint64_t>& pins = scene.mirror.pins();
   const MirrorNode* node = scene.node();
+  const bool pinned = node && pins.contains(node->id);
   line("pin");
-  if (node && !pins.contains(node->id)) {
-    if (button("pin " + node_name(node->id))) scene.mailbox.send(Command::Kind::pin, node->id);
-    explain(
-        "Locks the selected node's path until it is unpinned (p): it cannot be evicted, and requests cannot have "
-        "its room. It counts as a hit of the path.");
-  } else if (pins.empty()) {
-    dim("select a node to pin its path");
+  if (!node) ImGui::BeginDisabled();
+  const std::string name = node ? (pinned ? "unpin " : "pin ") + node_name(node->id) : "pin a node";
+  if (button(name, em() * 8) && node) scene.mailbox.send(pinned ? Command::Kind::unpin : Command::Kind::pin, node->id);
+  if (!node) ImGui::EndDisabled();
+  explain(
+      "Locks the selected node's path until it is unpinned (p): it cannot be evicted, and requests cannot have "
+      "its room. It counts as a hit of the path.");
+  flow(em() * 9, em() * kIndent);
+  ImGui::SetNextItemWidth(em() * 9);
+  if (pins.empty()) ImGui::BeginDisabled();
+  if (ImGui::BeginCombo("##pins", pins.empty() ? "nothing pinned" : (grouped(pins.size()) + " pinned").c_str())) {
+    for (const std::uint64_t id : pins)
+      if (ImGui::Selectable(("unpin " + node_name(id)).c_str())) scene.mailbox.send(Command::Kind::unpin, id);
+    ImGui::EndCombo();
   }
-  bool first = !node || pins.contains(node->id);
-  for (const std::uint64_t id : pins) {
-    const std::string name = "unpin " + node_name(id);
-    place(name, first);
-    if (button(name)) scene.mailbox.send(Command::Kind::unpin, id);
-  }
+  if (pins.empty()) ImGui::EndDisabled();
 }
 
 void ControlsTab::draw_limit(Scene& scene) {
   const MirrorPool& pool = scene.pool();
   const std::uint64_t page = scene.mirror.page_size();
-  const auto resize = [&](std::uint64_t tokens) {
-    scene.mailbox.send(Command::Kind::resize, std::max(tokens, page),
-                       static_cast<std::uint32_t>(scene.selection.group));
+  const bool limited = pool.limit != kUnlimited;
+  const std::uint64_t tokens = (limited ? pool.limit : pool.pages) * page;
+  std::vector<std::uint64_t>& before = before_[scene.selection.group].limits;
+  const auto send = [&](std::uint64_t limit) {
+    scene.mailbox.send(Command::Kind::resize, std::max(limit, page), static_cast<std::uint32_t>(scene.selection.group));
+  };
+  const auto resize = [&](std::uint64_t limit) {
+    before.push_back(limited ? tokens : kUnlimited);
+    send(limit);
   };
   line("limit");
-  const std::uint64_t tokens = (pool.limit == kUnlimited ? pool.pages : pool.limit) * page;
   if (limit_ == 0 || std::exchange(limit_of_, scene.selection.group) != scene.selection.group) limit_ = tokens;
-  if (button("a quarter less")) resize(limit_ = tokens - tokens / 4);
-  explain(
-      "A smaller limit: the pool evicts down to it, relocates pages out of the segments that drain, and waits for "
-      "pages that requests use.");
-  ImGui::SameLine();
-  if (button("a quarter more")) resize(limit_ = tokens + tokens / 4);
-  explain("A larger limit: the pool takes the memory when it needs it.");
-  if (number_and_button("set to", limit_, "tokens")) resize(limit_);
+  if (hold("a quarter less",
+           "A smaller limit: the pool evicts down to it, relocates pages out of the segments that drain, and waits for "
+           "pages that requests use."))
+    resize(limit_ = tokens - tokens / 4);
+  flow(ImGui::CalcTextSize("a quarter more").x + em(), em() * kIndent);
+  if (hold("a quarter more", "A larger limit: the pool takes the memory when it needs it."))
+    resize(limit_ = tokens + tokens / 4);
+  flow(ImGui::CalcTextSize("set to tokens").x + em() * (kNumber + 2), em() * kIndent);
+  if (hold("set to", "The limit is this many tokens from now on.")) resize(limit_);
+  number_after("set to", limit_, "tokens");
+  flow(em() * kUndo, em() * kIndent);
+  const bool none = before.empty();
+  if (none) ImGui::BeginDisabled();
+  const std::string undo = before.empty()                ? "undo"
+                           : before.back() == kUnlimited ? "undo: unlimited"
+                                                         : "undo: " + grouped(before.back());
+  if (hold(undo, "The limit that it had before.", false, em() * kUndo) && !none) send(before.back()), before.pop_back();
+  if (none) ImGui::EndDisabled();
+  line("");
   if (const std::uint64_t draining = pool.draining(); draining > 0)
-    wrapped(fmt::format("{} draining: requests use them", plural(draining, "page")), palette().warn);
+    text(fitted(fmt::format("{} draining: requests use them", plural(draining, "page")),
+                ImGui::GetContentRegionAvail().x),
+         palette().warn);
+  else dim(limited ? fmt::format("now {} tokens, nothing is draining", grouped(tokens)) : "now unlimited");
+}
+
+void ControlsTab::draw_read_only(Mailbox& mailbox) {
+  flow(ImGui::CalcTextSize("read only").x + em(), em() * kIndent);
+  if (mailbox.locked) ImGui::BeginDisabled();
+  if (choice("read only", mailbox.read_only)) mailbox.read_only = !mailbox.read_only, mailbox.commands.clear();
+  if (mailbox.locked) ImGui::EndDisabled();
+  remember("read only");
+  explain(mailbox.locked ? "It was started with --read-only: nothing is sent to the engine."
+                         : "While this is on nothing is sent to the engine, by no button and no key.");
 }
 
 void ControlsTab::draw_engine(Scene& scene) {
   Mailbox& mailbox = scene.mailbox;
   line("engine");
-  if (ImGui::Button(mailbox.paused ? "go on" : "pause"))
+  if (mailbox.read_only) ImGui::BeginDisabled();
+  if (button(mailbox.paused ? "go on" : "pause", em() * 4.5F))
     mailbox.send(mailbox.paused ? Command::Kind::go_on : Command::Kind::pause);
   for (const int steps : {1, 10, 100}) {
     ImGui::SameLine();
-    if (ImGui::Button(fmt::format("step {}", steps).c_str()))
-      mailbox.send(Command::Kind::step, static_cast<std::uint64_t>(steps));
+    if (button(fmt::format("step {}", steps))) mailbox.send(Command::Kind::step, static_cast<std::uint64_t>(steps));
   }
-  if (scene.mirror.paused().empty()) return;
-  line("paused");
-  wrapped(scene.mirror.paused(), palette().warn);
+  if (mailbox.read_only) ImGui::EndDisabled();
+  draw_read_only(mailbox);
+  line("");
+  const std::string& why = scene.mirror.paused();
+  text(fitted(why.empty() ? "it runs" : why, ImGui::GetContentRegionAvail().x),
+       why.empty() ? palette().dim : palette().warn);
+  if (!why.empty()) explain(why);
 }
 
 void ControlsTab::draw_evict(Scene& scene) {
   line("evict");
   for (const std::uint64_t pages : {1U, 64U, 1024U}) {
     if (pages != 1) ImGui::SameLine();
-    if (ImGui::Button(plural(pages, "page").c_str()))
+    if (hold(plural(pages, "page"), "Evicts so many pages, the next ones of the policy."))
       scene.mailbox.send(Command::Kind::evict, pages, static_cast<std::uint32_t>(scene.selection.group));
   }
 }
 
 void ControlsTab::draw_policies(Scene& scene) {
+  const std::size_t group = scene.selection.group;
+  const std::string& now = scene.pool().policy;
+  std::vector<std::string>& before = before_[group].policies;
+  const auto send = [&](const std::string& name) {
+    scene.mailbox.send(Command::Kind::policy, 0, static_cast<std::uint32_t>(group), name);
+  };
   line("policy");
   bool first = true;
   for (const std::string& name : policies_of(scene.mirror)) {
     place(name, first);
-    const bool chosen = name == scene.pool().policy;
-    if (chosen) ImGui::PushStyleColor(ImGuiCol_Button, palette().accent);
-    if (chosen) ImGui::PushStyleColor(ImGuiCol_Text, palette().accent_text);
-    if (ImGui::Button(name.c_str()))
-      scene.mailbox.send(Command::Kind::policy, 0, static_cast<std::uint32_t>(scene.selection.group), name);
-    if (chosen) ImGui::PopStyleColor(2);
+    if (hold(name, "Another eviction policy for this group: it ranks all nodes anew.", name == now) && name != now)
+      before.push_back(now), send(name);
   }
+  flow(em() * kUndo, em() * kIndent);
+  const bool none = before.empty();
+  if (none) ImGui::BeginDisabled();
+  if (hold(none ? "undo " : "undo: " + before.back(), "The policy that it had before.", false, em() * kUndo) && !none)
+    send(before.back()), before.pop_back();
+  if (none) ImGui::EndDisabled();
 }
 
+/// Every namespace there ever was, in the order they came: none of them moves when another one is emptied.
 void ControlsTab::draw_flush(Scene& scene) {
   line("flush");
   bool first = true;
   for (std::size_t s = 0; s < scene.mirror.spaces().size(); ++s) {
-    if (scene.mirror.spaces()[s].nodes == 0) continue;
-    const std::string name = space_name(scene.mirror, NamespaceId{static_cast<std::uint32_t>(s)});
-    place(name, first);
-    if (ImGui::Button(name.c_str())) scene.mailbox.send(Command::Kind::flush, s);
-    explain("Evicts all that is cached for this namespace and is under no lock.");
+    if (!std::exchange(first, false)) flow(em() * kSpace, em() * kIndent);
+    const bool empty = scene.mirror.spaces()[s].nodes == 0;
+    if (empty) ImGui::BeginDisabled();
+    ImGui::PushID(static_cast<int>(s));
+    if (hold(space_name(scene.mirror, NamespaceId{static_cast<std::uint32_t>(s)}),
+             "evicts all that is cached for this namespace and is under no lock.", false, em() * kSpace))
+      scene.mailbox.send(Command::Kind::flush, s);
+    ImGui::PopID();
+    if (empty) ImGui::EndDisabled();
   }
 }
 
 void ControlsTab::draw_lines(Scene& scene) {
   buttons_.clear();
   above_.clear(), below_.clear();
+  if (std::exchange(feed_, scene.session.feed) != scene.session.feed) before_ = {}, limit_ = 0;
   draw_engine(scene);
+  if (scene.mailbox.read_only) ImGui::BeginDisabled();
   draw_until(scene);
   draw_pins(scene);
   draw_evict(scene);
   draw_limit(scene);
   draw_policies(scene);
   draw_flush(scene);
+  if (scene.mailbox.read_only) ImGui::EndDisabled();
   tall_ = ImGui::GetCursorPosY();
 }
 

@@ -1,5 +1,7 @@
 #include "draw.h"
 
+#include <imgui_internal.h>
+
 #include <algorithm>
 
 namespace canopy::inspector {
@@ -163,6 +165,11 @@ void state_box(ImDrawList* list, ImVec2 from, ImVec2 to, NodeState state) {
     list->AddRect(from, to, colours.tombstone);
     return;
   }
+  if (state == NodeState::without) {
+    list->AddRectFilled(from, to, with_alpha(colours.line, 0.35F));
+    list->AddRect(from, to, colours.line);
+    return;
+  }
   list->AddRectFilled(from, to, colours.of(state));
   if (state == NodeState::protected_) hatch(list, from, to, with_alpha(colours.on_fill, 0.28F), true, em() * 0.4F);
 }
@@ -201,6 +208,8 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
         if (mirror.pool(g).reach != kWholePath) {
           next();
           swatch(NodeState::tombstone, "tombstone (gap)");
+          next();
+          swatch(NodeState::without, "no pages kept");
           break;
         }
       break;
@@ -251,6 +260,28 @@ bool button(const char* label, bool enabled) {
                    ImGui::GetColorU32(ImGuiCol_ButtonHovered), ImGui::GetColorU32(ImGuiCol_ButtonActive));
   if (!enabled) ImGui::EndDisabled();
   return pressed && enabled;
+}
+
+bool hold_button(const char* label, bool chosen, float width) {
+  const Palette& colours = palette();
+  if (chosen) {
+    for (const ImGuiCol which : {ImGuiCol_Button, ImGuiCol_ButtonHovered, ImGuiCol_ButtonActive})
+      ImGui::PushStyleColor(which, colours.accent);
+    ImGui::PushStyleColor(ImGuiCol_Text, colours.accent_text);
+  }
+  ImGui::Button(label, {width, 0});
+  if (chosen) ImGui::PopStyleColor(4);
+  const ImGuiIO& io = ImGui::GetIO();
+  const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+  const float rounding = ImGui::GetStyle().FrameRounding;
+  const bool held = ImGui::IsItemActive() && ImGui::IsItemHovered();
+  const float share = held ? std::clamp(io.MouseDownDuration[0] / kHoldSeconds, 0.F, 1.F) : 0;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (share > 0)
+    list->AddRectFilled(from, {from.x + (to.x - from.x) * share, to.y}, with_alpha(colours.bad, 0.5F), rounding);
+  const bool enabled = (ImGui::GetItemFlags() & ImGuiItemFlags_Disabled) == 0;
+  list->AddRect(from, to, with_alpha(colours.bad, enabled ? 0.8F : 0.25F), rounding);
+  return held && io.MouseDownDuration[0] >= kHoldSeconds && io.MouseDownDurationPrev[0] < kHoldSeconds;
 }
 
 bool choice(const char* label, bool chosen) {

@@ -67,6 +67,10 @@ void colour_legend(ColourBy by, const Mirror& mirror);
 void flow(float width, float indent);
 
 bool button(const char* label, bool enabled = true);
+/// For what cannot be taken back easily: true once, when it has been held down for kHoldSeconds. It has an outline, and
+/// fills while it is held. Letting go or leaving it before does nothing. `width` 0: as wide as its label.
+inline constexpr float kHoldSeconds = 0.7F;
+bool hold_button(const char* label, bool chosen = false, float width = 0);
 /// One of several choices side by side.
 bool choice(const char* label, bool chosen);
 

@@ -88,6 +88,11 @@ void draw_trust(const Scene& scene) {
   explain(
       "Pages by which the picture's own count differs from the totals that the engine sends. Anything but 0 is a "
       "fault, in the engine or in the inspector.");
+  if (scene.session.again != 0) {
+    draw_line();
+    text(fmt::format("attached again {} x", grouped(scene.session.again)), palette().warn);
+    explain("The engine ended, and one of the same name started: what is shown is the new one's.");
+  }
   if (scene.session.laps == 0) return;
   draw_line();
   text(fmt::format("lapped {} x", grouped(scene.session.laps)), palette().warn);
@@ -99,12 +104,13 @@ void draw_trust(const Scene& scene) {
 void draw_light(Scene& scene) {
   const Light light = light_of(scene);
   const float width = ImGui::CalcTextSize(light.word).x + em() * 1.3F;
-  ImGui::SameLine(ImGui::GetWindowWidth() - width - em() * 3.4F);
+  ImGui::SameLine(ImGui::GetWindowWidth() - width - em() * 6.6F);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::GetWindowDrawList()->AddCircleFilled(
       {at.x + em() * 0.4F, at.y + ImGui::GetStyle().FramePadding.y + em() * 0.55F}, em() * 0.3F, light.colour);
   ImGui::SetCursorScreenPos({at.x + em(), at.y});
   text(light.word, light.colour);
+  if (!scene.session.detail.empty()) explain(scene.session.detail + ".");
   if (scene.mailbox.paused && !scene.mirror.paused().empty()) explain("Paused: " + scene.mirror.paused() + ".");
 }
 
@@ -120,6 +126,9 @@ class HeaderBar final : public Panel {
       draw_trust(scene);
     }
     draw_light(scene);
+    ImGui::SameLine(ImGui::GetWindowWidth() - em() * 5.4F);
+    if (ImGui::SmallButton("open")) scene.selection.choose_wanted = true;
+    explain("Another feed, or a recording (o).");
     ImGui::SameLine(ImGui::GetWindowWidth() - em() * 2.2F);
     if (ImGui::SmallButton(" ? ")) scene.selection.help = true;
   }

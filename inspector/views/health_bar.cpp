@@ -6,8 +6,8 @@
 
 #include "draw.h"
 #include "health.h"
+#include "overview.h"
 #include "panels.h"
-#include "sizes_panel.h"
 
 namespace canopy::inspector {
 namespace {
@@ -21,7 +21,7 @@ void figure(const char* what, const std::string& value, const char* meaning, ImU
   explain(meaning);
 }
 
-void sparkline(const std::vector<SizesColumn>& columns, ImVec2 size) {
+void sparkline(const std::vector<OverviewColumn>& columns, ImVec2 size) {
   const Palette& colours = palette();
   const ImVec2 from = ImGui::GetCursorScreenPos();
   ImGui::Dummy(size);
@@ -121,7 +121,7 @@ class HealthBar final : public Panel {
     const bool wide = ImGui::GetWindowWidth() > em() * 80;
     draw_hit_rate(health);
     ImGui::SameLine(0, em() * 2);
-    sparkline(sizes_columns(scene.mirror.samples(), scene.selection.group, 48),
+    sparkline(Overview(scene.mirror.samples()).columns(scene.selection.group, 48),
               {em() * (wide ? 12.F : 8.F), ImGui::GetTextLineHeightWithSpacing() + ImGui::GetTextLineHeight()});
     ImGui::SameLine(0, em() * 2);
     if (scene.selection.group < scene.mirror.groups()) {

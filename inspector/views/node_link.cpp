@@ -80,9 +80,7 @@ class NodeLinkLayout {
     TreeIndex::Mix mix = tree_.mix(range.first, range.count);
     std::uint32_t sample = range.first;
     for (const std::uint32_t place : chosen) {
-      const TreeIndex::Mix out = tree_.mix(place, 1);
-      mix.evictable -= out.evictable, mix.protected_ -= out.protected_, mix.tombstone -= out.tombstone;
-      mix.nodes -= out.nodes, mix.tokens -= out.tokens;
+      mix -= tree_.mix(place, 1);
       sample += place == sample;
     }
     items_.push_back({parent, sample, range.count - static_cast<std::uint32_t>(chosen.size()), column, row, 1, mix});

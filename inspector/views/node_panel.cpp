@@ -65,21 +65,37 @@ void draw_runs(Scene& scene, const MirrorNode& node) {
   wrapped(words, palette().dim);
 }
 
-/// A second fact on the line of the last one.
+/// A second fact on the line of the last one, or where that has no room on a line of its own.
 void second_fact(const char* label, std::string_view value) {
-  ImGui::SameLine(em() * 20);
+  const float window = ImGui::GetWindowWidth();
+  const float at = std::max(em() * 17, std::min(em() * 20, window - em() * 11));
+  if (window < em() * 26) return fact(label, value);
+  ImGui::SameLine(at);
   dim(label);
-  ImGui::SameLine(em() * 24);
+  ImGui::SameLine(at + em() * 4);
   text(value);
 }
 
+std::string state_words(const Mirror& mirror, const MirrorNode& node, std::size_t group) {
+  switch (mirror.state(node, group)) {
+    case NodeState::protected_:
+      return "protected";
+    case NodeState::tombstone:
+      return "a tombstone (gap): its pages of this group were evicted";
+    case NodeState::without:
+      return node.told_late ? "no pages of this group; what was before I attached is not known"
+                            : "no pages of this group were kept here";
+    case NodeState::evictable:
+      break;
+  }
+  return mirror.waits(node, group) ? "evictable now" : "evictable, after its children";
+}
+
 void draw_state(const Scene& scene, const MirrorNode& node) {
-  const NodeState state = scene.mirror.state(node, scene.selection.group);
+  const std::string words = state_words(scene.mirror, node, scene.selection.group);
   ImGui::SameLine(0, em() * 1.5F);
-  swatch(state, state == NodeState::protected_  ? "protected"
-                : state == NodeState::tombstone ? "a tombstone (gap): its pages of this group were evicted"
-                : scene.mirror.waits(node, scene.selection.group) ? "evictable now"
-                                                                  : "evictable, after its children");
+  swatch(scene.mirror.state(node, scene.selection.group), fitted(words, ImGui::GetContentRegionAvail().x - em()));
+  explain(words);
 }
 
 void draw_facts(const Scene& scene, const MirrorNode& node, const TreeIndex::Node* in_tree) {
@@ -103,9 +119,9 @@ void draw_facts(const Scene& scene, const MirrorNode& node, const TreeIndex::Nod
 
 void draw_pin(Scene& scene, const MirrorNode& node) {
   const bool pinned = scene.mirror.pins().contains(node.id);
-  if (!pinned && !scene.mailbox.open) return;
+  if (!pinned && !scene.mailbox.obeyed()) return;
   ImGui::SameLine(0, em() * 0.5F);
-  if (!scene.mailbox.open) text("pinned", palette().accent);
+  if (!scene.mailbox.obeyed()) text("pinned", palette().accent);
   else if (choice(pinned ? "unpin" : "pin", pinned))
     scene.mailbox.send(pinned ? Command::Kind::unpin : Command::Kind::pin, node.id);
   explain(pinned ? "This node and its path were pinned by hand (p unpins them)."
@@ -164,7 +180,7 @@ class NodePanel final : public Panel {
     ImGui::BeginChild("facts");
     draw_facts(scene, *node, in_tree);
     draw_path(scene, node->id);
-    draw_locks(scene, *node, in_tree ? in_tree->locks : 0);
+    draw_locks(scene, *node, in_tree ? in_tree->locks : scene.mirror.locks(*node, scene.selection.group));
     if (scene.mirror.waits(*node, scene.selection.group))
       fact("rank", rank_words(scene.pool().policy_rank, node->rank[scene.selection.group], scene.mirror.tick()));
     draw_contents(*node);
@@ -212,21 +228,36 @@ class NodePanel final : public Panel {
     }
   }
 
-  void draw_locks(Scene& scene, const MirrorNode& node, std::uint32_t locks) const {
+  /// Where a group keeps whole paths, the requests whose path goes through the node are those that lock it. Other
+  /// groups lock the end of a path: the feed counts such locks, and does not say whose they are.
+  void draw_locks(Scene& scene, const MirrorNode& node, std::uint64_t locks) const {
+    const bool whole_path = scene.pool().reach == kWholePath;
     dim("locked by");
     ImGui::SameLine(em() * 7);
-    text(locks == 0 ? "no request" : plural(locks, "lock"));
+    text(whole_path   ? locks == 0 ? "no request" : plural(locks, "lock")
+           : locks == 0 ? "no lock of this group"
+                      : plural(locks, "lock") + " of this group");
     draw_pin(scene, node);
-    constexpr std::size_t kShown = 6;
-    for (std::size_t i = 0; i < lockers_.size() && i < kShown; ++i) {
-      ImGui::SameLine(0, em() * 0.5F);
-      const MirrorRequest* request = scene.mirror.request(lockers_[i]);
-      if (!request || ImGui::GetContentRegionAvail().x < em() * 6) break;
-      if (choice(fmt::format("req {}", request->id).c_str(), request->id == scene.selection.request))
-        scene.selection.request = request->id;
-      explain(fmt::format("Request {}, {}: it locks {} from the root on.", request->id, phase_word(*request),
-                          plural(request->committed, "token")));
+    if (lockers_.empty()) return;
+    if (!whole_path) {
+      dim("path of");
+      ImGui::SameLine(em() * 7);
+      text(plural(lockers_.size(), "running request"));
     }
+    constexpr std::size_t kShown = 12;
+    for (std::size_t i = 0; i < lockers_.size() && i < kShown; ++i) {
+      const MirrorRequest* request = scene.mirror.request(lockers_[i]);
+      if (!request) continue;
+      const std::string name = fmt::format("req {}", request->id);
+      flow(ImGui::CalcTextSize(name.c_str()).x + ImGui::GetStyle().FramePadding.x * 2, em() * 7);
+      if (choice(name.c_str(), request->id == scene.selection.request)) scene.selection.request = request->id;
+      explain(fmt::format("Request {}, {}: {} of its path {} in the tree.", request->id, phase_word(*request),
+                          plural(request->committed, "token"), request->committed == 1 ? "is" : "are"));
+    }
+    if (lockers_.size() <= kShown) return;
+    const std::string more = fmt::format("and {} more", grouped(lockers_.size() - kShown));
+    flow(ImGui::CalcTextSize(more.c_str()).x, em() * 7);
+    dim(more);
   }
 
   std::uint64_t at_ = 0, node_ = 0;     ///< the moment of what follows

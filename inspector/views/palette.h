@@ -25,7 +25,10 @@ struct Palette {
   std::array<ImU32, 5> heat;  ///< from cold to hot
 
   ImU32 of(NodeState state) const {
-    return state == NodeState::evictable ? evictable : state == NodeState::protected_ ? protected_ : tombstone;
+    return state == NodeState::evictable    ? evictable
+           : state == NodeState::protected_ ? protected_
+           : state == NodeState::tombstone  ? tombstone
+                                            : line;
   }
   /// 0 cold .. 1 hot.
   ImU32 warmth(float share) const;

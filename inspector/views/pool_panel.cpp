@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "draw.h"
 #include "names.h"
@@ -28,9 +29,7 @@ ImU32 colour_of_cell(const Scene& scene, const PoolMap::Cell& cell) {
       static_cast<std::size_t>(cell.sample) < scene.mirror.slots())
     return colour_of(scene.mirror.node(static_cast<std::uint32_t>(cell.sample)), NodeState::evictable,
                      scene.selection.colour, scene.mirror.tick());
-  return cell.most() == PoolMap::Owner::protected_  ? colours.protected_
-         : cell.most() == PoolMap::Owner::tombstone ? colours.tombstone
-                                                    : colours.evictable;
+  return cell.most() == PoolMap::Owner::protected_ ? colours.protected_ : colours.evictable;
 }
 
 void explain_cell(const Scene& scene, const PoolMap::Cell& cell) {
@@ -38,8 +37,8 @@ void explain_cell(const Scene& scene, const PoolMap::Cell& cell) {
   text(cell.pages == 1
            ? fmt::format("page {}", grouped(cell.first))
            : fmt::format("pages {} to {}", grouped(cell.first), grouped(std::uint64_t{cell.first} + cell.pages - 1)));
-  constexpr const char* kNames[PoolMap::kOwners] = {"free",           "evictable",         "protected",
-                                                    "of a tombstone", "owned by requests", "without memory"};
+  constexpr const char* kNames[PoolMap::kOwners] = {"free", "evictable", "protected", "owned by requests",
+                                                    "without memory"};
   for (std::size_t i = 0; i < cell.by_owner.size(); ++i)
     if (cell.by_owner[i]) dim(fmt::format("{} {}", grouped(cell.by_owner[i]), kNames[i]));
   if (cell.sample > 0)
@@ -118,63 +117,77 @@ class PoolPanel final : public Panel {
     ImGui::InvisibleButton("pages", {room.x, height});
     draw_squares(scene, squares, from);
     if (ImGui::IsItemHovered())
-      if (const std::size_t i = squares.at(from, ImGui::GetIO().MousePos, map_.cells.size()); i < map_.cells.size()) {
-        explain_cell(scene, map_.cells[i]);
-        if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) select_owner(scene, map_.cells[i]);
+      if (const std::size_t i = squares.at(from, ImGui::GetIO().MousePos, map_.cells().size());
+          i < map_.cells().size()) {
+        explain_cell(scene, map_.cells()[i]);
+        if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) select_owner(scene, map_.cells()[i]);
       }
     draw_foot(pool, room.x);
   }
 
  private:
   void update(const Scene& scene, std::size_t most) {
-    const Selection& chosen = scene.selection;
-    if (at_ == scene.mirror.commits() && group_ == chosen.group && most_ == most && node_ == chosen.node &&
-        request_ == chosen.request)
+    if (at_ == scene.mirror.commits() && group_ == scene.selection.group && most_ == most &&
+        feed_ == scene.session.feed)
       return;
-    at_ = scene.mirror.commits(), group_ = chosen.group, most_ = most;
-    node_ = chosen.node, request_ = chosen.request;
-    const MirrorNode* node = scene.node();
-    map_ = PoolMap::of(scene.pool(), scene.tree, most, node ? slot_of(static_cast<NodeId>(node->id)) : 0, request_);
+    at_ = scene.mirror.commits(), group_ = scene.selection.group, most_ = most, feed_ = scene.session.feed;
+    map_.update(scene.mirror, scene.tree, group_, most, feed_);
+  }
+
+  /// An outline for each cell with a page of the selected node or request.
+  void draw_selected(const Scene& scene, const Squares& squares, ImVec2 from) const {
+    std::size_t last = map_.cells().size();
+    const auto outline = [&](const std::vector<PageRun>& runs) {
+      for (const PageRun& run : runs) {
+        if (run.group != group_ || run.count == 0 || run.first == 0) continue;
+        const std::size_t end = std::min(map_.cell_of(std::size_t{run.first} + run.count - 1) + 1, map_.cells().size());
+        for (std::size_t i = map_.cell_of(run.first); i < end; ++i) {
+          if (i == std::exchange(last, i)) continue;
+          const ImVec2 a = squares.corner(from, i);
+          ImGui::GetWindowDrawList()->AddRect({a.x - 1, a.y - 1}, {a.x + squares.size, a.y + squares.size},
+                                              palette().selected, 0, 0, std::max(1.5F, em() / 9));
+        }
+      }
+    };
+    if (const MirrorNode* node = scene.node()) outline(node->pages);
+    if (const MirrorRequest* request =
+            scene.selection.request ? scene.mirror.request(scene.selection.request) : nullptr)
+      outline(request->pages);
   }
 
   void draw_squares(const Scene& scene, const Squares& squares, ImVec2 from) const {
     ImDrawList* list = ImGui::GetWindowDrawList();
+    const std::vector<PoolMap::Cell>& cells = map_.cells();
     const float size = squares.size, gap = size >= 5 ? 1.F : 0.F;
     // Neighbours of one colour in a row are one box, where there is no gap to see between them.
-    for (std::size_t i = 0; i < map_.cells.size();) {
-      const ImU32 colour = colour_of_cell(scene, map_.cells[i]);
+    for (std::size_t i = 0; i < cells.size();) {
+      const ImU32 colour = colour_of_cell(scene, cells[i]);
       std::size_t end = i + 1;
       if (gap == 0)
-        while (end < map_.cells.size() && end % squares.columns != 0 &&
-               colour_of_cell(scene, map_.cells[end]) == colour)
-          ++end;
+        while (end < cells.size() && end % squares.columns != 0 && colour_of_cell(scene, cells[end]) == colour) ++end;
       const ImVec2 a = squares.corner(from, i);
       list->AddRectFilled(a, {a.x + size * static_cast<float>(end - i) - gap, a.y + size - gap}, colour);
       i = end;
     }
-    for (std::size_t i = 0; i < map_.cells.size(); ++i) {
-      if (!map_.cells[i].selected) continue;
-      const ImVec2 a = squares.corner(from, i);
-      list->AddRect({a.x - 1, a.y - 1}, {a.x + size, a.y + size}, palette().selected, 0, 0, std::max(1.5F, em() / 9));
-    }
+    draw_selected(scene, squares, from);
   }
 
   void draw_foot(const MirrorPool& pool, float width) const {
     const std::string words =
-        fmt::format("{} free, longest run {}, frag {:.0f} %{}", grouped(map_.free), grouped(map_.longest_run),
+        fmt::format("{} free, longest run {}, frag {:.0f} %{}", grouped(map_.free()), grouped(map_.longest_run()),
                     map_.fragmentation() * 100,
-                    map_.pages_per_cell > 1 ? fmt::format(", {} a square", grouped(map_.pages_per_cell)) : "");
+                    map_.pages_per_cell() > 1 ? fmt::format(", {} a square", grouped(map_.pages_per_cell())) : "");
     const std::uint64_t draining = pool.draining();
     if (draining > 0) text(fitted(fmt::format("{} draining; {}", grouped(draining), words), width), palette().warn);
     else dim(fitted(words, width));
     explain(
         fmt::format("{} free in {}, the longest of {}. Fragmentation is the share of the free pages that are not in "
                     "the longest run. A square is {}. {}",
-                    plural(map_.free, "page"), plural(map_.free_runs, "run"), grouped(map_.longest_run),
-                    plural(map_.pages_per_cell, "page"), segments_words(pool)));
+                    plural(map_.free(), "page"), plural(map_.free_runs(), "run"), grouped(map_.longest_run()),
+                    plural(map_.pages_per_cell(), "page"), segments_words(pool)));
   }
 
-  std::uint64_t at_ = ~std::uint64_t{0}, node_ = 0, request_ = 0;
+  std::uint64_t at_ = ~std::uint64_t{0}, feed_ = 0;
   std::size_t group_ = 0, most_ = 0;
   PoolMap map_;
 };

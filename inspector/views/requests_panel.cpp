@@ -28,6 +28,9 @@ const char* meaning_of(Miss miss) {
     case Miss::tombstone:
       return "Full attention had it, but the pages of a window or of a state that it needs were evicted (a tombstone, "
              "or gap).";
+    case Miss::never_kept:
+      return "Full attention had it, but at none of the depths further on was a window or a state kept, as far as is "
+             "known: it did not leave.";
     case Miss::rounding:
       return "The last page of each prompt, which no match can give: one token is always computed, and only whole "
              "pages are "

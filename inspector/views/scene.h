@@ -22,6 +22,7 @@ struct Selection {
   bool reveal = false;               ///< the tree brings the node into sight
   bool pause_wanted = false;         ///< space, or its button
   bool help = false;                 ///< the sheet of keys is open
+  bool choose_wanted = false;        ///< another feed or recording shall be chosen
   bool reveal_request = false;       ///< the list of requests brings it into sight
   std::uint64_t request_wanted = 0;  ///< selected as soon as the moment that is shown has it
 
@@ -39,12 +40,16 @@ struct Selection {
 
 /// Commands for the engine: the shell takes them from here to the source.
 struct Mailbox {
-  bool open = false;    ///< the feed takes controls
-  bool paused = false;  ///< as asked, or as it says
+  bool open = false;       ///< the feed takes controls
+  bool read_only = false;  ///< a person does not want any to be sent
+  bool locked = false;     ///< read_only for good: so it was started
+  bool paused = false;     ///< as asked, or as it says
   std::vector<Command> commands;
 
+  bool obeyed() const { return open && !read_only; }
+
   void send(Command::Kind kind, std::uint64_t amount = 0, std::uint32_t group = 0, const std::string& name = {}) {
-    if (!open) return;
+    if (!obeyed()) return;
     Command command{kind, group, amount, {}, {}};
     name.copy(command.name, sizeof(command.name) - 1);
     commands.push_back(command);
@@ -53,7 +58,7 @@ struct Mailbox {
   }
   /// The engine goes on until the condition is true.
   void run_until(Condition until, std::uint64_t amount, std::uint32_t group) {
-    if (!open) return;
+    if (!obeyed()) return;
     commands.push_back({Command::Kind::run_until, group, amount, {}, until});
     paused = false;
   }
@@ -73,7 +78,13 @@ struct Session {
   std::string name;        ///< of the feed or of the file
   std::string source;      ///< in this process, shared memory, recording
   std::string detail;      ///< gone: why; recording: what is odd about it
-  std::uint64_t laps = 0;  ///< times that events were lost because they came faster than they were read
+  std::uint64_t feed = 0;  ///< number of the feed, counted from the start of the program
+  /// A recording is being read: what of, and how much of it is done. Empty: all that is wanted is there.
+  std::string reading;
+  double done = 0;
+  bool waits_for_again = false;  ///< gone: it is attached to again as soon as an engine of its name starts
+  std::uint64_t again = 0;       ///< times that this happened
+  std::uint64_t laps = 0;        ///< times that events were lost because they came faster than they were read
 };
 
 /// The moment of a recording that is shown, and the one that is wanted. A live feed has only the present.
@@ -82,6 +93,7 @@ struct Timeline {
   bool seekable = false, playing = false;
   std::uint64_t at = 0, end = 0;  ///< commits
   std::uint64_t wanted = 0;       ///< shown from the next frame on
+  std::vector<Sample> whole;      ///< of a recording: Mirror::samples of the latest moment that was ever read
   float speed = 1;                ///< of the recorded time
   std::vector<std::uint64_t> bookmarks;
   std::uint64_t a = 0, b = 0;  ///< commits of the comparison; 0 not set

@@ -3,18 +3,46 @@
 #include <cstdint>
 #include <vector>
 
+#include <imgui.h>
+
+#include "overview.h"
 #include "panel.h"
 
 namespace canopy::inspector {
 
-/// A column of the charts over time.
-struct SizesColumn {
-  MirrorPool::Sums pages;
-  double hit_share = -1;  ///< of the prompts since the column before; < 0: there were none
-  double evicted = 0;     ///< tokens since the column before
-  std::uint64_t commit = 0, us = 0;
+/// Free, evictable, protected and owned pages over time, on one scale up to the highest limit; hit rate and evictions
+/// below.
+class SizesPanel final : public Panel {
+ public:
+  void draw(Scene& scene) override;
+
+  struct Chart {
+    ImVec2 from, to;
+  };
+  const Chart& stack() const { return stack_; }  ///< where it was drawn last
+  const std::vector<OverviewColumn>& columns() const { return columns_; }
+  /// Pixels that so many pages are high.
+  float height_of(std::uint64_t pages) const;
+
+ private:
+  static void draw_legend();
+  void update(const Scene& scene, std::size_t most);
+  void draw_axis(const Scene& scene, float left) const;
+  void draw_stack() const;
+  void draw_bars(float left) const;
+  void draw_playhead(const Scene& scene, const Overview& overview) const;
+  const OverviewColumn& draw_cursor(Scene& scene, const Overview& overview) const;
+  void draw_times(const Overview& overview, float y) const;
+  void draw_foot(const Scene& scene, const OverviewColumn& at, float width, bool hovered) const;
+
+  std::uint64_t known_ = ~std::uint64_t{0};
+  std::size_t group_ = 0, most_ = 0;
+  std::vector<OverviewColumn> columns_;
+  std::uint64_t top_ = 1;  ///< pages at the upper edge
+  Chart stack_{}, bars_{};
 };
-/// At most `most` columns, the last of them the last sample.
-std::vector<SizesColumn> sizes_columns(const std::vector<Sample>& samples, std::size_t group, std::size_t most);
+
+/// The pages at the upper edge of the chart: the most there were, or could be.
+std::uint64_t sizes_top(const std::vector<OverviewColumn>& columns);
 
 }  // namespace canopy::inspector

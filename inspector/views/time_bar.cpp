@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "draw.h"
+#include "overview.h"
 #include "panels.h"
 
 namespace canopy::inspector {
@@ -15,33 +16,56 @@ void remember(Timeline& time, const Mirror& mirror, bool first) {
   if (time.a != 0 && time.b != 0) time.difference = Mirror::difference(time.moment_a, time.moment_b);
 }
 
-void draw_line(Scene& scene, ImVec2 size) {
+/// The hit rate upwards and the evictions downwards, over all of the time there is.
+void draw_overview(const std::vector<OverviewColumn>& columns, ImVec2 from, ImVec2 size) {
   const Palette& colours = palette();
-  Timeline& time = scene.time;
-  const ImVec2 from = ImGui::GetCursorScreenPos();
-  ImGui::InvisibleButton("line of time", size);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float width = size.x / static_cast<float>(std::max<std::size_t>(columns.size(), 1));
+  const float middle = from.y + size.y / 2, tall = size.y / 2;
+  const double most = usual_most(columns);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const float x0 = from.x + width * static_cast<float>(i), x1 = std::max(x0 + 1, x0 + width - 0.5F);
+    if (columns[i].hit_share > 0)
+      list->AddRectFilled({x0, middle - static_cast<float>(columns[i].hit_share) * tall}, {x1, middle},
+                          with_alpha(colours.good, 0.7F));
+    if (columns[i].evicted > 0)
+      list->AddRectFilled(
+          {x0, middle},
+          {x1, middle + std::max(1.F, static_cast<float>(std::min(1.0, columns[i].evicted / most)) * tall)},
+          with_alpha(colours.bad, 0.8F));
+  }
+}
+
+void draw_marks_on(const Timeline& time, const Overview& overview, ImVec2 from, ImVec2 size) {
+  const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const auto x_of = [&](std::uint64_t commit) {
-    return from.x + size.x * static_cast<float>(commit) / static_cast<float>(std::max<std::uint64_t>(time.end, 1));
+    return from.x + size.x * static_cast<float>(overview.share_of(commit));
   };
-  const float middle = from.y + size.y / 2, thick = em() * 0.22F;
-  list->AddRectFilled({from.x, middle - thick / 2}, {from.x + size.x, middle + thick / 2}, colours.line, thick);
-  list->AddRectFilled({from.x, middle - thick / 2}, {x_of(time.at), middle + thick / 2}, colours.accent, thick);
+  const float middle = from.y + size.y / 2;
   for (const std::uint64_t mark : time.bookmarks)
     list->AddTriangleFilled({x_of(mark) - em() * 0.3F, from.y}, {x_of(mark) + em() * 0.3F, from.y},
                             {x_of(mark), middle}, colours.warn);
   for (const auto& [commit, name] : {std::pair(time.a, "A"), std::pair(time.b, "B")})
     if (commit != 0) {
-      list->AddLine({x_of(commit), from.y}, {x_of(commit), from.y + size.y}, colours.good);
+      list->AddLine({x_of(commit), from.y}, {x_of(commit), from.y + size.y}, colours.text);
       const ImVec2 letter{x_of(commit) + em() * 0.2F, from.y};
       const ImVec2 size_of_letter = ImGui::CalcTextSize(name);
       list->AddRectFilled(letter, {letter.x + size_of_letter.x, letter.y + size_of_letter.y}, colours.panel);
-      list->AddText(letter, colours.good, name);
+      list->AddText(letter, colours.text, name);
     }
-  list->AddCircleFilled({x_of(time.at), middle}, em() * 0.42F, colours.accent);
-  if (!time.seekable) return;
-  const auto under = static_cast<std::uint64_t>(std::clamp((ImGui::GetIO().MousePos.x - from.x) / size.x, 0.F, 1.F) *
-                                                static_cast<float>(time.end));
+}
+
+/// A recording has a playhead that can be dragged; a live feed has none.
+void draw_playhead(Timeline& time, const Overview& overview, ImVec2 from, ImVec2 size) {
+  const Palette& colours = palette();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float x = from.x + size.x * static_cast<float>(overview.share_of(time.at)), middle = from.y + size.y / 2;
+  list->AddRectFilled({x, from.y}, {from.x + size.x, from.y + size.y}, with_alpha(colours.panel, 0.55F));
+  list->AddLine({x, from.y}, {x, from.y + size.y}, colours.accent, em() * 0.14F);
+  list->AddCircleFilled({x, middle}, em() * 0.38F, colours.accent);
+  const double share = std::clamp((ImGui::GetIO().MousePos.x - from.x) / size.x, 0.F, 1.F);
+  const std::uint64_t under = std::max(overview.commit_at(share), Timeline::kFirst);
   if (ImGui::IsItemActive()) time.seek(under);
   if (ImGui::IsItemHovered()) explain(fmt::format("commit {} of {}", grouped(under), grouped(time.end)));
 }
@@ -72,8 +96,8 @@ void draw_player(Timeline& time) {
 void draw_pause(Scene& scene) {
   const bool stopped = scene.session.state == Session::State::stopped || scene.mailbox.paused;
   if (button(stopped ? "go on" : "pause")) scene.selection.pause_wanted = true;
-  explain(scene.mailbox.open ? "pauses the engine (space); the right arrow lets it do one step"
-                             : "stops the picture, not the engine (space): this feed takes no controls");
+  explain(scene.mailbox.obeyed() ? "pauses the engine (space); the right arrow lets it do one step"
+                                 : "stops the picture, not the engine (space): no command is sent to this one");
 }
 
 void draw_marks(Scene& scene) {
@@ -96,24 +120,68 @@ void draw_marks(Scene& scene) {
 class TimeBar final : public Panel {
  public:
   void draw(Scene& scene) override {
-    const Timeline& time = scene.time;
-    if (time.seekable) draw_player(scene.time);
+    const bool gone = scene.session.state == Session::State::gone && !scene.time.seekable;
+    // The line has all of the bar's height; the rest stands in its middle.
+    const float top = ImGui::GetCursorPosY();
+    const float low = top + (ImGui::GetContentRegionAvail().y - ImGui::GetTextLineHeight()) / 2;
+    ImGui::SetCursorPosY(low);
+    if (scene.time.seekable) draw_player(scene.time);
     else draw_pause(scene);
     ImGui::SameLine(0, em());
-    const std::string end = time.seekable
-                                ? fmt::format("commit {} of {}", grouped(time.at), grouped(time.end))
-                                : fmt::format("commit {}   {} since the engine began", grouped(scene.mirror.commits()),
-                                              duration(static_cast<double>(scene.mirror.us()) / 1e6));
-    const float buttons = em() * (time.seekable ? 12.F : 6.F), words = ImGui::CalcTextSize(end.c_str()).x;
-    const float width = ImGui::GetContentRegionAvail().x - words - buttons - em() * 2;
+    const std::string end = words(scene, gone);
+    const float buttons = em() * (scene.time.seekable ? 12.F : 6.F), letters = ImGui::CalcTextSize(end.c_str()).x;
+    const float width = ImGui::GetContentRegionAvail().x - letters - buttons - em() * 2;
     if (width > em() * 4) {
-      draw_line(scene, {width, ImGui::GetTextLineHeight()});
+      ImGui::SetCursorPosY(top);
+      draw_line(scene, {width, ImGui::GetContentRegionAvail().y});
       ImGui::SameLine(0, em());
+      ImGui::SetCursorPosY(low);
     }
-    dim(end);
+    const float room = ImGui::GetContentRegionAvail().x - buttons;
+    text(fitted(end, room), gone ? palette().bad : palette().dim);
+    explain(end);
     ImGui::SameLine(0, em());
+    ImGui::SetCursorPosY(low);
     draw_marks(scene);
   }
+
+ private:
+  static std::string words(const Scene& scene, bool gone) {
+    if (gone)
+      return scene.session.detail + (scene.session.waits_for_again
+                                         ? fmt::format("; waiting for '{}' to start again", scene.session.name)
+                                         : "");
+    if (scene.time.seekable) return fmt::format("commit {} of {}", grouped(scene.time.at), grouped(scene.time.end));
+    return fmt::format("commit {}   {} since the engine began", grouped(scene.mirror.commits()),
+                       duration(static_cast<double>(scene.mirror.us()) / 1e6));
+  }
+
+  void draw_line(Scene& scene, ImVec2 size) {
+    const ImVec2 from = ImGui::GetCursorScreenPos();
+    ImGui::InvisibleButton("line of time", size);
+    const Overview overview(scene);
+    ImGui::GetWindowDrawList()->AddRectFilled({from.x, from.y + size.y / 2}, {from.x + size.x, from.y + size.y / 2 + 1},
+                                              palette().line);
+    if (!overview.empty()) {
+      const auto most = static_cast<std::size_t>(std::max(1.F, size.x / std::max(2.F, em() / 7)));
+      const std::uint64_t known = scene.time.whole.empty() ? scene.mirror.commits() : scene.time.whole.back().commit;
+      if (known_ != known || most_ != most) {
+        columns_ = overview.columns(0, most);
+        known_ = known, most_ = most;
+      }
+      draw_overview(columns_, from, size);
+    }
+    if (scene.time.seekable) draw_playhead(scene.time, overview, from, size);
+    else
+      explain(
+          "The hit rate upwards, evictions downwards, since the engine began or this was attached. A live engine "
+          "cannot be gone back in: record it (feed: { file: ... }) to do so.");
+    draw_marks_on(scene.time, overview, from, size);
+  }
+
+  std::uint64_t known_ = ~std::uint64_t{0};
+  std::size_t most_ = 0;
+  std::vector<OverviewColumn> columns_;
 };
 
 }  // namespace

@@ -4,6 +4,19 @@
 
 namespace canopy::inspector {
 
+NodeState TreeIndex::Mix::most() const {
+  NodeState most = NodeState::protected_;
+  for (const NodeState state : {NodeState::evictable, NodeState::tombstone, NodeState::without})
+    if (of(state) > of(most)) most = state;
+  return most;
+}
+
+TreeIndex::Mix& TreeIndex::Mix::operator-=(const Mix& other) {
+  for (std::size_t i = 0; i < own.size(); ++i) own[i] -= other.own[i];
+  nodes -= other.nodes, tokens -= other.tokens;
+  return *this;
+}
+
 bool TreeIndex::update(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded) {
   if (of_ == &mirror && commits_ == mirror.commits() && in_step_ == mirror.in_step() && group_ == group &&
       folded_ == folded)
@@ -22,7 +35,7 @@ bool TreeIndex::update(const Mirror& mirror, std::size_t group, const std::unord
 void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded) {
   const bool whole_path = mirror.pool(group).reach == kWholePath;
   nodes_.clear(), parents_.clear(), level_begin_.assign(1, 0);
-  states_.assign(mirror.slots(), NodeState::tombstone);
+  states_.assign(mirror.slots(), NodeState::without);
   nodes_.reserve(mirror.node_count() + mirror.spaces().size());
   parents_.reserve(nodes_.capacity());
   for (std::uint32_t s = 0; s < mirror.spaces().size(); ++s)
@@ -122,16 +135,14 @@ void TreeIndex::place(const Mirror& mirror) {
       node.start = nodes_[parents_[at]].start + filled[parents_[at]];
       filled[parents_[at]] += node.tokens;
     }
-    Below next = before_[at];
+    Mix next = before_[at];
     next.nodes += node.nodes;
     next.tokens += node.tokens;
     if (node.slot != 0) {
       places_[node.slot] = places_[node.last] = static_cast<std::uint32_t>(at);
       for (std::uint32_t slot = node.last; slot != node.slot; slot = mirror.node(slot).parent)
         places_[slot] = static_cast<std::uint32_t>(at);
-      (node.state == NodeState::evictable    ? next.evictable
-       : node.state == NodeState::protected_ ? next.protected_
-                                             : next.tombstone) += node.own;
+      next.own[static_cast<std::size_t>(node.state)] += node.own;
     }
     before_[at + 1] = next;
   }
@@ -190,9 +201,8 @@ std::vector<std::uint32_t> TreeIndex::heaviest(Range range, std::size_t most) co
 }
 
 TreeIndex::Mix TreeIndex::mix(std::size_t first, std::size_t count) const {
-  const Below &from = before_[first], &to = before_[first + count];
-  return {to.evictable - from.evictable, to.protected_ - from.protected_, to.tombstone - from.tombstone,
-          to.nodes - from.nodes, to.tokens - from.tokens};
+  Mix mix = before_[first + count];
+  return mix -= before_[first];
 }
 
 std::size_t TreeIndex::level_of(std::size_t place) const {

@@ -2,6 +2,7 @@
 
 #include <mirror/mirror.h>
 
+#include <array>
 #include <cstdint>
 #include <unordered_set>
 #include <vector>
@@ -31,11 +32,12 @@ class TreeIndex {
   };
   /// Own tokens by state, of a range of nodes of one level.
   struct Mix {
-    std::uint64_t evictable = 0, protected_ = 0, tombstone = 0, nodes = 0, tokens = 0;  ///< the last two with all below
-    NodeState most() const {
-      if (protected_ >= evictable && protected_ >= tombstone) return NodeState::protected_;
-      return evictable >= tombstone ? NodeState::evictable : NodeState::tombstone;
-    }
+    std::array<std::uint64_t, kNodeStates> own{};  ///< by NodeState
+    std::uint64_t nodes = 0, tokens = 0;           ///< with all below
+    std::uint64_t of(NodeState state) const { return own[static_cast<std::size_t>(state)]; }
+    /// The state of most of them; of equal ones the protected one first.
+    NodeState most() const;
+    Mix& operator-=(const Mix& other);
   };
 
   /// Builds it again for another moment, group or set of folded nodes (their ids). False if nothing changed.
@@ -69,12 +71,9 @@ class TreeIndex {
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
 
   /// By slot, to colour pages: reads one byte instead of a node far away in memory.
-  NodeState state_of(std::uint32_t slot) const { return slot < states_.size() ? states_[slot] : NodeState::tombstone; }
+  NodeState state_of(std::uint32_t slot) const { return slot < states_.size() ? states_[slot] : NodeState::without; }
 
  private:
-  struct Below {
-    std::uint64_t evictable = 0, protected_ = 0, tombstone = 0, nodes = 0, tokens = 0;
-  };
   void order(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded);
   void sum(const Mirror& mirror, std::size_t group);
   void fold(const Mirror& mirror, const std::unordered_set<std::uint64_t>& folded);
@@ -95,7 +94,7 @@ class TreeIndex {
   std::vector<std::uint64_t> weights_;  ///< most tokens of a place, by blocks of kBlock places
   std::vector<NodeState> states_;       ///< by slot
   std::vector<std::size_t> level_begin_;
-  std::vector<Below> before_;  ///< sums over all places before one
+  std::vector<Mix> before_;  ///< sums over all places before one
 };
 
 }  // namespace canopy::inspector

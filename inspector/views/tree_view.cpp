@@ -53,7 +53,8 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
     list->AddTriangleFilled({to.x - size * 2, to.y}, {to.x, to.y - size * 2}, to, colours.on_fill);
   }
   if (width < em() * 1.6F) return;
-  const ImU32 ink = by_state && node.state == NodeState::tombstone ? colours.text : ink_on(colour);
+  const bool empty = node.state == NodeState::tombstone || node.state == NodeState::without;
+  const ImU32 ink = by_state && empty ? colours.text : ink_on(colour);
   float right = to.x;
   if (node.locks != 0 && width > em() * 4) {
     const float wide = em() * 0.95F + ImGui::CalcTextSize(std::to_string(node.locks).c_str()).x;
@@ -91,8 +92,9 @@ void tell_many(const TreeIndex::Mix& mix, std::size_t count, const char* why) {
   ImGui::BeginTooltip();
   text(plural(count, "sibling") + why);
   dim(fmt::format("with all below: {} tokens in {}", grouped(mix.tokens), plural(mix.nodes, "node")));
-  dim(fmt::format("their own: evictable {}, protected {}, tombstones {} tokens", grouped(mix.evictable),
-                  grouped(mix.protected_), grouped(mix.tombstone)));
+  dim(fmt::format("their own: evictable {}, protected {}, tombstones {}, without pages {} tokens",
+                  grouped(mix.of(NodeState::evictable)), grouped(mix.of(NodeState::protected_)),
+                  grouped(mix.of(NodeState::tombstone)), grouped(mix.of(NodeState::without))));
   dim("click: go in");
   ImGui::EndTooltip();
 }

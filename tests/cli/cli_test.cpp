@@ -105,7 +105,7 @@ TEST_CASE("a broken line 4711 stops a replay with its number, and no report is w
   const Ended run =
       canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file + " --report " + report.string());
   CHECK(run.status == 2);
-  CHECK_MESSAGE(has(run.err, file + ":4711: "), run.err);
+  CHECK_MESSAGE(has(run.err, file + ":4711:18: "), run.err);
   CHECK(has(run.err, "-3"));
   CHECK_FALSE(fs::exists(report));
 }
@@ -129,6 +129,23 @@ TEST_CASE("a report has every figure, and the figures are those of the run") {
   CHECK(json["hit_tokens"] > 0);
   CHECK(json["evicted_tokens"] > 0);
   CHECK(json["resident_tokens"] <= 12000);
+  // Which engine it was, so that the files of a sweep can be told apart.
+  CHECK(json["groups"][0]["policy"] == "lru");
+  const std::string version = json["groups"][0]["policy_version"], made = json["engine_digest"];
+  CHECK_FALSE(version.empty());
+  CHECK(has(run.out, ", policy lru " + version + ", seed 0, engine " + made + "\n"));
+  const auto engine_of = [&](const std::string& arguments) {
+    const Ended other = canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file + " --no-content " +
+                                             arguments + " --capacity 12000 --report " + report.string());
+    CHECK_MESSAGE(other.status == 0, other.err);
+    return nlohmann::json::parse(slurp(report));
+  };
+  CHECK(engine_of("")["engine_digest"] == made);
+  CHECK(engine_of("--record " + (workshop.path / "r.feed").string())["engine_digest"] == made);
+  const auto slru = engine_of("--policy '{ slru: { protect_after: 3 } }'");
+  CHECK(slru["groups"][0]["policy"] == "slru");
+  CHECK(slru["engine_digest"] != made);
+  CHECK(slru["engine_digest"] != engine_of("--policy slru")["engine_digest"]);
   const std::string digest = json["digest"];
   CHECK(has(run.out, "digest " + digest));
   // The same without content checks; another for another capacity.
@@ -199,6 +216,27 @@ TEST_CASE("a new policy is written once, under a plain name, and never over an e
   CHECK(has(slurp(workshop.path / "two_hits/CMakeLists.txt"), "canopy_add_plugin(NAME two_hits"));
   for (const char* name : {"two_hits", "../elsewhere", "Two", "2hits", "''"})
     CHECK(std::system((in + name + " >/dev/null 2>&1").c_str()) / 256 == 2);
+}
+
+TEST_CASE("a workload is checked as an engine is, and neither may take gigabytes unasked") {
+  const Workshop workshop;
+  for (const auto& entry : fs::directory_iterator(kSource / "configs/workloads"))
+    CHECK(canopy(workshop, "config check " + entry.path().string()).status == 0);
+  const std::string huge = workshop.file("huge.yaml", "mix:\n  - thrash: { prompt_tokens: 100M }\n");
+  Ended run = canopy(workshop, "config check " + huge);
+  CHECK(run.status == 2);
+  CHECK_MESSAGE(has(run.err, "huge.yaml:2:13: thrash may ask with a prompt of 100000000 tokens, 3.7 GiB of memory"),
+                run.err);
+  CHECK(canopy(workshop, "config check " + huge + " --set mix.0.thrash.prompt_tokens=1k").status == 0);
+  // Whatever a check calls fine can be made.
+  const std::string lru = config("lru.yaml") + " --set groups.full.capacity=68719476704 --set store=none";
+  run = canopy(workshop, "config check " + lru);
+  CHECK(run.status == 2);
+  CHECK_MESSAGE(has(run.err, "4,294,967,294 pages, whose books alone take 32.0 GiB of memory"), run.err);
+  CHECK(canopy(workshop, "config check " + lru + " --set groups.full.start=1M").status == 0);
+  run = canopy(workshop, "replay " + lru + " --set groups.full.start=1M --limit 5 --workload " +
+                             (kSource / "configs/workloads/chat.yaml").string());
+  CHECK_MESSAGE(run.status == 0, run.err);
 }
 
 TEST_CASE("nothing to do, unknown words and missing files are usage errors, not crashes") {

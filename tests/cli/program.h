@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -57,6 +59,51 @@ inline Ended run(const Workshop& workshop, const std::string& program, const std
 inline Ended canopy(const Workshop& workshop, const std::string& arguments) {
   return run(workshop, "canopy", arguments);
 }
+/// A command that runs beside the test. What it prints lies in the workshop as NAME.out and NAME.err.
+class Started {
+ public:
+  Started(const Workshop& workshop, const std::string& name, const std::string& arguments)
+      : out_(workshop.path / (name + ".out")), err_(workshop.path / (name + ".err")) {
+    std::fflush(nullptr);
+    child_ = ::fork();
+    if (child_ != 0) return;
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, SIG_DFL);
+    // exec: the signals of the test are the program's, not a shell's.
+    const std::string line = "exec " + (kBin / "canopy").string() + " " + arguments + " >" + out_.string() + " 2>" +
+                             err_.string() + " </dev/null";
+    ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ~Started() {
+    if (child_ > 0) end(SIGKILL);
+  }
+  Started(const Started&) = delete;
+
+  void signal(int number) const { ::kill(child_, number); }
+  /// After a signal, 0: none. The exit code, or the negative number of the signal that ended it.
+  Ended end(int number) {
+    if (number != 0) signal(number);
+    int status = 0;
+    ::waitpid(child_, &status, 0);
+    child_ = 0;
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), slurp(out_), slurp(err_)};
+  }
+
+ private:
+  fs::path out_, err_;
+  pid_t child_ = 0;
+};
+
+/// Asks every 20 ms for at most ten seconds.
+template <class Fact>
+bool soon(Fact&& fact) {
+  for (int tries = 0; tries < 500; ++tries) {
+    if (fact()) return true;
+    ::usleep(20'000);
+  }
+  return false;
+}
+
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace cli

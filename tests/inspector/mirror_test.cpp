@@ -316,6 +316,45 @@ TEST_CASE("mirror: what a late or a lapped reader cannot know it calls not known
   }
 }
 
+TEST_CASE("mirror: a node that never had a state is not one whose state was evicted") {
+  const auto engine = engine_of(yaml(kAll, "default", "token", "{ heap: { events: 262144 } }") +
+                                "store: { host: { streams: { kv: 8 } } }\n");
+  Watcher watcher(*engine);
+  RandomRequests requests(*engine, plugins(), 5, 2);
+  std::map<std::uint64_t, std::set<std::size_t>> had;  // by node: the groups it ever had pages of
+  std::size_t never = 0, lost = 0;
+  for (int i = 0; i < 3'000; ++i) {
+    requests.run(1);
+    watcher.look();
+    const Mirror& mirror = watcher.mirror;
+    mirror.each_node([&](const MirrorNode& node) {
+      for (std::size_t g = 0; g < mirror.groups(); ++g) {
+        if (node.has(g)) had[node.id].insert(g);
+        if (node.has(g) || node.added_at + 1 < mirror.commits())
+          continue;  // what a split's upper half had is not known
+        never += mirror.state(node, g) == inspector::NodeState::without;
+      }
+    });
+    mirror.each_node([&](const MirrorNode& node) {
+      for (std::size_t g = 0; g < mirror.groups(); ++g)
+        if (!node.has(g) && had[node.id].contains(g)) {
+          CHECK(mirror.state(node, g) == inspector::NodeState::tombstone);
+          ++lost;
+        }
+    });
+  }
+  CHECK(never > 10);
+  CHECK(lost > 10);
+  Watcher late(*engine);
+  engine->poll();
+  late.look();
+  late.mirror.each_node([&](const MirrorNode& node) {
+    CHECK(node.told_late);
+    for (std::size_t g = 0; g < late.mirror.groups(); ++g)
+      CHECK(late.mirror.state(node, g) != inspector::NodeState::tombstone);
+  });
+}
+
 TEST_CASE("mirror: what was flushed was not evicted by the policy") {
   const auto engine = engine_of(
       "page_size: 4\ngroups:\n  full: { reach: path, capacity: 80, allocator: free_list, eviction: lru }\n"

@@ -193,6 +193,14 @@ TEST_CASE("engine config: what is refused, where and why") {
        "groups.full.capacity = 17179869180 is more than 4294967294 pages of 4 tokens"},
       {group_but("capacity: 18446744073709551615"), "is more than 4294967294 pages"},
       {group_but("capacity: 8, start: 9"), "groups.full.start = 9 is more than its capacity, 8"},
+      {group_but("capacity: 268435460"),
+       "groups.full.start = the capacity, 268435460: 67,108,865 pages, whose books alone take 512.0 MiB of memory "
+       "before "
+       "the first request; `start: 268435456` is the most"},
+      {group_but("capacity: 17179869176"), "4,294,967,294 pages, whose books alone take 32.0 GiB of memory"},
+      {group_but("capacity: 17179869176, start: 4G"),
+       "start = 4000000000: 1,000,000,000 pages, whose books alone take"},
+      {group_but("capacity: unlimited, start: 4G"), "start = 4000000000: 1,000,000,000 pages, whose books alone take"},
       {group_but("capacity: 8, start: some"), "groups.full.start = 'some' is not a whole number"},
       {group_but("capacity: 8, reach: 0"), "groups.full.reach = 0 is outside 1..4294967294"},
       {group_but("capacity: 8, reach: 4294967295"), "groups.full.reach = 4294967295 is outside"},

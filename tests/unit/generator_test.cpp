@@ -350,7 +350,7 @@ TEST_CASE("a description that cannot be used is told where and why") {
        {"w.yaml:2:25: adversarial_splits has a key of 20 tokens"}},
       {"mix:\n  - adversarial_splits: { order: sideways }", {"w.yaml:2:", "sideways"}},
       {"mix:\n  - chat: { turns: 1000, user_tokens: 1000000 }",
-       {"w.yaml:2:11: chat may ask with a prompt of ", "100000000 are the most"}},
+       {"w.yaml:2:11: chat may ask with a prompt of ", "of memory while it runs; 20000000 are the most"}},
       {"mix:\n  - chat: { tenants: 10000, conversations: 1000 }", {"w.yaml:2:11: chat may have to remember "}},
       {"seed: x\nmix:\n  - chat: { turns: 0 }\n    rag: {}", {"w.yaml:1:", "w.yaml:3:", "w.yaml:4:5: 'rag'"}},
   };

@@ -101,11 +101,10 @@ TEST_CASE("what a trace may contain") {
   const Folder folder;
   const std::string good = line_of("5", "3", "1", "[7]");
   for (const std::string& content : std::vector<std::string>{
-           good,                                 // no line end behind the last
-           good + "\r\n",                        // CRLF
-           "\n  \t\n\r\n" + good + "\n\n",       // blank lines
-           "\xEF\xBB\xBF" + good,                // a byte order mark
-           line_of("5", "3", "1", "[7, 8, 9]"),  // more ids than blocks
+           good,                            // no line end behind the last
+           good + "\r\n",                   // CRLF
+           "\n  \t\n\r\n" + good + "\n\n",  // blank lines
+           "\xEF\xBB\xBF" + good,           // a byte order mark
            R"({"hash_ids":[7],"output_length":1,"input_length":3,"timestamp":5})",
            R"({"v": {"a": [1, {"b": null}], "a": -1e300, "timestamp": "x"}, )" + good.substr(1),
        }) {
@@ -139,7 +138,7 @@ TEST_CASE("an empty prompt and clocks that go back are fine, the order is the fi
 
 TEST_CASE("hostile lines are told what is wrong with them") {
   const std::string not_json = "not JSON", cut = "ends in the middle of its JSON";
-  const std::string count = "expected a whole number of tokens from 0 to 100000000";
+  const std::string count = "expected a whole number of tokens from 0 to 20000000";
   const std::vector<std::pair<std::string, std::string>> table = {
       {"hello", not_json},
       {"{", cut},
@@ -191,7 +190,7 @@ TEST_CASE("hostile lines are told what is wrong with them") {
       {line_of("0", "5", "1", "null"), "'hash_ids' is null; expected a list"},
       {line_of("0", "5", "1", "[]"), "'hash_ids' has 0 ids; 'input_length' 5 needs 1, one per 512 tokens"},
       {line_of("0", "513", "1", "[1]"), "'hash_ids' has 1 id; 'input_length' 513 needs 2"},
-      {line_of("0", "100000000", "1", "[1, 2]"), "'hash_ids' has 2 ids; 'input_length' 100000000 needs 195313"},
+      {line_of("0", "20000000", "1", "[1, 2]"), "'hash_ids' has 2 ids; 'input_length' 20000000 needs 39063, one per"},
       {line_of("0", "5", "1", "[1, -2]"), "id 2 of 'hash_ids' is -2; expected a whole number from 0 to "},
       {line_of("0", "5", "1", "[1.5]"), "id 1 of 'hash_ids' is 1.5; expected"},
       {line_of("0", "5", "1", "[36028797018963968]"), "id 1 of 'hash_ids' is 36028797018963968; expected"},
@@ -248,7 +247,7 @@ TEST_CASE("the line with the error is named exactly") {
   const std::string path =
       folder.write(content + line_of("0", "-3", "2", "[1]") + "\n" + line_of("0", "3", "2", "[1]"));
   CHECK(first_error(path) ==
-        path + ":4711: 'input_length' is -3; expected a whole number of tokens from 0 to 100000000");
+        path + ":4711:18: 'input_length' is -3; expected a whole number of tokens from 0 to 20000000");
 
   const std::string cut = folder.write(content + line_of("0", "3", "2", "[1]").substr(0, 30));
   CHECK(first_error(cut) == cut + ":4711:31: ends in the middle of its JSON; was the file cut off?");
@@ -302,13 +301,40 @@ TEST_CASE("a prompt of a million tokens, and the list of ids it needs") {
   }
 }
 
-TEST_CASE("a long list of ids for a short prompt takes no room") {
+TEST_CASE("a long list of ids for a short prompt takes no room, and is refused") {
   std::string ids = "[1";
   for (int i = 0; i < 2'000'000; ++i) ids += ",2";
   MooncakeLine line;
-  CHECK(!read_mooncake_line(line_of("0", "600", "1", ids + "]"), line));
-  CHECK(line.hash_ids == std::vector<std::uint64_t>{1, 2});
+  const auto problem = read_mooncake_line(line_of("0", "600", "1", ids + "]"), kMooncakeBlock, line);
+  REQUIRE(problem);
+  CHECK(problem->text == "'hash_ids' has 2000001 ids; 'input_length' 600 needs 2, one per 512 tokens");
   CHECK(line.hash_ids.capacity() < 1'000'000);
+}
+
+TEST_CASE("ids stand for blocks of the size that was named, and another count of them is refused with its place") {
+  const std::string good = line_of("0", "40", "1", "[7, 8, 9]"), more = line_of("0", "32", "1", "[7, 8, 9]");
+  const Folder folder;
+  auto trace = open_trace(folder.write(good + "\n" + more + "\n"), 16);
+  REQUIRE(trace);
+  ClientRequest request;
+  REQUIRE(next_good(**trace, request));
+  REQUIRE(request.prompt.size() == 40);
+  for (const std::size_t i : std::vector<std::size_t>{0, 15, 16, 39})
+    CHECK(request.prompt[i] == token_at((7 + i / 16) * 16 + i % 16));
+  auto got = (*trace)->next(request);
+  REQUIRE_FALSE(got);
+  CHECK(got.error().text ==
+        folder.path() + ":2:58: 'hash_ids' has 3 ids; 'input_length' 32 needs 2, one per 16 tokens");
+  // Read in the wrong block, both directions.
+  CHECK(first_error(folder.path())
+            .ends_with(":1:58: 'hash_ids' has 3 ids; 'input_length' 40 needs 1, one per 512 tokens"
+                       "; is it a trace for --block-size 16?"));
+  MooncakeLine line;
+  CHECK(read_mooncake_line(line_of("0", "0", "1", "[1]"), kMooncakeBlock, line)->column == 57);
+  CHECK_FALSE(read_mooncake_line(line_of("0", "0", "1", "[]"), kMooncakeBlock, line));
+  // An id's block must not begin beyond 2^64.
+  CHECK(read_mooncake_line(line_of("0", "1", "1", "[18446744073709551615]"), 2, line));
+  CHECK_FALSE(read_mooncake_line(line_of("0", "1", "1", "[18446744073709551615]"), 1, line));
 }
 
 TEST_CASE("the conversation trace has 12,031 requests and 144,793,823 tokens") {

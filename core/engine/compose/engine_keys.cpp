@@ -1,6 +1,7 @@
 #include "compose/engine_keys.h"
 
 #include <canopy/config/yaml_document.h>
+#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <cctype>
@@ -36,12 +37,18 @@ std::string flaw_of_capacity(const GroupConfig& group, Units page_size) {
 }
 
 std::string flaw_of_start(const GroupConfig& group, Units page_size) {
-  if (group.start == kUnlimited) return {};
-  if (group.start > group.capacity)
+  const bool given = group.start != kUnlimited;
+  if (given && group.start > group.capacity)
     return fmt::format(" = {} is more than its capacity, {}", group.start, group.capacity);
-  if (page_size != 0 && group.start / page_size > kMaxPages)
-    return fmt::format(" = {} is more than {} pages of {} tokens", group.start, kMaxPages, page_size);
-  return {};
+  const std::uint64_t start = given ? group.start : group.capacity;
+  if (page_size == 0 || start == kUnlimited || start / page_size <= kMaxStartPages) return {};
+  constexpr std::uint64_t kPageBytes = 8;  // of an allocator's books and the pool's
+  const std::uint64_t pages = start / page_size;
+  return fmt::format(
+      " = {}: {} pages, whose books alone take {} of memory before the first request; `start: {}` is the most, and the "
+      "pool grows to its capacity as it needs",
+      given ? std::to_string(start) : fmt::format("the capacity, {}", start), grouped(pages), bytes(pages * kPageBytes),
+      kMaxStartPages * page_size);
 }
 
 std::string flaw_of_name(const FeedConfig& feed) {

@@ -22,6 +22,8 @@
 namespace canopy {
 
 inline constexpr std::uint64_t kMaxPages = std::numeric_limits<Page>::max() - 1;  // page 0 is never handed out
+/// Pages that a pool without a `start` may take at once: 512 MiB of books, and a second or two to write them.
+inline constexpr std::uint64_t kMaxStartPages = std::uint64_t{1} << 26;
 inline constexpr const char* kFeedKinds[] = {"off", "heap", "shm", "file"};
 inline constexpr const char* kGroupNames = "a small letter, then small letters, digits and '_'";
 

@@ -182,7 +182,7 @@ void Publisher::commit(Operation operation) {
 
 void Publisher::turn(Operation operation) {
   if (on()) commit(operation);
-  if (feed_.shape().ring_events == 0) return;  // a file has no readers
+  if (feed_.shape().ring_events == 0) return sink_->keep_pace(state_.elapsed_us);  // a file has no readers
   FeedDesk& desk = desk_behind(feed_.header());
   constexpr std::uint64_t kLook = 4096;  // operations: a system call in so many is nothing
   const std::uint32_t readers = desk.readers.load(std::memory_order_relaxed);

@@ -11,8 +11,9 @@
 namespace canopy::bench::gpu {
 
 struct Options {
-  double budget = 240;  ///< seconds for all of it; sizes and repetitions shrink with it
-  std::string only;     ///< one section, such as B3
+  double budget = 240;          ///< seconds for all of it; sizes and repetitions shrink with it
+  std::string only;             ///< one section, such as B3
+  bool (*stopped)() = nullptr;  ///< asked before each section; true: what was measured so far is the report
 };
 
 using Progress = std::function<void(double, std::uint64_t)>;

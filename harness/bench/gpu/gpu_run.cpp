@@ -104,6 +104,10 @@ Result<Report> run(const Options& options, const std::function<Registry()>& load
   for (const Section& section : kSections) {
     if (!can(section)) continue;
     if (progress) progress(static_cast<double>(done) / static_cast<double>(count), report.rows.size());
+    if (options.stopped && options.stopped()) {
+      report.incomplete = true;
+      break;
+    }
     attempt(section.name, [&] { section.measure(session); });
     ++done;
   }

@@ -7,7 +7,7 @@
 
 namespace canopy::test {
 
-FeedScript::FeedScript(std::uint64_t pages) : free_(pages) {
+FeedScript::FeedScript(std::uint64_t pages) : pages_(pages), free_(pages) {
   header_.event_bytes = sizeof(Event);
   header_.page_size = 16;
   header_.groups = 1;
@@ -86,6 +86,11 @@ void FeedScript::end_request(std::uint64_t id) { push(event::RequestProgress{id,
 
 void FeedScript::pin(std::uint64_t node, bool pinned) { push(event::Pinned{NodeId{node}, pinned}); }
 
+void FeedScript::drain(std::uint8_t group, std::uint32_t pages) {
+  push(event::PoolSized{group, static_cast<std::uint32_t>(pages_), pages_, pages_});
+  push(event::SegmentChanged{group, 0, SegmentState::draining, static_cast<std::uint32_t>(pages_), pages});
+}
+
 void FeedScript::touch(std::uint64_t node) {
   if (commits_ == 0) events_ = commit();
   push(event::NodeUsed{NodeId{node}, commits_ * 10, 0});
@@ -130,6 +135,16 @@ void Headless::button(inspector::App& app, ImVec2 at, int which) {
   io.MouseDown[which] = true;
   frame(app);
   io.MouseDown[which] = false;
+  frame(app);
+}
+
+void Headless::hold(inspector::App& app, ImVec2 at, float seconds) {
+  ImGuiIO& io = ImGui::GetIO();
+  io.MousePos = at;
+  frame(app);
+  io.MouseDown[0] = true;
+  for (float passed = 0; passed < seconds; passed += io.DeltaTime) frame(app);
+  io.MouseDown[0] = false;
   frame(app);
 }
 

@@ -25,6 +25,8 @@ class FeedScript {
                      std::uint32_t space = 0);
   void end_request(std::uint64_t id);
   void pin(std::uint64_t node, bool pinned);
+  /// So many pages of a segment drain.
+  void drain(std::uint8_t group, std::uint32_t pages);
   void touch(std::uint64_t node);
   void name_space(std::uint32_t space, const std::string& name);
   void say(TextKind kind, std::uint32_t index, const std::string& text);
@@ -48,7 +50,7 @@ class FeedScript {
 
   std::vector<Event> events_;
   std::vector<Made> nodes_{{0, 0, 0}};
-  std::uint64_t free_, next_page_ = 1, owned_ = 0, commits_ = 0;
+  std::uint64_t pages_, free_, next_page_ = 1, owned_ = 0, commits_ = 0;
 };
 
 /// A link that brings prepared events and keeps the commands it is sent.
@@ -85,6 +87,8 @@ class Headless {
   ~Headless() { ImGui::DestroyContext(); }
   void frame(inspector::App& app);
   void click(inspector::App& app, ImVec2 at);
+  /// Presses a place for a time, and lets go.
+  void hold(inspector::App& app, ImVec2 at, float seconds = 1);
   void right_click(inspector::App& app, ImVec2 at);
   void key(inspector::App& app, char character);
   void press(inspector::App& app, ImGuiKey key);

@@ -36,8 +36,8 @@ TEST_CASE("the index adds up what is below a node, and puts children under their
   CHECK(show.at(right).state == NodeState::evictable);
   CHECK(show.at(root).state == NodeState::protected_);
   const auto mix = show.index.mix(show.index.place_of(slot_of(NodeId{left})), 2);
-  CHECK(mix.protected_ == 3 * 16);
-  CHECK(mix.evictable == 5 * 16);
+  CHECK(mix.of(NodeState::protected_) == 3 * 16);
+  CHECK(mix.of(NodeState::evictable) == 5 * 16);
   CHECK(mix.nodes == 3);
 }
 

@@ -21,6 +21,32 @@ struct Show {
   const inspector::TreeIndex::Node& at(std::uint64_t id) const { return index[index.place_of(slot_of(NodeId{id}))]; }
 };
 
+/// A script, the inspector that is attached to it, and a screen without a window.
+struct Stage {
+  FeedScript script;
+  ScriptLink* link = nullptr;
+  std::unique_ptr<inspector::App> app;
+  Headless screen;
+  explicit Stage(float width = 1600, float height = 900, std::uint64_t pages = 100'000)
+      : script(pages), screen(width, height) {}
+  /// Attaches; what the script has so far comes as the keyframe.
+  void open() {
+    auto made = std::make_unique<ScriptLink>(script, script.commit());
+    link = made.get();
+    app = std::make_unique<inspector::App>(std::move(made), inspector::Settings{});
+    draw();
+  }
+  /// What the script has since, as one operation.
+  void turn(Operation operation = Operation::insert) {
+    link->bring(script.commit(operation));
+    draw();
+  }
+  void draw(int frames = 3) {
+    app->pump(std::chrono::milliseconds(10));
+    for (int i = 0; i < frames; ++i) screen.frame(*app);
+  }
+};
+
 /// `nodes` nodes: a root with a hundred children, those with the rest. Returns one of the hundred.
 inline std::uint64_t grow(FeedScript& script, std::size_t nodes) {
   const std::uint64_t root = script.add(0, 1);

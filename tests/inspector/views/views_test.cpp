@@ -27,27 +27,85 @@ TEST_CASE("the pool's map counts what the mirror counts, page by page") {
   show.look();
   CHECK(show.mirror.drift() == 0);
   for (const std::size_t most : {1000U, 100U, 7U}) {
-    const auto map = PoolMap::of(show.mirror.pool(0), show.index, most, slot_of(NodeId{leaf}), 0);
+    PoolMap map;
+    map.update(show.mirror, show.index, 0, most);
     std::array<std::uint64_t, PoolMap::kOwners> sums{};
     std::uint64_t pages = 0;
-    for (const auto& cell : map.cells) {
+    for (const auto& cell : map.cells()) {
       pages += cell.pages;
       for (std::size_t i = 0; i < PoolMap::kOwners; ++i) sums[i] += cell.by_owner[i];
     }
     const MirrorPool::Sums& told = show.mirror.pool(0).counted;
-    CHECK(map.cells.size() <= most);
+    CHECK(map.cells().size() <= most);
     CHECK(pages == show.mirror.pool(0).pages);
-    CHECK(sums[0] == map.free);
+    CHECK(sums[0] == map.free());
     CHECK(sums[0] == told.free);
     CHECK(sums[1] == told.evictable);
     CHECK(sums[2] == told.protected_);
-    CHECK(sums[4] == told.owned);
-    if (map.pages_per_cell == 1) {
-      std::uint64_t selected = 0;
-      for (const auto& cell : map.cells) selected += cell.selected;
-      CHECK(selected == 30);
-    }
+    CHECK(sums[3] == told.owned);
   }
+}
+
+TEST_CASE("the pool's map follows what changed, equals one made anew, and counts no other cells") {
+  Show show(200'000);
+  std::vector<std::uint64_t> leaves;
+  for (int i = 0; i < 3000; ++i) leaves.push_back(show.script.add(0, 1 + static_cast<std::uint32_t>(i % 5)));
+  show.look();
+  PoolMap followed;
+  followed.update(show.mirror, show.index, 0, 4000);
+  CHECK(followed.counted() == followed.cells().size());
+  std::uint64_t seed = 7;
+  const auto below = [&](std::size_t n) {
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>(seed >> 33) % n;
+  };
+  for (int step = 0; step < 200; ++step) {
+    CAPTURE(step);
+    const std::uint64_t before = followed.counted();
+    const std::size_t at = below(leaves.size());
+    switch (step % 4) {
+      case 0:
+        show.script.remove(leaves[at]);
+        leaves.erase(leaves.begin() + static_cast<std::ptrdiff_t>(at));
+        break;
+      case 1:
+        leaves.push_back(show.script.add(0, 3));
+        break;
+      case 2:
+        show.script.lock(leaves[at]);
+        break;
+      default:
+        show.script.begin_request(static_cast<std::uint64_t>(step), 100, 0, 2);
+    }
+    show.look();
+    followed.update(show.mirror, show.index, 0, 4000);
+    CHECK(followed.counted() - before <= 4);
+    PoolMap anew;
+    anew.update(show.mirror, show.index, 0, 4000);
+    REQUIRE(anew.cells().size() == followed.cells().size());
+    bool same = anew.free() == followed.free() && anew.free_runs() == followed.free_runs() &&
+                anew.longest_run() == followed.longest_run();
+    for (std::size_t i = 0; i < anew.cells().size(); ++i)
+      same &= anew.cells()[i].by_owner == followed.cells()[i].by_owner &&
+              anew.cells()[i].sample == followed.cells()[i].sample;
+    CHECK(same);
+  }
+  // Another moment before, another feed, and more changes than are kept: made anew.
+  const Mirror then = show.mirror;
+  show.script.remove(leaves.back()), leaves.pop_back();
+  show.look();
+  followed.update(show.mirror, show.index, 0, 4000);
+  std::uint64_t before = followed.counted();
+  followed.update(then, show.index, 0, 4000);
+  CHECK(followed.counted() - before == followed.cells().size());
+  before = followed.counted();
+  followed.update(then, show.index, 0, 4000, 1);
+  CHECK(followed.counted() - before == followed.cells().size());
+  for (std::size_t i = 0; i <= MirrorPool::Changes::kMost; ++i) show.script.add(0, 1);
+  show.look();
+  before = followed.counted();
+  followed.update(show.mirror, show.index, 0, 4000, 1);
+  CHECK(followed.counted() - before == followed.cells().size());
 }
 
 TEST_CASE("columns over time end with now, and say hits and evictions since the one before") {
@@ -59,15 +117,15 @@ TEST_CASE("columns over time end with now, and say hits and evictions since the 
     samples[i].evicted_tokens = i * 3;
     samples[i].pools[0].free = 100 - i;
   }
-  const auto columns = sizes_columns(samples, 0, 20);
+  const auto columns = Overview(samples).columns(0, 20);
   REQUIRE(columns.size() == 20);
   CHECK(columns.back().commit == 100);
   CHECK(columns.back().pages.free == 1);
   CHECK(columns[0].hit_share < 0);
   CHECK(columns[7].hit_share == doctest::Approx(0.4));
   CHECK(columns[7].evicted == doctest::Approx(15));
-  CHECK(sizes_columns(samples, 0, 1000).size() == 100);
-  CHECK(sizes_columns({}, 0, 20).empty());
+  CHECK(Overview(samples).columns(0, 1000).size() == 100);
+  CHECK(Overview(std::vector<Sample>{}).columns(0, 20).empty());
 }
 
 TEST_CASE("whatever cannot be shown is a sentence with the next thing to do") {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/support/printable.h>
 #include <canopy/support/result.h>
 
 #include <string>
@@ -49,9 +50,6 @@ Result<YamlNode> parse_yaml_file(const std::string& path);
 /// (`slru` under `eviction.slru.protect_after=3`). In a sequence, a step is a number from 0. `value` is YAML. On an
 /// error the document stays as it was.
 Result<std::monostate> set_value(YamlNode& document, std::string_view assignment);
-
-/// A text for a message: in single quotes, on one line, cut after 48 bytes, control characters as \x1b.
-std::string in_quotes(std::string_view text);
 
 /// A text as a YAML scalar that reads back to it, in quotes only if it needs them.
 std::string to_yaml(std::string_view text);

@@ -14,8 +14,8 @@ namespace canopy {
 /// What is wrong with what the user wrote: one sentence each, `file:line:column: ...`.
 using Complaints = std::vector<std::string>;
 
-/// A whole number: decimal digits, which may be grouped with `_`, and an optional suffix: k, M, G (powers of 1000) or
-/// Ki, Mi, Gi (of 1024). If the value is anything else or out of range: nothing, and a complaint about `name`.
+/// A whole number: decimal digits, which may be grouped with `_`, and an optional suffix: k or K, M, G (powers of 1000)
+/// or Ki, Mi, Gi (of 1024). If the value is anything else or out of range: nothing, and a complaint about `name`.
 std::optional<std::uint64_t> read_number(const YamlNode& value, std::string_view name, std::uint64_t min,
                                          std::uint64_t max, std::string_view help, Complaints& complaints);
 

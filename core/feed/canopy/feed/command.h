@@ -22,7 +22,7 @@ struct Command {
   Kind kind{};
   std::uint32_t group = 0;
   std::uint64_t amount = 0;  ///< step: operations; evict: pages; flush: namespace; run_until: see Condition;
-                             ///< pin, unpin: id of a node; resize: tokens
+                             ///< pin, unpin: id of a node; resize: tokens, kUnlimited
   char name[36] = {};        ///< policy
   Condition until{};         ///< run_until
 };

@@ -22,11 +22,17 @@ struct FeedConfig {
 };
 
 /// The memory or the file behind a FeedWriter, from the first event to the last.
+///
+/// A recording takes shape as PATH.part, which can be opened meanwhile, and is renamed to PATH by finish(). It replaces
+/// an empty file or a recording, nothing else, and is readable by its user alone. What a process wrote that was killed
+/// stays in PATH.part until the next recording to PATH. One process records to a PATH at a time.
 class FeedSink {
  public:
   /// `shape` brings what a header says of the engine. A shared memory object of the name is replaced if no living
-  /// process writes it. A file is replaced; a reader that has the old one open keeps it.
+  /// process writes it. A recording that is replaced stays for a reader that has it open.
   static Result<std::unique_ptr<FeedSink>> open(const FeedConfig& config, const FeedShape& shape);
+  /// PATH.part of a recording's path, beside what a link leads to.
+  static std::string part_of(const std::string& path);
   virtual ~FeedSink() = default;
 
   virtual FeedWriter& writer() = 0;
@@ -34,6 +40,14 @@ class FeedSink {
   virtual std::string failure() const { return {}; }
   /// Whether a reader is attached and lives. In shared memory the kernel says so, for a system call. False for a file.
   virtual bool watched() { return false; }
+  /// Ends the feed: the rest is written, and a recording of at least one operation takes its name. failure() tells
+  /// whether it could. Nothing may be pushed after it. The destructor finishes what was not finished.
+  virtual void finish() {}
+  /// Ends the feed and takes the recording away: the run that it would tell of was refused.
+  virtual void discard() {}
+  /// Called after each operation with the engine's clock, in microseconds: writes out what is older than a fifth of a
+  /// second, so that a process that is killed loses no more.
+  virtual void keep_pace(std::uint64_t) {}
 };
 
 }  // namespace canopy
