@@ -1,3 +1,5 @@
+#include <canopy/support/file.h>
+#include <canopy/support/printable.h>
 #include <demo/live_demo.h>
 #include <fmt/format.h>
 #include <shell/canvas.h>
@@ -28,7 +30,7 @@ struct Arguments {
 };
 
 int unusable(const std::string& why) {
-  fmt::print(stderr, "canopy-inspector: {}\n", why);
+  fmt::print(stderr, "canopy-inspector: {}\n", printable_lines(why));
   return kUnusable;
 }
 
@@ -45,8 +47,8 @@ int draw_in_memory(App& app, const Arguments& arguments, const Script& script) {
   std::ifstream file;
   std::istringstream only;
   if (!arguments.script.empty()) {
-    file.open(arguments.script);
-    if (!file) return unusable(fmt::format("the script '{}' cannot be read", arguments.script));
+    if (open_regular(arguments.script).descriptor) file.open(arguments.script);
+    if (!file.is_open()) return unusable(fmt::format("the script '{}' cannot be read", arguments.script));
   } else {
     only.str((script.run_to ? fmt::format("requests {}\nselect heaviest\n", arguments.requests) : std::string()));
   }
@@ -56,7 +58,7 @@ int draw_in_memory(App& app, const Arguments& arguments, const Script& script) {
     return unusable(arguments.script.empty() ? complaint : fmt::format("{}:{}", arguments.script, complaint));
   if (arguments.screenshot.empty()) return 0;
   why = write_png(arguments.screenshot, canvas->pixels(), width, height);
-  if (!why.empty()) return unusable(fmt::format("'{}' could not be written: {}", arguments.screenshot, why));
+  if (!why.empty()) return unusable(why);
   return 0;
 }
 

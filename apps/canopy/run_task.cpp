@@ -56,6 +56,10 @@ void print_report(const replay::Report& report, const std::string& title) {
   fmt::print("\n");
   if (report.incomplete)
     fmt::print("{} the run was stopped: these are the figures until then\n", terminal.yellow("incomplete:"));
+  if (report.inserts_cut_short > 0)
+    fmt::print(
+        "{} the index had none for {} of its matches and inserts: hits and digest are those of a smaller cache\n",
+        terminal.red("memory:"), grouped(report.inserts_cut_short));
   for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("memory:"), printable(note));
   for (const std::string& sentence : report.reports)
     fmt::print("{} {}\n", terminal.red("violation:"), printable(sentence));
@@ -115,7 +119,7 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
                                                            report->seed, task.engine_digest)
                                              : "");
   });
-  int status = report->violations ? kViolations : kFine;
+  int status = report->violations || report->inserts_cut_short ? kViolations : kFine;
   if (report->incomplete) {
     unusable(fmt::format("canopy: {} stopped the run after {}{}", Interrupt::name(),
                          plural(report->requests, "request"),

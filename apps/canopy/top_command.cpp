@@ -71,7 +71,7 @@ std::vector<const MirrorNode*> hottest(const Mirror& mirror, std::size_t most) {
   return nodes;
 }
 
-std::string_view name_of(const FeedHeader& header) {
+std::string_view name_of(const FeedShape& header) {
   return {header.name, ::strnlen(header.name, sizeof(header.name))};
 }
 

@@ -39,6 +39,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                     {"nodes", report.nodes},
                     {"namespaces", report.spaces},
                     {"index_bytes", report.index_bytes},
+                    {"inserts_cut_short", report.inserts_cut_short},
                     {"index_seconds", report.index_seconds},
                     {"seconds", report.seconds},
                     {"ledger_checks", report.ledger_checks},

@@ -130,6 +130,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   }
   report.nodes = use.nodes;
   report.index_bytes = use.bytes;
+  report.inserts_cut_short = use.inserts_cut_short;
   report.spaces = engine.spaces();
   report.index_seconds = counters.index_seconds;
   report.ledger_checks = engine.ledger().checks();

@@ -1,29 +1,44 @@
+#include <canopy/support/atomic_file.h>
+#include <canopy/support/file.h>
 #include <png.h>
+#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
+#include <string_view>
 
 #include "canvas.h"
 
 namespace canopy::inspector {
+namespace {
+
+/// Whether a picture may take this name: nothing is there, an empty file, or a picture.
+bool may_replace(const std::string& path) {
+  constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
+  const auto target = output_target(path);
+  const OpenedFile there = open_regular(target ? *target : path);
+  if (!there.descriptor || there.facts.st_size == 0) return true;
+  char begins[kSignature.size()];
+  return ::pread(there.descriptor.get(), begins, sizeof(begins), 0) == ssize_t{sizeof(begins)} &&
+         std::memcmp(begins, kSignature.data(), sizeof(begins)) == 0;
+}
+
+}  // namespace
 
 std::string write_png(const std::string& path, const std::vector<unsigned char>& rgb, int width, int height) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (!file) return std::strerror(errno);
+  if (auto can = can_write_file(path); !can) return can.error().text;
+  if (!may_replace(path))
+    return path + ": this is no picture, so no picture replaces it; remove it, or name another file";
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   image.width = static_cast<png_uint_32>(width), image.height = static_cast<png_uint_32>(height);
   image.format = PNG_FORMAT_RGB;
-  errno = 0;
-  const bool written = png_image_write_to_stdio(&image, file, 0, rgb.data(), 0, nullptr) != 0;
-  std::string why = written ? "" : errno != 0 ? std::strerror(errno) : image.message;
-  if (std::fclose(file) != 0 && why.empty()) why = std::strerror(errno);
-  // Half a picture is removed. A device of this name stays.
-  std::error_code ignored;
-  if (!why.empty() && std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
-  return why;
+  std::string bytes(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');
+  png_alloc_size_t size = bytes.size();
+  if (png_image_write_to_memory(&image, bytes.data(), &size, 0, rgb.data(), 0, nullptr) == 0)
+    return path + ": " + image.message;
+  bytes.resize(size);
+  const auto written = write_file_atomically(path, bytes);
+  return written ? "" : written.error().text;
 }
 
 }  // namespace canopy::inspector

@@ -220,7 +220,7 @@ class Line {
     const std::string path = rest();
     settle(canvas_, app_);
     if (const std::string why = write_png(path, canvas_.pixels(), canvas_.width(), canvas_.height()); !why.empty())
-      complain(fmt::format("'{}' could not be written: {}", path, why));
+      complain(why);
   }
 
   std::istringstream words_;

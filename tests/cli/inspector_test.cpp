@@ -113,7 +113,7 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
       {workshop.file("cut.feed", whole.substr(0, 5000)), "cut.feed: the recording holds no whole operation"},
       {workshop.file("other.feed", other_version), "other.feed: it was recorded by another version of Canopy"},
       {workshop.file("old.feed", other_format),
-       "old.feed: it was recorded by another version of Canopy, in format '2'; this one reads format '3'"}};
+       "old.feed: it was recorded by another version of Canopy, in format '2'; this one reads format '4'"}};
   for (const auto& [file, sentence] : cases) {
     CAPTURE(file);
     const Ended run = inspector(workshop, "open " + file + " --screenshot " + (workshop.path / "x.png").string());
@@ -140,9 +140,10 @@ TEST_CASE("inspector: a script's complaint names file and line, and a picture th
   const std::pair<std::string, std::string> cases[] = {
       {"--script " + script, script + ":4: 'jump' is no command"},
       {"--script /nowhere/look.script", "the script '/nowhere/look.script' cannot be read"},
-      {"--requests 1 --screenshot /nowhere/x.png", "'/nowhere/x.png' could not be written: No such file or directory"},
-      {"--requests 1 --screenshot " + workshop.path.string(), "could not be written: Is a directory"},
-      {"--requests 1 --screenshot /dev/full", "'/dev/full' could not be written: No space left on device"}};
+      {"--requests 1 --screenshot /nowhere/x.png", "/nowhere/x.png: could not be written: No such file or directory"},
+      {"--requests 1 --screenshot " + workshop.path.string(), "is a folder; nothing is written to it"},
+      {"--requests 1 --screenshot " + script, script + ": this is no picture"},
+      {"--requests 1 --screenshot /dev/full", "/dev/full: is a device; nothing is written to it"}};
   for (const auto& [arguments, sentence] : cases) {
     CAPTURE(arguments);
     const Ended run = inspector(workshop, arguments);

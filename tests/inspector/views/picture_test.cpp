@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -57,7 +58,7 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
   }
 }
 
-TEST_CASE("a picture that cannot be written whole is a sentence and no file, and a device stays what it is") {
+TEST_CASE("a picture that cannot be written whole is a sentence, and what was there stays what it is") {
   const std::vector<unsigned char> rgb(std::size_t{3} * 64 * 64, 7);
   const auto path = std::filesystem::temp_directory_path() / ("canopy-no-room-" + std::to_string(::getpid()));
   CHECK(write_png(path.string(), rgb, 64, 64).empty());
@@ -66,15 +67,20 @@ TEST_CASE("a picture that cannot be written whole is a sentence and no file, and
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   const auto on_excess = std::signal(SIGXFSZ, SIG_IGN);
+  const auto old = std::filesystem::file_size(path);
   const rlimit little{20, before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &little) == 0);
   const std::string why = write_png(path.string(), rgb, 64, 64);
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, on_excess);
-  CHECK(why == "File too large");
-  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK(why == path.string() + ": could not be written: File too large");
+  CHECK(std::filesystem::file_size(path) == old);
 
-  CHECK(write_png("/dev/full", rgb, 64, 64) == "No space left on device");
-  CHECK(std::filesystem::exists("/dev/full"));
-  CHECK(write_png("/nowhere/x.png", rgb, 64, 64) == "No such file or directory");
+  // A recording, a script, a key: whatever is no picture.
+  std::ofstream(path) << "precious";
+  CHECK(write_png(path.string(), rgb, 64, 64).starts_with(path.string() + ": this is no picture"));
+  CHECK(std::filesystem::file_size(path) == 8);
+  std::filesystem::remove(path);
+  CHECK(write_png("/dev/null", rgb, 64, 64).starts_with("/dev/null: is a device"));
+  CHECK(write_png("/nowhere/x.png", rgb, 64, 64) == "/nowhere/x.png: could not be written: No such file or directory");
 }
