@@ -190,7 +190,7 @@ TEST_CASE("a policy that throws is replaced by lru and named and the run goes on
        {std::pair("throws_in_rank", "rank"), std::pair("throws_in_first_rank", "rank"),
         std::pair("throws_in_volatility", "volatility"), std::pair("throws_in_spare", "spare"),
         std::pair("throws_in_evicted", "evicted"), std::pair("throws_in_reads_prints", "reads_prints"),
-        std::pair("throws_in_arrived", "arrived"), std::pair("throws_in_finished", "finished")}) {
+        std::pair("throws_in_arrived", "arrived"), std::pair("throws_in_ended", "ended")}) {
     CAPTURE(name);
     const auto engine = engine_with({std::string("groups.full.eviction=") + name});
     REQUIRE(engine);
