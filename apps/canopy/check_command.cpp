@@ -1,10 +1,9 @@
 #include <canopy/engine/engine_file.h>
 #include <canopy/support/atomic_file.h>
 #include <canopy/support/figures.h>
+#include <canopy/support/run_files.h>
 #include <fmt/format.h>
 
-#include <atomic>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -13,13 +12,11 @@
 #include <check/campaign.h>
 #include <check/faulty.h>
 #include "commands.h"
+#include "interrupt.h"
 #include "terminal.h"
 
 namespace canopy::app {
 namespace {
-
-std::atomic<bool> stopped = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
 
 std::string in_words(const check::Verdict& verdict, std::uint64_t operations) {
   return verdict.operation > operations ? "at the end: " + verdict.sentence
@@ -83,8 +80,7 @@ std::string why_not(const std::string& file) {
 std::vector<std::string> about(const check::Failure& failure, const CheckArguments& arguments,
                                const std::string& file) {
   std::vector<std::string> lines{
-      kFirstWords + file,
-      fmt::format("found by seed {} in episode {}", arguments.options.seed, failure.episode)};
+      kFirstWords + file, fmt::format("found by seed {} in episode {}", arguments.options.seed, failure.episode)};
   std::string sentence = in_words(failure.verdict, failure.program.operations.size());
   for (char& c : sentence)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
@@ -110,8 +106,12 @@ int check_engines(const CheckArguments& arguments, const PluginFolders& folders)
   if (options.jobs == 0) options.jobs = std::max(1U, std::thread::hardware_concurrency());
   const std::string file = fmt::format("canopy-check-{}.txt", options.seed);
   if (const std::string why = why_not(file); !why.empty()) return unusable(why);
-  options.stop = &stopped;
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { stopped = true; });
+  std::vector<RunFile> inputs;
+  for (const std::string& config : arguments.configs) inputs.push_back({"--config", config});
+  const RunFile output{"what a failure is written to", file};
+  if (auto apart = check_run_files(inputs, {&output, 1}); !apart) return unusable(apart.error().text);
+  const Interrupt interrupt;
+  options.stopped = &Interrupt::came;
 
   ProgressBar bar("check", "operations");
   const auto summary =
@@ -123,7 +123,7 @@ int check_engines(const CheckArguments& arguments, const PluginFolders& folders)
     fmt::print("{}\n",
                terminal.green(fmt::format("{}no violation, seed {}, digest {:016x}",
                                           summary->stopped ? "stopped: " : "", options.seed, summary->reached.digest)));
-    return kFine;
+    return summary->stopped ? Interrupt::exit_code() : kFine;
   }
   const check::Failure& failure = *summary->failure;
   fmt::print("{} {}\n", terminal.red("violation:"), in_words(failure.found, failure.operations));

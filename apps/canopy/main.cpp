@@ -15,6 +15,7 @@
 
 #include <workload/trace_formats.h>
 #include "commands.h"
+#include "plugin_trouble.h"
 #include "terminal.h"
 
 namespace {
@@ -346,6 +347,7 @@ int main(int argc, char** argv) {
   hold_standard_descriptors();
   std::atexit(end_of_process);
   std::at_quick_exit(end_of_process);
+  name_plugins_in_trouble();
   int status = kUnusable;
   try {
     status = run(argc, argv);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -246,7 +247,7 @@ Result<Summary> run(const Options& options, const Registry& registry,
       if (!(WIFEXITED(status) && WEXITSTATUS(status) == 0)) note_failure(*board.operator->(), episode);
     }
     if (options.seconds > 0 && passed() >= options.seconds) board->stop = true;
-    if (options.stop && *options.stop) board->stop = summary.stopped = true;
+    if (options.stopped && options.stopped()) board->stop = summary.stopped = true;
     const double share =
         std::max(options.operations ? static_cast<double>(operations()) / static_cast<double>(options.operations) : 0,
                  options.seconds > 0 ? passed() / options.seconds : 0);

@@ -4,7 +4,6 @@
 #include <canopy/loading/registry.h>
 #include <canopy/support/result.h>
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,11 +20,11 @@ inline constexpr std::uint64_t kEpisode = 8192;
 struct Options {
   std::vector<EngineConfig> engines = {};  ///< none: engines that the seed makes up
   std::uint64_t seed = 1;
-  std::uint64_t operations = 0;       ///< 0: until the time is over
-  double seconds = 0;                 ///< 0: until the operations are done
-  unsigned jobs = 1;                  ///< processes
-  double shrink_seconds = 60;         ///< for a failure
-  std::atomic<bool>* stop = nullptr;  ///< set from outside: it ends soon
+  std::uint64_t operations = 0;        ///< 0: until the time is over
+  double seconds = 0;                  ///< 0: until the operations are done
+  unsigned jobs = 1;                   ///< processes
+  double shrink_seconds = 60;          ///< for a failure
+  std::function<bool()> stopped = {};  ///< asked some times a second: whether to end now
 };
 
 struct Failure {

@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <workload/answer.h>
 #include <workload/text.h>
 
 #include <algorithm>
@@ -33,6 +34,9 @@ Result<std::monostate> run_serial(Run& run) {
       request.abort();
     } else {
       if (run.content) run.content->write(request, trail, request.matched(), whole);
+      // The answer is not inserted, but policies are told of it.
+      const std::uint64_t answer = workload::prompt_hash(client.prompt);
+      for (std::uint32_t i = 0; i < client.output_tokens; ++i) request.append(workload::answer_token(answer, i));
       request.finish(whole);
     }
   }
@@ -129,6 +133,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
                              pool.handed_out().pages,
                              pool.handed_out().runs});
   }
+  report.notes.insert(report.notes.end(), engine.state().notes.begin(), engine.state().notes.end());
   report.nodes = use.nodes;
   report.index_bytes = use.bytes;
   report.inserts_cut_short = use.inserts_cut_short;

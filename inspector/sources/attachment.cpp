@@ -33,9 +33,11 @@ constexpr const char* kAboutToWrite = "its process is about to write it, or neve
 /// Why a header cannot be used, whose ring has room for `most` events; empty if it can.
 std::string flaw_of(const FeedShape& shape, std::uint64_t most) {
   constexpr std::size_t kVersion = sizeof(shape.magic) - 1;
-  if (std::memcmp(shape.magic, FeedShape::kMagic, kVersion) != 0) return "it is no feed";
-  if (shape.magic[kVersion] != FeedShape::kMagic[kVersion])
-    return std::string("it is a feed of another version of Canopy, in format '") + shape.magic[kVersion] +
+  const char version = shape.magic[kVersion];  // a digit, or this is none of ours and nothing for a terminal
+  if (std::memcmp(shape.magic, FeedShape::kMagic, kVersion) != 0 || version < '0' || version > '9')
+    return "it is no feed";
+  if (version != FeedShape::kMagic[kVersion])
+    return std::string("it is a feed of another version of Canopy, in format '") + version +
            "'; this one reads format '" + FeedShape::kMagic[kVersion] + "'";
   if (shape.event_bytes != sizeof(Event) || shape.ring_events == 0 || !std::has_single_bit(shape.ring_events) ||
       shape.ring_events > most || shape.groups == 0 || shape.groups > kMaxGroups || shape.page_size == 0 ||
