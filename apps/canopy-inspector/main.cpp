@@ -152,6 +152,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_descriptors();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

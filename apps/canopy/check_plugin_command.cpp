@@ -1,8 +1,16 @@
 #include <canopy/support/figures.h>
+#include <canopy/support/file.h>
 #include <canopy/support/printable.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <utility>
 
 #include "commands.h"
 #include "contract_suite.h"
@@ -93,40 +101,86 @@ void print_note_of_searches(const std::string& file, const Terminal& terminal) {
                searched.refusals()[i].why);
 }
 
+/// What a process of its own found in a file.
+struct Loaded {
+  std::vector<std::pair<std::string, std::string>> offers;  ///< interface and name
+  bool refused = false;                                     ///< the file, or one of its components
+};
+
+/// Loads a file in a process of its own, which prints what it offers. An error is the rest of a sentence that begins
+/// with the file's name: the process did not come to its end.
+Result<Loaded> load_apart(const std::string& file, unsigned seconds, const Terminal& terminal) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Error{std::string("it cannot be loaded apart: ") + std::strerror(errno)};
+  const UniqueFd answers(ends[0]);
+  UniqueFd answer(ends[1]);
+  std::fflush(stdout);
+  const pid_t child = ::fork();
+  if (child < 0) return Error{std::string("it cannot be loaded apart: ") + std::strerror(errno)};
+  if (child == 0) {
+    ::alarm(seconds);
+    // A user who names the file wants it run. Only files found in a searched folder have to be trusted.
+    Registry registry;
+    registry.add(file, Trust::as_ourselves);
+    print_offers(registry, terminal);
+    print_refusals(registry, terminal);
+    if (!registry.offers().empty()) print_note_of_searches(file, terminal);
+    std::fflush(stdout);
+    std::string text;
+    for (const Offer& offer : registry.offers()) text += offer.interface + "\t" + offer.name + "\n";
+    text += registry.refusals().empty() ? "all\t\n" : "some\t\n";
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t wrote = ::write(answer.get(), text.data() + done, text.size() - done);
+      if (wrote <= 0) ::_exit(kUnusable);
+      done += static_cast<std::size_t>(wrote);
+    }
+    ::_exit(kFine);
+  }
+  answer.reset();
+  std::string text;
+  char some[4096];
+  for (ssize_t count; (count = ::read(answers.get(), some, sizeof(some))) != 0;)
+    if (count > 0) text.append(some, static_cast<std::size_t>(count));
+    else if (errno != EINTR) break;
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  Loaded loaded;
+  std::istringstream lines(text);
+  for (std::string interface, name; std::getline(lines, interface, '\t') && std::getline(lines, name);)
+    loaded.offers.emplace_back(interface, name);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != kFine || loaded.offers.empty())
+    return Error{how_loading_ended(status, seconds)};
+  loaded.refused = loaded.offers.back().first != "all";
+  loaded.offers.pop_back();
+  return loaded;
+}
+
 }  // namespace
 
 int check_plugin(const std::string& file, unsigned seconds) {
   const Terminal terminal = Terminal::of_stdout();
   const auto suite = ContractSuite::find(seconds);
-  std::vector<Case> cases;
-  if (suite) {
-    // In another process first: loading it may crash.
-    auto listed = suite->cases(file);
-    if (!listed) {
-      fmt::print("  {} {}: {}\n", terminal.red("refused"), printable(file), printable_lines(listed.error().text));
-      return kViolations;
-    }
-    cases = *std::move(listed);
+  const auto loaded = load_apart(file, seconds, terminal);
+  const auto cases = loaded && suite ? suite->cases(file) : std::vector<Case>();
+  if (!loaded || !cases) {
+    fmt::print("  {} {}: {}\n", terminal.red("refused"), printable(file),
+               printable_lines((loaded ? cases.error() : loaded.error()).text));
+    return kViolations;
   }
-  // A user who names the file wants it run. Only files found in a searched folder have to be trusted.
-  Registry registry;
-  registry.add(file, Trust::as_ourselves);
-  print_offers(registry, terminal);
-  print_refusals(registry, terminal);
-  if (registry.offers().empty()) return kViolations;
-  print_note_of_searches(file, terminal);
+  if (loaded->offers.empty()) return kViolations;
   if (!suite)
     return unusable(
         "This build has no contract suite: only loading was checked. `cmake --build BUILD --target canopy-contract` "
         "builds it; it needs doctest.");
-  for (const Offer& offer : registry.offers())
-    if (std::none_of(cases.begin(), cases.end(),
-                     [&](const Case& one) { return one.component == offer.name && one.interface == offer.interface; }))
-      return unusable(fmt::format("The contract suite has no case for '{}', a {}: it was not checked.", offer.name,
-                                  offer.interface));
+  for (const auto& [interface, name] : loaded->offers)
+    if (std::none_of(cases->begin(), cases->end(), [&, interface = &interface, name = &name](const Case& one) {
+          return one.component == *name && one.interface == *interface;
+        }))
+      return unusable(
+          fmt::format("The contract suite has no case for '{}', a {}: it was not checked.", name, interface));
   std::fflush(stdout);
-  const int verdict = print_rows(run_all(*suite, file, cases), terminal);
-  return registry.refusals().empty() ? verdict : kViolations;
+  const int verdict = print_rows(run_all(*suite, file, *cases), terminal);
+  return loaded->refused ? kViolations : verdict;
 }
 
 }  // namespace canopy::app

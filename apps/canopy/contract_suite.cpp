@@ -39,6 +39,13 @@ bool cut_end(std::string& text, std::string_view end) {
 
 }  // namespace
 
+std::string how_loading_ended(int status, unsigned seconds) {
+  if (!WIFSIGNALED(status))
+    return fmt::format("it ended the process when it was loaded (exit code {})", WEXITSTATUS(status));
+  if (WTERMSIG(status) == SIGALRM) return fmt::format("it did not load within {} s", seconds);
+  return fmt::format("it crashed when it was loaded ({})", signal_in_words(WTERMSIG(status)));
+}
+
 std::optional<ContractSuite> ContractSuite::find(unsigned seconds) {
   std::error_code failed;
   const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
@@ -50,12 +57,8 @@ std::optional<ContractSuite> ContractSuite::find(unsigned seconds) {
 
 Result<std::vector<ContractSuite::Case>> ContractSuite::cases(const std::string& file) const {
   const Ended ended = run({"list", file, own_plugin_folder().string(), std::to_string(seconds_)});
-  if (WIFSIGNALED(ended.status)) {
-    if (WTERMSIG(ended.status) == SIGALRM) return Error{fmt::format("it did not load within {} s", seconds_)};
-    return Error{fmt::format("it crashed when it was loaded ({})", signal_in_words(WTERMSIG(ended.status)))};
-  }
-  if (WEXITSTATUS(ended.status) != 0)
-    return Error{fmt::format("it ended the process when it was loaded (exit code {})", WEXITSTATUS(ended.status))};
+  if (!WIFEXITED(ended.status) || WEXITSTATUS(ended.status) != 0)
+    return Error{how_loading_ended(ended.status, seconds_)};
   std::vector<Case> cases;
   std::istringstream lines(ended.answers);
   for (Case one; std::getline(lines, one.interface, '\t') && std::getline(lines, one.component, '\t') &&

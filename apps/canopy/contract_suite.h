@@ -9,6 +9,10 @@
 
 namespace canopy::app {
 
+/// How a process that loaded a plugin ended before it had done so: the rest of a sentence that begins with the file's
+/// name. `status` as wait() tells it; `seconds` is what the process was given.
+std::string how_loading_ended(int status, unsigned seconds);
+
 /// The contract suite, harness/conformance, which is a program of its own. Each case runs in a new process with a time
 /// limit, so a plugin that crashes, hangs or ends the process does no further harm.
 class ContractSuite {

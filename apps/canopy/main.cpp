@@ -1,3 +1,4 @@
+#include <canopy/support/file.h>
 #include <canopy/support/printable.h>
 #include <unistd.h>
 
@@ -10,9 +11,11 @@
 #include <memory>
 #include <new>
 #include <sstream>
+#include <vector>
 
 #include <workload/trace_formats.h>
 #include "commands.h"
+#include "plugin_trouble.h"
 #include "terminal.h"
 
 namespace {
@@ -78,24 +81,18 @@ void add_demo(CLI::App& program, const Folders& folders, int& status) {
 }
 
 /// Options of `canopy replay --mode timed`.
-void add_timed(CLI::App& replay, replay::Options& options) {
+std::vector<CLI::Option*> add_timed(CLI::App& replay, replay::Options& options) {
   const char* const timed = "Timed mode";
-  replay.add_option("--running", options.running, "requests that run at once")
-      ->capture_default_str()
-      ->check(whole(1, 100000))
-      ->group(timed);
-  replay.add_option("--prefill", options.prefill_tokens, "most prompt tokens that a step computes")
-      ->capture_default_str()
-      ->check(whole(1, 100000000))
-      ->group(timed);
-  replay.add_option("--step-ms", options.step_ms, "simulated time of a step")
-      ->capture_default_str()
-      ->check(whole(1, 1000000))
-      ->group(timed);
-  replay.add_option("--abort-permille", options.abort_permille, "requests of 1000 that their client aborts")
-      ->capture_default_str()
-      ->check(whole(0, 1000))
-      ->group(timed);
+  std::vector<CLI::Option*> all;
+  const auto add = [&](const char* name, std::uint32_t& value, const char* help, std::uint64_t least,
+                       std::uint64_t most) {
+    all.push_back(replay.add_option(name, value, help)->capture_default_str()->check(whole(least, most))->group(timed));
+  };
+  add("--running", options.running, "requests that run at once", 1, 100000);
+  add("--prefill", options.prefill_tokens, "most prompt tokens that a step computes", 1, 100000000);
+  add("--step-ms", options.step_ms, "simulated time of a step", 1, 1000000);
+  add("--abort-permille", options.abort_permille, "requests of 1000 that their client aborts", 0, 1000);
+  return all;
 }
 
 void add_replay(CLI::App& program, const Folders& folders, int& status) {
@@ -104,8 +101,9 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
   replay->add_option("config", arguments->config, "engine file, such as configs/engines/sglang_lru.yaml")->required();
   auto* trace = replay->add_option("--trace", arguments->trace, workload::trace_help());
   block_size(*replay, arguments->block)->needs(trace);
-  replay->add_option("--workload", arguments->workload, "workload file, such as configs/workloads/chat.yaml")
-      ->excludes(trace);
+  auto* workload =
+      replay->add_option("--workload", arguments->workload, "workload file, such as configs/workloads/chat.yaml")
+          ->excludes(trace);
   replay->add_option("--capacity", arguments->capacity, "limit of the first group's pool, in tokens; 3M is 3000000");
   replay->add_option("--policy", arguments->policy, "eviction policy of every group");
   replay->add_option("--store", arguments->store,
@@ -115,7 +113,8 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
   repeated(replay->add_option("--set", arguments->assignments,
                               "path.to.key=value, changes the engine file; may be repeated"));
   replay->add_option("--seed", arguments->seed, "seed of the workload, instead of the one in its file")
-      ->check(whole(1, kMost));
+      ->check(whole(1, kMost))
+      ->needs(workload);
   repeated(replay->add_option("--resize", arguments->resizes,
                               "REQUEST:TOKENS or REQUEST:GROUP:TOKENS, sets a pool's limit before that request; may "
                               "be repeated"));
@@ -134,8 +133,16 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, replay::Mode>{{"serial", replay::Mode::serial}, {"timed", replay::Mode::timed}}));
   replay->add_flag("!--no-content", arguments->options.content, "do not write and compare the bytes of reused tokens");
-  add_timed(*replay, arguments->options);
-  replay->callback([=, &folders, &status] { status = replay_trace(*arguments, folders); });
+  const auto timed = add_timed(*replay, arguments->options);
+  replay->callback([=, &folders, &status] {
+    if (arguments->options.mode != replay::Mode::timed)
+      for (const CLI::Option* option : timed)
+        if (option->count() > 0) {
+          status = unusable(option->get_name() + " means something with --mode timed only");
+          return;
+        }
+    status = replay_trace(*arguments, folders);
+  });
 }
 
 CLI::App* add_bench_gpu(CLI::App& bench, const Folders& folders, int& status) {
@@ -337,8 +344,10 @@ void end_of_process() {
 }
 
 int main(int argc, char** argv) {
+  hold_standard_descriptors();
   std::atexit(end_of_process);
   std::at_quick_exit(end_of_process);
+  name_plugins_in_trouble();
   int status = kUnusable;
   try {
     status = run(argc, argv);

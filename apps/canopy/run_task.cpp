@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "interrupt.h"
+#include "plugin_trouble.h"
 #include "terminal.h"
 
 namespace canopy::app {
@@ -60,7 +61,7 @@ void print_report(const replay::Report& report, const std::string& title) {
     fmt::print(
         "{} the index had none for {} of its matches and inserts: hits and digest are those of a smaller cache\n",
         terminal.red("memory:"), grouped(report.inserts_cut_short));
-  for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("memory:"), printable(note));
+  for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
   for (const std::string& sentence : report.reports)
     fmt::print("{} {}\n", terminal.red("violation:"), printable(sentence));
   const std::string verdict =
@@ -99,6 +100,7 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
              const std::function<void(const replay::Report&)>& before) {
   replay::Options options = task.options;
   options.stopped = Interrupt::came;
+  const HangWatch watch(std::chrono::seconds(5));
   ProgressBar bar("replay", "requests");
   auto report =
       replay::run(engine, source, options, [&](double share, std::uint64_t count) { bar.show(share, count); });
@@ -128,6 +130,10 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
   } else if (!task.report.empty()) {
     if (auto written = replay::write_report(*report, task.report); !written) status = unusable(written.error().text);
   }
+  for (const replay::Resize& resize : options.resizes)
+    if (resize.request > report->requests && !report->incomplete)
+      status = unusable(fmt::format("--resize {}: the run had {}, so this limit was never set", resize.request,
+                                    plural(report->requests, "request")));
   if (feed && !feed->failure().empty()) status = unusable(feed->failure());
   return status;
 }

@@ -41,6 +41,12 @@ class ThenOptions final : public Options {
     first_.entries(name, value, help);
     then_.entries(name, value, help);
   }
+  void on_text(const char* name, const char* value, std::size_t longest, const char* help, TextTarget target) override {
+    std::string now = value;
+    first_.text(name, now, longest, help);
+    then_.text(name, now, longest, help);
+    target.put(target.to, now.c_str());
+  }
 
  private:
   Options& first_;
@@ -74,6 +80,9 @@ void DumpOptions::on_entries(const char* name, Entries& value, const char*) {
   }
   add(name, all.flow());
 }
+void DumpOptions::on_text(const char* name, const char* value, std::size_t, const char*, TextTarget) {
+  add(name, to_yaml(value));
+}
 void DumpOptions::add(std::string_view name, std::string value) {
   written_.emplace_back(to_yaml(name), std::move(value));
 }
@@ -100,6 +109,9 @@ void HelpOptions::on_entries(const char* name, Entries& value, const char* help)
   if (value.size() == 0) return;
   HelpOptions inner(prefix_ + name + ".<name>.", found_);
   value.visit(0, inner);
+}
+void HelpOptions::on_text(const char* name, const char* value, std::size_t longest, const char* help, TextTarget) {
+  add(name, fmt::format("text of at most {} bytes", longest), to_yaml(value), help);
 }
 void HelpOptions::add(std::string_view name, std::string range, std::string value, std::string_view help) {
   found_.push_back({prefix_ + std::string(name), std::move(range), std::move(value), std::string(help)});

@@ -136,6 +136,25 @@ void YamlOptions::on_entries(const char* name, Entries& value, const char* help)
   done();
 }
 
+void YamlOptions::on_text(const char* name, const char*, std::size_t longest, const char* help, TextTarget target) {
+  const YamlNode* given = take(name);
+  if (given == nullptr) return;
+  const std::string& text = given->scalar;
+  const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7F; };
+  if (given->kind != Kind::scalar) {
+    complain(given->mark, fmt::format("{} = {} is no text{}", called(name), shown(*given), in_brackets(help)));
+  } else if (text.size() > longest) {
+    complain(given->mark, fmt::format("{} has {} bytes; expected at most {}{}", called(name), text.size(), longest,
+                                      in_brackets(help)));
+  } else if (std::ranges::any_of(text, is_control)) {
+    complain(given->mark,
+             fmt::format("{} = {} has control characters{}", called(name), shown(*given), in_brackets(help)));
+  } else {
+    target.put(target.to, text.c_str());
+  }
+  done();
+}
+
 void YamlOptions::finish() {
   const std::string none = fmt::format("{} takes no options", owner_);
   if (node_.kind == Kind::scalar && known_.empty()) {

@@ -96,7 +96,7 @@ Result<ElfSymbols> ElfSymbols::read(Bytes file) {
   return Error{"it has no dynamic symbol table, a plugin exports its descriptor there"};
 }
 
-bool ElfSymbols::defines(std::string_view name) const {
+std::optional<std::uint64_t> ElfSymbols::address_of(std::string_view name) const {
   for (std::size_t i = 0; i < symbols_.size() / sizeof(Elf64_Sym); ++i) {
     const auto symbol = entry<Elf64_Sym>(symbols_, i);
     const auto binding = ELF64_ST_BIND(symbol.st_info);
@@ -105,9 +105,9 @@ bool ElfSymbols::defines(std::string_view name) const {
     if (visibility != STV_DEFAULT && visibility != STV_PROTECTED) continue;
     const auto found = part(names_, symbol.st_name, name.size() + 1);
     if (found && std::memcmp(found->data(), name.data(), name.size()) == 0 && found->back() == std::byte{0})
-      return true;
+      return symbol.st_value;
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace canopy

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -17,7 +18,9 @@ class ElfSymbols {
   static Result<ElfSymbols> read(std::span<const std::byte> file);
 
   /// Whether .dynsym defines `name` so that a loader can find it by name.
-  bool defines(std::string_view name) const;
+  bool defines(std::string_view name) const { return address_of(name).has_value(); }
+  /// Where it defines it, as the file counts addresses.
+  std::optional<std::uint64_t> address_of(std::string_view name) const;
 
  private:
   ElfSymbols(std::span<const std::byte> symbols, std::span<const std::byte> names) : symbols_(symbols), names_(names) {}

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstring>
 #include <utility>
+
+#include "elf_image.h"
 
 namespace canopy {
 namespace {
@@ -45,6 +48,36 @@ std::string why_unreadable(const CanopyPlugin& descriptor) {
   if (descriptor.components == nullptr)
     return fmt::format("it says that it has {} components, but its list of them is null", descriptor.count);
   return {};
+}
+
+std::string why_unreadable(const ElfImage& image, std::uint64_t address) {
+  CanopyPlugin descriptor{};
+  constexpr std::size_t kFirst = offsetof(CanopyPlugin, toolchain);  // what every version of it has
+  const auto first = image.at(address, kFirst);
+  if (!first) return "its descriptor does not lie in its data";
+  std::memcpy(&descriptor, first->data(), kFirst);
+  if (descriptor.magic == kPluginMagic && descriptor.size >= sizeof(CanopyPlugin)) {
+    const auto whole = image.at(address, sizeof(CanopyPlugin));
+    if (!whole) return "its descriptor does not lie in its data";
+    std::memcpy(&descriptor, whole->data(), sizeof(CanopyPlugin));
+  }
+  // Its pointers are not yet what they will be: the texts are read where they will lead to.
+  std::string texts[2];
+  const char* CanopyPlugin::* const kTexts[] = {&CanopyPlugin::toolchain, &CanopyPlugin::version};
+  const std::uint64_t kAt[] = {offsetof(CanopyPlugin, toolchain), offsetof(CanopyPlugin, version)};
+  for (std::size_t i = 0; i < 2; ++i) {
+    descriptor.*kTexts[i] = nullptr;
+    const auto to = image.pointer_at(address + kAt[i]);
+    if (to && *to == 0) continue;
+    const auto text = to ? image.text_at(*to) : std::nullopt;
+    texts[i] = text.value_or("what cannot be told before it is loaded");
+    descriptor.*kTexts[i] = texts[i].c_str();
+  }
+  const auto components = image.pointer_at(address + offsetof(CanopyPlugin, components));
+  descriptor.components = nullptr;
+  static constexpr CanopyComponent kSome{};
+  if (components && *components != 0) descriptor.components = &kSome;
+  return why_unreadable(descriptor);
 }
 
 }  // namespace canopy

@@ -3,11 +3,14 @@
 #include <canopy/plugin.h>
 #include <canopy/support/result.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 namespace canopy {
+
+class ElfImage;
 
 /// A plugin whose descriptor this host can read. Keeps the plugin's library mapped.
 class LoadedPlugin {
@@ -34,5 +37,8 @@ class LoadedPlugin {
 /// Why this host cannot read the components behind a descriptor, in one sentence; empty if it can. Reads no field
 /// before the fields in front of it have been checked.
 std::string why_unreadable(const CanopyPlugin& descriptor);
+/// The same for a descriptor at an address of a file that is not loaded: nothing of a plugin runs before it is known to
+/// be one for this host.
+std::string why_unreadable(const ElfImage& image, std::uint64_t descriptor);
 
 }  // namespace canopy

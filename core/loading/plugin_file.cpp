@@ -1,5 +1,6 @@
 #include "plugin_file.h"
 
+#include <canopy/loading/plugin_call.h>
 #include <canopy/support/file.h>
 #include <fmt/format.h>
 #include <boost/dll/shared_library.hpp>
@@ -9,11 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "elf_image.h"
 #include "elf_symbols.h"
 
 namespace canopy {
@@ -60,19 +65,15 @@ std::string how_open(const struct stat& facts) {
   return fmt::format("(its mode is {:04o}, expected no more than 0755)", facts.st_mode & 07777U);
 }
 
-/// Why a user other than root and ours could change what this path means; empty if none could. A folder with the sticky
-/// bit, like /tmp, is refused as well: the bit protects the files in it, not the names that are still free.
-std::string why_changeable(const fs::path& asked, const fs::path& file, const struct stat& facts) {
+/// Why a user other than root and ours could put something into a folder, or another folder in its place; empty if none
+/// could. A folder with the sticky bit, like /tmp, is refused as well: the bit protects the files in it, not the names
+/// that are still free. Of a folder that does not exist the nearest one above it counts.
+std::string why_changeable(fs::path folder) {
   std::error_code failed;
-  if (fs::canonical(fs::absolute(asked).parent_path(), failed) != file.parent_path() || failed)
-    return fmt::format("it is a symbolic link that leaves its folder, to {}", file.string());
-  if (!owner_is_trusted(facts)) return "it " + wrong_owner(facts);
-  if ((facts.st_mode & kOthersWrite) != 0) return "others than its owner can write it " + how_open(facts);
-  if ((facts.st_mode & (S_ISUID | S_ISGID)) != 0)
-    return fmt::format("it is set-user-ID or set-group-ID, a plugin is a plain file {}", how_open(facts));
-  if (facts.st_nlink != 1)
-    return fmt::format("it has {} hard links, expected 1: it could be changed under another name", facts.st_nlink);
-  for (fs::path folder = file.parent_path();; folder = folder.parent_path()) {
+  while (!fs::exists(folder, failed) && folder != folder.parent_path()) folder = folder.parent_path();
+  folder = fs::canonical(folder, failed);
+  if (failed) return fmt::format("the folder {} cannot be checked: {}", folder.string(), failed.message());
+  for (;; folder = folder.parent_path()) {
     struct stat above;
     if (::stat(folder.c_str(), &above) != 0)
       return fmt::format("the folder {} cannot be checked: {}", folder.string(), system_text(errno));
@@ -83,12 +84,87 @@ std::string why_changeable(const fs::path& asked, const fs::path& file, const st
   }
 }
 
-/// Why these bytes are no library that exports a descriptor; empty if they are.
-std::string why_no_plugin(std::span<const std::byte> bytes) {
+/// Why a user other than root and ours could change what this path means; empty if none could.
+std::string why_changeable(const fs::path& asked, const fs::path& file, const struct stat& facts) {
+  std::error_code failed;
+  if (fs::canonical(fs::absolute(asked).parent_path(), failed) != file.parent_path() || failed)
+    return fmt::format("it is a symbolic link that leaves its folder, to {}", file.string());
+  if (!owner_is_trusted(facts)) return "it " + wrong_owner(facts);
+  if ((facts.st_mode & kOthersWrite) != 0) return "others than its owner can write it " + how_open(facts);
+  if ((facts.st_mode & (S_ISUID | S_ISGID)) != 0)
+    return fmt::format("it is set-user-ID or set-group-ID, a plugin is a plain file {}", how_open(facts));
+  // Its other names, if it has any, have the same owner and mode: nobody else can change it under one of them.
+  return why_changeable(file.parent_path());
+}
+
+/// What the loader puts in place of $ORIGIN in `text`; nothing for its other words, which mean other folders elsewhere.
+std::optional<fs::path> with_origin(std::string text, const fs::path& origin) {
+  const std::string folder = origin.string();
+  for (const std::string_view word : {"${ORIGIN}", "$ORIGIN"})
+    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += folder.size())
+      text.replace(at, word.size(), folder);
+  if (text.find('$') != std::string::npos && folder.find('$') == std::string::npos) return std::nullopt;
+  return text;
+}
+
+/// Why a user other than root and ours could change what the loader loads with this library; empty if none could.
+std::string why_others_bring_code(const ElfImage& image, const fs::path& file) {
+  std::vector<fs::path> folders;
+  for (const Elf64_Sxword tag : {DT_RPATH, DT_RUNPATH})
+    for (const std::string& list : image.texts_of(tag))
+      for (std::size_t at = 0; at <= list.size();) {
+        const std::size_t end = std::min(list.find(':', at), list.size());
+        const std::string one = list.substr(at, end - at);
+        at = end + 1;
+        const auto folder = with_origin(one, file.parent_path());
+        if (!folder || !folder->is_absolute())
+          return fmt::format("it looks for libraries in \"{}\"; expected a folder that begins with / or $ORIGIN", one);
+        if (std::string why = why_changeable(*folder); !why.empty())
+          return fmt::format("it looks for libraries in {}: {}", folder->string(), why);
+        folders.push_back(*folder);
+      }
+  for (const Elf64_Sxword tag : {Elf64_Sxword{DT_NEEDED}, Elf64_Sxword{DT_AUXILIARY}, Elf64_Sxword{DT_FILTER}})
+    for (const std::string& name : image.texts_of(tag)) {
+      std::vector<fs::path> places;
+      if (name.find('/') == std::string::npos) {
+        for (const fs::path& folder : folders) places.push_back(folder / name);
+      } else {
+        const auto place = with_origin(name, file.parent_path());
+        if (!place || !place->is_absolute())
+          return fmt::format("it needs the library \"{}\"; expected a name, or a path that begins with / or $ORIGIN",
+                             name);
+        places.push_back(*place);
+      }
+      for (const fs::path& place : places) {
+        struct stat facts;
+        std::error_code failed;
+        const fs::path real = fs::canonical(place, failed);
+        if (failed || ::stat(real.c_str(), &facts) != 0) {
+          if (std::string why = why_changeable(place.parent_path()); !why.empty())
+            return fmt::format("it needs the library {}: {}", place.string(), why);
+          continue;
+        }
+        std::string why;
+        if (!owner_is_trusted(facts)) why = "it " + wrong_owner(facts);
+        else if ((facts.st_mode & kOthersWrite) != 0) why = "others than its owner can write it " + how_open(facts);
+        else why = why_changeable(real.parent_path());
+        if (!why.empty()) return fmt::format("it needs the library {}: {}", place.string(), why);
+      }
+    }
+  return {};
+}
+
+/// Why these bytes are no plugin for this host; empty if they are. `trusted`: the libraries that it brings are.
+std::string why_no_plugin(std::span<const std::byte> bytes, const fs::path& file, bool trusted) {
   const auto symbols = ElfSymbols::read(bytes);
   if (!symbols) return symbols.error().text;
-  if (symbols->defines(kPluginSymbol)) return {};
-  return fmt::format("it does not export {}, so it is no Canopy plugin and was not loaded", kPluginSymbol);
+  const auto descriptor = symbols->address_of(kPluginSymbol);
+  if (!descriptor)
+    return fmt::format("it does not export {}, so it is no Canopy plugin and was not loaded", kPluginSymbol);
+  const auto image = ElfImage::read(bytes);
+  if (!image) return image.error().text;
+  if (std::string why = why_unreadable(*image, *descriptor); !why.empty()) return why;
+  return trusted ? std::string() : why_others_bring_code(*image, file);
 }
 
 /// Why `file` must not be loaded; empty if it may be. REQUIRES: `file` is absolute and without symbolic links.
@@ -113,7 +189,7 @@ std::string why_not(const fs::path& asked, const fs::path& file, Trust trust) {
   }
   std::vector<std::byte> bytes(size);
   if (!read_all(opened.descriptor, bytes)) return fmt::format("its {} bytes cannot be read", size);
-  if (std::string why = why_no_plugin(bytes); !why.empty()) return why;
+  if (std::string why = why_no_plugin(bytes, file, trust == Trust::as_ourselves); !why.empty()) return why;
   struct stat now;
   if (::stat(file.c_str(), &now) != 0 || now.st_dev != facts.st_dev || now.st_ino != facts.st_ino)
     return "it was replaced while it was being checked";
@@ -130,6 +206,8 @@ Result<std::shared_ptr<LoadedPlugin>> load_plugin_file(const fs::path& asked, Tr
   namespace dll = boost::dll;
   auto library = std::make_shared<dll::shared_library>();
   std::error_code failed;  // always "bad file descriptor"; the loader's own text says what it was
+  const std::string called = fmt::format("plugin {}", file->filename().string());
+  const InPlugin in(called.c_str(), "its constructors");
   library->load(*file, dll::load_mode::rtld_now | dll::load_mode::rtld_local, failed);
   if (failed) {
     const char* why = ::dlerror();

@@ -1,5 +1,6 @@
 #include <canopy/config/nearest_name.h>
 #include <canopy/config/yaml_options.h>
+#include <canopy/loading/plugin_call.h>
 #include <canopy/loading/registry.h>
 #include <fmt/format.h>
 
@@ -148,6 +149,11 @@ std::string Registry::with_article(std::string_view interface) {
   return fmt::format("{} {}", words.starts_with('e') ? "an" : "a", words);
 }
 
+std::string Registry::component(std::string_view interface, std::string_view name) const {
+  const Offer* const offer = find(interface, name);
+  return fmt::format("{} '{}' ({})", in_words(interface), name, offer ? offer->file.filename().string() : "");
+}
+
 std::string Registry::unknown(std::string_view interface, std::string_view name, std::string_view why_this) const {
   std::string text = fmt::format("no {} is called {}{}", in_words(interface), in_quotes(name), why_this);
   for (const KnownInterface& other : kInterfaces)
@@ -183,10 +189,18 @@ Registry::Erased Registry::create_erased(std::string_view interface, std::string
   const auto plugin =
       *std::ranges::find_if(plugins_, [&](const auto& candidate) { return candidate->path() == offer->file; });
   std::string reason;
-  void* const instance = offer->component->create(options, context, keep_reason, &reason);
+  std::string called = component(interface, name);
+  void* instance = nullptr;
+  {
+    const InPlugin in(called.c_str(), "create");
+    instance = offer->component->create(options, context, keep_reason, &reason);
+  }
   if (instance != nullptr)
     return std::shared_ptr<void>(instance,
-                                 [plugin, destroy = offer->component->destroy](void* gone) { destroy(gone); });
+                                 [plugin, called = std::move(called), destroy = offer->component->destroy](void* gone) {
+                                   const InPlugin in(called.c_str(), "destroy");
+                                   destroy(gone);
+                                 });
   if (reason.empty() && !options.ok()) return Error{};
   return Error{fmt::format("{} '{}' cannot be made: {} ({})", in_words(interface), name,
                            reason.empty() ? "it gives no reason" : reason, offer->file.filename().string())};

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 namespace canopy {
 
@@ -12,6 +13,11 @@ void UniqueFd::reset(int number) {
   if (number_ >= 0) ::close(number_);
   number_ = number;
   errno = error;
+}
+
+void hold_standard_descriptors() {
+  for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number)
+    if (::fcntl(number, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) != number) ::abort();
 }
 
 OpenedFile open_regular(const std::string& path, int flags) {

@@ -28,6 +28,7 @@ Probe BaselineIndex::peek(const Key& key) const {
     if (common < at->length) break;
     rest = Words(rest.begin() + common, rest.end());
   }
+  probe.full_length = probe.length;
   return probe;
 }
 
@@ -52,7 +53,7 @@ Lock BaselineIndex::match(const Key& key, const RequestFacts& request) {
   }
   if (!at->parent) return {};
   lock_path(at);
-  return {id_of(*at), at->begin + at->length, {}};
+  return {id_of(*at), at->begin + at->length, {}, at->begin + at->length};
 }
 
 GroupPages BaselineIndex::pages(const Lock& lock, Units from) {
@@ -76,7 +77,7 @@ Inserted BaselineIndex::insert(const Lock& lock, const Key& key, const GroupPage
   const bool stale = lock.node != NodeId::none && (!held || held->locks == 0);
   if (stale || limit < lock.length) {
     refused_ += stale;
-    return {lock, lock.length, {}};
+    return {lock, lock.length, {}, {}};
   }
   const auto use = [&](Node* node) {
     node->last_access = now_;
@@ -123,10 +124,10 @@ Inserted BaselineIndex::insert(const Lock& lock, const Key& key, const GroupPage
     note_leaf(leaf);
     at = leaf;
   }
-  if (!at->parent) return {{}, had, out()};
+  if (!at->parent) return {{}, had, out(), {}};
   lock_path(at);
   if (held) unlock_path(held);
-  return {{id_of(*at), limit, {}}, had, out()};
+  return {{id_of(*at), limit, {}, limit}, had, out(), {}};
 }
 
 class BaselineIndex::PathOf final : public Path {
@@ -144,23 +145,24 @@ class BaselineIndex::PathOf final : public Path {
   Node* at_;
 };
 
-void BaselineIndex::release(const Lock& lock, const RequestFacts* finished) {
+GroupPages BaselineIndex::release(const Lock& lock, const RequestFacts* ended) {
   ++now_;
   Node* node = find(lock.node);
   if (lock.node != NodeId::none && (!node || node->locks == 0)) {
     ++refused_;
-    return;
+    return {};
   }
-  if (finished) {
-    RequestFacts told = *finished;
+  if (ended) {
+    RequestFacts told = *ended;
     told.clock = clock();
     PathOf path(*this, node);
-    group_.eviction->finished(told, path);
+    group_.eviction->ended(told, path);
   }
   if (node) unlock_path(node);
+  return {};
 }
 
-GroupPages BaselineIndex::evict(std::size_t, std::size_t pages) {
+GroupPages BaselineIndex::evict(std::size_t, std::size_t pages, Cause cause) {
   ++now_;
   out_.clear();
   struct Entry {
@@ -188,7 +190,7 @@ GroupPages BaselineIndex::evict(std::size_t, std::size_t pages) {
       continue;
     }
     Node* parent = victim->parent;
-    remove(victim);
+    remove(victim, cause);
     if (parent->parent && leaves_.contains(parent)) push(parent);
   }
   return out();
@@ -202,7 +204,7 @@ GroupPages BaselineIndex::flush(NamespaceId space) {
   const std::vector<const Node*> all = preorder(spaces_[at].root.get());
   for (std::size_t i = all.size(); i-- > 0;) {
     Node* node = nodes_[all[i]->slot].get();
-    if (node->locks == 0 && node->children.empty()) remove(node);
+    if (node->locks == 0 && node->children.empty()) remove(node, Cause::flush);
   }
   return out();
 }
@@ -222,7 +224,14 @@ GroupPages BaselineIndex::clear() {
   leaves_.clear();
   sizes_ = {};
   node_count_ = 0;
+  group_.eviction->cleared();
   return out();
+}
+
+void BaselineIndex::use_policy(std::size_t, EvictionStrategy* policy) {
+  group_.eviction = policy;
+  for (const auto& node : nodes_)
+    if (node) node->tag = 0, node->spared = 0;
 }
 
 Sizes BaselineIndex::sizes(std::size_t, NamespaceId space) const {

@@ -28,15 +28,15 @@ class BaselineIndex final : public PrefixIndex {
   GroupPages pages(const Lock& lock, Units from) override;
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock&, std::size_t, Units) override {}
-  void release(const Lock& lock, const RequestFacts* finished) override;
-  GroupPages evict(std::size_t group, std::size_t pages) override;
+  GroupPages release(const Lock& lock, const RequestFacts* ended) override;
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause) override;
   GroupPages flush(NamespaceId space) override;
   GroupPages clear() override;
   Sizes sizes(std::size_t) const override { return sizes_; }
   Sizes sizes(std::size_t group, NamespaceId space) const override;
   IndexUse use() const override { return {node_count_, 0, refused_}; }
   Tick now() const override { return now_; }
-  void use_policy(std::size_t, EvictionStrategy* policy) override { group_.eviction = policy; }
+  void use_policy(std::size_t, EvictionStrategy* policy) override;
   void waiting(std::size_t group, QueueVisitor& visitor) const override;
   void set_capacity(std::size_t, std::uint64_t units) override { group_.capacity = units; }
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override;
@@ -74,12 +74,13 @@ class BaselineIndex final : public PrefixIndex {
   static NodeId id_of(const Node& node) { return NodeId{std::uint64_t{node.generation} << 32 | node.slot}; }
   Node* make();
   Node* split(Node* lower, Units at);
-  void remove(Node* node);
+  void remove(Node* node, Cause cause);
   void lock_path(Node* node);
   void unlock_path(Node* node);
   void note_leaf(Node* node);
   PolicyClock clock() const;
   NodeFacts facts(const Node& node) const;
+  Eviction eviction_of(const Node& node, Cause cause);
   std::vector<const Node*> preorder(const Node* root) const;
   GroupPages out() const { return {std::span<const Page>(out_)}; }
 
@@ -91,6 +92,7 @@ class BaselineIndex final : public PrefixIndex {
   std::unordered_set<Node*> leaves_;  ///< evictable leaves
   Sizes sizes_;
   std::vector<Page> out_;
+  std::vector<std::uint64_t> prints_;
   Tick now_ = 0;
   std::uint64_t node_count_ = 0, refused_ = 0, allocated_ = 0;
 };

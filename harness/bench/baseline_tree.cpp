@@ -1,4 +1,6 @@
 /// The baseline's nodes: how they are found, split, locked and removed.
+#include <canopy/prefix_print.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -72,8 +74,20 @@ BaselineIndex::Node* BaselineIndex::split(Node* lower, Units at) {
   return upper;
 }
 
-void BaselineIndex::remove(Node* node) {
-  group_.eviction->evicted(facts(*node));
+Eviction BaselineIndex::eviction_of(const Node& node, Cause cause) {
+  prints_.clear();
+  if (!group_.eviction->reads_prints()) return {cause, {}};
+  Words path;
+  for (const Node* at = &node; at->parent; at = at->parent)
+    path.insert(path.begin(), at->words.begin(), at->words.begin() + at->length);
+  std::uint64_t print = first_print(node.space);
+  for (std::size_t end = kPrintStride; end <= path.size(); end += kPrintStride)
+    prints_.push_back(print = next_print(print, path.data() + end - kPrintStride));
+  return {cause, prints_};
+}
+
+void BaselineIndex::remove(Node* node, Cause cause) {
+  group_.eviction->evicted(facts(*node), eviction_of(*node, cause));
   out_.insert(out_.end(), node->pages.begin(), node->pages.end());
   for (Sizes* sizes : {&sizes_, &spaces_[static_cast<std::size_t>(node->space)].sizes})
     sizes->evictable -= node->length;

@@ -119,7 +119,7 @@ class FaultyIndex final : public PrefixIndex {
       : faults_(*making.faults), inner_(inner<PrefixIndex>(making.config->index, context)) {}
 
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override {
-    if (due(faults_.insert, faults_)) return {lock, lock.length, {}};
+    if (due(faults_.insert, faults_)) return {lock, lock.length, {}, {}};
     Inserted inserted = inner_->insert(lock, key, pages, facts);
     drop_one(inserted.spare, Lie::swallows);
     return inserted;
@@ -139,8 +139,8 @@ class FaultyIndex final : public PrefixIndex {
     matched_ = true;
     return inner_->match(key, request);
   }
-  GroupPages evict(std::size_t group, std::size_t pages) override {
-    GroupPages evicted = inner_->evict(group, pages);
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause) override {
+    GroupPages evicted = inner_->evict(group, pages, cause);
     drop_one(evicted, Lie::forgets);
     return evicted;
   }
@@ -152,7 +152,7 @@ class FaultyIndex final : public PrefixIndex {
   GroupPages clear() override { return inner_->clear(); }
   Probe peek(const Key& key) const override { return inner_->peek(key); }
   void relax(Lock& lock, std::size_t group, Units from) override { inner_->relax(lock, group, from); }
-  void release(const Lock& lock, const RequestFacts* finished) override { inner_->release(lock, finished); }
+  GroupPages release(const Lock& lock, const RequestFacts* ended) override { return inner_->release(lock, ended); }
   Sizes sizes(std::size_t group) const override {
     matched_ = false;  // the end of an operation
     return inner_->sizes(group);
@@ -190,7 +190,7 @@ class Wild final : public EvictionStrategy {
   Volatility volatility() const override { return Volatility::epoch; }
   bool spare(const NodeFacts&) override { return random_.one_in(3); }
   bool reads_prints() const override { return true; }
-  void finished(const RequestFacts&, Path& path) override {
+  void ended(const RequestFacts&, Path& path) override {
     NodeFacts facts;
     while (path.next(facts) && !random_.one_in(4))
       if (facts.tag) *facts.tag = random_.next();

@@ -103,10 +103,13 @@ TEST_CASE("a rank is the same a second later: a policy reads no clock") {
 
 TEST_CASE("an index led by the policy does what the models say") {
   for_every_policy([](const std::string& name, EvictionStrategy&) {
-    WorldConfig config;
-    config.policy = name, config.walk_every = 100;
-    const Program program = random_program(7, config, 3'000);
-    if (const auto failure = run_program(program)) FAIL(report(program, *failure));
+    WorldConfig alone, beside_a_window;
+    beside_a_window.groups = {{"full", kWholePath, 0, ""}, {"window", 6, 0, ""}};
+    for (WorldConfig config : {alone, beside_a_window}) {
+      config.policy = name, config.walk_every = 100;
+      const Program program = random_program(7, config, 3'000);
+      if (const auto failure = run_program(program)) FAIL(report(program, *failure));
+    }
   });
 }
 
@@ -157,7 +160,7 @@ struct ThreeWaiting {
         ranks[next] = policy.rank(node);
         continue;
       }
-      policy.evicted(node);
+      policy.evicted(node, {});
       tags[next] = 0;
       node.hits = 0, node.spared = 0, node.created = node.last_access = now;
       ranks[next] = policy.rank(node);
@@ -216,16 +219,30 @@ TEST_CASE("a policy takes every message in any order and still ranks") {
   for_every_policy([](const std::string&, EvictionStrategy& policy) {
     Random prng(5);
     std::uint64_t tag = 0;
-    for (int i = 0; i < 1'000; ++i) {
+    // Whole strides of ten prompts, which come again and again.
+    std::array<std::array<std::uint64_t, 9>, 10> prints;
+    for (auto& prompt : prints)
+      for (std::uint64_t& print : prompt) print = prng.below(~std::uint32_t{0});
+    const auto strides_of = [&](std::uint32_t prompt, std::uint32_t tokens) {
+      return policy.reads_prints() ? std::span(prints[prompt]).first(tokens / kPrintStride)
+                                   : std::span<const std::uint64_t>();
+    };
+    for (std::uint32_t i = 0; i < 1'000; ++i) {
       RequestFacts request;
-      request.prompt = prng.below(5'000), request.matched = prng.below(request.prompt + 1),
-      request.output = prng.below(99);
+      request.prompt = prng.below(4'700), request.matched = prng.below(request.prompt + 1);
+      request.prefix_prints = strides_of(prng.below(10), request.prompt);
+      request.id = 1 + prng.below(2) * i;
       policy.arrived(request);
       ThreeNodes path;
-      if (prng.one_in(2)) policy.finished(request, path);
-      const NodeFacts facts = random_facts(prng, tag);
+      request.output = prng.below(99), request.ending = static_cast<Ending>(1 + prng.below(3));
+      if (prng.one_in(2)) policy.ended(request, path);
+      NodeFacts facts = random_facts(prng, tag);
+      facts.begin %= 4'000, facts.length = 1 + facts.length % 600;
       policy.spare(facts);
-      if (prng.one_in(2)) policy.evicted(facts);
+      if (prng.one_in(2))
+        policy.evicted(facts,
+                       {static_cast<Cause>(prng.below(5)), strides_of(prng.below(10), facts.begin + facts.length)});
+      if (prng.one_in(50)) policy.cleared();
       policy.rank(facts);
     }
   });

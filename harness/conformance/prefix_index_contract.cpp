@@ -147,6 +147,41 @@ TEST_CASE("the pages from a depth on are the end of all pages, wherever nodes be
   });
 }
 
+TEST_CASE("inserts that bring nothing leave nothing behind, not even in namespaces of their own") {
+  for_every_index([](const std::string& name) {
+    Bench bench(name, 4);
+    for (std::uint32_t space = 1; space < 100; ++space) {
+      const Lock lock = bench.index->insert({}, {NamespaceId{space}, std::vector<std::uint32_t>{1, 2, 3}}, {}, {}).lock;
+      CHECK(lock.node == NodeId::none);
+    }
+    CHECK(bench.index->use().nodes == 0);
+    bench.index->release(bench.insert({}, std::vector<std::uint32_t>{1, 2, 3, 4}, 4).lock);
+    for (const WalkedNode& node : walk(*bench.index)) CHECK(slot_of(node.facts.id) < 10);
+  });
+}
+
+TEST_CASE("a key that is shorter than its lock is refused, and nothing changes") {
+  for_every_index([](const std::string& name) {
+    Bench bench(name, 2);
+    const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6};
+    const Lock lock = bench.insert({}, words, 2).lock;
+    const Sizes sizes = bench.index->sizes(0);
+    const Inserted refused = bench.index->insert(lock, {NamespaceId::shared, std::span(words).first(2)}, {}, {7, false});
+    CHECK(refused.lock.node == lock.node);
+    CHECK(refused.lock.length == lock.length);
+    CHECK(refused.spare[0].empty());
+    CHECK(bench.index->sizes(0).protected_ == sizes.protected_);
+    CHECK(walk(*bench.index).size() == (lock.length > 0 ? 1 : 0));
+    for (const WalkedNode& node : walk(*bench.index)) {
+      CHECK(node.facts.inserts == 1);
+      CHECK(node.facts.priority == 0);
+    }
+    bench.index->release(lock);
+    CHECK(bench.index->sizes(0).protected_ == 0);
+    CHECK(bench.index->use().refused == 0);
+  });
+}
+
 TEST_CASE("relaxing a hold on a whole path to its whole path changes nothing") {
   for_every_index([](const std::string& name) {
     Bench bench(name, 2);

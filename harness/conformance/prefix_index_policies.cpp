@@ -2,6 +2,7 @@
 #include <conformance/model/plugins.h>
 
 #include <canopy/prefix_index.h>
+#include <canopy/prefix_print.h>
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -22,15 +23,27 @@ struct Spy final : EvictionStrategy {
   Volatility drift = Volatility::none;
   std::vector<RequestFacts> arrivals;
   std::vector<NodeFacts> left;
+  std::vector<Cause> causes;
+  std::vector<std::vector<std::uint64_t>> prints;  ///< of what left
+  std::vector<RequestFacts> ends;
   std::vector<std::vector<NodeFacts>> paths;
   std::map<NodeId, int> asked_to_spare;
+  bool reads = false;
+  int clears = 0;
 
   Rank rank(const NodeFacts& node) override { return ranks(node); }
   Volatility volatility() const override { return drift; }
   bool spare(const NodeFacts& node) override { return ++asked_to_spare[node.id], spares(node); }
-  void evicted(const NodeFacts& node) override { left.push_back(node); }
+  void evicted(const NodeFacts& node, const Eviction& eviction) override {
+    left.push_back(node);
+    causes.push_back(eviction.cause);
+    prints.emplace_back(eviction.prefix_prints.begin(), eviction.prefix_prints.end());
+  }
+  void cleared() override { ++clears; }
+  bool reads_prints() const override { return reads; }
   void arrived(const RequestFacts& request) override { arrivals.push_back(request); }
-  void finished(const RequestFacts&, Path& path) override {
+  void ended(const RequestFacts& request, Path& path) override {
+    ends.push_back(request);
     paths.emplace_back();
     for (NodeFacts facts; path.next(facts);) tags(facts), paths.back().push_back(facts);
   }
@@ -120,21 +133,28 @@ TEST_CASE("a policy is told of each evicted node, in the order of eviction") {
   });
 }
 
-TEST_CASE("a finished request shows its path, deepest first, and an aborted one shows nothing") {
+TEST_CASE("a request that ended shows its path, deepest first, and how it ended") {
   for_every_index_with_a_memory([](const std::string& name) {
     Bench bench(name);
     bench.add("12");
     bench.add("1234");
     bench.add("1234567");
-    const RequestFacts facts;
     bench.index->release(bench.match("1234567"));
     CHECK(bench.spy.paths.empty());
-    bench.index->release(bench.match("1234567"), &facts);
-    REQUIRE(bench.spy.paths.size() == 1);
-    REQUIRE(bench.spy.paths[0].size() == 3);
-    CHECK(bench.spy.paths[0][0].begin == 4);
-    CHECK(bench.spy.paths[0][1].begin == 2);
-    CHECK(bench.spy.paths[0][2].begin == 0);
+    for (const Ending ending : {Ending::finished, Ending::aborted, Ending::retracted}) {
+      RequestFacts facts;
+      facts.id = 17, facts.ending = ending;
+      bench.spy.ends.clear(), bench.spy.paths.clear();
+      bench.index->release(bench.match("1234567", facts), &facts);
+      CHECK(bench.spy.arrivals.back().id == 17);
+      REQUIRE(bench.spy.ends.size() == 1);
+      CHECK(bench.spy.ends[0].id == 17);
+      CHECK(bench.spy.ends[0].ending == ending);
+      REQUIRE(bench.spy.paths[0].size() == 3);
+      CHECK(bench.spy.paths[0][0].begin == 4);
+      CHECK(bench.spy.paths[0][1].begin == 2);
+      CHECK(bench.spy.paths[0][2].begin == 0);
+    }
   });
 }
 
@@ -155,6 +175,130 @@ TEST_CASE("a tag stays with its node, reaches rank() as it was written, and a sp
   });
 }
 
+TEST_CASE("a tag is zero on a new node and when the group gets another policy") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Bench bench(name);
+    bench.spy.tags = [](NodeFacts& facts) { *facts.tag = 70; };
+    const RequestFacts facts;
+    bench.index->release(bench.insert("1234"), &facts);
+    bench.index->release(bench.insert("567"), &facts);
+    for (const WalkedNode& node : walk(*bench.index)) CHECK(*node.facts.tag == 70);
+    Spy next;
+    std::size_t asked = 0, others = 0;
+    const auto looks = [&](const NodeFacts& node) { return ++asked, others += *node.tag != 0, Rank{}; };
+    next.ranks = looks;
+    bench.index->use_policy(0, &next);
+    CHECK(asked >= 2);
+    for (const WalkedNode& node : walk(*bench.index)) CHECK(*node.facts.tag == 0);
+    bench.index->use_policy(0, &bench.spy);
+    bench.index->release(bench.match("1234"), &facts);
+    CHECK(bench.index->evict(0, 100)[0].size() == 7);  // 70s among them
+    bench.spy.ranks = looks;
+    bench.add("89");
+    CHECK(others == 0);
+  });
+}
+
+/// Two groups, each with a policy that writes tags and spares nodes of its own accord.
+TEST_CASE("policies of two groups never see each other's tags or second chances") {
+  for (const auto& name : names_of<PrefixIndex>()) {
+    CAPTURE(name);
+    std::array<Spy, 2> spies;
+    std::size_t wrong = 0, written = 0;
+    for (std::uint64_t g = 0; g < 2; ++g) {
+      const auto look = [&wrong, g](const NodeFacts& node) { wrong += *node.tag != 0 && *node.tag != 7'000 + g; };
+      spies[g].tags = [&written, look, g](NodeFacts& node) { look(node), *node.tag = 7'000 + g, ++written; };
+      spies[g].ranks = [look](const NodeFacts& node) { return look(node), Rank{node.spared, node.last_access}; };
+      spies[g].spares = [g](const NodeFacts& node) { return g == 0 && node.begin < 2; };
+    }
+    const std::array groups{Group{"full", kWholePath, 1'000, &spies[0]}, Group{"window", 3, 1'000, &spies[1]}};
+    std::shared_ptr<PrefixIndex> index;
+    try {
+      index = make<PrefixIndex>(name, {1, 0, groups});
+    } catch (const Mismatch&) {
+      continue;  // an index of one group
+    }
+    Page next = 1;
+    const RequestFacts facts;
+    for (const char* digits : {"1234567", "12389", "5", "56789", "1234567"}) {
+      const auto words = Bench::words(digits);
+      const Lock had = index->match({NamespaceId::shared, words}, facts);
+      std::vector<Page> pages(words.size() - had.length);
+      std::iota(pages.begin(), pages.end(), next);
+      next += static_cast<Page>(pages.size());
+      index->release(index->insert(had, {NamespaceId::shared, words}, {pages, pages}, {}).lock, &facts);
+      index->evict(1, 1);
+      index->evict(0, 1);
+    }
+    CHECK(wrong == 0);
+    CHECK((written > 0 || index->use().nodes == 0));
+    Waiters waiters;
+    index->waiting(1, waiters);
+    for (const auto& [node, rank] : waiters.all) CHECK(node.spared == 0);
+  }
+}
+
+TEST_CASE("what leaves says why, and by what prints its prefix is known to policies that read them") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    constexpr Units kLong = 2 * kPrintStride + 100;
+    for (const bool reads : {false, true}) {
+      Bench bench(name);
+      bench.spy.reads = reads;
+      bench.index->use_policy(0, &bench.spy);
+      std::string digits(kLong, '1');
+      for (Units i = 0; i < kLong; ++i) digits[i] = static_cast<char>('0' + i * i % 7);
+      // Nodes that end in the first stride, at its end, and behind the second.
+      for (const Units end : {Units{100}, Units{kPrintStride}, kLong}) bench.add(digits.substr(0, end));
+      std::vector<std::uint64_t> prints{first_print(NamespaceId::shared)};
+      const auto words = Bench::words(digits);
+      for (Units at = 0; at + kPrintStride <= kLong; at += kPrintStride)
+        prints.push_back(next_print(prints.back(), words.data() + at));
+      prints.erase(prints.begin());
+      bench.index->evict(0, 1);
+      bench.index->evict(0, 1, Cause::limit);
+      bench.index->flush(NamespaceId::shared);
+      REQUIRE(bench.spy.prints.size() == 3);
+      CHECK(bench.spy.causes == std::vector{Cause::room, Cause::limit, Cause::flush});
+      CHECK(bench.spy.prints[0] == (reads ? prints : std::vector<std::uint64_t>{}));
+      CHECK(bench.spy.prints[1] == (reads ? std::vector{prints[0]} : std::vector<std::uint64_t>{}));
+      CHECK(bench.spy.prints[2].empty());
+      // Nodes that leave one after the other need not be of one path.
+      for (const char* const last : {"a", "b"}) bench.add(digits + last);
+      bench.add(std::string(kPrintStride, '9'));
+      bench.index->evict(0, 1'000'000);
+      if (!reads) continue;
+      REQUIRE(bench.spy.prints.size() == 7);
+      for (std::size_t i = 3; i < 6; ++i) CHECK(bench.spy.prints[i] == prints);
+      CHECK(bench.spy.prints[6].size() == 1);
+      CHECK(bench.spy.prints[6][0] != prints[0]);
+      CHECK(bench.spy.clears == 0);
+      bench.index->clear();
+      CHECK(bench.spy.clears == 1);
+    }
+  });
+}
+
+TEST_CASE("a chain of a hundred thousand nodes is evicted in no more than moments under a policy that reads prints") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    constexpr std::uint32_t kMany = 100'000;
+    Bench bench(name);
+    bench.spy.reads = true;
+    bench.index->use_policy(0, &bench.spy);
+    std::vector<std::uint32_t> words(kMany, 7);
+    Lock lock;
+    for (std::uint32_t i = 1; i <= kMany; ++i) {
+      const std::array<Page, 1> page{i};
+      const Key key{NamespaceId::shared, std::span(words).first(i)};
+      lock = bench.index->insert(lock, key, {page}, {}).lock;
+    }
+    bench.index->release(lock);
+    std::size_t strides = 0;
+    bench.index->evict(0, kMany);
+    for (const auto& prints : bench.spy.prints) strides += prints.size();
+    CHECK(strides > kMany * std::uint64_t{kMany / kPrintStride} / 2 - kMany);
+  });
+}
+
 TEST_CASE("a node that the policy spares goes to the back of the queue, and is asked once per eviction") {
   for_every_index_with_a_memory([](const std::string& name) {
     Bench bench(name);
@@ -170,6 +314,25 @@ TEST_CASE("a node that the policy spares goes to the back of the queue, and is a
     CHECK(bench.resident("34") == 0);
     CHECK(bench.spy.asked_to_spare[first] == 1);
     for (const auto& [facts, rank] : bench.waiting()) CHECK((facts.spared != 0) == (facts.id == first));
+    // The next eviction asks again, a tick later.
+    CHECK(bench.index->evict(0, 3)[0].size() == 4);
+    CHECK(bench.spy.asked_to_spare[first] == 2);
+  });
+}
+
+TEST_CASE("both halves of a split were spared when the whole was") {
+  for_every_index_with_a_memory([](const std::string& name) {
+    Bench bench(name);
+    bench.add("12");
+    bench.add("34");
+    bench.spy.spares = [](const NodeFacts& node) { return node.spared == 0; };
+    bench.spy.ranks = [](const NodeFacts& node) { return Rank{node.spared, node.last_access}; };
+    CHECK(bench.index->evict(0, 1)[0].size() == 2);
+    bench.index->release(bench.match("3"));
+    const auto nodes = walk(*bench.index);
+    REQUIRE(nodes.size() == 2);
+    CHECK(nodes[0].facts.spared != 0);
+    CHECK(nodes[0].facts.spared == nodes[1].facts.spared);
   });
 }
 

@@ -72,8 +72,7 @@ struct Report {
   std::uint64_t rejected = 0;  ///< could never fit, or (serial) did not fit after eviction
   std::uint64_t resident_tokens = 0, capacity_tokens = kUnlimited;
   std::uint64_t nodes = 0, index_bytes = 0, spaces = 0;
-  std::uint64_t inserts_cut_short =
-      0;  ///< for want of memory: where it is not 0, the cache was smaller than configured
+  std::uint64_t inserts_cut_short = 0;  ///< for want of memory; unless 0, the cache was smaller than configured
   std::uint64_t resizes = 0, relocated_pages = 0;
   double index_seconds = 0, seconds = 0;
   std::uint64_t ledger_checks = 0, content_checks = 0, violations = 0;

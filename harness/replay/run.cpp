@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <workload/answer.h>
 #include <workload/text.h>
 
 #include <algorithm>
@@ -33,6 +34,9 @@ Result<std::monostate> run_serial(Run& run) {
       request.abort();
     } else {
       if (run.content) run.content->write(request, trail, request.matched(), whole);
+      // The answer is not inserted, but policies are told of it.
+      const std::uint64_t answer = workload::prompt_hash(client.prompt);
+      for (std::uint32_t i = 0; i < client.output_tokens; ++i) request.append(workload::answer_token(answer, i));
       request.finish(whole);
     }
   }
@@ -65,13 +69,14 @@ Result<bool> Run::next(workload::ClientRequest& client) {
       std::this_thread::sleep_until(std::min<Clock::time_point>(due, Clock::now() + std::chrono::milliseconds(20)));
   }
   if (!may_go_on() || taken_ == options.limit) return false;
+  auto more = source_.next(client);
+  if (!more || !*more) return more;
+  ++taken_;
   for (const Resize& resize : options.resizes)
-    if (resize.request == taken_ + 1)
+    if (resize.request == taken_)
       for (std::size_t g = 0; g < engine.groups(); ++g)
         if (resize.group.empty() ? g == 0 : engine.pool(g).group() == resize.group)
           engine.resize(g, resize.tokens / engine.page_size());
-  auto more = source_.next(client);
-  if (more && *more) ++taken_;
   return more;
 }
 
@@ -128,6 +133,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
                              pool.handed_out().pages,
                              pool.handed_out().runs});
   }
+  report.notes.insert(report.notes.end(), engine.state().notes.begin(), engine.state().notes.end());
   report.nodes = use.nodes;
   report.index_bytes = use.bytes;
   report.inserts_cut_short = use.inserts_cut_short;

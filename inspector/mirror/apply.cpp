@@ -1,5 +1,7 @@
 #include "apply.h"
 
+#include "clean_text.h"
+
 namespace canopy::inspector {
 namespace {
 
@@ -19,6 +21,8 @@ void Apply::operator()(const event::TextPiece& piece) {
   if (piece.at == 0) text.clear();
   text += piece.view();
   if (!piece.last || piece.number >= kMostNumbers) return;
+  const bool fields = piece.text == TextKind::plugin || piece.text == TextKind::refusal;
+  text = clean_text(text, piece.text == TextKind::config ? "\n" : fields ? "\t" : "");
   const std::size_t number = piece.number;
   MirrorPool* const pool = number < groups() ? &state_.pools[number] : nullptr;
   switch (piece.text) {

@@ -88,6 +88,10 @@ class Mirror {
   /// What is remembered of a node, oldest first.
   std::vector<NodeMoment> history(std::uint64_t node) const { return state_.past.history(node); }
 
+  const std::deque<NodeMoment>& moments() const { return state_.past.moments(); }  ///< oldest first
+  /// See MirrorPast::ghost.
+  const Ghost* ghost(std::uint64_t node) const { return state_.past.ghost(node); }
+
   /// Why the engine is paused; empty while it runs.
   const std::string& paused() const { return state_.paused; }
   /// Ids of nodes that a person pinned, smallest first.

@@ -48,9 +48,8 @@ std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space) const {
   };
   for (const MirrorRequest& request : requests()) {
     if (space && request.space != *space) continue;
-    const std::uint32_t most = reusable(request);
-    add(Miss::rounding, {}, request.prompt - std::max(most, std::min(request.matched, request.prompt)));
-    if (request.matched < most) add(request.miss, request.missed_policy, most - request.matched);
+    add(Miss::rounding, {}, request.rounding(page_size()));
+    add(request.miss, request.missed_policy, request.missed(page_size()));
   }
   std::sort(groups.begin(), groups.end(), [](const MissGroup& a, const MissGroup& b) {
     return std::tie(b.tokens, a.miss, a.policy) < std::tie(a.tokens, b.miss, b.policy);

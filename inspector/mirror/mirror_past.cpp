@@ -48,6 +48,12 @@ std::vector<NodeMoment> MirrorPast::history(std::uint64_t node) const {
   return mine;
 }
 
+const Ghost* MirrorPast::ghost(std::uint64_t node) const {
+  for (const auto& [place, ghost] : ghosts_)
+    if (ghost.id == node) return &ghost;
+  return nullptr;
+}
+
 std::size_t MirrorPast::bytes() const {
   constexpr std::size_t kEntry = 64;  // of a hash table, with its key
   return samples_.size() * sizeof(Sample) + log_.size() * sizeof(LogLine) + moments_.size() * sizeof(NodeMoment) +

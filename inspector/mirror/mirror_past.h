@@ -79,6 +79,9 @@ class MirrorPast {
   const std::vector<Sample>& samples() const { return samples_; }
   const std::deque<LogLine>& log() const { return log_; }
   std::vector<NodeMoment> history(std::uint64_t node) const;
+  const std::deque<NodeMoment>& moments() const { return moments_; }
+  /// Of a node that was evicted, by its id; null: not remembered. O(ghosts).
+  const Ghost* ghost(std::uint64_t node) const;
   std::size_t bytes() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <canopy/feed/event.h>
 #include <canopy/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -67,6 +68,11 @@ struct MirrorRequest : Verdict {
   std::uint64_t last_node = 0;  ///< the deepest node it locked last; 0 none known
   std::vector<PageRun> pages;   ///< that it owns
   bool ended() const { return ended_at != 0; }
+  /// Tokens that it could have found and did not; tokens of its last page, which no match can give.
+  std::uint32_t missed(Units page_size) const { return reusable(page_size) - std::min(matched, reusable(page_size)); }
+  std::uint32_t rounding(Units page_size) const {
+    return prompt - std::max(reusable(page_size), std::min(matched, prompt));
+  }
   /// Tokens that it could have found at most: whole pages, and one token is always computed.
   std::uint32_t reusable(Units page_size) const { return prompt > 0 ? (prompt - 1) / page_size * page_size : 0; }
 };

@@ -88,6 +88,15 @@ bool App::pump(std::chrono::milliseconds budget) {
   return all;
 }
 
+std::uint64_t App::changes() const {
+  std::uint64_t sum = mirror_.commits();
+  for (const std::uint64_t part :
+       {std::uint64_t{mirror_.in_step()}, static_cast<std::uint64_t>(session_.state), session_.feed, session_.laps,
+        std::uint64_t{mailbox_.paused}, std::uint64_t{picker_ != nullptr}, time_.at, time_.wanted})
+    sum = sum * 31 + part;
+  return sum;
+}
+
 void App::stop_loading() {
   if (time_.end == 0) return choose();  // not even its operations are found
   time_.seek(time_.at);
@@ -161,19 +170,26 @@ void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
 
 void App::draw_tabs(Scene& scene, const Area& area) {
   begin_panel("##tabs", area);
-  if (ImGui::BeginTabBar("tabs")) {
+  // All titles in full, in a narrow window as well.
+  const ImVec2 padding = ImGui::GetStyle().FramePadding;
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {std::min(padding.x, area.width / em() / 12), padding.y});
+  const bool bar = ImGui::BeginTabBar("tabs");
+  if (bar) {
     const std::span<const PanelInfo> infos = panels();
     for (std::size_t i = 0; i < infos.size(); ++i) {
       if (infos[i].row != Row::tab) continue;
       const bool open = ImGui::BeginTabItem(infos[i].title, nullptr, i == front_ ? ImGuiTabItemFlags_SetSelected : 0);
       explain(infos[i].help);
       if (!open) continue;
+      ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, padding);
       panels_[i]->draw(scene);
+      ImGui::PopStyleVar();
       ImGui::EndTabItem();
     }
     front_.reset();
     ImGui::EndTabBar();
   }
+  ImGui::PopStyleVar();
   end_panel();
 }
 

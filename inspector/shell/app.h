@@ -39,6 +39,8 @@ class App {
   bool pump(std::chrono::milliseconds budget);
   /// Whether a recording is being read and the moment that is wanted is not there yet: panels are drawn when it is.
   bool loading() const { return behind_; }
+  /// Another number when there is another moment or state to draw.
+  std::uint64_t changes() const;
   /// A recording stays at the moment that was reached.
   void stop_loading();
   const Loading& loading_panel() const { return loading_; }

@@ -2,6 +2,7 @@
 
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
+#include <mirror/clean_text.h>
 
 #include <algorithm>
 #include <utility>
@@ -21,7 +22,7 @@ bool Loading::draw(const Session& session, const Area& area) {
   begin_panel("##loading", area);
   const float width = std::min(ImGui::GetContentRegionAvail().x, em() * 34), x = (area.width - width) / 2;
   ImGui::SetCursorPos({x, area.height * 0.36F});
-  text(fitted("Reading " + session.name, width));
+  text(fitted("Reading " + clean_text(session.name), width));
   const ImVec2 from{area.x + x, ImGui::GetCursorScreenPos().y + em() * 0.3F}, to{from.x + width, from.y + em() * 0.7F};
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float share = static_cast<float>(std::clamp(session.done, 0.0, 1.0));

@@ -2,6 +2,7 @@
 
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
+#include <mirror/clean_text.h>
 
 #include <algorithm>
 #include <utility>
@@ -87,8 +88,9 @@ void Picker::draw_table() {
       text(fitted(words, ImGui::GetContentRegionAvail().x), colour);
       ImGui::TableNextColumn();
     };
-    cell(" " + feed.name, ink);
-    cell(feed.program.empty() ? std::to_string(feed.process) : fmt::format("{}  {}", feed.process, feed.program),
+    cell(" " + clean_text(feed.name), ink);
+    cell(feed.program.empty() ? std::to_string(feed.process)
+                              : fmt::format("{}  {}", feed.process, clean_text(feed.program)),
          colours.dim);
     ImGui::SetCursorPosY(y);
     ImGui::PushStyleColor(ImGuiCol_Text, ink);

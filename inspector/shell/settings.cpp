@@ -1,10 +1,13 @@
 #include "settings.h"
 
+#include <canopy/support/atomic_file.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace canopy::inspector {
 namespace {
@@ -52,12 +55,12 @@ bool Settings::save(const std::string& path) const {
   if (path.empty()) return false;
   std::error_code failed;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
-  std::ofstream file(path);
-  file << "theme = " << (light ? "light" : "dark") << "\nscale_percent = " << static_cast<int>(scale * 100)
-       << "\nwidth = " << width << "\nheight = " << height
-       << "\ncolour = " << kColourNames[static_cast<std::size_t>(colour)]
-       << "\ntree = " << kTreeViewNames[static_cast<std::size_t>(tree)] << "\n";
-  return file.good();
+  std::ostringstream lines;
+  lines << "theme = " << (light ? "light" : "dark") << "\nscale_percent = " << static_cast<int>(scale * 100)
+        << "\nwidth = " << width << "\nheight = " << height
+        << "\ncolour = " << kColourNames[static_cast<std::size_t>(colour)]
+        << "\ntree = " << kTreeViewNames[static_cast<std::size_t>(tree)] << "\n";
+  return static_cast<bool>(write_file_atomically(path, lines.str()));
 }
 
 }  // namespace canopy::inspector

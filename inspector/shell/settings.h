@@ -18,7 +18,8 @@ struct Settings {
   static std::string path();  ///< empty if neither variable names a folder
   /// Reads a file; a line that makes no sense is skipped.
   static Settings load(const std::string& path);
-  /// False if it could not be written. That is no error: the next run starts as this one did.
+  friend bool operator==(const Settings&, const Settings&) = default;
+  /// Whole or not at all. False if it could not be written. That is no error: the next run starts as this one did.
   bool save(const std::string& path) const;
 };
 

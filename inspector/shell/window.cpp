@@ -2,6 +2,10 @@
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
 
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
 #include "canvas.h"
 #include "theme.h"
 
@@ -25,6 +29,85 @@ struct Opened {
   }
 };
 
+/// What a person did since the last frame.
+struct Input {
+  static constexpr int kFrames = 4;  ///< drawn after something was done: ImGui settles its layout in some frames
+  struct Release {
+    int key, scancode, mods;
+  };
+  int frames = kFrames;
+  bool quit = false;
+  std::vector<int> pressed;       ///< keys, in this frame
+  std::vector<Release> released;  ///< of those: a press that is over before the frame is would be missed
+
+  void wake() { frames = kFrames; }
+};
+Input input;
+
+void on_key(GLFWwindow* window, int key, int scancode, int action, int mods) {
+  input.wake();
+  if (action == GLFW_PRESS) input.pressed.push_back(key);
+  if (action == GLFW_PRESS && key == GLFW_KEY_Q && (mods & GLFW_MOD_CONTROL)) input.quit = true;
+  if (action == GLFW_RELEASE && std::find(input.pressed.begin(), input.pressed.end(), key) != input.pressed.end())
+    return input.released.push_back({key, scancode, mods});
+  ImGui_ImplGlfw_KeyCallback(window, key, scancode, action, mods);
+}
+
+void after_frame(GLFWwindow* window) {
+  for (const Input::Release& one : input.released)
+    ImGui_ImplGlfw_KeyCallback(window, one.key, one.scancode, GLFW_RELEASE, one.mods);
+  if (!input.released.empty()) input.wake();
+  input.released.clear(), input.pressed.clear();
+}
+
+/// ImGui's own callbacks call those that were there before.
+void listen(GLFWwindow* window) {
+  glfwSetCursorPosCallback(window, [](GLFWwindow*, double, double) { input.wake(); });
+  glfwSetMouseButtonCallback(window, [](GLFWwindow*, int, int, int) { input.wake(); });
+  glfwSetScrollCallback(window, [](GLFWwindow*, double, double) { input.wake(); });
+  glfwSetCharCallback(window, [](GLFWwindow*, unsigned) { input.wake(); });
+  glfwSetCursorEnterCallback(window, [](GLFWwindow*, int) { input.wake(); });
+  glfwSetWindowFocusCallback(window, [](GLFWwindow*, int) { input.wake(); });
+  glfwSetWindowRefreshCallback(window, [](GLFWwindow*) { input.wake(); });
+  glfwSetFramebufferSizeCallback(window, [](GLFWwindow*, int, int) { input.wake(); });
+}
+
+/// Writes what is remembered as soon as it changes, and not more often than twice a second: the process may be ended at
+/// any moment.
+class Memory {
+ public:
+  explicit Memory(const Settings& now) : saved_(now) {}
+  void keep(const Settings& now, bool at_once = false) {
+    const auto time = std::chrono::steady_clock::now();
+    if (now == saved_ || (!at_once && time < next_)) return;
+    saved_ = now, next_ = time + std::chrono::milliseconds(500);
+    now.save(Settings::path());
+  }
+
+ private:
+  Settings saved_;
+  std::chrono::steady_clock::time_point next_{};
+};
+
+/// Waits for a person, or until it is time to look whether the engine did anything. True if there is something to draw.
+bool wait_for_something(GLFWwindow* window, App& app) {
+  static double drawn = 0;
+  static std::uint64_t changes = ~std::uint64_t{0};
+  const bool hidden = glfwGetWindowAttrib(window, GLFW_ICONIFIED) != 0;
+  const bool held = ImGui::IsMouseDown(ImGuiMouseButton_Left);
+  const bool busy = !hidden && (app.loading() || app.time().playing || held || input.frames > 0);
+  if (busy) glfwPollEvents();
+  else glfwWaitEventsTimeout(hidden ? 0.25 : app.session().state == Session::State::live ? 0.03 : 0.1);
+  if (hidden) return false;
+  // Now and then in any case: a cursor blinks, and the list of feeds changes by itself.
+  constexpr double kAtLeastEvery = 0.5;
+  const double now = glfwGetTime(), blink = ImGui::GetIO().WantTextInput ? 0.1 : kAtLeastEvery;
+  if (!busy && input.frames == 0 && changes == app.changes() && now - drawn < blink) return false;
+  drawn = now, changes = app.changes();
+  if (input.frames > 0) --input.frames;
+  return true;
+}
+
 }  // namespace
 
 std::string show_in_window(App& app, const Settings& settings) {
@@ -41,24 +124,23 @@ std::string show_in_window(App& app, const Settings& settings) {
   glfwSwapInterval(1);
   ImGui::CreateContext();
   ImGui::GetIO().IniFilename = nullptr;
+  listen(opened.window);
   opened.drawing = ImGui_ImplGlfw_InitForOpenGL(opened.window, true) && ImGui_ImplOpenGL3_Init("#version 150");
   if (!opened.drawing) return "ImGui could not prepare OpenGL";
 
-  Settings last = settings;
-  const auto remember = [&] {
-    Settings now = app.settings();
-    now.width = last.width, now.height = last.height;
-    now.save(Settings::path());
-  };
+  glfwSetKeyCallback(opened.window, on_key);
+
+  Memory memory(settings);
+  Settings now = settings;
   while (!glfwWindowShouldClose(opened.window)) {
     // If events wait, the loop does not also wait for the display.
     // A moment of a recording that is near is there before the next frame; one that is far has a bar meanwhile.
     const std::chrono::milliseconds budget(app.time().seekable || app.loading() ? 100 : 10);
     const bool behind = !app.resting() && !app.pump(budget);
-    glfwPollEvents();
-    const bool control =
-        glfwGetKey(opened.window, GLFW_KEY_LEFT_CONTROL) || glfwGetKey(opened.window, GLFW_KEY_RIGHT_CONTROL);
-    if (control && glfwGetKey(opened.window, GLFW_KEY_Q)) glfwSetWindowShouldClose(opened.window, GLFW_TRUE);
+    const bool draws = wait_for_something(opened.window, app);
+    if (input.quit) glfwSetWindowShouldClose(opened.window, GLFW_TRUE);
+    memory.keep(now);
+    if (!draws) continue;
     if (app.theme_changed()) {
       float display = 1;
       glfwGetWindowContentScale(opened.window, &display, nullptr);
@@ -77,9 +159,11 @@ std::string show_in_window(App& app, const Settings& settings) {
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     glfwSwapInterval(behind ? 0 : 1);
     glfwSwapBuffers(opened.window);
-    glfwGetWindowSize(opened.window, &last.width, &last.height);
+    after_frame(opened.window);
+    now = app.settings();
+    glfwGetWindowSize(opened.window, &now.width, &now.height);
   }
-  remember();
+  memory.keep(now, true);
   return {};
 }
 

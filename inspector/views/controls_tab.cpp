@@ -172,12 +172,6 @@ void ControlsTab::draw_limit(Scene& scene) {
                                                          : "undo: " + grouped(before.back());
   if (hold(undo, "The limit that it had before.", false, em() * kUndo) && !none) send(before.back()), before.pop_back();
   if (none) ImGui::EndDisabled();
-  line("");
-  if (const std::uint64_t draining = pool.draining(); draining > 0)
-    text(fitted(fmt::format("{} draining: requests use them", plural(draining, "page")),
-                ImGui::GetContentRegionAvail().x),
-         palette().warn);
-  else dim(limited ? fmt::format("now {} tokens, nothing is draining", grouped(tokens)) : "now unlimited");
 }
 
 void ControlsTab::draw_read_only(Mailbox& mailbox) {
@@ -202,11 +196,6 @@ void ControlsTab::draw_engine(Scene& scene) {
   }
   if (mailbox.read_only) ImGui::EndDisabled();
   draw_read_only(mailbox);
-  line("");
-  const std::string& why = scene.mirror.paused();
-  text(fitted(why.empty() ? "it runs" : why, ImGui::GetContentRegionAvail().x),
-       why.empty() ? palette().dim : palette().warn);
-  if (!why.empty()) explain(why);
 }
 
 void ControlsTab::draw_evict(Scene& scene) {
@@ -270,7 +259,21 @@ void ControlsTab::draw_lines(Scene& scene) {
   draw_policies(scene);
   draw_flush(scene);
   if (scene.mailbox.read_only) ImGui::EndDisabled();
-  tall_ = ImGui::GetCursorPosY();
+}
+
+/// A line that is always there: why the engine is paused, what drains, and which lines have no room, since a scroll bar
+/// alone is overlooked.
+void ControlsTab::draw_foot(const Scene& scene) {
+  std::string words;
+  const auto add = [&](const std::string& more) { words += (words.empty() ? "" : "; ") + more; };
+  if (const std::uint64_t draining = scene.pool().draining(); draining > 0)
+    add(plural(draining, "page") + " draining: requests use them");
+  if (!scene.mirror.paused().empty()) add("paused: " + scene.mirror.paused());
+  const bool warns = !words.empty();
+  if (!below_.empty()) add("scroll for " + below_);
+  else if (!above_.empty()) add("above: " + above_);
+  text(fitted(words, ImGui::GetContentRegionAvail().x), warns ? palette().warn : palette().dim);
+  if (!words.empty()) explain(words);
 }
 
 void ControlsTab::draw(Scene& scene) {
@@ -286,13 +289,10 @@ void ControlsTab::draw(Scene& scene) {
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, std::round(em() * 0.08F)});
     ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {ImGui::GetStyle().ItemSpacing.x, std::round(em() * 0.22F)});
   }
-  // What does not fit is named under the rest: a scroll bar alone is overlooked.
-  const bool fits = tall_ <= room;
-  ImGui::BeginChild("controls", {0, fits ? 0 : room - ImGui::GetTextLineHeightWithSpacing()});
+  ImGui::BeginChild("controls", {0, room - ImGui::GetTextLineHeightWithSpacing()});
   draw_lines(scene);
   ImGui::EndChild();
-  if (!fits)
-    dim(fitted(below_.empty() ? "above: " + above_ : "scroll for " + below_, ImGui::GetContentRegionAvail().x));
+  draw_foot(scene);
   if (low) ImGui::PopStyleVar(2);
 }
 

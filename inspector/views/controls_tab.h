@@ -44,6 +44,7 @@ class ControlsTab final : public Panel {
   void draw_limit(Scene& scene);
   void draw_policies(Scene& scene);
   void draw_flush(Scene& scene);
+  void draw_foot(const Scene& scene);
 
   std::uint64_t requests_ = 100, pages_ = 64;
   std::uint64_t per_cent_ = 30;
@@ -51,7 +52,6 @@ class ControlsTab final : public Panel {
   std::size_t limit_of_ = 0;
   std::array<Before, kMaxGroups> before_;
   std::uint64_t feed_ = 0;  ///< Session::feed that `before_` is of
-  float tall_ = 0;          ///< all lines, in the frame before
   std::string above_, below_;
   std::unordered_map<std::string, ImVec2> buttons_;
 };

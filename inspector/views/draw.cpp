@@ -3,6 +3,9 @@
 #include <imgui_internal.h>
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace canopy::inspector {
 namespace {
@@ -177,6 +180,7 @@ void state_box(ImDrawList* list, ImVec2 from, ImVec2 to, NodeState state) {
 void swatch(ImU32 colour, std::string_view word) {
   const auto [from, to] = swatch_place();
   ImGui::GetWindowDrawList()->AddRectFilled(from, to, colour);
+  ImGui::GetWindowDrawList()->AddRect(from, to, palette().line);
   dim(word);
 }
 
@@ -185,6 +189,29 @@ void swatch(NodeState state, std::string_view word) {
   state_box(ImGui::GetWindowDrawList(), from, to, state);
   dim(word);
 }
+
+namespace {
+
+/// The namespaces with most tokens, each colour once.
+void space_legend(const Mirror& mirror) {
+  std::vector<std::uint32_t> spaces;
+  for (std::uint32_t s = 0; s < mirror.spaces().size(); ++s)
+    if (mirror.spaces()[s].nodes != 0) spaces.push_back(s);
+  std::stable_sort(spaces.begin(), spaces.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return mirror.spaces()[a].tokens > mirror.spaces()[b].tokens;
+  });
+  std::unordered_set<ImU32> used;
+  bool first = true;
+  for (const std::uint32_t s : spaces) {
+    const ImU32 colour = palette().of(NamespaceId{s});
+    if (!used.insert(colour).second) continue;
+    if (!std::exchange(first, false)) ImGui::SameLine(0, em() * 0.9F);
+    if (ImGui::GetContentRegionAvail().x < em() * 9 + ImGui::CalcTextSize("wheel zooms, drag pans").x) return dim("…");
+    swatch(colour, fitted(mirror.space_name(NamespaceId{s}), em() * 7));
+  }
+}
+
+}  // namespace
 
 void colour_legend(ColourBy by, const Mirror& mirror) {
   const Palette& colours = palette();
@@ -219,19 +246,9 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
     case ColourBy::hits:
       scale("no hit", "255 hits");
       break;
-    case ColourBy::space: {
-      std::size_t shown = 0;
-      for (std::size_t s = 0; s < mirror.spaces().size(); ++s) {
-        if (mirror.spaces()[s].nodes == 0) continue;
-        if (shown++) next();
-        if (shown > colours.spaces.size() || ImGui::GetContentRegionAvail().x < em() * 8) {
-          dim("…");
-          break;
-        }
-        swatch(colours.spaces[s % colours.spaces.size()], fitted(mirror.spaces()[s].name, em() * 7));
-      }
+    case ColourBy::space:
+      space_legend(mirror);
       break;
-    }
   }
 }
 

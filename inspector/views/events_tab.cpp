@@ -3,9 +3,14 @@
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "draw.h"
+#include "held_list.h"
 #include "names.h"
 #include "panels.h"
 
@@ -65,10 +70,12 @@ std::string sentence_of(const LogLine& line) {
 
 namespace {
 
-void draw_line(Scene& scene, const LogLine& line) {
+/// True if it was clicked.
+bool draw_line(Scene& scene, const LogLine& line) {
   const bool ours =
       (line.node && line.node == scene.selection.node) || (line.request && line.request == scene.selection.request);
-  if (ImGui::Selectable("##line", ours)) {
+  const bool clicked = ImGui::Selectable("##line", ours);
+  if (clicked) {
     if (const MirrorRequest* request = line.request ? scene.mirror.request(line.request) : nullptr)
       scene.selection.select_request(*request);
     if (line.node) scene.selection.select_node(line.node);
@@ -78,6 +85,7 @@ void draw_line(Scene& scene, const LogLine& line) {
   ImGui::SameLine(em() * 5.5F);
   text(fitted(sentence_of(line), ImGui::GetContentRegionAvail().x),
        line.removed || line.tombstones ? palette().bad : palette().text);
+  return clicked;
 }
 
 /// What happened, the newest first.
@@ -88,33 +96,96 @@ class EventsTab final : public Panel {
     explain("Operations that changed the tree, and requests that began.");
     ImGui::SameLine(0, em() * 0.4F);
     if (choice("all operations", all_)) all_ = true;
-    update(scene.mirror);
-    if (rows_.empty()) return nothing_here("Nothing has happened yet.");
+    ImGui::SameLine(0, em() * 0.8F);
+    ImGui::SetNextItemWidth(std::max(em() * 3, std::min(em() * 9, ImGui::GetContentRegionAvail().x - em() * 6)));
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, 0});
+    ImGui::InputTextWithHint("##find", "#12, r 4711, evict", find_.data(), find_.size());
+    ImGui::PopStyleVar();
+    explain(
+        "Only what is about a node (#12, also where a line has it among others), about a request (r 4711), or has "
+        "these words.");
+    list(scene);
+    held_.draw_new(new_);
+    if (rows_.empty())
+      return nothing_here(find_[0] == 0 ? "Nothing has happened yet."
+                                        : fmt::format("Nothing about '{}' in the last {}.", find_.data(),
+                                                      plural(scene.mirror.log().size(), "operation")));
     ImGui::BeginChild("events");
+    held_.look();
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(rows_.size()));
     while (clipper.Step())
       for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
         ImGui::PushID(i);
-        draw_line(scene, scene.mirror.log()[rows_[static_cast<std::size_t>(i)]]);
+        if (draw_line(scene, rows_[static_cast<std::size_t>(i)]))
+          node_ = scene.selection.node, request_ = scene.selection.request, picked_ = true;
         ImGui::PopID();
       }
     ImGui::EndChild();
   }
 
  private:
-  void update(const Mirror& mirror) {
-    if (at_ == mirror.commits() && listed_all_ == all_) return;
-    at_ = mirror.commits(), listed_all_ = all_;
+  void list(const Scene& scene) {
+    const Mirror& mirror = scene.mirror;
+    picked_ = picked_ && node_ == scene.selection.node && request_ == scene.selection.request;
+    const bool same = listed_all_ == all_ && listed_ == find_.data();
+    if (at_ == mirror.commits() && same && new_ == 0) return;
+    const bool holds = same && !rows_.empty() && held_.holds(scene.moves(), picked_);
+    at_ = mirror.commits(), listed_all_ = all_, listed_ = find_.data(), new_ = 0;
+    const std::uint64_t last = holds ? rows_.front().commit : 0;
+    if (!holds) rows_.clear(), held_.listed();
+    const Wanted wanted = wanted_of(mirror);
     const auto& log = mirror.log();
-    rows_.clear();
-    for (std::size_t i = log.size(); i-- > 0;)
-      if (all_ || is_change(log[i])) rows_.push_back(i);
+    for (std::size_t i = log.size(); i-- > 0;) {
+      if (holds && log[i].commit <= last) break;
+      if (!(all_ || wanted.some || is_change(log[i])) || !wanted.has(log[i])) continue;
+      if (holds) ++new_;
+      else rows_.push_back(log[i]);
+    }
+  }
+
+  /// What the field asks for.
+  struct Wanted {
+    bool some = false;  ///< of one node or request
+    std::uint64_t request = 0;
+    std::unordered_set<std::uint64_t> commits;  ///< that changed the node
+    std::string words;
+    bool has(const LogLine& line) const {
+      if (request != 0) return line.request == request;
+      if (some) return commits.contains(line.commit);
+      return words.empty() || sentence_of(line).find(words) != std::string::npos;
+    }
+  };
+  Wanted wanted_of(const Mirror& mirror) const {
+    Wanted wanted;
+    const std::string_view text = find_.data();
+    std::uint32_t slot = 0, life = 0;
+    if (parse_request_name(text, wanted.request)) {
+      wanted.some = true;
+    } else if (text.starts_with('#') && parse_node_name(text, slot, life)) {
+      wanted.some = true;
+      const auto is_it = [&](std::uint64_t id) {
+        return id != 0 && slot_of(NodeId{id}) == slot && (life == 0 || life_of(id) == life);
+      };
+      for (const NodeMoment& moment : mirror.moments())
+        if (is_it(moment.node)) wanted.commits.insert(moment.commit);
+      for (const LogLine& line : mirror.log())
+        if (is_it(line.node)) wanted.commits.insert(line.commit);
+    } else {
+      wanted.words = text;
+    }
+    return wanted;
   }
 
   bool all_ = false, listed_all_ = false;
+  std::array<char, 64> find_{};
+  std::string listed_;
   std::uint64_t at_ = ~std::uint64_t{0};
-  std::vector<std::size_t> rows_;
+  std::vector<LogLine> rows_;
+  std::size_t new_ = 0;  ///< lines that came while the list holds still
+  HeldList held_;
+  bool picked_ = false;  ///< what is selected was selected here
+  std::uint64_t node_ = 0, request_ = 0;
 };
 
 }  // namespace

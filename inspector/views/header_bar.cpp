@@ -1,5 +1,6 @@
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
+#include <mirror/clean_text.h>
 
 #include <algorithm>
 
@@ -41,18 +42,28 @@ void draw_line() {
   ImGui::SameLine(0, em());
 }
 
+/// Pixels at the right that the light and the buttons have.
+float right_of(const char* light) { return ImGui::CalcTextSize(light).x + em() * 8.5F; }
+
+/// Whether there is room for all, or only for what matters most.
+bool is_wide() { return ImGui::GetWindowWidth() > em() * 85; }
+
 void draw_source(const Session& session) {
   draw_line();
-  text(fitted(session.name, em() * 18));
-  explain(session.name);
+  const std::string name = clean_text(session.name);
+  text(fitted(name, std::min(em() * 18, ImGui::GetWindowWidth() * 0.2F)));
+  explain(name);
+  if (!is_wide()) return;
   ImGui::SameLine();
   dim(fmt::format("({})", session.source));
 }
 
 void draw_moment(const Mirror& mirror) {
   draw_line();
-  dim("tick");
-  ImGui::SameLine();
+  if (is_wide()) {
+    dim("tick");
+    ImGui::SameLine();
+  }
   text(grouped(mirror.tick()));
   explain("The engine's logical clock. Nothing here is decided by wall time.");
   draw_line();
@@ -60,6 +71,7 @@ void draw_moment(const Mirror& mirror) {
                                     [](const Mirror::Space& space) { return space.nodes != 0; });
   text(fmt::format("{} in {}", plural(mirror.node_count(), "node"),
                    plural(static_cast<std::uint64_t>(spaces), "namespace")));
+  if (!is_wide()) return;
   ImGui::SameLine();
   dim(fmt::format("page {}", mirror.page_size()));
 }
@@ -70,6 +82,10 @@ void draw_groups(Scene& scene) {
     const MirrorPool& pool = scene.mirror.pool(g);
     if (g != 0) ImGui::SameLine();
     const std::string words = fmt::format("{}: {}", pool.name, pool.policy);
+    // The key g goes through those that have no room.
+    if (g != 0 && ImGui::GetCursorPosX() + ImGui::CalcTextSize(words.c_str()).x + em() * 7 >
+                      ImGui::GetWindowWidth() - right_of("engine paused"))
+      return dim("…");
     if (scene.mirror.groups() == 1) text(words);
     else if (choice(words.c_str(), g == scene.selection.group)) scene.selection.group = g;
     explain(pool.reach == kWholePath

@@ -71,15 +71,17 @@ void draw_shares(const std::array<Part, 4>& parts, std::uint64_t all, float widt
   }
 }
 
-/// The pool's pages: a bar over its figures.
+/// The pool's pages: a bar over its figures, each at a place of its own.
 void draw_pages(const MirrorPool& pool, float width) {
+  constexpr std::array<float, 4> kPlaces = {0, 0.18F, 0.47F, 0.77F};  // of the width
   const std::array<Part, 4> parts = parts_of(pool.counted);
   std::uint64_t all = 0;
   for (const Part& part : parts) all += part.pages;
   ImGui::BeginGroup();
   draw_shares(parts, all, width);
-  for (const Part& part : parts) {
-    if (&part != parts.data()) ImGui::SameLine(0, em());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    if (i != 0) ImGui::SameLine(kPlaces[i] * width);  // from the group's left edge
     if (part.hatched) swatch(NodeState::protected_, part.name);
     else swatch(part.colour, part.name);
     ImGui::SameLine(0, em() * 0.35F);
@@ -89,46 +91,49 @@ void draw_pages(const MirrorPool& pool, float width) {
   ImGui::EndGroup();
 }
 
-void draw_hit_rate(const Health& health) {
+std::string hit_rate_words(const Health& health) {
   constexpr std::uint64_t kAlmostAMinute = 59'400'000;
-  const std::string span = health.span_us >= kAlmostAMinute || health.span_us == 0
-                               ? "1 min"
-                               : duration(static_cast<double>(health.span_us) / 1e6);
-  figure(
-      ("hit rate, last " + span).c_str(), percent(health.hit_tokens, health.prompt_tokens),
-      "Prompt tokens that were found in the cache, of all prompt tokens of the last minute, or since the engine began.",
-      health.prompt_tokens == 0 ? palette().dim : palette().text);
+  const bool minute = health.span_us >= kAlmostAMinute || health.span_us == 0;
+  return "hit rate, " + (minute ? "1 min" : duration(static_cast<double>(health.span_us) / 1e6));
 }
 
-void draw_rates(const Health& health) {
-  const ImU32 colour = palette().text;
-  figure("evicted", brief(health.evicted_per_second) + " tok/s",
-         "Tokens evicted in a second of the engine's own clock, over the same time as the hit rate.", colour);
-  ImGui::SameLine(0, em() * 2);
-  const double requests = health.requests_per_second;
-  figure("requests", (requests < 100 ? fmt::format("{:.1f}", requests) : brief(requests)) + " /s",
-         "Requests begun, over the same time as the hit rate.", colour);
-  ImGui::SameLine(0, em() * 2);
-  figure("request p50 / p99",
-         health.p50_us < 0 ? "-" : duration(health.p50_us / 1e6) + " / " + duration(health.p99_us / 1e6),
-         "From a request's begin to its end on the engine's clock, of the last 1,000 that have ended.", colour);
-}
-
+/// Every figure has its place, whatever the others say: nothing moves sideways.
 class HealthBar final : public Panel {
  public:
   void draw(Scene& scene) override {
     const Health health = health_of(scene.mirror);
-    const bool wide = ImGui::GetWindowWidth() > em() * 80;
-    draw_hit_rate(health);
-    ImGui::SameLine(0, em() * 2);
-    sparkline(Overview(scene.mirror.samples()).columns(scene.selection.group, 48),
-              {em() * (wide ? 12.F : 8.F), ImGui::GetTextLineHeightWithSpacing() + ImGui::GetTextLineHeight()});
-    ImGui::SameLine(0, em() * 2);
-    if (scene.selection.group < scene.mirror.groups()) {
-      draw_pages(scene.pool(), em() * (wide ? 34.F : 29.F));
-      ImGui::SameLine(0, em() * 2);
+    const float room = ImGui::GetContentRegionAvail().x / em();
+    const float spark = room > 88 ? 12.F : room > 76 ? 8.F : 0.F, pages = room > 88 ? 34.F : 29.F;
+    float x = ImGui::GetCursorPosX();
+    const auto next = [&](float width) {
+      x += width * em();
+      ImGui::SameLine(x);
+    };
+    const ImU32 colour = palette().text;
+    figure(hit_rate_words(health).c_str(), percent(health.hit_tokens, health.prompt_tokens),
+           "Prompt tokens that were found in the cache, of all prompt tokens of the last minute, or since the engine "
+           "began.",
+           health.prompt_tokens == 0 ? palette().dim : colour);
+    next(9.6F);
+    if (spark > 0) {
+      sparkline(Overview(scene.mirror.samples()).columns(scene.selection.group, 48),
+                {em() * spark, ImGui::GetTextLineHeightWithSpacing() + ImGui::GetTextLineHeight()});
+      next(spark + 1.4F);
     }
-    draw_rates(health);
+    if (scene.selection.group < scene.mirror.groups()) {
+      draw_pages(scene.pool(), em() * pages);
+      next(pages + 1.4F);
+    }
+    figure("evicted", brief(health.evicted_per_second) + " tok/s",
+           "Tokens evicted in a second of the engine's own clock, over the same time as the hit rate.", colour);
+    next(room > 76 ? 8.F : 7.4F);
+    const double requests = health.requests_per_second;
+    figure("requests", (requests < 100 ? fmt::format("{:.1f}", requests) : brief(requests)) + " /s",
+           "Requests begun, over the same time as the hit rate.", colour);
+    next(room > 76 ? 6.6F : 5.6F);
+    figure("request p50 / p99",
+           health.p50_us < 0 ? "-" : duration(health.p50_us / 1e6) + " / " + duration(health.p99_us / 1e6),
+           "From a request's begin to its end on the engine's clock, of the last 1,000 that have ended.", colour);
   }
 };
 

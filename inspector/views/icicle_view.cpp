@@ -17,7 +17,55 @@ constexpr const char* kTooNarrow = " too narrow to tell apart";
 bool IcicleView::zoom_out() {
   const bool was = left_ > 0 || right_ < 1 || top_ > 0;
   left_ = 0, right_ = 1, top_ = 0;
+  fits_ = false, anchors_.clear();
   return was;
+}
+
+/// Remembers what is in the middle.
+void IcicleView::hold_on(const Scene& scene) {
+  constexpr std::size_t kMost = 16;
+  const TreeIndex& tree = scene.tree;
+  anchors_.clear();
+  version_ = tree.version();
+  if (left_ <= 0 && right_ >= 1) return;
+  const double all = static_cast<double>(tree.tokens()), middle = (left_ + right_) / 2 * all;
+  for (std::size_t level = 0; level < tree.levels(); ++level) {
+    std::size_t low = tree.begin(level), high = tree.end(level);
+    while (low < high) {
+      const std::size_t at = low + (high - low) / 2;
+      if (static_cast<double>(tree[at].end()) > middle) high = at;
+      else low = at + 1;
+    }
+    if (low == tree.end(level) || static_cast<double>(tree[low].start) > middle) break;
+    const double start = static_cast<double>(tree[low].start);
+    anchors_.insert(anchors_.begin(), {tree[low].slot ? scene.mirror.node(tree[low].slot).id : 0, tree[low].space,
+                                       left_ * all - start, right_ * all - start});
+    if (anchors_.size() > kMost) anchors_.pop_back();
+  }
+}
+
+/// The tree has changed: what was in the middle stays there.
+void IcicleView::follow(const Scene& scene) {
+  const TreeIndex& tree = scene.tree;
+  const double all = static_cast<double>(tree.tokens());
+  const auto place_of = [&](const Anchor& anchor) -> std::uint32_t {
+    if (anchor.node != 0)
+      return scene.mirror.find(anchor.node) ? tree.place_of(slot_of(static_cast<NodeId>(anchor.node)))
+                                            : TreeIndex::kNowhere;
+    for (std::uint32_t place = 0; place < tree.roots().count; ++place)
+      if (tree[place].space == anchor.space) return place;
+    return TreeIndex::kNowhere;
+  };
+  if (fits_)
+    if (const std::uint32_t place = place_of(fitted_); place != TreeIndex::kNowhere) return zoom_range(tree, place, 1);
+  fits_ = false;
+  for (const Anchor& anchor : anchors_) {
+    const std::uint32_t place = place_of(anchor);
+    if (place == TreeIndex::kNowhere) continue;
+    const double start = static_cast<double>(tree[place].start);
+    left_ = (start + anchor.left) / all, right_ = (start + anchor.right) / all;
+    return;
+  }
 }
 
 void IcicleView::zoom_range(const TreeIndex& tree, std::size_t first, std::size_t count) {
@@ -26,9 +74,12 @@ void IcicleView::zoom_range(const TreeIndex& tree, std::size_t first, std::size_
   right_ = static_cast<double>(tree[first + count - 1].end()) / all;
 }
 
-void IcicleView::zoom_to(const TreeIndex& tree, std::uint32_t place) {
+void IcicleView::zoom_to(const Scene& scene, std::uint32_t place) {
+  const TreeIndex& tree = scene.tree;
   if (tree.tokens() == 0) return;
   zoom_range(tree, place, 1);
+  fits_ = true;
+  fitted_ = {tree[place].slot ? scene.mirror.node(tree[place].slot).id : 0, tree[place].space, 0, 0};
   top_ = std::max(0.0, static_cast<double>(tree.level_of(place)) - 1);
 }
 
@@ -69,7 +120,8 @@ std::uint64_t IcicleView::navigate(Scene& scene, ImVec2 size) {
   const float levels = static_cast<float>(std::max<std::size_t>(scene.tree.levels(), 1));
   row_ = std::floor(std::clamp(size.y / levels, em() * 1.5F, em() * 2.6F));
   const double all = static_cast<double>(scene.tree.tokens());
-  const double span = right_ - left_;
+  if (version_ != scene.tree.version()) follow(scene);
+  const double span = right_ - left_, left_before = left_;
   if (hovered && io.MouseWheel != 0) {
     if (io.KeyShift || io.KeyCtrl) {
       top_ -= static_cast<double>(io.MouseWheel) * 2;
@@ -90,6 +142,7 @@ std::uint64_t IcicleView::navigate(Scene& scene, ImVec2 size) {
   }
   if (left_ < 0) right_ -= left_, left_ = 0;
   if (right_ > 1) left_ = std::max(0.0, left_ - (right_ - 1)), right_ = 1;
+  if (right_ - left_ != span || left_ != left_before) fits_ = false;
   const double rows = std::floor(static_cast<double>(size.y / row_));
   if (std::exchange(scene.selection.reveal, false))
     if (const std::vector<std::uint32_t> path = selected_path(scene); !path.empty())
@@ -98,6 +151,7 @@ std::uint64_t IcicleView::navigate(Scene& scene, ImVec2 size) {
 
   laid_ = {left_ * all, right_ * all, size.x, static_cast<std::size_t>(top_), static_cast<std::size_t>(rows)};
   lay_out(scene.tree, laid_, cells_);
+  hold_on(scene);
 
   const bool click = ImGui::IsItemDeactivated() && !dragged_;
   if (ImGui::IsItemDeactivated()) dragged_ = false;
@@ -111,17 +165,18 @@ std::uint64_t IcicleView::navigate(Scene& scene, ImVec2 size) {
   }
   if (under->count > 1) {
     if (!ImGui::IsItemActive()) tell_many(scene.tree.mix(under->first, under->count), under->count, kTooNarrow);
-    if (click) zoom_range(scene.tree, under->first, under->count);
+    if (click) zoom_range(scene.tree, under->first, under->count), fits_ = false, hold_on(scene);
     return 0;
   }
   if (!ImGui::IsItemActive()) tell_place(scene, under->first);
   const PlaceClick clicked = click_place(scene, under->first, click);
-  if (clicked.go_in) zoom_to(scene.tree, under->first);
+  if (clicked.go_in) zoom_to(scene, under->first);
   return clicked.fold;
 }
 
 /// Moves as little as brings a node into sight, wide enough to be seen.
 void IcicleView::reveal(const TreeIndex& tree, std::uint32_t place, double rows) {
+  const double left_before = left_, right_before = right_;
   const double all = static_cast<double>(tree.tokens());
   const double start = static_cast<double>(tree[place].start) / all, end = static_cast<double>(tree[place].end()) / all;
   const double least = (end - start) * 60;
@@ -132,6 +187,7 @@ void IcicleView::reveal(const TreeIndex& tree, std::uint32_t place, double rows)
     const double span = std::max(right_ - left_, std::min(1.0, (end - start) * 1.2));
     left_ = std::clamp((start + end) / 2 - span / 2, 0.0, 1 - span), right_ = left_ + span;
   }
+  if (left_ != left_before || right_ != right_before) fits_ = false;
   const double level = static_cast<double>(tree.level_of(place));
   if (level < top_ || level >= top_ + rows) top_ = std::max(0.0, level - rows / 2);
 }

@@ -15,7 +15,7 @@ class IcicleView {
   std::uint64_t draw(Scene& scene, ImVec2 from, ImVec2 size);
   /// Shows all of the tree again; false if it did so already.
   bool zoom_out();
-  void zoom_to(const TreeIndex& tree, std::uint32_t place);
+  void zoom_to(const Scene& scene, std::uint32_t place);
   /// Which part is shown, in words.
   std::string scale(const TreeIndex& tree) const;
 
@@ -26,12 +26,25 @@ class IcicleView {
   std::uint64_t navigate(Scene& scene, ImVec2 size);
   void reveal(const TreeIndex& tree, std::uint32_t place, double rows);
   void zoom_range(const TreeIndex& tree, std::size_t first, std::size_t count);
+  void hold_on(const Scene& scene);
+  void follow(const Scene& scene);
   void draw_cell(const Scene& scene, const IcicleCell& cell, ImDrawList* list) const;
   void draw_counts(ImDrawList* list) const;
   void draw_selected(const Scene& scene, ImDrawList* list) const;
 
   double left_ = 0, right_ = 1;  ///< shares of all tokens
   double top_ = 0;               ///< levels
+  /// What is in the middle of the picture, the deepest first, and where the picture's edges are from its beginning, in
+  /// tokens: the picture stays with it while the tree changes around it.
+  struct Anchor {
+    std::uint64_t node = 0;  ///< id; 0: the namespace
+    std::uint32_t space = 0;
+    double left = 0, right = 0;
+  };
+  std::vector<Anchor> anchors_;
+  bool fits_ = false;  ///< the picture shows fitted_, whatever it grows to
+  Anchor fitted_;
+  std::uint64_t version_ = 0;  ///< TreeIndex::version of the anchors
   float row_ = 20;
   ImVec2 origin_{};
   IcicleWindow laid_{};

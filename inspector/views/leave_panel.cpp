@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 #include <mirror/rank_text.h>
 
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "draw.h"
+#include "held_list.h"
 #include "names.h"
 #include "panels.h"
 
@@ -23,11 +26,9 @@ class LeavePanel final : public Panel {
 
   void draw(Scene& scene) override {
     explain(rule_of(scene.pool()));
-    if (at_ != scene.mirror.commits() || group_ != scene.selection.group) {
-      at_ = scene.mirror.commits(), group_ = scene.selection.group;
-      slots_ = scene.mirror.next_to_evict(group_, kMost);
-    }
-    if (slots_.empty())
+    list(scene);
+    held_.draw_new(changed_, "changed");
+    if (rows_.empty())
       return nothing_here("No node can be evicted: each cached node is under a request's lock, or nothing is cached.");
     constexpr ImGuiTableFlags kFlags =
         ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
@@ -38,8 +39,9 @@ class LeavePanel final : public Panel {
     ImGui::TableSetupColumn("tokens", ImGuiTableColumnFlags_WidthFixed, em() * 4);
     ImGui::TableSetupColumn("because");
     column_heads({{""}, {"node"}, {"tokens", true}, {"because"}});
+    held_.look();
     ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(slots_.size()));
+    clipper.Begin(static_cast<int>(rows_.size()));
     while (clipper.Step())
       for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_row(scene, static_cast<std::size_t>(i));
     ImGui::EndTable();
@@ -48,15 +50,36 @@ class LeavePanel final : public Panel {
  private:
   static constexpr std::size_t kMost = 200;
 
-  void draw_row(Scene& scene, std::size_t place) const {
-    const MirrorNode& node = scene.mirror.node(slots_[place]);
+  void list(const Scene& scene) {
+    const bool same_group = std::exchange(group_, scene.selection.group) == scene.selection.group;
+    if (at_ == scene.mirror.commits() && same_group && changed_ == 0) return;
+    at_ = scene.mirror.commits();
+    std::vector<std::uint64_t> now;
+    for (const std::uint32_t slot : scene.mirror.next_to_evict(group_, kMost))
+      now.push_back(scene.mirror.node(slot).id);
+    picked_ = picked_ == scene.selection.node ? picked_ : 0;
+    changed_ = 0;
+    if (same_group && !rows_.empty() && held_.holds(scene.moves(), picked_ != 0)) {
+      const std::unordered_set<std::uint64_t> had(rows_.begin(), rows_.end());
+      for (const std::uint64_t id : now) changed_ += !had.contains(id);
+      return;
+    }
+    rows_ = std::move(now);
+    held_.listed();
+  }
+
+  void draw_row(Scene& scene, std::size_t place) {
+    const std::uint64_t id = rows_[place];
+    const MirrorNode* const known = scene.mirror.find(id);
+    if (!known) return draw_evicted(place, id);
+    const MirrorNode& node = *known;
     const MirrorPool& pool = scene.pool();
     const Rank& rank = node.rank[group_];
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
     ImGui::PushID(static_cast<int>(place));
     if (ImGui::Selectable("##row", node.id == scene.selection.node, ImGuiSelectableFlags_SpanAllColumns))
-      scene.selection.select_node(node.id);
+      scene.selection.select_node(node.id), picked_ = node.id;
     explain(
         fmt::format("{} of the nodes that can be evicted: {}. Rank {} / {}: the smallest is evicted first, and "
                     "among equal ranks the smallest slot.",
@@ -73,9 +96,23 @@ class LeavePanel final : public Panel {
     text(fitted(rank_words(pool.policy_rank, rank, scene.mirror.tick()), ImGui::GetContentRegionAvail().x));
   }
 
+  /// It left while the list held still.
+  static void draw_evicted(std::size_t place, std::uint64_t id) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    dim(std::to_string(place + 1));
+    ImGui::TableNextColumn();
+    dim(node_name(id));
+    ImGui::TableNextColumn();
+    ImGui::TableNextColumn();
+    dim("evicted meanwhile");
+  }
+
   std::uint64_t at_ = ~std::uint64_t{0};
-  std::size_t group_ = 0;
-  std::vector<std::uint32_t> slots_;
+  std::size_t group_ = 0, changed_ = 0;  ///< changed_: nodes that would be in the list, and it holds still
+  std::vector<std::uint64_t> rows_;      ///< ids
+  std::uint64_t picked_ = 0;             ///< node that was selected here, and still is
+  HeldList held_;
 };
 
 }  // namespace

@@ -167,12 +167,10 @@ class NodePanel final : public Panel {
 
   void draw(Scene& scene) override {
     const MirrorNode* node = scene.node();
+    if (!node && scene.selection.node != 0) return draw_evicted(scene);
     if (!node)
       return nothing_here(
-          scene.selection.node != 0
-              ? fmt::format("Node {} was evicted. EVENTS says when; another click selects another node.",
-                            node_name(scene.selection.node))
-              : "Click a node in the tree, a page in the pool or a request, to see all that is known of it here.");
+          "Click a node in the tree, a page in the pool or a request, to see all that is known of it here.");
     update(scene.mirror, *node);
     const std::uint32_t place = scene.tree.place_of(slot_of(static_cast<NodeId>(node->id)));
     const TreeIndex::Node* in_tree = place == TreeIndex::kNowhere ? nullptr : &scene.tree[place];
@@ -194,6 +192,37 @@ class NodePanel final : public Panel {
   }
 
  private:
+  /// What is remembered of a node that is not there at this moment.
+  void draw_evicted(Scene& scene) {
+    const Mirror& mirror = scene.mirror;
+    const std::uint64_t id = scene.selection.node;
+    if (at_ != mirror.commits() || node_ != id) {
+      at_ = mirror.commits(), node_ = id;
+      history_ = mirror.history(id);
+      const Ghost* const ghost = mirror.ghost(id);
+      ghost_ = ghost ? *ghost : Ghost{};
+    }
+    ImGui::BeginChild("evicted");
+    const auto removed = std::find_if(history_.rbegin(), history_.rend(), [](const NodeMoment& moment) {
+      return moment.kind == event::NodeRemoved::kKind;
+    });
+    const bool then = removed != history_.rend();
+    std::string words = fmt::format("Node {} ", node_name(id));
+    if (ghost_.id != 0)
+      words += fmt::format("was evicted by {} at tick {}, {} ticks ago. It was {}, depth {} to {}.", ghost_.policy,
+                           grouped(ghost_.evicted_at), grouped(mirror.tick() - ghost_.evicted_at),
+                           plural(ghost_.length, "token"), grouped(ghost_.begin),
+                           grouped(std::uint64_t{ghost_.begin} + ghost_.length));
+    else words += then ? "was evicted." : "is not there at this moment, and nothing is remembered of it.";
+    if (then)
+      words += fmt::format(" That was commit {}: EVENTS finds it with {}.", grouped(removed->commit), node_name(id));
+    wrapped(words, palette().text);
+    if (!history_.empty()) wrapped(history_words(history_, mirror.commits()), palette().dim);
+    if (then && scene.time.seekable && removed->commit > 1 && button("to the moment before"))
+      scene.time.seek(removed->commit - 1);
+    ImGui::EndChild();
+  }
+
   void update(const Mirror& mirror, const MirrorNode& node) {
     if (at_ == mirror.commits() && node_ == node.id) return;
     at_ = mirror.commits(), node_ = node.id;
@@ -264,6 +293,7 @@ class NodePanel final : public Panel {
   std::vector<std::uint64_t> path_;     ///< ids, root first
   std::vector<std::uint64_t> lockers_;  ///< running requests that end in or below it
   std::vector<NodeMoment> history_;
+  Ghost ghost_{};
 };
 
 }  // namespace

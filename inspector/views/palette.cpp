@@ -11,26 +11,47 @@ constexpr ImU32 rgb(std::uint32_t hex) { return IM_COL32(hex >> 16 & 255, hex >>
 constexpr std::array<ImU32, 8> kSpaces = {rgb(0x56B4E9), rgb(0xE69F00), rgb(0x35B08A), rgb(0xCC79A7),
                                           rgb(0xE8DD5A), rgb(0x7E9BD9), rgb(0xE07B4A), rgb(0xA9B4C0)};
 // One hue from faint to strong: a higher value is further from the background, in either theme.
-constexpr Palette kDark = {rgb(0x14171C), rgb(0x1B1F26),
-                           rgb(0x2E343E), rgb(0xE7EAEF),
-                           rgb(0x9CA7B5), rgb(0x56B4E9),
-                           rgb(0x0F1216), rgb(0x343B46),
-                           rgb(0x56B4E9), rgb(0xE69F00),
-                           rgb(0xCC79A7), rgb(0x6B7480),
-                           rgb(0x20252D), rgb(0x35B08A),
-                           rgb(0xE69F00), rgb(0xF0764A),
-                           rgb(0x0F1216), rgb(0xFFFFFF),
-                           kSpaces,       {rgb(0x3B4A63), rgb(0x4A6E9C), rgb(0x56A0D0), rgb(0xA9C77A), rgb(0xF5E04C)}};
-constexpr Palette kLight = {rgb(0xECEEF2), rgb(0xFFFFFF),
-                            rgb(0xD3D8E0), rgb(0x1A1E25),
-                            rgb(0x596373), rgb(0x0067A3),
-                            rgb(0xFFFFFF), rgb(0xDFE3E9),
-                            rgb(0x6FC1EE), rgb(0xE8A51B),
-                            rgb(0xD58AB3), rgb(0xB4BCC7),
-                            rgb(0xF3F5F8), rgb(0x00734F),
-                            rgb(0x8A5A00), rgb(0xB84300),
-                            rgb(0x10141A), rgb(0x000000),
-                            kSpaces,       {rgb(0xDCE6F2), rgb(0xB5CFE8), rgb(0x86B6DC), rgb(0x7FB37C), rgb(0xD8A200)}};
+// What is chosen, a link or a warning wears no colour of a state.
+constexpr Palette kDark = {.background = rgb(0x14171C),
+                           .panel = rgb(0x1B1F26),
+                           .line = rgb(0x2E343E),
+                           .text = rgb(0xE7EAEF),
+                           .dim = rgb(0x9CA7B5),
+                           .accent = rgb(0xB9ABF2),
+                           .accent_text = rgb(0x0F1216),
+                           .free = rgb(0x3F4856),
+                           .evictable = rgb(0x56B4E9),
+                           .protected_ = rgb(0xE69F00),
+                           .owned = rgb(0xCC79A7),
+                           .tombstone = rgb(0x6B7480),
+                           .absent = rgb(0x0B0D10),
+                           .good = rgb(0x35B08A),
+                           .warn = rgb(0xF0E442),
+                           .bad = rgb(0xF0764A),
+                           .on_fill = rgb(0x0F1216),
+                           .selected = rgb(0xFFFFFF),
+                           .spaces = kSpaces,
+                           .heat = {rgb(0x3B4A63), rgb(0x4A6E9C), rgb(0x56A0D0), rgb(0xA9C77A), rgb(0xF5E04C)}};
+constexpr Palette kLight = {.background = rgb(0xECEEF2),
+                            .panel = rgb(0xFFFFFF),
+                            .line = rgb(0xD3D8E0),
+                            .text = rgb(0x1A1E25),
+                            .dim = rgb(0x596373),
+                            .accent = rgb(0x5A48B0),
+                            .accent_text = rgb(0xFFFFFF),
+                            .free = rgb(0xD3D9E1),
+                            .evictable = rgb(0x6FC1EE),
+                            .protected_ = rgb(0xE8A51B),
+                            .owned = rgb(0xD58AB3),
+                            .tombstone = rgb(0xA3ADBA),
+                            .absent = rgb(0xFAFBFC),
+                            .good = rgb(0x00734F),
+                            .warn = rgb(0x6E6100),
+                            .bad = rgb(0xB84300),
+                            .on_fill = rgb(0x10141A),
+                            .selected = rgb(0x000000),
+                            .spaces = kSpaces,
+                            .heat = {rgb(0xDCE6F2), rgb(0xB5CFE8), rgb(0x86B6DC), rgb(0x7FB37C), rgb(0xD8A200)}};
 
 const Palette* used = &kDark;
 
@@ -62,6 +83,19 @@ ImU32 Palette::warmth(float share) const {
   return mixed(heat[low], heat[low + 1], at - static_cast<float>(low));
 }
 
+ImU32 Palette::of(NamespaceId space) const {
+  const auto number = static_cast<std::size_t>(space);
+  const ImU32 hue = spaces[number % spaces.size()];
+  switch (number / spaces.size() % kShades) {
+    case 1:
+      return mixed(hue, panel, 0.5F);
+    case 2:
+      return mixed(hue, text, 0.55F);
+    default:
+      return hue;
+  }
+}
+
 ImU32 colour_of(const MirrorNode& node, NodeState state, ColourBy by, Tick now) {
   const Palette& colours = palette();
   switch (by) {
@@ -75,7 +109,7 @@ ImU32 colour_of(const MirrorNode& node, NodeState state, ColourBy by, Tick now) 
     case ColourBy::hits:
       return colours.warmth(static_cast<float>(std::log2(1.0 + node.hits) / 8));
     case ColourBy::space:
-      return colours.spaces[static_cast<std::size_t>(node.space) % colours.spaces.size()];
+      return colours.of(node.space);
   }
   return colours.of(state);
 }

@@ -30,6 +30,9 @@ struct Palette {
            : state == NodeState::tombstone  ? tombstone
                                             : line;
   }
+  /// Of a namespace: each hue in three shades, so that the first 24 differ.
+  ImU32 of(NamespaceId space) const;
+  static constexpr std::size_t kShades = 3;
   /// 0 cold .. 1 hot.
   ImU32 warmth(float share) const;
 };

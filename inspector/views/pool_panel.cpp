@@ -110,7 +110,9 @@ class PoolPanel final : public Panel {
   void draw(Scene& scene) override {
     const MirrorPool& pool = scene.pool();
     const ImVec2 from = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-    const float height = room.y - ImGui::GetTextLineHeight() * 1.1F;
+    const bool legend = room.y > em() * 9;
+    const float height =
+        room.y - ImGui::GetTextLineHeight() * 1.1F - (legend ? ImGui::GetTextLineHeightWithSpacing() : 0);
     if (pool.pages == 0 || height < em()) return nothing_here("The feed has not told of a pool yet.");
     const Squares squares(pool.end() - 1, {room.x, height});
     update(scene, squares.most);
@@ -122,6 +124,7 @@ class PoolPanel final : public Panel {
         explain_cell(scene, map_.cells()[i]);
         if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) select_owner(scene, map_.cells()[i]);
       }
+    if (legend) draw_legend(room.x);
     draw_foot(pool, room.x);
   }
 
@@ -170,6 +173,23 @@ class PoolPanel final : public Panel {
       i = end;
     }
     draw_selected(scene, squares, from);
+  }
+
+  /// What the tree's legend does not name comes first.
+  static void draw_legend(float width) {
+    const Palette& colours = palette();
+    const float right = ImGui::GetCursorScreenPos().x + width;
+    bool first = true;
+    for (const auto& [name, colour] : {std::pair("free", colours.free),
+                                       {"without memory", colours.absent},
+                                       {"owned", colours.owned},
+                                       {"evictable", colours.evictable},
+                                       {"protected", colours.protected_}}) {
+      const float wide = ImGui::CalcTextSize(name).x + em() * 2;
+      if (!first && ImGui::GetItemRectMax().x + wide > right) return;
+      if (!std::exchange(first, false)) ImGui::SameLine(0, em() * 0.9F);
+      swatch(colour, name);
+    }
   }
 
   void draw_foot(const MirrorPool& pool, float width) const {

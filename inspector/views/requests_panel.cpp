@@ -57,19 +57,32 @@ bool RequestsPanel::middle_of(Miss miss, ImVec2& at) const {
   return false;
 }
 
-void RequestsPanel::list(const Mirror& mirror) {
-  if (at_ == mirror.commits() && listed_ == filter_) return;
-  at_ = mirror.commits(), listed_ = filter_;
+/// Every prompt has tokens of its last page that no match can give: that reason has nearly all requests.
+bool RequestsPanel::is_listed(const MirrorRequest& request, Units page_size) const {
+  if (filter_.running_only && request.ended()) return false;
+  if (filter_.space && request.space != *filter_.space) return false;
+  if (!filter_.by_reason) return true;
+  if (filter_.miss == Miss::rounding) return request.rounding(page_size) > 0;
+  return request.miss == filter_.miss && request.missed_policy == filter_.policy && request.missed(page_size) > 0;
+}
+
+void RequestsPanel::list(const Scene& scene) {
+  const Mirror& mirror = scene.mirror;
+  if (at_ == mirror.commits() && listed_ == filter_ && new_ == 0 && !scene.selection.reveal_request) return;
+  at_ = mirror.commits();
   groups_ = mirror.misses(filter_.space);
-  rows_.clear();
   const std::vector<MirrorRequest>& requests = mirror.requests();
+  const std::uint64_t chosen = scene.selection.request;
+  const bool chosen_listed = chosen != 0 && std::find(rows_.begin(), rows_.end(), chosen) != rows_.end();
+  const bool holds = listed_ == filter_ && !rows_.empty() && held_.holds(scene.moves(), chosen_listed) &&
+                     (!scene.selection.reveal_request || chosen_listed);
+  listed_ = filter_, new_ = 0;
+  if (!holds) rows_.clear(), held_.listed();
   for (std::size_t i = requests.size(); i-- > 0;) {
-    const MirrorRequest& request = requests[i];
-    if (filter_.running_only && request.ended()) continue;
-    if (filter_.space && request.space != *filter_.space) continue;
-    // Every request misses tokens of its last page: that reason lists the requests that have no other reason.
-    if (filter_.by_reason && (request.miss != filter_.miss || request.missed_policy != filter_.policy)) continue;
-    rows_.push_back(i);
+    if (holds && requests[i].id <= rows_.front()) break;
+    if (!is_listed(requests[i], mirror.page_size())) continue;
+    if (holds) ++new_;
+    else rows_.push_back(requests[i].id);
   }
 }
 
@@ -134,19 +147,24 @@ void RequestsPanel::draw_filters(Scene& scene) {
 
 void RequestsPanel::draw(Scene& scene) {
   draw_filters(scene);
-  list(scene.mirror);
+  list(scene);
+  held_.draw_new(new_);
   draw_reasons(scene);
   draw_verdict(scene);
-  list(scene.mirror);
+  list(scene);
   if (!rows_.empty()) return draw_table(scene);
   nothing_here(filter_.running_only ? "No request runs at this moment."
-               : filter_.by_reason  ? "No request of this namespace missed for this reason."
+               : filter_.by_reason  ? filter_.space ? "No request of this namespace missed for this reason."
+                                                    : "No request missed for this reason."
                                     : "No request has come yet.");
 }
 
-void RequestsPanel::draw_row(Scene& scene, const MirrorRequest& request) {
+void RequestsPanel::draw_row(Scene& scene, std::uint64_t id) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
+  const MirrorRequest* const known = scene.mirror.request(id);
+  if (!known) return dim(fmt::format("{}", id));  // forgotten while the list held still
+  const MirrorRequest& request = *known;
   ImGui::PushID(static_cast<int>(request.id));
   if (ImGui::Selectable("##row", request.id == scene.selection.request, ImGuiSelectableFlags_SpanAllColumns))
     scene.selection.select_request(request);
@@ -174,12 +192,11 @@ void RequestsPanel::draw_row(Scene& scene, const MirrorRequest& request) {
 }
 
 void RequestsPanel::draw_table(Scene& scene) {
-  const std::vector<MirrorRequest>& requests = scene.mirror.requests();
   constexpr ImGuiTableFlags kFlags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
   if (!ImGui::BeginTable("requests", 7, kFlags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("id", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
+  ImGui::TableSetupColumn("id", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
   ImGui::TableSetupColumn("namespace", ImGuiTableColumnFlags_WidthFixed, em() * 6);
   ImGui::TableSetupColumn("prompt", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
   ImGui::TableSetupColumn("hit", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
@@ -188,18 +205,17 @@ void RequestsPanel::draw_table(Scene& scene) {
   ImGui::TableSetupColumn("why not more");
   column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"why not more"}});
   if (std::exchange(scene.selection.reveal_request, false)) {
-    const auto at = std::find_if(rows_.begin(), rows_.end(),
-                                 [&](std::size_t place) { return requests[place].id == scene.selection.request; });
+    const auto at = std::find(rows_.begin(), rows_.end(), scene.selection.request);
     const float row = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
     const float y = static_cast<float>(at - rows_.begin()) * row, seen = ImGui::GetWindowHeight() - 2 * row;
     if (at != rows_.end() && (y < ImGui::GetScrollY() || y > ImGui::GetScrollY() + seen))
       ImGui::SetScrollY(std::max(0.F, y - seen / 2));
   }
+  held_.look();
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(rows_.size()));
   while (clipper.Step())
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-      draw_row(scene, requests[rows_[static_cast<std::size_t>(i)]]);
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_row(scene, rows_[static_cast<std::size_t>(i)]);
   ImGui::EndTable();
 }
 

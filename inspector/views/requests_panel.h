@@ -7,6 +7,7 @@
 
 #include <imgui.h>
 
+#include "held_list.h"
 #include "panel.h"
 
 namespace canopy::inspector {
@@ -16,7 +17,7 @@ class RequestsPanel final : public Panel {
  public:
   void draw(Scene& scene) override;
   const std::vector<MissGroup>& groups() const { return groups_; }
-  const std::vector<std::size_t>& rows() const { return rows_; }  ///< places in Mirror::requests
+  const std::vector<std::uint64_t>& rows() const { return rows_; }  ///< numbers of requests
   /// Middle of the chip of a reason on the screen, if it is drawn.
   bool middle_of(Miss miss, ImVec2& at) const;
 
@@ -29,16 +30,19 @@ class RequestsPanel final : public Panel {
     std::optional<NamespaceId> space;
     friend bool operator==(const Filter&, const Filter&) = default;
   };
-  void list(const Mirror& mirror);
+  void list(const Scene& scene);
+  bool is_listed(const MirrorRequest& request, Units page_size) const;
   void draw_filters(Scene& scene);
   void draw_reasons(Scene& scene);
   void draw_verdict(const Scene& scene);
   void draw_table(Scene& scene);
-  static void draw_row(Scene& scene, const MirrorRequest& request);
+  static void draw_row(Scene& scene, std::uint64_t id);
 
   Filter filter_, listed_;
   std::uint64_t at_ = ~std::uint64_t{0};
-  std::vector<std::size_t> rows_;
+  std::vector<std::uint64_t> rows_;
+  HeldList held_;
+  std::size_t new_ = 0;  ///< requests that came while the list holds still
   std::vector<MissGroup> groups_;
   std::vector<ImVec2> chips_;  ///< middles, by group
 };

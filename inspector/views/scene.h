@@ -116,6 +116,8 @@ struct Scene {
   const Session& session;
   Timeline& time;
 
+  /// Whether the moment changes by itself: lists that are read must hold still then.
+  bool moves() const { return !time.seekable || time.playing; }
   const MirrorPool& pool() const { return mirror.pool(selection.group); }
   /// The selected node; null if none is selected or it was evicted.
   const MirrorNode* node() const { return selection.node ? mirror.find(selection.node) : nullptr; }

@@ -102,7 +102,7 @@ void SizesPanel::draw_axis(const Scene& scene, float left) const {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const double tokens = static_cast<double>(top_) * scene.mirror.page_size();
   const float letters = ImGui::GetTextLineHeight();
-  const auto marks = static_cast<std::size_t>(std::max(1.F, (stack_.to.y - stack_.from.y) / letters / 1.6F));
+  const auto marks = static_cast<std::size_t>(std::max(2.F, (stack_.to.y - stack_.from.y) / letters / 1.6F));
   const double step = nice_step(tokens, marks);
   for (double value = 0; value <= tokens * 1.0001; value += step) {
     const float y = stack_.to.y - (stack_.to.y - stack_.from.y) * static_cast<float>(value / tokens);
@@ -169,7 +169,8 @@ void SizesPanel::draw_bars(float left) const {
     list->AddText({std::max(left, bars_.from.x - wide - em() * 0.4F), y}, colour, words.c_str());
   };
   say("100 %", bars_.from.y - letters * 0.1F, colours.good);
-  say(brief(most), bars_.to.y - letters * 0.9F, colours.bad);
+  if (std::any_of(columns_.begin(), columns_.end(), [](const auto& column) { return column.evicted > 0; }))
+    say(brief(most), bars_.to.y - letters * 0.9F, colours.bad);
 }
 
 void SizesPanel::draw_playhead(const Scene& scene, const Overview& overview) const {

@@ -19,7 +19,7 @@ bool TreePanel::back() {
 
 void TreePanel::zoom_to(const Scene& scene, std::uint32_t place) {
   if (place == TreeIndex::kNowhere) return;
-  if (view_ == TreeView::icicle) icicle_.zoom_to(scene.tree, place);
+  if (view_ == TreeView::icicle) icicle_.zoom_to(scene, place);
   else nodes_.zoom_to(scene, place);
 }
 

@@ -2,6 +2,7 @@
 
 #include <canopy/plugin.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace canopy::eviction {
@@ -71,6 +72,41 @@ class Slru final : public EvictionStrategy {
 
  private:
   std::uint64_t protect_after_;
+};
+
+/// Tail-optimised LRU (arXiv 2510.15152), as in SGLang: for a path that was once `deepest` tokens long, what lies
+/// behind deepest + next_prompt - threshold tokens cannot bring its next request below `threshold` tokens to compute,
+/// and is evicted first; among equals the least recently used. The tag keeps the greatest depth of a request's path
+/// here.
+class Tlru final : public EvictionStrategy {
+ public:
+  static constexpr const char* kRule =
+      "what a request can compute within its budget is evicted first; among equals, what was used longest ago";
+  PolicyText describe() const override { return {kRule, "{major:within budget|beyond budget}, used {minor:ago}"}; }
+  struct Config {
+    std::uint64_t threshold = 0, next_prompt = 0;
+    void visit(Options& options) {
+      options.number("threshold", threshold, 0, UINT32_MAX, "tokens that a request may have to compute");
+      options.number("next_prompt", next_prompt, 0, UINT32_MAX, "tokens that the next prompt of a conversation adds");
+    }
+  };
+  explicit Tlru(const Config& config) : config_(config) {}
+  Rank rank(const NodeFacts& node) override {
+    const std::uint64_t end = std::uint64_t{node.begin} + node.length, deepest = std::max(*node.tag, end);
+    const std::uint64_t wanted = deepest + config_.next_prompt;
+    const std::uint64_t budget = wanted > config_.threshold ? wanted - config_.threshold : 0;
+    return {node.begin < budget, node.last_access};
+  }
+  void ended(const RequestFacts&, Path& path) override {
+    std::uint64_t deepest = 0;
+    for (NodeFacts node; path.next(node);) {
+      deepest = std::max(deepest, std::uint64_t{node.begin} + node.length);
+      *node.tag = std::max(*node.tag, deepest);
+    }
+  }
+
+ private:
+  Config config_;
 };
 
 }  // namespace canopy::eviction

@@ -19,13 +19,14 @@ class NullIndex final : public PrefixIndex {
   GroupPages pages(const Lock&, Units) override { return {}; }
   Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return {}; }
   void relax(Lock&, std::size_t, Units) override {}
-  void release(const Lock& lock, const RequestFacts* finished) override {
+  GroupPages release(const Lock& lock, const RequestFacts* ended) override {
     if (lock.node != NodeId::none) ++refused_;
     NoPath none;
     for (const Group& group : groups_)
-      if (finished) group.eviction->finished(*finished, none);
+      if (ended) group.eviction->ended(*ended, none);
+    return {};
   }
-  GroupPages evict(std::size_t, std::size_t) override { return {}; }
+  GroupPages evict(std::size_t, std::size_t, Cause) override { return {}; }
   using IndexUpkeep::sizes;
   Sizes sizes(std::size_t) const override { return {}; }
   IndexUse use() const override { return {0, 0, refused_}; }

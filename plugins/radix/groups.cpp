@@ -4,9 +4,20 @@ namespace canopy::radix {
 
 Groups::Groups(const PrefixIndex::Context& context, const NodeTable& nodes, HoldTable& holds, const Spaces& spaces,
                const NodeEvents& events, const Tick& now)
-    : nodes_(nodes), holds_(holds), spaces_(spaces), events_(events), now_(now) {
+    : nodes_(nodes),
+      holds_(holds),
+      spaces_(spaces),
+      events_(events),
+      now_(now),
+      size_(context.groups.size()),
+      all_((1U << size_) - 1),
+      one_whole_path_(size_ == 1 && context.groups[0].reach == kWholePath) {
   groups_.reserve(context.groups.size());
-  for (const Group& group : context.groups) groups_.push_back({group, VictimQueue({&holds, groups_.size()})});
+  for (const Group& group : context.groups) {
+    groups_.push_back({group, VictimQueue({&holds, groups_.size()})});
+    groups_.back().reads_prints = group.eviction->reads_prints();
+    any_path_limit_ |= group.max_per_path > 0;
+  }
 }
 
 PolicyClock Groups::clock(std::size_t group) const {
@@ -27,9 +38,10 @@ NodeFacts Groups::facts(Slot slot, std::size_t group) const {
   facts.priority = node.priority;
   facts.created = node.created;
   facts.last_access = holds_(slot, group).last_access;
-  facts.spared = node.spared;
   facts.clock = clock(group);
-  facts.tag = const_cast<std::uint64_t*>(&node.tag);  // the policy's own word, also in a const visit
+  Word& word = holds_.word(slot, group);
+  facts.spared = word.spared;
+  facts.tag = &word.tag;  // the policy's own, also in a const visit
   return facts;
 }
 
@@ -49,7 +61,14 @@ void Groups::requeue(Slot slot, std::size_t group) {
 }
 
 void Groups::requeue(Slot slot) {
-  for (std::size_t g = 0; g < groups_.size(); ++g) requeue(slot, g);
+  for (std::size_t g = 0; g < size_; ++g) requeue(slot, g);
+}
+
+void Groups::use_policy(std::size_t group, EvictionStrategy* policy) {
+  groups_[group].group.eviction = policy;
+  groups_[group].reads_prints = policy->reads_prints();
+  for (std::size_t slot = 0; slot < holds_.slots(); ++slot) holds_.word(static_cast<Slot>(slot), group) = {};
+  rank_all(group);
 }
 
 void Groups::rank_all(std::size_t group) {

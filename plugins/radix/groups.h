@@ -19,6 +19,7 @@ struct GroupState {
   VictimQueue queue;
   std::uint64_t allocated = 0;  ///< units ever inserted
   std::uint64_t ranked_at = 0;  ///< `allocated` when all nodes were last ranked (Volatility::epoch)
+  bool reads_prints = false;    ///< its policy does
 
   bool whole_path() const { return group.reach == kWholePath; }
   /// The depth at which a lock of `length` units begins to hold: that of a page, and at least the last page is held.
@@ -33,14 +34,16 @@ class Groups {
   Groups(const PrefixIndex::Context& context, const NodeTable& nodes, HoldTable& holds, const Spaces& spaces,
          const NodeEvents& events, const Tick& now);
 
-  std::size_t size() const { return groups_.size(); }
+  std::size_t size() const { return size_; }
   GroupState& operator[](std::size_t group) { return groups_[group]; }
   const GroupState& operator[](std::size_t group) const { return groups_[group]; }
   EvictionStrategy& policy(std::size_t group) { return *groups_[group].group.eviction; }
   /// A mask of all groups.
-  std::uint32_t all() const { return (1U << groups_.size()) - 1; }
+  std::uint32_t all() const { return all_; }
+  /// Does any of them say Group::max_per_path?
+  bool any_path_limit() const { return any_path_limit_; }
   /// The usual engine: one group, which needs the whole path, and so has no tombstones.
-  bool one_whole_path() const { return groups_.size() == 1 && groups_[0].whole_path(); }
+  bool one_whole_path() const { return one_whole_path_; }
 
   PolicyClock clock(std::size_t group) const;
   NodeFacts facts(Slot slot, std::size_t group) const;
@@ -55,6 +58,13 @@ class Groups {
   void requeue(Slot slot, std::size_t group);
   /// In all groups.
   void requeue(Slot slot);
+  /// In the groups with a reach, where a node may wait while a request uses its path.
+  void requeue_in_windows(Slot slot) {
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      if (!groups_[g].whole_path() && holds_(slot, g).place != QueuePlaces::kNone) requeue(slot, g);
+  }
+  /// Another policy for the group: all its words are zero, and it ranks the nodes that wait.
+  void use_policy(std::size_t group, EvictionStrategy* policy);
   /// Ranks all nodes in the group's queue anew.
   void rank_all(std::size_t group);
   /// rank_all, if the policy's ranks drift and two hundredths of the pool turned over since the last time.
@@ -64,6 +74,7 @@ class Groups {
     groups_[group].queue.each_next([&](Slot slot) {
       nodes_.prefetch(slot);
       prefetch(&holds_(slot, group));
+      prefetch(&holds_.word(slot, group));
     });
   }
   void clear_queues();
@@ -76,6 +87,10 @@ class Groups {
   const NodeEvents& events_;
   const Tick& now_;
   std::vector<GroupState> groups_;
+  // Asked in every call.
+  std::size_t size_;
+  std::uint32_t all_;
+  bool one_whole_path_, any_path_limit_ = false;
 };
 
 }  // namespace canopy::radix

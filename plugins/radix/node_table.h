@@ -11,9 +11,8 @@ namespace canopy::radix {
 using Slot = std::uint32_t;  ///< a node's place in the arena; 0 is no node
 inline constexpr std::uint32_t kFreeSlot = std::uint32_t{1} << 31;
 
-/// A window on a run: `length` units from depth `begin`. A namespace's root has no run and parent 0.
+/// A window on a run: `length` units from depth `begin`. A namespace's root has no run and parent 0. A cache line long.
 struct Node {
-  // The fields that a walk reads come first: a node is longer than a cache line.
   Slot parent;
   std::uint32_t life;  ///< of the slot: 1 for its first node, 2 for the next; kFreeSlot is added while it has none
   RunStore::Block run;
@@ -24,11 +23,11 @@ struct Node {
   NamespaceId space;
   std::uint32_t inserts;
   std::int32_t priority;
-  Tick created, spared;
-  std::uint64_t tag;
+  Tick created;
 
   Units end() const { return begin + length; }
 };
+static_assert(sizeof(Node) == 64);
 
 /// The nodes, their places in the tree, and the table in which a child is found: one flat table for the whole tree,
 /// with open addressing, keyed by a fingerprint of (parent, first page). The caller verifies each candidate by its
@@ -76,10 +75,7 @@ class NodeTable {
   }
 
   /// Asks for the memory that a later call reads.
-  void prefetch(Slot slot) const {
-    radix::prefetch(&nodes_[slot]);
-    radix::prefetch(&nodes_[slot].spared);
-  }
+  void prefetch(Slot slot) const { radix::prefetch(&nodes_[slot]); }
   void prefetch_places(std::uint32_t fingerprint) const {
     if (places_.size()) radix::prefetch(&places_[fingerprint & (places_.size() - 1)]);
   }

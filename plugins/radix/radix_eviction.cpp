@@ -5,7 +5,7 @@
 
 namespace canopy::radix {
 
-GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
+GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause) {
   if (accounting_.tick_per_operation) ++now_;
   clear_results();
   groups_.rank_drifted(group);
@@ -14,11 +14,12 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
   while (results_[group].size() < pages && !queue.empty()) {
     const Slot victim = queue.front().slot;
     groups_.prefetch_next(group);
-    if (nodes_[victim].spared != now_ && policy.spare(groups_.facts(victim, group))) {
-      nodes_[victim].spared = now_;
-      groups_.requeue(victim);
+    Tick& spared = holds_.word(victim, group).spared;
+    if (spared != now_ && policy.spare(groups_.facts(victim, group))) {
+      spared = now_;
+      groups_.requeue(victim, group);
     } else {
-      evict_node(victim, group);
+      evict_node(victim, group, cause);
     }
   }
   return results_.result();
@@ -26,21 +27,45 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages) {
 
 /// Removes a leaf that no lock holds. Any other node stays as a tombstone of this group and of those that reach less
 /// far: no boundary here could use their pages without this group's. REQUIRES: may_evict.
-void RadixIndex::evict_node(Slot slot, std::size_t group) {
-  if (nodes_[slot].children == 0 && !held(slot)) return remove(slot);
+void RadixIndex::evict_node(Slot slot, std::size_t group, Cause cause) {
+  if (nodes_[slot].children == 0 && !held(slot)) {
+    remove(slot, cause, group);
+    return;
+  }
   const Units reach = groups_[group].group.reach;
   for (std::size_t g = 0; g < groups_.size(); ++g)
-    if (g == group || (groups_[g].group.reach < reach && groups_.may_evict(slot, g))) make_tombstone(slot, g);
+    if (g == group || (groups_[g].group.reach < reach && groups_.may_evict(slot, g)))
+      make_tombstone(slot, g, g == group ? cause : Cause::other_group);
 }
 
-void RadixIndex::make_tombstone(Slot slot, std::size_t group) {
-  drop_pages(slot, group);
+/// Evicts nodes above `tail` from the group, the first on its path before the others, until the path has as many pages
+/// as it may. Those that a lock holds stay, and so do forks.
+void RadixIndex::evict_above(Slot tail, std::size_t group) {
+  std::size_t pages = 0;
+  for (Slot at = tail; nodes_[at].parent; at = nodes_[at].parent)
+    if (nodes_[at].resident >> group & 1) {
+      pages += nodes_[at].length / page_;
+      if (path_.reserve(path_.size() + 1)) path_.push_back(at);
+    }
+  for (std::size_t i = path_.size(); i-- > 0 && pages > groups_[group].group.max_per_path;) {
+    const Slot at = path_[i];
+    if (at == tail || nodes_[at].children != 1 || !groups_.may_evict(at, group)) continue;
+    pages -= nodes_[at].length / page_;
+    evict_node(at, group, Cause::path_limit);
+  }
+  path_.clear();
+}
+
+void RadixIndex::make_tombstone(Slot slot, std::size_t group, Cause cause) {
+  drop_pages(slot, group, cause);
   events_.tell<event::NodeTombstoned>(slot, static_cast<std::uint8_t>(group));
 }
 
 /// The node's pages of a group become part of the result.
-void RadixIndex::drop_pages(Slot slot, std::size_t group) {
-  groups_.policy(group).evicted(groups_.facts(slot, group));
+void RadixIndex::drop_pages(Slot slot, std::size_t group, Cause cause) {
+  Eviction eviction{cause, {}};
+  if (groups_[group].reads_prints) eviction.prefix_prints = prints_.of(slot);
+  groups_.policy(group).evicted(groups_.facts(slot, group), eviction);
   Node& node = nodes_[slot];
   Page* pages = runs_.pages(node);
   const std::size_t count = node.length / page_, width = groups_.size();
@@ -55,13 +80,21 @@ void RadixIndex::drop_pages(Slot slot, std::size_t group) {
   groups_.requeue(slot, group);
 }
 
-/// Removes a leaf that no lock holds from the tree, and then each ancestor that only this leaf kept there.
-void RadixIndex::remove(Slot slot) {
+/// No match can end in a node that has a tombstone, and so a leaf of that kind serves nothing unless a lock holds it.
+bool RadixIndex::of_no_use(Slot slot) const {
+  const Node& node = nodes_[slot];
+  return node.children == 0 && node.resident != groups_.all() && !held(slot);
+}
+
+/// Removes a leaf that no lock holds from the tree, and then each ancestor that only this leaf made useful. If `group`
+/// is one, `cause` is why the leaf leaves it, and it takes its pages in the others along.
+RadixIndex::Removed RadixIndex::remove(Slot slot, Cause cause, std::size_t group) {
   for (;;) {
     const std::uint32_t place = runs_.fingerprint(nodes_[slot].parent, runs_.words(nodes_[slot]));
     nodes_.prefetch_places(place);  // it comes while the queue is compacted
     for (std::size_t g = 0; g < groups_.size(); ++g)
-      if (nodes_[slot].resident >> g & 1) drop_pages(slot, g);
+      if (nodes_[slot].resident >> g & 1)
+        drop_pages(slot, g, g == group || group == kMaxGroups ? cause : Cause::other_group);
     const Node node = nodes_[slot];
     nodes_.unfile(place, slot);
     nodes_.detach(slot);
@@ -72,7 +105,10 @@ void RadixIndex::remove(Slot slot) {
     --node_count_;
 
     Node& parent = nodes_[node.parent];
-    if (parent.parent == 0) return drop_empty_root(node.parent);
+    if (parent.parent == 0) {
+      drop_empty_root(node.parent);
+      return {node.next, node.parent};
+    }
     if (inherits) {
       parent.priority = std::max(parent.priority, node.priority);
       parent.inserts += node.inserts;
@@ -81,9 +117,12 @@ void RadixIndex::remove(Slot slot) {
           holds_(node.parent, g).last_access =
               std::max(holds_(node.parent, g).last_access, holds_(slot, g).last_access);
     }
-    groups_.requeue(node.parent);
-    if (parent.children != 0 || parent.resident != 0 || held(node.parent)) return;
+    if (!of_no_use(node.parent)) {
+      groups_.requeue(node.parent);
+      return {node.next, node.parent};
+    }
     slot = node.parent;
+    cause = Cause::no_use, group = kMaxGroups;
   }
 }
 
@@ -104,22 +143,14 @@ GroupPages RadixIndex::flush(NamespaceId space) {
     return slot;
   };
   for (Slot slot = root ? deepest(root) : 0; slot != root && slot != 0;) {
-    const Slot next = nodes_[slot].next, parent = nodes_[slot].parent;
-    const bool removable = nodes_[slot].children == 0 && !held(slot);
-    const bool last = next == 0;
-    if (removable) {
-      // `remove` may have removed ancestors as well. The walk has visited none of them yet, so it begins again.
-      remove(slot);
-      if (!nodes_.in_use(parent)) {
-        const Slot left = spaces_.root(space);
-        slot = left ? deepest(left) : 0;
-        continue;
-      }
+    Removed done{nodes_[slot].next, nodes_[slot].parent};
+    if (nodes_[slot].children == 0 && !held(slot)) {
+      done = remove(slot, Cause::flush);
     } else {
       for (std::size_t g = 0; g < groups_.size(); ++g)
-        if (groups_.may_evict(slot, g)) make_tombstone(slot, g);  // a lock below needs the node
+        if (groups_.may_evict(slot, g)) make_tombstone(slot, g, Cause::flush);  // a lock below needs the node
     }
-    slot = last ? parent : deepest(next);
+    slot = done.next ? deepest(done.next) : done.parent;
   }
   return results_.result();
 }
@@ -139,12 +170,10 @@ GroupPages RadixIndex::clear() {
   spaces_.clear();
   node_count_ = 0;
   events_.tell_cleared();
+  for (std::size_t g = 0; g < groups_.size(); ++g) groups_.policy(g).cleared();
   return results_.result();
 }
 
-void RadixIndex::use_policy(std::size_t group, EvictionStrategy* policy) {
-  groups_[group].group.eviction = policy;
-  groups_.rank_all(group);
-}
+void RadixIndex::use_policy(std::size_t group, EvictionStrategy* policy) { groups_.use_policy(group, policy); }
 
 }  // namespace canopy::radix

@@ -14,7 +14,9 @@ constexpr std::size_t kUsualPath = 4096;  // nodes; memory for more is given bac
 }  // namespace
 
 void RadixIndex::Config::visit(Options& options) {
-  options.choice("accounting", accounting, kAccountingNames, "what counts as a use: ours, or SGLang's to the digit");
+  options.choice(
+      "accounting", accounting, kAccountingNames,
+      "what counts as a use: ours, or that of SGLang's RadixCache (August 2026) or UnifiedRadixCache (0.5.23)");
   options.number("keep_free", keep_free, 0, 100,
                  "percent of the storage in use that freed storage may keep in memory, beside what prefault took");
   options.flag("prefault", prefault,
@@ -26,6 +28,7 @@ RadixIndex::RadixIndex(const Config& config, const Context& context)
       page_(context.page_size),
       holds_(context.groups.size()),
       runs_(context, config.keep_free, config.prefault),
+      prints_(nodes_, runs_),
       events_(context.feed, nodes_, holds_, runs_, context.page_size),
       now_(accounting_.first_tick()),
       groups_(context, nodes_, holds_, spaces_, events_, now_),
@@ -43,24 +46,27 @@ RadixIndex::Walk RadixIndex::walk(const Key& key, Touch&& touch) const {
   constexpr std::uint64_t kNoTombstone = ~std::uint64_t{0};
   std::array<std::uint64_t, kMaxGroups> since_tombstone;
   since_tombstone.fill(kNoTombstone);
-  Units depth = 0;
+  Units depth = 0, full = 0;
   ChildSearch search(nodes_, runs_, key, page_);
   while (const Slot next = search.below(at, depth)) {
     touch(next);
     const Units common = search.common();
     const Node& node = nodes_[next];
-    bool serves = true;
+    bool serves = true, is_full = true;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       if (!(node.resident >> g & 1)) since_tombstone[g] = 0;
       else if (since_tombstone[g] != kNoTombstone) since_tombstone[g] += common;
-      serves &= since_tombstone[g] == kNoTombstone ||
-                (!groups_[g].whole_path() && since_tombstone[g] >= groups_[g].group.reach);
+      const bool whole_path = groups_[g].whole_path(), unbroken = since_tombstone[g] == kNoTombstone;
+      serves &= unbroken || (!whole_path && since_tombstone[g] >= groups_[g].group.reach);
+      is_full &= unbroken || !whole_path;
     }
     depth += common;
-    if (serves) best = {next, common, depth};
+    if (serves) best = {next, common, depth, depth};
+    if (is_full) full = depth;
     if (common < node.length) break;
     at = next;
   }
+  best.full = full;
   return best;
 }
 
@@ -68,6 +74,7 @@ Probe RadixIndex::peek(const Key& key) const {
   const Walk found = walk(key, [](Slot) {});
   Probe probe;
   probe.length = found.depth;
+  probe.full_length = found.full;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const Units from = groups_[g].hold_from(found.depth, page_);
     Units end = found.depth;
@@ -93,27 +100,36 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
   }
   const Tick stamp = now_;
   const Walk found = walk(key, [&](Slot slot) {
-    if (accounting_.walk_touches) touch(slot, stamp);
+    if (accounting_.match_walk_touches) touch(slot, stamp, true);
     else if (path_.reserve(path_.size() + 1)) path_.push_back(slot);
   });
   if (found.node == 0 || !make_room(1 + groups_.size())) {
     cut_short_ += found.node != 0;
     path_.clear();
-    return {};
+    Lock nothing;
+    nothing.full_length = found.full;
+    return nothing;
   }
   const Slot end = found.matched < nodes_[found.node].length ? split(found.node, found.matched) : found.node;
-  if (accounting_.match_counts) {
+  if (accounting_.match_touches) {
+    // A split of the walk, if there was one, came before.
+    const Tick used = read_clock();
+    const bool waits_on_path = !groups_.one_whole_path();
     PathPrefetcher ahead(nodes_, holds_, path_);
     for (Slot at = end; nodes_[at].parent; at = nodes_[at].parent) {
       ahead.step();
-      ++nodes_[at].hits;
+      nodes_[at].hits += accounting_.match_is_hit;
       for (std::size_t g = 0; g < groups_.size(); ++g)
-        if (groups_[g].whole_path()) holds_(at, g).last_access = stamp;
+        if (groups_[g].whole_path()) holds_(at, g).last_access = used;
+      if (waits_on_path) groups_.requeue_in_windows(at);
     }
+    if (accounting_.windows == Accounting::Windows::locked_and_a_page) touch_windows(end, used);
   }
-  const Lock lock = lock_at(end);
-  if (accounting_.match_counts) events_.tell<event::NodeUsed>(end, stamp, lock.from[0]);
-  events_.tell_locked(end, lock, accounting_.match_counts ? 1 : 0);
+  const Lock lock = lock_at(end, found.full);
+  if (accounting_.match_is_hit) events_.tell<event::NodeUsed>(end, stamp, lock.from[0]);
+  else if (accounting_.match_touches)
+    for (Slot at = end; events_.told() && nodes_[at].parent; at = nodes_[at].parent) events_.tell_facts(at);
+  events_.tell_locked(end, lock, accounting_.match_is_hit ? 1 : 0);
   path_.clear_but_keep(kUsualPath);
   return lock;
 }

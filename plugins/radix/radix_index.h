@@ -8,6 +8,7 @@
 #include "incoming_pages.h"
 #include "node_events.h"
 #include "node_table.h"
+#include "path_prints.h"
 #include "result_pages.h"
 #include "runs.h"
 #include "spaces.h"
@@ -38,8 +39,8 @@ class RadixIndex final : public PrefixIndex {
   GroupPages pages(const Lock& lock, Units from) override;
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock& lock, std::size_t group, Units from) override;
-  void release(const Lock& lock, const RequestFacts* finished) override;
-  GroupPages evict(std::size_t group, std::size_t pages) override;
+  GroupPages release(const Lock& lock, const RequestFacts* ended) override;
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause) override;
   GroupPages flush(NamespaceId space) override;
   GroupPages clear() override;
   Sizes sizes(std::size_t group) const override { return spaces_.sizes(group); }
@@ -58,6 +59,7 @@ class RadixIndex final : public PrefixIndex {
     Slot node = 0;
     Units matched = 0;  ///< of the node
     Units depth = 0;    ///< from the root
+    Units full = 0;     ///< Probe::full_length
   };
 
   // Matching: radix_index.cpp.
@@ -73,25 +75,33 @@ class RadixIndex final : public PrefixIndex {
   Slot root_of(NamespaceId space);
   Slot make_node(NamespaceId space);
   Slot split(Slot lower, Units at);
+  void keep_path_limits(Slot tail, Inserted& inserted);
   void return_to_caller(const IncomingPages& incoming, Units from, Units to, std::uint32_t mask);
   Slot refill(Slot node, const IncomingPages& incoming);
   Slot append(Slot parent, const Key& key, Units depth, Units limit, const IncomingPages& incoming, InsertFacts facts);
   void count_insert(Slot slot, InsertFacts facts);
-  void touch(Slot slot, Tick stamp);
+  void touch(Slot slot, Tick stamp, bool windows);
+  void touch_deepest(Slot end, Units from);
+  void touch_windows(Slot end, Tick stamp);
 
   // Locks: radix_locks.cpp.
   bool held(Slot slot) const;
   bool holds(const Lock& lock) const;
-  Lock lock_at(Slot node);
+  Lock lock_at(Slot node, Units full_length);
   void unlock(Slot node, std::size_t group, Units from);
   void add_resident(Slot slot, std::size_t group);
   void set_protected(Slot slot, std::size_t group, bool is_protected);
 
   // Evicting: radix_eviction.cpp.
-  void evict_node(Slot slot, std::size_t group);
-  void make_tombstone(Slot slot, std::size_t group);
-  void drop_pages(Slot slot, std::size_t group);
-  void remove(Slot slot);
+  void evict_node(Slot slot, std::size_t group, Cause cause);
+  void evict_above(Slot tail, std::size_t group);
+  void make_tombstone(Slot slot, std::size_t group, Cause cause);
+  void drop_pages(Slot slot, std::size_t group, Cause cause);
+  struct Removed {
+    Slot next, parent;  ///< of the topmost node that was removed
+  };
+  bool of_no_use(Slot slot) const;
+  Removed remove(Slot slot, Cause cause, std::size_t group = kMaxGroups);
   void drop_empty_root(Slot slot);
 
   Accounting accounting_;
@@ -100,6 +110,7 @@ class RadixIndex final : public PrefixIndex {
   HoldTable holds_;
   Runs runs_;
   Spaces spaces_;
+  PathPrints prints_;
   NodeEvents events_;
   Tick now_;
   Groups groups_;

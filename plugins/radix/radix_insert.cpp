@@ -37,7 +37,10 @@ Slot RadixIndex::root_of(NamespaceId space) {
 Slot RadixIndex::make_node(NamespaceId space) {
   const Slot slot = nodes_.make();
   holds_.resize(nodes_.slots());
-  for (std::size_t g = 0; g < groups_.size(); ++g) holds_(slot, g) = {0, QueuePlaces::kNone, now_};
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    holds_(slot, g) = {0, QueuePlaces::kNone, now_};
+    holds_.word(slot, g) = {};
+  }
   nodes_[slot].space = space;
   nodes_[slot].created = now_;
   return slot;
@@ -60,8 +63,6 @@ Slot RadixIndex::split(Slot lower, Units at) {
   above.priority = below.priority;
   above.resident = below.resident;
   above.created = below.created;
-  above.spared = below.spared;
-  above.tag = below.tag;
   below.begin += at;
   below.length -= at;
   runs_.add_window(below.run);
@@ -72,14 +73,23 @@ Slot RadixIndex::split(Slot lower, Units at) {
     const Hold& from = holds_(lower, g);
     holds_(upper, g).count = groups_[g].whole_path() ? from.count > 0 : from.count;
     holds_(upper, g).last_access = from.last_access;
+    holds_.word(upper, g) = holds_.word(lower, g);
   }
-  if (accounting_.split_is_new) {
+  const bool is_new = accounting_.split == Accounting::Split::upper_is_new;
+  if (is_new) {
     const Tick used = read_clock();
     for (std::size_t g = 0; g < groups_.size(); ++g) holds_(upper, g).last_access = used;
     above.created = read_clock();
+  } else if (accounting_.split == Accounting::Split::both_used) {
+    for (const Slot half : {upper, lower}) {
+      const Tick used = read_clock();
+      for (std::size_t g = 0; g < groups_.size(); ++g)
+        if (groups_[g].whole_path()) holds_(half, g).last_access = used;
+      events_.tell_facts(half);
+    }
   }
   if (events_.told()) events_.tell<event::NodeSplit>(lower, nodes_.id(upper), at, nodes_[upper].inserts);
-  if (accounting_.split_is_new) {
+  if (is_new) {
     events_.tell<event::NodeCreated>(upper, nodes_[upper].created);
     events_.tell_facts(upper);
   }
@@ -101,20 +111,21 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
   const std::size_t changes = groups_.one_whole_path() ? 0 : incoming.mask_changes(limit);
   if (stale || limit < lock.length) {
     refused_ += stale;
-    return {lock, lock.length, {}};
+    return {lock, lock.length, {}, {}};
   }
   if (at == 0 || !make_room(2 + groups_.size() + 2 * changes) || !promise_results(pages)) {
     ++cut_short_;
     if (at != 0) drop_empty_root(at);
-    return {lock, lock.length, {}};
+    return {lock, lock.length, {}, {}};
   }
+  const bool windows = accounting_.windows == Accounting::Windows::with_path;
   if (accounting_.insert_counts_on_path)
-    for (Slot up = at; nodes_[up].parent; up = nodes_[up].parent) touch(up, stamp), count_insert(up, facts);
+    for (Slot up = at; nodes_[up].parent; up = nodes_[up].parent) touch(up, stamp, windows), count_insert(up, facts);
 
   Units depth = lock.length;
   while (Slot next = search.below(at, depth)) {
     const Units common = search.common();
-    if (accounting_.walk_touches) touch(next, stamp);
+    if (accounting_.insert_walk_touches) touch(next, stamp, windows);
     if (common < nodes_[next].length) next = split(next, common);
     if (accounting_.insert_counts_on_path) count_insert(next, facts);
     return_to_caller(incoming, depth, depth + common, nodes_[next].resident);
@@ -129,27 +140,74 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
       if (groups_[g].whole_path()) holds_(at, g).last_access = stamp;
     events_.tell_facts(at);
   }
-  const Lock deeper = lock_at(at);
+  if (accounting_.windows == Accounting::Windows::locked_and_a_page) touch_windows(at, read_clock());
+  if (accounting_.windows == Accounting::Windows::locked && !groups_.one_whole_path()) touch_deepest(at, lock.length);
+  const Lock deeper = lock_at(at, nodes_[at].end());
   events_.tell_relocked(at, deeper, start, lock);
   for (std::size_t g = 0; g < groups_.size(); ++g) unlock(start, g, lock.from[g]);
   drop_empty_root(at);
-  return {deeper, had, results_.result()};
+  Inserted inserted{deeper, had, results_.result(), {}};
+  if (groups_.any_path_limit()) keep_path_limits(at, inserted);
+  return inserted;
+}
+
+/// Evicts what the path of an insert has beyond Group::max_per_path.
+void RadixIndex::keep_path_limits(Slot tail, Inserted& inserted) {
+  std::array<std::size_t, kMaxGroups> spare{};
+  for (std::size_t g = 0; g < groups_.size(); ++g) spare[g] = results_[g].size();
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    if (groups_[g].group.max_per_path) evict_above(tail, g);
+  const GroupPages all = results_.result();
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    inserted.spare[g] = all[g].first(spare[g]);
+    inserted.evicted[g] = all[g].subspan(spare[g]);
+  }
 }
 
 /// Counts an insert in a node in which it ends, or through which it passes (Accounting::insert_counts_on_path).
 void RadixIndex::count_insert(Slot slot, InsertFacts facts) {
   Node& node = nodes_[slot];
   node.priority = std::max(node.priority, facts.priority);
-  if (!facts.chunked) {
+  if (accounting_.counts_once_a_request ? node.end() > facts.inserted : !facts.chunked) {
     ++node.inserts;
     if (accounting_.insert_counts_on_path) ++node.hits;
   }
-  if (accounting_.insert_counts_on_path) events_.tell_facts(slot);
+  if (!accounting_.insert_counts_on_path) return;
+  events_.tell_facts(slot);
+  groups_.requeue_in_windows(slot);
 }
 
-/// Makes a node recent in all groups.
-void RadixIndex::touch(Slot slot, Tick stamp) {
+/// Makes the end of a path recent in the groups with a reach: the nodes that hold the last `reach` units and a page
+/// more, whole; of a state only the node with the one that is used.
+void RadixIndex::touch_windows(Slot end, Tick stamp) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (groups_[g].whole_path()) continue;
+    const std::uint64_t reach = groups_[g].group.reach, units = reach == 1 ? 1 : reach + page_;
+    for (Slot at = end; nodes_[at].parent && nodes_[end].end() - nodes_[at].end() < units; at = nodes_[at].parent) {
+      if (!(nodes_[at].resident >> g & 1)) continue;
+      holds_(at, g).last_access = stamp;
+      if (holds_(at, g).place != QueuePlaces::kNone) groups_.requeue(at, g);
+    }
+  }
+}
+
+/// Makes recent, in each group with a reach, the deepest node that this insert brought or met behind `from`: the state
+/// from which the request would go on.
+void RadixIndex::touch_deepest(Slot end, Units from) {
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    Slot at = groups_[g].whole_path() ? 0 : end;
+    while (at && nodes_[at].parent && nodes_[at].end() > from && !(nodes_[at].resident >> g & 1))
+      at = nodes_[at].parent;
+    if (at == 0 || nodes_[at].parent == 0 || nodes_[at].end() <= from) continue;
+    holds_(at, g).last_access = now_;
+    if (holds_(at, g).place != QueuePlaces::kNone) groups_.requeue(at, g);
+  }
+}
+
+/// Makes a node recent in all groups, or in those that need the whole path.
+void RadixIndex::touch(Slot slot, Tick stamp, bool windows) {
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (!windows && !groups_[g].whole_path()) continue;
     holds_(slot, g).last_access = stamp;
     if (holds_(slot, g).place != QueuePlaces::kNone) groups_.requeue(slot, g);
   }
@@ -184,6 +242,7 @@ Slot RadixIndex::refill(Slot node, const IncomingPages& incoming) {
         into[std::size_t{(depth - begin) / page_} * groups_.size() + g] = incoming.page(g, depth);
       nodes_[piece].resident |= 1U << g;
       add_resident(piece, g);
+      if (accounting_.windows == Accounting::Windows::locked_and_a_page) holds_(piece, g).last_access = read_clock();
       events_.tell_pages(piece, g);
       groups_.requeue(piece, g);
     }
@@ -219,6 +278,9 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
       for (std::size_t g = 0; g < width; ++g) holds_(slot, g).last_access = used;
       node.created = read_clock();
     }
+    if (accounting_.windows == Accounting::Windows::locked && !one_node)
+      for (std::size_t g = 0; g < width; ++g)
+        if (!groups_[g].whole_path()) holds_(slot, g).last_access = 0;
     if (accounting_.insert_counts_on_path) count_insert(slot, facts);
     nodes_.attach(parent, slot);
     // Of the caller's words: the node's own are not in the caches (stream_copy).

@@ -30,9 +30,9 @@ class PathUp final : public Path {
 
 /// Locks the path that ends at `node`, in each group as far up as its reach goes. Splits the node in which a window
 /// begins, so that the lock holds no page above the window. REQUIRES: make_room(groups).
-Lock RadixIndex::lock_at(Slot node) {
+Lock RadixIndex::lock_at(Slot node, Units full_length) {
   if (nodes_[node].parent == 0) return {};
-  Lock lock{nodes_.id(node), nodes_[node].end(), {}};
+  Lock lock{nodes_.id(node), nodes_[node].end(), {}, full_length};
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const Units from = lock.from[g] = groups_[g].hold_from(lock.length, page_);
     PathPrefetcher ahead(nodes_, holds_, path_);
@@ -40,7 +40,8 @@ Lock RadixIndex::lock_at(Slot node) {
       ahead.step();
       if (nodes_[at].begin < from) split(at, from - nodes_[at].begin);
       const bool first = holds_(at, g).count++ == 0;
-      if (accounting_.match_counts && !groups_[g].whole_path()) holds_(at, g).last_access = now_;
+      if (accounting_.windows == Accounting::Windows::locked && !groups_[g].whole_path())
+        holds_(at, g).last_access = now_;
       if (first) set_protected(at, g, true);
       else if (groups_[g].whole_path()) break;  // this node holds everything above already
     }
@@ -76,25 +77,27 @@ void RadixIndex::relax(Lock& lock, std::size_t group, Units from) {
   lock.from[group] = from;
 }
 
-void RadixIndex::release(const Lock& lock, const RequestFacts* finished) {
+GroupPages RadixIndex::release(const Lock& lock, const RequestFacts* ended) {
   if (accounting_.tick_per_operation) ++now_;
   if (lock.node != NodeId::none && !holds(lock)) {
     ++refused_;
-    return;
+    return {};
   }
   const Slot node = nodes_.find(lock.node);
-  for (std::size_t g = 0; finished && g < groups_.size(); ++g) {
-    RequestFacts facts = *finished;
+  for (std::size_t g = 0; ended && g < groups_.size(); ++g) {
+    RequestFacts facts = *ended;
     facts.clock = groups_.clock(g);
     PathUp path(nodes_, groups_, node, g);
-    groups_.policy(g).finished(facts, path);
+    groups_.policy(g).ended(facts, path);
   }
   for (std::size_t g = 0; node && g < groups_.size(); ++g) {
     events_.tell<event::Unlocked>(node, static_cast<std::uint8_t>(g), lock.from[g]);
     unlock(node, g, lock.from[g]);
   }
-  // If its pages were all evicted while it was held, only this lock kept it in the tree.
-  if (node && nodes_[node].children == 0 && nodes_[node].resident == 0 && !held(node)) remove(node);
+  if (node == 0 || !of_no_use(node)) return {};
+  clear_results();
+  remove(node, Cause::no_use);
+  return results_.result();
 }
 
 /// False if the lock's node is not in the tree any more, or if no lock holds that node.

@@ -25,6 +25,8 @@ class RankHeap {
     rise(entries_.size() - 1, entry);
   }
   /// REQUIRES: an entry stands at `place`.
+  const QueuedNode& entry(std::uint32_t place) const { return entries_[place]; }
+  /// REQUIRES: an entry stands at `place`.
   void erase(std::uint32_t place) {
     const std::size_t hole = place;
     const QueuedNode last = entries_[entries_.size() - 1];

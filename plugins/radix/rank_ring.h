@@ -32,6 +32,8 @@ class RankRing {
     return true;
   }
   /// REQUIRES: an entry stands at `place`.
+  const QueuedNode& entry(std::uint32_t place) const { return at(place); }
+  /// REQUIRES: an entry stands at `place`.
   void erase(std::uint32_t place) {
     at(place).slot = kGap;
     if (--size_ == 0) return forget();

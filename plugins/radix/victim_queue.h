@@ -39,7 +39,10 @@ class VictimQueue {
   /// REQUIRES: `slot` is in the queue.
   void update(std::uint32_t slot, Rank rank, std::uint32_t order) {
     const std::uint32_t place = places_(slot);
-    if (place & QueuePlaces::kInRing) {
+    const bool in_ring = place & QueuePlaces::kInRing;
+    const QueuedNode& had = in_ring ? ring_.entry(place) : heap_.entry(place);
+    if (had.rank == rank && had.order == order) return;
+    if (in_ring) {
       erase(slot);
       return push(slot, rank, order);
     }

@@ -34,7 +34,7 @@ struct ByAddress final : Policy {
 };
 
 struct Crasher final : Policy {
-  void evicted(const NodeFacts&) override { std::raise(SIGSEGV); }
+  void evicted(const NodeFacts&, const canopy::Eviction&) override { std::raise(SIGSEGV); }
 };
 
 struct Hanger final : Policy {

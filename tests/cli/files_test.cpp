@@ -217,6 +217,27 @@ TEST_CASE("a disk without room and a pipe without a reader lose neither the figu
   CHECK(slurp(desk.path / "piped.feed").starts_with(kMagic));
 }
 
+TEST_CASE("what is printed never lands in a file of the run, where standard output or error is closed") {
+  const Desk desk;
+  const auto before = desk.content();
+  const std::string replay =
+      "cd " + desk.path.string() + " && " + (kBin / "canopy").string() + " replay e.yaml --trace ";
+  REQUIRE(std::system((replay + "t.jsonl --record w.feed --report w.json >/dev/null 2>&1").c_str()) == 0);
+  const auto size = fs::file_size(desk.path / "w.feed");
+  for (const char* closed : {">&-", "2>&-", "<&- >&- 2>&-"}) {
+    CAPTURE(closed);
+    const int status = std::system((replay + "t.jsonl --record r.feed --report r.json " + closed).c_str());
+    // Standard output could not be written: that is said by the exit code, once everything else is done.
+    CHECK(WEXITSTATUS(status) == (std::string(closed) == "2>&-" ? 0 : 2));
+    CHECK(slurp(desk.path / "r.feed").starts_with(kMagic));
+    CHECK(fs::file_size(desk.path / "r.feed") == size);
+    CHECK(has(slurp(desk.path / "r.json"), "\"requests\": 2"));
+    CHECK_FALSE(has(slurp(desk.path / "r.feed"), "checks,"));
+    CHECK(WEXITSTATUS(std::system((replay + "broken.jsonl --record r2.feed " + closed).c_str())) == 2);
+  }
+  for (const auto& [name, text] : before) CHECK(desk.content().at(name) == text);
+}
+
 TEST_CASE("what is no regular file never hangs a command") {
   const Desk desk;
   REQUIRE(::mkfifo((desk.path / "fifo").c_str(), 0600) == 0);

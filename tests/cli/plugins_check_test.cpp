@@ -83,6 +83,9 @@ TEST_CASE("a file that crashes or hangs when it is loaded is refused, and not lo
   CHECK_MESSAGE((has(crash.out, "it crashed when it was loaded (signal 6: aborted)") ||
                  has(crash.out, "it ended the process when it was loaded")),
                 crash.out);
+  const Ended leaves = check(workshop, "leaves_on_load");
+  CHECK(leaves.status == 1);
+  CHECK_MESSAGE(has(leaves.out, "it ended the process when it was loaded (exit code "), leaves.out);
   const Ended hang = check(workshop, "hangs_on_load", "--time-limit 1");
   CHECK(hang.status == 1);
   CHECK_MESSAGE(has(hang.out, "it did not load within 1 s"), hang.out);
@@ -99,6 +102,14 @@ TEST_CASE("without the contract suite a check says that it is not one") {
                            (workshop.path / "out").string() + " 2>" + err.string();
   CHECK(WEXITSTATUS(std::system(line.c_str())) == 2);
   CHECK_MESSAGE(has(slurp(err), "This build has no contract suite"), slurp(err));
+  // Nor is a file then loaded into canopy itself.
+  const std::string crash = (workshop.path / "bin/canopy").string() + " plugins check " +
+                            (kBin.parent_path() / "bad_plugins/crashes_on_load.so").string() + " >" +
+                            (workshop.path / "out").string() + " 2>" + err.string();
+  CHECK(WEXITSTATUS(std::system(crash.c_str())) == 1);
+  CHECK_MESSAGE((has(slurp(workshop.path / "out"), "it crashed when it was loaded (signal 6: aborted)") ||
+                 has(slurp(workshop.path / "out"), "it ended the process when it was loaded")),
+                slurp(workshop.path / "out"));
 }
 
 TEST_CASE("components of every interface are checked") {

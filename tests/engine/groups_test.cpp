@@ -49,6 +49,58 @@ std::string row_of(const Request& request, std::size_t group) {
 
 }  // namespace
 
+TEST_CASE("groups: what lies behind the last state of a finished request is of no use and is free at once") {
+  const auto engine = engine_of(kState);
+  const auto prompt = tokens(1, 15);
+  Request first = engine->begin(arrival(prompt)), second = engine->begin(arrival(prompt));
+  for (Request* const request : {&first, &second}) {
+    REQUIRE(request->reserve(15));
+    request->finish(15);
+    // The second request had no lock on the first one's pages, and freed its own.
+    CHECK(engine->index().sizes(0).evictable == 8);
+    CHECK(free_pages(*engine, 0) == 98);
+  }
+  CHECK(engine->counters().evicted_tokens == 8);  // 8..12 of both
+  const Probe probe = engine->index().peek({NamespaceId::shared, prompt});
+  CHECK(probe.length == 8);
+  CHECK(probe.full_length == 8);
+  check_settled(*engine);
+}
+
+TEST_CASE("groups: a path keeps as many states as it may, those nearest its end") {
+  for (const bool limited : {false, true}) {
+    CAPTURE(limited);
+    const std::string yaml = kState;
+    const auto engine =
+        engine_of(limited ? std::string(yaml).replace(yaml.find("every: 8,"), 9, "every: 8, max_per_path: 2,") : yaml);
+    const auto prompt = tokens(1, 40);
+    {
+      Request request = engine->begin(arrival(prompt));
+      run(request, 8, 40, true);
+      CHECK(engine->index().sizes(1).evictable + engine->index().sizes(1).protected_ == (limited ? 8 : 20));
+      request.finish(40);
+    }
+    check_settled(*engine);
+    CHECK(free_pages(*engine, 1) == (limited ? 98 : 95));
+    const auto found = [&](std::uint32_t length) {
+      return engine->index().peek({NamespaceId::shared, std::span(prompt).first(length)});
+    };
+    CHECK(found(40).length == 40);
+    CHECK(found(35).length == 32);
+    CHECK(found(30).length == (limited ? 0 : 24));
+    CHECK(found(30).full_length == 28);
+    // A branch makes a fork at 24, and its state is the branch's as well.
+    auto branch = prompt;
+    for (std::size_t i = 24; i < 40; ++i) branch[i] += 500;
+    Request request = engine->begin(arrival(branch));
+    run(request, 8, 40, true);
+    request.finish(40);
+    CHECK(found(40).length == 40);
+    CHECK(engine->index().peek({NamespaceId::shared, branch}).length == 40);
+    check_settled(*engine);
+  }
+}
+
 TEST_CASE(
     "groups: a window frees as many pages behind it as it needs ahead, so ten pages serve a prompt of any length") {
   for (const bool commits : {false, true}) {

@@ -26,8 +26,8 @@ struct SaidIndex final : PrefixIndex {
   GroupPages pages(const Lock&, Units) override { return {}; }
   Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return {}; }
   void relax(Lock&, std::size_t, Units) override {}
-  void release(const Lock&, const RequestFacts*) override {}
-  GroupPages evict(std::size_t, std::size_t) override { return {}; }
+  GroupPages release(const Lock&, const RequestFacts*) override { return {}; }
+  GroupPages evict(std::size_t, std::size_t, Cause) override { return {}; }
   GroupPages flush(NamespaceId) override { return {}; }
   GroupPages clear() override { return {}; }
   Sizes sizes(std::size_t) const override { return said; }

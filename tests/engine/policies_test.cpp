@@ -1,4 +1,5 @@
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include <support/engines.h>
@@ -33,7 +34,7 @@ struct Ghosts final : EvictionStrategy {
 
   bool reads_prints() const override { return true; }
   void arrived(const RequestFacts& request) override { remember(request.prefix_prints, came_again); }
-  void finished(const RequestFacts& request, Path& path) override {
+  void ended(const RequestFacts& request, Path& path) override {
     std::uint64_t again = 0;
     for (const std::uint64_t print : request.prefix_prints) again += times[print] > 1;
     if (again == 0) return;
@@ -145,10 +146,97 @@ TEST_CASE(
   CHECK(policy->came[4].empty());
 }
 
+TEST_CASE("policies: each request that arrives ends once under its id, however it ends") {
+  struct Pairs final : EvictionStrategy {
+    std::map<std::uint64_t, int> running;
+    std::map<std::uint64_t, std::vector<Ending>> endings;
+    std::map<std::uint64_t, std::uint32_t> output;
+    Rank rank(const NodeFacts& node) override { return {node.last_access, 0}; }
+    void arrived(const RequestFacts& request) override {
+      CHECK(request.ending == Ending::none);
+      CHECK(++running[request.id] == 1);
+    }
+    void ended(const RequestFacts& request, Path&) override {
+      CHECK(--running[request.id] == 0);
+      endings[request.id].push_back(request.ending);
+      output[request.id] = request.output;
+    }
+  };
+  const auto engine = engine_of(kPool);
+  const auto policy = std::make_shared<Pairs>();
+  engine->use_policy(0, policy);
+  const auto prompt = tokens(1, 100);
+  serve(*engine, prompt);
+  std::vector<std::uint64_t> ids;
+  {
+    Request same = engine->begin(arrival(prompt)), again = engine->begin(arrival(prompt));
+    Request dropped = engine->begin(arrival(tokens(5'000, 10)));
+    for (const Request* request : {&same, &again, &dropped}) ids.push_back(request->id());
+    again.retract();
+    again.resume();
+    REQUIRE(again.reserve(103));
+    for (Token token = 7; token < 10; ++token) again.append(token);
+    again.finish(103);
+    same.abort();
+  }
+  CHECK(ids.size() == std::set<std::uint64_t>(ids.begin(), ids.end()).size());
+  CHECK(policy->endings[ids[0]] == std::vector{Ending::aborted});
+  CHECK(policy->endings[ids[1]] == std::vector{Ending::retracted, Ending::finished});
+  CHECK(policy->output[ids[1]] == 3);
+  CHECK(policy->endings[ids[2]] == std::vector{Ending::aborted});
+  struct First final : NodeVisitor {
+    NodeId id{};
+    void node(const NodeView& node) override { id = node.facts.id; }
+  } first;
+  engine->index().visit(first);
+  REQUIRE(engine->pin(first.id));
+  REQUIRE(engine->unpin(first.id));
+  CHECK(policy->endings[0] == std::vector{Ending::aborted});
+  for (const auto& [id, running] : policy->running) CHECK_MESSAGE(running == 0, id);
+  check_settled(*engine);
+}
+
+TEST_CASE("policies: a prefix that leaves has the prints of the prompts that begin with it, and says why it left") {
+  struct Leavers final : EvictionStrategy {
+    std::vector<std::vector<std::uint64_t>> came, left;
+    std::map<Cause, int> causes;
+    Rank rank(const NodeFacts& node) override { return {node.last_access, 0}; }
+    bool reads_prints() const override { return true; }
+    void arrived(const RequestFacts& request) override {
+      came.emplace_back(request.prefix_prints.begin(), request.prefix_prints.end());
+    }
+    void evicted(const NodeFacts&, const Eviction& eviction) override {
+      left.emplace_back(eviction.prefix_prints.begin(), eviction.prefix_prints.end());
+      ++causes[eviction.cause];
+    }
+  };
+  for (const char* const key : {"token", "bigram"}) {
+    CAPTURE(key);
+    const auto engine = engine_of(std::string(kPool) + "key: " + key + "\n");
+    const auto policy = std::make_shared<Leavers>();
+    engine->use_policy(0, policy);
+    const auto prompt = tokens(1, 1100);
+    serve(*engine, prompt);
+    auto branch = prompt;
+    branch[700] = 7;
+    serve(*engine, branch);
+    serve(*engine, tokens(9'000, 100));
+    engine->resize(0, 1000 / 4 + 25);  // of 1,600 tokens the ends of both branches leave
+    CHECK(policy->causes[Cause::limit] == 2);
+    engine->flush(NamespaceId::shared);
+    CHECK(policy->causes[Cause::flush] == 2);
+    CHECK(policy->causes[Cause::room] == 0);
+    REQUIRE(policy->left.size() >= 2);
+    CHECK(policy->left[0] == policy->came[0]);
+    CHECK(policy->left[1] == policy->came[1]);
+    check_settled(*engine);
+  }
+}
+
 TEST_CASE("policies: a tag set when a request ended decides the victim, also after the node was split") {
   struct Hinted final : EvictionStrategy {
     Rank rank(const NodeFacts& node) override { return {*node.tag, node.last_access}; }
-    void finished(const RequestFacts& request, Path& path) override {
+    void ended(const RequestFacts& request, Path& path) override {
       for (NodeFacts node; path.next(node);) *node.tag = std::max(*node.tag, request.hints);
     }
   };
@@ -165,7 +253,29 @@ TEST_CASE("policies: a tag set when a request ended decides the victim, also aft
   check_settled(*engine);
 }
 
-TEST_CASE("policies: all nine can take over from each other on a running engine, and none keeps the list of another") {
+TEST_CASE("policies: tlru gives up first what a conversation may compute within its budget") {
+  for (const bool tail_optimised : {false, true}) {
+    CAPTURE(tail_optimised);
+    const auto engine = engine_of(kPool);
+    if (tail_optimised)
+      engine->use_policy(0, *plugins().make<EvictionStrategy>("tlru", {}, "{ threshold: 500, next_prompt: 100 }"));
+    const auto old = tokens(1, 1000), young = tokens(50'000, 1200);
+    serve(*engine, old);
+    // In turns of 400: nodes end at 400, 800 and 1200, and 1200 + 100 - 500 = 800 are kept.
+    for (std::size_t turn = 400; turn <= 1200; turn += 400)
+      serve(*engine, std::vector<Token>(young.begin(), young.begin() + static_cast<std::ptrdiff_t>(turn)));
+    REQUIRE(engine->make_free(0, (4000 - 2200 + 400) / 4));
+    CHECK(resident(*engine, young) == (tail_optimised ? 800 : 1200));
+    CHECK(resident(*engine, old) == (tail_optimised ? 1000 : 0));
+    // Without its tail the conversation is worth no less: it was 1200 long.
+    REQUIRE(engine->make_free(0, (4000 - 1000) / 4));
+    CHECK(resident(*engine, young) == 800);
+    CHECK(resident(*engine, old) == 0);
+    check_settled(*engine);
+  }
+}
+
+TEST_CASE("policies: all ten can take over from each other on a running engine, and none keeps the list of another") {
   const auto engine = engine_of(kPool);
   const auto held = tokens(1, 100);
   Request running = engine->begin(arrival(held));
@@ -182,7 +292,7 @@ TEST_CASE("policies: all nine can take over from each other on a running engine,
       for (int i = 0; i < 12; ++i) serve(*engine, tokens(fresh += 1000, 400));
       ++taken;
     }
-  CHECK(taken >= 27);
+  CHECK(taken >= 30);
   CHECK(engine->counters().evicted_tokens > 100'000);
   running.finish(100);
   CHECK(resident(*engine, held) == 100);

@@ -54,6 +54,21 @@ store: { host: { streams: { kv: 8 } } }
 
 }  // namespace
 
+TEST_CASE("a serial replay tells policies how long the answers were, and inserts none of them") {
+  struct Outputs final : EvictionStrategy {
+    std::vector<std::uint32_t> came;
+    Rank rank(const NodeFacts& node) override { return {node.last_access, 0}; }
+    void ended(const RequestFacts& request, Path&) override { came.push_back(request.output); }
+  };
+  const auto engine = engine_of(kSmall);
+  const auto policy = std::make_shared<Outputs>();
+  engine->use_policy(0, policy);
+  Listed source({{0, "", 0, 5, tokens(1, 16)}, {0, "", 0, 0, tokens(1, 16)}, {0, "", 0, 300, tokens(1, 8)}});
+  run(*engine, source, {});
+  CHECK(policy->came == std::vector<std::uint32_t>{5, 0, 300});
+  CHECK(engine->index().sizes(0).evictable == 16);
+}
+
 TEST_CASE("every reused token is compared, and the bytes are those of its own prefix") {
   const auto engine = engine_of(kSmall);
   Listed source({{0, "", 0, 0, tokens(1, 18)}, {0, "", 0, 0, tokens(1, 30)}, {0, "other", 0, 0, tokens(1, 18)}});

@@ -47,7 +47,7 @@ constexpr Check kChecks[] = {
     {"planted_contract", {"--test-suite=EvictionStrategy"}, "plugins/eviction"},
     {"planted_contract", {"--test-suite=PrefixIndex", "--test-case=every index*,neither*,a key of*"}, "plugins/radix"},
     {"planted_unit", {"--source-file=*yaml_*,*engine_config*,*nearest_name*"}, "core/config"},
-    {"planted_inspector", {"--source-file=*mirror_test*,*events_test*"}, "core/engine/publish"},
+    {"planted_inspector", {"--source-file=*mirror_test*,*events_test*,*hostile_test*"}, "core/engine/publish"},
     {"planted_engine", {"--source-file-exclude=*scale_test*"}, "core/engine"},
     {"planted_model", {"--source-file=*groups_test*"}, "plugins/radix"},
     {"planted_model", {"--test-case=every loaded policy*"}, "plugins"},

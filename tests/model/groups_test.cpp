@@ -35,9 +35,9 @@ void run_groups(const std::vector<Units>& reaches, bool windows) {
     }
     fmt::print(
         "{} groups, page {}: {} pages left ({} beside locks), {} tombstones, {} refilled, {} short matches, "
-        "{} relaxed, {} stale locks\n",
+        "{} relaxed, {} of no use, {} stale locks\n",
         reaches.size(), page_size, coverage.left, coverage.left_beside_locks, coverage.tombstones, coverage.refilled,
-        coverage.short_matches, coverage.relaxed, coverage.refused_locks);
+        coverage.short_matches, coverage.relaxed, coverage.unusable, coverage.refused_locks);
     if (effort() < 1) continue;
     CHECK(coverage.left > 1'000);
     CHECK(coverage.left_beside_locks > 500);
@@ -46,6 +46,7 @@ void run_groups(const std::vector<Units>& reaches, bool windows) {
     CHECK(coverage.refilled > 50);
     CHECK(coverage.short_matches > 100);
     CHECK(coverage.relaxed > 100);
+    CHECK((coverage.unusable > 100 || reaches.size() == 1));
   }
 }
 

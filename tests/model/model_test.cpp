@@ -7,6 +7,9 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <numeric>
+#include <span>
+#include <vector>
 
 namespace {
 
@@ -70,6 +73,24 @@ TEST_CASE("a radix index with pages of 1 token does what the models say") { chec
 TEST_CASE("a radix index with pages of 4 tokens does what the models say") { check_floors(run_worlds(4, "lru")); }
 TEST_CASE("a radix index with pages of 16 tokens does what the models say") { check_floors(run_worlds(16, "lru")); }
 TEST_CASE("a radix index with pages of 64 tokens does what the models say") { check_floors(run_worlds(64, "lru")); }
+
+TEST_CASE("a radix index keeps neither words nor page numbers of what is evicted from the end of a run") {
+  constexpr std::uint32_t kLong = 1'000'000;
+  const auto lru = make<canopy::EvictionStrategy>("lru", {});
+  const std::array groups{canopy::Group{"full", canopy::kWholePath, canopy::kUnlimited, lru.get()}};
+  const auto index = make<canopy::PrefixIndex>("radix", {1, 0, groups}, "{ keep_free: 0, prefault: false }");
+  std::vector<std::uint32_t> words(kLong);
+  std::iota(words.begin(), words.end(), 1U);
+  const canopy::Key key{{}, words}, start{{}, std::span(words).first(1'000)};
+  const std::uint64_t empty = index->use().bytes;
+  index->release(index->insert({}, key, {words}, {}).lock);
+  CHECK(index->use().bytes - empty > std::uint64_t{kLong} * 8);
+  const canopy::Lock lock = index->match(start, {});
+  CHECK(index->evict(0, 1)[0].size() == kLong - 1'000);
+  index->evict(0, 0);  // the result of the last call is kept no longer
+  CHECK(index->use().bytes - empty < std::uint64_t{kLong});
+  index->release(lock);
+}
 
 TEST_CASE("every loaded policy with an order the models know evicts in that order") {
   for (const auto& policy : names_of<canopy::EvictionStrategy>()) {

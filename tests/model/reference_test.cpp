@@ -69,7 +69,7 @@ TEST_CASE("the flat model counts a page as protected once, however many locks co
   const auto in_two = [](std::initializer_list<std::uint32_t> words) { return chain(words, 1, 0, NamespaceId{2}); };
   const auto shorter = flat.index.lock(in_two({1})), longer = flat.index.lock(in_two({1, 2}));
   CHECK(flat.index.sizes(0).protected_ == 2);
-  CHECK_THROWS_AS(flat.index.remove(in_two({1, 2})[1], 0), Mismatch);
+  CHECK_THROWS_AS(flat.index.remove(0, 2), Mismatch);
   flat.index.unlock(longer);
   CHECK(flat.index.sizes(0, NamespaceId{2}).protected_ == 1);
   CHECK(flat.index.sizes(0, NamespaceId{2}).evictable == 1);
@@ -105,13 +105,34 @@ TEST_CASE("in the flat model a lock needs one window, less when it is relaxed, a
 TEST_CASE("the flat model complains when a window outlives the full pages it belongs to") {
   Flat flat({kWholePath, 2});
   flat.insert({1, 2}, 0, {{1, 2}, {3, 4}});
-  flat.index.remove(chain({1, 2})[1], 0);
+  flat.index.remove(0, 2);
   CHECK_THROWS_AS(flat.index.check_removed(), Mismatch);
   Flat other({2, 1});
   other.insert({1, 2}, 0, {{1, 2}, {3, 4}});
-  other.index.remove(chain({1, 2})[0], 0);
+  other.index.remove(0, 1);
   CHECK_THROWS_AS(other.index.check_removed(), Mismatch);
   CHECK_THROWS_AS(other.index.name_of_page(0, 1), Mismatch);
+}
+
+TEST_CASE("the flat model expects what no match can end in to leave, up to the next boundary that serves") {
+  Flat flat({kWholePath, 1});
+  flat.insert({1, 2, 3, 4, 5}, 0, {{1, 2, 3, 4, 5}, {0, 12, 0, 0, 15}});
+  const auto hold = flat.index.lock(chain({1, 2, 3}));
+  flat.index.remove(1, 15);
+  CHECK_THROWS_AS(flat.index.check_removed(), Mismatch);
+  for (const Page page : {4U, 5U}) flat.index.remove(0, page);
+  flat.index.check_removed();
+  CHECK(flat.index.sizes(0).protected_ == 3);  // the lock runs through
+  flat.index.unlock(hold);
+  CHECK_THROWS_AS(flat.index.check_removed(), Mismatch);
+  flat.index.remove(0, 3);
+  flat.index.check_removed();
+  CHECK(flat.index.matched(chain({1, 2})) == 2);
+  CHECK(flat.index.entries() == 2);
+  flat.index.remove(1, 12);
+  for (const Page page : {1U, 2U}) flat.index.remove(0, page);
+  flat.index.check_removed();
+  CHECK(flat.index.entries() == 0);
 }
 
 TEST_CASE("segments end where a key ended, where keys part and where a match ended") {

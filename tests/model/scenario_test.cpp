@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 namespace {
@@ -11,10 +12,11 @@ namespace {
 using canopy::test::run_scenario;
 
 std::vector<std::filesystem::path> scenario_files() {
-  const auto folder = std::filesystem::path(kSourceFolder) / "tests/scenarios";
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
-    if (entry.path().extension() == ".scenario") files.push_back(entry.path());
+  std::vector<std::filesystem::path> folders{std::filesystem::path(kSourceFolder) / "tests/scenarios"}, files;
+  if (const char* const more = std::getenv("CANOPY_SCENARIOS")) folders.emplace_back(more);
+  for (const auto& folder : folders)
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+      if (entry.path().extension() == ".scenario") files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
 }

@@ -8,7 +8,7 @@ namespace canopy::test {
 
 /// Runs a scenario. Returns its mistakes, one line each as `file:line: ...`; nothing if all holds.
 ///
-///   engine page_size=4 capacity=8                     # the world; also options={...}, policy, overlap, namespaces
+///   engine page_size=4 capacity=8                     # the world; also options={...}, policy, overlap, ...
 ///   insert 1 2 3 4  5..8           -> had 0           # 5..8: 5 6 7 8
 ///   match  as=a 1 2 3 4            -> 4               # keeps the lock under the name a
 ///   insert below=a as=b 1 2 3 4 9 9 9 9 -> had 4, spare 0

@@ -54,6 +54,7 @@ class Answers final : public canopy::Options {
   void on_flag(const char*, bool&, const char*) override {}
   void on_choice(const char*, std::uint32_t&, std::span<const char* const>, const char*) override {}
   void on_entries(const char*, canopy::Entries&, const char*) override {}
+  void on_text(const char*, const char*, std::size_t, const char*, TextTarget) override {}
 
   std::map<std::string, std::uint64_t> numbers_;
   bool ok_ = true;
@@ -115,10 +116,10 @@ TEST_CASE("loading: a component that cannot be used is refused alone") {
   other.add(fixture("old_interface"), Trust::as_ourselves);
   REQUIRE(other.refusals().size() == 2);
   CHECK(other.refusals()[0].why ==
-        "component 'of_yesterday' implements canopy.EvictionStrategy/0, this host has canopy.EvictionStrategy/2");
+        "component 'of_yesterday' implements canopy.EvictionStrategy/0, this host has canopy.EvictionStrategy/3");
   CHECK(other.refusals()[1].why ==
-        "component 'of_others' implements somebody.Elses/7, this host has canopy.EvictionStrategy/2, "
-        "canopy.KeyCodec/1, canopy.KVStore/3, canopy.PrefixIndex/5, canopy.SlotAllocator/1");
+        "component 'of_others' implements somebody.Elses/7, this host has canopy.EvictionStrategy/3, "
+        "canopy.KeyCodec/1, canopy.KVStore/3, canopy.PrefixIndex/6, canopy.SlotAllocator/1");
   CHECK(make(other, "of_today"));
 }
 

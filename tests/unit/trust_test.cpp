@@ -35,11 +35,6 @@ TEST_CASE("loading: in a folder that the user named, only root and ourselves may
         "it is set-user-ID or set-group-ID, a plugin is a plain file (its mode is 4755, expected no more than 0755)");
   REQUIRE(::chmod(file.c_str(), 0755) == 0);
 
-  fs::create_hard_link(file, scratch / "second.so");
-  CHECK(said_of(file, Trust::strict) == "it has 2 hard links, expected 1: it could be changed under another name");
-  CHECK(said_of(file).empty());
-  fs::remove(scratch / "second.so");
-
   const Scratch elsewhere;
   fs::create_symlink(file, elsewhere / "link.so");
   CHECK(said_of(elsewhere / "link.so", Trust::strict) ==

@@ -298,3 +298,43 @@ TEST_CASE("options: a dump reads back to the same") {
   CHECK(dump_options(walk, *document) ==
         "{ size: 2, total: 7, small: 1, share: 0.5, on: true, mode: fast, rows: { k: { bytes: 8, packed: false } } }");
 }
+
+TEST_CASE("options: text") {
+  struct Named {
+    std::string path = "a b", name;
+    void visit(Options& o) {
+      o.text("path", path, 12, "where it is kept");
+      o.text("name", name, 64, "");
+    }
+  };
+  CHECK(read<Named>("{}").first.path == "a b");
+  for (const auto& [yaml, expected] : {std::pair<std::string_view, std::string_view>{"{ path: x/y.bin }", "x/y.bin"},
+                                       {"{ path: 12 }", "12"},
+                                       {"{ path: true }", "true"},
+                                       {"{ path: '' }", ""},
+                                       {"/tmp/x", "/tmp/x"},
+                                       {"{ path: \"\u00e9: #\" }", "\u00e9: #"}}) {
+    CAPTURE(yaml);
+    auto [named, complaints] = read<Named>(yaml);
+    CHECK(complaints.empty());
+    CHECK(named.path == expected);
+    const std::string dump = dump_options([&](Options& o) { named.visit(o); });
+    CHECK(read<Named>(dump).first.path == expected);
+    CHECK(dump_options([](Options& o) { Named().visit(o); }, *parse_yaml(yaml, "t")) == dump);
+  }
+  for (const auto& [yaml, sentence] :
+       {std::pair{"{ path: 1234567890123 }", "t:1:9: c.path has 13 bytes; expected at most 12 (where it is kept)"},
+        {"{ path: \"a\\nb\" }", "t:1:9: c.path = 'a\\x0ab' has control characters (where it is kept)"},
+        {"{ path: [a] }", "t:1:9: c.path = a list is no text (where it is kept)"},
+        {"{ path: }", "c.path = nothing is no text"},
+        {"{ paht: x }", "c has no option 'paht'. Did you mean 'path'?"}}) {
+    const auto [named, complaints] = read<Named>(yaml);
+    REQUIRE(complaints.size() == 1);
+    CAPTURE(complaints.front());
+    CHECK(complaints.front().find(sentence) != std::string::npos);
+    CHECK(named.path == "a b");
+  }
+  const auto help = help_of([](Options& o) { Named().visit(o); });
+  CHECK(help[0].range == "text of at most 12 bytes");
+  CHECK(help[0].value == "\"a b\"");
+}

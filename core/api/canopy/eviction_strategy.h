@@ -24,25 +24,56 @@ struct NodeFacts {
   std::uint32_t inserts = 0;    ///< inserts that ended in it, or in nodes evicted from below it
   std::uint32_t children = 0;
   std::int32_t priority = 0;  ///< highest of the requests that inserted through it
-  Tick created = 0, last_access = 0;
-  Tick spared = 0;  ///< when `spare` last kept it; 0 never
+  Tick created = 0;
+  Tick last_access = 0;  ///< in this group; 0: not used since it was inserted
+  Tick spared = 0;  ///< when this group's policy last kept it by `spare`; 0 never
   PolicyClock clock{};
-  std::uint64_t* tag = nullptr;  ///< a word of the policy's own on every node; a split copies it to both halves
+  /// A word of the policy's own on every node: each group has another. It is 0 on a new node, and on all nodes when the
+  /// group gets another policy. A split copies it to both halves.
+  std::uint64_t* tag = nullptr;
 };
 
-/// Tokens between two fingerprints of a prompt in RequestFacts::prefix_prints.
+/// Key words between two prints of a prefix: prints[i] names the first (i + 1) * kPrintStride words in their namespace,
+/// so equal prints mean equal prefixes, of requests and of nodes alike (<canopy/prefix_print.h> makes them).
 inline constexpr std::size_t kPrintStride = 512;
+
+/// How a request ended.
+enum class Ending : std::uint32_t {
+  none,       ///< it has not ended
+  finished,   ///< normally
+  aborted,    ///< by its client, or because it could not run
+  retracted,  ///< preempted; if it comes back, it arrives again under the same id
+};
 
 /// All that a policy knows of a request.
 struct RequestFacts {
   NamespaceId space{};
   std::int32_t priority = 0;
-  std::uint32_t prompt = 0, matched = 0, output = 0;  ///< tokens; `output` is known when it has finished
-  std::uint64_t hints = 0;                            ///< the client's own bits, passed through
-  /// prints[i] names the first (i + 1) * kPrintStride tokens in their namespace; equal prints, equal prefix.
-  /// Empty unless a policy in use says that it reads_prints().
+  std::uint32_t prompt = 0, matched = 0;  ///< tokens
+  std::uint32_t output = 0;               ///< tokens; all of them when it has ended
+  std::uint64_t hints = 0;                ///< the client's own bits, passed through
+  /// The whole strides of its prompt. Empty unless a policy in use says that it reads_prints().
   std::span<const std::uint64_t> prefix_prints{};
   PolicyClock clock{};
+  std::uint64_t id = 0;  ///< the same in `arrived` and `ended`, no other request's; 0: a pin, of which no more is told
+  Ending ending = Ending::none;
+};
+
+/// Why a node's pages leave a group.
+enum class Cause : std::uint32_t {
+  room,         ///< this group needed pages
+  other_group,  ///< the node left a group that needed pages, and took these along
+  limit,        ///< this group's pool has a lower limit
+  path_limit,   ///< its path has more of the group's pages than it may keep (Group::max_per_path)
+  flush,        ///< the node's namespace was flushed
+  no_use,       ///< the pages of another group left, or never came, and no match could end in the node any more
+};
+
+/// How a node is evicted from a group.
+struct Eviction {
+  Cause cause = Cause::room;
+  /// The whole strides of the node's path, up to the node's end. Empty unless the policy reads_prints().
+  std::span<const std::uint64_t> prefix_prints{};
 };
 
 /// The order of eviction: the smallest first, `minor` breaks ties, then the node's slot number.
@@ -69,7 +100,7 @@ struct PolicyText {
   const char* rank = "";
 };
 
-/// The nodes of a finished request's path, deepest first, while they are still locked.
+/// The nodes of a request's path, deepest first, while they are still locked.
 class Path {
  public:
   /// The next node, nearer to the root; false at the end. `facts.tag` may be written.
@@ -87,7 +118,7 @@ class Path {
 /// promise that the same input gives the same decisions.
 class EvictionStrategy {
  public:
-  static constexpr const char* kInterface = "canopy.EvictionStrategy/2";
+  static constexpr const char* kInterface = "canopy.EvictionStrategy/3";
   struct Context {};
   virtual ~EvictionStrategy() = default;
 
@@ -99,17 +130,22 @@ class EvictionStrategy {
   /// Second chance, asked of the node that is evicted next: true keeps it and ranks it anew. Asked at most once per
   /// node and eviction, so a policy cannot stall an engine.
   virtual bool spare(const NodeFacts& node) { return static_cast<void>(node), false; }
-  /// `node` is evicted. For ghost lists and ageing.
-  virtual void evicted(const NodeFacts& node) { static_cast<void>(node); }
+  /// `node` is evicted from this group. For ghost lists and ageing.
+  virtual void evicted(const NodeFacts& node, const Eviction& eviction) {
+    static_cast<void>(node), static_cast<void>(eviction);
+  }
+  /// The index was cleared: all nodes are gone, and `evicted` is not told of them. Requests that still run hold nothing
+  /// any more, and their ends may not be told.
+  virtual void cleared() {}
 
-  /// Whether `arrived` and `finished` want RequestFacts::prefix_prints, which cost a pass over each prompt.
+  /// Whether `arrived`, `ended` and `evicted` want prefix_prints, which cost a pass over each prompt and each evicted
+  /// path. Always the same answer.
   virtual bool reads_prints() const { return false; }
   /// A request is about to be matched.
   virtual void arrived(const RequestFacts& request) { static_cast<void>(request); }
-  /// A request ended normally; its path is still locked and its tags may be set.
-  virtual void finished(const RequestFacts& request, Path& path) {
-    static_cast<void>(request), static_cast<void>(path);
-  }
+  /// A request that arrived has ended, as request.ending says: once for each arrival. Its path is still locked, and
+  /// the tags on it may be set.
+  virtual void ended(const RequestFacts& request, Path& path) { static_cast<void>(request), static_cast<void>(path); }
 };
 
 }  // namespace canopy

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace canopy {
 
@@ -53,11 +54,21 @@ class Options {
     value = static_cast<Enum>(index);
   }
   void entries(const char* name, Entries& value, const char* help) { on_entries(name, value, help); }
+  /// Text of at most `longest` bytes and no control characters: a name, or a path.
+  void text(const char* name, std::string& value, std::size_t longest, const char* help) {
+    on_text(name, value.c_str(), longest, help,
+            {&value, [](void* to, const char* given) { *static_cast<std::string*>(to) = given; }});
+  }
 
   /// False once something the user wrote cannot be used; the walker has already said what and where.
   virtual bool ok() const = 0;
 
  protected:
+  /// Where a walker puts a text that it read. A std::string does not cross the border of a plugin.
+  struct TextTarget {
+    void* to;
+    void (*put)(void* to, const char* given);
+  };
   ~Options() = default;
   virtual void on_number(const char* name, std::uint64_t& value, std::uint64_t min, std::uint64_t max,
                          const char* help) = 0;
@@ -66,6 +77,8 @@ class Options {
   virtual void on_choice(const char* name, std::uint32_t& index, std::span<const char* const> names,
                          const char* help) = 0;
   virtual void on_entries(const char* name, Entries& value, const char* help) = 0;
+  virtual void on_text(const char* name, const char* value, std::size_t longest, const char* help,
+                       TextTarget target) = 0;
 };
 
 }  // namespace canopy

@@ -16,6 +16,9 @@ struct Group {
   Units reach = kWholePath;
   std::uint64_t capacity = kUnlimited;   ///< units that the group's pool may hold, until set_capacity
   EvictionStrategy* eviction = nullptr;  ///< outlives the index, or is replaced by use_policy first
+  /// Pages that one path may keep in a group with a reach, such as states; 0: any number. An insert that brings more
+  /// evicts nodes from the root on, but not the one it ends in, nor any that is locked or has other children.
+  std::uint32_t max_per_path = 0;
 };
 
 /// The receipt of a match. It holds the path until it is released or replaced, exactly once; in each group the pages of
@@ -24,18 +27,23 @@ struct Lock {
   NodeId node = NodeId::none;
   Units length = 0;                      ///< matched units
   std::array<Units, kMaxGroups> from{};  ///< per group, the first depth that it covers
+  Units full_length = 0;                 ///< Probe::full_length, when it was taken
 };
 
 /// What a match of a key would find now.
 struct Probe {
-  Units length = 0;                                   ///< units
+  Units length = 0;  ///< units
+  /// Units that the whole-path groups have, at least `length`. Where a window or a state is missing they reach further
+  /// than the match: the next state of this prefix is best kept near here.
+  Units full_length = 0;
   std::array<std::uint64_t, kMaxGroups> evictable{};  ///< units of it that a lock would make protected
 };
 
 struct Inserted {
-  Lock lock;         ///< the deeper lock; it replaces the one passed in
-  Units had = 0;     ///< units of the key that were there already
-  GroupPages spare;  ///< pages the caller brought for those and for which the index has others: to be freed
+  Lock lock;             ///< the deeper lock; it replaces the one passed in
+  Units had = 0;         ///< units of the key that were there already
+  GroupPages spare;      ///< pages the caller brought for those and for which the index has others: to be freed
+  GroupPages evicted{};  ///< pages that the index had and gives up (Group::max_per_path)
 };
 
 struct InsertFacts {
@@ -44,6 +52,7 @@ struct InsertFacts {
   /// The request that inserts, for the feed: its RequestPages have told of the inserted pages at the same depths, so
   /// the index need not repeat them. 0: none did.
   std::uint64_t request = 0;
+  Units inserted = 0;  ///< units of the key that this request has inserted before, since it was matched last
 };
 
 /// Longest-prefix index over pages of `page_size` units: SGLang's RadixCache, or vLLM's block hash table, as an
@@ -55,7 +64,7 @@ struct InsertFacts {
 /// until the next call.
 class PrefixIndex : public IndexUpkeep {
  public:
-  static constexpr const char* kInterface = "canopy.PrefixIndex/5";
+  static constexpr const char* kInterface = "canopy.PrefixIndex/6";
   struct Context {
     Units page_size = 1;
     Units overlap = 0;  ///< KeyCodec::overlap of the keys it will see
@@ -82,13 +91,15 @@ class PrefixIndex : public IndexUpkeep {
   /// would leave the lock with no page in any group, it keeps its last page in this group, so that the lock can still
   /// be identified. No effect on a whole-path group.
   virtual void relax(Lock& lock, std::size_t group, Units from) = 0;
-  /// Releases a lock. `finished` tells the policies how the request ended; null: it was aborted or retracted. A lock
-  /// that was released or replaced before changes nothing and is counted.
-  virtual void release(const Lock& lock, const RequestFacts* finished = nullptr) = 0;
+  /// Releases a lock. `ended` tells the policies how the request ended; null: they are told nothing. A lock that was
+  /// released or replaced before changes nothing and is counted. The pages that return are those of nodes that only
+  /// this lock kept: no match could end in them.
+  virtual GroupPages release(const Lock& lock, const RequestFacts* ended = nullptr) = 0;
 
   /// Frees at least `pages` pages of `group`, or all that may be evicted, whole nodes at a time, in the policy's order.
-  /// An evicted node takes its pages in other groups along.
-  virtual GroupPages evict(std::size_t group, std::size_t pages) = 0;
+  /// An evicted node takes its pages in other groups along, and so does a leaf in which no match could end any more:
+  /// one with a tombstone in any group that no lock holds. `cause`: what policies are told, room or limit.
+  virtual GroupPages evict(std::size_t group, std::size_t pages, Cause cause = Cause::room) = 0;
 
   using IndexUpkeep::sizes;
   virtual Sizes sizes(std::size_t group) const = 0;

@@ -7,6 +7,11 @@
 
 #include "compose/engine_check.h"
 #include "compose/make_component.h"
+#include "guard/allocator_guard.h"
+#include "guard/codec_guard.h"
+#include "guard/index_guard.h"
+#include "guard/policy_guard.h"
+#include "guard/store_guard.h"
 #include "parts.h"
 
 namespace canopy {
@@ -29,14 +34,21 @@ std::uint64_t pages_of(std::uint64_t tokens, Units page_size) {
   return tokens == kUnlimited ? kUnlimited : tokens / page_size;
 }
 
-Result<Pool::Parts> parts_of(const EngineConfig& config, const GroupConfig& group, Units overlap, std::uint32_t grid,
-                             const Registry& registry) {
+/// The component behind its guard, which takes `more` besides.
+template <class Guarded, class Interface, class... More>
+std::shared_ptr<Guarded> guarded(std::shared_ptr<Interface> made, const std::string& name, const Registry& registry,
+                                 More&... more) {
+  return std::make_shared<Guarded>(std::move(made), registry.component(Interface::kInterface, name), more...);
+}
+
+Result<Pool::Parts> parts_of(const EngineConfig& config, const GroupConfig& group, std::uint32_t grid,
+                             EngineState& state, const Registry& registry) {
   Pool::Parts parts;
   parts.group = group.name;
-  parts.needs = {config.page_size, overlap, group.reach, group.every ? group.every / config.page_size : 1, grid};
+  parts.needs = {config.page_size, state.overlap, group.reach, group.every ? group.every / config.page_size : 1, grid};
   auto eviction = make_component<EvictionStrategy>(group.eviction, registry, {});
   if (!eviction) return eviction.error();
-  parts.eviction = *eviction;
+  parts.eviction = guarded<PolicyGuard>(*eviction, group.eviction.name, registry, state.ledger, state.policy_failed);
   parts.limit = pages_of(group.capacity, config.page_size);
   // Default for `start`: a limited pool takes all its memory now, an unlimited one grows on demand.
   if (group.start != kUnlimited) parts.start = (group.start + config.page_size - 1) / config.page_size;
@@ -47,15 +59,19 @@ Result<Pool::Parts> parts_of(const EngineConfig& config, const GroupConfig& grou
   if (const ComponentConfig& wanted = group.store.name.empty() ? config.store : group.store; wanted.name != "none") {
     auto store = make_component<KVStore>(wanted, registry, {config.page_size, config.segment_pages, pages});
     if (!store) return store.error();
-    parts.store = *store;
-    parts.segment_pages = parts.store->view().segment_pages;
+    auto guard = guarded<StoreGuard>(*store, wanted.name, registry, state.ledger);
+    if (std::string flaw = guard->flaw(config.page_size); !flaw.empty()) return Error{config.message(flaw)};
+    parts.segment_pages = guard->view().segment_pages;
+    parts.store = std::move(guard);
   } else {
     const std::uint32_t wanted_pages = config.segment_pages ? config.segment_pages : kSegmentPages;
     parts.segment_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted_pages, pages));
   }
   auto allocator = make_component<SlotAllocator>(group.allocator, registry, {parts.segment_pages});
   if (!allocator) return allocator.error();
-  parts.allocator = *allocator;
+  auto guard = guarded<AllocatorGuard>(*allocator, group.allocator.name, registry, state.ledger);
+  parts.told = guard.get();
+  parts.allocator = std::move(guard);
   return parts;
 }
 
@@ -78,20 +94,25 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   state.page_size = config.page_size;
   auto codec = make_component<KeyCodec>(config.key, registry, {});
   if (!codec) return codec.error();
-  state.codec = *codec;
+  state.codec = guarded<CodecGuard>(*codec, config.key.name, registry, state.ledger);
   state.overlap = state.codec->overlap();
+  if (state.overlap > CodecGuard::kMostOverlap)
+    return Error{config.message(fmt::format("{} cannot be used: its keys overlap by {} words, expected at most {}",
+                                            registry.component(KeyCodec::kInterface, config.key.name), state.overlap,
+                                            CodecGuard::kMostOverlap))};
   const auto grid = grid_of(config);
   if (!grid) return grid.error();
 
   std::vector<Group> groups;
   state.pools.reserve(config.groups.size());  // the index keeps pointers to their names
   for (const GroupConfig& group : config.groups) {
-    auto pool_parts = parts_of(config, group, state.overlap, *grid, registry);
+    auto pool_parts = parts_of(config, group, *grid, state, registry);
     if (!pool_parts) return pool_parts.error();
     Pool& pool = state.pools.emplace_back(std::move(*pool_parts));
     if (auto opened = pool.open(); !opened) return Error{config.message(opened.error().text)};
     groups.push_back({pool.group().c_str(), group.reach,
-                      pool.limit() == kUnlimited ? kUnlimited : pool.limit() * config.page_size, pool.eviction()});
+                      pool.limit() == kUnlimited ? kUnlimited : pool.limit() * config.page_size, pool.eviction(),
+                      group.max_per_path});
     state.groups.push_back({group.name, group.reach, group.eviction.name, pool.eviction()});
   }
   parts->pages.look_for_prints();
@@ -105,7 +126,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   }
   auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
   if (!index) return index.error();
-  state.index = *index;
+  state.index = guarded<IndexGuard>(*index, config.index.name, registry, state);
   if (parts->publisher && parts->publisher->on())
     parts->publisher->keyframe();  // a recording begins with what there is
   return std::unique_ptr<Engine>(new Engine(std::move(parts)));

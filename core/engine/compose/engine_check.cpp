@@ -59,6 +59,7 @@ class EngineCheck final : public Options {
   void on_flag(const char*, bool&, const char*) override {}
   void on_choice(const char*, std::uint32_t&, std::span<const char* const>, const char*) override {}
   void on_entries(const char*, Entries&, const char*) override {}
+  void on_text(const char*, const char*, std::size_t, const char*, TextTarget) override {}
 
  private:
   std::string prefix_;

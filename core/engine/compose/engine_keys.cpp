@@ -26,6 +26,11 @@ std::string flaw_of_every(const GroupConfig& group, Units page_size) {
   return {};
 }
 
+std::string flaw_of_max_per_path(const GroupConfig& group) {
+  if (group.max_per_path == 0 || group.reach != kWholePath) return {};
+  return ": a group that needs the whole path keeps every page; it wants a reach";
+}
+
 std::string flaw_of_capacity(const GroupConfig& group, Units page_size) {
   if (page_size == 0 || group.capacity == kUnlimited) return {};
   if (group.capacity < page_size)

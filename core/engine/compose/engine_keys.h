@@ -30,6 +30,7 @@ inline constexpr const char* kGroupNames = "a small letter, then small letters, 
 bool is_group_name(std::string_view name);
 // For `rule`. A page size of 0 is one that is not known.
 std::string flaw_of_every(const GroupConfig& group, Units page_size);
+std::string flaw_of_max_per_path(const GroupConfig& group);
 std::string flaw_of_capacity(const GroupConfig& group, Units page_size);
 std::string flaw_of_start(const GroupConfig& group, Units page_size);
 std::string flaw_of_name(const FeedConfig& feed);
@@ -62,6 +63,9 @@ void visit_group(Walker& o, GroupConfig& group, Units page_size) {
   o.number_if_given("start", group.start, kUnlimited, "the capacity, or 0 if it is unlimited", 0, kAnything,
                     "tokens a pool takes memory for at once; it grows to its capacity as it needs");
   o.rule("start", flaw_of_start(group, page_size));
+  o.number_if_given("max_per_path", group.max_per_path, std::uint32_t{0}, "any number", 1, std::uint64_t{1} << 24,
+                    "pages that one path may keep, such as states; an insert gives up those nearest the root");
+  o.rule("max_per_path", flaw_of_max_per_path(group));
   o.required("allocator", "the name of a slot allocator");
   o.component("allocator", SlotAllocator::kInterface, group.allocator, "hands out the pages of the pool");
   o.required("eviction", "the name of an eviction strategy");

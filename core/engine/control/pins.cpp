@@ -39,6 +39,13 @@ struct PathWords {
   }
 };
 
+/// To policies a pin is a request that arrives and is aborted.
+RequestFacts unpinned() {
+  RequestFacts facts;
+  facts.ending = Ending::aborted;
+  return facts;
+}
+
 }  // namespace
 
 bool Pins::pin(NodeId node) {
@@ -49,7 +56,7 @@ bool Pins::pin(NodeId node) {
   facts.space = path.space;
   const Lock lock = state_.index->match({path.space, path.words}, facts);
   if (lock.length == 0) {
-    state_.index->release(lock);
+    pages_.release(lock, unpinned());
     return false;
   }
   state_.pins.emplace(node, lock);
@@ -62,7 +69,7 @@ bool Pins::unpin(NodeId node) {
   const auto found = state_.pins.find(node);
   if (found == state_.pins.end()) return false;
   drainer_.releasing(found->second);
-  state_.index->release(found->second);
+  pages_.release(found->second, unpinned());
   state_.pins.erase(found);
   if (Publisher* publisher = pages_.publisher()) publisher->pinned(node, false);
   pages_.settle(Operation::control);

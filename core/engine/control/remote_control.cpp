@@ -64,7 +64,8 @@ void RemoteControl::obey(const Command& command) {
     case Command::Kind::policy: {
       const std::string name(command.name, strnlen(command.name, sizeof(command.name)));
       if (!has_group || !registry_.find(EvictionStrategy::kInterface, name)) break;
-      if (auto policy = registry_.make<EvictionStrategy>(name, {})) pages_.use_policy(command.group, *policy, name);
+      if (auto policy = registry_.make<EvictionStrategy>(name, {}))
+        pages_.use_policy(command.group, *policy, name, registry_.component(EvictionStrategy::kInterface, name));
       break;
     }
     case Command::Kind::run_until:

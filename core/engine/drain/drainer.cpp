@@ -36,7 +36,7 @@ void Drainer::resize(std::size_t group, std::uint64_t pages) {
   // Evict first, choose segments second: eviction empties some of them, so fewer pages must be relocated.
   const Occupancy now = pool.occupancy();
   if (const std::uint64_t out = now.capacity - now.free; out > pages && state_.index->sizes(group).evictable > 0)
-    pages_.evict(group, out - pages);
+    pages_.evict(group, out - pages, Cause::limit);
   pool.resize(pages);
   state_.index->set_capacity(group, pages == kUnlimited ? kUnlimited : pages * state_.page_size);
   ++state_.counters.resizes;
@@ -53,7 +53,7 @@ void Drainer::pass(std::size_t group) {
   pool.reap();
   if (!pool.draining()) return;
   const std::uint64_t had = pool.surplus();
-  if (had > 0 && state_.index->sizes(group).evictable > 0) pages_.evict(group, had);
+  if (had > 0 && state_.index->sizes(group).evictable > 0) pages_.evict(group, had, Cause::limit);
   const std::size_t relocated = relocate(group);
   passes.pending = relocated == kRelocatedAtOnce;
   passes.backoff = relocated || pool.surplus() < had ? 0 : std::min(kMostBackoff, passes.backoff * 2 + 1);

@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "guard/policy_guard.h"
 
 namespace canopy {
 namespace {
@@ -34,24 +38,36 @@ bool PageFlow::may_be_free(std::size_t group, std::uint64_t pages) {
   return state_.pools[group].shortfall(pages) == 0 || room(group) >= pages;
 }
 
-std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages) {
+std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause) {
+  if (state_.policy_failed) replace_failed_policies();
   GroupPages evicted;
   {
     IndexTimer timer(state_);
-    evicted = state_.index->evict(group, pages);
+    evicted = state_.index->evict(group, pages, cause);
   }
-  if (group == 0) {
-    ++state_.counters.evict_calls;
-    state_.counters.evicted_tokens += evicted[0].size() * state_.page_size;
-  }
+  if (group == 0) ++state_.counters.evict_calls;
   digest_.take(Digest::Step::evict, group, pages, evicted[group].size());
-  for (std::size_t g = 0; g < state_.pools.size(); ++g) digest_.take(evicted[g]);
   const std::size_t count = evicted[group].size();
-  free(evicted, "evict");
-  for (std::size_t g = 0; state_.stop.waiting() && g < state_.pools.size(); ++g)
-    state_.stop.evicted(g, evicted[g].size());
+  take_evicted(evicted, "evict");
   settle(Operation::evict);
   return count;
+}
+
+void PageFlow::release(const Lock& lock, const RequestFacts& ended) {
+  GroupPages evicted;
+  {
+    IndexTimer timer(state_);
+    evicted = state_.index->release(lock, &ended);
+  }
+  take_evicted(evicted, "release");
+}
+
+void PageFlow::take_evicted(const GroupPages& evicted, const char* by) {
+  state_.counters.evicted_tokens += evicted[0].size() * state_.page_size;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) digest_.take(evicted[g]);
+  free(evicted, by);
+  for (std::size_t g = 0; state_.stop.waiting() && g < state_.pools.size(); ++g)
+    state_.stop.evicted(g, evicted[g].size());
 }
 
 bool PageFlow::make_free(std::size_t group, std::uint64_t pages) {
@@ -73,15 +89,36 @@ std::uint64_t PageFlow::flush(NamespaceId space) {
   return tokens;
 }
 
-void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name) {
+void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
+                          std::string component) {
+  if (component.empty()) component = fmt::format("eviction strategy '{}'", name);
+  auto guarded =
+      std::make_shared<PolicyGuard>(std::move(policy), std::move(component), state_.ledger, state_.policy_failed);
   // The index stops using the old one before the pool destroys it.
-  state_.index->use_policy(group, policy.get());
+  state_.index->use_policy(group, guarded.get());
   state_.groups[group].policy = name;
-  state_.groups[group].eviction = policy.get();
-  state_.pools[group].use_policy(std::move(policy));
+  state_.groups[group].eviction = guarded.get();
+  state_.pools[group].use_policy(std::move(guarded));
   look_for_prints();
   if (publisher_) publisher_->policy(group);
   settle(Operation::policy);
+}
+
+/// Nodes have been ranked by the failed policy and, since it failed, by the other: now all are ranked alike.
+void PageFlow::replace_failed_policies() {
+  state_.policy_failed = false;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    auto& policy = static_cast<PolicyGuard&>(*state_.pools[g].eviction());
+    if (!policy.has_failed() || std::exchange(state_.groups[g].policy, PolicyGuard::kInstead) == PolicyGuard::kInstead)
+      continue;
+    state_.index->use_policy(g, &policy);
+    state_.notes.push_back(fmt::format("group '{}': {} threw, and {} evicts in its place since operation {}",
+                                       state_.groups[g].name, policy.component(), PolicyGuard::kInstead,
+                                       state_.operations));
+    std::fputs(fmt::format("canopy: {}\n", state_.notes.back()).c_str(), stderr);
+    look_for_prints();
+    if (publisher_) publisher_->policy(g);
+  }
 }
 
 void PageFlow::look_for_prints() {

@@ -43,11 +43,17 @@ class PageFlow {
   /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Whether they are.
   bool make_free(std::size_t group, std::uint64_t pages);
   /// Evicts at least `pages` pages of a group, if so many may be. Returns how many were.
-  std::size_t evict(std::size_t group, std::uint64_t pages);
+  std::size_t evict(std::size_t group, std::uint64_t pages, Cause cause = Cause::room);
+  /// Releases a lock, tells the policies how its request ended, and frees what only the lock kept.
+  void release(const Lock& lock, const RequestFacts& ended);
   /// All of a namespace that is not locked. Returns tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
-  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name);
+  /// `component`: what sentences about it call it; empty: its name. All policies of pools are PolicyGuards.
+  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
+                  std::string component = {});
 
+  /// Frees pages that the index had and gave up, and counts them as evicted. `by` as in free.
+  void take_evicted(const GroupPages& evicted, const char* by);
   /// `by` says in the ledger what gave the pages back.
   void free(std::size_t group, std::span<const Page> pages, const char* by);
   void free(const GroupPages& pages, const char* by);
@@ -64,6 +70,7 @@ class PageFlow {
   void look_for_prints();
 
  private:
+  void replace_failed_policies();
   void pause_if_met();
 
   EngineState& state_;

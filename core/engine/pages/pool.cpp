@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "guard/guard.h"
+
 namespace canopy {
 
 Result<std::monostate> Pool::open() {
@@ -58,6 +60,8 @@ bool Pool::grow() {
   const Segment more{segment.all.first + segment.offered,
                      static_cast<std::uint32_t>(std::min<std::uint64_t>(room, segment.all.pages - segment.offered))};
   segment.offered += more.pages;
+  offered_ += more.pages - (more.first == 0);
+  out_.resize(std::max(out_.size(), (std::size_t{more.first} + more.pages + 63) / 64));
   ++changes_;
   parts_.allocator->offer(more);
   if (draining()) reap();
@@ -74,22 +78,91 @@ std::uint64_t Pool::shortfall(std::uint64_t count) {
   return missing();
 }
 
-bool Pool::allocate(std::span<Page> out, std::uint64_t owner) {
+/// Notes that pages in a row are out, or in again. False, and nothing has changed, if one of them was so already.
+bool Pool::mark(Page first, std::size_t count, bool out) {
+  for (std::size_t at = first; at < first + count;) {
+    const std::size_t bit = at % 64, some = std::min<std::size_t>(64 - bit, first + count - at);
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - some) << bit;
+    std::uint64_t& word = out_[at / 64];
+    if ((word & mask) != (out ? 0 : mask)) {
+      if (at > first) mark(first, at - first, !out);
+      return false;
+    }
+    word ^= mask;
+    at += some;
+  }
+  return true;
+}
+
+/// Fills `out` with pages that are offered and not out, and calls each(i, first, count) of runs that lie in one
+/// segment. A page that cannot be had is the allocator's error, and the request gets none.
+template <class Each>
+bool Pool::take(std::span<Page> out, Each&& each) {
+  std::fill(out.begin(), out.end(), 0);  // an allocator that fills nothing hands out nothing old
   if (!allocator().allocate(out)) return false;
-  last_runs_.clear();
   // By runs: a page of its own costs a division to find its segment.
   for (std::size_t i = 0; i < out.size();) {
     const Page first = out[i], in_segment = first % parts_.segment_pages;
-    const std::size_t most = std::min<std::size_t>(out.size() - i, parts_.segment_pages - in_segment);
-    const std::size_t count = pages_in_a_row(out.data() + i, most);
+    const std::size_t segment = first / parts_.segment_pages;
+    const std::uint32_t offered = segment < segments_.size() ? segments_[segment].offered : 0;
+    const std::size_t most = std::min<std::size_t>(out.size() - i, offered - std::min(offered, in_segment));
+    const std::size_t count = most == 0 ? 0 : pages_in_a_row(out.data() + i, most);
+    if (first == 0 || count == 0 || !mark(first, count, true)) {
+      refuse(out.first(i), first);
+      return false;
+    }
+    each(i, first, count);
+    i += count;
+  }
+  return true;
+}
+
+/// The allocator keeps the pages: it cannot be trusted to take them back.
+void Pool::refuse(std::span<const Page> taken, Page page) {
+  const std::uint64_t numbers = std::uint64_t{parts_.segment_pages} * segments_.size();
+  std::string why = "which is not offered";
+  if (page == 0) why = "which is never handed out; or it filled nothing";
+  else if (page >= numbers) why = fmt::format("and the last one is {}", numbers - 1);
+  else if (page / 64 < out_.size() && (out_[page / 64] >> page % 64 & 1) != 0)
+    why = fmt::format("which is out already; request {} had it last", last_owner(page));
+  for (const Page one : taken) mark(one, 1, false);
+  if (parts_.told)
+    parts_.told->wrong("allocate", fmt::format("it handed out page {} of group '{}', {}", page, parts_.group, why));
+}
+
+bool Pool::allocate(std::span<Page> out, std::uint64_t owner) {
+  last_runs_.clear();
+  const bool had = take(out, [&](std::size_t i, Page first, std::size_t count) {
+    const Page in_segment = first % parts_.segment_pages;
     std::fill_n(&owners_[first / parts_.segment_pages][in_segment], count, owner);
     if (i > 0 && first == out[i - 1] + 1) last_runs_.back().pages += static_cast<std::uint32_t>(count);
     else last_runs_.push_back({first, static_cast<std::uint32_t>(count)});
-    i += count;
-  }
+  });
+  if (!had) return false;
   handed_out_.pages += out.size();
   handed_out_.runs += last_runs_.size();
   return true;
+}
+
+bool Pool::free(std::span<const Page> pages) {
+  const auto mark_all = [&](std::size_t end, bool out) {
+    for (std::size_t i = 0; i < end;) {
+      const std::size_t count = pages_in_a_row(pages.data() + i, end - i);
+      if (std::size_t{pages[i]} + count > out_.size() * 64 || !mark(pages[i], count, out)) return i;
+      i += count;
+    }
+    return end;
+  };
+  if (const std::size_t done = mark_all(pages.size(), false); done < pages.size()) {
+    mark_all(done, true);
+    return false;
+  }
+  if (parts_.allocator->free(pages)) return true;
+  mark_all(pages.size(), true);
+  if (parts_.told)
+    parts_.told->wrong("free",
+                       fmt::format("it refuses {} pages of group '{}' that it handed out", pages.size(), parts_.group));
+  return false;
 }
 
 Occupancy Pool::occupancy() const {
@@ -105,6 +178,7 @@ Occupancy Pool::occupancy() const {
 /// The last `pages` of those that are offered are not handed out any more.
 void Pool::withdraw(PoolSegment& segment, std::uint32_t pages) {
   segment.offered -= pages;
+  offered_ -= pages;
   ++changes_;
   parts_.allocator->withdraw({segment.all.first + segment.offered, pages});
 }
@@ -150,7 +224,7 @@ std::uint64_t Pool::surplus() const {
 }
 
 bool Pool::relocate(std::span<const Page> from, std::span<Page> to) {
-  if (!allocator().allocate(to)) return false;
+  if (!take(to, [](std::size_t, Page, std::size_t) {})) return false;
   for (std::size_t i = 0; i < from.size(); ++i) owner(to[i]) = owner(from[i]);
   if (parts_.store) parts_.store->copy(from, to);
   return true;

@@ -1,7 +1,7 @@
 #include "request/request_flow.h"
 
 #include <canopy/engine/publisher.h>
-#include <xxhash.h>
+#include <canopy/prefix_print.h>
 
 #include <fmt/format.h>
 
@@ -65,7 +65,7 @@ std::span<std::uint32_t> RequestFlow::Words::words(std::size_t count) {
   return {room.data(), count};
 }
 
-RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const Token> prompt) {
+RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending) {
   RequestFacts facts;
   facts.space = request.space;
   facts.priority = request.priority;
@@ -73,12 +73,14 @@ RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const 
   facts.matched = request.matched;
   facts.output = static_cast<std::uint32_t>(request.tokens.size()) - request.prompt;
   facts.hints = request.hints;
+  facts.id = request.id;
+  facts.ending = ending;
   if (pages_.prints_wanted()) {
     prints_.clear();
-    std::uint64_t print = static_cast<std::uint64_t>(request.space);
-    for (std::size_t end = kPrintStride; end <= prompt.size(); end += kPrintStride)
-      prints_.push_back(
-          print = XXH3_64bits_withSeed(prompt.data() + (end - kPrintStride), kPrintStride * sizeof(Token), print));
+    const auto words = encode(prompt);
+    std::uint64_t print = first_print(request.space);
+    for (std::size_t end = kPrintStride; end <= words.size(); end += kPrintStride)
+      prints_.push_back(print = next_print(print, words.data() + (end - kPrintStride)));
     facts.prefix_prints = prints_;
   }
   return facts;
@@ -131,8 +133,8 @@ void RequestFlow::let_go(RequestState& request) {
 void RequestFlow::match(RequestState& request) {
   const std::span<const Token> tokens(request.tokens);
   request.matched = 0;
+  const RequestFacts facts = facts_of(request, tokens, Ending::none);
   const auto words = encode(tokens.first(tokens.size() - std::min<std::size_t>(tokens.size(), request.min_uncached)));
-  const RequestFacts facts = facts_of(request, tokens);
   GroupPages resident;
   {
     IndexTimer timer(state_);
@@ -145,6 +147,7 @@ void RequestFlow::match(RequestState& request) {
   }
   request.own_from = request.lock.length / state_.page_size;
   request.matched = request.computed = request.lock.length;
+  request.inserted = 0;
 }
 
 std::uint32_t RequestFlow::reserved(const RequestState& request) const {
@@ -254,12 +257,14 @@ std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, b
   Inserted inserted;
   {
     IndexTimer timer(state_);
-    inserted =
-        state_.index->insert(request.lock, {request.space, words}, brought, {request.priority, chunked, request.id});
+    inserted = state_.index->insert(request.lock, {request.space, words}, brought,
+                                    {request.priority, chunked, request.id, request.inserted});
   }
   request.lock = inserted.lock;
+  request.inserted = inserted.lock.length;
   pages_.digest().take(Digest::Step::commit, request.id, inserted.had, inserted.lock.length);
   const bool deeper = inserted.lock.length / state_.page_size > before;
+  pages_.take_evicted(inserted.evicted, "commit");
   if (deeper) take_over(request, inserted, brought);
   publish(request, RequestPhase::committed);
   pages_.settle(Operation::insert);
@@ -321,7 +326,7 @@ void RequestFlow::retract(RequestState& request) {
   if (request.stage == RequestState::Stage::retracted) return misused(request, "Request::retract twice");
   request.stage = RequestState::Stage::retracted;
   ++state_.counters.retracted;
-  give_back(request, nullptr);
+  give_back(request, Ending::retracted);
   request.matched = request.computed = 0;
   publish(request, RequestPhase::retracted);
   pages_.digest().take(Digest::Step::retract, request.id, request.tokens.size());
@@ -346,22 +351,19 @@ void RequestFlow::finish(RequestState& request, std::uint32_t tokens) {
   if (tokens > 0 && may_compute(request, "Request::finish", tokens) && insert_at_finish_)
     insert(request, tokens, false);
   ++state_.counters.finished;
-  const RequestFacts facts = facts_of(request, std::span<const Token>(request.tokens).first(request.prompt));
-  end(request, &facts);
+  end(request, Ending::finished);
 }
 
 void RequestFlow::abort(RequestState& request) {
   ++state_.counters.aborted;
-  end(request, nullptr);
+  end(request, Ending::aborted);
 }
 
 /// Gives back the lock and all pages.
-void RequestFlow::give_back(RequestState& request, const RequestFacts* finished) {
+void RequestFlow::give_back(RequestState& request, Ending ending) {
   drainer_.releasing(request);
-  {
-    IndexTimer timer(state_);
-    state_.index->release(request.lock, finished);
-  }
+  const RequestFacts ended = facts_of(request, std::span<const Token>(request.tokens).first(request.prompt), ending);
+  pages_.release(request.lock, ended);
   request.lock = {};
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     free_own(request, g, 0, request.rows[g].size(), "a request that ended or was retracted");
@@ -371,10 +373,11 @@ void RequestFlow::give_back(RequestState& request, const RequestFacts* finished)
   request.own_from = 0;
 }
 
-void RequestFlow::end(RequestState& request, const RequestFacts* finished) {
-  give_back(request, finished);
+void RequestFlow::end(RequestState& request, Ending ending) {
+  const bool finished = ending == Ending::finished;
+  give_back(request, ending);
   publish(request, finished ? RequestPhase::finished : RequestPhase::aborted);
-  pages_.digest().take(Digest::Step::end, request.id, finished != nullptr);
+  pages_.digest().take(Digest::Step::end, request.id, finished);
   request.stage = RequestState::Stage::ended;
   take_out(state_.live, request);
   request.live_at = ended_.size();

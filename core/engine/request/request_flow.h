@@ -55,7 +55,7 @@ class RequestFlow {
     std::span<std::uint32_t> words(std::size_t count) override;
   };
   std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
-  RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt);
+  RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending);
   void match(RequestState& request);
   std::string flaw_of(const RequestSpec& spec) const;
   bool may_compute(const RequestState& request, const char* call, std::uint32_t tokens);
@@ -64,8 +64,8 @@ class RequestFlow {
   void take_over(RequestState& request, const Inserted& inserted, const GroupPages& brought);
   void trim(RequestState& request, std::size_t group, std::size_t page);
   void free_own(RequestState& request, std::size_t group, std::size_t first, std::size_t end, const char* by);
-  void give_back(RequestState& request, const RequestFacts* finished);
-  void end(RequestState& request, const RequestFacts* finished);
+  void give_back(RequestState& request, Ending ending);
+  void end(RequestState& request, Ending ending);
   void publish(const RequestState& request, RequestPhase phase);
 
   PageFlow& pages_;

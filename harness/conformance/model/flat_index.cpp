@@ -27,6 +27,16 @@ std::size_t FlatIndex::matched(ChainView chain) const {
   return longest;
 }
 
+std::size_t FlatIndex::full_length(ChainView chain) const {
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const Entry* entry = find(chain[i]);
+    for (std::size_t g = 0; entry && g < reaches_.size(); ++g)
+      if (whole_path(g) && entry->pages[g] == 0) entry = nullptr;
+    if (!entry) return i;
+  }
+  return chain.size();
+}
+
 std::size_t FlatIndex::known(ChainView chain) const {
   std::size_t n = 0;
   while (n < chain.size() && entries_.contains(chain[n])) ++n;
@@ -71,7 +81,7 @@ FlatIndex::Added FlatIndex::insert(const Key& key, ChainView chain, std::size_t 
       count(entry, g, true);
     }
   }
-  if (!chain.empty()) prune(chain.back());
+  if (!chain.empty()) prune(chain.back(), true);  // its lock comes
   added.length = known(chain);
   return added;
 }
@@ -110,15 +120,23 @@ void FlatIndex::relocate(PrefixName name, std::size_t group, Page to) {
   page = to;
 }
 
-void FlatIndex::remove(PrefixName name, std::size_t group) {
+void FlatIndex::remove(std::size_t group, Page page) {
+  if (unusable_[group].erase(page) > 0) {
+    ++removed_unusable_;
+    return;
+  }
+  const PrefixName name = name_of_page(group, page);
   Entry& entry = entries_.at(name);
-  if (entry.locks[group] > 0)
-    disagree("page {} left group {}, and {} locks need it", entry.pages[group], group, entry.locks[group]);
+  if (entry.locks[group] > 0) disagree("page {} left group {}, and {} locks need it", page, group, entry.locks[group]);
+  take(entry, group);
+  removed_.emplace_back(group, name);
+  prune(name);
+}
+
+void FlatIndex::take(Entry& entry, std::size_t group) {
   count(entry, group, false);
   names_[group].erase(entry.pages[group]);
   entry.pages[group] = 0;
-  removed_.emplace_back(group, name);
-  prune(name);
 }
 
 void FlatIndex::check_removed() {
@@ -132,6 +150,9 @@ void FlatIndex::check_removed() {
                  g, group);
   }
   removed_.clear();
+  for (std::size_t g = 0; g < reaches_.size(); ++g)
+    if (!unusable_[g].empty())
+      disagree("page {} of group {} stayed, and no match can end there", *unusable_[g].begin(), g);
 }
 
 void FlatIndex::clear() { *this = FlatIndex(page_size_, std::move(reaches_)); }
@@ -190,10 +211,14 @@ void FlatIndex::add_locks(ChainView chain, std::size_t group, bool add) {
   }
 }
 
-void FlatIndex::prune(PrefixName name) {
+void FlatIndex::prune(PrefixName name, bool empty_only) {
   for (auto found = entries_.find(name); found != entries_.end(); found = entries_.find(name)) {
-    const Entry& entry = found->second;
-    if (entry.paths > 0 || entry.after > 0 || entry.pages != PerGroup<Page>{}) return;
+    Entry& entry = found->second;
+    std::size_t there = 0;
+    for (std::size_t g = 0; g < reaches_.size(); ++g) there += entry.pages[g] != 0;
+    if (entry.paths > 0 || entry.after > 0 || there == reaches_.size() || (empty_only && there > 0)) return;
+    for (std::size_t g = 0; g < reaches_.size(); ++g)
+      if (entry.pages[g] != 0) unusable_[g].insert(entry.pages[g]), take(entry, g);
     name = entry.before;
     entries_.erase(found);
     if (name != 0) --entries_.at(name).after;

@@ -5,6 +5,7 @@
 #include <canopy/prefix_index.h>
 
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace canopy::test {
 /// What a prefix index must know, as the plainest thing that can know it: a map from (namespace, whole pages so far)
 /// to the page number that each group has there, and how many locks need it. No nodes, so it shares no fault with a
 /// tree. A boundary can be reused if every group has the pages of the last `reach` units before it. A lock needs those
-/// pages, and no eviction may take one. Lengths and counts are in pages.
+/// pages, and no eviction may take one. A page that no other follows and no lock's key runs through is of no use once
+/// another group has none there: it leaves with that group's. Lengths and counts are in pages.
 class FlatIndex {
  public:
   template <class T>
@@ -43,6 +45,8 @@ class FlatIndex {
 
   /// Pages of the chain up to the deepest boundary that every group can serve.
   std::size_t matched(ChainView chain) const;
+  /// Pages of the chain that every whole-path group has from the start; all that is known if there is no such group.
+  std::size_t full_length(ChainView chain) const;
   /// Pages of the chain that the index has a node for: something here or further down is resident, or locked.
   std::size_t known(ChainView chain) const;
   /// Pages of the group that a lock on all of the chain would newly protect. REQUIRES: the boundary can be reused.
@@ -58,11 +62,14 @@ class FlatIndex {
   /// in this group. Without effect on a whole-path group.
   void relax(Hold& hold, std::size_t group, std::size_t from);
   void relocate(PrefixName name, std::size_t group, Page to);
-  /// The group's page is evicted. A Mismatch says if a lock needs it.
-  void remove(PrefixName name, std::size_t group);
-  /// Call it when all pages of one eviction or flush are removed. What left a group took along, in groups with a
-  /// smaller reach, the pages that no lock needs; and no page is below one that left a whole-path group.
+  /// The group's page is evicted. A Mismatch says if a lock needs it, or if it is not there.
+  void remove(std::size_t group, Page page);
+  /// Call it when all pages of one eviction, flush or release are removed. What left a group took along, in groups with
+  /// a smaller reach, the pages that no lock needs; no page is below one that left a whole-path group; and no page is
+  /// there of which no use can be made.
   void check_removed();
+  /// Pages of no use that were removed with others so far.
+  std::uint64_t removed_unusable() const { return removed_unusable_; }
   void clear();
 
   const Entry* find(PrefixName name) const;
@@ -82,8 +89,10 @@ class FlatIndex {
   std::size_t window(std::size_t group, std::size_t length) const;
   void count(const Entry& entry, std::size_t group, bool add);
   void add_locks(ChainView chain, std::size_t group, bool add);
-  /// Forgets the entry and those before it, as far as nothing is there and nothing follows.
-  void prune(PrefixName name);
+  void take(Entry& entry, std::size_t group);
+  /// Forgets the entry and those before it, as far as nothing follows and no use can be made of what is there; or, with
+  /// `empty_only`, as far as nothing is there.
+  void prune(PrefixName name, bool empty_only = false);
 
   Units page_size_;
   std::vector<Units> reaches_;
@@ -92,6 +101,8 @@ class FlatIndex {
   PerGroup<std::vector<Sizes>> by_space_;
   PerGroup<Sizes> total_{};
   std::vector<std::pair<std::size_t, PrefixName>> removed_;  ///< since the last check_removed
+  PerGroup<std::set<Page>> unusable_;                        ///< pages of no use that must be removed before the next
+  std::uint64_t removed_unusable_ = 0;
 };
 
 }  // namespace canopy::test

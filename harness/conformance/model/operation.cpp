@@ -55,10 +55,11 @@ std::string text_of(const Operation& operation) {
 }
 
 std::string text_of(const WorldConfig& config) {
-  std::string text =
-      fmt::format("engine index={} options={} policy={} allocator={} page_size={} overlap={} capacity={} namespaces={}",
-                  config.index, config.options, config.policy, config.allocator, config.page_size, config.overlap,
-                  config.capacity, config.namespaces);
+  std::string text = fmt::format(
+      "engine index={} options={} policy={} policy_options={} allocator={} page_size={} overlap={} capacity={} "
+      "namespaces={}",
+      config.index, config.options, config.policy, config.policy_options, config.allocator, config.page_size,
+      config.overlap, config.capacity, config.namespaces);
   for (const GroupSettings& group : config.groups)
     text +=
         fmt::format("{}{}:{}:{}{}", &group == &config.groups.front() ? " groups=" : ",", group.name,
@@ -118,6 +119,7 @@ WorldConfig config_from(std::string_view line) {
     if (key == "index") config.index = value;
     else if (key == "options") config.options = value;
     else if (key == "policy") config.policy = value;
+    else if (key == "policy_options") config.policy_options = value;
     else if (key == "allocator") config.allocator = value;
     else if (key == "page_size") config.page_size = number<Units>(value);
     else if (key == "overlap") config.overlap = number<Units>(value);

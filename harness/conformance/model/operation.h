@@ -52,7 +52,7 @@ struct GroupSettings {
 
 /// The world a program of operations runs in.
 struct WorldConfig {
-  std::string index = "radix", options = "{}", policy = "lru", allocator = "free_list";
+  std::string index = "radix", options = "{}", policy = "lru", policy_options = "{}", allocator = "free_list";
   Units page_size = 4, overlap = 0;
   std::uint32_t capacity = 64;  ///< pages
   std::uint32_t namespaces = 1;

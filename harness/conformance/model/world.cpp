@@ -6,6 +6,8 @@
 #include "plugins.h"
 #include "whole_check.h"
 
+#include <canopy/prefix_print.h>
+
 #include <algorithm>
 
 namespace canopy::test {
@@ -26,7 +28,7 @@ std::vector<Part> parts_of(const WorldConfig& config) {
     part.allocator = make<SlotAllocator>(config.allocator, {});
     part.allocator->offer({0, part.capacity + 1});
     for (auto& policy : part.policies)
-      policy = make<EvictionStrategy>(group.policy.empty() ? config.policy : group.policy, {});
+      policy = make<EvictionStrategy>(group.policy.empty() ? config.policy : group.policy, {}, config.policy_options);
   }
   return parts;
 }
@@ -56,7 +58,7 @@ void Coverage::add(const Coverage& other) {
   out_of_pages += other.out_of_pages, walks += other.walks;
   most_nodes = std::max(most_nodes, other.most_nodes);
   tombstones += other.tombstones, refilled += other.refilled;
-  short_matches += other.short_matches, relaxed += other.relaxed;
+  short_matches += other.short_matches, relaxed += other.relaxed, unusable += other.unusable;
 }
 
 World::World(const WorldConfig& config)
@@ -134,7 +136,7 @@ Outcome World::apply(const Operation& operation) {
 
 void World::finish() {
   for (auto& [name, receipt] : receipts_)
-    if (receipt.state == LockState::held) let_go(receipt, nullptr);
+    if (receipt.state == LockState::held) let_go(receipt, Ending::aborted);
   while (!owned_.empty()) drop(owned_.begin()->first);
   check_sums();
   check_whole();
@@ -218,17 +220,36 @@ void World::give_back(const GroupPages& pages) {
 }
 
 void World::keep(const std::string& name, Receipt receipt) {
-  if (name.empty()) return let_go(receipt, nullptr);
+  if (name.empty()) return let_go(receipt, Ending::aborted);
   const auto found = receipts_.find(name);
-  if (found != receipts_.end() && found->second.state == LockState::held) let_go(found->second, nullptr);
+  if (found != receipts_.end() && found->second.state == LockState::held) let_go(found->second, Ending::aborted);
   receipts_[name] = std::move(receipt);
 }
 
-void World::let_go(Receipt& receipt, const RequestFacts* finished) {
-  index_->release(receipt.lock, finished);
+void World::let_go(Receipt& receipt, Ending ending) {
+  RequestFacts facts;
+  facts.space = receipt.space;
+  facts.matched = receipt.lock.length;
+  facts.id = receipt.request;
+  facts.ending = ending;
+  const GroupPages left = index_->release(receipt.lock, receipt.request ? &facts : nullptr);
   flat_.unlock(receipt.hold);
   if (order_) order_->unlock(receipt.hold.chain);
+  take_out(left);
   receipt.state = LockState::released;
+}
+
+RequestFacts World::facts_of(const Key& key) {
+  RequestFacts facts;
+  facts.space = key.space;
+  facts.prompt = static_cast<std::uint32_t>(key.words.size());
+  facts.id = ++requests_;
+  prints_.clear();
+  std::uint64_t print = first_print(key.space);
+  for (std::size_t end = kPrintStride; end <= key.words.size(); end += kPrintStride)
+    prints_.push_back(print = next_print(print, key.words.data() + end - kPrintStride));
+  if (parts_[0].policies[0]->reads_prints()) facts.prefix_prints = prints_;
+  return facts;
 }
 
 void World::check_lock(const Receipt& receipt, Outcome& outcome) {
@@ -277,6 +298,7 @@ void World::check_sums() {
     coverage_.splits = order_->splits();
   }
   expect_equal("locks that were refused", use.refused, coverage_.refused_locks);
+  coverage_.unusable = flat_.removed_unusable();
   coverage_.most_nodes = std::max(coverage_.most_nodes, use.nodes);
 }
 

@@ -19,7 +19,7 @@ struct Coverage {
   std::uint64_t operations = 0, splits = 0, left = 0, left_beside_locks = 0, left_as_new_leaf = 0, spare_pages = 0,
                 hits = 0, refused_locks = 0, out_of_pages = 0, walks = 0, most_nodes = 0;
   // Of windows and states.
-  std::uint64_t tombstones = 0, refilled = 0, short_matches = 0, relaxed = 0;
+  std::uint64_t tombstones = 0, refilled = 0, short_matches = 0, relaxed = 0, unusable = 0;
   void add(const Coverage& other);
 };
 
@@ -46,6 +46,8 @@ class World {
     LockState state = LockState::held;
     NamespaceId space{};
     FlatIndex::Hold hold;
+    Units inserted = 0;         ///< InsertFacts::inserted of the next insert below it
+    std::uint64_t request = 0;  ///< 0: no match began it, and policies hear of no end
   };
   using Receipts = std::map<std::string, Receipt>;
   using Brought = FlatIndex::PerGroup<std::vector<Page>>;
@@ -82,7 +84,9 @@ class World {
   void give_back(std::size_t group, std::span<const Page> pages);
   void give_back(const GroupPages& pages);
   void keep(const std::string& name, Receipt receipt);
-  void let_go(Receipt& receipt, const RequestFacts* finished);
+  void let_go(Receipt& receipt, Ending ending);
+  /// Of a request that matches `key`, for the policies.
+  RequestFacts facts_of(const Key& key);
   /// Compares what an eviction gave with the order in which nodes must be evicted. Returns the number of nodes.
   std::uint64_t check_victims(std::size_t wanted, const std::vector<Page>& pages);
   /// Pages that an eviction took out of the index.
@@ -100,6 +104,8 @@ class World {
   FlatIndex flat_;
   std::optional<VictimOrder> order_;  ///< of a single group that needs the whole path
   Receipts receipts_;
+  std::uint64_t requests_ = 0;
+  std::vector<std::uint64_t> prints_;
   std::map<std::string, std::pair<std::size_t, std::vector<Page>>> owned_;  ///< group and pages
   Coverage coverage_;
 };

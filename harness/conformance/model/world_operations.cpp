@@ -21,16 +21,17 @@ Outcome World::match(const Operation& operation) {
   peek(key);
   Chain chain = chain_of(key, config_.page_size, config_.overlap);
   const std::size_t expected = flat_.matched(chain);
+  const std::size_t full = flat_.full_length(chain);
   coverage_.short_matches += expected < flat_.known(chain);
   chain.resize(expected);
-  RequestFacts facts;
-  facts.space = operation.space;
+  RequestFacts facts = facts_of(key);
   facts.priority = operation.priority;
-  facts.prompt = static_cast<std::uint32_t>(operation.words.size());
-  Receipt receipt{index_->match(key, facts), LockState::held, operation.space, flat_.lock(std::move(chain))};
+  Receipt receipt{
+      index_->match(key, facts), LockState::held, operation.space, flat_.lock(std::move(chain)), 0, facts.id};
   if (order_) order_->matched(receipt.hold.chain), order_->lock(receipt.hold.chain);
   coverage_.hits += expected > 0;
-  Outcome outcome{{"length", told(receipt.lock.length)}};
+  expect_equal("units that whole-path groups have", std::size_t{receipt.lock.full_length}, full * config_.page_size);
+  Outcome outcome{{"length", told(receipt.lock.length)}, {"full", told(receipt.lock.full_length)}};
   check_lock(receipt, outcome);
   keep(operation.as, std::move(receipt));
   return outcome;
@@ -60,8 +61,8 @@ Outcome World::insert_below(Receipt* below, const Operation& operation) {
     ++coverage_.out_of_pages;
     return {{"refused", 1}};
   }
-  const Inserted result =
-      index_->insert(below ? below->lock : Lock{}, key, spans_of(*brought), {operation.priority, operation.chunked});
+  const Inserted result = index_->insert(below ? below->lock : Lock{}, key, spans_of(*brought),
+                                         {operation.priority, operation.chunked, 0, below ? below->inserted : 0});
   // Results of an index live until its next call.
   Brought spare;
   for (std::size_t g = 0; g < parts_.size(); ++g) spare[g] = copied(result.spare[g]);
@@ -74,13 +75,15 @@ Outcome World::insert_below(Receipt* below, const Operation& operation) {
   }
   // A node that would have nothing in any group is not made, and what was brought ends before it.
   chain.resize(added.length);
-  Receipt receipt{result.lock, LockState::held, operation.space, flat_.lock(chain)};
+  Receipt receipt{result.lock,       LockState::held,    operation.space,
+                  flat_.lock(chain), result.lock.length, below ? below->request : 0};
   if (order_ && remembers_) {
     order_->inserted(chain, added.had, operation.priority, !operation.chunked);
     order_->lock(chain);
   }
   if (below) {
     flat_.unlock(below->hold);
+    flat_.check_removed();
     if (order_) order_->unlock(below->hold.chain);
     below->state = LockState::released;
   }
@@ -119,10 +122,7 @@ Outcome World::release(const Operation& operation) {
   if (found == receipts_.end()) return {};
   Receipt& receipt = found->second;
   if (receipt.state == LockState::held) {
-    RequestFacts facts;
-    facts.space = receipt.space;
-    facts.matched = receipt.lock.length;
-    let_go(receipt, operation.finished ? &facts : nullptr);
+    let_go(receipt, operation.finished ? Ending::finished : Ending::retracted);
     return {{"refused", 0}};
   }
   if (receipt.lock.node == NodeId::none) {
@@ -174,7 +174,8 @@ std::uint64_t World::check_victims(std::size_t wanted, const std::vector<Page>& 
     expect_same_pages(fmt::format("leaf {} of an eviction of {}", nodes, wanted).c_str(), came, expected);
     coverage_.left_as_new_leaf += std::ranges::find(parents, victim->back()) != parents.end();
     parents.push_back(order_->before(victim->front()));
-    for (auto name = victim->rbegin(); name != victim->rend(); ++name) flat_.remove(*name, 0), order_->forget(*name);
+    for (auto name = victim->rbegin(); name != victim->rend(); ++name)
+      flat_.remove(0, page_of(*name)), order_->forget(*name);
     freed = end;
     ++nodes;
   }
@@ -188,7 +189,7 @@ std::uint64_t World::check_victims(std::size_t wanted, const std::vector<Page>& 
 
 void World::take_out(const GroupPages& left) {
   for (std::size_t g = 0; g < parts_.size(); ++g) {
-    for (const Page page : left[g]) flat_.remove(flat_.name_of_page(g, page), g);
+    for (const Page page : left[g]) flat_.remove(g, page);
     coverage_.left += left[g].size();
     if (flat_.sizes(g).protected_ > 0) coverage_.left_beside_locks += left[g].size();
   }
@@ -199,13 +200,15 @@ void World::take_out(const GroupPages& left) {
 Outcome World::flush(NamespaceId space) {
   const GroupPages left = index_->flush(space);
   Outcome outcome;
-  for (std::size_t g = 0; g < parts_.size(); ++g) {
-    std::vector<Page> pages = copied(left[g]), expected;
+  Brought unlocked;
+  for (std::size_t g = 0; g < parts_.size(); ++g)
     for (const PrefixName name : flat_.all_unlocked(g, space)) {
-      expected.push_back(flat_.find(name)->pages[g]);
-      flat_.remove(name, g);
+      unlocked[g].push_back(flat_.find(name)->pages[g]);
       if (order_) order_->forget(name);
     }
+  for (std::size_t g = 0; g < parts_.size(); ++g) {
+    std::vector<Page> pages = copied(left[g]), expected = unlocked[g];
+    for (const Page page : expected) flat_.remove(g, page);
     std::ranges::sort(pages), std::ranges::sort(expected);
     expect_same_pages("pages of a flush", pages, expected);
     outcome.emplace_back(label(g, "pages"), pages.size());
@@ -237,7 +240,10 @@ Outcome World::peek(const Key& key) {
   const ChainView found(chain.data(), flat_.matched(chain));
   const Probe probe = index_->peek(key);
   expect_equal("length that a peek found", std::size_t{probe.length}, found.size() * config_.page_size);
-  Outcome outcome{{"length", told(probe.length)}};
+  const std::size_t full = flat_.full_length(chain);
+  expect_equal("units that a peek found in whole-path groups", std::size_t{probe.full_length},
+               full * config_.page_size);
+  Outcome outcome{{"length", told(probe.length)}, {"full", told(probe.full_length)}};
   for (std::size_t g = 0; g < parts_.size(); ++g) {
     expect_equal("evictable units that a peek found", probe.evictable[g],
                  std::uint64_t{flat_.unlocked(found, g)} * config_.page_size);

@@ -61,6 +61,8 @@ void FeedScript::words(std::uint64_t node, const std::vector<Token>& tokens) {
   }
 }
 
+void FeedScript::name(std::uint64_t node, std::uint64_t digest) { push(event::NodeNamed{NodeId{node}, digest, 0}); }
+
 void FeedScript::remove(std::uint64_t node) {
   Made& made = nodes_[slot_of(NodeId{node})];
   push(event::NodeRemoved{NodeId{node}, false});
@@ -85,6 +87,15 @@ void FeedScript::begin_request(std::uint64_t id, std::uint32_t prompt, std::uint
 void FeedScript::end_request(std::uint64_t id) { push(event::RequestProgress{id, RequestPhase::finished, 0, 0, 0}); }
 
 void FeedScript::pin(std::uint64_t node, bool pinned) { push(event::Pinned{NodeId{node}, pinned}); }
+
+void FeedScript::pool(std::uint64_t pages, std::uint64_t limit) {
+  push(event::PoolSized{0, 0, pages, limit});
+  free_ += pages - std::exchange(pages_, pages);
+}
+
+void FeedScript::commit_request(std::uint64_t id, std::uint32_t tokens) {
+  push(event::RequestProgress{id, RequestPhase::committed, tokens, (tokens - 1) / 16 * 16, tokens});
+}
 
 void FeedScript::drain(std::uint8_t group, std::uint32_t pages) {
   push(event::PoolSized{group, static_cast<std::uint32_t>(pages_), pages_, pages_});

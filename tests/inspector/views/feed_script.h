@@ -19,12 +19,20 @@ class FeedScript {
                     Tick last_access = 0);
   /// The node's tokens, as a feed with `tokens: true` tells them. REQUIRES: header().tokens, and as many as its pages.
   void words(std::uint64_t node, const std::vector<Token>& tokens);
+  /// What the node is recognised by when it comes again.
+  void name(std::uint64_t node, std::uint64_t digest);
   void remove(std::uint64_t node);
   void lock(std::uint64_t node, std::uint32_t times = 1);
   void begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages = 0,
                      std::uint32_t space = 0);
   void end_request(std::uint64_t id);
   void pin(std::uint64_t node, bool pinned);
+  /// A pool of so many pages, with this limit.
+  void pool(std::uint64_t pages, std::uint64_t limit);
+  /// An operation of which nothing is told.
+  void skip() { ++commits_; }
+  /// The request has inserted all but the last page.
+  void commit_request(std::uint64_t id, std::uint32_t tokens);
   /// So many pages of a segment drain.
   void drain(std::uint8_t group, std::uint32_t pages);
   void touch(std::uint64_t node);
@@ -65,15 +73,18 @@ class ScriptLink final : public inspector::Link {
     session.name = "a script", session.source = "test";
     if (session.state != inspector::Session::State::stopped)
       session.state = mirror.in_step() ? inspector::Session::State::live : inspector::Session::State::attaching;
+    if (!gone.empty()) session.state = inspector::Session::State::gone, session.detail = gone;
     time.at = time.end = mirror.commits();
     return true;
   }
+  bool can_come_again() const override { return true; }
   bool send(const Command& command) override {
     sent.push_back(command);
     return true;
   }
   void bring(std::vector<Event> events) { events_ = std::move(events); }
   std::vector<Command> sent;
+  std::string gone;  ///< why its engine writes no more
 
  private:
   FeedScript& script_;

@@ -1,7 +1,10 @@
 /// `canopy-inspector attach` without a name: which feeds there are, which one is chosen, and what is shown then.
 #include <doctest/doctest.h>
 
-#include "feed_script.h"
+#include <thread>
+
+#include "ink.h"
+#include "recorded.h"
 
 using namespace canopy;
 using namespace canopy::inspector;
@@ -148,4 +151,115 @@ TEST_CASE("picker: the only one is shown at once, and what cannot be attached to
   harbour.turn();
   CHECK(harbour.asked.size() == 2);
   CHECK(harbour.shown());
+}
+
+TEST_CASE("an engine that ended is named, and one of its name that starts again is attached to by itself") {
+  FeedScript first, second;
+  first.add(first.add(0, 10), 30);
+  const auto node = second.add(0, 7);
+  auto made = std::make_unique<ScriptLink>(first, first.commit());
+  ScriptLink* const link = made.get();
+  App app(std::move(made), Settings{});
+  bool starts = false;
+  int asked = 0;
+  app.offer({[] { return std::vector<FoundFeed>{}; },
+             [&](const std::string& name) -> Result<std::unique_ptr<Link>> {
+               ++asked;
+               CHECK(name == "a script");
+               if (!starts) return Error{"there is no feed of this name"};
+               return std::unique_ptr<Link>(std::make_unique<ScriptLink>(second, second.commit()));
+             },
+             {}});
+  Headless screen;
+  const auto turn = [&] {
+    app.pump(std::chrono::milliseconds(10));
+    for (int i = 0; i < 2; ++i) screen.frame(app);
+  };
+  turn();
+  app.selection().select_node(std::uint64_t{1} << 32 | 2);
+  app.mailbox().read_only = true;
+  screen.key(app, 'c');
+  turn();
+  CHECK(asked == 0);
+  link->gone = "process 601, which wrote the feed, has gone";
+  turn();
+  CHECK(asked == 1);
+  CHECK(Ink().has("process 601, which wrote the feed, has gone; waiting for 'a script' to start again"));
+  CHECK(app.mirror().node_count() == 2);  // the last picture stays
+  starts = true;
+  for (int i = 0; i < 100 && app.session().again == 0; ++i) {
+    turn();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(app.session().again == 1);
+  turn();
+  CHECK(app.session().state == Session::State::live);
+  CHECK(app.mirror().node_count() == 1);
+  CHECK(app.mirror().find(node) != nullptr);
+  CHECK(app.selection().node == 0);
+  CHECK(app.selection().colour == ColourBy::recency);
+  CHECK(app.mailbox().read_only);
+  CHECK(Ink().has("attached again 1 x"));
+  CHECK(asked < 5);
+}
+
+TEST_CASE("a key leads back to the list of feeds, a recording is opened from there, and Esc returns") {
+  FeedScript script;
+  script.add(0, 10);
+  const RecordedFile file(script, script.commit(), "opened");
+  FeedScript live;
+  live.add(0, 10);
+  App app(std::make_unique<ScriptLink>(live, live.commit()), Settings{});
+  std::string opened;
+  app.offer({[] { return std::vector<FoundFeed>{{"serve-3", 5, "python", 16, 1, true, {}}}; },
+             [](const std::string&) -> Result<std::unique_ptr<Link>> { return Error{"it cannot be locked"}; },
+             [&](const std::string& path) -> Result<std::unique_ptr<Link>> {
+               opened = path;
+               auto recording = Recording::open(path);
+               if (!recording) return recording.error();
+               return link_to(std::move(*recording), path);
+             }});
+  Headless screen;
+  const auto turn = [&] {
+    while (!app.pump(std::chrono::milliseconds(100))) continue;
+    for (int i = 0; i < 3; ++i) screen.frame(app);
+  };
+  turn();
+  screen.key(app, 'o');
+  turn();
+  REQUIRE(app.picker());
+  CHECK(Ink().has("serve-3"));
+  CHECK(Ink().has("Or a recording:"));
+  screen.press(app, ImGuiKey_Escape);
+  turn();
+  CHECK(app.picker() == nullptr);
+  CHECK(app.session().state == Session::State::live);
+  // By the button in the header, and a path that is none: a sentence, and the list stays.
+  const Ink header;
+  const Ink::Line* button = header.find("open");
+  REQUIRE(button);
+  screen.click(app, {(button->from.x + button->to.x) / 2, (button->from.y + button->to.y) / 2});
+  turn();
+  REQUIRE(app.picker());
+  const auto type = [&](const std::string& path) {
+    ImVec2 at;
+    REQUIRE(app.picker()->middle_of("##path", at));
+    screen.click(app, at);
+    ImGui::GetIO().KeyCtrl = true;
+    screen.press(app, ImGuiKey_A);
+    ImGui::GetIO().KeyCtrl = false;
+    ImGui::GetIO().AddInputCharactersUTF8(path.c_str());
+    screen.frame(app);
+    screen.press(app, ImGuiKey_Enter);
+    turn();
+  };
+  type("/nowhere/x.feed");
+  REQUIRE(app.picker());
+  CHECK(opened == "/nowhere/x.feed");
+  CHECK(Ink().has("/nowhere/x.feed: No such file or directory"));
+  type(file.path());
+  CHECK(opened == file.path());
+  CHECK(app.picker() == nullptr);
+  CHECK(app.session().state == Session::State::recording);
+  CHECK(app.time().seekable);
 }

@@ -26,6 +26,20 @@ sleep 0.3
 xdotool mouseup 1
 sleep 0.5
 kill -0 "$window_pid"
+grep -q 'theme = light' "$work/canopy/inspector.ini"  # at once, not at its end
+# A key that is let go within a frame.
+xdotool key --delay 0 P
+sleep 1
+xdotool key --delay 0 Escape
+sleep 0.5
+# Nothing moves while its demo engine is paused: it waits.
+xdotool key space
+sleep 2
+before=$(awk '{print $14 + $15}' "/proc/$window_pid/stat")
+sleep 2
+spent=$(($(awk '{print $14 + $15}' "/proc/$window_pid/stat") - before))
+echo "while paused: $spent of 200 ticks"
+[ "$spent" -lt 60 ]
 xdotool keydown ctrl keydown q
 sleep 0.5
 xdotool keyup q keyup ctrl || true

@@ -25,6 +25,7 @@ class DumpOptions : public Options {
   void on_flag(const char*, bool&, const char*) override;
   void on_choice(const char*, std::uint32_t&, std::span<const char* const>, const char*) override;
   void on_entries(const char*, Entries&, const char*) override;
+  void on_text(const char*, const char*, std::size_t, const char*, TextTarget) override;
   void add(std::string_view name, std::string value);
 
   std::vector<std::pair<std::string, std::string>> written_;  ///< name and value of each option, as YAML
@@ -48,6 +49,7 @@ class HelpOptions : public Options {
   void on_flag(const char*, bool&, const char*) override;
   void on_choice(const char*, std::uint32_t&, std::span<const char* const>, const char*) override;
   void on_entries(const char*, Entries&, const char*) override;
+  void on_text(const char*, const char*, std::size_t, const char*, TextTarget) override;
   virtual void add(std::string_view name, std::string range, std::string value, std::string_view help);
 
   std::string prefix_;

@@ -43,6 +43,7 @@ class YamlOptions : public Options {
   void on_flag(const char*, bool&, const char*) override;
   void on_choice(const char*, std::uint32_t&, std::span<const char* const>, const char*) override;
   void on_entries(const char*, Entries&, const char*) override;
+  void on_text(const char*, const char*, std::size_t, const char*, TextTarget) override;
 
   // For derived walkers, which read more than options.
   const YamlNode& node() const { return node_; }

@@ -23,6 +23,7 @@ struct GroupConfig {
   Units every = 0;                      ///< tokens between two kept pages, for recurrent states; 0: all pages are kept
   std::uint64_t capacity = kUnlimited;  ///< tokens
   std::uint64_t start = kUnlimited;  ///< tokens the pool takes memory for at once; kUnlimited: all, if it has a limit
+  std::uint32_t max_per_path = 0;    ///< pages of one path that are kept, such as states; 0: any number
   ComponentConfig allocator = {}, eviction = {};
   ComponentConfig store = {};  ///< without a name: the engine's
 };

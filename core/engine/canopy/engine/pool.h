@@ -16,6 +16,8 @@
 
 namespace canopy {
 
+class Guard;
+
 /// A segment of a pool: the pages that it gives memory to at once, and how it stands with them.
 struct PoolSegment {
   Segment all;
@@ -46,6 +48,7 @@ class Pool {
     std::uint64_t start = 0;           ///< pages it has from the start; not above the limit
     std::uint32_t segment_pages = 1;   ///< the store's, if there is one
     std::uint32_t idle_segments = 0;   ///< empty ones that keep their memory
+    const Guard* told = nullptr;       ///< of pages that the allocator cannot have; it lives as long as the allocator
   };
   explicit Pool(Parts parts) : parts_(std::move(parts)) {}
 
@@ -58,12 +61,12 @@ class Pool {
   /// How many pages short of `count` the pool is, after growing as far as it may.
   std::uint64_t shortfall(std::uint64_t count);
   /// False, and nothing has changed, if one of them was not out: a caller freed a page that it did not own.
-  bool free(std::span<const Page> pages) { return parts_.allocator->free(pages); }
+  bool free(std::span<const Page> pages);
 
   /// Every page that is free or has an owner: capacity counts draining pages that are out as well.
   Occupancy occupancy() const;
   /// Pages that may be handed out or are, without draining ones.
-  std::uint64_t offered() const { return allocator().occupancy().capacity; }
+  std::uint64_t offered() const { return offered_; }
   /// Pages it may grow by, as far as it knows: the system may have less memory.
   std::uint64_t growable() const;
 
@@ -117,6 +120,10 @@ class Pool {
  private:
   bool grow();
   bool back(PoolSegment& segment);
+  template <class Each>
+  bool take(std::span<Page> out, Each&& each);
+  bool mark(Page first, std::size_t count, bool out);
+  void refuse(std::span<const Page> taken, Page page);
   void withdraw(PoolSegment& segment, std::uint32_t pages);
   std::uint64_t page_bytes() const;
   std::uint32_t number_of(const PoolSegment& segment) const { return segment.all.first / parts_.segment_pages; }
@@ -126,7 +133,9 @@ class Pool {
   HandedOut handed_out_;
   std::vector<Segment> last_runs_;
   std::vector<PoolSegment> segments_;
-  std::uint64_t draining_ = 0;  ///< draining pages that were out when reap last looked
+  std::uint64_t offered_ = 0;       ///< pages offered and not withdrawn, page 0 not counted
+  std::vector<std::uint64_t> out_;  ///< a bit for each page: it is out, whatever the allocator says
+  std::uint64_t draining_ = 0;      ///< draining pages that were out when reap last looked
   std::uint64_t changes_ = 0;
   bool refused_ = false;      ///< the system had no more memory ...
   std::uint64_t ask_at_ = 0;  ///< ... and is asked again when so many pages have been handed out

@@ -25,7 +25,7 @@ class RequestFlow;
 /// Counted since the engine was made. Tokens unless they say otherwise.
 struct Counters {
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
-  std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< of the first group
+  std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< of the first group, also for room in another
   std::uint64_t finished = 0, aborted = 0, retracted = 0;
   std::uint64_t repointed_pages = 0;               ///< pages of a request that another request had inserted first
   std::uint64_t resizes = 0, relocated_pages = 0;  ///< new limits of pools; pages that were relocated for them
@@ -47,6 +47,7 @@ struct RequestState {
   std::int32_t priority = 0;
   std::uint64_t hints = 0;
   std::uint32_t prompt = 0, min_uncached = 0, matched = 0, computed = 0;  ///< tokens
+  Units inserted = 0;  ///< units that it has inserted since it was matched last
   Lock lock;
   std::vector<Token> tokens;
   std::array<std::vector<Page>, kMaxGroups> rows;
@@ -86,6 +87,8 @@ struct EngineState {
   Ledger ledger;
   std::atomic<const char*> inside{nullptr};      ///< the call that is running; null: none (Entry)
   std::atomic<const char*> overlapped{nullptr};  ///< a call that was refused because it came while that one ran
+  bool policy_failed = false;                    ///< a policy threw since nodes were last ranked anew
+  std::vector<std::string> notes;                ///< what a person must know to trust the figures, one sentence each
   StopCondition stop;
   bool paused = false;
   std::string paused_because;

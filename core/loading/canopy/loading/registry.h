@@ -65,6 +65,8 @@ class Registry {
   std::vector<std::string> names(std::string_view interface) const;
   /// "an eviction strategy": what an interface of this host is called in sentences.
   static std::string with_article(std::string_view interface);
+  /// "eviction strategy 'lru' (eviction.so)": a component that is offered, in sentences.
+  std::string component(std::string_view interface, std::string_view name) const;
   /// What to say of a name that find() does not know: the nearest name, all known ones, and how many plugins were
   /// refused, since one of them may be the reason. `why_this` says where the name comes from.
   std::string unknown(std::string_view interface, std::string_view name, std::string_view why_this = {}) const;

@@ -28,6 +28,10 @@ class UniqueFd {
   int number_ = -1;
 };
 
+/// Opens /dev/null in place of each of standard input, output and error that is closed, so that no file of the process
+/// takes the number and with it what is printed. Writing there stays an error. Call it first in main().
+void hold_standard_descriptors();
+
 /// What open_regular() found.
 struct OpenedFile {
   UniqueFd descriptor;    ///< owns nothing unless the path leads to a regular file that can be read

@@ -1,0 +1,137 @@
+#include "guard/index_guard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace canopy {
+namespace {
+
+std::string lock_words(const Lock& lock) {
+  return fmt::format("a lock of {} units from {}, {}, {}, {} on", lock.length, lock.from[0], lock.from[1], lock.from[2],
+                     lock.from[3]);
+}
+
+/// Whether all numbers are below `end`, in one pass without a branch: a difference that is negative has its highest bit
+/// set. By 16 and by 4 pages at a time, since this is asked of every page of every match.
+bool all_below(std::span<const Page> pages, Page end) {
+  using Four = Page __attribute__((vector_size(16)));
+  constexpr Page kHighest = Page{1} << 31;
+  if (end > kHighest) return std::all_of(pages.begin(), pages.end(), [&](Page page) { return page < end; });
+  const Four last = Four{} + (end - 1);
+  Four bits{};
+  std::size_t i = 0;
+  for (; i + 16 <= pages.size(); i += 16) {
+    Four at[4];
+    std::memcpy(at, pages.data() + i, sizeof(at));
+    bits |= (at[0] | (last - at[0])) | (at[1] | (last - at[1])) | (at[2] | (last - at[2])) | (at[3] | (last - at[3]));
+  }
+  Page rest = bits[0] | bits[1] | bits[2] | bits[3];
+  for (; i < pages.size(); ++i) rest |= pages[i] | (end - 1 - pages[i]);
+  return (rest & kHighest) == 0;
+}
+
+}  // namespace
+
+/// The numbers of a group's pool, drained ones and page 0 counted.
+Page IndexGuard::numbers(std::size_t group) const {
+  const Pool& pool = state_.pools[group];
+  return static_cast<Page>(
+      std::min<std::uint64_t>(std::uint64_t{pool.segment_pages()} * pool.segments().size(), ~Page{0}));
+}
+
+bool IndexGuard::sound(const Lock& lock, Units most) const {
+  bool sound = lock.length <= most && whole(lock.length) && whole(lock.full_length);
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    sound &= lock.from[g] == 0 || (lock.from[g] <= lock.length && whole(lock.from[g]));
+  return sound;
+}
+
+Probe IndexGuard::peek(const Key& key) const {
+  Probe probe = ask("peek", [&] { return index_->peek(key); });
+  bool sound = probe.length <= units_of(key) && whole(probe.length) && probe.full_length <= units_of(key) &&
+               whole(probe.full_length);
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) sound &= probe.evictable[g] <= probe.length;
+  if (sound) return probe;
+  wrong("peek", fmt::format("it found {} units of a key of {}", probe.length, units_of(key)));
+  return {};
+}
+
+Lock IndexGuard::match(const Key& key, const RequestFacts& request) {
+  const Lock lock = ask("match", [&] { return index_->match(key, request); });
+  if (sound(lock, units_of(key))) return lock;
+  wrong("match", fmt::format("it gave {} for a key of {}", lock_words(lock), units_of(key)));
+  return {};
+}
+
+GroupPages IndexGuard::pages(const Lock& lock, Units from) {
+  GroupPages pages = ask("pages", [&] { return index_->pages(lock, from); });
+  const std::size_t count = (lock.length - from) / state_.page_size;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    if (pages[g].size() == count && all_below(pages[g], numbers(g))) continue;
+    if (pages[g].size() != count)
+      wrong("pages", fmt::format("it gave {} pages of group '{}' for {} pages under a lock", pages[g].size(),
+                                 state_.groups[g].name, count));
+    else
+      wrong("pages",
+            fmt::format("it gave page {} of group '{}', which has no page beyond {}",
+                        *std::max_element(pages[g].begin(), pages[g].end()), state_.groups[g].name, numbers(g) - 1));
+    no_pages_.resize(std::max(no_pages_.size(), count));
+    pages[g] = std::span<const Page>(no_pages_).first(count);
+  }
+  return pages;
+}
+
+Inserted IndexGuard::insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) {
+  const Units most = units_of(key);
+  Inserted inserted;
+  inserted.lock = lock;
+  inserted.had = lock.length;
+  bool answered = false;
+  ask("insert", [&] {
+    inserted = index_->insert(lock, key, pages, facts);
+    answered = true;
+  });
+  // A lock that was stale, or memory that ran out, may leave it shallower than it was.
+  bool fits = !answered || (sound(inserted.lock, most) && inserted.had <= most &&
+                            (inserted.lock.length <= lock.length || inserted.had >= lock.length));
+  for (std::size_t g = 0; fits && g < state_.pools.size(); ++g) fits = inserted.spare[g].size() <= pages[g].size();
+  inserted.evicted = counted("insert", inserted.evicted);
+  if (fits) return inserted;
+  wrong("insert", fmt::format("it gave {} and had {} units, for a key of {} below a lock of {}",
+                              lock_words(inserted.lock), inserted.had, most, lock.length));
+  inserted = {};
+  inserted.lock = lock;
+  inserted.had = lock.length;
+  return inserted;
+}
+
+void IndexGuard::relax(Lock& lock, std::size_t group, Units from) {
+  const Lock before = lock;
+  ask("relax", [&] { index_->relax(lock, group, from); });
+  if (lock.length == before.length && sound(lock, before.length)) return;
+  wrong("relax", fmt::format("it made {} of {}", lock_words(lock), lock_words(before)));
+  lock = before;
+}
+
+GroupPages IndexGuard::counted(const char* function, GroupPages pages) const {
+  for (std::size_t g = 0; g < pages.size(); ++g) {
+    if (pages[g].empty()) continue;
+    const std::size_t most = g < state_.pools.size() ? numbers(g) : 0;
+    if (pages[g].size() <= most) continue;
+    wrong(function, fmt::format("it gave back {} pages of group {}, which has {}", pages[g].size(), g, most));
+    pages[g] = {};
+  }
+  return pages;
+}
+
+Sizes IndexGuard::summed(Sizes said) const {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 56;  // sums of a few of these do not wrap
+  if ((said.evictable | said.protected_) < kMost) return said;
+  wrong("sizes", fmt::format("it says {} units are evictable and {} protected", said.evictable, said.protected_));
+  return {};
+}
+
+}  // namespace canopy

@@ -1,0 +1,28 @@
+# cmake -DMODEL=test_model -DSCRIPT=unified_lockstep.py -DWORK=folder -P unified_lockstep.cmake
+# Random operations on the tree core of SGLang 0.5.23 and on Canopy, step by step. CANOPY_SGLANG in the environment names the
+# unpacked wheel; CANOPY_SEED is the first seed.
+cmake_minimum_required(VERSION 3.25)
+find_program(PYTHON python3)
+if(NOT PYTHON OR "$ENV{CANOPY_SGLANG}" STREQUAL "")
+  message("SKIPPED: CANOPY_SGLANG names no unpacked wheel of sglang 0.5.23, or there is no python3")
+  return()
+endif()
+set(seed 1)
+if(DEFINED ENV{CANOPY_SEED})
+  set(seed $ENV{CANOPY_SEED})
+endif()
+file(REMOVE_RECURSE ${WORK})
+execute_process(COMMAND ${PYTHON} ${SCRIPT} $ENV{CANOPY_SGLANG} ${WORK} --seed ${seed} RESULT_VARIABLE status)
+if(status EQUAL 77)
+  return()
+elseif(status)
+  message(FATAL_ERROR "${SCRIPT} failed: ${status}")
+endif()
+file(GLOB recorded ${WORK}/*.scenario)
+list(LENGTH recorded count)
+message("${count} sequences recorded")
+execute_process(COMMAND ${CMAKE_COMMAND} -E env CANOPY_SCENARIOS=${WORK} ${MODEL} "--test-case=every scenario holds"
+                RESULT_VARIABLE status)
+if(status OR count LESS 54)
+  message(FATAL_ERROR "Canopy and UnifiedRadixCache differ")
+endif()

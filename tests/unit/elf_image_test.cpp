@@ -1,0 +1,176 @@
+/// What is known of a plugin's file before anything of it runs.
+#include <canopy/support/random.h>
+#include <elf.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "plugin_fixtures.h"
+
+using canopy::EvictionStrategy;
+using canopy::Random;
+using canopy::Registry;
+using canopy::Trust;
+using namespace canopy::test;
+
+namespace {
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// What a process of its own makes of a file: it loads it, and uses what it offers.
+enum class Outcome { loaded, refused, died };
+Outcome outcome_of(const fs::path& file) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Registry registry;
+    registry.add(file, Trust::as_ourselves);
+    if (registry.offers().empty()) ::_exit(registry.refusals().empty() ? 9 : 1);
+    for (const canopy::Offer& offer : registry.offers())
+      if (auto policy = registry.make<EvictionStrategy>(offer.name, {})) (*policy)->rank({});
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (!WIFEXITED(status)) return Outcome::died;
+  return WEXITSTATUS(status) == 0 ? Outcome::loaded : WEXITSTATUS(status) == 1 ? Outcome::refused : Outcome::died;
+}
+
+/// A folder that nobody else can change, up to the root; empty where there is none to write in.
+fs::path safe_base() {
+  const char* home = std::getenv("HOME");
+  for (const fs::path& base : {own_folder(), fs::path(home != nullptr ? home : "/")}) {
+    bool safe = ::access(base.c_str(), W_OK) == 0;
+    for (fs::path folder = fs::canonical(base);; folder = folder.parent_path()) {
+      struct stat facts;
+      safe &= ::stat(folder.c_str(), &facts) == 0 && (facts.st_mode & 022U) == 0 &&
+              (facts.st_uid == 0 || facts.st_uid == ::geteuid());
+      if (folder == folder.parent_path()) break;
+    }
+    if (safe) return base;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("loading: every plugin of this build passes the checks of its file") {
+  std::size_t seen = 0;
+  for (const auto& entry : fs::directory_iterator(own_folder().parent_path() / "plugins")) {
+    if (entry.path().extension() != ".so") continue;
+    CAPTURE(entry.path().string());
+    CHECK(said_of(entry.path()).empty());
+    ++seen;
+  }
+  CHECK(seen >= 6);
+}
+
+TEST_CASE("loading: damaged headers are a sentence or harmless and never a signal") {
+  const Scratch scratch;
+  const std::string good = bytes_of(fixture("good"));
+  Elf64_Ehdr header;
+  std::memcpy(&header, good.data(), sizeof(header));
+  const std::size_t regions[][2] = {{0, sizeof(Elf64_Ehdr)},
+                                    {header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)},
+                                    {header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)},
+                                    {header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr)}};
+  Random random(20'26);
+  int loaded = 0, refused = 0;
+  for (int round = 0; round < 400; ++round) {
+    std::string bytes = good;
+    const auto& [begin, size] = regions[random.below(4)];
+    for (std::uint32_t changes = 1 + random.below(5); changes > 0; --changes) {
+      char& byte = bytes[begin + random.below(static_cast<std::uint32_t>(size))];
+      byte = static_cast<char>(random.one_in(2) ? random.below(256)
+                                                : static_cast<unsigned char>(byte) ^ 1U << random.below(8));
+    }
+    // A name of its own each time: the loader knows files by their name and inode.
+    const fs::path file = scratch.text(("d" + std::to_string(round) + ".so").c_str(), bytes);
+    const Outcome outcome = outcome_of(file);
+    CHECK_MESSAGE(outcome != Outcome::died, "mutation " << round);
+    ++(outcome == Outcome::loaded ? loaded : refused);
+    fs::remove(file);
+  }
+  CHECK(loaded > 20);
+  CHECK(refused > 100);
+}
+
+TEST_CASE("loading: segments that a loader would believe are refused") {
+  const Scratch scratch;
+  const std::string good = bytes_of(fixture("good"));
+  Elf64_Ehdr header;
+  std::memcpy(&header, good.data(), sizeof(header));
+  const auto refusal = [&](Elf64_Word type, auto change) {
+    std::string bytes = good;
+    for (std::size_t i = 0; i < header.e_phnum; ++i) {
+      Elf64_Phdr segment;
+      std::memcpy(&segment, bytes.data() + header.e_phoff + i * sizeof(segment), sizeof(segment));
+      if (segment.p_type != type) continue;
+      change(segment);
+      std::memcpy(bytes.data() + header.e_phoff + i * sizeof(segment), &segment, sizeof(segment));
+      break;
+    }
+    static int number = 0;
+    return said_of(scratch.text(("s" + std::to_string(number++) + ".so").c_str(), bytes));
+  };
+  CHECK(contains(refusal(PT_LOAD, [](auto& load) { load.p_memsz += std::uint64_t{1} << 40; }), "has no possible size"));
+  CHECK(contains(refusal(PT_LOAD, [](auto& load) { load.p_memsz += 1 << 20; }), "lies over the one before it"));
+  CHECK(contains(refusal(PT_LOAD, [](auto& load) { load.p_vaddr += 8; }), "is not aligned as it says"));
+  CHECK(contains(refusal(PT_LOAD, [](auto& load) { load.p_align = 3; }), "is not aligned as it says"));
+  CHECK(contains(refusal(PT_LOAD, [](auto& load) { load.p_flags = PF_X; }), "cannot be read"));
+  CHECK(contains(refusal(PT_LOAD, [](auto& load) { load.p_flags = PF_R | PF_W | PF_X; }), "can be written and run"));
+  CHECK(
+      contains(refusal(PT_GNU_RELRO, [](auto& relro) { relro.p_memsz += 8192; }), "lies in no segment that is loaded"));
+  CHECK(
+      contains(refusal(PT_DYNAMIC, [](auto& dynamic) { dynamic.p_vaddr += 16; }), "lies in no segment that is loaded"));
+  CHECK(contains(refusal(PT_DYNAMIC, [](auto& dynamic) { dynamic.p_type = PT_NULL; }), "it has 0 dynamic sections"));
+  CHECK(contains(refusal(PT_GNU_STACK, [](auto& stack) { stack.p_flags |= PF_X; }), "a stack that can be executed"));
+}
+
+TEST_CASE("loading: nothing of a refused file runs") {
+  const Scratch scratch;
+  const fs::path canary = scratch / "canary";
+  REQUIRE(::setenv("CANOPY_CANARY", canary.c_str(), 1) == 0);
+  CHECK(contains(said_of(fixture("wrong_magic")), "its magic is 0x21544f4e, this host expects "));
+  CHECK(contains(said_of(fixture("small_struct")), "its CanopyPlugin has 8 bytes, this host expects "));
+  CHECK(contains(said_of(fixture("other_toolchain")), "it was built for itanium/another_libc++/64, this host is "));
+  CHECK_FALSE(fs::exists(canary));
+  // The canary works: it reports when a library is loaded.
+  CHECK(said_of(fixture("brings_libraries")).empty());
+  CHECK(fs::exists(canary));
+  ::unsetenv("CANOPY_CANARY");
+}
+
+TEST_CASE("loading: a plugin has other names and brings libraries from folders as safe as its own") {
+  const fs::path base = safe_base();
+  if (base.empty()) {
+    MESSAGE("no folder here has only safe folders above it: not tested");
+    return;
+  }
+  const Scratch scratch(base);
+  const fs::path good = scratch.copy_of(fixture("good"), "good.so");
+  fs::create_hard_link(good, scratch / "as_profilers_do.bin");
+  CHECK(said_of(good, Trust::strict).empty());
+
+  const fs::path file = scratch.copy_of(fixture("brings_libraries"), "brings.so"), brought = scratch / "brought";
+  CHECK(said_of(file, Trust::strict).empty());  // it looks for nothing there
+  REQUIRE(::mkdir(brought.c_str(), 0700) == 0);
+  CHECK(said_of(file, Trust::strict).empty());
+  REQUIRE(::chmod(brought.c_str(), 0777) == 0);
+  CHECK(said_of(file, Trust::strict) == "it looks for libraries in " + brought.string() +
+                                            ": others than its owner can write the folder " + brought.string() +
+                                            " (its mode is 0777, expected no more than 0755)");
+  CHECK(said_of(file).empty());
+  REQUIRE(::chmod(brought.c_str(), 0700) == 0);
+  // A library that it needs and that would be found there.
+  std::ofstream(brought / "libstdc++.so.6") << "not read before the check";
+  REQUIRE(::chmod((brought / "libstdc++.so.6").c_str(), 0666) == 0);
+  CHECK(contains(said_of(file, Trust::strict), "it needs the library " + (brought / "libstdc++.so.6").string() +
+                                                   ": others than its owner can write it"));
+}
