@@ -172,12 +172,11 @@ int check_plugin(const std::string& file, unsigned seconds) {
     return unusable(
         "This build has no contract suite: only loading was checked. `cmake --build BUILD --target canopy-contract` "
         "builds it; it needs doctest.");
-  for (const auto& [interface, name] : loaded->offers)
-    if (std::none_of(cases->begin(), cases->end(), [&, interface = &interface, name = &name](const Case& one) {
-          return one.component == *name && one.interface == *interface;
-        }))
-      return unusable(
-          fmt::format("The contract suite has no case for '{}', a {}: it was not checked.", name, interface));
+  for (const auto& offer : loaded->offers)
+    if (std::none_of(cases->begin(), cases->end(),
+                     [&](const Case& one) { return one.component == offer.second && one.interface == offer.first; }))
+      return unusable(fmt::format("The contract suite has no case for '{}', a {}: it was not checked.",
+                                  printable(offer.second), printable(offer.first)));
   std::fflush(stdout);
   const int verdict = print_rows(run_all(*suite, file, *cases), terminal);
   return loaded->refused ? kViolations : verdict;

@@ -12,6 +12,7 @@
 namespace canopy::check {
 namespace {
 
+constexpr const char* kAccountings[] = {"default", "sglang", "sglang_unified"};
 constexpr const char* kStore = "{ host: { layers: 2, streams: { k: 8, v: 4 } } }";
 
 template <class List>
@@ -57,8 +58,8 @@ std::string made_up_engine(std::uint64_t seed, const Registry& registry) {
   std::string yaml = fmt::format("page_size: {}\nkey: {}\n", page, random.one_in(4) ? "bigram" : "token");
   if (random.one_in(40)) yaml += "index: \"null\"\n";
   else
-    yaml += fmt::format("index: {{ radix: {{ accounting: {}, keep_free: {} }} }}\n",
-                        random.one_in(2) ? "sglang" : "default", random.one_in(4) ? 0 : 15);
+    yaml += fmt::format("index: {{ radix: {{ accounting: {}, keep_free: {} }} }}\n", one_of(random, kAccountings),
+                        random.one_in(4) ? 0 : 15);
   yaml += "groups:\n";
   const std::uint32_t groups = random.one_in(3) ? 1 : 2 + random.below(kMaxGroups - 1);
   const bool no_whole_path = random.one_in(6);
