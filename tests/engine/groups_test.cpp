@@ -89,6 +89,12 @@ TEST_CASE("groups: a path keeps as many states as it may, those nearest its end"
     CHECK(found(35).length == 32);
     CHECK(found(30).length == (limited ? 0 : 24));
     CHECK(found(30).full_length == 28);
+    {
+      const auto part = tokens(1, 31);
+      const Request shorter = engine->begin(arrival(part));
+      CHECK(shorter.matched() == (limited ? 0 : 24));
+      CHECK(shorter.full_length() == 28);
+    }
     // A branch makes a fork at 24, and its state is the branch's as well.
     auto branch = prompt;
     for (std::size_t i = 24; i < 40; ++i) branch[i] += 500;

@@ -53,6 +53,7 @@ auto Request::serve(const char* call, Serve&& serve) const {
 std::uint64_t Request::id() const { return state_->id; }
 std::span<const Token> Request::tokens() const { return state_->tokens; }
 std::uint32_t Request::matched() const { return state_->matched; }
+std::uint32_t Request::full_length() const { return state_->full_length; }
 std::uint32_t Request::computed() const { return state_->computed; }
 bool Request::ended() const { return !state_->flow || state_->stage == RequestState::Stage::ended; }
 std::uint32_t Request::committed() const { return ended() ? 0 : state_->flow->committed(*state_); }

@@ -147,6 +147,7 @@ void RequestFlow::match(RequestState& request) {
   }
   request.own_from = request.lock.length / state_.page_size;
   request.matched = request.computed = request.lock.length;
+  request.full_length = request.lock.full_length;
   request.inserted = 0;
 }
 

@@ -41,7 +41,10 @@ class Request {
   std::uint64_t id() const;
   std::span<const Token> tokens() const;  ///< prompt and output so far
   std::uint32_t matched() const;          ///< tokens that were resident when it began: nothing to compute
-  std::uint32_t computed() const;         ///< tokens it has said are computed, or matched
+  /// Tokens that the whole-path groups had when it began, at least matched(): where windows or states are missing they
+  /// reach further, and the next state of this prefix is best kept near there.
+  std::uint32_t full_length() const;
+  std::uint32_t computed() const;  ///< tokens it has said are computed, or matched
   bool ended() const;
   std::uint32_t committed() const;  ///< tokens whose pages are the index's; 0 after the end
   std::uint32_t reserved() const;   ///< tokens that may be written: computed, or with a page in every group
