@@ -135,7 +135,7 @@ std::string show_in_window(App& app, const Settings& settings) {
   while (!glfwWindowShouldClose(opened.window)) {
     // If events wait, the loop does not also wait for the display.
     // A moment of a recording that is near is there before the next frame; one that is far has a bar meanwhile.
-    const std::chrono::milliseconds budget(app.time().seekable || app.loading() ? 100 : 10);
+    const std::chrono::milliseconds budget(app.loading() ? 250 : app.time().seekable ? 100 : 10);
     const bool behind = !app.resting() && !app.pump(budget);
     const bool draws = wait_for_something(opened.window, app);
     if (input.quit) glfwSetWindowShouldClose(opened.window, GLFW_TRUE);
