@@ -132,15 +132,19 @@ std::string show_in_window(App& app, const Settings& settings) {
 
   Memory memory(settings);
   Settings now = settings;
+  std::chrono::milliseconds frame_took{0};
   while (!glfwWindowShouldClose(opened.window)) {
     // If events wait, the loop does not also wait for the display.
     // A moment of a recording that is near is there before the next frame; one that is far has a bar meanwhile.
-    const std::chrono::milliseconds budget(app.time().seekable || app.loading() ? 100 : 10);
+    // Reading has four times as long as a frame of the bar takes, which on a busy machine may be long.
+    const auto reading = std::clamp(4 * frame_took, std::chrono::milliseconds(250), std::chrono::milliseconds(2000));
+    const auto budget = app.loading() ? reading : std::chrono::milliseconds(app.time().seekable ? 100 : 10);
     const bool behind = !app.resting() && !app.pump(budget);
     const bool draws = wait_for_something(opened.window, app);
     if (input.quit) glfwSetWindowShouldClose(opened.window, GLFW_TRUE);
     memory.keep(now);
     if (!draws) continue;
+    const auto frame_began = std::chrono::steady_clock::now();
     if (app.theme_changed()) {
       float display = 1;
       glfwGetWindowContentScale(opened.window, &display, nullptr);
@@ -159,6 +163,7 @@ std::string show_in_window(App& app, const Settings& settings) {
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     glfwSwapInterval(behind ? 0 : 1);
     glfwSwapBuffers(opened.window);
+    frame_took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - frame_began);
     after_frame(opened.window);
     now = app.settings();
     glfwGetWindowSize(opened.window, &now.width, &now.height);

@@ -25,7 +25,7 @@ std::vector<std::string> policies_of(const Mirror& mirror) {
   return names;
 }
 
-constexpr float kIndent = 5.5F, kNumber = 4, kUndo = 9, kSpace = 8;  ///< ems
+constexpr float kIndent = 5.5F, kNumber = 4, kUndo = 9, kUndoPolicy = 7, kSpace = 8;  ///< ems
 
 /// Beside the button before, if there is one.
 void place(const std::string& name, bool& first) {
@@ -221,10 +221,11 @@ void ControlsTab::draw_policies(Scene& scene) {
     if (hold(name, "Another eviction policy for this group: it ranks all nodes anew.", name == now) && name != now)
       before.push_back(now), send(name);
   }
-  flow(em() * kUndo, em() * kIndent);
+  flow(em() * kUndoPolicy, em() * kIndent);
   const bool none = before.empty();
   if (none) ImGui::BeginDisabled();
-  if (hold(none ? "undo " : "undo: " + before.back(), "The policy that it had before.", false, em() * kUndo) && !none)
+  if (hold(none ? "undo " : "undo: " + before.back(), "The policy that it had before.", false, em() * kUndoPolicy) &&
+      !none)
     send(before.back()), before.pop_back();
   if (none) ImGui::EndDisabled();
 }

@@ -73,7 +73,8 @@ void draw_shares(const std::array<Part, 4>& parts, std::uint64_t all, float widt
 
 /// The pool's pages: a bar over its figures, each at a place of its own.
 void draw_pages(const MirrorPool& pool, float width) {
-  constexpr std::array<float, 4> kPlaces = {0, 0.18F, 0.47F, 0.77F};  // of the width
+  constexpr std::array<float, 4> kPlaces = {0, 0.2F, 0.49F, 0.775F};  // of the width
+  const bool narrow = width < em() * 34;
   const std::array<Part, 4> parts = parts_of(pool.counted);
   std::uint64_t all = 0;
   for (const Part& part : parts) all += part.pages;
@@ -85,7 +86,8 @@ void draw_pages(const MirrorPool& pool, float width) {
     if (part.hatched) swatch(NodeState::protected_, part.name);
     else swatch(part.colour, part.name);
     ImGui::SameLine(0, em() * 0.35F);
-    text(percent(part.pages, all));
+    const double share = all ? static_cast<double>(part.pages) / static_cast<double>(all) : 0;
+    text(narrow ? fmt::format("{:.0f} %", share * 100) : percent(part.pages, all));
     explain(fmt::format("{} {} of {}.", part.meaning, plural(part.pages, "page"), grouped(all)));
   }
   ImGui::EndGroup();
@@ -103,7 +105,7 @@ class HealthBar final : public Panel {
   void draw(Scene& scene) override {
     const Health health = health_of(scene.mirror);
     const float room = ImGui::GetContentRegionAvail().x / em();
-    const float spark = room > 88 ? 12.F : room > 76 ? 8.F : 0.F, pages = room > 88 ? 34.F : 29.F;
+    const float spark = room > 88 ? 12.F : room > 76 ? 8.F : 0.F, pages = room > 88 ? 34.F : 31.F;
     float x = ImGui::GetCursorPosX();
     const auto next = [&](float width) {
       x += width * em();

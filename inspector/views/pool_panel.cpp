@@ -124,7 +124,7 @@ class PoolPanel final : public Panel {
         explain_cell(scene, map_.cells()[i]);
         if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) select_owner(scene, map_.cells()[i]);
       }
-    if (legend) draw_legend(room.x);
+    if (legend) draw_legend(scene, room.x);
     draw_foot(pool, room.x);
   }
 
@@ -176,7 +176,7 @@ class PoolPanel final : public Panel {
   }
 
   /// What the tree's legend does not name comes first.
-  static void draw_legend(float width) {
+  static void draw_legend(const Scene& scene, float width) {
     const Palette& colours = palette();
     const float right = ImGui::GetCursorScreenPos().x + width;
     bool first = true;
@@ -186,7 +186,9 @@ class PoolPanel final : public Panel {
                                        {"evictable", colours.evictable},
                                        {"protected", colours.protected_}}) {
       const float wide = ImGui::CalcTextSize(name).x + em() * 2;
-      if (!first && ImGui::GetItemRectMax().x + wide > right) return;
+      const bool state = colour == colours.evictable || colour == colours.protected_;
+      if (!first && (ImGui::GetItemRectMax().x + wide > right || (state && scene.selection.colour != ColourBy::state)))
+        return;
       if (!std::exchange(first, false)) ImGui::SameLine(0, em() * 0.9F);
       swatch(colour, name);
     }
