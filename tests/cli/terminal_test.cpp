@@ -96,8 +96,6 @@ TEST_CASE("a namespace and a plugin cannot send commands to a terminal") {
     return has(shown.out, "evil");
   }));
   CHECK_MESSAGE(is_tame(shown.out), canopy::printable_lines(shown.out));
-  CHECK(has(shown.out, "\\x1b[2J"));
-  CHECK(has(shown.out, "\\u202eevil\\x0asecond line"));
   served.end(SIGTERM);
 
   const LeaverFolder leaver;
