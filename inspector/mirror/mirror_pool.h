@@ -42,12 +42,12 @@ struct MirrorPool {
     std::vector<Change> list;
 
     /// REQUIRES: `now` is the commit that is being applied.
-    void add(canopy::Segment pages, std::uint64_t now) {
+    void add(canopy::Segment changed, std::uint64_t now) {
       if (list.size() == kMost) {
         since = list[kMost / 2 - 1].commit;
         list.erase(list.begin(), list.begin() + kMost / 2);
       }
-      list.push_back({now, pages});
+      list.push_back({now, changed});
     }
     void forget(std::uint64_t now) { since = now, list.clear(); }
   } changes;

@@ -197,8 +197,9 @@ void space_legend(const Mirror& mirror) {
   std::vector<std::uint32_t> spaces;
   for (std::uint32_t s = 0; s < mirror.spaces().size(); ++s)
     if (mirror.spaces()[s].nodes != 0) spaces.push_back(s);
-  std::stable_sort(spaces.begin(), spaces.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return mirror.spaces()[a].tokens > mirror.spaces()[b].tokens;
+  std::sort(spaces.begin(), spaces.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const std::uint64_t in_a = mirror.spaces()[a].tokens, in_b = mirror.spaces()[b].tokens;
+    return in_a != in_b ? in_a > in_b : a < b;
   });
   std::unordered_set<ImU32> used;
   bool first = true;

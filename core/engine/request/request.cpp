@@ -74,8 +74,9 @@ std::size_t Request::first_page(std::size_t group) const {
   });
 }
 
-void Request::append(Token token) {
-  serve("Request::append", [&](RequestFlow&) { state_->tokens.push_back(token); });
+void Request::append(std::span<const Token> tokens) {
+  serve("Request::append",
+        [&](RequestFlow&) { state_->tokens.insert(state_->tokens.end(), tokens.begin(), tokens.end()); });
 }
 bool Request::reserve(std::uint32_t tokens, std::uint32_t soon) {
   return serve("Request::reserve", [&](RequestFlow& flow) { return flow.reserve(*state_, tokens, soon); });

@@ -78,8 +78,10 @@ std::string Ink::text() const {
   std::vector<const Line*> order;
   for (const Line& line : lines_) order.push_back(&line);
   const auto row = [](const Line& line) { return std::round((line.from.y + line.to.y) / 2 / 10); };
-  std::stable_sort(order.begin(), order.end(), [&](const Line* a, const Line* b) {
-    return a->list != b->list ? a->list < b->list : row(*a) != row(*b) ? row(*a) < row(*b) : a->from.x < b->from.x;
+  std::sort(order.begin(), order.end(), [&](const Line* a, const Line* b) {
+    if (a->list != b->list) return a->list < b->list;
+    if (row(*a) != row(*b)) return row(*a) < row(*b);
+    return a->from.x != b->from.x ? a->from.x < b->from.x : a < b;
   });
   std::string all;
   for (const Line* line : order) all += line->text + "\n";

@@ -54,8 +54,9 @@ class Request {
   /// long prompt in chunks takes a small pool. False, and nothing has changed, if some group's pool has too few
   /// pages that are free or may be evicted: wait, or retract another request. REQUIRES: it is not retracted.
   bool reserve(std::uint32_t tokens, std::uint32_t soon = ~std::uint32_t{0});
-  /// One more token; reserve a page for it before writing.
-  void append(Token token);
+  /// More tokens; reserve pages for them before writing.
+  void append(std::span<const Token> tokens);
+  void append(Token token) { append(std::span(&token, 1)); }
   /// The pages of a group, token order: what an attention kernel reads. 0 where the group has none: before
   /// first_page(), and between the pages that a group with `every` keeps. Valid until the next call.
   std::span<const Page> row(std::size_t group = 0) const;
