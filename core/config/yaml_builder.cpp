@@ -1,5 +1,6 @@
 #include "yaml_builder.h"
 
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <streambuf>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,10 @@ class Builder final : public YAML::EventHandler {
     refuse_extras(at, tag, anchor);
     if (const char first = at < text_.size() ? text_[at] : '\n'; first == '"' || first == '\'')
       if (!quote_end(text_, at)) throw Refused{at, kUnclosed};
+    // yaml-cpp makes of \N and \_ a byte that is no character.
+    for (std::size_t i = 0, length = 0; i < value.size(); i += length)
+      if ((length = utf8_length(std::string_view(value).substr(i))) == 0)
+        throw Refused{at, "an escape in this text stands for no character; write \\u0085 for \\N, and \\u00a0 for \\_"};
     if (value.find('\0') != std::string::npos) throw Refused{at, "a NUL, even an escaped one, cannot stand in a value"};
     YamlNode node;
     node.kind = YamlNode::Kind::scalar;

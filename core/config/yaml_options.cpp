@@ -1,5 +1,6 @@
 #include <canopy/config/nearest_name.h>
 #include <canopy/config/yaml_options.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -128,7 +129,7 @@ void YamlOptions::on_entries(const char* name, Entries& value, const char* help)
         }
       }
       if (i >= value.size()) continue;
-      YamlOptions inner(options, called(name) + "." + key.scalar, complaints_);
+      YamlOptions inner(options, called(name) + "." + printable(key.scalar), complaints_);
       value.visit(i, inner);
       inner.finish();
     }

@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <doctest/doctest.h>
+#include <support/sanitizers.h>
 
 #include <csignal>
 
@@ -51,6 +52,10 @@ TEST_CASE("a plugin that ends the process in a running engine is named on stderr
     CAPTURE(name);
     const Ended run = house.replay(std::string("--policy ") + name);
     CHECK(run.status != 0);
+    if (canopy::test::kThreadSanitizer && name == std::string("dives")) {
+      MESSAGE("SKIPPED: under ThreadSanitizer a handler has no stack of its own when the stack is full");
+      continue;
+    }
     CHECK_MESSAGE(has(run.err, said(what, name, function)), run.err);
   }
   CHECK(house.replay("--policy leaves").status == 1);

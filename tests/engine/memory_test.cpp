@@ -1,17 +1,9 @@
 #include <support/engines.h>
+#include <support/sanitizers.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CANOPY_SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CANOPY_SANITIZED 1
-#endif
 
 using namespace canopy;
 using namespace canopy::test;
@@ -55,10 +47,10 @@ store: none
 }  // namespace
 
 TEST_CASE("an index that runs out of memory says so, loses no page, and serves on when there is memory again") {
-#ifdef CANOPY_SANITIZED
-  MESSAGE("SKIPPED: a sanitizer cannot run with an address limit");
-  return;
-#endif
+  if (kAddressSanitizer || kThreadSanitizer) {
+    MESSAGE("SKIPPED: a sanitizer cannot run with an address limit");
+    return;
+  }
   // Short prompts exhaust the tables of nodes and queues first, long ones the storage of runs.
   for (const std::size_t length : {std::size_t{5}, std::size_t{3'000}}) {
     CAPTURE(length);

@@ -53,6 +53,8 @@ const Bad kBad[] = {
     // Characters.
     {"a: 1\nb: \0\n"sv, "2:4", "NUL byte"},
     {"a: \"\\0\"\n", "1:4", "a NUL, even an escaped one"},
+    {"a: \"\\N\"\n", "1:4", "an escape in this text stands for no character"},
+    {"a: \"b\\_\"\n", "1:4", "an escape in this text stands for no character"},
     {"a: \x07\n", "1:4", "control character 0x07"},
     {"a: \x7F\n", "1:4", "control character 0x7F"},
     {"a: 1\rb: 2\n", "1:5", "control character 0x0D"},
