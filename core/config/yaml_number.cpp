@@ -76,8 +76,7 @@ std::string why_no_number(Written written, const YamlNode& value) {
 std::optional<std::uint64_t> read_number(const YamlNode& value, std::string_view name, std::uint64_t min,
                                          std::uint64_t max, std::string_view help, Complaints& complaints) {
   const auto complain = [&](const std::string& what) {
-    complaints.push_back(
-        fmt::format("{}: {} = {} {}{}", value.mark.text(), name, shown(value), what, in_brackets(help)));
+    canopy::complain(value.mark, fmt::format("{} = {} {}{}", name, shown(value), what, in_brackets(help)), complaints);
     return std::nullopt;
   };
   std::uint64_t number = 0;

@@ -19,12 +19,16 @@ using Kind = YamlNode::Kind;
 
 }  // namespace
 
+void complain(const Mark& mark, std::string_view sentence, Complaints& complaints) {
+  complaints.push_back(mark.text() + ": " + printable_lines(sentence));
+}
+
 std::optional<bool> read_flag(const YamlNode& value, std::string_view name, std::string_view help,
                               Complaints& complaints) {
   const bool plain = value.kind == YamlNode::Kind::scalar && !value.quoted;
   if (plain && (value.scalar == "true" || value.scalar == "false")) return value.scalar == "true";
-  complaints.push_back(
-      fmt::format("{}: {} = {} is neither true nor false{}", value.mark.text(), name, shown(value), in_brackets(help)));
+  complain(value.mark, fmt::format("{} = {} is neither true nor false{}", name, shown(value), in_brackets(help)),
+           complaints);
   return std::nullopt;
 }
 
@@ -40,7 +44,7 @@ YamlOptions::~YamlOptions() = default;
 bool YamlOptions::ok() const { return complaints_.size() == complaints_before_; }
 
 void YamlOptions::complain(const Mark& mark, const std::string& sentence) {
-  complaints_.push_back(mark.text() + ": " + sentence);
+  canopy::complain(mark, sentence, complaints_);
 }
 
 std::string YamlOptions::no_option(const std::string& name) const {
@@ -129,7 +133,7 @@ void YamlOptions::on_entries(const char* name, Entries& value, const char* help)
         }
       }
       if (i >= value.size()) continue;
-      YamlOptions inner(options, called(name) + "." + printable(key.scalar), complaints_);
+      YamlOptions inner(options, called(name) + "." + key.scalar, complaints_);
       value.visit(i, inner);
       inner.finish();
     }

@@ -16,8 +16,8 @@
 namespace canopy::workload {
 namespace {
 
-void complain(const YamlNode& node, std::string text, Complaints& complaints) {
-  complaints.push_back(node.mark.text() + ": " + std::move(text));
+void complain(const YamlNode& node, std::string_view text, Complaints& complaints) {
+  canopy::complain(node.mark, text, complaints);
 }
 
 /// The options of one kind; null if they cannot be used, and then there are complaints.

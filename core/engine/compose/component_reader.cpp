@@ -20,7 +20,7 @@ const YamlNode::Entry* chosen_of(const YamlNode& map) {
 void read_component(std::string_view interface, const std::string& called, const YamlNode& value,
                     ComponentConfig& component, const Registry& registry, Complaints& complaints) {
   const auto complain = [&](const Mark& mark, const std::string& sentence) {
-    complaints.push_back(mark.text() + ": " + sentence);
+    canopy::complain(mark, sentence, complaints);
   };
   const auto expected = [&] {
     return fmt::format("; expected {}: a name, or {{ name: {{ options }} }}", Registry::with_article(interface));

@@ -13,6 +13,8 @@ namespace canopy {
 
 /// What is wrong with what the user wrote: one sentence each, `file:line:column: ...`.
 using Complaints = std::vector<std::string>;
+/// Adds "file:line:column: sentence". What the sentence quotes may have any bytes: none of them reaches a terminal raw.
+void complain(const Mark& mark, std::string_view sentence, Complaints& complaints);
 
 /// A whole number: decimal digits, which may be grouped with `_`, and an optional suffix: k or K, M, G (powers of 1000)
 /// or Ki, Mi, Gi (of 1024). If the value is anything else or out of range: nothing, and a complaint about `name`.
