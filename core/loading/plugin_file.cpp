@@ -93,7 +93,7 @@ std::string why_changeable(const fs::path& asked, const fs::path& file, const st
   if ((facts.st_mode & kOthersWrite) != 0) return "others than its owner can write it " + how_open(facts);
   if ((facts.st_mode & (S_ISUID | S_ISGID)) != 0)
     return fmt::format("it is set-user-ID or set-group-ID, a plugin is a plain file {}", how_open(facts));
-  // Its other names, if it has any, have the same owner and mode: nobody else can change it under one of them.
+  // Its other names, if it has any, have the same owner and mode: no other user can change it under one of them.
   return why_changeable(file.parent_path());
 }
 

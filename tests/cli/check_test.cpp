@@ -40,7 +40,7 @@ TEST_CASE("check: the engines of configs stay whole") {
 
 TEST_CASE("check: a wrong plugin is found with 1, and the file that is written repeats it") {
   const Workshop workshop;
-  // Not in the workshop: everybody may write in the folder of temporary files.
+  // Not in the workshop: every user may write in the folder of temporary files.
   const fs::path plugins = kBin.parent_path() / ("check_plugins_" + std::to_string(::getpid()));
   fs::create_directories(plugins);
   fs::permissions(plugins, fs::perms::owner_all);

@@ -198,7 +198,7 @@ TEST_CASE("trust: a reader is served whatever number of readers another one writ
     CHECK(mirror.commits() >= 50);
     CHECK(mirror.drift() == 0);
   }
-  // No reader lives: a number alone makes nobody write.
+  // No reader lives: a number alone does not turn writing on.
   desk.readers.store(7);
   requests.run(1);
   CHECK_FALSE(told->feed()->writer().on());

@@ -42,7 +42,7 @@ Outcome outcome_of(const fs::path& file) {
   return WEXITSTATUS(status) == 0 ? Outcome::loaded : WEXITSTATUS(status) == 1 ? Outcome::refused : Outcome::died;
 }
 
-/// A folder that nobody else can change, up to the root; empty where there is none to write in.
+/// A folder that no other user can change, up to the root; empty where there is none to write in.
 fs::path safe_base() {
   const char* home = std::getenv("HOME");
   for (const fs::path& base : {own_folder(), fs::path(home != nullptr ? home : "/")}) {
