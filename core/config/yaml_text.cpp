@@ -66,7 +66,7 @@ bool is_name(std::string_view text) {
 
 std::string to_yaml(std::string_view text) {
   if (is_name(text) && text != "null" && text != "Null" && text != "NULL") return std::string(text);
-  // Bytes that are not UTF-8 stay: whoever reads the text refuses them, and does not take them for other characters.
+  // Bytes that are not UTF-8 stay: a parser of the text refuses them, and does not take them for other characters.
   std::string out = "\"";
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text.substr(at));

@@ -2,11 +2,9 @@
 
 #include <canopy/engine/publisher.h>
 #include <canopy/prefix_print.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace canopy {

@@ -286,7 +286,7 @@ TEST_CASE("what takes something away must be held, and a limit and a policy can 
   CHECK(shown.take().empty());
 }
 
-TEST_CASE("read only: no button and no key sends anything, and nobody turns it off that was started with it") {
+TEST_CASE("read only: no button and no key sends anything, and it stays on where the program began with it") {
   for (const bool locked : {false, true}) {
     Controls shown(1600, 1400);
     shown.app->selection().select_node(shown.node);
