@@ -123,6 +123,9 @@ TEST_CASE("page needs: the peak of a request is what a walk over its life finds,
                       CAPTURE(total);
                       CAPTURE(chunk);
                       REQUIRE(needs.peak(matched, taken, prompt, total, chunk) == walk.peak(prompt, total, chunk));
+                      if (reach != kWholePath && needs.peak(matched, matched / page, prompt, total, chunk) >
+                                                     needs.peak_at_most(chunk ? std::min(chunk, prompt) : prompt))
+                        FAIL("higher than the most");
                       ++looked;
                     }
           }
