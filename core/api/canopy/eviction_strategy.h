@@ -45,13 +45,26 @@ enum class Ending : std::uint32_t {
   retracted,  ///< preempted; if it comes back, it arrives again under the same id
 };
 
+/// What clients may tell in RequestFacts::hints. A policy may learn what such a hint is worth, believe it, or not look.
+/// Bits without a name here are the client's own.
+namespace hint {
+
+inline constexpr std::uint64_t kSessionEnded = 1;     ///< no further request of this conversation is expected
+inline constexpr std::uint64_t kToolCallPending = 2;  ///< the next one comes as soon as a tool has answered
+inline constexpr std::uint32_t kMostClass = 7;
+/// The kind of request, such as chat or batch, as a number of the client's choice up to kMostClass; 0: not told.
+constexpr std::uint64_t of_class(std::uint32_t number) { return std::uint64_t{number} << 8; }
+constexpr std::uint32_t class_in(std::uint64_t hints) { return hints >> 8 & kMostClass; }
+
+}  // namespace hint
+
 /// All that a policy knows of a request.
 struct RequestFacts {
   NamespaceId space{};
   std::int32_t priority = 0;
   std::uint32_t prompt = 0, matched = 0;  ///< tokens
   std::uint32_t output = 0;               ///< tokens; all of them when it has ended
-  std::uint64_t hints = 0;                ///< the client's own bits, passed through
+  std::uint64_t hints = 0;                ///< bits of its client, passed through; some have names in canopy::hint
   /// The whole strides of its prompt. Empty unless a policy in use says that it reads_prints().
   std::span<const std::uint64_t> prefix_prints{};
   PolicyClock clock{};
