@@ -41,7 +41,7 @@ class Hazard final : public EvictionStrategy {
   PolicyText describe() const override {
     return {kRule, "{major:real} hits expected for a token and turnover, used {minor:ago}"};
   }
-  bool reads_prints() const override { return true; }
+  Prints reads_prints() const override { return Prints::requests; }
   void arrived(const RequestFacts& request) override;
   void ended(const RequestFacts& request, Path& path) override;
   void cleared() override { running_.clear(); }
