@@ -28,7 +28,7 @@ class Curves {
     const std::size_t bin = bin_of(age);
     const Curve& curve = curves_[curve_of_[of_class]];
     if (bin >= kBins - 1) return curve[kBins - 1];
-    const double share = (age - kBinEdges[bin]) / bin_width(bin);
+    const double share = (age - kBinEdges[bin]) * kPerWidth[bin];
     return curve[bin] + (curve[bin + 1] - curve[bin]) * share;
   }
 

@@ -46,8 +46,7 @@ void Hazard::arrived(const RequestFacts& request) {
     return;
   }
   const auto prints = prompt_prints(request);
-  std::size_t known = 0;
-  while (known < prints.size() && history_.contains(prints[known])) ++known;
+  const std::size_t known = history_.known(prints);
   running_.insert(at,
                   {request.id, request.prompt - static_cast<std::uint32_t>(known * kPrintStride), request.clock.now});
   if (running_.size() > kMostRunning) running_.erase(running_.begin());  // retracted, and never came back
@@ -81,8 +80,9 @@ void Hazard::follow(std::span<const std::uint64_t> prints, Use use) {
   const auto begin_life = [&] {
     if (strides > 0) lives_.begin(clock_.now(), of_class, std::exchange(strides, 0));
   };
-  for (const std::uint64_t print : prints) {
-    PrefixHistory::Entry& entry = history_.use(print);
+  for (std::size_t i = 0; i < prints.size(); ++i) {
+    history_.prefetch_behind(prints, i);
+    PrefixHistory::Entry& entry = history_.use(prints[i]);
     const Lives::Id life = entry.life();
     lives_.stride_returned(life, clock_.now());
     use.count = std::min(entry.count() + 1, kMostCount);

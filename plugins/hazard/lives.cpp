@@ -21,14 +21,20 @@ void Lives::stride_returned(Id id, double now) {
 }
 
 void Lives::pass(double now, ReuseCounts& counts) {
-  for (std::size_t bin = 0; bin < kBins; ++bin)
-    for (Id& id = passed_[bin]; id < end_; ++id) {
-      Life& life = at(id);
-      if (now - life.began < kBinEdges[bin + 1]) break;
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    Passing& passing = passing_[bin];
+    if (now < passing.due) continue;
+    for (passing.due = now; passing.next < end_; ++passing.next) {
+      Life& life = at(passing.next);
+      if (now - life.began < kBinEdges[bin + 1]) {
+        passing.due = life.began + kBinEdges[bin + 1];
+        break;
+      }
       if (life.left + life.returning > 0) counts.add(life.of_class, bin, {life.returning, life.left});
       life.returning = 0;
     }
-  first_ = passed_[kBins - 1];
+  }
+  first_ = passing_[kBins - 1].next;
 }
 
 void Lives::grow() {

@@ -37,16 +37,17 @@ class Lives {
     float left = 0;       ///< weight that was not used again
     float returning = 0;  ///< weight that was, in the bin of its present age
   };
+  /// The first life that has not passed a bin. Lives pass in the order in which they began.
+  struct Passing {
+    Id next = 1;
+    double due = 0;  ///< when it passes, or before
+  };
   Life& at(Id id) { return ring_[id & (ring_.size() - 1)]; }
   void grow();
 
   std::vector<Life> ring_ = std::vector<Life>(256);  ///< as many as a power of two
   Id first_ = 1, end_ = 1;
-  std::array<Id, kBins> passed_ = [] {
-    std::array<Id, kBins> ids;
-    ids.fill(1);
-    return ids;
-  }();  ///< for each bin the first life that has not passed it; never rises from bin to bin
+  std::array<Passing, kBins> passing_{};
 };
 
 }  // namespace canopy::hazard

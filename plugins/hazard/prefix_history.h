@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "lives.h"
@@ -32,12 +33,14 @@ class PrefixHistory {
 
   /// The prefixes of a generation at most.
   void limit(std::size_t prefixes) { limit_ = prefixes; }
-  bool contains(std::uint64_t print) const { return young_.find(print) || old_.find(print); }
+  /// How many of `prints` are known before the first that is not.
+  std::size_t known(std::span<const std::uint64_t> prints) const;
   /// From now on `count` calls of `use` leave earlier references valid.
   void promise(std::size_t count);
   /// The entry of a prefix that is used now; the caller sets it. REQUIRES: promise.
   Entry& use(std::uint64_t print);
-  std::size_t size() const { return young_.size + old_.size; }
+  /// Asks for the memory that `use` will read a few prints behind prints[at].
+  void prefetch_behind(std::span<const std::uint64_t> prints, std::size_t at) const;
 
  private:
   /// Open addressing with linear probing, at most half full.
@@ -49,6 +52,9 @@ class PrefixHistory {
     Entry& place_of(std::uint64_t print);  ///< its own, or the free one. REQUIRES: a free one
     void reserve(std::size_t count);
     void clear();
+    void prefetch(std::uint64_t print) const {
+      if (!places.empty()) __builtin_prefetch(&places[first_place(print)]);
+    }
 
    private:
     std::size_t first_place(std::uint64_t print) const;

@@ -15,7 +15,9 @@ class WorkClock {
  public:
   double now() const { return now_; }
   void follow(const PolicyClock& clock) {
+    if (clock.allocated == allocated_ && clock.capacity == capacity_) return;
     if (clock.capacity == kUnlimited || clock.capacity == 0) return;
+    allocated_ = clock.allocated;
     if (clock.capacity != capacity_ || clock.allocated < since_) {
       base_ = now_, since_ = clock.allocated, capacity_ = clock.capacity;
       return;
@@ -26,7 +28,7 @@ class WorkClock {
 
  private:
   double now_ = 0, base_ = 0;
-  std::uint64_t since_ = 0, capacity_ = 0;
+  std::uint64_t since_ = 0, allocated_ = 0, capacity_ = 0;
 };
 
 /// A node's word: when its path was last used, and in which class. 0 is a node of which no request has ended.
