@@ -27,6 +27,7 @@ class IndexReplay {
     RequestFacts facts;
     facts.space = key.space;
     facts.priority = client.priority;
+    facts.hints = client.hints;
     facts.prompt = static_cast<std::uint32_t>(client.prompt.size());
     facts.id = replayed_.requests + 1;
     if (wants_prints_) facts.prefix_prints = prints_of(key);

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
 #include <utility>
+
+#include "counts_file.h"
 
 namespace canopy::hazard {
 namespace {
@@ -23,7 +28,26 @@ std::span<const std::uint64_t> prompt_prints(const RequestFacts& request) {
 
 }  // namespace
 
-Hazard::Hazard(const Config& config) : config_(config) {}
+Hazard::Hazard(const Config& config) : config_(config) {
+  const auto demand = [](const Result<std::monostate>& done) {
+    if (!done) throw std::runtime_error(done.error().text);
+  };
+  if (!config_.save.empty()) demand(can_save_counts(config_.save));
+  if (config_.load.empty() || (config_.load == config_.save && !std::filesystem::exists(config_.load))) return;
+  demand(load_counts(config_.load, counts_));
+  counts_.fade(1);  // what was loaded did not come just now
+  if (counts_.weight() > 0) fit();
+}
+
+Hazard::~Hazard() {
+  if (config_.save.empty() || !counted_) return;
+  try {
+    if (const auto saved = save_counts(config_.save, counts_); !saved)
+      std::fprintf(stderr, "canopy: hazard: %s; what was learned is not saved\n", saved.error().text.c_str());
+  } catch (const std::exception&) {
+    std::fputs("canopy: hazard: no memory to save what was learned\n", stderr);
+  }
+}
 
 Rank Hazard::rank(const NodeFacts& node) {
   clock_.follow(node.clock);
@@ -102,10 +126,15 @@ void Hazard::learn(const PolicyClock& clock) {
   history_.limit(
       std::max(config_.history, static_cast<std::uint64_t>(kHistoryTurnovers * capacity / double{kPrintStride})));
   lives_.pass(clock_.now(), counts_);
+  counted_ |= counts_.added() > 0;
   const double since = clock_.now() - fitted_;
   if (since < kLeastBetweenFits || counts_.added() < kNewBeforeFit * counts_.weight()) return;
-  fitted_ = clock_.now();
   counts_.fade(std::exp2(-since / kHalfLife));
+  fit();
+}
+
+void Hazard::fit() {
+  fitted_ = clock_.now();
   curves_.fit(counts_);
 }
 

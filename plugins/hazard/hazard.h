@@ -27,14 +27,22 @@ class Hazard final : public EvictionStrategy {
   struct Config {
     double cost_weight = 0;
     std::uint64_t history = 65536;
+    std::string load, save;  ///< paths
     void visit(Options& options) {
       options.real("cost_weight", cost_weight, 0, 64,
                    "counts a hit by what it saves to compute: so much more for each 8,192 tokens before it");
       options.number("history", history, 1024, std::uint64_t{1} << 24,
                      "strides of 512 tokens that are remembered at least, resident or not");
+      options.text("load", load, kLongestPath, "begins with the counts in this file, which `save` wrote");
+      options.text("save", save, kLongestPath,
+                   "writes its counts to this file when it ends; a missing file that `load` names too is no error");
     }
   };
+  /// Throws a sentence if a file cannot be used.
   explicit Hazard(const Config& config);
+  Hazard(const Hazard&) = delete;
+  Hazard& operator=(const Hazard&) = delete;
+  ~Hazard() override;
 
   Rank rank(const NodeFacts& node) override;
   Volatility volatility() const override { return Volatility::epoch; }
@@ -47,6 +55,7 @@ class Hazard final : public EvictionStrategy {
   void cleared() override { running_.clear(); }
 
  private:
+  static constexpr std::size_t kLongestPath = 4096;
   /// A request between its arrival and its end. One that was retracted stays, for it comes back.
   struct Running {
     std::uint64_t id = 0;
@@ -55,6 +64,7 @@ class Hazard final : public EvictionStrategy {
   };
 
   void learn(const PolicyClock& clock);
+  void fit();
   void follow(std::span<const std::uint64_t> prints, Use use);
   std::vector<Running>::iterator find(std::uint64_t id);
 
@@ -66,6 +76,7 @@ class Hazard final : public EvictionStrategy {
   PrefixHistory history_;
   std::vector<Running> running_;      ///< by id
   std::vector<std::uint32_t> times_;  ///< each stride of the request that ends was used
+  bool counted_ = false;              ///< anything since it was made
   double fitted_ = 0;                 ///< when
 };
 
