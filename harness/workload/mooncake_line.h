@@ -18,6 +18,7 @@ struct MooncakeLine {
   std::uint64_t timestamp = 0;  ///< ms
   std::uint32_t input_length = 0, output_length = 0;
   std::vector<std::uint64_t> hash_ids;
+  std::uint64_t hints = 0;  ///< of the optional key `hints`: a number, or a list of names (hints.h)
 };
 
 /// Why a line cannot be used. The caller adds the file and the line number.

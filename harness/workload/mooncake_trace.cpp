@@ -55,6 +55,7 @@ class MooncakeTrace final : public RequestSource {
     request.space.clear();
     request.priority = 0;
     request.output_tokens = line_.output_length;
+    request.hints = line_.hints;
     request.prompt.resize(line_.input_length);
     Token* to = request.prompt.data();
     std::size_t left = request.prompt.size();
