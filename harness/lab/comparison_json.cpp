@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <replay/json_file.h>
 #include <nlohmann/json.hpp>
 
 namespace canopy::lab {
@@ -54,9 +55,7 @@ ordered_json json_of(const Row& row) {
             {"by_turn", json_of(row.regret.by_turn)}}}};
 }
 
-}  // namespace
-
-ordered_json to_json(const Comparison& comparison) {
+ordered_json json_of(const Comparison& comparison) {
   ordered_json json{{"config", comparison.config},
                     {"source", comparison.source},
                     {"command", comparison.command},
@@ -84,6 +83,12 @@ ordered_json to_json(const Comparison& comparison) {
   if (!comparison.reports.empty()) json["violation_reports"] = comparison.reports;
   if (!comparison.notes.empty()) json["notes"] = comparison.notes;
   return json;
+}
+
+}  // namespace
+
+Result<std::monostate> write_comparison(const Comparison& comparison, const std::string& path) {
+  return replay::write_json(path, json_of(comparison));
 }
 
 }  // namespace canopy::lab

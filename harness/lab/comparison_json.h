@@ -1,12 +1,14 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <canopy/support/result.h>
+
+#include <string>
 
 #include "comparison.h"
 
 namespace canopy::lab {
 
-/// A comparison as `canopy compare --json` writes it (docs/lab.md has the fields). What is not known is null.
-nlohmann::ordered_json to_json(const Comparison& comparison);
+/// Writes a comparison as JSON (docs/lab.md has the fields), all of it or nothing. What is not known is null.
+Result<std::monostate> write_comparison(const Comparison& comparison, const std::string& path);
 
 }  // namespace canopy::lab
