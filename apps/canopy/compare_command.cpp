@@ -129,6 +129,7 @@ Result<lab::Trace> trace_of(const CompareArguments& arguments, const EngineConfi
   lab::ReadOptions options;
   options.page_size = arguments.blocks ? static_cast<Units>(arguments.source.block) : engine.page_size;
   options.blocks = arguments.blocks;
+  if (!arguments.source.trace.empty()) options.block = static_cast<Units>(arguments.source.block);
   options.stopped = Interrupt::came;
   options.requests = std::any_of(contenders.begin(), contenders.end(),
                                  [](const lab::Contender& contender) { return contender.kind == lab::Kind::engine; });

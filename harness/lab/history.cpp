@@ -7,19 +7,18 @@ namespace canopy::lab {
 std::uint32_t History::add(std::span<const std::uint64_t> prints) {
   const auto number = static_cast<std::uint32_t>(visits_.size());
   const std::size_t first_reuse = reuses_.size();
-  std::uint32_t continued = 0, ends_in = 0;
   path_.clear();
   for (std::size_t depth = 0; depth < prints.size();) {
     const auto rest = prints.subspan(depth);
     const auto [place, is_new] = first_.try_emplace(rest[0], static_cast<std::uint32_t>(nodes_.size()));
-    ends_in = place->second;
+    const std::uint32_t found = place->second;
     if (is_new) {
-      nodes_.push_back({prints_.size(), static_cast<Units>(rest.size()), number, 0});
+      nodes_.push_back({prints_.size(), static_cast<Units>(rest.size()), number});
       prints_.insert(prints_.end(), rest.begin(), rest.end());
       path_.push_back(nodes_.back());
       break;
     }
-    const std::span<const std::uint64_t> known(prints_.data() + nodes_[ends_in].at, nodes_[ends_in].length);
+    const std::span<const std::uint64_t> known(prints_.data() + nodes_[found].at, nodes_[found].length);
     // The first print that differs: all behind it differ too.
     std::size_t shared = 1, apart = std::min(known.size(), rest.size());
     while (shared < apart) {
@@ -27,20 +26,30 @@ std::uint32_t History::add(std::span<const std::uint64_t> prints) {
       if (known[middle] == rest[middle]) shared = middle + 1;
       else apart = middle;
     }
-    if (shared < known.size()) split(nodes_[ends_in], static_cast<Units>(shared));
-    Node& node = nodes_[ends_in];
+    if (shared < known.size()) split(nodes_[found], static_cast<Units>(shared));
+    Node& node = nodes_[found];
     const auto begin = static_cast<Units>(depth), end = static_cast<Units>(depth + shared);
     if (reuses_.size() > first_reuse && reuses_.back().by == node.by) reuses_.back().end = end;
     else reuses_.push_back({begin, end, node.by});
     node.by = number;
-    if (node.turn != 0) continued = node.turn;
     path_.push_back(node);
     depth += shared;
   }
-  const std::uint32_t turn = continued + 1;
-  if (!prints.empty()) nodes_[ends_in].turn = turn;
-  visits_.push_back({static_cast<Units>(prints.size()), turn, reuses_.size()});
+  visits_.push_back({static_cast<Units>(prints.size()), 1, reuses_.size()});
+  visits_.back().turn = turn_of(prints, seen(number));
   return number;
+}
+
+std::uint32_t History::turn_of(std::span<const std::uint64_t> prints, Units seen) {
+  std::uint32_t turn = 1;
+  for (Units depth = seen / stride_ * stride_; depth > 0; depth -= stride_)
+    if (const auto continued = turns_.find(prints[depth - 1]); continued != turns_.end()) {
+      turn = continued->second + 1;
+      break;
+    }
+  const std::size_t whole = prints.size() / stride_ * stride_;
+  if (whole > seen) turns_.emplace(prints[whole - 1], turn);
+  return turn;
 }
 
 /// Cuts a node behind its first `length` units.
@@ -49,7 +58,6 @@ void History::split(Node& node, Units length) {
   lower.at += length;
   lower.length -= length;
   node.length = length;
-  node.turn = 0;
   first_.emplace(prints_[lower.at], static_cast<std::uint32_t>(nodes_.size()));
   nodes_.push_back(lower);  // `node` may lie elsewhere from now on
 }

@@ -23,6 +23,9 @@ struct Reuse {
 /// of production.
 class History {
  public:
+  /// `stride`: units in which prompts are equal or not, where a trace knows blocks only; it matters to turn() alone.
+  explicit History(Units stride = 1) : stride_(stride) {}
+
   /// Adds a request and returns its number, from 0. Costs O(reuses), whatever the length: prints name prefixes, so a
   /// binary search finds the end of what two prompts share. REQUIRES: less than 2^32 requests.
   std::uint32_t add(std::span<const std::uint64_t> prints);
@@ -33,7 +36,8 @@ class History {
   std::span<const Reuse> reuses(std::uint32_t request) const;
   /// How many of its units an infinite cache has.
   Units seen(std::uint32_t request) const;
-  /// 1, or one more than the turn of the longest earlier request of which all units begin this one.
+  /// 1, or one more than the turn of the longest earlier request of which all whole strides begin this one. A request
+  /// that brought no new stride is not continued: many begin with the same instructions and no more.
   std::uint32_t turn(std::uint32_t request) const { return visits_[request].turn; }
   std::uint64_t distinct_units() const { return prints_.size(); }
   /// A number for each unit of the request that was added last: equal numbers mean equal prefixes. Dense from 0.
@@ -50,18 +54,23 @@ class History {
     std::size_t at = 0;  ///< of its first print in prints_
     Units length = 0;
     std::uint32_t by = 0;
-    std::uint32_t turn = 0;  ///< of the request that ended at its end; 0: none did
   };
+  /// Prints are hashes already.
   struct Itself {
     std::size_t operator()(std::uint64_t print) const { return print; }
   };
+  template <class Value>
+  using ByPrint = std::unordered_map<std::uint64_t, Value, Itself>;
 
   void split(Node& node, Units length);
+  std::uint32_t turn_of(std::span<const std::uint64_t> prints, Units seen);
 
+  Units stride_;
   std::vector<Visit> visits_;
   std::vector<Reuse> reuses_;
-  std::vector<std::uint64_t> prints_;                               ///< of all units that are different
-  std::unordered_map<std::uint64_t, std::uint32_t, Itself> first_;  ///< print of a node's first unit to the node
+  std::vector<std::uint64_t> prints_;  ///< of all units that are different
+  ByPrint<std::uint32_t> first_;       ///< print of a node's first unit to the node
+  ByPrint<std::uint32_t> turns_;       ///< print of a request's whole strides to its turn
   std::vector<Node> nodes_;
   std::vector<Node> path_;  ///< of the request that was added last: pieces of nodes
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace canopy::lab {
@@ -46,6 +47,7 @@ class Replay final : public workload::RequestSource {
 
 Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& options, const Progress& progress) {
   Trace trace;
+  trace.history = History(std::max<Units>(1, options.block / options.page_size));
   trace.cut = {options.page_size, options.codec ? options.codec->overlap() : 0, options.blocks};
   std::unordered_map<std::string, std::uint32_t> spaces;
   workload::ClientRequest client;

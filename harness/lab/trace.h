@@ -43,6 +43,7 @@ struct Trace {
 struct ReadOptions {
   Units page_size = 1;                ///< tokens of a page or, with `blocks`, of a block
   bool blocks = false;                ///< engines replay block numbers, and a partial last block is a unit
+  Units block = 1;                    ///< tokens that a block of the trace has; 1: it knows tokens
   bool requests = true;               ///< keep what engines replay
   std::shared_ptr<KeyCodec> codec{};  ///< the engines'; null: tokens are the words
   bool (*stopped)() = nullptr;
