@@ -178,7 +178,7 @@ TEST_CASE("capacities may be memory, at what a token of a model takes") {
       workshop, kMixed + " --policies lru --memory 8GiB,16GB --model-config " + model + " --json " + out.string());
   REQUIRE_MESSAGE(run.status == 0, run.err);
   CHECK_MESSAGE(has(run.out,
-                    "32 layers of 32 keep the whole path (GQA, K and V of 8 heads of 128 values, bfloat16): "
+                    "32 of 32 layers keep the whole path (GQA, K and V of 8 heads of 128 values, bfloat16): "
                     "131072 bytes a token"),
                 run.out);
   const json all = read(out);
