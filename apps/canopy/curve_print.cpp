@@ -104,6 +104,8 @@ void print_sentences(const Curves& curves, const Terminal& terminal) {
                std::abs(difference) * 100);
   }
   if (sampled) {
+    if (curve.least_capacity > curve.page_size)
+      fmt::print("Pools below {} tokens are too small for this sample.\n", grouped(curve.least_capacity));
     double most = 0;
     for (const CurvePoint& point : curve.points) most = std::max(most, point.error.value_or(0));
     fmt::print(

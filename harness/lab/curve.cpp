@@ -12,6 +12,8 @@ namespace canopy::lab {
 namespace {
 
 constexpr std::size_t kParts = 8;
+/// Pages of the sample that a pool must be able to hold.
+constexpr double kLeastUnits = 32;
 /// Of Student's distribution with kParts - 1 degrees of freedom: 95 % lie within.
 constexpr double kWithin = 2.365;
 
@@ -29,10 +31,13 @@ std::vector<std::uint64_t> round_numbers(std::uint64_t from, std::uint64_t until
 }  // namespace
 
 CurveBuilder::CurveBuilder(const Options& options)
-    : options_(options),
-      cut_{options.page_size, 0, options.blocks},
-      parts_(options.sample < 1 ? kParts : 1),
-      taken_(parts_.size()) {}
+    : options_(options), cut_{options.page_size, 0, options.blocks}, parts_(1), taken_(1) {
+  parts_[0].rate = options.sample;
+  if (!sampled()) return;
+  parts_.resize(1 + kParts);
+  taken_.resize(parts_.size());
+  for (std::size_t i = 1; i < parts_.size(); ++i) parts_[i].rate = options.sample / kParts;
+}
 
 void CurveBuilder::add(const workload::ClientRequest& request) {
   const auto space = spaces_.emplace(request.space, static_cast<std::uint32_t>(spaces_.size())).first->second;
@@ -52,10 +57,13 @@ void CurveBuilder::add(const workload::ClientRequest& request) {
     return;
   }
   for (auto& taken : taken_) taken.clear();
-  const double each = 0x1p64 * rate();
-  for (const std::uint64_t print : prints_)
-    if (const double part = static_cast<double>(splitmix64(print)) / each; part < static_cast<double>(parts_.size()))
-      taken_[static_cast<std::size_t>(part)].push_back(print);
+  const double each = 0x1p64 * options_.sample / kParts;
+  for (const std::uint64_t print : prints_) {
+    const double part = static_cast<double>(splitmix64(print)) / each;
+    if (part >= kParts) continue;
+    taken_[0].push_back(print);
+    taken_[1 + static_cast<std::size_t>(part)].push_back(print);
+  }
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].history.add(taken_[i]);
     parts_[i].units += counts ? taken_[i].size() : 0;
@@ -75,7 +83,8 @@ std::vector<CurveBuilder::Distance> CurveBuilder::distances_of(const Part& part)
 }
 
 CurvePoint CurveBuilder::exact_point(std::uint64_t capacity, const std::vector<Distance>& distances) const {
-  CurvePoint point{capacity, 0, 0, {}, {}};
+  CurvePoint point;
+  point.capacity_tokens = capacity;
   const std::uint64_t units = capacity / cut_.unit;
   for (std::size_t i = 0; i < distances.size();) {
     const std::uint32_t request = distances[i].request;
@@ -88,28 +97,36 @@ CurvePoint CurveBuilder::exact_point(std::uint64_t capacity, const std::vector<D
   return point;
 }
 
+/// Of all counted units, how many are hits, as one part of the sample tells.
+double CurveBuilder::hit_units(double capacity, std::size_t part, const std::vector<Distance>& distances) const {
+  double hits = 0;
+  for (const Distance& distance : distances)
+    hits += std::clamp(capacity * parts_[part].rate - static_cast<double>(distance.before), 0.0,
+                       static_cast<double>(distance.length));
+  // Misses are scaled, not hits: a unit that every request has is in one part and weighs far too much there, but is
+  // hardly ever missed.
+  return static_cast<double>(units_) - (static_cast<double>(parts_[part].units) - hits) / parts_[part].rate;
+}
+
 CurvePoint CurveBuilder::sampled_point(std::uint64_t capacity, const std::vector<std::vector<Distance>>& parts) const {
-  const double units = static_cast<double>(capacity / cut_.unit) * rate();
-  std::vector<double> hit_units;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    double hits = 0;
-    for (const Distance& distance : parts[i])
-      hits += std::clamp(units - static_cast<double>(distance.before), 0.0, static_cast<double>(distance.length));
-    // Misses are scaled, not hits: a unit that every request has is in one part and weighs far too much there, but
-    // is hardly ever missed.
-    const double misses = (static_cast<double>(parts_[i].units) - hits) / rate();
-    hit_units.push_back(static_cast<double>(units_) - misses);
-  }
-  const auto count = static_cast<double>(hit_units.size());
+  const auto units = static_cast<double>(capacity / cut_.unit);
+  const double whole = hit_units(units, 0, parts[0]);
+  std::vector<double> hits;
   double mean = 0, squares = 0;
-  for (const double hits : hit_units) mean += hits / count;
-  for (const double hits : hit_units) squares += (hits - mean) * (hits - mean);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    hits.push_back(hit_units(units, i, parts[i]));
+    mean += hits.back() / kParts;
+  }
+  for (const double each : hits) squares += (each - mean) * (each - mean);
+  // What a sample loses by being small falls with its size: the whole one loses an eighth of what its parts lose, so a
+  // half of the difference is more than enough.
+  const double error = kWithin * std::sqrt(squares / (kParts - 1) / kParts) + std::abs(mean - whole) / 2;
   const double tokens = units_ ? static_cast<double>(unit_tokens_) / static_cast<double>(units_) : 0;
-  CurvePoint point{capacity, static_cast<std::uint64_t>(std::llround(std::max(0.0, mean * tokens))), 0, {}, {}};
-  point.error = prompt_tokens_
-                    ? kWithin * std::sqrt(squares / (count - 1) / count) * tokens / static_cast<double>(prompt_tokens_)
-                    : 0;
-  point.stay_ms = stay_ms(units, parts[0]);
+  CurvePoint point;
+  point.capacity_tokens = capacity;
+  point.hit_tokens = static_cast<std::uint64_t>(std::llround(std::max(0.0, whole * tokens)));
+  point.error = prompt_tokens_ ? error * tokens / static_cast<double>(prompt_tokens_) : 0;
+  point.stay_ms = stay_ms(units * parts_[0].rate, parts[0]);
   return point;
 }
 
@@ -138,9 +155,9 @@ Curve CurveBuilder::curve(std::span<const std::uint64_t> capacities, std::span<c
   std::vector<std::vector<Distance>> parts;
   for (const Part& part : parts_) parts.push_back(distances_of(part));
   double enough = 0;
-  for (const auto& part : parts)
-    for (const Distance& distance : part)
-      enough = std::max(enough, static_cast<double>(distance.before + distance.length) / (sampled() ? rate() : 1));
+  for (const Distance& distance : parts[0])
+    enough = std::max(enough, static_cast<double>(distance.before + distance.length) / parts_[0].rate);
+  if (sampled()) curve.least_capacity = static_cast<std::uint64_t>(kLeastUnits / options_.sample) * cut_.unit;
   curve.enough_tokens = static_cast<std::uint64_t>(std::ceil(enough)) * cut_.unit;
   const auto point = [&](std::uint64_t capacity) {
     CurvePoint made = sampled() ? sampled_point(capacity, parts) : exact_point(capacity, parts[0]);
@@ -149,7 +166,7 @@ Curve CurveBuilder::curve(std::span<const std::uint64_t> capacities, std::span<c
   };
   curve.infinite_tokens = point(curve.enough_tokens).hit_tokens;
   const auto smallest_for = [&](double share) {
-    std::uint64_t least = 0, most = curve.enough_tokens / cut_.unit;
+    std::uint64_t least = curve.least_capacity / cut_.unit, most = std::max(least, curve.enough_tokens / cut_.unit);
     while (least < most) {
       const std::uint64_t middle = least + (most - least) / 2;
       const auto hits = static_cast<double>(point(middle * cut_.unit).hit_tokens);
@@ -169,6 +186,7 @@ Curve CurveBuilder::curve(std::span<const std::uint64_t> capacities, std::span<c
   all.insert(all.end(), more.begin(), more.end());
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::erase_if(all, [&](std::uint64_t capacity) { return capacity < curve.least_capacity; });
   for (const std::uint64_t capacity : all) curve.points.push_back(point(capacity));
   return curve;
 }

@@ -28,9 +28,10 @@ struct CurvePoint {
 struct Curve {
   Units page_size = 1;
   std::uint64_t requests = 0, prompt_tokens = 0;
-  std::uint64_t largest_request = 0;               ///< tokens; a smaller pool keeps the first of them
-  std::uint64_t infinite_tokens = 0;               ///< that a pool without a limit reuses; an estimate in a sample
-  std::uint64_t enough_tokens = 0;                 ///< the smallest pool that reuses as many; an estimate in a sample
+  std::uint64_t largest_request = 0;  ///< tokens; a smaller pool keeps the first of them
+  std::uint64_t least_capacity = 0;   ///< tokens; smaller pools are no points, since a sample knows too little of them
+  std::uint64_t infinite_tokens = 0;  ///< that a pool without a limit reuses; an estimate in a sample
+  std::uint64_t enough_tokens = 0;    ///< the smallest pool that reuses as many; an estimate in a sample
   std::uint64_t half_tokens = 0, most_tokens = 0;  ///< the smallest pools that reuse a half and nine tenths of it
   std::vector<CurvePoint> points;                  ///< by capacity
 };
@@ -39,8 +40,9 @@ struct Curve {
 /// from all before it; in a sample, for each of those that are looked at.
 ///
 /// A sample takes pages by a hash of their prefix, so that a prefix is always in it or never, and scales distances and
-/// misses up (SHARDS: Waldspurger et al., FAST '15). It consists of eight samples that have no page in common: the
-/// figure is their mean, and the error is how they differ.
+/// misses up (SHARDS: Waldspurger et al., FAST '15). Eight parts of it, which have no page in common, are samples too.
+/// How they differ from each other says how far chance goes; how they differ from the whole sample says what it loses
+/// by being small. The error has both. A pool that would hold a few dozen pages of the sample is no point of the curve.
 class CurveBuilder {
  public:
   struct Options {
@@ -64,21 +66,21 @@ class CurveBuilder {
     std::uint32_t request = 0, by = 0;
   };
   struct Part {
+    double rate = 1;  ///< share of all units that it has
     History history{};
     std::uint64_t units = 0;  ///< of counted requests
   };
 
   std::vector<Distance> distances_of(const Part& part) const;
   CurvePoint exact_point(std::uint64_t capacity, const std::vector<Distance>& distances) const;
+  double hit_units(double capacity, std::size_t part, const std::vector<Distance>& distances) const;
   CurvePoint sampled_point(std::uint64_t capacity, const std::vector<std::vector<Distance>>& parts) const;
   std::optional<std::uint64_t> stay_ms(double capacity, const std::vector<Distance>& distances) const;
   bool sampled() const { return options_.sample < 1; }
-  /// Share of the units that a part looks at.
-  double rate() const { return options_.sample / static_cast<double>(parts_.size()); }
 
   Options options_;
   Cut cut_;
-  std::vector<Part> parts_;
+  std::vector<Part> parts_;                        ///< the sample, or all; then the parts of a sample
   std::vector<std::vector<std::uint64_t>> taken_;  ///< prints of the last request, by part
   std::vector<std::uint64_t> prints_;
   std::unordered_map<std::string, std::uint32_t> spaces_;
