@@ -82,8 +82,11 @@ void print_sentences(const Curves& curves, const Terminal& terminal) {
     return;
   }
   if (curves.pool_tokens > 0) print_pool(curves);
-  fmt::print("Of all that can be reused, a half takes a pool of {} tokens, nine tenths one of {}.\n",
-             grouped(curve.half_tokens), grouped(curve.most_tokens));
+  const auto pool_of = [&](std::uint64_t tokens) {
+    return fmt::format("{}{} tokens", tokens <= curve.least_capacity ? "at most " : "", grouped(tokens));
+  };
+  fmt::print("Of all that can be reused, a half takes a pool of {}, nine tenths one of {}.\n",
+             pool_of(curve.half_tokens), pool_of(curve.most_tokens));
   fmt::print(
       "Beyond {} tokens{} more brings nothing: all {} that were asked for before are there, {} of the prompts.\n",
       grouped(curve.enough_tokens), sampled ? " (estimated)" : "", plural(curve.infinite_tokens, "token"),
