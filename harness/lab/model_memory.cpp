@@ -20,6 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kMostBytes = 16u << 20, kMost = 1u << 24;
+constexpr int kMostDepth = 16;
 
 /// Thrown where a config cannot be used; never leaves this file.
 struct Unusable : std::runtime_error {
@@ -258,15 +259,28 @@ ModelMemory memory_of(const json& whole) {
 
 }  // namespace
 
-Result<ModelMemory> read_model_memory(const std::string& path) {
+Result<ModelMemory> model_memory_of(std::string_view text, const std::string& path) {
+  // What nests deeper is no config, and values are copied and printed by recursion.
+  const auto not_too_deep = [](int depth, json::parse_event_t, const json&) {
+    if (depth > kMostDepth) throw Unusable(fmt::format("has lists and objects more than {} deep", kMostDepth));
+    return true;
+  };
   try {
-    return memory_of(json::parse(read_whole(path)));
+    return memory_of(json::parse(text, not_too_deep));
   } catch (const json::parse_error& error) {
     return Error{fmt::format("{}: is no JSON at byte {}; expected a model's config.json", path, error.byte)};
   } catch (const Unusable& unusable) {
     return Error{fmt::format("{}: {}", path, unusable.what())};
   } catch (const json::exception& error) {
-    return Error{fmt::format("{}: cannot be used as a model's config.json: {}", path, error.what())};
+    return Error{fmt::format("{}: cannot be used as a model's config.json: {}", path, printable(error.what()))};
+  }
+}
+
+Result<ModelMemory> read_model_memory(const std::string& path) {
+  try {
+    return model_memory_of(read_whole(path), path);
+  } catch (const Unusable& unusable) {
+    return Error{fmt::format("{}: {}", path, unusable.what())};
   }
 }
 

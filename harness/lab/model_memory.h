@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace canopy::lab {
 
@@ -21,5 +22,7 @@ struct ModelMemory {
 /// A part of the model under `text_config` is the model. The type of cached values is `torch_dtype` or `dtype`, unless
 /// `quantization_config.kv_cache_scheme` says their bits. An error names the file and what is missing or out of range.
 Result<ModelMemory> read_model_memory(const std::string& path);
+/// The same for the text of such a file; `path` is in front of an error.
+Result<ModelMemory> model_memory_of(std::string_view text, const std::string& path);
 
 }  // namespace canopy::lab

@@ -115,6 +115,20 @@ TEST_CASE("a comparison is the same whatever the number of jobs") {
   CHECK(rows["1"] == rows["5"]);
 }
 
+TEST_CASE("no policy reuses more than the optimum, also where requests do not fit") {
+  const Workshop workshop;
+  const fs::path out = workshop.path / "out.json";
+  for (const auto& entry : fs::directory_iterator(kSource / "configs/workloads")) {
+    if (entry.path().filename() == "long_context.yaml") continue;  // ten million tokens a prompt
+    CAPTURE(entry.path().string());
+    const Ended run = compare(
+        workshop, "--workload " + entry.path().string() +
+                      " --policies lru,mru,lfu_da,clock,lru_trimmed --capacities 1k,4k,16k,64k --json " + out.string());
+    REQUIRE_MESSAGE(run.status == 0, run.err);
+    for (const json& row : read(out)["rows"]) CHECK_MESSAGE(row["optimum_share"] <= 1, row.dump());
+  }
+}
+
 TEST_CASE("a warm-up is run and not counted") {
   const Workshop workshop;
   const fs::path out = workshop.path / "out.json";

@@ -103,6 +103,7 @@ TEST_CASE("recurrent layers keep a state, by each family's fields") {
 }
 
 TEST_CASE("a config that says too little, or nonsense, is refused with what is missing") {
+  check_refused(R"({"num_hidden_layers": )" + std::string(100'000, '['), "more than 16 deep");
   check_refused("[]", "expected a JSON object");
   check_refused("{}", "has no 'num_hidden_layers'");
   check_refused(R"({"num_hidden_layers": 4})", "has no 'num_attention_heads'");
