@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +14,9 @@
 
 #include <workload/text.h>
 #include <workload/trace_formats.h>
+#include "cli_options.h"
 #include "commands.h"
+#include "lab_commands.h"
 #include "plugin_trouble.h"
 #include "terminal.h"
 
@@ -26,23 +27,9 @@ using namespace canopy::app;
 
 using Folders = PluginFolders;
 
-constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-
 const char* const kAbout =
     "Canopy: prefix reuse of KV caches in LLM serving.\n"
     "Try `canopy demo`, then `canopy replay CONFIG --trace FILE`.";
-
-/// Whole numbers of a range. CLI::Range would also take 1e3 and name the range in other words.
-CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
-  return {[least, most](std::string& text) {
-            std::uint64_t value = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
-              return std::string();
-            return "'" + text + "' is no whole number from " + std::to_string(least) + " to " + std::to_string(most);
-          },
-          std::to_string(least) + "..", "whole number"};
-}
 
 /// An empty text is a variable of a script that was never set: taken for "not given", the run would be another one than
 /// was meant.
@@ -53,18 +40,6 @@ void refuse_empty_values(CLI::App& command) {
   for (CLI::Option* option : command.get_options())
     if (option->get_items_expected_max() > 0) option->check(not_empty);
   for (CLI::App* each : command.get_subcommands({})) refuse_empty_values(*each);
-}
-
-CLI::Option* block_size(CLI::App& command, std::uint64_t& block) {
-  return command
-      .add_option("--block-size", block,
-                  "tokens that an id of the trace stands for; without: 512 for mooncake, 16 for qwen")
-      ->check(whole(1, workload::kMaxTraceBlock));
-}
-
-/// An option that may be repeated, one value each time.
-CLI::Option* repeated(CLI::Option* option) {
-  return option->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void add_demo(CLI::App& program, const Folders& folders, int& status) {
@@ -342,6 +317,7 @@ int run(int argc, char** argv) {
   repeated(program.add_option("--plugins", folders, "another folder of plugins; may be repeated"));
   add_demo(program, folders, status);
   add_replay(program, folders, status);
+  add_lab(program, folders, status);
   add_bench(program, folders, status);
   add_check(program, folders, status);
   add_plugins(program, folders, status);

@@ -34,6 +34,8 @@ room(inspector/shell        shell                    core/api core/support core/
 room(harness/workload       workload                 core/api core/support core/config)
 room(harness/replay         replay                   core/api core/support core/config core/feed core/loading core/engine
                                                      harness/workload)
+room(harness/lab            lab                      core/api core/support core/config core/loading core/engine
+                                                     harness/workload harness/replay)
 room(harness/demo           demo                     core/api core/support core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/sources)
 room(harness/verify         verify                   core/api core/support core/config core/loading)

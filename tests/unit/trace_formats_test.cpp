@@ -176,7 +176,7 @@ TEST_CASE("Qwen-Bailian: 16 tokens an id, seconds, turns") {
   CHECK(all.records[1].ids[0] == all.records[0].ids[0]);
   check_import(all.records);
   CHECK(error_of("qwen", R"({"timestamp": 1.5, "input_length": 33, "output_length": 1, "hash_ids": [1, 2]})") ==
-        ":1:60: 'hash_ids' has 2 ids; 'input_length' 33 needs 3, one for each 16 tokens");
+        ":1:60: 'hash_ids' has 2 ids; 'input_length' 33 needs 3, one for each 16 tokens; see --block-size");
   CHECK(error_of("qwen", R"({"timestamp": -1.5, "input_length": 1, "output_length": 1, "hash_ids": [1]})") ==
         ":1:2: 'timestamp' is -1.5; expected a number of seconds from 0 to 1000000000000");
 }

@@ -41,9 +41,11 @@ class QwenTrace final : public LineTrace {
     record.ids.swap(line_[kIds].wholes);
     const std::uint64_t needed = (record.input_tokens + block_ - 1) / block_;
     if (record.ids.size() != needed)
-      return {Line::request, line_.about(text, kIds,
-                                         fmt::format("has {} ids; 'input_length' {} needs {}, one for each {} tokens",
-                                                     record.ids.size(), record.input_tokens, needed, block_))};
+      return {
+          Line::request,
+          line_.about(text, kIds,
+                      fmt::format("has {} ids; 'input_length' {} needs {}, one for each {} tokens; see --block-size",
+                                  record.ids.size(), record.input_tokens, needed, block_))};
     // Salted hashes have all 64 bits: only which are equal matters, and tokens start at id * block.
     for (std::uint64_t& id : record.ids) id %= ~std::uint64_t{0} / block_;
     return {};
