@@ -178,7 +178,7 @@ std::string svg_of(const LineChart& chart) {
   frame.height = chart.height;
   frame.most = std::ceil(most / step - 1e-9) * step;
   if (chart.names_at_ends) frame.right = 190;
-  else frame.bottom = 96;
+  else frame.bottom = 96, frame.left = 74;
   std::string out = fmt::format(
       "<svg id=\"{0}\" class=\"chart\" viewBox=\"0 0 {1} {2}\" role=\"img\" aria-labelledby=\"{0}-title\" "
       "xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{0}-title\">{3}</title>\n",

@@ -69,6 +69,7 @@
   speed.addEventListener("input", priceAll);
   price.addEventListener("input", priceAll);
   document.querySelector(".prices").addEventListener("submit", event => event.preventDefault());
+  window.addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; });
   show();
   priceAll();
 })();

@@ -37,27 +37,30 @@ std::vector<Contender> policies_of(const lab::Comparison& comparison) {
 }  // namespace
 
 std::string figures_table(const lab::Comparison& comparison) {
-  std::vector<std::string> heading{"Policy"};
-  for (std::size_t i = 0; i < comparison.capacities.size(); ++i) heading.push_back(html(capacity_words(comparison, i)));
+  const std::vector<Contender> contenders = contenders_of(comparison);
+  std::vector<std::string> heading{"Capacity"};
+  for (const Contender& contender : contenders) heading.push_back(html(contender.name));
   std::vector<std::vector<std::string>> rows;
-  for (const Contender& contender : contenders_of(comparison)) {
-    std::vector<std::string> cells{html(contender.name)};
-    for (std::size_t i = 0; i < comparison.capacities.size(); ++i) {
+  for (std::size_t i = 0; i < comparison.capacities.size(); ++i) {
+    std::vector<std::string> cells{html(capacity_words(comparison, i))};
+    for (const Contender& contender : contenders) {
       const lab::Row* row = row_of(comparison, contender.name, comparison.capacities[i]);
       if (!row) {
         cells.emplace_back("-");
         continue;
       }
-      const bool best = contender.kind == Contender::Kind::policy && row == best_of(comparison, i);
-      std::string cell = fmt::format("{0}{1}{2}<small>{3}</small>", best ? "<b>" : "", percent(row->hit_rate),
+      const bool policy = contender.kind == Contender::Kind::policy, best = policy && row == best_of(comparison, i);
+      std::string cell = fmt::format("{}{}{}<small>{}</small>", best ? "<b>" : "", percent(row->hit_rate),
                                      best ? "</b>" : "", grouped(row->hit_tokens));
-      if (row->optimum_share && contender.kind == Contender::Kind::policy)
-        cell += fmt::format("<small>{} of optimum</small>", percent(*row->optimum_share));
+      if (row->optimum_share && policy) cell += "<small>" + percent(*row->optimum_share) + "</small>";
       cells.push_back(std::move(cell));
     }
     rows.push_back(std::move(cells));
   }
-  return table("figures", heading, rows);
+  return table("figures", heading, rows) +
+         "<p class=\"small\">Under each hit rate: the tokens that were reused, and what part of the optimum's they "
+         "are, "
+         "where it is known.</p>\n";
 }
 
 std::string savings_table(const lab::Comparison& comparison, std::size_t capacity, const Prices& prices) {
