@@ -89,15 +89,21 @@ void print_sentences(const Comparison& comparison) {
   for (const std::uint64_t capacity : comparison.capacities) {
     const Row* const best = best_at(comparison, capacity);
     if (!best) continue;
+    if (best->hit_tokens == 0) {
+      fmt::print("At {} tokens no policy reuses anything.\n", grouped(capacity));
+      continue;
+    }
     std::string sentence = fmt::format("At {} tokens {} reuses most, {} of the prompts", grouped(capacity),
                                        printable(best->policy), percent(best->hit_rate));
     if (best->optimum_share)
       sentence += fmt::format(" and {} of what is possible there", percent(*best->optimum_share));
-    if (const Row* const lru = find(comparison, "lru", capacity); lru && lru != best && lru->hit_tokens > 0)
+    if (const Row* const lru = find(comparison, "lru", capacity); lru && lru != best && lru->hit_tokens > 0) {
+      const double more = static_cast<double>(best->hit_tokens) / static_cast<double>(lru->hit_tokens) - 1;
       sentence +=
-          fmt::format(": {} more than lru",
-                      percent(static_cast<double>(best->hit_tokens) / static_cast<double>(lru->hit_tokens) - 1));
-    if (best->evicted_tokens && best->regret.tokens > 0 && comparison.infinite_tokens > 0)
+          best->hit_tokens == lru->hit_tokens ? ", as much as lru" : fmt::format(": {} more than lru", percent(more));
+    }
+    if (best->rejected > 0) sentence += fmt::format("; {} did not fit", plural(best->rejected, "request"));
+    else if (best->regret.tokens > 0 && comparison.infinite_tokens > 0)
       sentence += fmt::format("; {} tokens that it had evicted were asked for again", grouped(best->regret.tokens));
     fmt::print("{}.\n", sentence);
   }

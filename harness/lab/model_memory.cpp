@@ -124,7 +124,8 @@ std::vector<Layer> layers_of(const Keys& keys) {
              window && *window > 0 && !(keys.has("use_sliding_window") && keys.at("use_sliding_window") == false)) {
     const bool alternates = keys.text("model_type").starts_with("gemma2") || keys.text("model_type") == "cohere2";
     const std::uint64_t every =
-        keys.find({"sliding_window_pattern", "_sliding_window_pattern"}).value_or(alternates ? 2 : 0);
+        keys.find({"sliding_window_pattern", "_sliding_window_pattern", "no_rope_layer_interval"})
+            .value_or(alternates ? 2 : 0);
     // Qwen2: the first layers see everything.
     const std::uint64_t from = keys.has("use_sliding_window") ? keys.find({"max_window_layers"}).value_or(0) : 0;
     for (std::size_t i = 0; i < count; ++i)
@@ -204,7 +205,9 @@ ModelMemory memory_of(const json& whole) {
   const auto count = [&](Layer kind) {
     return static_cast<std::uint64_t>(std::count(layers.begin(), layers.end(), kind));
   };
-  const std::uint64_t full = count(Layer::full), windows = count(Layer::window), states = count(Layer::state);
+  const std::uint64_t full = count(Layer::full), windows = count(Layer::window);
+  // Falcon-H1 has both in each layer.
+  const std::uint64_t states = keys.text("model_type") == "falcon_h1" ? full : count(Layer::state);
   if (full == 0)
     throw Unusable("has no layer that keeps the whole path, so a token has no price; --kv-bytes N sets one");
 
@@ -235,20 +238,19 @@ ModelMemory memory_of(const json& whole) {
                       plural(kv_heads, "head"), plural(head, "value"));
   }
   memory.bytes_per_token = layer_bytes * static_cast<double>(full);
-  memory.sentence = fmt::format("{} of {} keep the whole path ({}, {}): {} bytes a token", plural(full, "layer"),
-                                layers.size(), how, type.name, memory.bytes_per_token);
+  memory.sentence = fmt::format("{} of {} keep the whole path ({}, {}): {} bytes a token", full,
+                                plural(layers.size(), "layer"), how, type.name, memory.bytes_per_token);
   if (windows > 0) {
     memory.window = keys.need({"sliding_window", "attention_chunk_size"});
     memory.window_bytes = static_cast<std::uint64_t>(layer_bytes * static_cast<double>(windows));
-    memory.sentence += fmt::format(
-        "; {} with a window of {} take {} bytes for each of a prefix's last {} tokens, which "
-        "is not in this price",
-        plural(windows, "layer"), memory.window, memory.window_bytes, memory.window);
+    memory.sentence +=
+        fmt::format("; {} with a window: {} bytes for each of a prefix's last {} tokens, not in this price",
+                    plural(windows, "layer"), memory.window_bytes, memory.window);
   }
   if (states > 0) {
     memory.state_bytes = states * state_bytes(keys, type.bytes);
-    memory.sentence += fmt::format("; {} keep a state, {} for each state that is kept, which is not in this price",
-                                   plural(states, "recurrent layer"), bytes(memory.state_bytes));
+    memory.sentence += fmt::format("; {} with a recurrent state: {} for each state that is kept, not in this price",
+                                   plural(states, "layer"), bytes(memory.state_bytes));
   }
   memory.sentence += ".";
   return memory;
