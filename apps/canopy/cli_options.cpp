@@ -3,6 +3,8 @@
 #include <charconv>
 #include <string>
 
+#include <workload/text.h>
+
 namespace canopy::app {
 
 CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
@@ -17,9 +19,10 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
 }
 
 CLI::Option* block_size(CLI::App& command, std::uint64_t& block) {
-  return command.add_option("--block-size", block, "tokens that a hash id of the trace stands for")
-      ->capture_default_str()
-      ->check(whole(1, 65536));
+  return command
+      .add_option("--block-size", block,
+                  "tokens that an id of the trace stands for; without: 512 for mooncake, 16 for qwen")
+      ->check(whole(1, workload::kMaxTraceBlock));
 }
 
 CLI::Option* repeated(CLI::Option* option) {

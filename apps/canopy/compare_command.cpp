@@ -12,6 +12,7 @@
 #include <lab/compare.h>
 #include <lab/comparison_json.h>
 #include <lab/model_memory.h>
+#include <report/report.h>
 #include "interrupt.h"
 #include "lab_arguments.h"
 #include "terminal.h"
@@ -153,11 +154,16 @@ int print_and_write(const lab::Comparison& comparison, const CompareArguments& a
   });
   if (comparison.incomplete) {
     unusable(fmt::format("canopy compare: {} stopped it{}", Interrupt::name(),
-                         arguments.json.empty() ? "" : "; no file was written, since it would be incomplete"));
+                         arguments.json.empty() && arguments.report.empty()
+                             ? ""
+                             : "; no file was written, since it would be incomplete"));
     return Interrupt::exit_code();
   }
   if (!arguments.json.empty())
     if (auto written = lab::write_comparison(comparison, arguments.json); !written)
+      return unusable(written.error().text);
+  if (!arguments.report.empty())
+    if (auto written = report::write_page(comparison, arguments.report); !written)
       return unusable(written.error().text);
   return comparison.violations ? kViolations : kFine;
 }
@@ -168,10 +174,11 @@ int compare_policies(const CompareArguments& arguments, const PluginFolders& fol
   const Registry registry = load_plugins(folders);
   auto inputs = files_of(arguments.source);
   inputs.insert(inputs.end(), {{"the engine file", arguments.config}, {"--model-config", arguments.model_config}});
-  if (auto apart = check_files(registry, inputs, {{"--json", arguments.json}}); !apart)
+  if (auto apart = check_files(registry, inputs, {{"--json", arguments.json}, {"--report", arguments.report}}); !apart)
     return unusable(apart.error().text);
-  if (!arguments.json.empty())
-    if (auto can = can_write_file(arguments.json); !can) return unusable(can.error().text);
+  for (const std::string& output : {arguments.json, arguments.report})
+    if (!output.empty())
+      if (auto can = can_write_file(output); !can) return unusable(can.error().text);
   auto document = parse_yaml_file(arguments.config);
   if (!document) return unusable(document.error().text);
   auto engine = engine_of(arguments, *document, "", registry);

@@ -22,7 +22,7 @@ struct LabSource {
 
 struct CompareArguments {
   LabSource source;
-  std::string config, json;
+  std::string config, json, report;
   std::string page_size, policies = "lru,optimum", capacities;  ///< as in the engine file, with commas between them
   std::string memory, model_config;                             ///< "80GiB,160GiB", and the model's config.json
   std::uint64_t kv_bytes = 0;                                   ///< bytes that a token takes; 0: see model_config

@@ -73,6 +73,8 @@ void add_compare(CLI::App& program, const PluginFolders& folders, int& status) {
   repeated(compare->add_option("--set", arguments->assignments,
                                "path.to.key=value, changes the engine file; may be repeated"));
   compare->add_option("--json", arguments->json, "write the rows to this file");
+  compare->add_option("--report", arguments->report,
+                      "write charts, savings and a reading as one HTML page that needs nothing else");
   compare->callback([=, &folders, &status] { status = compare_policies(*arguments, folders); });
 }
 

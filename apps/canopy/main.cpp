@@ -12,6 +12,7 @@
 #include <sstream>
 #include <vector>
 
+#include <workload/text.h>
 #include <workload/trace_formats.h>
 #include "cli_options.h"
 #include "commands.h"
@@ -246,6 +247,34 @@ void add_pool(CLI::App& program, int& status) {
   });
 }
 
+void add_trace(CLI::App& program, int& status) {
+  auto arguments = std::make_shared<TraceArguments>();
+  arguments->options.leave_out = true;
+  auto* trace = program.add_subcommand("trace", "Traces of requests: import another format, show what is in one");
+  trace->require_subcommand(1);
+  auto* import = trace->add_subcommand("import", "Write a trace of any format as Canopy's own JSONL (docs/traces.md)");
+  auto* stat = trace->add_subcommand(
+      "stat", "Show how many tokens are distinct, what is reused, when and how deep, turns and tenants");
+  for (auto* command : {import, stat}) {
+    command->add_option("trace", arguments->trace, workload::trace_help())->required();
+    block_size(*command, arguments->options.block);
+    command->add_option("--columns", arguments->options.columns,
+                        "csv: which column is what, such as time=2,id=5,size=4; without: by the heading");
+    command
+        ->add_option("--conversations", arguments->options.conversations,
+                     "sharegpt: conversations that are open at a time")
+        ->capture_default_str()
+        ->check(whole(1, 1'000'000));
+  }
+  import->add_option("--output", arguments->output, "file to write")->required();
+  stat->add_option("--unit", arguments->unit, "tokens that are compared at once, where prompts are tokens and not ids")
+      ->capture_default_str()
+      ->check(whole(1, workload::kMaxTraceBlock));
+  stat->add_option("--json", arguments->output, "write the figures to this file");
+  import->callback([=, &status] { status = import_trace(*arguments); });
+  stat->callback([=, &status] { status = show_trace(*arguments); });
+}
+
 void add_config(CLI::App& program, const Folders& folders, int& status) {
   auto file = std::make_shared<std::string>();
   auto assignments = std::make_shared<std::vector<std::string>>();
@@ -294,6 +323,7 @@ int run(int argc, char** argv) {
   add_plugins(program, folders, status);
   add_top(program, status);
   add_pool(program, status);
+  add_trace(program, status);
   add_config(program, folders, status);
   add_verify(program, folders, status);
   refuse_empty_values(program);

@@ -1,5 +1,6 @@
 #include "mooncake_line.h"
 
+#include "counting_iterator.h"
 #include "hints.h"
 #include "shown.h"
 #include "text.h"
@@ -185,20 +186,6 @@ class LineHandler final : public nlohmann::json_sax<json> {
   std::array<bool, kFields> seen_{};
   std::uint64_t ids_ = 0;
   std::vector<std::string> unknown_;
-};
-
-/// Counts the bytes that the JSON reader takes.
-struct CountingIterator {
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-  const char* at;
-  std::size_t* read;
-  reference operator*() const { return *at; }
-  CountingIterator& operator++() { return ++at, ++*read, *this; }
-  bool operator==(const CountingIterator& other) const { return at == other.at; }
 };
 
 }  // namespace
