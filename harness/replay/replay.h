@@ -36,6 +36,8 @@ struct Options {
   bool content = true;               ///< write and compare bytes, where the engine has a store
   std::vector<Resize> resizes;
   bool (*stopped)() = nullptr;  ///< asked before each request and each simulated step; true ends the run
+  /// Told of each request when it has been matched, with the tokens that were resident. Empty: nothing is told.
+  std::function<void(const workload::ClientRequest& client, std::uint32_t matched)> each = {};
   // Mode::timed alone:
   std::uint32_t running = 32;           ///< requests at once
   std::uint32_t prefill_tokens = 8192;  ///< most prompt tokens that a step computes
