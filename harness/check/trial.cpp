@@ -211,9 +211,25 @@ std::uint32_t Trial::resident(std::span<const Token> tokens, NamespaceId space) 
   return 0;
 }
 
+/// Whether a request fits beside a prefix of `matched` tokens into pools that hold nothing else.
+bool Trial::fits_beside(std::uint32_t matched, const RequestSpec& spec) const {
+  std::uint64_t kept = 1;  // where no group holds the whole path, a lock keeps a page
+  for (std::size_t g = 0; g < engine_.groups(); ++g)
+    if (engine_.pool(g).needs().whole_path()) kept = 0;
+  const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
+  for (std::size_t g = 0; g < engine_.groups(); ++g) {
+    const PageNeeds& needs = engine_.pool(g).needs();
+    if (needs.whole_path()) continue;
+    if (needs.peak(matched, matched / needs.page_size, prompt, total, spec.chunk) + kept > engine_.pool(g).limit())
+      return false;
+  }
+  return true;
+}
+
 Trial::Live& Trial::start(const RequestSpec& spec, std::uint64_t name, std::uint32_t space) {
-  const std::uint32_t expected = resident(
+  std::uint32_t expected = resident(
       spec.prompt.first(spec.prompt.size() - std::min<std::size_t>(spec.prompt.size(), spec.min_uncached)), spec.space);
+  if (!fits_beside(expected, spec)) expected = 0;
   // The bytes of a token follow from the number of its namespace here, not from the engine's.
   Live& live = lives_.emplace_back(
       Live{name, engine_.begin(spec), replay::Trail(static_cast<NamespaceId>(space)), space, false});

@@ -75,6 +75,7 @@ class Trial {
   bool arm(const Operation& operation);
   void everything_leaves();
 
+  bool fits_beside(std::uint32_t matched, const RequestSpec& spec) const;
   Live& start(const RequestSpec& spec, std::uint64_t name, std::uint32_t space);
   Live* find(std::uint64_t name);
   NamespaceId space_of(std::uint32_t number);

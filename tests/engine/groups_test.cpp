@@ -196,6 +196,37 @@ TEST_CASE("groups: a reservation takes exactly the last page there is, and one m
     }
 }
 
+TEST_CASE("groups: a prefix that leaves a request no room to run is given up, and the request runs") {
+  // Steps of 2 tokens: from token 1 to 3 and 5 the last one works on all 5 pages, and a lock keeps a page more. From
+  // token 0 to 2, 4 and 5 none works on more than 4.
+  const auto engine = engine_of(R"(
+page_size: 1
+groups:
+  window: { reach: 3, capacity: 5, allocator: free_list, eviction: lru }
+)");
+  {
+    Request first = engine->begin(arrival(tokens(1, 1)));
+    run(first, 1, 1, true);
+    first.finish(1);
+  }
+  const auto prompt = tokens(1, 5);
+  RequestSpec asked = arrival(prompt);
+  CHECK(engine->index().peek({NamespaceId::shared, prompt}).length == 1);
+  for (const std::uint32_t chunk : {1U, 2U}) {
+    CAPTURE(chunk);
+    asked.chunk = chunk;
+    CHECK(engine->admits(asked).verdict == Admission::Verdict::now);
+    Request request = engine->begin(asked);
+    CHECK(request.matched() == (chunk == 1 ? 1 : 0));
+    run(request, chunk, 5, false);
+    request.retract();
+    CHECK(request.resume() == (chunk == 1 ? 1 : 0));
+    run(request, chunk, 5, false);
+    request.abort();
+    check_settled(*engine);
+  }
+}
+
 TEST_CASE("groups: if one group has too few pages, no other group evicts for the request") {
   const auto engine = engine_of(kWindow, {"groups.full.capacity=40"});
   const auto cached = tokens(1, 36);

@@ -14,20 +14,21 @@ struct Walk {
   std::uint64_t matched;
   std::size_t taken = 0;
 
-  bool needed(std::size_t page, std::uint64_t computed) const {
-    // The last boundary that every group serves; a page is needed if it ends within reach of it, or lies ahead.
-    std::uint64_t boundary = 0;
+  /// The last boundary that every group serves.
+  std::uint64_t boundary(std::uint64_t computed) const {
+    std::uint64_t last = 0;
     for (std::uint64_t depth = 0; depth + needs.overlap <= computed; depth += needs.page_size)
-      if (depth / needs.page_size % needs.grid == 0) boundary = depth;
-    const std::uint64_t end = (page + 1) * needs.page_size;
-    return needs.whole_path() || end + needs.reach > boundary;
+      if (depth / needs.page_size % needs.grid == 0) last = depth;
+    return last;
   }
   std::size_t pages_at(std::uint64_t computed, std::uint64_t until) const {
     // A token is kept in the page of its stretch: the next one that the group keeps.
     std::vector<std::size_t> kept;
+    const std::uint64_t last = boundary(computed);
     for (std::uint64_t token = 0; token < until; ++token) {
       std::size_t page = token / needs.page_size;
-      if (!needed(page, computed)) continue;
+      // A page is needed if it ends within reach of the boundary, or lies ahead.
+      if (!needs.whole_path() && (page + 1) * needs.page_size + needs.reach <= last) continue;
       while ((page + 1) % needs.every != 0) ++page;
       kept.push_back(page);
     }
@@ -123,6 +124,9 @@ TEST_CASE("page needs: the peak of a request is what a walk over its life finds,
                       CAPTURE(total);
                       CAPTURE(chunk);
                       REQUIRE(needs.peak(matched, taken, prompt, total, chunk) == walk.peak(prompt, total, chunk));
+                      if (reach != kWholePath && needs.peak(matched, matched / page, prompt, total, chunk) >
+                                                     needs.peak_at_most(chunk ? std::min(chunk, prompt) : prompt))
+                        FAIL("higher than the most");
                       ++looked;
                     }
           }

@@ -24,19 +24,43 @@ std::string RequestFlow::flaw_of(const RequestSpec& spec) const {
   return {};
 }
 
+/// Where no group holds the whole path, a fully relaxed lock keeps one page by which it is identified.
+std::size_t RequestFlow::kept_by_a_lock() const {
+  return std::any_of(state_.pools.begin(), state_.pools.end(),
+                     [](const Pool& pool) { return pool.needs().whole_path(); })
+             ? 0
+             : 1;
+}
+
+/// How many of the first `most` tokens a request looks for in the index: none if it could not run beside what it would
+/// find, even in pools that hold nothing else. Beside a prefix that a window keeps, the steps of a prefill begin at
+/// other places, so a request can need more pages than without the prefix.
+std::size_t RequestFlow::reusable(NamespaceId space, std::span<const Token> tokens, std::size_t most,
+                                  std::uint64_t total, std::uint64_t chunk) {
+  const std::uint64_t kept = kept_by_a_lock(), prompt = tokens.size(), step = chunk ? std::min(chunk, prompt) : prompt;
+  const auto roomy = [&](const Pool& pool) {
+    return pool.needs().whole_path() || pool.needs().peak_at_most(step) + kept <= pool.limit();
+  };
+  if (std::all_of(state_.pools.begin(), state_.pools.end(), roomy)) return most;
+  const Units matched = state_.index->peek({space, encode(tokens.first(most))}).length;
+  const auto fits = [&](const Pool& pool) {
+    return roomy(pool) ||
+           pool.needs().peak(matched, matched / state_.page_size, prompt, total, chunk) + kept <= pool.limit();
+  };
+  return std::all_of(state_.pools.begin(), state_.pools.end(), fits) ? most : 0;
+}
+
 Admission RequestFlow::admits(const RequestSpec& spec) {
   if (std::string flaw = flaw_of(spec); !flaw.empty()) return {Admission::Verdict::never, std::move(flaw)};
   const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
-  const std::size_t reusable = spec.prompt.size() - std::min<std::size_t>(spec.prompt.size(), spec.min_uncached);
-  const Probe probe = state_.index->peek({spec.space, encode(spec.prompt.first(reusable))});
-  const bool whole_path =
-      std::any_of(state_.pools.begin(), state_.pools.end(), [](const Pool& pool) { return pool.needs().whole_path(); });
+  const std::size_t usable = prompt - std::min<std::uint64_t>(prompt, spec.min_uncached);
+  const std::size_t length = reusable(spec.space, spec.prompt, usable, total, spec.chunk);
+  const Probe probe = state_.index->peek({spec.space, encode(spec.prompt.first(length))});
+  const std::size_t kept = kept_by_a_lock();
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     const Pool& pool = state_.pools[g];
     if (pool.limit() == kUnlimited) continue;
     const PageNeeds& needs = pool.needs();
-    // Where no group holds the whole path, a fully relaxed lock keeps one page by which it is identified.
-    const std::size_t kept = whole_path ? 0 : 1;
     if (const std::size_t most = needs.peak(0, 0, prompt, total, spec.chunk) + kept; most > pool.limit())
       return {Admission::Verdict::never, fmt::format("the request needs {} pages of group '{}' for {} prompt and up to "
                                                      "{} output tokens, and the pool has {}{}{}",

@@ -106,6 +106,8 @@ RequestState* RequestFlow::begin(const RequestSpec& spec) {
   request.hints = spec.hints;
   request.prompt = static_cast<std::uint32_t>(spec.prompt.size());
   request.min_uncached = spec.min_uncached;
+  request.output_limit = spec.output_limit;
+  request.chunk = spec.chunk;
   request.tokens.assign(spec.prompt.begin(), spec.prompt.end());
   state_.live.push_back(&request);
   match(request);
@@ -127,12 +129,15 @@ void RequestFlow::let_go(RequestState& request) {
   state_.idle.emplace_back(&request);
 }
 
-/// Finds and locks what is resident of all a request's tokens, and points its rows there.
+/// Finds and locks what is resident of all a request's tokens and can be afforded, and points its rows there.
 void RequestFlow::match(RequestState& request) {
   const std::span<const Token> tokens(request.tokens);
   request.matched = 0;
   const RequestFacts facts = facts_of(request, tokens, Ending::none);
-  const auto words = encode(tokens.first(tokens.size() - std::min<std::size_t>(tokens.size(), request.min_uncached)));
+  const std::size_t most = tokens.size() - std::min<std::size_t>(tokens.size(), request.min_uncached);
+  const std::uint64_t total =
+      std::max<std::uint64_t>(tokens.size(), std::uint64_t{request.prompt} + request.output_limit);
+  const auto words = encode(tokens.first(reusable(request.space, tokens, most, total, request.chunk)));
   GroupPages resident;
   {
     IndexTimer timer(state_);

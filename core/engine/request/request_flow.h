@@ -57,6 +57,9 @@ class RequestFlow {
   std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
   RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending);
   void match(RequestState& request);
+  std::size_t reusable(NamespaceId space, std::span<const Token> tokens, std::size_t most, std::uint64_t total,
+                       std::uint64_t chunk);
+  std::size_t kept_by_a_lock() const;
   std::string flaw_of(const RequestSpec& spec) const;
   bool may_compute(const RequestState& request, const char* call, std::uint32_t tokens);
   std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);

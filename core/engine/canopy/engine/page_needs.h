@@ -2,6 +2,7 @@
 
 #include <canopy/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -37,6 +38,12 @@ struct PageNeeds {
   /// matched could be evicted before it locked them: they count as long as it needs them.
   std::size_t peak(std::uint64_t matched, std::size_t taken, std::uint64_t prompt, std::uint64_t total,
                    std::uint64_t chunk) const;
+  /// No peak is higher for a request that computes at most `step` tokens at a time, whatever it matched. REQUIRES: not
+  /// a whole-path group.
+  std::uint64_t peak_at_most(std::uint64_t step) const {
+    const std::uint64_t period = std::uint64_t{page_size} * grid;
+    return (reach + overlap + std::max<std::uint64_t>(step, 1) + 3 * period) / (std::uint64_t{page_size} * every) + 2;
+  }
 };
 
 }  // namespace canopy

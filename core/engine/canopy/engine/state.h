@@ -47,6 +47,7 @@ struct RequestState {
   std::int32_t priority = 0;
   std::uint64_t hints = 0;
   std::uint32_t prompt = 0, min_uncached = 0, matched = 0, computed = 0;  ///< tokens
+  std::uint32_t output_limit = 0, chunk = 0;                              ///< RequestSpec
   Units full_length = 0;                                                  ///< Request::full_length
   Units inserted = 0;  ///< units that it has inserted since it was matched last
   Lock lock;
