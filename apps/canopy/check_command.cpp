@@ -49,10 +49,12 @@ void print_reached(const check::Summary& summary, const Terminal& terminal) {
   table.row("requests", fmt::format("{}, {} found a prefix, {} finished, {} aborted, {} retracted",
                                     grouped(reached.requests), grouped(reached.hits), grouped(reached.finished),
                                     grouped(reached.aborted), grouped(reached.retracted)));
-  table.row("pages", fmt::format("{}, {} refused, {} kept what admission promised, {} re-pointed, {} passed by windows",
-                                 plural(reached.evictions, "eviction"), plural(reached.refused, "reservation"),
-                                 grouped(reached.promises), plural(reached.repointed, "token"),
-                                 plural(reached.passed_pages, "page")));
+  table.row(
+      "pages",
+      fmt::format("{}, {} refused, {} kept what admission promised, {} re-pointed, {} taken over, {} passed by windows",
+                  plural(reached.evictions, "eviction"), plural(reached.refused, "reservation"),
+                  grouped(reached.promises), plural(reached.repointed, "token"), grouped(reached.rematched),
+                  plural(reached.passed_pages, "page")));
   table.row("limits", fmt::format("{}, {} at once, {} had to wait; {} pinned", plural(reached.resized, "new limit"),
                                   grouped(reached.drained), grouped(reached.blocked), plural(reached.pinned, "node")));
   table.row("faults",

@@ -32,11 +32,8 @@ Probe BaselineIndex::peek(const Key& key) const {
   return probe;
 }
 
-Lock BaselineIndex::match(const Key& key, const RequestFacts& request) {
-  ++now_;
-  RequestFacts told = request;
-  told.clock = clock();
-  group_.eviction->arrived(told);
+/// Walks down what the key shares with the tree, makes it recent, and splits the node in which it ends.
+BaselineIndex::Node* BaselineIndex::walk(const Key& key) {
   Node* at = root_of(key.space);
   Words rest(key.words.begin(), key.words.end());
   while (whole_units(rest.size()) > 0) {
@@ -47,18 +44,50 @@ Lock BaselineIndex::match(const Key& key, const RequestFacts& request) {
     const bool whole = common == at->length;
     if (!whole) at = split(at, common);
     at->last_access = now_;
-    ++at->hits;
     if (!whole) break;
     rest = Words(rest.begin() + common, rest.end());
   }
-  if (!at->parent) return {};
-  lock_path(at);
-  return {id_of(*at), at->begin + at->length, {}, at->begin + at->length};
+  return at;
+}
+
+void BaselineIndex::tell_arrived(const RequestFacts& request) {
+  RequestFacts told = request;
+  told.clock = clock();
+  group_.eviction->arrived(told);
+}
+
+/// Counts a use of the path to a node, and locks it.
+Lock BaselineIndex::use(Node* end) {
+  if (!end->parent) return {};
+  for (Node* at = end; at->parent; at = at->parent) at->last_access = now_, ++at->hits;
+  lock_path(end);
+  return {id_of(*end), end->begin + end->length, {}, end->begin + end->length};
+}
+
+Lock BaselineIndex::match(const Key& key, const RequestFacts& request) {
+  ++now_;
+  tell_arrived(request);
+  return use(walk(key));
+}
+
+Found BaselineIndex::find(const Key& key) {
+  ++now_;
+  const Node* end = walk(key);
+  if (!end->parent) return {};
+  return {id_of(*end), end->begin + end->length, end->begin + end->length};
+}
+
+Lock BaselineIndex::hold(NodeId node, const RequestFacts* arrives) {
+  Node* const end = node_of(node);
+  if (!end || !end->parent) return {};
+  ++now_;
+  if (arrives) tell_arrived(*arrives);
+  return use(end);
 }
 
 GroupPages BaselineIndex::pages(const Lock& lock, Units from) {
   out_.clear();
-  const Node* at = find(lock.node);
+  const Node* at = node_of(lock.node);
   if (!at || from >= lock.length) return out();
   out_.resize((lock.length - from) / page_);
   for (; at->parent && at->begin + at->length > from; at = at->parent) {
@@ -69,11 +98,16 @@ GroupPages BaselineIndex::pages(const Lock& lock, Units from) {
   return out();
 }
 
+GroupPages BaselineIndex::pages(NodeId node, Units from) {
+  const Node* const end = node_of(node);
+  return pages(Lock{node, end ? end->begin + end->length : 0}, from);
+}
+
 Inserted BaselineIndex::insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) {
   ++now_;
   out_.clear();
   const Units limit = whole_units(key.words.size());
-  Node* held = lock.node == NodeId::none ? nullptr : find(lock.node);
+  Node* held = lock.node == NodeId::none ? nullptr : node_of(lock.node);
   const bool stale = lock.node != NodeId::none && (!held || held->locks == 0);
   if (stale || limit < lock.length) {
     refused_ += stale;
@@ -147,7 +181,7 @@ class BaselineIndex::PathOf final : public Path {
 
 GroupPages BaselineIndex::release(const Lock& lock, const RequestFacts* ended) {
   ++now_;
-  Node* node = find(lock.node);
+  Node* node = node_of(lock.node);
   if (lock.node != NodeId::none && (!node || node->locks == 0)) {
     ++refused_;
     return {};

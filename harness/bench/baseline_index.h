@@ -25,7 +25,10 @@ class BaselineIndex final : public PrefixIndex {
 
   Probe peek(const Key& key) const override;
   Lock match(const Key& key, const RequestFacts& request) override;
+  Found find(const Key& key) override;
+  Lock hold(NodeId node, const RequestFacts* arrives) override;
   GroupPages pages(const Lock& lock, Units from) override;
+  GroupPages pages(NodeId node, Units from) override;
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock& lock, const RequestFacts* ended) override;
@@ -70,7 +73,10 @@ class BaselineIndex final : public PrefixIndex {
   Words first_page(const Words& words) const { return {words.begin(), words.begin() + page_ + overlap_}; }
   Units common_units(const Node& node, const Words& words) const;
   Node* root_of(NamespaceId space);
-  Node* find(NodeId id) const;
+  Node* walk(const Key& key);
+  void tell_arrived(const RequestFacts& request);
+  Lock use(Node* end);
+  Node* node_of(NodeId id) const;
   static NodeId id_of(const Node& node) { return NodeId{std::uint64_t{node.generation} << 32 | node.slot}; }
   Node* make();
   Node* split(Node* lower, Units at);

@@ -29,7 +29,7 @@ BaselineIndex::Node* BaselineIndex::root_of(NamespaceId space) {
   return spaces_[at].root.get();
 }
 
-BaselineIndex::Node* BaselineIndex::find(NodeId id) const {
+BaselineIndex::Node* BaselineIndex::node_of(NodeId id) const {
   const std::uint32_t slot = slot_of(id);
   Node* node = slot < nodes_.size() ? nodes_[slot].get() : nullptr;
   return node && node->parent && id_of(*node) == id ? node : nullptr;

@@ -135,6 +135,9 @@ class FaultyIndex final : public PrefixIndex {
     pages[g] = changed_;
     return pages;
   }
+  Found find(const Key& key) override { return inner_->find(key); }
+  Lock hold(NodeId node, const RequestFacts* arrives) override { return inner_->hold(node, arrives); }
+  GroupPages pages(NodeId node, Units from) override { return inner_->pages(node, from); }
   Lock match(const Key& key, const RequestFacts& request) override {
     matched_ = true;
     return inner_->match(key, request);

@@ -25,6 +25,7 @@ constexpr Shape kShapes[kVerbs] = {
     {"append", "rt", ""},
     {"advance", "rc", ""},
     {"commit", "rc", ""},
+    {"rematch", "r", ""},
     {"finish", "rc", ""},
     {"abort", "r", ""},
     {"retract", "r", ""},

@@ -19,6 +19,7 @@ namespace canopy::check {
 ///   advance 3 4             # its first 4 tokens are computed
 ///   commit 3 8              # the same, and the whole pages of them become reusable
 ///   finish 3 9              # its end; `finish 3 0`: nothing new becomes reusable
+///   rematch 3               # it takes over what others committed meanwhile
 ///   abort 3    retract 3    resume 3
 ///   serve 0 1 2 space=1 output=5 chunk=2 commits   # a whole request, if the engine says that it can run now
 ///   flush 1                 # all of a namespace
@@ -39,6 +40,7 @@ enum class Verb : std::uint8_t {
   append,
   advance,
   commit,
+  rematch,
   finish,
   abort,
   retract,

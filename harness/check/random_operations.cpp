@@ -114,6 +114,7 @@ void RandomOperations::progress(const Trial& trial) {
   const Trial::Live& live = any(trial);
   const std::uint32_t stride = stride_of(trial.engine());
   if (live.aside) return of(live, Verb::resume);
+  if (random_.one_in(16)) return of(live, Verb::rematch);
   if (live.known() > 40 * stride) return of(live, Verb::finish, live.request.computed());
   const std::uint32_t computed = live.request.computed(), known = live.known(),
                       ready = std::min(known, live.request.reserved());

@@ -26,7 +26,8 @@ Space tuple_of(std::uint32_t number) {
 void Reached::add(const Reached& other) {
   operations += other.operations, requests += other.requests, hits += other.hits, repointed += other.repointed;
   evictions += other.evictions, refused += other.refused, retracted += other.retracted;
-  resumed_on_pages += other.resumed_on_pages, passed_pages += other.passed_pages, finished += other.finished;
+  resumed_on_pages += other.resumed_on_pages, passed_pages += other.passed_pages, rematched += other.rematched,
+      finished += other.finished;
   aborted += other.aborted, promises += other.promises, gaps += other.gaps, flushed += other.flushed;
   resized += other.resized, drained += other.drained, blocked += other.blocked, pinned += other.pinned;
   faults += other.faults, lies += other.lies, audits += other.audits, digest += other.digest;
@@ -105,6 +106,8 @@ bool Trial::do_it(const Operation& operation) {
     case Verb::advance:
     case Verb::commit:
       return move_on(*live, count, operation.verb == Verb::commit);
+    case Verb::rematch:
+      return rematch(*live);
     case Verb::finish:
       return finish(*live, count);
     default:
@@ -384,6 +387,22 @@ bool Trial::retract(Live& live) {
   live.request.retract();
   live.aside = true;
   ++reached_.retracted;
+  return true;
+}
+
+/// What the index has beyond that a request has computed is its own from now on, to the last byte.
+bool Trial::rematch(Live& live) {
+  const std::uint32_t computed = live.request.computed();
+  const std::uint64_t had = happened();
+  const std::uint32_t gained = live.request.rematch();
+  if (faults_ && faults_->lied) return true;
+  expect_equal("tokens computed after a rematch", live.request.computed(), computed + gained);
+  if (gained == 0) return true;
+  const std::uint32_t expected = resident(live.request.tokens(), spaces_[live.space]);
+  if (!may_fail(had) && computed + gained > expected)
+    disagree("a rematch reached {} tokens, and {} are resident", computed + gained, expected);
+  reached_.rematched += gained;
+  content_.check(live.request, live.trail, 0, computed + gained);
   return true;
 }
 

@@ -16,7 +16,10 @@ class NullIndex final : public PrefixIndex {
     for (const Group& group : groups_) group.eviction->arrived(request);
     return {};
   }
+  Found find(const Key&) override { return {}; }
+  Lock hold(NodeId, const RequestFacts*) override { return {}; }
   GroupPages pages(const Lock&, Units) override { return {}; }
+  GroupPages pages(NodeId, Units) override { return {}; }
   Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return {}; }
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock& lock, const RequestFacts* ended) override {

@@ -29,6 +29,10 @@ class NodeEvents {
   void tell_added(Slot slot, const std::uint32_t* words, const IncomingPages& incoming, std::uint64_t request) const;
   void tell_pages(Slot slot, std::size_t group) const;
   void tell_facts(Slot slot) const;
+  /// The same of a node and all above it.
+  void tell_path(Slot end) const {
+    for (Slot at = end; told() && nodes_[at].parent; at = nodes_[at].parent) tell_facts(at);
+  }
   void tell_locked(Slot node, const Lock& lock, std::size_t first_group) const;
   /// The lock `had` on `before` is one on `node` now; either may be a namespace's root, where nothing is held.
   void tell_relocked(Slot node, const Lock& lock, Slot before, const Lock& had) const;

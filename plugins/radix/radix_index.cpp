@@ -91,47 +91,110 @@ Probe RadixIndex::peek(const Key& key) const {
   return probe;
 }
 
-Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
-  if (accounting_.tick_per_operation || runs_.whole_units(key.words.size()) > 0) ++now_;
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    RequestFacts facts = request;
-    facts.clock = groups_.clock(g);
-    groups_.policy(g).arrived(facts);
-  }
+/// Walks to the deepest boundary that every group can serve, and splits off the node that ends there. Its path lies in
+/// path_ then, unless the walk has made it recent.
+Found RadixIndex::arrive(const Key& key) {
   const Tick stamp = now_;
   const Walk found = walk(key, [&](Slot slot) {
     if (accounting_.match_walk_touches) touch(slot, stamp, true);
     else if (path_.reserve(path_.size() + 1)) path_.push_back(slot);
   });
-  if (found.node == 0 || !make_room(1 + groups_.size())) {
-    cut_short_ += found.node != 0;
-    path_.clear();
-    Lock nothing;
-    nothing.full_length = found.full;
-    return nothing;
+  if (found.node == 0) return {NodeId::none, 0, found.full};
+  if (!make_room(1 + groups_.size())) {
+    ++cut_short_;
+    return {NodeId::none, 0, found.full};
   }
   const Slot end = found.matched < nodes_[found.node].length ? split(found.node, found.matched) : found.node;
-  if (accounting_.match_touches) {
-    // A split of the walk, if there was one, came before.
-    const Tick used = read_clock();
-    const bool waits_on_path = !groups_.one_whole_path();
-    PathPrefetcher ahead(nodes_, holds_, path_);
-    for (Slot at = end; nodes_[at].parent; at = nodes_[at].parent) {
-      ahead.step();
-      nodes_[at].hits += accounting_.match_is_hit;
-      for (std::size_t g = 0; g < groups_.size(); ++g)
-        if (groups_[g].whole_path()) holds_(at, g).last_access = used;
-      if (waits_on_path) groups_.requeue_in_windows(at);
-    }
-    if (accounting_.windows == Accounting::Windows::locked_and_a_page) touch_windows(end, used);
+  return {nodes_.id(end), found.depth, found.full};
+}
+
+/// Makes the path to a node recent, where a match does (Accounting::match_touches).
+void RadixIndex::use(Slot end, bool is_hit) {
+  if (!accounting_.match_touches) return;
+  // A split of the walk, if there was one, came before.
+  const Tick used = read_clock();
+  const bool waits_on_path = !groups_.one_whole_path();
+  PathPrefetcher ahead(nodes_, holds_, path_);
+  for (Slot at = end; nodes_[at].parent; at = nodes_[at].parent) {
+    ahead.step();
+    nodes_[at].hits += is_hit;
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      if (groups_[g].whole_path()) holds_(at, g).last_access = used;
+    if (waits_on_path) groups_.requeue_in_windows(at);
   }
-  const Lock lock = lock_at(end, found.full);
+  if (accounting_.windows == Accounting::Windows::locked_and_a_page) touch_windows(end, used);
+}
+
+void RadixIndex::tell_arrived(const RequestFacts& request) {
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    RequestFacts facts = request;
+    facts.clock = groups_.clock(g);
+    groups_.policy(g).arrived(facts);
+  }
+}
+
+Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
+  if (accounting_.tick_per_operation || runs_.whole_units(key.words.size()) > 0) ++now_;
+  tell_arrived(request);
+  const Tick stamp = now_;
+  const Found found = arrive(key);
+  if (found.node == NodeId::none) {
+    path_.clear();
+    Lock nothing;
+    nothing.full_length = found.full_length;
+    return nothing;
+  }
+  const Slot end = slot_of(found.node);
+  use(end, accounting_.match_is_hit);
+  const Lock lock = lock_at(end, found.full_length);
   if (accounting_.match_is_hit) events_.tell<event::NodeUsed>(end, stamp, lock.from[0]);
-  else if (accounting_.match_touches)
-    for (Slot at = end; events_.told() && nodes_[at].parent; at = nodes_[at].parent) events_.tell_facts(at);
+  else if (accounting_.match_touches) events_.tell_path(end);
   events_.tell_locked(end, lock, accounting_.match_is_hit ? 1 : 0);
   path_.clear_but_keep(kUsualPath);
   return lock;
+}
+
+Found RadixIndex::find(const Key& key) {
+  if (accounting_.tick_per_operation || runs_.whole_units(key.words.size()) > 0) ++now_;
+  const Found found = arrive(key);
+  if (const Slot end = nodes_.find(found.node)) {
+    use(end, false);
+    groups_.requeue(end);
+    if (accounting_.match_touches) events_.tell_path(end);
+  }
+  path_.clear_but_keep(kUsualPath);
+  return found;
+}
+
+Lock RadixIndex::hold(NodeId node, const RequestFacts* arrives) {
+  const Slot end = nodes_.find(node);
+  if (end == 0 || nodes_[end].parent == 0 || !may_hold(end)) return {};
+  if (!make_room(groups_.size())) return ++cut_short_, Lock{};
+  if (accounting_.tick_per_operation) ++now_;
+  if (arrives) tell_arrived(*arrives);
+  if (accounting_.match_is_hit) use(end, true);
+  const Lock lock = lock_at(end, nodes_[end].end());
+  if (accounting_.match_is_hit) events_.tell<event::NodeUsed>(end, now_, lock.from[0]);
+  events_.tell_locked(end, lock, accounting_.match_is_hit ? 1 : 0);
+  return lock;
+}
+
+/// Whether every group has the pages that a lock on the node would hold.
+bool RadixIndex::may_hold(Slot end) const {
+  for (std::size_t g = 0; g < groups_.size() && !groups_.one_whole_path(); ++g) {
+    const Units from = groups_[g].hold_from(nodes_[end].end(), page_);
+    for (Slot at = end; nodes_[at].parent && nodes_[at].end() > from; at = nodes_[at].parent)
+      if (!(nodes_[at].resident >> g & 1)) return false;
+  }
+  return true;
+}
+
+GroupPages RadixIndex::pages(NodeId node, Units from) {
+  const Slot end = nodes_.find(node);
+  if (end == 0 || nodes_[end].parent == 0) return {};
+  Lock lock{node, nodes_[end].end()};
+  for (std::size_t g = 0; g < groups_.size(); ++g) lock.from[g] = groups_[g].hold_from(lock.length, page_);
+  return pages(lock, from);
 }
 
 GroupPages RadixIndex::pages(const Lock& lock, Units from) {

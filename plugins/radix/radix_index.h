@@ -36,7 +36,10 @@ class RadixIndex final : public PrefixIndex {
 
   Probe peek(const Key& key) const override;
   Lock match(const Key& key, const RequestFacts& request) override;
+  Found find(const Key& key) override;
+  Lock hold(NodeId node, const RequestFacts* arrives) override;
   GroupPages pages(const Lock& lock, Units from) override;
+  GroupPages pages(NodeId node, Units from) override;
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock& lock, std::size_t group, Units from) override;
   GroupPages release(const Lock& lock, const RequestFacts* ended) override;
@@ -65,6 +68,10 @@ class RadixIndex final : public PrefixIndex {
   // Matching: radix_index.cpp.
   template <class Touch>
   Walk walk(const Key& key, Touch&& touch) const;
+  Found arrive(const Key& key);
+  void use(Slot end, bool is_hit);
+  void tell_arrived(const RequestFacts& request);
+  bool may_hold(Slot end) const;
   /// The tick of an event inside an operation (Accounting::tick_per_operation).
   Tick read_clock() { return accounting_.tick_per_operation ? now_ : ++now_; }
   void clear_results();

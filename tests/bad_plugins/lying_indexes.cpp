@@ -17,7 +17,10 @@ class Nothing : public canopy::PrefixIndex {
   explicit Nothing(const Context& context) : page_(context.page_size) {}
   canopy::Probe peek(const Key&) const override { return {}; }
   Lock match(const Key&, const canopy::RequestFacts&) override { return {}; }
+  canopy::Found find(const Key&) override { return {}; }
+  Lock hold(canopy::NodeId, const canopy::RequestFacts*) override { return {}; }
   GroupPages pages(const Lock&, Units) override { return {}; }
+  GroupPages pages(canopy::NodeId, Units) override { return {}; }
   canopy::Inserted insert(const Lock& lock, const Key&, const GroupPages&, canopy::InsertFacts) override {
     return {lock, 0, {}};
   }
@@ -62,6 +65,7 @@ struct FindsAPage : Nothing {
 };
 struct HasTooManyPages final : FindsAPage {
   using FindsAPage::FindsAPage;
+  using Nothing::pages;
   GroupPages pages(const Lock&, Units) override { return row(1'000'000, 1); }
 };
 struct HasNoPages final : FindsAPage {
@@ -70,6 +74,7 @@ struct HasNoPages final : FindsAPage {
 template <Page N>
 struct HasPage final : FindsAPage {
   using FindsAPage::FindsAPage;
+  using Nothing::pages;
   GroupPages pages(const Lock& lock, Units from) override { return row((lock.length - from) / page_, N); }
 };
 struct InsertsMoreThanTheKey final : Nothing {

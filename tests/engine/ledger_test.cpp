@@ -23,7 +23,10 @@ struct SaidIndex final : PrefixIndex {
   Sizes said;
   Probe peek(const Key&) const override { return {}; }
   Lock match(const Key&, const RequestFacts&) override { return {}; }
+  Found find(const Key&) override { return {}; }
+  Lock hold(NodeId, const RequestFacts*) override { return {}; }
   GroupPages pages(const Lock&, Units) override { return {}; }
+  GroupPages pages(NodeId, Units) override { return {}; }
   Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return {}; }
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock&, const RequestFacts*) override { return {}; }

@@ -80,6 +80,31 @@ TEST_CASE("dedup: a request whose prefix another inserted first reads the other'
   check_settled(*engine);
 }
 
+TEST_CASE("rematch: a request takes over what another one committed while it waited for its next step") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 18);
+  Request first = engine->begin(arrival(prompt)), second = engine->begin(arrival(prompt));
+  REQUIRE(first.reserve(12));
+  REQUIRE(second.reserve(12));
+  second.advance(4);
+  first.commit(4);
+  CHECK(second.rematch() == 0);  // no more than it has computed itself
+  CHECK(second.committed() == 0);
+  first.commit(12);
+  const std::uint64_t free = engine->pool(0).allocator().occupancy().free;
+  CHECK(second.rematch() == 8);
+  CHECK(second.computed() == 12);
+  CHECK(second.committed() == 12);
+  CHECK(engine->counters().hit_tokens == 8);
+  CHECK(engine->pool(0).allocator().occupancy().free == free + 3);
+  CHECK(std::ranges::equal(first.row(), second.row()));
+  CHECK(second.rematch() == 0);
+  first.abort();
+  REQUIRE(second.reserve(18));
+  second.finish(18);
+  check_settled(*engine);
+}
+
 TEST_CASE("dedup: only the part that another request inserted first is re-pointed") {
   const auto engine = engine_of(kSmall);
   auto long_prompt = tokens(1, 20);

@@ -141,12 +141,12 @@ TEST_CASE("segments end where a key ended, where keys part and where a match end
   CHECK(order.segments() == 1);
   order.inserted(chain({1, 2, 3, 4, 7}), 4, 0, true);
   CHECK(order.segments() == 3);
-  order.matched(chain({1, 2}));
+  order.used(chain({1, 2}), true);
   CHECK(order.segments() == 4);
   order.inserted(chain({1}), 1, 0, true);
   CHECK(order.segments() == 5);
   CHECK(order.splits() == 3);
-  order.matched(chain({1, 2}));
+  order.used(chain({1, 2}), true);
   CHECK(order.segments() == 5);
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("by lru the half of a segment that a match used is younger than the ha
   VictimOrder order = lru();
   order.inserted(chain({1, 2, 3, 4}), 0, 0, true);
   order.inserted(chain({5}), 0, 0, true);
-  order.matched(chain({1, 2}));
+  order.used(chain({1, 2}), true);
   CHECK(order.next().at(0) == std::vector{chain({1, 2, 3})[2], chain({1, 2, 3, 4})[3]});
   for (const PrefixName name : {chain({1, 2, 3, 4})[3], chain({1, 2, 3})[2]}) order.forget(name);
   CHECK(order.next().at(0) == chain({5}));
@@ -172,7 +172,7 @@ TEST_CASE("a prefix is as young as the latest use through it") {
 TEST_CASE("a locked segment and one with followers may not be evicted") {
   VictimOrder order = lru();
   order.inserted(chain({1, 2}), 0, 0, true);
-  order.matched(chain({1}));
+  order.used(chain({1}), true);
   CHECK(order.leaves() == std::vector{chain({1, 2})[1]});
   order.lock(chain({1, 2}));
   CHECK(order.leaves().empty());

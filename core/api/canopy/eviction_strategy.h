@@ -55,7 +55,7 @@ struct RequestFacts {
   /// The whole strides of its prompt. Empty unless a policy in use says that it reads_prints().
   std::span<const std::uint64_t> prefix_prints{};
   PolicyClock clock{};
-  std::uint64_t id = 0;  ///< the same in `arrived` and `ended`, no other request's; 0: a pin, of which no more is told
+  std::uint64_t id = 0;  ///< the same in `arrived` and `ended`, no other request's
   Ending ending = Ending::none;
 };
 

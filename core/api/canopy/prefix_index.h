@@ -27,7 +27,14 @@ struct Lock {
   NodeId node = NodeId::none;
   Units length = 0;                      ///< matched units
   std::array<Units, kMaxGroups> from{};  ///< per group, the first depth that it covers
-  Units full_length = 0;                 ///< Probe::full_length, when it was taken
+  Units full_length = 0;                 ///< Probe::full_length when it was matched; `length` when a node was held
+};
+
+/// What `find` found: a place in the index, which is not held. The next call that evicts may take it away.
+struct Found {
+  NodeId node = NodeId::none;  ///< in which the prefix ends; none: nothing was found
+  Units length = 0;            ///< units of the prefix
+  Units full_length = 0;       ///< Probe::full_length
 };
 
 /// What a match of a key would find now.
@@ -60,11 +67,11 @@ struct InsertFacts {
 /// but the policies it was given. Pages that it gives up are in a result. It cuts keys and prefixes down to whole pages
 /// itself.
 ///
-/// One writer. match, insert, release and evict are each one step of the logical clock. Spans in results are valid
-/// until the next call.
+/// One writer. match, find, hold, insert, release and evict are each one step of the logical clock. Spans in results
+/// are valid until the next call.
 class PrefixIndex : public IndexUpkeep {
  public:
-  static constexpr const char* kInterface = "canopy.PrefixIndex/6";
+  static constexpr const char* kInterface = "canopy.PrefixIndex/7";
   struct Context {
     Units page_size = 1;
     Units overlap = 0;  ///< KeyCodec::overlap of the keys it will see
@@ -76,10 +83,21 @@ class PrefixIndex : public IndexUpkeep {
   virtual Probe peek(const Key& key) const = 0;
   /// Finds and locks the longest prefix that every group can serve.
   virtual Lock match(const Key& key, const RequestFacts& request) = 0;
+  /// As match, but holds nothing and begins no request: for a scheduler that looks at many waiting requests. It makes
+  /// the prefix recent and is no hit. Where the prefix ends inside a node, that node is split, so that the id stands
+  /// for this depth as long as the node is there.
+  virtual Found find(const Key& key) = 0;
+  /// Locks the path to a node, as a match that ends there. `arrives`: the request that begins, for the policies; null:
+  /// they are told nothing. Lock{}, and nothing has changed, if the node has left the tree, if no boundary at its end
+  /// can be reused any more, or if memory ran out: then match again.
+  virtual Lock hold(NodeId node, const RequestFacts* arrives = nullptr) = 0;
   /// The pages under a lock of the units from depth `from` on, in path order. 0 where the lock holds no page of a
   /// group: in a tombstone, and before Lock::from. REQUIRES: from is a multiple of the page size, and at most
   /// lock.length.
   virtual GroupPages pages(const Lock& lock, Units from = 0) = 0;
+  /// The pages that a lock on a node would hold, of the units from depth `from` on; 0 as above. Empty if the node has
+  /// left the tree. REQUIRES: from is a multiple of the page size.
+  virtual GroupPages pages(NodeId node, Units from = 0) = 0;
   /// Adds the whole pages of `key`, continuing below `lock`. `pages` covers the units from lock.length on, in every
   /// group; page 0: nothing is resident there.
   /// Pages up to the returned lock's depth now belong to the index, except Inserted::spare. Deeper pages stay with the

@@ -66,9 +66,31 @@ Lock IndexGuard::match(const Key& key, const RequestFacts& request) {
   return {};
 }
 
+Found IndexGuard::find(const Key& key) {
+  const Found found = ask("find", [&] { return index_->find(key); });
+  if (found.length <= units_of(key) && whole(found.length) && whole(found.full_length)) return found;
+  wrong("find", fmt::format("it found {} units of a key of {}", found.length, units_of(key)));
+  return {};
+}
+
+Lock IndexGuard::hold(NodeId node, const RequestFacts* arrives) {
+  const Lock lock = ask("hold", [&] { return index_->hold(node, arrives); });
+  if (sound(lock, lock.length)) return lock;
+  wrong("hold", fmt::format("it gave {}", lock_words(lock)));
+  return {};
+}
+
 GroupPages IndexGuard::pages(const Lock& lock, Units from) {
-  GroupPages pages = ask("pages", [&] { return index_->pages(lock, from); });
-  const std::size_t count = (lock.length - from) / state_.page_size;
+  return numbered(ask("pages", [&] { return index_->pages(lock, from); }), (lock.length - from) / state_.page_size);
+}
+
+GroupPages IndexGuard::pages(NodeId node, Units from) {
+  const GroupPages pages = ask("pages", [&] { return index_->pages(node, from); });
+  return numbered(pages, pages[0].size());
+}
+
+/// The pages, or zeroes in a group that has not `count` of them or one with a number that its pool has not.
+GroupPages IndexGuard::numbered(GroupPages pages, std::size_t count) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     if (pages[g].size() == count && all_below(pages[g], numbers(g))) continue;
     if (pages[g].size() != count)

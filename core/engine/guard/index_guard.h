@@ -13,7 +13,7 @@ namespace canopy {
 /// An index whose results have a possible shape: depths in whole pages and within the key, as many pages as the depths
 /// say, and numbers that the pools have. That the pages are out is Pool's to check when they come back.
 class IndexGuard final : public PrefixIndex, public Guard {
-  static_assert(std::string_view(kInterface) == "canopy.PrefixIndex/6", "hand on the new functions too");
+  static_assert(std::string_view(kInterface) == "canopy.PrefixIndex/7", "hand on the new functions too");
 
  public:
   /// REQUIRES: `state` outlives all calls.
@@ -22,7 +22,10 @@ class IndexGuard final : public PrefixIndex, public Guard {
 
   Probe peek(const Key& key) const override;
   Lock match(const Key& key, const RequestFacts& request) override;
+  Found find(const Key& key) override;
+  Lock hold(NodeId node, const RequestFacts* arrives) override;
   GroupPages pages(const Lock& lock, Units from) override;
+  GroupPages pages(NodeId node, Units from) override;
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock& lock, std::size_t group, Units from) override;
   GroupPages release(const Lock& lock, const RequestFacts* ended) override {
@@ -73,6 +76,7 @@ class IndexGuard final : public PrefixIndex, public Guard {
   bool whole(Units units) const { return units % state_.page_size == 0; }
   bool sound(const Lock& lock, Units most) const;
   Page numbers(std::size_t group) const;
+  GroupPages numbered(GroupPages pages, std::size_t count);
   GroupPages counted(const char* function, GroupPages pages) const;
   Sizes summed(Sizes said) const;
 

@@ -11,7 +11,19 @@ namespace canopy {
 /// Takes in what an engine decided, step by step: the same for the same input on any compiler.
 class Digest {
  public:
-  enum class Step : std::uint64_t { begin = 1, reserve, evict, commit, end, flush, retract, resume, resize, relocate };
+  enum class Step : std::uint64_t {
+    begin = 1,
+    reserve,
+    evict,
+    commit,
+    end,
+    flush,
+    retract,
+    resume,
+    resize,
+    relocate,
+    rematch
+  };
   Digest() { XXH3_64bits_reset(state_); }
   ~Digest() { XXH3_freeState(state_); }
   Digest(const Digest&) = delete;

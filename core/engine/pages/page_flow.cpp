@@ -53,11 +53,11 @@ std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause)
   return count;
 }
 
-void PageFlow::release(const Lock& lock, const RequestFacts& ended) {
+void PageFlow::release(const Lock& lock, const RequestFacts* ended) {
   GroupPages evicted;
   {
     IndexTimer timer(state_);
-    evicted = state_.index->release(lock, &ended);
+    evicted = state_.index->release(lock, ended);
   }
   take_evicted(evicted, "release");
 }

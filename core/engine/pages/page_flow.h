@@ -44,8 +44,9 @@ class PageFlow {
   bool make_free(std::size_t group, std::uint64_t pages);
   /// Evicts at least `pages` pages of a group, if so many may be. Returns how many were.
   std::size_t evict(std::size_t group, std::uint64_t pages, Cause cause = Cause::room);
-  /// Releases a lock, tells the policies how its request ended, and frees what only the lock kept.
-  void release(const Lock& lock, const RequestFacts& ended);
+  /// Releases a lock, and frees what only the lock kept. `ended`: how its request ended, for the policies; null: it
+  /// goes on.
+  void release(const Lock& lock, const RequestFacts* ended);
   /// All of a namespace that is not locked. Returns tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
   /// `component`: what sentences about it call it; empty: its name. All policies of pools are PolicyGuards.

@@ -87,6 +87,9 @@ void Request::advance(std::uint32_t tokens) {
 std::uint32_t Request::commit(std::uint32_t tokens) {
   return serve("Request::commit", [&](RequestFlow& flow) { return flow.commit(*state_, tokens); });
 }
+std::uint32_t Request::rematch() {
+  return serve("Request::rematch", [&](RequestFlow& flow) { return flow.rematch(*state_); });
+}
 void Request::finish(std::uint32_t tokens) {
   serve("Request::finish", [&](RequestFlow& flow) { flow.finish(*state_, tokens); });
 }

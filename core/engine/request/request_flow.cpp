@@ -129,19 +129,24 @@ void RequestFlow::let_go(RequestState& request) {
   state_.idle.emplace_back(&request);
 }
 
-/// Finds and locks what is resident of all a request's tokens and can be afforded, and points its rows there.
-void RequestFlow::match(RequestState& request) {
+/// What of all its tokens a request may look for in the index.
+Key RequestFlow::reusable_key(const RequestState& request) {
   const std::span<const Token> tokens(request.tokens);
-  request.matched = 0;
-  const RequestFacts facts = facts_of(request, tokens, Ending::none);
-  const std::size_t most = tokens.size() - std::min<std::size_t>(tokens.size(), request.min_uncached);
+  const std::size_t usable = tokens.size() - std::min<std::size_t>(tokens.size(), request.min_uncached);
   const std::uint64_t total =
       std::max<std::uint64_t>(tokens.size(), std::uint64_t{request.prompt} + request.output_limit);
-  const auto words = encode(tokens.first(reusable(request.space, tokens, most, total, request.chunk)));
+  return {request.space, encode(tokens.first(reusable(request.space, tokens, usable, total, request.chunk)))};
+}
+
+/// Finds and locks what is resident of all a request's tokens and can be afforded, and points its rows there.
+void RequestFlow::match(RequestState& request) {
+  request.matched = 0;
+  const RequestFacts facts = facts_of(request, request.tokens, Ending::none);
+  const Key key = reusable_key(request);
   GroupPages resident;
   {
     IndexTimer timer(state_);
-    request.lock = state_.index->match({request.space, words}, facts);
+    request.lock = state_.index->match(key, facts);
     resident = state_.index->pages(request.lock);
   }
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
@@ -326,6 +331,46 @@ void RequestFlow::free_own(RequestState& request, std::size_t group, std::size_t
   if (Publisher* publisher = pages_.publisher()) publisher->freed(group, scratch_);
 }
 
+std::uint32_t RequestFlow::rematch(RequestState& request) {
+  if (request.stage == RequestState::Stage::retracted) {
+    misused(request, "Request::rematch after Request::retract: it has to resume first");
+    return 0;
+  }
+  const Key key = reusable_key(request);
+  Lock deeper;
+  {
+    IndexTimer timer(state_);
+    if (state_.index->peek(key).length <= request.computed) return 0;
+    deeper = state_.index->hold(state_.index->find(key).node);
+  }
+  if (deeper.node == NodeId::none) return 0;  // no memory for a split
+  const std::size_t until = deeper.length / state_.page_size;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) free_own(request, g, 0, until, "a rematch");
+  drainer_.releasing(request.lock);
+  pages_.release(request.lock, nullptr);
+  request.lock = deeper;
+  request.own_from = until;
+  GroupPages resident;
+  {
+    IndexTimer timer(state_);
+    resident = state_.index->pages(deeper);
+  }
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    std::vector<Page>& row = request.rows[g];
+    row.resize(std::max(row.size(), until));
+    std::copy(resident[g].begin(), resident[g].end(), row.begin());
+    request.first[g] = deeper.from[g] / state_.page_size;
+  }
+  const std::uint32_t gained = deeper.length - request.computed;
+  request.computed = deeper.length;
+  state_.counters.hit_tokens += gained;
+  publish(request, RequestPhase::committed);
+  pages_.digest().take(Digest::Step::rematch, request.id, gained, deeper.length);
+  pages_.settle(Operation::begin);
+  drainer_.go_on();
+  return gained;
+}
+
 void RequestFlow::retract(RequestState& request) {
   if (request.stage == RequestState::Stage::retracted) return misused(request, "Request::retract twice");
   request.stage = RequestState::Stage::retracted;
@@ -367,7 +412,7 @@ void RequestFlow::abort(RequestState& request) {
 void RequestFlow::give_back(RequestState& request, Ending ending) {
   drainer_.releasing(request);
   const RequestFacts ended = facts_of(request, std::span<const Token>(request.tokens).first(request.prompt), ending);
-  pages_.release(request.lock, ended);
+  pages_.release(request.lock, &ended);
   request.lock = {};
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     free_own(request, g, 0, request.rows[g].size(), "a request that ended or was retracted");

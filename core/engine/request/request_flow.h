@@ -31,6 +31,7 @@ class RequestFlow {
   void advance(RequestState& request, std::uint32_t tokens);
   /// Returns how many tokens another request had inserted first.
   std::uint32_t commit(RequestState& request, std::uint32_t tokens);
+  std::uint32_t rematch(RequestState& request);
   void retract(RequestState& request);
   std::uint32_t resume(RequestState& request);
   void finish(RequestState& request, std::uint32_t tokens);
@@ -57,6 +58,7 @@ class RequestFlow {
   std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
   RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending);
   void match(RequestState& request);
+  Key reusable_key(const RequestState& request);
   std::size_t reusable(NamespaceId space, std::span<const Token> tokens, std::size_t most, std::uint64_t total,
                        std::uint64_t chunk);
   std::size_t kept_by_a_lock() const;

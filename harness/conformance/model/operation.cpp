@@ -9,14 +9,19 @@ namespace canopy::test {
 
 namespace {
 
-constexpr std::array<std::string_view, 14> kVerbs{"match", "insert", "release", "evict",  "flush", "clear", "peek",
-                                                  "hold",  "drop",   "remap",   "policy", "state", "tree",  "relax"};
+constexpr std::array<std::string_view, 16> kVerbs{"match", "insert", "release", "evict", "flush",  "clear",
+                                                  "peek",  "own",    "drop",    "remap", "policy", "state",
+                                                  "tree",  "relax",  "find",    "hold"};
 
-bool takes_name(Verb verb) { return verb == Verb::release || verb == Verb::drop || verb == Verb::relax; }
-bool takes_count(Verb verb) {
-  return verb == Verb::evict || verb == Verb::relax || verb == Verb::hold || verb == Verb::remap;
+bool takes_name(Verb verb) {
+  return verb == Verb::release || verb == Verb::drop || verb == Verb::relax || verb == Verb::hold;
 }
-bool takes_words(Verb verb) { return verb == Verb::match || verb == Verb::insert || verb == Verb::peek; }
+bool takes_count(Verb verb) {
+  return verb == Verb::evict || verb == Verb::relax || verb == Verb::own || verb == Verb::remap;
+}
+bool takes_words(Verb verb) {
+  return verb == Verb::match || verb == Verb::insert || verb == Verb::peek || verb == Verb::find;
+}
 
 /// "full,window:4:16:slru": names, then perhaps reach (`path`), capacity and policy.
 std::vector<GroupSettings> groups_from(std::string_view text) {

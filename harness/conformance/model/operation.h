@@ -21,13 +21,15 @@ enum class Verb : std::uint8_t {
   flush,    ///< `space`
   clear,
   peek,
-  hold,    ///< a request owns `count` pages of `group` that it has not inserted; `as` names them
+  own,     ///< a request owns `count` pages of `group` that it has not inserted; `as` names them
   drop,    ///< `name` gives its pages back
   remap,   ///< relocates `count` unlocked pages of `group`
   policy,  ///< `group` gets another instance of the same policy
   state,   ///< looks at everything: sizes, nodes, the queue of nodes that may be evicted
   tree,    ///< the shape
   relax,   ///< the lock `name` holds `group` from depth `count` on only; without effect on a whole path
+  find,    ///< `as` keeps what was found
+  hold,    ///< locks what `name` found; `as` keeps the lock
 };
 
 struct Operation {

@@ -17,9 +17,10 @@ struct Weight {
 
 constexpr std::array kWeights{
     Weight{Verb::match, 30'000, false}, Weight{Verb::insert, 38'000, false}, Weight{Verb::release, 14'000, true},
-    Weight{Verb::evict, 5'000, true},   Weight{Verb::peek, 4'000, true},     Weight{Verb::hold, 2'500, true},
+    Weight{Verb::evict, 5'000, true},   Weight{Verb::peek, 4'000, true},     Weight{Verb::own, 2'500, true},
     Weight{Verb::drop, 3'500, true},    Weight{Verb::remap, 500, true},      Weight{Verb::flush, 25, true},
     Weight{Verb::clear, 15, true},      Weight{Verb::policy, 200, true},     Weight{Verb::state, 500, true},
+    Weight{Verb::find, 8'000, true},    Weight{Verb::hold, 8'000, true},
 };
 /// In worlds that name groups.
 constexpr std::array kGroupWeights{Weight{Verb::relax, 20'000, true}, Weight{Verb::evict, 15'000, true}};
@@ -29,7 +30,7 @@ constexpr std::array<std::uint32_t, 8> kCapacities{1, 2, 64, 64, 4'096, 4'096, 4
 constexpr std::array<std::uint32_t, 8> kGroupCapacities{2, 16, 64, 64, 256, 256, 256, 1'024};
 
 constexpr std::size_t kHistory = 256;
-constexpr std::uint32_t kLocks = 12, kHolds = 4;
+constexpr std::uint32_t kLocks = 12, kOwners = 4, kFound = 6;
 
 class Draw {
  public:
@@ -70,12 +71,12 @@ class Draw {
       case Verb::flush:
         made.space = space();
         break;
-      case Verb::hold:
-        made.as = hold_name();
+      case Verb::own:
+        made.as = owner_name();
         made.count = prng_.below(prng_.one_in(100) ? config_.capacity + 2 : 8);
         break;
       case Verb::drop:
-        made.name = hold_name();
+        made.name = owner_name();
         break;
       case Verb::remap:
         made.count = prng_.below(8);
@@ -84,6 +85,14 @@ class Draw {
       case Verb::policy:
       case Verb::state:
       case Verb::tree:
+        break;
+      case Verb::find:
+        key(made);
+        made.as = found_name();
+        break;
+      case Verb::hold:
+        made.name = found_name();
+        if (keeps_ && prng_.one_in(3)) made.as = lock_name();
         break;
       case Verb::relax:
         made.name = lock_name();
@@ -121,7 +130,8 @@ class Draw {
 
   NamespaceId space() { return static_cast<NamespaceId>(prng_.below(config_.namespaces)); }
   std::string lock_name() { return "l" + std::to_string(prng_.below(kLocks)); }
-  std::string hold_name() { return "h" + std::to_string(prng_.below(kHolds)); }
+  std::string owner_name() { return "o" + std::to_string(prng_.below(kOwners)); }
+  std::string found_name() { return "f" + std::to_string(prng_.below(kFound)); }
 
   /// Keeps the lock of one operation in `n`, and mostly lets an insert continue the one that had the name.
   void as(Operation& made, std::uint32_t n) {

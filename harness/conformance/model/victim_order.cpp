@@ -20,14 +20,14 @@ LeavesBefore order_of(std::string_view policy) {
   return [](const H&, const H&) { return false; };
 }
 
-void VictimOrder::matched(ChainView used) {
+void VictimOrder::used(ChainView path, bool is_hit) {
   ++now_;
-  for (const PrefixName name : used) {
+  for (const PrefixName name : path) {
     PageHistory& history = places_[at_.at(name)].history;
     history.last_access = now_;
-    ++history.hits;
+    history.hits += is_hit;
   }
-  if (!used.empty()) mark(used.back());
+  if (!path.empty()) mark(path.back());
 }
 
 void VictimOrder::inserted(ChainView chain, std::size_t had, std::int32_t priority, bool counts) {

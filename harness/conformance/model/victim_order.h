@@ -33,7 +33,8 @@ class VictimOrder {
  public:
   explicit VictimOrder(LeavesBefore before) : before_(std::move(before)) {}
 
-  void matched(ChainView used);
+  /// By a match, or where it is no hit by a find.
+  void used(ChainView path, bool is_hit);
   /// The first `had` pages were here. `counts`: this is a use of the prefix, not one chunk of a prefill.
   void inserted(ChainView chain, std::size_t had, std::int32_t priority, bool counts);
   void lock(ChainView chain);

@@ -59,6 +59,7 @@ void Coverage::add(const Coverage& other) {
   most_nodes = std::max(most_nodes, other.most_nodes);
   tombstones += other.tombstones, refilled += other.refilled;
   short_matches += other.short_matches, relaxed += other.relaxed, unusable += other.unusable;
+  sights_held += other.sights_held, sights_gone += other.sights_gone, sights_broken += other.sights_broken;
 }
 
 World::World(const WorldConfig& config)
@@ -103,8 +104,14 @@ Outcome World::apply(const Operation& operation) {
     case Verb::peek:
       outcome = peek(key_of(operation));
       break;
+    case Verb::own:
+      outcome = own(operation, *of);
+      break;
+    case Verb::find:
+      outcome = find(operation);
+      break;
     case Verb::hold:
-      outcome = hold(operation, *of);
+      outcome = hold(operation);
       break;
     case Verb::drop:
       outcome = drop(operation.name);

@@ -20,6 +20,8 @@ struct Coverage {
                 hits = 0, refused_locks = 0, out_of_pages = 0, walks = 0, most_nodes = 0;
   // Of windows and states.
   std::uint64_t tombstones = 0, refilled = 0, short_matches = 0, relaxed = 0, unusable = 0;
+  // Of what was found and held later.
+  std::uint64_t sights_held = 0, sights_gone = 0, sights_broken = 0;
   void add(const Coverage& other);
 };
 
@@ -50,6 +52,12 @@ class World {
     std::uint64_t request = 0;  ///< 0: no match began it, and policies hear of no end
   };
   using Receipts = std::map<std::string, Receipt>;
+  struct Sight {
+    Found found;
+    NamespaceId space{};
+    Chain chain;
+    bool gone = false;  ///< its last page has left the index since
+  };
   using Brought = FlatIndex::PerGroup<std::vector<Page>>;
 
   Key key_of(const Operation& operation) const { return {operation.space, operation.words}; }
@@ -62,7 +70,9 @@ class World {
   Outcome flush(NamespaceId space);
   Outcome clear();
   Outcome peek(const Key& key);
-  Outcome hold(const Operation& operation, std::size_t group);
+  Outcome own(const Operation& operation, std::size_t group);
+  Outcome find(const Operation& operation);
+  Outcome hold(const Operation& operation);
   Outcome drop(const std::string& name);
   Outcome relax(const Operation& operation, std::size_t group);
   Outcome remap(std::size_t group, std::uint32_t count);
@@ -91,6 +101,8 @@ class World {
   std::uint64_t check_victims(std::size_t wanted, const std::vector<Page>& pages);
   /// Pages that an eviction took out of the index.
   void take_out(const GroupPages& left);
+  /// Notes what was found and is not there any more. Call it when pages have left the model.
+  void lose_sight();
   /// Compares what a lock says and shows with the model, and tells it in a scenario.
   void check_lock(const Receipt& receipt, Outcome& outcome);
   void check_sums();
@@ -104,6 +116,7 @@ class World {
   FlatIndex flat_;
   std::optional<VictimOrder> order_;  ///< of a single group that needs the whole path
   Receipts receipts_;
+  std::map<std::string, Sight> sights_;
   std::uint64_t requests_ = 0;
   std::vector<std::uint64_t> prints_;
   std::map<std::string, std::pair<std::size_t, std::vector<Page>>> owned_;  ///< group and pages

@@ -28,13 +28,60 @@ Outcome World::match(const Operation& operation) {
   facts.priority = operation.priority;
   Receipt receipt{
       index_->match(key, facts), LockState::held, operation.space, flat_.lock(std::move(chain)), 0, facts.id};
-  if (order_) order_->matched(receipt.hold.chain), order_->lock(receipt.hold.chain);
+  if (order_) order_->used(receipt.hold.chain, true), order_->lock(receipt.hold.chain);
   coverage_.hits += expected > 0;
   expect_equal("units that whole-path groups have", std::size_t{receipt.lock.full_length}, full * config_.page_size);
   Outcome outcome{{"length", told(receipt.lock.length)}, {"full", told(receipt.lock.full_length)}};
   check_lock(receipt, outcome);
   keep(operation.as, std::move(receipt));
   return outcome;
+}
+
+Outcome World::find(const Operation& operation) {
+  const Key key = key_of(operation);
+  Chain chain = chain_of(key, config_.page_size, config_.overlap);
+  const std::size_t expected = flat_.matched(chain), full = flat_.full_length(chain);
+  chain.resize(expected);
+  const Found found = index_->find(key);
+  expect_equal("length that a find found", std::size_t{found.length}, expected * config_.page_size);
+  expect_equal("units that a find found in whole-path groups", std::size_t{found.full_length},
+               full * config_.page_size);
+  if ((found.node == NodeId::none) != chain.empty()) disagree("a find of {} units names the wrong node", found.length);
+  if (order_) order_->used(chain, false);
+  const GroupPages shown = index_->pages(found.node);
+  const FlatIndex::Hold would = flat_.lock(chain);
+  for (std::size_t g = 0; g < parts_.size(); ++g)
+    expect_same_pages("pages of a node that was found", copied(shown[g]), flat_.pages(would, g));
+  flat_.unlock(would);
+  if (!operation.as.empty()) sights_[operation.as] = {found, operation.space, std::move(chain)};
+  return {{"length", told(found.length)}, {"full", told(found.full_length)}};
+}
+
+Outcome World::hold(const Operation& operation) {
+  const auto at = sights_.find(operation.name);
+  if (at == sights_.end()) return no_such("find", operation.name), Outcome{};
+  const Sight& sight = at->second;
+  const bool serves = !sight.gone && !sight.chain.empty() && flat_.matched(sight.chain) == sight.chain.size();
+  coverage_.sights_held += serves, coverage_.sights_gone += sight.gone;
+  coverage_.sights_broken += !serves && !sight.gone && !sight.chain.empty();
+  RequestFacts facts;
+  facts.space = sight.space;
+  facts.id = ++requests_;
+  Receipt receipt{index_->hold(sight.found.node, &facts), LockState::held, sight.space, {}, 0, serves ? facts.id : 0};
+  if (!serves) {
+    if (receipt.lock.node != NodeId::none) disagree("a lock of {} units on what is not there", receipt.lock.length);
+    return {{"refused", 1}};
+  }
+  receipt.hold = flat_.lock(sight.chain);
+  if (order_) order_->used(sight.chain, true), order_->lock(sight.chain);
+  Outcome outcome{{"refused", 0}, {"length", told(receipt.lock.length)}};
+  check_lock(receipt, outcome);
+  keep(operation.as, std::move(receipt));
+  return outcome;
+}
+
+void World::lose_sight() {
+  for (auto& [name, sight] : sights_) sight.gone |= !sight.chain.empty() && flat_.find(sight.chain.back()) == nullptr;
 }
 
 Outcome World::insert(const Operation& operation) {
@@ -183,6 +230,7 @@ std::uint64_t World::check_victims(std::size_t wanted, const std::vector<Page>& 
   coverage_.left += nodes;
   if (flat_.sizes(0).protected_ > 0) coverage_.left_beside_locks += nodes;
   flat_.check_removed();
+  lose_sight();
   give_back(0, pages);
   return nodes;
 }
@@ -194,6 +242,7 @@ void World::take_out(const GroupPages& left) {
     if (flat_.sizes(g).protected_ > 0) coverage_.left_beside_locks += left[g].size();
   }
   flat_.check_removed();
+  lose_sight();
   give_back(left);
 }
 
@@ -214,6 +263,7 @@ Outcome World::flush(NamespaceId space) {
     outcome.emplace_back(label(g, "pages"), pages.size());
   }
   flat_.check_removed();
+  lose_sight();
   give_back(left);
   return outcome;
 }
@@ -228,6 +278,7 @@ Outcome World::clear() {
     outcome.emplace_back(label(g, "pages"), pages.size());
   }
   flat_.clear();
+  lose_sight();
   if (order_) order_->clear();
   for (auto& [name, receipt] : receipts_)
     if (receipt.state == LockState::held) receipt.state = LockState::forgotten;
@@ -252,7 +303,7 @@ Outcome World::peek(const Key& key) {
   return outcome;
 }
 
-Outcome World::hold(const Operation& operation, std::size_t group) {
+Outcome World::own(const Operation& operation, std::size_t group) {
   if (owned_.contains(operation.as)) return {};
   auto pages = obtain(group, operation.count);
   if (!pages) return {{"refused", 1}};

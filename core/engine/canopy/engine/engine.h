@@ -76,9 +76,9 @@ class Engine {
   std::vector<Blocker> blockers(std::size_t group) const;
 
   /// Protects a node and its path like a request's lock until unpin(). Pinned pages cannot be evicted or flushed; a
-  /// request that needs their room waits indefinitely. pin() matches the node's words, so it counts as a hit and
-  /// advances the clock, and holds what a request could reuse: less than the node where a group has a tombstone. Cost:
-  /// O(tree). False, and nothing has changed, if there is no such node, it is pinned, or nothing of it can be reused.
+  /// request that needs their room waits indefinitely. A pin counts as a use of the path and advances the clock, and
+  /// holds of each group what a request would that goes on from the node. False, and nothing has changed, if there is no
+  /// such node, it is pinned, or no request could go on from it.
   bool pin(NodeId node);
   /// False if it is not pinned. The id is the one that was pinned, wherever splits have put its start since.
   bool unpin(NodeId node);

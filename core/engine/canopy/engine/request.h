@@ -73,6 +73,11 @@ class Request {
   /// advance, and the whole pages of these tokens become reusable. Where another request inserted them first, the row
   /// names the index's pages from now on and this request's are freed. Returns for how many tokens that was so.
   std::uint32_t commit(std::uint32_t tokens);
+  /// Looks again for its prefix, since other requests may have committed more of it meanwhile. What reaches further
+  /// than computed() is taken over: the row names the index's pages, this request's are freed, and nothing of it is
+  /// left to compute. Returns how many tokens that are; they count as hits. Call it between the steps of a long
+  /// prefill. REQUIRES: it is not retracted.
+  std::uint32_t rematch();
   /// commit, and the end. `tokens` as in commit; 0: nothing new becomes reusable. With `insert_at_finish: false`
   /// nothing does. If `tokens` are too many, the request ends all the same, and nothing new becomes reusable.
   void finish(std::uint32_t tokens);
