@@ -230,7 +230,7 @@ class Comparing {
     replay::Options options;
     options.content = false;
     options.stopped = options_.stopped;
-    options.each = [&](std::uint32_t matched) { hits.push_back(matched / config.page_size); };
+    options.each = [&](const workload::ClientRequest&, std::uint32_t matched) { hits.push_back(matched / config.page_size); };
     std::uint64_t told = 0;
     auto report = replay::run(*engine, *replay_of(trace_), options,
                               [&](double, std::uint64_t done) { board_.requests += done - std::exchange(told, done); });

@@ -35,8 +35,9 @@ struct Options {
   std::uint64_t pace = 0;            ///< most requests a second, to watch the run; 0: no limit
   bool content = true;               ///< write and compare bytes, where the engine has a store
   std::vector<Resize> resizes;
-  bool (*stopped)() = nullptr;                ///< asked before each request and each simulated step; true ends the run
-  std::function<void(std::uint32_t)> each{};  ///< told of each request, in order: tokens of it that were resident
+  bool (*stopped)() = nullptr;  ///< asked before each request and each simulated step; true ends the run
+  /// Told of each request when it has been matched, with the tokens that were resident. Empty: nothing is told.
+  std::function<void(const workload::ClientRequest& client, std::uint32_t matched)> each = {};
   // Mode::timed alone:
   std::uint32_t running = 32;           ///< requests at once
   std::uint32_t prefill_tokens = 8192;  ///< most prompt tokens that a step computes

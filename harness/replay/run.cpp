@@ -85,7 +85,7 @@ void Run::count(const workload::ClientRequest& client, std::uint32_t matched) {
   ++report.requests;
   report.prompt_tokens += client.prompt.size();
   report.hit_tokens += matched;
-  if (options.each) options.each(matched);
+  if (options.each) options.each(client, matched);
   if (progress_ && report.requests % 64 == 0)
     progress_(options.limit == kUnlimited
                   ? source_.progress()

@@ -25,6 +25,7 @@ class TraceSource final : public RequestSource {
     request.space = record_.space;
     request.priority = record_.priority;
     request.output_tokens = record_.output_tokens;
+    request.hints = record_.hints;
     if (record_.block == 0) return request.prompt.swap(record_.tokens);
     request.prompt.resize(record_.input_tokens);
     Token* to = request.prompt.data();

@@ -1,0 +1,122 @@
+#include "index.h"
+
+#include <canopy/config/yaml_document.h>
+#include <nanobind/stl/string.h>
+
+#include <chrono>
+
+namespace canopy::python {
+namespace {
+
+FeedConfig feed_of(nb::handle feed) {
+  FeedConfig config;
+  if (feed.is_none()) return config;
+  if (nb::isinstance<nb::str>(feed)) {
+    config.kind = FeedConfig::Kind::shm;
+    config.name = nb::str(feed).c_str();
+  } else if (nb::hasattr(feed, "__fspath__")) {
+    config.kind = FeedConfig::Kind::file;
+    config.name = nb::str(feed.attr("__fspath__")()).c_str();
+  } else {
+    throw nb::type_error("feed: a name under which an inspector attaches, or a pathlib.Path to record to");
+  }
+  return config;
+}
+
+}  // namespace
+
+Index::Index(const Settings& settings) {
+  if (settings.page_size == 0) throw nb::value_error("page_size must be at least 1 token");
+  if (settings.capacity == std::uint64_t{0}) throw nb::value_error("capacity must be at least 1 token, or None");
+  policy_ = make_policy(settings.policy);
+  state_.page_size = settings.page_size;
+  state_.overlap = settings.bigram ? 1 : 0;
+  state_.groups = {{"full", kWholePath, policy_.name, policy_.strategy.get()}};
+  if (!settings.feed.is_none())
+    publisher_ = take(Publisher::open(feed_of(settings.feed), state_, {"made by canopy.Index\n", {}, {}}));
+  const Group groups[] = {{"full", kWholePath, settings.capacity.value_or(kUnlimited), policy_.strategy.get()}};
+  const PrefixIndex::Context context{state_.page_size, state_.overlap, groups,
+                                     publisher_ ? &publisher_->writer() : nullptr};
+  state_.index =
+      take(registry().make<PrefixIndex>("radix", context, "{accounting: " + to_yaml(settings.accounting) + "}"));
+  if (publisher_ && publisher_->on()) publisher_->keyframe();  // of a recording, which nobody asks for one
+}
+
+Index::Step::Step(Index& index, Operation operation) : index_(index), operation_(operation) {
+  if (index.busy_) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "this index is in a call already: a policy may not call the index that calls it");
+    throw nb::python_error();
+  }
+  index.busy_ = true;
+}
+
+Index::Step::~Step() {
+  index_.turn(operation_);
+  while (!index_.late_.empty()) {
+    const Lock lock = index_.late_.back();
+    index_.late_.pop_back();
+    index_.state_.index->release(lock);
+    index_.turn(Operation::release);
+  }
+  index_.busy_ = false;
+}
+
+void Index::turn(Operation operation) {
+  if (operation == Operation::none) return;
+  ++state_.operations;
+  if (!publisher_) return;
+  state_.elapsed_us = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - state_.began).count());
+  publisher_->turn(operation);
+}
+
+void Index::release(const Lock& lock) noexcept {
+  late_.push_back(lock);
+  if (!busy_) {
+    const Step step(*this, Operation::none);
+  }
+}
+
+NamespaceId Index::space_of(nb::handle space) {
+  if (space.is_none()) return NamespaceId::shared;
+  const std::size_t had = state_.spaces.size();
+  NamespaceId id{};
+  if (nb::isinstance<nb::str>(space)) {
+    Py_ssize_t size = 0;
+    const char* const text = PyUnicode_AsUTF8AndSize(space.ptr(), &size);
+    if (!text) nb::raise_python_error();
+    id = state_.spaces.intern({{text, static_cast<std::size_t>(size)}, {}, {}});
+  } else if (nb::isinstance<nb::tuple>(space) && nb::len(space) <= 3) {
+    std::string parts[3];
+    std::size_t i = 0;
+    for (const nb::handle part : space) {
+      if (!part.is_none()) parts[i] = nb::str(part).c_str();
+      ++i;
+    }
+    id = state_.spaces.intern({parts[0], parts[1], parts[2]});
+  } else {
+    throw nb::type_error("space: None, a name, or a tuple (tenant, adapter, salt)");
+  }
+  if (publisher_ && state_.spaces.size() > had) publisher_->space(id);
+  return id;
+}
+
+void Index::use_policy(nb::handle policy) {
+  Policy next = make_policy(policy);
+  {
+    const Step step(*this, Operation::policy);
+    state_.index->use_policy(0, next.strategy.get());
+    std::swap(policy_, next);
+    state_.groups[0].policy = policy_.name;
+    state_.groups[0].eviction = policy_.strategy.get();
+    if (publisher_) publisher_->policy(0);
+  }
+  raise_failure();
+}
+
+void Index::poll() {
+  if (publisher_) publisher_->serve_waiting_readers();
+}
+
+}  // namespace canopy::python

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <canopy/engine/publisher.h>
+#include <canopy/engine/state.h>
+#include <canopy/prefix_index.h>
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "integers.h"
+#include "registry.h"
+
+namespace canopy::python {
+
+/// A prefix index of one whole-path group, with what it is told of: namespaces, a policy, a feed. One thread; a call
+/// that comes while another one runs (a policy in Python that calls its index) raises RuntimeError.
+class Index {
+ public:
+  struct Settings {
+    Units page_size = 1;
+    std::optional<std::uint64_t> capacity;
+    std::string accounting = "default";
+    bool bigram = false;
+    nb::handle policy, feed;
+  };
+  explicit Index(const Settings& settings);
+
+  /// An operation. While it lives no other one may begin; its end goes to the feed, unless it is Operation::none. What
+  /// a policy in Python threw meanwhile is raised by raise_failure() afterwards.
+  class Step {
+   public:
+    Step(Index& index, Operation operation);
+    ~Step();
+    Step(const Step&) = delete;
+
+   private:
+    Index& index_;
+    Operation operation_;
+  };
+
+  NamespaceId space_of(nb::handle space);
+  Units page() const { return state_.page_size; }
+  Units overlap() const { return state_.overlap; }
+  PrefixIndex& tree() { return *state_.index; }
+  const EngineState& state() const { return state_; }
+  std::size_t whole_pages(std::size_t tokens) const { return state_.whole_pages(tokens) / page(); }
+  /// Whether a policy in Python has thrown, and raising it.
+  bool failed() const { return policy_.in_python && policy_.in_python->failed(); }
+  void raise_failure() {
+    if (failed()) policy_.in_python->raise_failure();
+  }
+
+  /// Releases a lock: now, or when the running operation ends, since Python may destroy a hold at any moment.
+  void release(const Lock& lock) noexcept;
+
+  void use_policy(nb::handle policy);
+  void poll();
+
+ private:
+  void turn(Operation operation);
+
+  Policy policy_;  // outlives the index, as does the feed
+  std::unique_ptr<Publisher> publisher_;
+  EngineState state_;
+  bool busy_ = false;
+  std::vector<Lock> late_;  ///< to be released when the running operation ends
+};
+
+void bind_index(nb::module_& module);
+
+}  // namespace canopy::python

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <canopy/types.h>
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace canopy::python {
+
+/// A vector of this thread that is used again, so that a call allocates nothing in the long run.
+template <class T>
+class Scratch {
+ public:
+  Scratch() {
+    if (spare().empty()) return;
+    values.swap(spare().back());
+    spare().pop_back();
+    values.clear();
+  }
+  ~Scratch() {
+    if (values.capacity() <= kMostKept) spare().push_back(std::move(values));
+  }
+  Scratch(const Scratch&) = delete;
+
+  std::vector<T> values;
+
+ private:
+  static constexpr std::size_t kMostKept = std::size_t{1} << 20;
+  static std::vector<std::vector<T>>& spare() {
+    thread_local std::vector<std::vector<T>> vectors;
+    return vectors;
+  }
+};
+
+/// Integers in a row that Python handed over, read where they lie: anything with a buffer (array, NumPy, memoryview) or
+/// a tensor of the CPU that speaks DLPack (torch). The items of a list or a tuple, and those of a buffer with gaps, are
+/// copied. Keeps its source alive.
+class Integers {
+ public:
+  enum class Kind : std::uint8_t { u32, i32, i64 };  ///< other widths are widened to i64
+
+  /// Throws TypeError or ValueError. `what` is the subject of the sentence: "token ids".
+  Integers(nb::handle from, const char* what);
+  ~Integers();
+  Integers(const Integers&) = delete;
+
+  std::size_t size() const { return size_; }
+  Kind kind() const { return kind_; }
+  const char* what() const { return what_; }
+  template <class T>
+  const T* as() const {
+    return static_cast<const T*>(data_);
+  }
+
+ private:
+  void read_items(nb::handle from);
+  bool read_buffer(nb::handle from);
+  void read_tensor(nb::handle from);
+  void take(const void* data, std::size_t size, std::ptrdiff_t stride, bool is_signed, std::size_t bytes);
+  template <class T>
+  void gather(const void* data, std::ptrdiff_t stride);
+
+  const char* what_;
+  const void* data_ = nullptr;
+  std::size_t size_ = 0;
+  Kind kind_ = Kind::i64;
+  Py_buffer buffer_{};  ///< buffer_.obj is null: no buffer is held
+  nb::object tensor_;   ///< an nb::ndarray that keeps DLPack memory
+  Scratch<std::int64_t> own_;
+};
+
+/// Token ids as the index takes them: uint32. No copy is made of uint32 and int32; other widths are narrowed. Throws
+/// ValueError for an id below 0 or above 2^32 - 1.
+class Tokens {
+ public:
+  explicit Tokens(nb::handle ids);
+  std::span<const Token> get() const { return tokens_; }
+  std::size_t size() const { return tokens_.size(); }
+
+ private:
+  Integers ids_;
+  Scratch<Token> own_;
+  std::span<const Token> tokens_;
+};
+
+}  // namespace canopy::python

@@ -1,0 +1,21 @@
+#include <nanobind/nanobind.h>
+
+#include "engine.h"
+#include "feed.h"
+#include "index.h"
+#include "node.h"
+#include "policy.h"
+#include "registry.h"
+#include "replay.h"
+
+NB_MODULE(_core, module) {
+  using namespace canopy::python;
+  module.doc() = "Canopy's core, bound. Import `canopy`.";
+  bind_registry(module);
+  bind_node(module);
+  bind_policy(module);
+  bind_index(module);
+  bind_engine(module);
+  bind_replay(module);
+  bind_feed(module);
+}

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <canopy/eviction_strategy.h>
+#include <nanobind/nanobind.h>
+
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace canopy::python {
+
+/// A node as a policy in Python sees it. It is borrowed for one call: a property that is read later raises
+/// ReferenceError.
+struct NodeView {
+  const NodeFacts* facts = nullptr;
+
+  const NodeFacts& get() const;
+};
+
+/// Makes node views, and uses one of them again as long as Python keeps none.
+class NodeLender {
+ public:
+  /// Lends a node as long as it lives.
+  class Loan {
+   public:
+    Loan(NodeLender& lender, const NodeFacts& facts) : lender_(lender) {
+      if (!lender.object_.is_valid()) lender.renew();
+      lender.view_->facts = &facts;
+      object_ = lender.object_;
+    }
+    ~Loan() {
+      lender_.view_->facts = nullptr;
+      object_.reset();
+      if (Py_REFCNT(lender_.object_.ptr()) > 1) lender_.object_.reset();  // Python keeps it: it stays empty for ever
+    }
+    Loan(const Loan&) = delete;
+    PyObject* get() const { return object_.ptr(); }
+
+   private:
+    NodeLender& lender_;
+    nb::object object_;
+  };
+
+ private:
+  void renew();
+
+  nb::object object_;
+  NodeView* view_ = nullptr;
+};
+
+void bind_node(nb::module_& module);
+
+}  // namespace canopy::python

@@ -1,0 +1,51 @@
+#include "nodes.h"
+
+#include <nanobind/stl/string.h>
+
+#include <string>
+#include <vector>
+
+#include "columns.h"
+
+namespace canopy::python {
+namespace {
+
+/// Facts are copied during the walk; views are valid only then.
+class Collector final : public NodeVisitor {
+ public:
+  struct Row {
+    NodeFacts facts;
+    NodeId parent{};
+    std::uint32_t locks = 0;
+  };
+  void node(const NodeView& node) override { rows.push_back({node.facts, node.parent, node.locks[0]}); }
+  std::vector<Row> rows;
+};
+
+}  // namespace
+
+nb::dict columns_of(const PrefixIndex& index, const Spaces& spaces) {
+  using Row = Collector::Row;
+  Collector all;
+  index.visit(all);
+  const auto fact = [&](auto member) {
+    return column(all.rows, [member](const Row& row) { return row.facts.*member; });
+  };
+  nb::dict columns;
+  columns["node"] = column(all.rows, [](const Row& row) { return static_cast<std::uint64_t>(row.facts.id); });
+  columns["parent"] = column(all.rows, [](const Row& row) { return static_cast<std::uint64_t>(row.parent); });
+  nb::list names;
+  for (const Row& row : all.rows) names.append(spaces.name_of(row.facts.space));
+  columns["space"] = names;
+  columns["begin"] = fact(&NodeFacts::begin);
+  columns["length"] = fact(&NodeFacts::length);
+  columns["hits"] = fact(&NodeFacts::hits);
+  columns["inserts"] = fact(&NodeFacts::inserts);
+  columns["locks"] = column(all.rows, [](const Row& row) { return row.locks; });
+  columns["priority"] = fact(&NodeFacts::priority);
+  columns["created"] = fact(&NodeFacts::created);
+  columns["last_access"] = fact(&NodeFacts::last_access);
+  return columns;
+}
+
+}  // namespace canopy::python

@@ -1,0 +1,236 @@
+#include "policy.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <bit>
+#include <cmath>
+#include <memory>
+
+namespace canopy::python {
+namespace {
+
+constexpr std::uint64_t kTopBit = std::uint64_t{1} << 63;
+
+/// A path while `ended` runs.
+struct PathView {
+  Path* path = nullptr;
+  NodeFacts facts;
+  NodeLender lender;
+  std::unique_ptr<NodeLender::Loan> loan;
+};
+
+nb::object prints_of(std::span<const std::uint64_t> prints) {
+  auto copy = std::make_unique<std::uint64_t[]>(prints.size());
+  std::copy(prints.begin(), prints.end(), copy.get());
+  std::uint64_t* const data = copy.get();
+  const nb::capsule owner(copy.release(), [](void* memory) noexcept { delete[] static_cast<std::uint64_t*>(memory); });
+  return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(data, {prints.size()}, owner));
+}
+
+/// A request as policies see it: copied, so that a policy may keep it.
+struct RequestView {
+  RequestFacts facts;
+  nb::object prints;
+  explicit RequestView(const RequestFacts& request) : facts(request), prints(prints_of(request.prefix_prints)) {
+    facts.prefix_prints = {};
+  }
+};
+
+struct EvictionView {
+  Cause cause{};
+  nb::object prints;
+};
+
+const char* const kCauses[] = {"room", "other_group", "limit", "path_limit", "flush", "no_use"};
+const char* const kEndings[] = {"none", "finished", "aborted", "retracted"};
+
+/// A method of a policy, or nothing.
+nb::object method_of(const nb::object& policy, const char* name) {
+  if (!nb::hasattr(policy, name)) return {};
+  nb::object method = policy.attr(name);
+  if (!PyCallable_Check(method.ptr()))
+    throw nb::type_error((std::string("the policy's `") + name + "` cannot be called").c_str());
+  return method;
+}
+
+bool flag_of(const nb::object& policy, const char* name) {
+  return nb::hasattr(policy, name) && nb::cast<bool>(nb::bool_(policy.attr(name)));
+}
+
+std::string first_line(const nb::object& doc) {
+  const std::string text = doc.is_none() ? "" : nb::str(doc).c_str();
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+PythonPolicy::PythonPolicy(nb::object policy) : policy_(std::move(policy)) {
+  rank_ = method_of(policy_, "rank");
+  if (!rank_.is_valid())
+    throw nb::type_error(("a policy is a name or an object with a method `rank(self, node)`; " +
+                          std::string(nb::type_name(policy_.type()).c_str()) + " has none")
+                             .c_str());
+  spare_ = method_of(policy_, "spare");
+  evicted_ = method_of(policy_, "evicted");
+  cleared_ = method_of(policy_, "cleared");
+  arrived_ = method_of(policy_, "arrived");
+  ended_ = method_of(policy_, "ended");
+  drifts_ = flag_of(policy_, "drifts");
+  reads_prints_ = flag_of(policy_, "reads_prints");
+  name_ = nb::hasattr(policy_, "name") ? nb::str(policy_.attr("name")).c_str()
+                                       : nb::str(policy_.type().attr("__name__")).c_str();
+  rule_ = nb::hasattr(policy_, "rule") ? nb::str(policy_.attr("rule")).c_str()
+                                       : first_line(policy_.type().attr("__dict__").attr("get")("__doc__"));
+}
+
+PythonPolicy::~PythonPolicy() = default;
+
+void PythonPolicy::raise_failure() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+/// Calls what Python wrote; the first exception ends its part in the decisions.
+template <class Call>
+void PythonPolicy::call(const nb::object& method, Call&& call) {
+  if (failure_ || !method.is_valid()) return;
+  const nb::gil_scoped_acquire gil;
+  try {
+    call();
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+std::uint64_t PythonPolicy::word_of(PyObject* number, Number& kind) {
+  if (PyLong_CheckExact(number) || (!PyFloat_Check(number) && PyIndex_Check(number))) {
+    if (kind == Number::real) {
+      const nb::object real = nb::steal(PyNumber_Float(number));
+      if (!real.is_valid()) nb::raise_python_error();
+      return word_of(real.ptr(), kind);
+    }
+    kind = Number::integer;
+    const nb::object index = PyLong_CheckExact(number) ? nb::borrow(number) : nb::steal(PyNumber_Index(number));
+    if (!index.is_valid()) nb::raise_python_error();
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    if (overflow != 0) {
+      PyErr_SetString(PyExc_OverflowError, "a rank's integers must be from -2**63 to 2**63 - 1; return floats beyond");
+      throw nb::python_error();
+    }
+    return static_cast<std::uint64_t>(value) ^ kTopBit;
+  }
+  if (kind == Number::integer)
+    throw nb::type_error("rank returned a float where it had returned an int: return floats always, or ints always");
+  kind = Number::real;
+  double value = PyFloat_AsDouble(number);
+  if (value == -1.0 && PyErr_Occurred()) {
+    PyErr_Clear();
+    throw nb::type_error((std::string("rank must return a number or two numbers, not ") +
+                          nb::type_name(nb::handle(number).type()).c_str())
+                             .c_str());
+  }
+  if (std::isnan(value)) throw nb::value_error("rank returned nan, which has no place in an order");
+  value += 0.0;  // -0.0 and 0.0 are equal
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  return bits & kTopBit ? ~bits : bits | kTopBit;
+}
+
+Rank PythonPolicy::rank_of(PyObject* answer) {
+  if (!PyTuple_Check(answer)) return {word_of(answer, major_), 0};
+  if (PyTuple_GET_SIZE(answer) != 2)
+    throw nb::type_error(
+        ("rank must return a number or two numbers, not a tuple of " + std::to_string(PyTuple_GET_SIZE(answer)))
+            .c_str());
+  const std::uint64_t major = word_of(PyTuple_GET_ITEM(answer, 0), major_);
+  return {major, word_of(PyTuple_GET_ITEM(answer, 1), minor_)};
+}
+
+Rank PythonPolicy::rank(const NodeFacts& node) {
+  Rank rank{0, node.last_access};
+  call(rank_, [&] {
+    const NodeLender::Loan loan(lender_, node);
+    PyObject* arguments[] = {nullptr, loan.get()};
+    const nb::object answer =
+        nb::steal(PyObject_Vectorcall(rank_.ptr(), arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+    if (!answer.is_valid()) nb::raise_python_error();
+    rank = rank_of(answer.ptr());
+  });
+  return rank;
+}
+
+bool PythonPolicy::spare(const NodeFacts& node) {
+  bool spared = false;
+  call(spare_, [&] {
+    const NodeLender::Loan loan(lender_, node);
+    spared = nb::cast<bool>(nb::bool_(spare_(nb::handle(loan.get()))));
+  });
+  return spared;
+}
+
+void PythonPolicy::evicted(const NodeFacts& node, const Eviction& eviction) {
+  call(evicted_, [&] {
+    const NodeLender::Loan loan(lender_, node);
+    evicted_(nb::handle(loan.get()), EvictionView{eviction.cause, prints_of(eviction.prefix_prints)});
+  });
+}
+
+void PythonPolicy::cleared() {
+  call(cleared_, [&] { cleared_(); });
+}
+
+void PythonPolicy::arrived(const RequestFacts& request) {
+  call(arrived_, [&] { arrived_(RequestView(request)); });
+}
+
+void PythonPolicy::ended(const RequestFacts& request, Path& path) {
+  call(ended_, [&] {
+    auto* const view = new PathView;
+    const nb::object object = nb::cast(view, nb::rv_policy::take_ownership);
+    view->path = &path;
+    struct End {
+      PathView& view;
+      ~End() {
+        view.loan.reset();
+        view.path = nullptr;
+      }
+    } const end{*view};
+    ended_(RequestView(request), object);
+  });
+}
+
+void bind_policy(nb::module_& module) {
+  nb::class_<PathView>(module, "Path", "The nodes of a request's path, deepest first. Valid during `ended`.")
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", [](PathView& view) {
+        view.loan.reset();
+        if (!view.path || !view.path->next(view.facts)) throw nb::stop_iteration();
+        view.loan = std::make_unique<NodeLender::Loan>(view.lender, view.facts);
+        return nb::borrow(view.loan->get());
+      });
+  const auto fact = [](auto member) { return [member](const RequestView& request) { return request.facts.*member; }; };
+  nb::class_<RequestView>(module, "RequestFacts", "A request, as a policy sees it. Lengths are in tokens.")
+      .def_prop_ro("id", fact(&RequestFacts::id), "the same in `arrived` and `ended`; 0: a pin, or an index alone")
+      .def_prop_ro(
+          "space", [](const RequestView& request) { return static_cast<std::uint32_t>(request.facts.space); },
+          "number of its namespace; 0 is the shared one")
+      .def_prop_ro("priority", fact(&RequestFacts::priority))
+      .def_prop_ro("prompt", fact(&RequestFacts::prompt))
+      .def_prop_ro("matched", fact(&RequestFacts::matched))
+      .def_prop_ro("output", fact(&RequestFacts::output), "all of them when it has ended")
+      .def_prop_ro("hints", fact(&RequestFacts::hints), "the client's own bits")
+      .def_prop_ro("now", [](const RequestView& request) { return request.facts.clock.now; })
+      .def_prop_ro(
+          "ending", [](const RequestView& request) { return kEndings[static_cast<std::size_t>(request.facts.ending)]; },
+          "'none', 'finished', 'aborted' or 'retracted'")
+      .def_prop_ro(
+          "prefix_prints", [](const RequestView& request) { return request.prints; },
+          "uint64 array, a print for each 512 tokens of the prompt; empty unless the policy's `reads_prints`");
+  nb::class_<EvictionView>(module, "Eviction", "How a node is evicted.")
+      .def_prop_ro(
+          "cause", [](const EvictionView& view) { return kCauses[static_cast<std::size_t>(view.cause)]; },
+          "'room', 'other_group', 'limit', 'path_limit', 'flush' or 'no_use'")
+      .def_prop_ro("prefix_prints", [](const EvictionView& view) { return view.prints; });
+}
+
+}  // namespace canopy::python

@@ -1,0 +1,236 @@
+#include "replay.h"
+
+#include <canopy/engine/engine.h>
+#include <canopy/support/run_files.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <replay/replay.h>
+#include <workload/generator.h>
+#include <workload/trace_formats.h>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "columns.h"
+#include "configuration.h"
+#include "registry.h"
+
+namespace canopy::python {
+namespace {
+
+/// What ends a run early: a policy in Python that has thrown, a signal, or the caller's progress function.
+class Ends {
+ public:
+  explicit Ends(const PythonPolicy* policy) : policy_(policy), before_(std::exchange(running, this)) {}
+  ~Ends() { running = before_; }
+  Ends(const Ends&) = delete;
+
+  /// For replay::Options::stopped, which takes a plain function.
+  static bool asked() { return running && running->now(); }
+
+  template <class Call>
+  void call(Call&& call) {
+    if (raised_) return;
+    const nb::gil_scoped_acquire gil;
+    try {
+      call();
+    } catch (...) {
+      raised_ = std::current_exception();
+    }
+  }
+  void raise() {
+    if (raised_) std::rethrow_exception(raised_);
+  }
+
+ private:
+  bool now() {
+    constexpr std::uint32_t kLook = 64;  // requests or steps between two looks at signals
+    if (++asked_ % kLook == 0)
+      call([] {
+        if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+      });
+    return raised_ || (policy_ && policy_->failed());
+  }
+
+  static thread_local Ends* running;
+  const PythonPolicy* policy_;
+  Ends* before_;
+  std::exception_ptr raised_;
+  std::uint32_t asked_ = 0;
+};
+thread_local Ends* Ends::running = nullptr;
+
+/// What each request found, in the order they came.
+struct Requests {
+  std::vector<std::uint64_t> arrival_ms;
+  std::vector<std::uint32_t> prompt, matched, output;
+  std::vector<std::int32_t> priority;
+  std::vector<std::uint32_t> space;
+  std::vector<std::string> spaces;
+  std::unordered_map<std::string, std::uint32_t> numbers;
+
+  void add(const workload::ClientRequest& client, std::uint32_t found) {
+    const auto [at, is_new] = numbers.try_emplace(client.space, static_cast<std::uint32_t>(spaces.size()));
+    if (is_new) spaces.push_back(client.space);
+    arrival_ms.push_back(client.arrival_ms);
+    prompt.push_back(static_cast<std::uint32_t>(client.prompt.size()));
+    matched.push_back(found);
+    output.push_back(client.output_tokens);
+    priority.push_back(client.priority);
+    space.push_back(at->second);
+  }
+  nb::dict columns() {
+    nb::dict all;
+    all["arrival_ms"] = column(std::move(arrival_ms));
+    all["prompt"] = column(std::move(prompt));
+    all["matched"] = column(std::move(matched));
+    all["output"] = column(std::move(output));
+    all["priority"] = column(std::move(priority));
+    all["space"] = column(std::move(space));
+    return all;
+  }
+};
+
+nb::dict samples_of(const replay::Report& report) {
+  nb::dict all;
+  all["requests"] = column(report.samples, [](const replay::Sample& at) { return at.requests; });
+  all["prompt_tokens"] = column(report.samples, [](const replay::Sample& at) { return at.prompt_tokens; });
+  all["hit_tokens"] = column(report.samples, [](const replay::Sample& at) { return at.hit_tokens; });
+  return all;
+}
+
+nb::dict row_of(const replay::Report& report, Requests requests) {
+  nb::dict row;
+  row["mode"] = report.mode == replay::Mode::serial ? "serial" : "timed";
+  row["page_size"] = report.page_size;
+  row["capacity"] = report.capacity_tokens == kUnlimited ? nb::none() : nb::object(nb::int_(report.capacity_tokens));
+  row["policy"] = report.groups.front().policy;
+  row["requests"] = report.requests;
+  row["prompt_tokens"] = report.prompt_tokens;
+  row["hit_tokens"] = report.hit_tokens;
+  row["evict_calls"] = report.evict_calls;
+  row["evicted_tokens"] = report.evicted_tokens;
+  row["rejected"] = report.rejected;
+  row["resident_tokens"] = report.resident_tokens;
+  row["nodes"] = report.nodes;
+  row["namespaces"] = report.spaces;
+  row["index_bytes"] = report.index_bytes;
+  row["inserts_cut_short"] = report.inserts_cut_short;
+  row["index_seconds"] = report.index_seconds;
+  row["seconds"] = report.seconds;
+  row["output_tokens"] = report.output_tokens;
+  row["aborted"] = report.aborted;
+  row["retracted"] = report.retracted;
+  row["waited"] = report.waited;
+  row["steps"] = report.steps;
+  row["most_running"] = report.most_running;
+  row["content_checks"] = report.content_checks;
+  row["violations"] = report.violations;
+  row["violation_reports"] = report.reports;
+  row["notes"] = report.notes;
+  row["digest"] = report.digest;
+  row["seed"] = report.seed;
+  row["namespace_names"] = requests.spaces;
+  row["request_columns"] = requests.columns();
+  row["sample_columns"] = samples_of(report);
+  return row;
+}
+
+/// What a run is to do, as Python gave it.
+struct Order {
+  nb::object engine, changes, policy, progress;
+  std::optional<std::string> trace, workload;
+  std::uint64_t block = workload::kMooncakeBlock, seed = 0;
+  replay::Options options;
+};
+
+std::unique_ptr<workload::RequestSource> source_of(const Order& order) {
+  if (order.trace) return take(workload::open_trace(*order.trace, order.block));
+  return take(workload::open_generator(*order.workload, order.seed));
+}
+
+/// Outputs never replace inputs.
+void check_files(const Order& order, const EngineConfig& config) {
+  std::vector<RunFile> inputs{{"the trace", order.trace ? workload::trace_path(*order.trace) : ""},
+                              {"the workload", order.workload.value_or("")},
+                              {"the engine file", config.file}};
+  for (const Offer& offer : registry().offers()) inputs.push_back({"the plugin", offer.file.string()});
+  std::vector<RunFile> outputs;
+  if (config.feed.kind == FeedConfig::Kind::file)
+    outputs = {{"the recording", config.feed.name},
+               {"the recording, until it is whole,", FeedSink::part_of(config.feed.name)}};
+  take(check_run_files(inputs, outputs));
+}
+
+nb::dict replay_with(Order order) {
+  YamlNode document = document_of(order.engine);
+  set_values(document, order.changes);
+  const EngineConfig config = config_of(document);
+  check_files(order, config);
+  const auto source = source_of(order);
+  Policy policy;
+  if (!order.policy.is_none()) policy = make_policy(order.policy);
+  const auto engine = take(Engine::create(config, registry()));
+  if (policy.strategy)
+    for (std::size_t g = 0; g < engine->groups(); ++g) engine->use_policy(g, policy.strategy, policy.name);
+
+  Requests requests;
+  Ends ends(policy.in_python.get());
+  order.options.stopped = &Ends::asked;
+  order.options.each = [&](const workload::ClientRequest& client, std::uint32_t matched) {
+    requests.add(client, matched);
+  };
+  replay::Progress progress;
+  if (!order.progress.is_none())
+    progress = [&](double share, std::uint64_t count) { ends.call([&] { order.progress(share, count); }); };
+  auto report = [&] {
+    const nb::gil_scoped_release free;
+    return replay::run(*engine, *source, order.options, progress);
+  }();
+  FeedSink* const feed = engine->feed();
+  const bool broken = !report || report->incomplete;
+  if (feed && broken) feed->discard();
+  ends.raise();
+  if (policy.in_python) policy.in_python->raise_failure();
+  if (!report) refuse(report.error());
+  if (feed) {
+    feed->finish();
+    if (!feed->failure().empty()) refuse(Error{feed->failure()});
+  }
+  return row_of(*report, std::move(requests));
+}
+
+}  // namespace
+
+void bind_replay(nb::module_& module) {
+  using namespace nb::literals;
+  module.def(
+      "replay",
+      [](nb::object engine, nb::object changes, std::optional<std::string> trace, std::optional<std::string> workload,
+         nb::object policy, bool timed, std::uint64_t block_size, std::uint64_t seed,
+         std::optional<std::uint64_t> limit, bool content, std::uint32_t running, std::uint32_t prefill_tokens,
+         std::uint32_t step_ms, std::uint32_t abort_permille, nb::object progress) {
+        Order order{engine, changes, policy, progress, std::move(trace), std::move(workload), block_size, seed, {}};
+        order.options.mode = timed ? replay::Mode::timed : replay::Mode::serial;
+        order.options.limit = limit.value_or(kUnlimited);
+        order.options.content = content;
+        order.options.running = running;
+        order.options.prefill_tokens = prefill_tokens;
+        order.options.step_ms = step_ms;
+        order.options.abort_permille = abort_permille;
+        return replay_with(std::move(order));
+      },
+      nb::kw_only(), "engine"_a, "changes"_a = nb::none(), "trace"_a = nb::none(), "workload"_a = nb::none(),
+      "policy"_a = nb::none(), "timed"_a, "block_size"_a, "seed"_a, "limit"_a = nb::none(), "content"_a, "running"_a,
+      "prefill_tokens"_a, "step_ms"_a, "abort_permille"_a, "progress"_a = nb::none(),
+      "canopy.replay checks and describes the arguments.");
+}
+
+}  // namespace canopy::python

@@ -1,0 +1,105 @@
+#include "slots.h"
+
+#include <nanobind/ndarray.h>
+
+#include <bit>
+#include <memory>
+#include <string>
+
+namespace canopy::python {
+namespace {
+
+#if defined(__x86_64__) && defined(__ELF__)
+#define CANOPY_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define CANOPY_WIDE
+#endif
+
+/// Whether each page is `page` slots that follow one another from a multiple of `page` on, up to page 2^32 - 1.
+template <class T>
+inline __attribute__((always_inline)) bool narrow_slots(const T* slots, std::size_t count, Units page, Page* to) {
+  std::uint64_t wrong = 0;
+  for (std::size_t p = 0; p < count; ++p) {
+    const T* const from = slots + p * page;
+    const auto first = static_cast<std::uint64_t>(static_cast<std::int64_t>(from[0]));
+    const std::uint64_t number = std::has_single_bit(page) ? first >> std::countr_zero(page) : first / page;
+    for (Units i = 0; i < page; ++i)
+      wrong |= static_cast<std::uint64_t>(static_cast<std::int64_t>(from[i])) - (first + i);
+    wrong |= (first - number * page) | number >> 32 | (number == 0);
+    to[p] = static_cast<Page>(number);
+  }
+  return wrong == 0;
+}
+
+/// A page of one token needs no division.
+template <class T>
+inline __attribute__((always_inline)) bool narrow_single(const T* slots, std::size_t count, Page* to) {
+  std::uint64_t seen = 0, zero = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto slot = static_cast<std::uint64_t>(static_cast<std::int64_t>(slots[i]));
+    seen |= slot;
+    zero |= (slot - 1) & ~slot;  // the top bit: slot is 0
+    to[i] = static_cast<Page>(slot);
+  }
+  return seen >> 32 == 0 && zero >> 63 == 0;
+}
+
+CANOPY_WIDE bool narrow(const std::int64_t* slots, std::size_t count, Units page, Page* to) {
+  return page == 1 ? narrow_single(slots, count, to) : narrow_slots(slots, count, page, to);
+}
+CANOPY_WIDE bool narrow(const std::int32_t* slots, std::size_t count, Units page, Page* to) {
+  return page == 1 ? narrow_single(slots, count, to) : narrow_slots(slots, count, page, to);
+}
+CANOPY_WIDE bool narrow(const std::uint32_t* slots, std::size_t count, Units page, Page* to) {
+  return page == 1 ? narrow_single(slots, count, to) : narrow_slots(slots, count, page, to);
+}
+
+CANOPY_WIDE void widen(const Page* pages, std::size_t count, Units page, std::int64_t* to) {
+  if (page == 1) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = pages[i];
+    return;
+  }
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::int64_t first = std::int64_t{pages[p]} * page;
+    std::int64_t* const out = to + p * page;
+    for (Units i = 0; i < page; ++i) out[i] = first + i;
+  }
+}
+
+}  // namespace
+
+std::span<const Page> pages_of(const Integers& slots, Units page, std::size_t count, Scratch<Page>& into) {
+  if (slots.size() < count * page)
+    throw nb::value_error(("slots: " + std::to_string(count * page) + " are needed, one a token of each whole page; " +
+                           std::to_string(slots.size()) + " were given")
+                              .c_str());
+  into.values.resize(count);
+  bool fit = false;
+  switch (slots.kind()) {
+    case Integers::Kind::i64:
+      fit = narrow(slots.as<std::int64_t>(), count, page, into.values.data());
+      break;
+    case Integers::Kind::i32:
+      fit = narrow(slots.as<std::int32_t>(), count, page, into.values.data());
+      break;
+    case Integers::Kind::u32:
+      fit = narrow(slots.as<std::uint32_t>(), count, page, into.values.data());
+      break;
+  }
+  if (!fit)
+    throw nb::value_error(("slots: each page must be " + std::to_string(page) +
+                           " slots in a row from a multiple of that on, and none may be in page 0, the padding sink")
+                              .c_str());
+  return into.values;
+}
+
+nb::object slots_of(std::span<const Page> pages, Units page) {
+  const std::size_t count = pages.size() * page;
+  auto slots = std::make_unique_for_overwrite<std::int64_t[]>(count);
+  widen(pages.data(), pages.size(), page, slots.get());
+  std::int64_t* const data = slots.get();
+  const nb::capsule owner(slots.release(), [](void* memory) noexcept { delete[] static_cast<std::int64_t*>(memory); });
+  return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(data, {count}, owner));
+}
+
+}  // namespace canopy::python

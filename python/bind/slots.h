@@ -1,0 +1,21 @@
+#pragma once
+
+#include <canopy/types.h>
+
+#include <span>
+
+#include "integers.h"
+
+namespace canopy::python {
+
+/// Slots, one a token, are what engines count in: the slot of token i of a page is page * page_size + i. Pages are what
+/// the index counts in.
+
+/// The pages of the first `count` * `page` slots. Throws ValueError if there are fewer, if those of a page do not
+/// follow one another from a multiple of the page size on, or if one is in page 0, which is never handed out.
+std::span<const Page> pages_of(const Integers& slots, Units page, std::size_t count, Scratch<Page>& into);
+
+/// The slots of pages as a NumPy array of int64.
+nb::object slots_of(std::span<const Page> pages, Units page);
+
+}  // namespace canopy::python

@@ -1,0 +1,48 @@
+"""Prefix reuse of KV caches in LLM serving.
+
+    Index    a radix tree over pages: match, hold, slots, insert, evict
+    Engine   a whole prefix cache, composed from a configuration, and the life of requests
+    replay   a trace or a generated workload through an engine
+    Policy   what to write to decide in Python which prefix is evicted first
+    Feed     a running or recorded engine, seen from outside
+
+Counts are tokens and token ids are integers from 0 to 2**32 - 1, unless a name says pages or slots.
+"""
+
+from ._core import (
+    Added,
+    Engine,
+    Eviction,
+    Hit,
+    Hold,
+    Index,
+    Node,
+    Path,
+    Request,
+    RequestFacts,
+    load_plugins,
+    plugins,
+)
+from .feed import Feed
+from .policy import Policy
+from .replaying import Report, replay
+
+__version__ = "0.1.0"
+__all__ = [
+    "Added",
+    "Engine",
+    "Eviction",
+    "Feed",
+    "Hit",
+    "Hold",
+    "Index",
+    "Node",
+    "Path",
+    "Policy",
+    "Report",
+    "Request",
+    "RequestFacts",
+    "load_plugins",
+    "plugins",
+    "replay",
+]

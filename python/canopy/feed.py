@@ -1,0 +1,132 @@
+"""An engine seen from outside, through its feed."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from . import _core, frames, outline
+
+
+class Feed:
+    """A mirror of an engine, made from its feed alone: a running one (attach) or a recorded one (open). It never changes
+    the engine. Made by attach() or open(); usable as a context manager."""
+
+    def __init__(self, source: _core.FeedSource, name: str, live: bool):
+        self._source, self.name, self._live = source, name, live
+
+    @classmethod
+    def attach(cls, name: str, timeout: float = 10.0) -> Feed:
+        """The feed that a process of this user publishes under `name`, once its tree is known; TimeoutError after
+        `timeout` seconds."""
+        feed = cls(_core.FeedSource.attach(name), name, True)
+        end = time.monotonic() + timeout
+        while not feed.poll()._sums()["in_step"]:
+            if gone := feed.gone:
+                raise ValueError(f"the feed '{name}': {gone}")
+            if time.monotonic() > end:
+                raise TimeoutError(f"the feed '{name}': nothing came for {timeout:g} s; its engine serves no request")
+            time.sleep(0.02)
+        return feed
+
+    @classmethod
+    def open(cls, path: str | os.PathLike) -> Feed:
+        """A recording, at its end. seek() goes to any other moment of it."""
+        return cls(_core.FeedSource.open(os.fspath(path)), os.fspath(path), False)
+
+    @staticmethod
+    def names() -> list[str]:
+        """What can be attached to now."""
+        return _core.feed_names()
+
+    def __enter__(self) -> Feed:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the feed. Nothing can be asked afterwards."""
+        self._source = None
+
+    def _open(self) -> _core.FeedSource:
+        if self._source is None:
+            raise ValueError("this feed was closed")
+        return self._source
+
+    def _sums(self) -> dict:
+        return self._open().sums()
+
+    def poll(self) -> Feed:
+        """Takes over what has happened since. Without it the picture does not change."""
+        self._open().poll()
+        return self
+
+    def seek(self, commit: int) -> Feed:
+        """To the state after `commit` operations of a recording."""
+        self._open().seek(commit)
+        return self
+
+    @property
+    def commits(self) -> int:
+        """Operations of the recording, or those seen so far."""
+        return self._open().commits
+
+    @property
+    def gone(self) -> str:
+        """Why a live feed has ended; empty while its writer lives."""
+        return self._open().gone if self._live else ""
+
+    @property
+    def config(self) -> str:
+        return self._open().config
+
+    @property
+    def page_size(self) -> int:
+        """Tokens."""
+        return self._open().page_size
+
+    @property
+    def sums(self) -> dict:
+        """requests, running, prompt_tokens, hit_tokens, evicted_tokens, nodes, tick, commits, drift (pages by which mirror
+        and engine differ: 0), damaged, in_step, paused. Counted from the first event that this mirror saw."""
+        return self._sums()
+
+    @property
+    def hit_rate(self) -> float:
+        """Of the requests seen, 0 to 1."""
+        sums = self._sums()
+        return sums["hit_tokens"] / sums["prompt_tokens"] if sums["prompt_tokens"] else 0.0
+
+    @property
+    def pools(self) -> list[dict]:
+        """For each group: group, policy, pages, free, evictable, protected, owned (in pages)."""
+        return self._open().pools()
+
+    def columns(self) -> dict:
+        """The nodes as columns, parents before children."""
+        return self._open().nodes()
+
+    def tree(self, form: str = "text", lines: int = 40):
+        """The nodes as "text" (about `lines` lines) or as a "frame" (pandas)."""
+        return tree(self.columns(), form, lines)
+
+    def requests(self, form: str = "columns"):
+        """The requests that are remembered, as "columns" or a "frame": lengths, phase, and why each found no more."""
+        columns = self._open().requests()
+        return frames.frame(columns) if form == "frame" else columns
+
+    def next_to_evict(self, most: int = 10, group: int = 0) -> list[dict]:
+        """The nodes that are evicted next, first one first, with the policy's reason in words."""
+        return self._open().next_to_evict(most, group)
+
+    def __repr__(self) -> str:
+        return f"<canopy.Feed {self.name!r}{'' if self._source else ', closed'}>"
+
+
+def tree(columns: dict, form: str, lines: int):
+    if form == "text":
+        return outline.text(columns, lines)
+    if form == "frame":
+        return frames.frame(columns)
+    raise ValueError(f"tree: the form is 'text' or 'frame', not {form!r}")

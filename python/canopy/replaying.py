@@ -1,0 +1,180 @@
+"""Traces and generated workloads through an engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any, Callable
+
+import numpy
+
+from . import _core, frames
+
+MOONCAKE_BLOCK = 512
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Report:
+    """What a replay did. Counts are tokens where the name does not say otherwise."""
+
+    source: str
+    policy: str
+    mode: str
+    page_size: int
+    capacity: int | None
+    requests: int
+    prompt_tokens: int
+    hit_tokens: int
+    evict_calls: int
+    evicted_tokens: int
+    rejected: int
+    resident_tokens: int
+    nodes: int
+    namespaces: int
+    index_bytes: int
+    inserts_cut_short: int
+    index_seconds: float
+    seconds: float
+    output_tokens: int
+    aborted: int
+    retracted: int
+    waited: int
+    steps: int
+    most_running: int
+    content_checks: int
+    violations: int
+    violation_reports: list[str]
+    notes: list[str]
+    digest: int
+    seed: int
+    namespace_names: list[str] = dataclasses.field(compare=False)
+    request_columns: dict[str, numpy.ndarray] = dataclasses.field(compare=False)
+    sample_columns: dict[str, numpy.ndarray] = dataclasses.field(compare=False)
+
+    @property
+    def hit_rate(self) -> float:
+        """hit_tokens of prompt_tokens, 0 to 1."""
+        return self.hit_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
+
+    def columns(self) -> dict[str, Any]:
+        """A row a request, in the order they came: arrival_ms, prompt, matched, output (tokens), priority, space."""
+        names = numpy.array(self.namespace_names or [""], dtype=object)
+        return {**self.request_columns, "space": names[self.request_columns["space"]]}
+
+    def frame(self):
+        """The requests as a data frame (pandas)."""
+        return frames.frame(self.columns())
+
+    def samples(self):
+        """About a hundred moments as a data frame (pandas): requests, prompt_tokens and hit_tokens so far."""
+        return frames.frame(self.sample_columns)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures without the columns. The digest is in hexadecimal digits, as `canopy replay` prints it."""
+        row = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if not field.name.endswith("_columns") and field.name != "namespace_names"
+        }
+        return {**row, "hit_rate": self.hit_rate, "digest": f"{self.digest:016x}"}
+
+    def to_json(self) -> str:
+        return json.dumps(self.as_dict(), indent=1)
+
+    def __repr__(self) -> str:
+        return (
+            f"<canopy.Report {self.policy} on {self.source}: {self.requests:,} requests, {self.hit_rate:.2%} of "
+            f"{self.prompt_tokens:,} tokens reused, {self.evicted_tokens:,} evicted, in {self.seconds:.2f} s>"
+        )
+
+
+def replay(
+    trace: str | os.PathLike | None = None,
+    *,
+    workload: str | os.PathLike | None = None,
+    engine: Any = None,
+    capacity: int | None = None,
+    page_size: int | None = None,
+    policy: Any = None,
+    set: dict[str, Any] | None = None,
+    mode: str = "serial",
+    limit: int | None = None,
+    seed: int = 0,
+    block_size: int = MOONCAKE_BLOCK,
+    content: bool = True,
+    record: str | os.PathLike | None = None,
+    serve: str | None = None,
+    running: int = 32,
+    prefill_tokens: int = 8192,
+    step_ms: int = 25,
+    abort_permille: int = 10,
+    progress: Callable[[float, int], Any] | None = None,
+) -> Report:
+    """Runs requests through an engine, as `canopy replay` does, and gives the same digest.
+
+    trace, workload   one of them: a trace file (FORMAT:PATH for another format than the first), or a workload file
+    engine            a path, YAML text or a dictionary. None: a radix index with one group for full attention, without a
+                      store, pages of 16 tokens, no limit
+    capacity          tokens that the first group's pool may hold
+    page_size         tokens
+    policy            of every group: a name, {"slru": {"protect_after": 3}}, or an object with `rank` (Policy)
+    set               other changes of the configuration: {"index.radix.accounting": "sglang"}
+    mode              "serial": one request after the other; "timed": they overlap as in a server
+    limit             requests; None: all
+    seed              of a workload, instead of the one in its file; 0: that one
+    block_size        tokens that an id of the trace stands for
+    content           whether bytes are written and compared, where the engine has a store
+    record, serve     the feed into a file, or under a name for the inspector
+    running ... abort_permille   of mode "timed": requests at once, prompt tokens a step, simulated milliseconds a step,
+                      and of 1000 requests those that their client aborts
+    progress          called every 64 requests with the share that is done and the requests so far
+
+    Other threads run meanwhile, unless the policy is in Python. Raises ValueError for what cannot be used, and whatever
+    the policy raised."""
+    if (trace is None) == (workload is None):
+        raise ValueError("replay: name a trace or a workload, and only one of them")
+    if mode not in ("serial", "timed"):
+        raise ValueError(f"replay: the mode is 'serial' or 'timed', not {mode!r}")
+    if record is not None and serve is not None:
+        raise ValueError("replay: record or serve, not both: there is one feed")
+    config, first = (default_engine(), "full") if engine is None else (engine, None)
+    changes: dict[str, Any] = {}
+    if page_size is not None:
+        changes["page_size"] = page_size
+    if capacity is not None:
+        first = first or _core.group_names(config)[0]
+        changes[f"groups.{first}.capacity"] = capacity
+    if serve is not None:
+        changes["feed"] = {"shm": {"name": serve, "controls": True}}
+    if record is not None:
+        changes["feed"] = {"file": {"path": os.fspath(record)}}
+    source = os.fspath(trace if trace is not None else workload)
+    row = _core.replay(
+        engine=config,
+        changes={**changes, **(set or {})},
+        trace=source if trace is not None else None,
+        workload=source if workload is not None else None,
+        policy=policy,
+        timed=mode == "timed",
+        block_size=block_size,
+        seed=seed,
+        limit=limit,
+        content=content,
+        running=running,
+        prefill_tokens=prefill_tokens,
+        step_ms=step_ms,
+        abort_permille=abort_permille,
+        progress=progress,
+    )
+    return Report(source=os.path.basename(source), **row)
+
+
+def default_engine() -> dict:
+    return {
+        "page_size": 16,
+        "key": "token",
+        "index": "radix",
+        "groups": {"full": {"reach": "path", "allocator": "free_list", "eviction": "lru"}},
+        "store": "none",
+    }

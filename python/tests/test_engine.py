@@ -1,0 +1,113 @@
+import gc
+
+import canopy
+import pytest
+
+CONFIG = {
+    "page_size": 4,
+    "key": "token",
+    "index": {"radix": {"accounting": "sglang"}},
+    "groups": {"full": {"reach": "path", "capacity": 64, "allocator": "free_list", "eviction": {"slru": {"protect_after": 3}}}},
+}
+TEXT = "page_size: 4\ngroups:\n  full: { capacity: 64, allocator: free_list, eviction: lru }\n"
+
+
+def test_a_request_from_begin_to_finish():
+    engine = canopy.Engine(CONFIG)
+    request = engine.begin(range(10))
+    assert (request.matched, request.ended) == (0, False)
+    assert request.reserve(10) and request.reserved == 12
+    request.advance(8)
+    assert request.commit(8) == 0 and request.committed == 8
+    request.append([77, 78])
+    assert request.tokens.tolist() == [*range(10), 77, 78]
+    request.finish(12)
+    assert request.ended
+    again = engine.begin([*range(10), 77, 78, 79])
+    assert again.matched == 12
+    assert again.slots().size == 12 and (again.slots() // 4)[::4].tolist() == again.pages().tolist()
+    again.retract()
+    assert again.pages().size == 0
+    assert again.resume() == 12
+    again.abort()
+    assert engine.counters["retracted"] == 1 and engine.pool()["evictable"] == 3
+    engine.audit()
+
+
+@pytest.mark.parametrize("form", ["text", "path", "str path", "dict"])
+def test_configurations(form, tmp_path):
+    path = tmp_path / "engine.yaml"
+    path.write_text(TEXT)
+    config = {"text": TEXT, "path": path, "str path": str(path), "dict": {
+        "page_size": 4, "groups": {"full": {"capacity": 64, "allocator": "free_list", "eviction": "lru"}}}}[form]
+    engine = canopy.Engine(config, {"groups.full.eviction": "fifo"})
+    assert engine.page_size == 4 and engine.pool()["limit"] == 16
+    assert "fifo" in engine.config and canopy.Engine(engine.config).config == engine.config
+
+
+@pytest.mark.parametrize(
+    "config, kind, words",
+    [
+        ("page_size: 4\ngroups:\n  full: { capacity: 64, evictoin: lru }\n", ValueError, "config:3:25.*evictoin.*Did you mean"),
+        ({"page_size": 0, "groups": {"full": {}}}, ValueError, "config:1:13"),
+        ({"page_size": object()}, TypeError, "numbers, text, lists"),
+        ("missing.yaml", ValueError, "missing.yaml"),
+        (17, TypeError, "a path, YAML text or a dictionary"),
+    ],
+)
+def test_mistakes_have_places(config, kind, words):
+    with pytest.raises(kind, match=words):
+        canopy.Engine(config)
+
+
+def test_a_broken_rule_raises_and_changes_nothing():
+    engine = canopy.Engine(CONFIG)
+    request = engine.begin(range(8))
+    with pytest.raises(RuntimeError, match="advance"):
+        request.advance(8)  # nothing was reserved
+    assert request.computed == 0
+    assert request.reserve(8)
+    request.finish(8)
+    with pytest.raises(IndexError, match="1 group"):
+        engine.pool(1)
+
+
+def test_admission():
+    engine = canopy.Engine(CONFIG)
+    assert engine.admits(range(8))[0] == "now"
+    verdict, why = engine.admits(range(100))
+    assert verdict == "never" and why
+    assert not engine.begin(range(60)).ended  # aborted when it is destroyed, here
+    gc.collect()
+    assert engine.pool()["free"] == 16
+
+
+def test_a_request_keeps_its_engine():
+    request = canopy.Engine(CONFIG).begin(range(8))
+    gc.collect()
+    assert request.reserve(8)
+
+
+def test_a_policy_that_throws_ends_the_call():
+    class Broken(canopy.Policy):
+        def rank(self, node):
+            raise KeyError("mine")
+
+    engine = canopy.Engine(CONFIG)
+    engine.use_policy(Broken())
+    with pytest.raises(KeyError, match="mine"):
+        with engine.begin(range(8)) as request:
+            request.reserve(8)
+            request.finish(8)
+    engine.audit()
+
+
+def test_flush_resize_and_tree():
+    engine = canopy.Engine(CONFIG)
+    with engine.begin(range(8), space="acme") as request:
+        request.reserve(8)
+        request.finish(8)
+    assert "acme  8 tokens in 1 node" in engine.tree()
+    assert engine.flush("acme") == 8
+    engine.resize(4)
+    assert engine.pool()["limit"] == 4 and engine.make_free(4) and not engine.make_free(5)

@@ -1,0 +1,269 @@
+import array
+import gc
+
+import canopy
+import numpy
+import pytest
+
+
+def slots(first_page: int, tokens: int, page: int = 16) -> numpy.ndarray:
+    return numpy.arange(first_page * page, first_page * page + tokens, dtype=numpy.int64)
+
+
+def filled(page: int = 16, **options) -> canopy.Index:
+    tree = canopy.Index(page, **options)
+    tree.insert(range_of(0, 64), slots(1, 64, page))
+    return tree
+
+
+def range_of(first: int, count: int) -> list[int]:
+    return list(range(first, first + count))
+
+
+IDS = range_of(0, 64)
+
+
+class Strange:
+    """A sequence that is neither a list nor a buffer."""
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, at):
+        return IDS[at]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        IDS,
+        tuple(IDS),
+        range(64),
+        Strange(),
+        array.array("q", IDS),
+        array.array("I", IDS),
+        array.array("i", IDS),
+        array.array("H", IDS),
+        bytes(IDS),
+        memoryview(array.array("q", IDS)),
+        *(numpy.array(IDS, dtype=kind) for kind in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")),
+        numpy.repeat(numpy.array(IDS), 2)[::2],
+        numpy.array(IDS)[::-1][::-1],
+        [numpy.int64(i) for i in IDS],
+    ],
+    ids=lambda ids: f"{type(ids).__name__}-{getattr(ids, 'dtype', getattr(ids, 'typecode', ''))}",
+)
+def test_token_ids_of_every_kind(ids):
+    tree = filled()
+    assert tree.match(ids).length == 64
+    other = canopy.Index(16)
+    other.insert(ids, slots(1, 64))
+    assert other.match(IDS).length == 64
+
+
+def test_dlpack_tensors_are_read():
+    class Tensor:
+        """Speaks DLPack and nothing else, as a torch tensor does."""
+
+        def __init__(self, values):
+            self.values = values
+
+        def __dlpack__(self, **options):
+            return self.values.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.values.__dlpack_device__()
+
+    assert filled().match(Tensor(numpy.array(IDS))).length == 64
+    assert filled().match(Tensor(numpy.array(IDS, dtype=numpy.uint32))).length == 64
+    with pytest.raises(TypeError, match="floating point"):
+        filled().match(Tensor(numpy.array(IDS, dtype=float)))
+
+
+@pytest.mark.parametrize(
+    "ids, kind, words",
+    [
+        ([1, -1], ValueError, "from 0 to 4294967295"),
+        ([1, 2**32], ValueError, "from 0 to 4294967295"),
+        (numpy.array([-1], dtype=numpy.int32), ValueError, "from 0 to 4294967295"),
+        (numpy.array([2**40]), ValueError, "from 0 to 4294967295"),
+        (numpy.array([2**63], dtype=numpy.uint64), ValueError, "beyond 63 bits"),
+        ([2**70], ValueError, "beyond 64 bits"),
+        ([1.0], TypeError, "must be integers, not float"),
+        (["a"], TypeError, "must be integers, not str"),
+        ("text", TypeError, "not str"),
+        (numpy.array([1.5]), TypeError, "buffer format"),
+        (numpy.zeros((2, 2), dtype=int), ValueError, "1 dimension, not 2"),
+        (array.array("d", [1]), TypeError, "buffer format"),
+    ],
+)
+def test_what_is_no_token_id_is_refused(ids, kind, words):
+    tree = filled()
+    with pytest.raises(kind, match=words):
+        tree.match(ids)
+    assert tree.match(IDS).length == 64  # nothing broke
+
+
+def test_match_hold_slots():
+    tree = filled()
+    hit = tree.match(IDS + [7] * 20)
+    assert (hit.length, len(hit)) == (64, 64) and hit.node != 0
+    with tree.hold(hit) as held:
+        assert held.slots().dtype == numpy.int64
+        assert held.slots().tolist() == slots(1, 64).tolist()
+        assert held.slots(32).tolist() == slots(3, 32).tolist()
+        assert tree.protected == 64 and tree.evict(64).size == 0
+        with pytest.raises(ValueError, match="multiple of the page size"):
+            held.slots(8)
+        with pytest.raises(ValueError, match="multiple of the page size"):
+            held.slots(80)
+    assert (tree.protected, tree.evictable) == (0, 64)
+    held.release()
+    with pytest.raises(ValueError, match="was released"):
+        held.slots()
+
+
+def test_a_hit_that_was_evicted_holds_nothing():
+    tree = filled()
+    hit = tree.match(IDS)
+    tree.evict(64)
+    with tree.hold(hit) as held:
+        assert held.length == 0
+
+
+def test_insert_gives_back_what_was_there():
+    tree = filled()
+    added = tree.insert(IDS + range_of(100, 40), slots(20, 104))
+    assert (added.length, added.had) == (96, 64)  # 104 tokens are 6 whole pages
+    assert added.spare.tolist() == slots(20, 64).tolist()
+    with tree.lock(IDS + range_of(100, 40)) as held:
+        assert held.slots().tolist() == [*slots(1, 64), *slots(24, 32)]
+
+
+def test_insert_below_a_hold():
+    tree = filled()
+    with tree.lock(IDS) as held:
+        added = held.insert(IDS + range_of(500, 32), slots(9, 32))
+        assert (added.length, added.had, held.length) == (96, 64, 96)
+        assert tree.protected == 96
+        with pytest.raises(ValueError, match="fewer tokens than the hold"):
+            held.insert(IDS, slots(30, 64))
+    assert tree.evictable == 96
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        (slots(1, 32), "64 are needed"),
+        (slots(1, 64) + 1, "in a row"),
+        (numpy.zeros(64, dtype=int), "padding sink"),
+        (-slots(1, 64), "in a row"),
+        (numpy.array([*slots(1, 16), *slots(2, 8), *slots(7, 8), *slots(3, 32)]), "in a row"),
+        (slots(2**33, 64), "in a row"),
+    ],
+)
+def test_slots_that_are_no_pages_are_refused(given, words):
+    tree = canopy.Index(16)
+    with pytest.raises(ValueError, match=words):
+        tree.insert(IDS, given)
+    assert len(tree) == 0
+
+
+def test_pages_of_one_token():
+    tree = canopy.Index(1)
+    given = numpy.array([9, 3, 7, 100], dtype=numpy.int32)
+    tree.insert([1, 2, 3, 4], given)
+    with tree.lock([1, 2, 3, 5]) as held:
+        assert held.slots().tolist() == [9, 3, 7]
+    with pytest.raises(ValueError, match="page 0"):
+        tree.insert([8, 9], [1, 0])
+
+
+def test_evict_flush_and_clear_return_slots():
+    tree = filled()
+    tree.insert(range_of(1000, 32), slots(10, 32), space="tenant-a")
+    assert tree.match(range_of(1000, 32)).length == 0
+    assert tree.match(range_of(1000, 32), space="tenant-a").length == 32
+    assert tree.evict(1).tolist() == slots(1, 64).tolist()  # whole nodes, the least recently used
+    assert tree.flush("tenant-a").tolist() == slots(10, 32).tolist()
+    tree.insert(IDS, slots(1, 64))
+    held = tree.lock(IDS)
+    assert sorted(tree.clear()) == slots(1, 64).tolist() and len(tree) == 0
+    held.release()
+
+
+def test_namespaces():
+    tree = canopy.Index(1)
+    tree.insert([1, 2], [1, 2], space=("tenant", "lora", "salt"))
+    assert tree.match([1, 2], space=("tenant", "lora", "salt")).length == 2
+    assert tree.match([1, 2], space=("tenant", "lora")).length == 0
+    assert tree.match([1, 2], space=("tenant", None, "lora")).length == 0
+    assert "tenant/lora/*" in tree.tree()
+    with pytest.raises(TypeError, match="space"):
+        tree.match([1], space=7)
+
+
+def test_bigrams():
+    tree = canopy.Index(2, bigram=True)
+    assert tree.insert([1, 2, 3, 4, 5], slots(1, 4, 2)).length == 4  # 4 bigrams
+    assert tree.match([1, 2, 3, 4, 5]).length == 4
+    assert tree.match([1, 2, 3, 4]).length == 2
+    assert tree.hold(tree.match([1, 2, 3, 4])).length == 2
+
+
+def test_a_hold_that_is_forgotten_is_released():
+    tree = filled()
+    tree.lock(IDS)
+    gc.collect()
+    assert tree.protected == 0
+
+
+def test_a_hold_keeps_its_index():
+    held = filled().lock(IDS)
+    gc.collect()
+    assert held.slots().size == 64
+
+
+def test_what_cannot_be_made_says_why():
+    with pytest.raises(ValueError, match="page_size"):
+        canopy.Index(0)
+    with pytest.raises(ValueError, match="capacity"):
+        canopy.Index(1, capacity=0)
+    with pytest.raises(ValueError, match="Did you mean.*lru"):
+        canopy.Index(1, policy="lruu")
+    with pytest.raises(ValueError, match="protect_after"):
+        canopy.Index(1, policy={"slru": {"protect_afer": 3}})
+    with pytest.raises(ValueError, match="accounting"):
+        canopy.Index(1, accounting="none")
+    with pytest.raises(TypeError, match="rank"):
+        canopy.Index(1, policy=object())
+    other = filled()
+    with pytest.raises(ValueError, match="another index"):
+        filled().hold(other.match(IDS))
+
+
+def test_tree_in_text_and_columns():
+    tree = filled()
+    tree.insert(IDS[:32] + range_of(700, 32), slots(40, 64))
+    columns = tree.columns()
+    assert columns["length"].tolist() == [32, 32, 32]
+    assert columns["parent"][1] == columns["node"][0]
+    text = tree.tree()
+    assert text.splitlines()[0] == "shared  96 tokens in 3 nodes" and text.count("32 tokens") == 3
+    assert "2 more nodes, 64 tokens" in tree.tree(lines=3)
+    with pytest.raises(ValueError, match="text"):
+        tree.tree("xml")
+
+
+def test_tree_as_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = filled().tree("frame")
+    assert isinstance(frame, pandas.DataFrame) and frame.length.sum() == 64
+
+
+def test_deep_trees_are_drawn_without_recursion():
+    tree = canopy.Index(1)
+    ids = list(range(3000))
+    for end in range(1, 3000):
+        tree.insert(ids[:end], list(range(1, end + 1)))
+    assert tree.tree(lines=8000).count("\n") >= 2999

@@ -1,0 +1,208 @@
+import gc
+import traceback
+
+import canopy
+import numpy
+import pytest
+
+
+class KeepShared(canopy.Policy):                      # who leaves first: the smallest
+    def rank(self, node):                             # node.hits, .length, .begin, .last_access, .space, .tag ...
+        return node.hits * node.length, node.last_access
+
+
+class Lru(canopy.Policy):
+    """what was used longest ago is evicted first"""
+
+    def rank(self, node):
+        return node.last_access
+
+
+class Calls(Lru):
+    """Counts what it is told."""
+
+    def __init__(self):
+        self.arrivals, self.ends, self.causes, self.clears = [], [], [], 0
+
+    def arrived(self, request):
+        self.arrivals.append((request.id, request.prompt))
+
+    def ended(self, request, path):
+        self.ends.append((request.ending, sum(node.length for node in path)))
+
+    def evicted(self, node, eviction):
+        self.causes.append((eviction.cause, node.length))
+
+    def cleared(self):
+        self.clears += 1
+
+
+def three(policy) -> canopy.Index:
+    """Prefixes 1, 2 and 3 of 1, 2 and 3 tokens, where 2 was used last."""
+    tree = canopy.Index(1, policy=policy)
+    for first in (1, 2, 3):
+        tree.insert([first * 10 + i for i in range(first)], [first * 10 + i for i in range(first)])
+    tree.match([20, 21])
+    return tree
+
+
+def order(tree: canopy.Index) -> list[int]:
+    return [int(tree.evict(1)[0]) // 10 for _ in range(3)]
+
+
+@pytest.mark.parametrize(
+    "rank, expected",
+    [
+        (lambda node: node.last_access, [1, 3, 2]),
+        (lambda node: -node.last_access, [2, 3, 1]),
+        (lambda node: float(node.length), [1, 2, 3]),
+        (lambda node: -float(node.length), [3, 2, 1]),
+        (lambda node: (0, -node.length), [3, 2, 1]),
+        (lambda node: (node.hits, -1.5 * node.length), [3, 1, 2]),
+        (lambda node: numpy.int64(node.length), [1, 2, 3]),
+        (lambda node: numpy.float64(-node.length), [3, 2, 1]),
+        (lambda node: (float("-inf"), node.length), [1, 2, 3]),
+        (lambda node: True, [1, 2, 3]),  # equal ranks: by slot
+    ],
+)
+def test_ranks(rank, expected):
+    policy = type("P", (), {"rank": lambda self, node: rank(node)})()
+    assert order(three(policy)) == expected
+
+
+@pytest.mark.parametrize(
+    "answer, kind, words",
+    [
+        (None, TypeError, "must return a number or two numbers, not NoneType"),
+        ("high", TypeError, "not str"),
+        ((1, 2, 3), TypeError, "a tuple of 3"),
+        (float("nan"), ValueError, "nan"),
+        (2**63, OverflowError, "2\\*\\*63"),
+    ],
+)
+def test_ranks_that_are_none(answer, kind, words):
+    policy = type("P", (), {"rank": lambda self, node: answer})()
+    with pytest.raises(kind, match=words):
+        canopy.Index(1, policy=policy).insert([1], [1])
+
+
+def test_ints_and_floats_do_not_mix():
+    answers = iter([1, 2.5])
+    policy = type("P", (), {"rank": lambda self, node: next(answers)})()
+    tree = canopy.Index(1, policy=policy)
+    tree.insert([1], [1])
+    with pytest.raises(TypeError, match="a float where it had returned an int"):
+        tree.insert([2], [2])
+
+
+def test_an_exception_keeps_its_traceback_and_changes_no_page():
+    class Broken(canopy.Policy):
+        def rank(self, node):
+            return 1 // (node.length - 2)
+
+    tree = canopy.Index(1, policy=Broken())
+    tree.insert([1, 2, 3], [1, 2, 3])
+    with pytest.raises(ZeroDivisionError) as caught:
+        tree.insert([7, 8], [7, 8])
+    assert "return 1 // (node.length - 2)" in "".join(traceback.format_tb(caught.value.__traceback__))
+    assert sorted(tree.columns()["length"]) == [2, 3]  # the insert was whole
+    assert tree.evict(5).size == 5
+
+
+def test_a_node_is_borrowed():
+    kept = []
+
+    class Keeps(Lru):
+        def rank(self, node):
+            kept.append(node)
+            return node.last_access
+
+    tree = canopy.Index(1, policy=Keeps())
+    tree.insert([1], [1])
+    tree.insert([2], [2])
+    with pytest.raises(ReferenceError, match="borrowed"):
+        kept[0].hits
+    assert kept[0] is not kept[1]
+
+
+def test_a_policy_may_not_call_its_index():
+    class Calls(Lru):
+        def rank(self, node):
+            return self.tree.evict(1).size
+
+    policy = Calls()
+    policy.tree = tree = canopy.Index(1, policy=policy)
+    with pytest.raises(RuntimeError, match="in a call already"):
+        tree.insert([1], [1])
+    assert len(tree) == 1
+    del policy.tree
+
+
+def test_a_hold_may_end_inside_a_policy():
+    holds = []
+
+    class Drops(Lru):
+        def rank(self, node):
+            holds.clear()
+            gc.collect()
+            return node.last_access
+
+    tree = canopy.Index(1, policy=Drops())
+    tree.insert([1, 2], [1, 2])
+    holds.append(tree.lock([1, 2]))
+    tree.insert([5], [5])
+    assert tree.protected == 0 and tree.evictable == 3
+
+
+def test_hooks_are_told():
+    policy = Calls()
+    engine = canopy.Engine({"page_size": 4, "groups": {"full": {"capacity": 16, "allocator": "free_list", "eviction": "lru"}}})
+    engine.use_policy(policy)
+    for start in (0, 100):
+        with engine.begin(range(start, start + 12), min_uncached=0) as request:
+            assert request.reserve(12)
+            request.finish(12)
+    assert [prompt for _, prompt in policy.arrivals] == [12, 12]
+    assert policy.arrivals[0][0] != policy.arrivals[1][0]
+    assert [how for how, _ in policy.ends] == ["finished", "finished"]
+    assert policy.causes == [("room", 12)]
+
+
+def test_tags_and_spare():
+    class Second(canopy.Policy):
+        """A second chance for each node, once."""
+
+        def rank(self, node):
+            return node.created
+
+        def spare(self, node):
+            first, node.tag = node.tag == 0, 1
+            return first
+
+    tree = three(Second())
+    assert order(tree) == [1, 2, 3]
+    class Count(canopy.Policy):
+        def rank(self, node):
+            node.tag += 1
+            return node.tag
+
+    tree = canopy.Index(1, policy=Count())
+    tree.insert([1], [1])
+    tree.insert([2], [2])
+    tree.match([1])
+    tree.match([1])
+    assert tree.evict(1).tolist() == [2]
+
+
+def test_use_policy_ranks_anew():
+    tree = three("lru")
+    tree.use_policy(type("Longest", (), {"rank": lambda self, node: -node.length})())
+    assert tree.policy == "Longest"
+    assert order(tree) == [3, 2, 1]
+
+
+def test_a_policy_without_rank():
+    with pytest.raises(NotImplementedError, match="has no rank"):
+        canopy.Index(1, policy=canopy.Policy()).insert([1], [1])
+    with pytest.raises(TypeError, match="`spare` cannot be called"):
+        canopy.Index(1, policy=type("P", (), {"rank": lambda s, n: 0, "spare": 3})())

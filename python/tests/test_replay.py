@@ -1,0 +1,125 @@
+import threading
+import time
+
+import canopy
+import pytest
+
+import test_policy
+
+WORKLOAD = "configs/workloads/chat.yaml"
+ENGINE = "configs/engines/sglang_lru.yaml"
+
+
+def run(source_tree, policy=None, **options):
+    given = {"workload": source_tree / WORKLOAD, "engine": source_tree / ENGINE, "capacity": 60_000, "policy": policy}
+    return canopy.replay(**{**given, **options})
+
+
+class Lru(canopy.Policy):
+    def rank(self, node):
+        return node.last_access
+
+
+class LruBatch(Lru):
+    drifts = True
+
+
+@pytest.mark.parametrize("policy", ["lru", "slru", "lfu"])
+def test_reports(source_tree, policy):
+    report = run(source_tree, policy)
+    assert report.violations == 0 and report.content_checks > 0
+    assert report.policy == policy and 0 < report.hit_rate < 1 and report.evicted_tokens > 0
+    assert report.digest == run(source_tree, set={"groups.full.eviction": policy}).digest
+
+
+def test_a_policy_in_python_decides_as_its_original(source_tree):
+    assert run(source_tree, Lru()).digest == run(source_tree, "lru").digest
+    assert run(source_tree, LruBatch()).digest == run(source_tree, "lru").digest
+    assert run(source_tree, test_policy.KeepShared()).digest != run(source_tree, "lru").digest
+    assert run(source_tree, Lru(), mode="timed").digest == run(source_tree, "lru", mode="timed").digest
+
+
+def test_the_example_of_the_manual(source_tree):
+    for policy in ("lru", "slru", test_policy.KeepShared()):
+        r = run(source_tree, policy)
+        line = f"{r.policy:12} {r.hit_rate:6.2%}  evicted {r.evicted_tokens:,}  in {r.seconds:.2f} s"
+        assert line.startswith(policy if isinstance(policy, str) else "KeepShared")
+
+
+def test_requests_are_rows(source_tree):
+    report = run(source_tree, limit=200)
+    columns = report.columns()
+    assert len(columns["prompt"]) == report.requests == 200
+    assert columns["prompt"].sum() == report.prompt_tokens and columns["matched"].sum() == report.hit_tokens
+    assert set(columns["space"]) == set(report.namespace_names)
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(report.frame(), pandas.DataFrame) and report.samples().requests.iloc[-1] <= 200
+
+
+def test_an_exception_ends_the_replay(source_tree, tmp_path):
+    class Broken(Lru):
+        def evicted(self, node, eviction):
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        run(source_tree, Broken(), record=tmp_path / "run.feed")
+    assert not list(tmp_path.iterdir())  # no recording of half a run
+
+    def stop(share, requests):
+        raise InterruptedError(requests)
+
+    with pytest.raises(InterruptedError, match="64"):
+        run(source_tree, progress=stop)
+
+
+def test_other_threads_run_meanwhile(source_tree):
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        began = time.monotonic()
+        run(source_tree)
+        ended = time.monotonic()
+    finally:
+        done.set()
+        thread.join()
+    assert sum(began < at < ended for at in ticks) > 3
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"workload": None}, "a trace or a workload"),
+        ({"mode": "fast"}, "'serial' or 'timed'"),
+        ({"workload": "missing.yaml"}, "missing.yaml"),
+        ({"policy": "lruu"}, "Did you mean"),
+        ({"set": {"page_sise": 3}}, "page_sise"),
+        ({"capacity": 3}, "capacity"),
+        ({"serve": "a", "record": "b"}, "not both"),
+    ],
+)
+def test_what_cannot_run_says_why(source_tree, options, words):
+    with pytest.raises(ValueError, match=words):
+        run(source_tree, **options)
+
+
+def test_a_recording_never_replaces_an_input(source_tree, tmp_path):
+    copy = tmp_path / "chat.yaml"
+    copy.write_text((source_tree / WORKLOAD).read_text())
+    with pytest.raises(ValueError, match="the recording"):
+        run(source_tree, workload=copy, record=copy)
+    assert copy.read_text() == (source_tree / WORKLOAD).read_text()
+
+
+def test_the_conversation_trace(trace, source_tree):
+    """The digest is that of `canopy replay configs/engines/sglang_lru.yaml --store none --trace ...`."""
+    options = {"engine": source_tree / ENGINE, "set": {"store": "none"}}
+    report = canopy.replay(trace, policy=Lru(), **options)
+    assert f"{report.digest:016x}" == "5ff9322a7702e6f9"
+    assert report.hit_tokens == 20_249_648
