@@ -267,7 +267,8 @@ std::size_t compare_reasons(const Mirror& all, const Mirror& some, inspector::Mi
                  static_cast<int>(request.miss));
     }
   }
-  if (recognised * 100 > some.requests().size()) disagree("{} evictions that only the late one recognises", recognised);
+  if (recognised > 1 + some.requests().size() / 100)
+    disagree("{} evictions that only the late one recognises", recognised);
   return unknown;
 }
 
