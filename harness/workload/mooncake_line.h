@@ -18,6 +18,7 @@ struct MooncakeLine {
   std::uint64_t timestamp = 0;  ///< ms
   std::uint32_t input_length = 0, output_length = 0;
   std::vector<std::uint64_t> hash_ids;
+  std::uint64_t hints = 0;  ///< of the optional key `hints`: a number, or a list of names (hints.h)
 };
 
 /// Reads one line whose ids stand for `block` tokens each, reusing the storage of `out`; nothing if it can be used.

@@ -21,6 +21,7 @@ class MooncakeTrace final : public LineTrace {
     // The order of the file is the order in which the cache saw the requests, so it stays the order of arrival.
     record.time_ms = line_.timestamp;
     record.output_tokens = line_.output_length;
+    record.hints = line_.hints;
     record.block = block_;
     record.input_tokens = line_.input_length;
     record.ids.swap(line_.hash_ids);
