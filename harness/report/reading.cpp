@@ -158,7 +158,9 @@ std::vector<std::string> reading_of(const lab::Comparison& comparison) {
   if (comparison.capacities.empty() || baseline_of(comparison).empty()) return out;
   const auto order = by_size(comparison);
   const std::size_t telling = telling_capacity(comparison);
+  constexpr std::size_t kFew = 4;
   std::vector<std::size_t> told{order.front(), telling, order.back()};
+  if (order.size() <= kFew) told = order;
   for (std::size_t i = 0; i < told.size(); ++i)
     if (std::find(told.begin(), told.begin() + static_cast<std::ptrdiff_t>(i), told[i]) ==
         told.begin() + static_cast<std::ptrdiff_t>(i))

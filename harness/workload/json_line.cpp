@@ -1,6 +1,7 @@
 #include "json_line.h"
 
 #include "counting_iterator.h"
+#include "hints.h"
 #include "shown.h"
 #include "text.h"
 
@@ -60,6 +61,7 @@ class Handler final : public nlohmann::json_sax<json> {
   }
   bool string(std::string& text) override {
     if (field_ == kNone) return at_top("a text");
+    if (fields_[field_].kind == Kind::hints && in_list_) return hint(text);
     if (fields_[field_].kind != Kind::text) return refuse('"' + shown(text) + '"');
     found().text = std::move(text);
     return true;
@@ -73,8 +75,10 @@ class Handler final : public nlohmann::json_sax<json> {
   bool start_array(std::size_t) override {
     if (depth() == 0) return at_top("a list");
     if (field_ == kNone) return descend("[]");
-    if (in_list_ || fields_[field_].kind != Kind::wholes) return refuse("a list");
+    const Kind kind = fields_[field_].kind;
+    if (in_list_ || (kind != Kind::wholes && kind != Kind::hints)) return refuse("a list");
     found().wholes.clear();
+    values_[field_].whole = 0;
     return in_list_ = true;
   }
   bool end_object() override { return ascend(), true; }
@@ -142,6 +146,15 @@ class Handler final : public nlohmann::json_sax<json> {
     return true;
   }
 
+  bool hint(const std::string& name) {
+    const auto bits = hint_named(name);
+    if (!bits)
+      return say(fmt::format("'{}' has \"{}\"; {}", fields_[field_].path, shown(name), known_hints(name)),
+                 values_[field_].column);
+    values_[field_].whole |= *bits;
+    return true;
+  }
+
   bool descend(const char* step = "") {
     if (depth() == kDeepest) return say(fmt::format("nested deeper than {} levels", kDeepest));
     path_ += step;
@@ -167,7 +180,7 @@ class Handler final : public nlohmann::json_sax<json> {
     const JsonField& field = fields_[field_];
     const std::string item = in_list_ ? fmt::format("item {} of ", values_[field_].wholes.size() + 1) : std::string();
     return say(fmt::format("{}'{}' is {}; expected {}{}", item, field.path, found,
-                           in_list_ ? range_of(field) : wanted(field), field.advice),
+                           in_list_ && field.kind == Kind::wholes ? range_of(field) : wanted(field), field.advice),
                values_[field_].column);
   }
   bool refuse_key(const std::string& name) {
@@ -193,6 +206,8 @@ class Handler final : public nlohmann::json_sax<json> {
         return "a text";
       case Kind::wholes:
         return "a list of whole numbers";
+      case Kind::hints:
+        return "a whole number, or a list of names";
     }
     return {};
   }

@@ -19,6 +19,7 @@ struct JsonField {
     number,   ///< from 0 to `most`, with or without a point
     text,
     wholes,  ///< a list of whole numbers, each from 0 to `most`
+    hints,   ///< a whole number of bits, or a list of their names (hints.h)
   };
   const char* path;  ///< "timestamp", or within objects "out.meta_info.completion_tokens"
   Kind kind;

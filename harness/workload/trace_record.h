@@ -15,8 +15,8 @@ struct TraceRecord {
   std::uint64_t time_ms = 0;
   std::string space;  ///< namespace; "" is the shared one
   std::int32_t priority = 0;
-  std::uint32_t output_tokens = 0;  ///< 0 also where the file does not say
   std::uint64_t hints = 0;          ///< canopy::hint
+  std::uint32_t output_tokens = 0;  ///< 0 also where the file does not say
   std::uint32_t turn = 0;           ///< of its conversation, from 1; 0: the file does not say
 
   std::vector<Token> tokens;       ///< the prompt, where block is 0
@@ -30,7 +30,7 @@ struct TraceRecord {
     space.clear();
     tokens.clear();
     ids.clear();
-    time_ms = hints = block = 0;
+    time_ms = block = hints = 0;
     priority = 0;
     output_tokens = turn = input_tokens = 0;
   }

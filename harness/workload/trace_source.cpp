@@ -24,6 +24,7 @@ class TraceSource final : public RequestSource {
     request.arrival_ms = record_.time_ms;
     request.space = record_.space;
     request.priority = record_.priority;
+    request.hints = record_.hints;
     request.output_tokens = record_.output_tokens;
     request.hints = record_.hints;
     if (record_.block == 0) return request.prompt.swap(record_.tokens);

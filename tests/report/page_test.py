@@ -6,6 +6,7 @@ A page is whole, needs nothing from outside, has the figures of the JSON, and sh
 import html.parser
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -117,6 +118,26 @@ def check_figures(page, figures):
               f"{row['policy']} has a mark")
 
 
+def check_reading(page, figures):
+    """What the sentences say is what the rows say."""
+    sentences = [data for where, data in page.texts if where[-1:] == ("li",)]
+    tokens = {capacity["name"]: capacity["tokens"] for capacity in figures["capacities"]}
+    told = 0
+    for sentence in sentences:
+        found = re.match(r"At (\S+) tokens, (\S+) reuses most: .*? tokens?, (\S+)\u00a0% of the prompts", sentence)
+        if not found:
+            continue
+        told += 1
+        rows = [row for row in figures["rows"] if row["capacity_tokens"] == tokens[found[1]]
+                and row["policy"] not in ("optimum", "infinite")]
+        best = max(rows, key=lambda row: row["hit_tokens"])
+        check(best["policy"] == found[2], f"{found[2]} is the best at {found[1]}")
+        check(f"{best['hit_rate'] * 100:.2f}" == found[3], f"its hit rate is {found[3]} %")
+    check(told == min(len(tokens), 4), "each of a few capacities has its sentence")
+    seen = figures["infinite_tokens"] / figures["prompt_tokens"] * 100
+    check(any(f"would reuse {seen:.1f}\u00a0% of them" in sentence for sentence in sentences), "the ceiling is told")
+
+
 def main():
     canopy, source, work = sys.argv[1:]
     shutil.rmtree(work, ignore_errors=True)
@@ -127,7 +148,9 @@ def main():
         file.write("requests: 300\nmix:\n  - chat: { tenants: 3, turns: 5 }\n")
     text, figures = compare(canopy, work, config, workload, "--policies", "lru,fifo,slru,optimum,infinite", "--capacities",
                             "20k,50k,100k")
-    check_figures(check_whole(text), figures)
+    page = check_whole(text)
+    check_figures(page, figures)
+    check_reading(page, figures)
 
     # One capacity, one policy: nothing to compare with.
     text, figures = compare(canopy, work, config, workload, "--policies", "fifo", "--capacities", "50k")

@@ -1,4 +1,5 @@
 /// Every format of traces: what a good file gives, what is said of a bad one, and that an import changes nothing.
+#include <canopy/eviction_strategy.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
 #include <workload/formats/native_trace.h>
@@ -76,9 +77,9 @@ std::string error_of(const char* format, const std::string& content, const Trace
 }
 
 bool same(const TraceRecord& a, const TraceRecord& b) {
-  return a.time_ms == b.time_ms && a.space == b.space && a.priority == b.priority && a.turn == b.turn &&
-         a.output_tokens == b.output_tokens && a.tokens == b.tokens && a.block == b.block && a.ids == b.ids &&
-         a.length() == b.length();
+  return a.time_ms == b.time_ms && a.space == b.space && a.priority == b.priority && a.hints == b.hints &&
+         a.turn == b.turn && a.output_tokens == b.output_tokens && a.tokens == b.tokens && a.block == b.block &&
+         a.ids == b.ids && a.length() == b.length();
 }
 
 /// Written in Canopy's own format and read again, the same records.
@@ -103,7 +104,7 @@ const char* const kQwen =
 TEST_CASE("Canopy's own format: tokens, ids, and all that a request may have") {
   const Folder folder;
   const Read all = read(folder.write(
-      R"({"time_ms": 5, "namespace": "tenant \"7\"", "priority": -2, "turn": 3, "output_tokens": 50, "tokens": [1, 4294967295, 3], "extra": {"a": [{}]}})"
+      R"({"time_ms": 5, "namespace": "tenant \"7\"", "priority": -2, "hints": ["session_ended", "class_3"], "turn": 3, "output_tokens": 50, "tokens": [1, 4294967295, 3], "extra": {"a": [{}]}})"
       "\n\n"
       R"({"time_ms": 6, "block_size": 4, "input_tokens": 6, "ids": [9, 10]})"
       "\n"));
@@ -111,6 +112,7 @@ TEST_CASE("Canopy's own format: tokens, ids, and all that a request may have") {
   REQUIRE(all.records.size() == 2);
   CHECK(all.records[0].space == "tenant \"7\"");
   CHECK(all.records[0].priority == -2);
+  CHECK(all.records[0].hints == (hint::kSessionEnded | hint::of_class(3)));
   CHECK(all.records[0].turn == 3);
   CHECK(all.records[0].output_tokens == 50);
   CHECK(all.records[0].tokens == std::vector<Token>{1, 4294967295, 3});
@@ -124,6 +126,7 @@ TEST_CASE("Canopy's own format: tokens, ids, and all that a request may have") {
   ClientRequest request;
   REQUIRE(*(*own)->next(request));
   CHECK(request.prompt == std::vector<Token>{1, 4294967295, 3});
+  CHECK(request.hints == all.records[0].hints);
   REQUIRE(*(*own)->next(request));
   CHECK(request.prompt.size() == 6);
   CHECK(request.prompt[5] == token_at(10 * 4 + 1));
@@ -153,6 +156,12 @@ TEST_CASE("what is wrong with a line of Canopy's own format is said with its col
   CHECK(error(R"({"time_ms": 1, "ids": [18446744073709551615], "block_size": 2, "input_tokens": 2})") ==
         ":1:16: 'ids' has 18446744073709551615; expected at most 9223372036854775807 with this 'block_size'");
   CHECK(error(R"({"time_ms": 1, "time_ms": 1, "tokens": []})") == ":1:16: 'time_ms' is there twice; expected it once");
+  CHECK(error(R"({"time_ms": 1, "hints": ["sesion_ended"], "tokens": []})").find("is 'session_ended' meant?") !=
+        std::string::npos);
+  CHECK(error(R"({"time_ms": 1, "hints": [1], "tokens": []})")
+            .starts_with(":1:16: item 1 of 'hints' is 1; expected a whole number, or a list of names"));
+  CHECK(error(R"({"time_ms": 1, "hints": "x", "tokens": []})")
+            .starts_with(":1:16: 'hints' is \"x\"; expected a whole number, or a list of names"));
   CHECK(error("7") == ":1:1: the line is a number; expected an object");
   CHECK(error("null") == ":1:1: the line is null; expected an object");
   CHECK(error(R"({"time_ms": 1, "tokens": [1)") == ":1:28: ends in the middle of its JSON; was the file cut off?");

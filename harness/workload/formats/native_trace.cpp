@@ -17,11 +17,12 @@ namespace {
 
 using Kind = JsonField::Kind;
 
-enum : std::size_t { kTime, kSpace, kPriority, kTurn, kOutput, kTokens, kBlock, kInput, kIds, kFields };
+enum : std::size_t { kTime, kSpace, kPriority, kHints, kTurn, kOutput, kTokens, kBlock, kInput, kIds, kFields };
 constexpr std::array<JsonField, kFields> kField = {
     {{"time_ms", Kind::whole, 1'000'000'000'000'000, "milliseconds", true},
      {"namespace", Kind::text},
      {"priority", Kind::integer, std::numeric_limits<std::int32_t>::max()},
+     {"hints", Kind::hints, ~std::uint64_t{0}, "bits"},
      {"turn", Kind::whole, 1'000'000'000, ""},
      {"output_tokens", Kind::whole, kMaxPromptTokens, "tokens"},
      {"tokens", Kind::wholes, std::numeric_limits<Token>::max()},
@@ -39,6 +40,7 @@ class NativeTrace final : public LineTrace {
     record.time_ms = line_[kTime].whole;
     if (line_[kSpace].seen) record.space = line_[kSpace].text;
     if (line_[kPriority].seen) record.priority = static_cast<std::int32_t>(line_[kPriority].integer);
+    record.hints = line_[kHints].whole_or(0);
     if (line_[kTurn].seen) record.turn = static_cast<std::uint32_t>(line_[kTurn].whole);
     if (line_[kOutput].seen) record.output_tokens = static_cast<std::uint32_t>(line_[kOutput].whole);
     return {Line::request, line_[kTokens].seen ? take_tokens(text, record) : take_ids(text, record)};
@@ -101,6 +103,7 @@ std::string native_line(const TraceRecord& record) {
     line += ", \"namespace\": " +
             nlohmann::json(record.space).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   if (record.priority != 0) line += fmt::format(", \"priority\": {}", record.priority);
+  if (record.hints != 0) line += fmt::format(", \"hints\": {}", record.hints);
   if (record.turn != 0) line += fmt::format(", \"turn\": {}", record.turn);
   if (record.output_tokens != 0) line += fmt::format(", \"output_tokens\": {}", record.output_tokens);
   if (record.block == 0) {

@@ -1,6 +1,6 @@
 /// JSONL of token ids, as people write it from a server's requests: per line `prompt_token_ids`, and where they are
-/// known `output_token_ids` or `output_tokens`, `timestamp` (seconds), `namespace`, `priority`, `turn`. Other keys are
-/// passed over.
+/// known `output_token_ids` or `output_tokens`, `timestamp` (seconds), `namespace`, `priority`, `hints`, `turn`. Other
+/// keys are passed over.
 #include "../json_line.h"
 #include "../line_trace.h"
 #include "../text.h"
@@ -16,7 +16,7 @@ namespace {
 
 using Kind = JsonField::Kind;
 
-enum : std::size_t { kPrompt, kOutput, kOutputs, kTime, kSpace, kPriority, kTurn, kFields };
+enum : std::size_t { kPrompt, kOutput, kOutputs, kTime, kSpace, kPriority, kHints, kTurn, kFields };
 constexpr std::uint64_t kMostToken = std::numeric_limits<Token>::max();
 constexpr std::array<JsonField, kFields> kField = {
     {{"prompt_token_ids", Kind::wholes, kMostToken, "", true},
@@ -25,6 +25,7 @@ constexpr std::array<JsonField, kFields> kField = {
      {"timestamp", Kind::number, 1'000'000'000'000, "seconds"},
      {"namespace", Kind::text},
      {"priority", Kind::integer, std::numeric_limits<std::int32_t>::max()},
+     {"hints", Kind::hints, ~std::uint64_t{0}, "bits"},
      {"turn", Kind::whole, 1'000'000'000, ""}}};
 
 class TokenLines final : public LineTrace {
@@ -44,6 +45,7 @@ class TokenLines final : public LineTrace {
     }
     if (line_[kSpace].seen) record.space = line_[kSpace].text;
     record.priority = static_cast<std::int32_t>(line_[kPriority].seen ? line_[kPriority].integer : 0);
+    record.hints = line_[kHints].whole_or(0);
     record.turn = static_cast<std::uint32_t>(line_[kTurn].whole_or(0));
     return {};
   }
