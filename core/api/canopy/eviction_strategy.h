@@ -138,7 +138,7 @@ class Path {
 /// promise that the same input gives the same decisions.
 class EvictionStrategy {
  public:
-  static constexpr const char* kInterface = "canopy.EvictionStrategy/3";
+  static constexpr const char* kInterface = "canopy.EvictionStrategy/4";
   struct Context {};
   virtual ~EvictionStrategy() = default;
 

@@ -11,7 +11,7 @@ namespace canopy {
 /// A policy as the index sees it: never one that throws. After its first exception a policy is not called any more, and
 /// nodes have the ranks of lru. The engine ranks the others anew before it evicts next (PageFlow::evict).
 class PolicyGuard final : public EvictionStrategy, public Guard {
-  static_assert(std::string_view(kInterface) == "canopy.EvictionStrategy/3", "hand on the new functions too");
+  static_assert(std::string_view(kInterface) == "canopy.EvictionStrategy/4", "hand on the new functions too");
 
  public:
   static constexpr const char* kInstead = "lru";
