@@ -99,8 +99,10 @@ Shape of_requests(std::string title, std::function<std::string(std::uint64_t)> e
 void print_tenants(const TraceFacts& facts, const Terminal& terminal) {
   if (facts.tenants.size() < 2) return;
   std::vector<std::pair<std::string, TraceFacts::Tenant>> all(facts.tenants.begin(), facts.tenants.end());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.second.prompt_tokens > b.second.prompt_tokens; });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    const std::uint64_t ours = a.second.prompt_tokens, theirs = b.second.prompt_tokens;
+    return ours != theirs ? ours > theirs : a.first < b.first;
+  });
   fmt::print("\n{}\n", terminal.bold(plural(all.size(), "namespace")));
   Grid grid({"namespace", "requests", "prompt tokens", "of all", "reused"});
   for (std::size_t i = 0; i < std::min(all.size(), kTenants); ++i) {

@@ -98,9 +98,9 @@ std::string hit_chart(const lab::Comparison& comparison) {
   for (const Contender& contender : contenders_of(comparison)) {
     chart.lines.push_back(line_of(comparison, contender, places));
     auto& points = chart.lines.back().points;
-    std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+    std::sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
   }
-  std::stable_sort(chart.ticks.begin(), chart.ticks.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::sort(chart.ticks.begin(), chart.ticks.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
   // The room above the lower of the two bounds.
   const auto bound = [&](const char* name) {
     return std::find_if(chart.lines.begin(), chart.lines.end(),

@@ -127,7 +127,9 @@ void draw_names(std::string& out, const LineChart& chart, const Frame& frame) {
   std::vector<Name> names;
   for (const Line& line : chart.lines)
     if (!line.points.empty()) names.push_back({&line, frame.y(line.points.back().value), 0});
-  std::stable_sort(names.begin(), names.end(), [](const Name& a, const Name& b) { return a.end < b.end; });
+  std::sort(names.begin(), names.end(), [](const Name& a, const Name& b) {
+    return a.end != b.end ? a.end < b.end : a.line < b.line;  // the lines are in the order of the policies
+  });
   // Names that would overlap form a block around the middle of their ends.
   struct Block {
     std::size_t first, count;

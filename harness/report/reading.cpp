@@ -28,8 +28,10 @@ std::string beside(std::uint64_t ours, std::uint64_t theirs, const std::string& 
 std::vector<std::size_t> by_size(const lab::Comparison& comparison) {
   std::vector<std::size_t> order(comparison.capacities.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return comparison.capacities[a] < comparison.capacities[b]; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const std::uint64_t ours = comparison.capacities[a], theirs = comparison.capacities[b];
+    return ours != theirs ? ours < theirs : a < b;
+  });
   return order;
 }
 
