@@ -170,7 +170,7 @@ int print_and_write(const lab::Comparison& comparison, const CompareArguments& a
 
 }  // namespace
 
-int compare_policies(const CompareArguments& arguments, const PluginFolders& folders) {
+int compare_policies(CompareArguments arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
   auto inputs = files_of(arguments.source);
   inputs.insert(inputs.end(), {{"the engine file", arguments.config}, {"--model-config", arguments.model_config}});
@@ -179,6 +179,9 @@ int compare_policies(const CompareArguments& arguments, const PluginFolders& fol
   for (const std::string& output : {arguments.json, arguments.report})
     if (!output.empty())
       if (auto can = can_write_file(output); !can) return unusable(can.error().text);
+  auto block = block_of(arguments.source, arguments.blocks);
+  if (!block) return unusable(block.error().text);
+  arguments.source.block = *block;
   auto document = parse_yaml_file(arguments.config);
   if (!document) return unusable(document.error().text);
   auto engine = engine_of(arguments, *document, "", registry);

@@ -112,12 +112,15 @@ Result<std::vector<lab::NodeReplay>> replays_of(const CurveArguments& arguments,
 
 }  // namespace
 
-int draw_curve(const CurveArguments& arguments, const PluginFolders& folders) {
+int draw_curve(CurveArguments arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
   if (auto apart = check_files(registry, files_of(arguments.source), {{"--json", arguments.json}}); !apart)
     return unusable(apart.error().text);
   if (!arguments.json.empty())
     if (auto can = can_write_file(arguments.json); !can) return unusable(can.error().text);
+  auto block = block_of(arguments.source, arguments.blocks);
+  if (!block) return unusable(block.error().text);
+  arguments.source.block = *block;
   auto wanted = wanted_of(arguments);
   if (!wanted) return unusable(wanted.error().text);
   const Interrupt interrupt;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <workload/generator.h>
+#include <workload/mooncake_line.h>
 #include <workload/trace_formats.h>
 
 namespace canopy::app {
@@ -100,6 +101,19 @@ Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& so
   if (!source.trace.empty()) return workload::open_trace(source.trace, source.block);
   if (!source.workload.empty()) return workload::open_generator(source.workload, source.seed.value_or(0));
   return Error{fmt::format("{}: name a trace with --trace FILE or a workload with --workload FILE", command)};
+}
+
+Result<std::uint64_t> block_of(const LabSource& source, bool blocks) {
+  if (source.block != 0) return source.block;
+  if (source.trace.empty()) return workload::kMooncakeBlock;
+  auto reader = workload::open_records(source.trace, {});
+  if (!reader) return reader.error();
+  workload::TraceRecord record;
+  if (auto any = (*reader)->next(record); !any) return any.error();
+  if (record.block == 0 && blocks)
+    return Error{fmt::format("--blocks: {} has token ids and no blocks; leave it out, or name a page with --page-size",
+                             workload::trace_path(source.trace))};
+  return std::max<std::uint64_t>(record.block, 1);
 }
 
 std::vector<RunFile> files_of(const LabSource& source) {

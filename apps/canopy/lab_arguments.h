@@ -29,6 +29,9 @@ Result<std::vector<Amount>> sizes_of(std::string_view option, const std::string&
 
 /// Opens the trace or the workload. `command` is in front of the sentence if neither is named.
 Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& source, std::string_view command);
+/// Finds what LabSource::block is where it is 0, from the first request; 1 where a trace has token ids. With `blocks`
+/// (a unit is a block) such a trace is an error, and a block of a workload has 512 tokens.
+Result<std::uint64_t> block_of(const LabSource& source, bool blocks);
 /// The file of either, for check_files, and its name without folder, for people.
 std::vector<RunFile> files_of(const LabSource& source);
 std::string name_of(const LabSource& source);

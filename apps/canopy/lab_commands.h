@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <lab/comparison.h>
-#include <workload/mooncake_line.h>
 #include "commands.h"
 
 namespace canopy::app {
@@ -16,7 +15,7 @@ namespace canopy::app {
 /// The trace or workload that a command of the lab reads.
 struct LabSource {
   std::string trace, workload;
-  std::uint64_t block = workload::kMooncakeBlock;  ///< tokens that an id of the trace stands for
+  std::uint64_t block = 0;  ///< tokens that an id of the trace stands for; 0: as its format says
   std::optional<std::uint64_t> seed{};
 };
 
@@ -43,8 +42,8 @@ struct CurveArguments {
 /// `canopy compare` and `canopy curve`.
 void add_lab(CLI::App& program, const PluginFolders& folders, int& status);
 
-int compare_policies(const CompareArguments& arguments, const PluginFolders& folders);
-int draw_curve(const CurveArguments& arguments, const PluginFolders& folders);
+int compare_policies(CompareArguments arguments, const PluginFolders& folders);
+int draw_curve(CurveArguments arguments, const PluginFolders& folders);
 
 /// A comparison as tables and sentences; for each kind in `by` also the hit rates of its slices, or of "flops".
 void print(const lab::Comparison& comparison, const std::vector<std::string>& by, const Terminal& terminal);

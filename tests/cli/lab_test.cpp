@@ -183,6 +183,27 @@ TEST_CASE("at block resolution a partial block is a unit, and the trimmed LRU is
                 "has 2 groups");
 }
 
+TEST_CASE("a trace in blocks of another size than 512 needs no option, and one of tokens has no blocks") {
+  const Workshop workshop;
+  const fs::path out = workshop.path / "out.json";
+  std::string text;
+  for (int i = 0; i < 20; ++i)
+    text += R"({"chat_id": )" + std::to_string(i) + R"(, "parent_chat_id": -1, "timestamp": )" + std::to_string(i) +
+            R"(, "input_length": 40, "output_length": 5, "type": "text", "turn": 1, "hash_ids": [1, 2, )" +
+            std::to_string(3 + i) + "]}\n";
+  const std::string qwen = workshop.file("q.jsonl", text);
+  const std::string tokens = workshop.file("t.jsonl", "{\"prompt_token_ids\": [1, 2, 3]}\n");
+  for (const char* blocks : {"", " --blocks"}) {
+    const Ended run =
+        compare(workshop, "--trace " + qwen + blocks + " --policies lru --capacities 1k --json " + out.string());
+    REQUIRE_MESSAGE(run.status == 0, run.err);
+    CHECK(read(out)["rows"][0]["hit_tokens"] == 19 * 32);
+    CHECK(read(out)["rows"][0]["page_size"] == 16);
+  }
+  check_refused(compare(workshop, "--trace " + tokens + " --blocks --policies lru --capacities 1k"),
+                "has token ids and no blocks");
+}
+
 TEST_CASE("capacities may be memory, at what a token of a model takes") {
   const Workshop workshop;
   const std::string model = workshop.file("config.json", R"({"model_type": "llama", "num_hidden_layers": 32,
