@@ -144,6 +144,7 @@ NodeFacts BaselineIndex::facts(const Node& node) const {
   facts.last_access = node.last_access;
   facts.spared = node.spared;
   facts.clock = clock();
+  facts.parent_tag = node.parent ? &node.parent->tag : nullptr;
   facts.tag = const_cast<std::uint64_t*>(&node.tag);  // the policy's own word: it may change it in a const index
   return facts;
 }

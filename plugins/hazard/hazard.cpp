@@ -54,11 +54,14 @@ Rank Hazard::rank(const NodeFacts& node) {
   if (node.last_access == 0) return {0, node.created};  // part of a window that was never used
   if (*node.tag == 0) *node.tag = NodeTag::of(clock_.now(), class_of({1, ~std::uint32_t{0}, 0, 0}));
   if (!curves_.learned()) return {0, node.last_access};
-  const NodeTag tag(*node.tag);
-  double index = curves_.index(tag.of_class(), tag.age(clock_.now()));
-  if (config_.cost_weight > 0) index *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
+  double worth = index(NodeTag(*node.tag));
+  // A use of the node would be one of its parent. Where the parent's last client gave a hint that makes the parent
+  // worth less, so is the node: an end of the same conversation, left behind by a later turn.
+  if (node.parent_tag && *node.parent_tag != 0)
+    if (const NodeTag parent(*node.parent_tag); hint_in(parent.of_class()) != 0) worth = std::min(worth, index(parent));
+  if (config_.cost_weight > 0) worth *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
   // As a float, so that what differs in the last bits alone is equal.
-  return {std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(index))), node.last_access};
+  return {std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth))), node.last_access};
 }
 
 void Hazard::arrived(const RequestFacts& request) {

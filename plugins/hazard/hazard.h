@@ -63,6 +63,7 @@ class Hazard final : public EvictionStrategy {
     Tick arrived = 0;         ///< the last time
   };
 
+  double index(NodeTag tag) const { return curves_.index(tag.of_class(), tag.age(clock_.now())); }
   void learn(const PolicyClock& clock);
   void fit();
   void follow(std::span<const std::uint64_t> prints, Use use);

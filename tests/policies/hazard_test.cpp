@@ -201,3 +201,30 @@ TEST_CASE("hazard: with a cost_weight deep prefixes stay longer") {
   };
   CHECK(deepest("hazard") != deepest("{ hazard: { cost_weight: 8 } }"));
 }
+
+TEST_CASE("a policy is shown the word of a node's parent, and 0 where a root is above") {
+  struct Words final : EvictionStrategy {
+    std::uint64_t seen = 0, wrong = 0;
+    Rank rank(const NodeFacts& node) override {
+      const std::uint64_t above = node.parent_tag ? *node.parent_tag : 0;
+      wrong += above != (node.begin == 0 ? 0U : 1U), ++seen;
+      return {0, node.last_access};
+    }
+    void ended(const RequestFacts&, Path& path) override {
+      for (NodeFacts node; path.next(node);) *node.tag = node.begin + 1;
+    }
+  };
+  const auto engine = pool_of(1'000, "lru");
+  const auto policy = std::make_shared<Words>();
+  engine->use_policy(0, policy);
+  for (const Token last : {Token{1'000}, Token{2'000}, Token{3'000}}) {
+    auto prompt = tokens(1, 64);
+    prompt.insert(prompt.end(), 32, last);
+    Request request = engine->begin(arrival(prompt, 0));
+    REQUIRE(request.reserve(96));
+    request.finish(96);
+  }
+  CHECK(policy->seen > 3);
+  CHECK(policy->wrong == 0);
+  check_settled(*engine);
+}

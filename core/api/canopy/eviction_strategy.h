@@ -31,6 +31,9 @@ struct NodeFacts {
   /// A word of the policy's own on every node: each group has another. It is 0 on a new node, and on all nodes when the
   /// group gets another policy. A split copies it to both halves.
   std::uint64_t* tag = nullptr;
+  /// The parent's word. Each use of a node is one of its parent, but not the other way round. Null, or a word that is 0:
+  /// the node has no parent that a policy knows.
+  const std::uint64_t* parent_tag = nullptr;
 };
 
 /// Key words between two prints of a prefix: prints[i] names the first (i + 1) * kPrintStride words in their namespace,
