@@ -26,7 +26,7 @@ struct NodeFacts {
   std::int32_t priority = 0;  ///< highest of the requests that inserted through it
   Tick created = 0;
   Tick last_access = 0;  ///< in this group; 0: not used since it was inserted
-  Tick spared = 0;  ///< when this group's policy last kept it by `spare`; 0 never
+  Tick spared = 0;       ///< when this group's policy last kept it by `spare`; 0 never
   PolicyClock clock{};
   /// A word of the policy's own on every node: each group has another. It is 0 on a new node, and on all nodes when the
   /// group gets another policy. A split copies it to both halves.
@@ -118,12 +118,17 @@ class Path {
 /// promise that the same input gives the same decisions.
 class EvictionStrategy {
  public:
-  static constexpr const char* kInterface = "canopy.EvictionStrategy/3";
+  static constexpr const char* kInterface = "canopy.EvictionStrategy/4";
   struct Context {};
   virtual ~EvictionStrategy() = default;
 
   /// Asked when a node becomes evictable and whenever its facts change while it waits.
   virtual Rank rank(const NodeFacts& node) = 0;
+  /// rank() of many nodes at once, `ranks[i]` of `nodes[i]`: where all nodes that wait are ranked anew, some hundreds
+  /// at a time. For policies to which a call costs more than a rank.
+  virtual void rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) ranks[i] = rank(nodes[i]);
+  }
   virtual Volatility volatility() const { return Volatility::none; }
   virtual PolicyText describe() const { return {}; }
 
