@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times SGLang's prefix cache and Canopy's drop-in, taking turns in one run.
 
-    sglang_bench.py WHEEL RELEASE [--trace FILE] [--requests N] [--rounds N] [--page 16] [--peers rust,canopy]
+    sglang_bench.py WHEEL RELEASE [--trace FILE] [--requests N] [--rounds N] [--page 16] [--cpu] [--peers rust,canopy]
 
 WHEEL: the unpacked wheel of sglang RELEASE; torch, msgspec and canopy on the path. Each request goes through SGLang's own
 facade (BasePrefixCache) on CPU tensors: match, lock and unlock (the admission test), lock, slots of the prefix, checkpoint
@@ -69,8 +69,8 @@ def recorded(path, requests):
 
 
 class Peer:
-    def __init__(self, torch, names, name, make, size, page):
-        self.name, self.names, self.page, self.torch = name, names, page, torch
+    def __init__(self, torch, names, name, make, size, page, clock):
+        self.clock, self.name, self.names, self.page, self.torch = clock, name, names, page, torch
         self.allocator = Allocator(torch, size, page)
         self.pool = types.SimpleNamespace(req_to_token=torch.zeros((2, 2**18), dtype=torch.int32))
         self.pool.write = lambda at, values: self.pool.req_to_token.__setitem__(at, values)
@@ -80,7 +80,7 @@ class Peer:
 
     def serve(self, tokens):
         """One request, start to end, as the scheduler calls the cache."""
-        names, cache, clock, spent = self.names, self.cache, time.perf_counter_ns, {}
+        names, cache, clock, spent = self.names, self.cache, self.clock, {}
         request = sglang_wheel.Request("r", (), 0)
         request.origin_input_ids = request.full_untruncated_fill_ids = tokens
 
@@ -136,6 +136,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--page", type=int, default=16)
     parser.add_argument("--capacity", type=int, default=0, help="tokens; 0: 200 requests of 8,192")
+    parser.add_argument("--cpu", action="store_true", help="processor time of the thread: for a machine that is busy")
     parser.add_argument("--peers", default="rust,canopy")
     args = parser.parse_args()
     sglang_wheel.load(args.wheel, args.release)
@@ -149,12 +150,13 @@ def main():
 
     names = types.SimpleNamespace(params=CacheInitParams, key=RadixKey, match=MatchPrefixParams, evict=EvictParams)
     size = (args.capacity or 200 * 8192) // args.page * args.page
+    clock = time.thread_time_ns if args.cpu else time.perf_counter_ns
     totals = {}
     for turn in range(args.rounds):
         peers = [
             Peer(torch, names, name,
                  (lambda params: CanopyRadixCache(params, Settings())) if name == "canopy"
-                 else (lambda params, core=name: sglang_wheel.unified(core, params)), size, args.page)
+                 else (lambda params, core=name: sglang_wheel.unified(core, params)), size, args.page, clock)
             for name in args.peers.split(",")
         ]
         requests = recorded(args.trace, args.requests) if args.trace else generated(args.requests, turn)
@@ -168,7 +170,7 @@ def main():
             return 1
     first = totals[args.peers.split(",")[0]][0]
     print(f"SGLang {args.release}, page {args.page}, {args.rounds} rounds of {len(first.lives)} requests, pool of "
-          f"{size:,} tokens, hits {first.hits:,}, evicted {first.evicted:,}: the same in all; microseconds, median (p99)")
+          f"{size:,} tokens, hits {first.hits:,}, evicted {first.evicted:,}: the same in all; microseconds of {'processor time' if args.cpu else 'the clock'}, median (p99)")
     columns = (*STEPS, "life")
     print(f"{'':10}" + "".join(f"{name:>18}" for name in columns))
     rows = {}

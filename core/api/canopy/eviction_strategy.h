@@ -95,6 +95,7 @@ struct PolicyText {
   /// How a person reads a rank, with {major} and {minor} in it: "{major} hits, used {minor:ago}". Behind a colon:
   ///   ago        a tick: how long before now          ~ago   the complement of a tick
   ///   signed     a number from INT32_MIN on           real   the bits of a positive double
+  ///   number     any double, turned so that words compare as numbers do: all bits of a negative one, else the top bit
   ///   no|yes     one of these words, by value; the last one for all larger values
   /// Empty: the rank's two numbers.
   const char* rank = "";
