@@ -16,7 +16,7 @@
 #include <bench/gpu/gpu_bench.h>
 #include <check/campaign.h>
 #include <replay/replay.h>
-#include <workload/mooncake_line.h>
+#include <workload/trace_formats.h>
 
 namespace canopy::app {
 
@@ -34,7 +34,7 @@ struct ReplayArguments {
   std::string capacity, page_size, policy, store;  ///< as in the engine file
   std::string serve, record;                       ///< a feed's name, or the file of a recording; empty: none
   std::optional<std::uint64_t> seed;
-  std::uint64_t block = workload::kMooncakeBlock;  ///< tokens that an id of the trace stands for
+  std::uint64_t block = 0;  ///< tokens that an id of the trace stands for; 0: as its format is published
   std::vector<std::string> assignments, resizes;
   replay::Options options;
 };
@@ -54,6 +54,12 @@ struct CheckArguments {
   std::vector<std::string> configs;
   std::string replay;
   std::uint64_t minutes = 0;
+};
+
+struct TraceArguments {
+  std::string trace, output;  ///< output: of import, or the JSON of stat
+  std::uint64_t unit = 16;    ///< of stat: tokens that are compared at once
+  workload::TraceOptions options;
 };
 
 struct DemoArguments {
@@ -90,6 +96,10 @@ int dump_config(const std::string& file, const std::vector<std::string>& assignm
 int describe_config(const PluginFolders& folders);
 /// Runs engines under random requests and faults, or a program that such a run has written.
 int check_engines(const CheckArguments& arguments, const PluginFolders& folders);
+/// Writes a trace of any format in Canopy's own.
+int import_trace(const TraceArguments& arguments);
+/// Shows what a trace is: distinct tokens, reuse, turns, sharing by depth, tenants.
+int show_trace(const TraceArguments& arguments);
 int verify_recordings(const std::vector<std::string>& files, const PluginFolders& folders);
 
 /// A feed in shared memory and its mirror, in step. An empty name: the only feed there is.

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -13,8 +12,11 @@
 #include <sstream>
 #include <vector>
 
+#include <workload/text.h>
 #include <workload/trace_formats.h>
+#include "cli_options.h"
 #include "commands.h"
+#include "lab_commands.h"
 #include "plugin_trouble.h"
 #include "terminal.h"
 
@@ -25,23 +27,9 @@ using namespace canopy::app;
 
 using Folders = PluginFolders;
 
-constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-
 const char* const kAbout =
     "Canopy: prefix reuse of KV caches in LLM serving.\n"
     "Try `canopy demo`, then `canopy replay CONFIG --trace FILE`.";
-
-/// Whole numbers of a range. CLI::Range would also take 1e3 and name the range in other words.
-CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
-  return {[least, most](std::string& text) {
-            std::uint64_t value = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
-              return std::string();
-            return "'" + text + "' is no whole number from " + std::to_string(least) + " to " + std::to_string(most);
-          },
-          std::to_string(least) + "..", "whole number"};
-}
 
 /// An empty text is a variable of a script that was never set: taken for "not given", the run would be another one than
 /// was meant.
@@ -52,17 +40,6 @@ void refuse_empty_values(CLI::App& command) {
   for (CLI::Option* option : command.get_options())
     if (option->get_items_expected_max() > 0) option->check(not_empty);
   for (CLI::App* each : command.get_subcommands({})) refuse_empty_values(*each);
-}
-
-CLI::Option* block_size(CLI::App& command, std::uint64_t& block) {
-  return command.add_option("--block-size", block, "tokens that a hash id of the trace stands for")
-      ->capture_default_str()
-      ->check(whole(1, 65536));
-}
-
-/// An option that may be repeated, one value each time.
-CLI::Option* repeated(CLI::Option* option) {
-  return option->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void add_demo(CLI::App& program, const Folders& folders, int& status) {
@@ -270,6 +247,34 @@ void add_pool(CLI::App& program, int& status) {
   });
 }
 
+void add_trace(CLI::App& program, int& status) {
+  auto arguments = std::make_shared<TraceArguments>();
+  arguments->options.leave_out = true;
+  auto* trace = program.add_subcommand("trace", "Traces of requests: import another format, show what is in one");
+  trace->require_subcommand(1);
+  auto* import = trace->add_subcommand("import", "Write a trace of any format as Canopy's own JSONL (docs/traces.md)");
+  auto* stat = trace->add_subcommand(
+      "stat", "Show how many tokens are distinct, what is reused, when and how deep, turns and tenants");
+  for (auto* command : {import, stat}) {
+    command->add_option("trace", arguments->trace, workload::trace_help())->required();
+    block_size(*command, arguments->options.block);
+    command->add_option("--columns", arguments->options.columns,
+                        "csv: which column is what, such as time=2,id=5,size=4; without: by the heading");
+    command
+        ->add_option("--conversations", arguments->options.conversations,
+                     "sharegpt: conversations that are open at a time")
+        ->capture_default_str()
+        ->check(whole(1, 1'000'000));
+  }
+  import->add_option("--output", arguments->output, "file to write")->required();
+  stat->add_option("--unit", arguments->unit, "tokens that are compared at once, where prompts are tokens and not ids")
+      ->capture_default_str()
+      ->check(whole(1, workload::kMaxTraceBlock));
+  stat->add_option("--json", arguments->output, "write the figures to this file");
+  import->callback([=, &status] { status = import_trace(*arguments); });
+  stat->callback([=, &status] { status = show_trace(*arguments); });
+}
+
 void add_config(CLI::App& program, const Folders& folders, int& status) {
   auto file = std::make_shared<std::string>();
   auto assignments = std::make_shared<std::vector<std::string>>();
@@ -312,11 +317,13 @@ int run(int argc, char** argv) {
   repeated(program.add_option("--plugins", folders, "another folder of plugins; may be repeated"));
   add_demo(program, folders, status);
   add_replay(program, folders, status);
+  add_lab(program, folders, status);
   add_bench(program, folders, status);
   add_check(program, folders, status);
   add_plugins(program, folders, status);
   add_top(program, status);
   add_pool(program, status);
+  add_trace(program, status);
   add_config(program, folders, status);
   add_verify(program, folders, status);
   refuse_empty_values(program);

@@ -1,5 +1,4 @@
 #include <canopy/support/atomic_file.h>
-#include <canopy/support/file.h>
 #include <canopy/support/random.h>
 
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 namespace canopy {
 namespace {
@@ -79,23 +79,54 @@ Result<std::monostate> can_write_file(const std::string& path) {
   return std::monostate{};
 }
 
-Result<std::monostate> write_file_atomically(const std::string& path, std::string_view text) {
+AtomicFile::AtomicFile(std::string path, std::string target) : path_(std::move(path)), target_(std::move(target)) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      target_(std::move(other.target_)),
+      draft_(std::exchange(other.draft_, {})),
+      opened_(std::move(other.opened_)) {}
+
+AtomicFile::~AtomicFile() {
+  if (!draft_.empty()) ::unlink(draft_.c_str());
+}
+
+Result<AtomicFile> AtomicFile::begin(const std::string& path) {
   if (auto can = can_write_file(path); !can) return can.error();
   const auto target = output_target(path);
   if (!target) return target.error();
+  AtomicFile file(path, *target);
   struct stat old{};
   const bool replaces = ::stat(target->c_str(), &old) == 0;
-  std::string draft;
-  UniqueFd opened = open_draft(*target, replaces ? old.st_mode & 0777 : 0666, draft);
-  if (!opened) return cannot_write(path, errno);
+  file.opened_ = open_draft(*target, replaces ? old.st_mode & 0777 : 0666, file.draft_);
+  if (!file.opened_) {
+    file.draft_.clear();
+    return cannot_write(path, errno);
+  }
+  return file;
+}
+
+Result<std::monostate> AtomicFile::append(std::string_view text) {
+  if (write_all(opened_.get(), text)) return std::monostate{};
+  return cannot_write(path_, errno);
+}
+
+Result<std::monostate> AtomicFile::commit() {
+  struct stat old{};
+  const bool replaces = ::stat(target_.c_str(), &old) == 0;
   // The owner first, since a new owner may take bits of the mode away. Only root may give a file to another.
-  if (replaces && ::fchown(opened.get(), old.st_uid, old.st_gid) != 0) errno = 0;
-  const bool written = write_all(opened.get(), text) &&
-                       (!replaces || ::fchmod(opened.get(), old.st_mode & 0777) == 0) && ::fsync(opened.get()) == 0;
-  if (written && std::rename(draft.c_str(), target->c_str()) == 0) return std::monostate{};
-  const int reason = errno;
-  ::unlink(draft.c_str());
-  return cannot_write(path, reason);
+  if (replaces && ::fchown(opened_.get(), old.st_uid, old.st_gid) != 0) errno = 0;
+  const bool whole = (!replaces || ::fchmod(opened_.get(), old.st_mode & 0777) == 0) && ::fsync(opened_.get()) == 0;
+  if (!whole || std::rename(draft_.c_str(), target_.c_str()) != 0) return cannot_write(path_, errno);
+  draft_.clear();
+  return std::monostate{};
+}
+
+Result<std::monostate> write_file_atomically(const std::string& path, std::string_view text) {
+  auto file = AtomicFile::begin(path);
+  if (!file) return file.error();
+  if (auto written = file->append(text); !written) return written.error();
+  return file->commit();
 }
 
 }  // namespace canopy

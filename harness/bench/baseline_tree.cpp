@@ -76,7 +76,7 @@ BaselineIndex::Node* BaselineIndex::split(Node* lower, Units at) {
 
 Eviction BaselineIndex::eviction_of(const Node& node, Cause cause) {
   prints_.clear();
-  if (!group_.eviction->reads_prints()) return {cause, {}};
+  if (group_.eviction->reads_prints() != Prints::all) return {cause, {}};
   Words path;
   for (const Node* at = &node; at->parent; at = at->parent)
     path.insert(path.begin(), at->words.begin(), at->words.begin() + at->length);

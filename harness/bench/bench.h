@@ -14,7 +14,7 @@ struct Options {
   std::string only;             ///< rows whose name contains it
   std::string index = "radix";  ///< the index to measure, of those in the registry
   std::string trace;            ///< as for workload::open_trace; empty: a generated workload instead
-  std::uint64_t block = 512;    ///< tokens that an id of the trace stands for
+  std::uint64_t block = 0;      ///< tokens that an id of the trace stands for; 0: as its format is published
   bool (*stopped)() = nullptr;  ///< asked before each section; true: what was measured so far is the report
 };
 

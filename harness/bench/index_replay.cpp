@@ -1,5 +1,7 @@
 #include "index_replay.h"
 
+#include <canopy/prefix_print.h>
+
 #include <unordered_map>
 #include <vector>
 
@@ -13,15 +15,22 @@ namespace {
 /// One request after the other through an index and an allocator of page numbers.
 class IndexReplay {
  public:
-  IndexReplay(PrefixIndex& index, SlotAllocator& allocator, Units page_size, ReplayPlan* plan)
-      : index_(index), allocator_(allocator), page_size_(page_size), plan_(plan) {}
+  IndexReplay(const Subject& subject, SlotAllocator& allocator, Units page_size, ReplayPlan* plan)
+      : index_(*subject.index),
+        allocator_(allocator),
+        page_size_(page_size),
+        plan_(plan),
+        wants_prints_(subject.policy->reads_prints() != Prints::none) {}
 
   void serve(const workload::ClientRequest& client) {
     const Key key{space_of(client.space), client.prompt};
     RequestFacts facts;
     facts.space = key.space;
     facts.priority = client.priority;
+    facts.hints = client.hints;
     facts.prompt = static_cast<std::uint32_t>(client.prompt.size());
+    facts.id = replayed_.requests + 1;
+    if (wants_prints_) facts.prefix_prints = prints_of(key);
     Lock lock;
     GroupPages resident;
     timed(match, [&] { lock = index_.match(key, facts); });
@@ -33,6 +42,8 @@ class IndexReplay {
     Lock last = lock;
     if (allocator_.allocate(brought_)) last = add(lock, key, client.priority);
     facts.matched = lock.length;
+    facts.output = client.output_tokens;
+    facts.ending = Ending::finished;
     timed(release, [&] { index_.release(last, &facts); });
 
     ++replayed_.requests;
@@ -73,6 +84,14 @@ class IndexReplay {
     return inserted.lock;
   }
 
+  std::span<const std::uint64_t> prints_of(const Key& key) {
+    prints_.clear();
+    std::uint64_t print = first_print(key.space);
+    for (std::size_t end = kPrintStride; end <= key.words.size(); end += kPrintStride)
+      prints_.push_back(print = next_print(print, key.words.data() + (end - kPrintStride)));
+    return prints_;
+  }
+
   NamespaceId space_of(const std::string& name) {
     if (name.empty()) return NamespaceId::shared;
     return spaces_.emplace(name, static_cast<NamespaceId>(spaces_.size() + 1)).first->second;
@@ -82,23 +101,25 @@ class IndexReplay {
   SlotAllocator& allocator_;
   Units page_size_;
   ReplayPlan* plan_;
+  bool wants_prints_;
   Replayed replayed_;
   std::vector<Page> brought_;
+  std::vector<std::uint64_t> prints_;
   std::unordered_map<std::string, NamespaceId> spaces_;
 };
 
 }  // namespace
 
 Result<Replayed> replay_index(const Setting& setting, const std::string& index_name, Units page_size, ReplayPlan* plan,
-                              const std::string& index_options) {
+                              const std::string& index_options, const std::string& policy) {
   auto source = open_source(setting.options);
   if (!source) return source.error();
-  auto subject = make_subject(setting.registry, index_name, page_size, source->capacity, index_options);
+  auto subject = make_subject(setting.registry, index_name, page_size, source->capacity, index_options, policy);
   if (!subject) return subject.error();
   auto allocator = make_allocator(setting.registry, "free_list");
   if (!allocator) return allocator.error();
   (*allocator)->offer({1, static_cast<std::uint32_t>(source->capacity / page_size)});
-  IndexReplay replay(*subject->index, **allocator, page_size, plan);
+  IndexReplay replay(*subject, **allocator, page_size, plan);
   workload::ClientRequest client;
   for (std::uint64_t taken = 0; taken < source->limit; ++taken) {
     auto more = source->requests->next(client);

@@ -27,9 +27,9 @@ struct Replayed {
 /// Replays the source of the options, one request after the other, with only the calls that an engine makes to its
 /// index.
 /// An empty `index_name` is the original's algorithm. `plan`, unless null, notes which pages matched, left and were
-/// added. The words of a prompt are written just before its calls, as a tokenizer would; the tree's memory is as cold
-/// as the earlier requests have left it.
+/// added. The words of a prompt are written just before its calls, as a tokenizer would, and so are the prints that a
+/// policy reads; the tree's memory is as cold as the earlier requests have left it.
 Result<Replayed> replay_index(const Setting& setting, const std::string& index_name, Units page_size, ReplayPlan* plan,
-                              const std::string& index_options = {});
+                              const std::string& index_options = {}, const std::string& policy = "lru");
 
 }  // namespace canopy::bench

@@ -9,6 +9,7 @@
 // One line for each file of rows.
 #define CANOPY_BENCH_SECTIONS(SECTION) \
   SECTION(replay)                      \
+  SECTION(policy)                      \
   SECTION(shard)                       \
   SECTION(engine)                      \
   SECTION(feed)                        \

@@ -4,8 +4,8 @@
 
 namespace canopy::bench {
 Result<Subject> make_subject(const Registry& registry, const std::string& name, Units page_size, std::uint64_t capacity,
-                             const std::string& options) {
-  auto policy = registry.make<EvictionStrategy>("lru", {});
+                             const std::string& options, const std::string& policy_name) {
+  auto policy = registry.make<EvictionStrategy>(policy_name, {});
   if (!policy) return policy.error();
   const Group group{"full", kWholePath, capacity, policy->get()};
   const PrefixIndex::Context context{page_size, 0, {&group, 1}};

@@ -11,7 +11,7 @@
 
 namespace canopy::bench {
 
-/// An index with one whole-path group under the policy lru.
+/// An index with one whole-path group.
 struct Subject {
   std::shared_ptr<EvictionStrategy> policy;  ///< outlives the index
   std::shared_ptr<PrefixIndex> index;
@@ -19,7 +19,7 @@ struct Subject {
 
 /// The index that the registry has under `name`, with `options` in YAML; the original's algorithm if the name is empty.
 Result<Subject> make_subject(const Registry& registry, const std::string& name, Units page_size, std::uint64_t capacity,
-                             const std::string& options = {});
+                             const std::string& options = {}, const std::string& policy = "lru");
 
 Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, const std::string& name,
                                                       std::uint32_t segment_pages = 0);

@@ -192,7 +192,7 @@ class Wild final : public EvictionStrategy {
   }
   Volatility volatility() const override { return Volatility::epoch; }
   bool spare(const NodeFacts&) override { return random_.one_in(3); }
-  bool reads_prints() const override { return true; }
+  Prints reads_prints() const override { return Prints::all; }
   void ended(const RequestFacts&, Path& path) override {
     NodeFacts facts;
     while (path.next(facts) && !random_.one_in(4))

@@ -224,7 +224,7 @@ TEST_CASE("a policy takes every message in any order and still ranks") {
     for (auto& prompt : prints)
       for (std::uint64_t& print : prompt) print = prng.below(~std::uint32_t{0});
     const auto strides_of = [&](std::uint32_t prompt, std::uint32_t tokens) {
-      return policy.reads_prints() ? std::span(prints[prompt]).first(tokens / kPrintStride)
+      return policy.reads_prints() != Prints::none ? std::span(prints[prompt]).first(tokens / kPrintStride)
                                    : std::span<const std::uint64_t>();
     };
     for (std::uint32_t i = 0; i < 1'000; ++i) {

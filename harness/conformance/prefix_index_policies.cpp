@@ -28,7 +28,7 @@ struct Spy final : EvictionStrategy {
   std::vector<RequestFacts> ends;
   std::vector<std::vector<NodeFacts>> paths;
   std::map<NodeId, int> asked_to_spare;
-  bool reads = false;
+  Prints reads = Prints::none;
   int clears = 0;
 
   Rank rank(const NodeFacts& node) override { return ranks(node); }
@@ -40,7 +40,7 @@ struct Spy final : EvictionStrategy {
     prints.emplace_back(eviction.prefix_prints.begin(), eviction.prefix_prints.end());
   }
   void cleared() override { ++clears; }
-  bool reads_prints() const override { return reads; }
+  Prints reads_prints() const override { return reads; }
   void arrived(const RequestFacts& request) override { arrivals.push_back(request); }
   void ended(const RequestFacts& request, Path& path) override {
     ends.push_back(request);
@@ -241,9 +241,10 @@ TEST_CASE("policies of two groups never see each other's tags or second chances"
 TEST_CASE("what leaves says why, and by what prints its prefix is known to policies that read them") {
   for_every_index_with_a_memory([](const std::string& name) {
     constexpr Units kLong = 2 * kPrintStride + 100;
-    for (const bool reads : {false, true}) {
+    for (const Prints wanted : {Prints::none, Prints::requests, Prints::all}) {
+      const bool reads = wanted == Prints::all;
       Bench bench(name);
-      bench.spy.reads = reads;
+      bench.spy.reads = wanted;
       bench.index->use_policy(0, &bench.spy);
       std::string digits(kLong, '1');
       for (Units i = 0; i < kLong; ++i) digits[i] = static_cast<char>('0' + i * i % 7);
@@ -282,7 +283,7 @@ TEST_CASE("a chain of a hundred thousand nodes is evicted in no more than moment
   for_every_index_with_a_memory([](const std::string& name) {
     constexpr std::uint32_t kMany = 100'000;
     Bench bench(name);
-    bench.spy.reads = true;
+    bench.spy.reads = Prints::all;
     bench.index->use_policy(0, &bench.spy);
     std::vector<std::uint32_t> words(kMany, 7);
     Lock lock;

@@ -84,8 +84,13 @@ class Scheduler {
 
   /// Takes the first request out of the queue: to run, or to reject it if it can never fit. False if it must wait.
   bool start(Job& job) {
-    const RequestSpec arrival{
-        job.tokens(), job.space, job.client.priority, 0, job.total() - job.known(), 1, run_.options.prefill_tokens};
+    const RequestSpec arrival{job.tokens(),
+                              job.space,
+                              job.client.priority,
+                              job.client.hints,
+                              job.total() - job.known(),
+                              1,
+                              run_.options.prefill_tokens};
     const Admission::Verdict verdict = run_.engine.admits(arrival).verdict;
     if (verdict == Admission::Verdict::never) {
       ++run_.report.rejected;

@@ -1,5 +1,6 @@
 #include "generator.h"
 
+#include "hints.h"
 #include "mixer.h"
 #include "shown.h"
 #include "traffic.h"
@@ -83,6 +84,18 @@ void read_namespace(const YamlNode& node, std::string& space, Complaints& compla
   }
 }
 
+void read_hints(const YamlNode& node, std::uint64_t& hints, Complaints& complaints) {
+  const bool one = node.kind == YamlNode::Kind::scalar;
+  if (!one && node.kind != YamlNode::Kind::sequence)
+    return complain(node, "'hints' is expected to be a name or a list of names", complaints);
+  for (const YamlNode& item : one ? std::vector<YamlNode>{node} : node.items) {
+    const auto hint = hint_named(item.scalar);
+    if (!hint)
+      complain(item, fmt::format("'hints' has '{}'; {}", shown(item.scalar), known_hints(item.scalar)), complaints);
+    hints |= hint.value_or(0);
+  }
+}
+
 /// An item of the mix: one key is the kind, the others say how it takes part.
 MixItem read_item(const YamlNode& node, std::uint64_t seed, Complaints& complaints) {
   MixItem item;
@@ -106,11 +119,13 @@ MixItem read_item(const YamlNode& node, std::uint64_t seed, Complaints& complain
       item.traffic = kind->read(value, seed, complaints);
     } else if (key.scalar == "namespace") {
       read_namespace(value, item.space, complaints);
+    } else if (key.scalar == "hints") {
+      read_hints(value, item.hints, complaints);
     } else if (key.scalar == "share" || key.scalar == "priority") {
       general.entries.push_back({key, value});
     } else {
       std::vector<std::string> known = kind_names();
-      known.insert(known.end(), {"share", "priority", "namespace"});
+      known.insert(known.end(), {"share", "priority", "namespace", "hints"});
       complain(key,
                fmt::format("'{}' is unknown in an item of 'mix'{}", shown(key.scalar), did_you_mean(key.scalar, known)),
                complaints);

@@ -18,6 +18,7 @@ namespace canopy::workload {
 ///       share: 3                           # of the requests, against the shares of the others
 ///     - batch_sweep: { prefix_tokens: 8000 }
 ///       priority: 2                        # of all its requests
+///       hints: class_1                     # of all its requests: a name of hints.h, or a list of them
 ///       namespace: nightly                 # "" is the shared one; chat's tenants become nightly/tenant-0 ...
 ///
 /// The same document gives the same requests on every machine, compiler and standard library.

@@ -25,6 +25,7 @@ Result<bool> Mixer::next(ClientRequest& request) {
   burst_ = item.traffic->next(request);
   request.arrival_ms = arrival_ms_;
   request.priority = item.priority;
+  request.hints = item.hints;
   if (!item.space.empty()) request.space = request.space.empty() ? item.space : item.space + "/" + request.space;
   ++issued_;
   return true;

@@ -16,7 +16,8 @@ struct MixItem {
   std::unique_ptr<Traffic> traffic;
   std::uint64_t share = 1;  ///< of the requests, against the shares of the others
   std::int32_t priority = 0;
-  std::string space;  ///< namespace; of a kind that has namespaces of its own, the part before '/'
+  std::uint64_t hints = 0;  ///< of all its requests
+  std::string space;        ///< namespace; of a kind that has namespaces of its own, the part before '/'
 };
 
 /// How many requests, and how fast they come.

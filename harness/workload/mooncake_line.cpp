@@ -1,5 +1,7 @@
 #include "mooncake_line.h"
 
+#include "counting_iterator.h"
+#include "hints.h"
 #include "shown.h"
 #include "text.h"
 
@@ -20,11 +22,12 @@ struct Field {
   const char* what;
 };
 
-enum : std::size_t { kTimestamp, kInput, kOutput, kIds, kFields, kUnknown = kFields };
+enum : std::size_t { kTimestamp, kInput, kOutput, kIds, kNeeded, kHints = kNeeded, kFields, kUnknown = kFields };
 constexpr std::array<Field, kFields> kField = {{{"timestamp", 1'000'000'000'000'000, "milliseconds"},
                                                 {"input_length", kMaxPromptTokens, "tokens"},
                                                 {"output_length", kMaxPromptTokens, "tokens"},
-                                                {"hash_ids", 0, nullptr}}};
+                                                {"hash_ids", 0, nullptr},
+                                                {"hints", ~std::uint64_t{0}, "bits"}}};
 constexpr int kMaxDepth = 8;
 constexpr const char* kWanted =
     "expected an object like {\"timestamp\": 0, \"input_length\": 700, "
@@ -46,7 +49,13 @@ class LineHandler final : public nlohmann::json_sax<json> {
     return value < 0 ? refuse(std::to_string(value)) : number_unsigned(static_cast<std::uint64_t>(value));
   }
   bool number_float(double, const std::string& text) override { return refuse(shown(text)); }
-  bool string(std::string& text) override { return refuse('"' + shown(text) + '"'); }
+  bool string(std::string& text) override {
+    if (field_ != kHints || depth_ != 2) return refuse('"' + shown(text) + '"');
+    const auto hint = hint_named(text);
+    if (!hint) return say(fmt::format("'hints' has \"{}\"; {}", shown(text), known_hints(text)), key_at_[kHints]);
+    out_.hints |= *hint;
+    return true;
+  }
   bool binary(json::binary_t&) override { return refuse("binary"); }
 
   bool number_unsigned(std::uint64_t value) override {
@@ -63,6 +72,9 @@ class LineHandler final : public nlohmann::json_sax<json> {
       case kOutput:
         out_.output_length = static_cast<std::uint32_t>(value);
         break;
+      case kHints:
+        out_.hints = value;
+        break;
       default:
         // No prompt needs more ids than this, and a line has room for 33 million.
         if (ids_++ < kMaxPromptTokens / block_ + 1) out_.hash_ids.push_back(value);
@@ -75,8 +87,8 @@ class LineHandler final : public nlohmann::json_sax<json> {
     return descend();
   }
   bool start_array(std::size_t) override {
-    const bool list_of_ids = depth_ == 1 && field_ == kIds;
-    if (!list_of_ids && !skipping()) return refuse("a list");
+    const bool may_be_list = depth_ == 1 && (field_ == kIds || field_ == kHints);
+    if (!may_be_list && !skipping()) return refuse("a list");
     return descend();
   }
   bool end_object() override { return --depth_ > 0 || complete(); }
@@ -126,6 +138,10 @@ class LineHandler final : public nlohmann::json_sax<json> {
     if (skipping()) return true;
     if (depth_ == 0) return say(fmt::format("the line is {}; {}", found, kWanted));
     const Field& field = kField[field_];
+    if (field_ == kHints)
+      return say(
+          fmt::format("'hints' {} {}; expected a whole number, or a list of names", depth_ == 1 ? "is" : "has", found),
+          key_at_[kHints]);
     if (field_ != kIds) {
       return say(fmt::format("'{}' is {}; expected a whole number of {} from 0 to {}", field.name, found, field.what,
                              field.max),
@@ -140,7 +156,7 @@ class LineHandler final : public nlohmann::json_sax<json> {
   std::uint64_t max_id() const { return ~std::uint64_t{0} / block_; }
 
   bool complete() {
-    for (std::size_t i = 0; i < kFields; ++i) {
+    for (std::size_t i = 0; i < kNeeded; ++i) {
       if (seen_[i]) continue;
       const std::string near = nearest_name(kField[i].name, unknown_);
       return say(fmt::format("'{}' is missing{}", kField[i].name, near.empty() ? "" : "; is '" + near + "' meant?"));
@@ -172,20 +188,6 @@ class LineHandler final : public nlohmann::json_sax<json> {
   std::vector<std::string> unknown_;
 };
 
-/// Counts the bytes that the JSON reader takes.
-struct CountingIterator {
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-  const char* at;
-  std::size_t* read;
-  reference operator*() const { return *at; }
-  CountingIterator& operator++() { return ++at, ++*read, *this; }
-  bool operator==(const CountingIterator& other) const { return at == other.at; }
-};
-
 }  // namespace
 
 std::optional<LineProblem> read_mooncake_line(std::string_view line, std::uint64_t block, MooncakeLine& out) {
@@ -193,6 +195,7 @@ std::optional<LineProblem> read_mooncake_line(std::string_view line, std::uint64
   if (const std::size_t nul = line.find('\0'); nul != line.npos)
     return LineProblem{nul + 1, "a NUL byte; expected text"};
   out.hash_ids.clear();
+  out.hints = 0;
   const char *first = line.data(), *end = first + line.size();
   LineHandler handler(out, block, line.size(), nullptr);
   if (json::sax_parse(first, end, &handler)) return {};

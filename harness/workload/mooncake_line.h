@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstddef>
+#include "line_problem.h"
+
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,12 +18,7 @@ struct MooncakeLine {
   std::uint64_t timestamp = 0;  ///< ms
   std::uint32_t input_length = 0, output_length = 0;
   std::vector<std::uint64_t> hash_ids;
-};
-
-/// Why a line cannot be used. The caller adds the file and the line number.
-struct LineProblem {
-  std::size_t column = 0;  ///< from 1, in bytes; 0 if the line as a whole is meant
-  std::string text;
+  std::uint64_t hints = 0;  ///< of the optional key `hints`: a number, or a list of names (hints.h)
 };
 
 /// Reads one line whose ids stand for `block` tokens each, reusing the storage of `out`; nothing if it can be used.

@@ -16,6 +16,7 @@ struct ClientRequest {
   std::int32_t priority = 0;
   std::uint32_t output_tokens = 0;  ///< how many tokens the model will answer with
   std::vector<Token> prompt;
+  std::uint64_t hints = 0;  ///< for policies (canopy::hint)
 };
 
 /// Requests in the order of their arrival, one at a time: a trace file or a generator. Only the current request is in

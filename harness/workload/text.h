@@ -15,6 +15,8 @@ inline constexpr std::uint64_t kVocabulary = 128'000;
 
 /// Longest prompt: twice the longest context window of a model so far.
 inline constexpr std::uint64_t kMaxPromptTokens = 20'000'000;
+/// Most tokens that one id of a trace stands for.
+inline constexpr std::uint64_t kMaxTraceBlock = 65'536;
 /// What a replay keeps of a prompt token while its request runs, at least: prompt, request, index, expected bytes.
 inline constexpr std::uint64_t kPromptTokenBytes = 40;
 

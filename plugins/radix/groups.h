@@ -19,7 +19,7 @@ struct GroupState {
   VictimQueue queue;
   std::uint64_t allocated = 0;  ///< units ever inserted
   std::uint64_t ranked_at = 0;  ///< `allocated` when all nodes were last ranked (Volatility::epoch)
-  bool reads_prints = false;    ///< its policy does
+  Prints reads_prints = Prints::none;  ///< of its policy
 
   bool whole_path() const { return group.reach == kWholePath; }
   /// The depth at which a lock of `length` units begins to hold: that of a page, and at least the last page is held.

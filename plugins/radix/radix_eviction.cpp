@@ -64,7 +64,7 @@ void RadixIndex::make_tombstone(Slot slot, std::size_t group, Cause cause) {
 /// The node's pages of a group become part of the result.
 void RadixIndex::drop_pages(Slot slot, std::size_t group, Cause cause) {
   Eviction eviction{cause, {}};
-  if (groups_[group].reads_prints) eviction.prefix_prints = prints_.of(slot);
+  if (groups_[group].reads_prints == Prints::all) eviction.prefix_prints = prints_.of(slot);
   groups_.policy(group).evicted(groups_.facts(slot, group), eviction);
   Node& node = nodes_[slot];
   Page* pages = runs_.pages(node);

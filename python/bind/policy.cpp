@@ -131,6 +131,17 @@ bool flag_of(const nb::object& policy, const char* name) {
   return nb::hasattr(policy, name) && nb::cast<bool>(nb::bool_(policy.attr(name)));
 }
 
+/// The policy's `reads_prints`: False, "requests" or "all".
+Prints prints_of(const nb::object& policy) {
+  if (!nb::hasattr(policy, "reads_prints")) return Prints::none;
+  const nb::object wanted = policy.attr("reads_prints");
+  if (wanted.is(nb::bool_(false)) || wanted.is_none()) return Prints::none;
+  const std::string name = nb::str(wanted).c_str();
+  if (name == "requests") return Prints::requests;
+  if (name == "all" || name == "True") return Prints::all;
+  throw nb::value_error("a policy's `reads_prints` is False, 'requests' or 'all'");
+}
+
 std::string first_line(const nb::object& doc) {
   const std::string text = doc.is_none() ? "" : nb::str(doc).c_str();
   return text.substr(0, text.find('\n'));
@@ -151,7 +162,7 @@ PythonPolicy::PythonPolicy(nb::object policy) : policy_(std::move(policy)) {
   arrived_ = method_of(policy_, "arrived");
   ended_ = method_of(policy_, "ended");
   drifts_ = flag_of(policy_, "drifts");
-  reads_prints_ = flag_of(policy_, "reads_prints");
+  reads_prints_ = prints_of(policy_);
   name_ = nb::hasattr(policy_, "name") ? nb::str(policy_.attr("name")).c_str()
                                        : nb::str(policy_.type().attr("__name__")).c_str();
   rule_ = nb::hasattr(policy_, "rule") ? nb::str(policy_.attr("rule")).c_str()

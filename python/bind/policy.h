@@ -38,7 +38,7 @@ class PythonPolicy final : public EvictionStrategy {
   bool spare(const NodeFacts& node) override;
   void evicted(const NodeFacts& node, const Eviction& eviction) override;
   void cleared() override;
-  bool reads_prints() const override { return reads_prints_; }
+  Prints reads_prints() const override { return reads_prints_; }
   void arrived(const RequestFacts& request) override;
   void ended(const RequestFacts& request, Path& path) override;
 
@@ -49,7 +49,8 @@ class PythonPolicy final : public EvictionStrategy {
 
   nb::object policy_, rank_, rank_many_, spare_, evicted_, cleared_, arrived_, ended_;
   std::string name_, rule_;
-  bool drifts_ = false, reads_prints_ = false;
+  bool drifts_ = false;
+  Prints reads_prints_ = Prints::none;
   NodeLender lender_;
   std::exception_ptr failure_;
 };

@@ -33,7 +33,7 @@ class Policy:
                        none
         drifts         True: ranks change while nodes wait, so all that wait are ranked again each time 2 % of the
                        capacity has been inserted
-        reads_prints   True: requests and evictions come with prefix_prints
+        reads_prints   "requests": requests come with prefix_prints; "all": evictions as well
     """
 
     def rank(self, node: Node) -> float | int | tuple[float | int, float | int]:

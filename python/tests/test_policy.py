@@ -238,3 +238,26 @@ def test_many_ranks_at_once():
         with pytest.raises(kind, match=words):
             tree.use_policy(policy)
         assert sum(tree.columns()["length"]) == 6
+
+
+def test_prints_are_read_where_they_are_wanted():
+    class Reads(Calls):
+        def arrived(self, request):
+            self.arrivals.append(len(request.prefix_prints))
+
+        def evicted(self, node, eviction):
+            self.causes.append(len(eviction.prefix_prints))
+
+    for wanted, arrivals, evictions in ((False, [0], [0]), ("requests", [2], [0]), ("all", [2], [2])):
+        policy = Reads()
+        policy.reads_prints = wanted
+        engine = canopy.Engine({"page_size": 64, "groups": {"full": {"capacity": 2048, "allocator": "free_list", "eviction": "lru"}}})
+        engine.use_policy(policy)
+        with engine.begin(range(1100), min_uncached=0) as request:
+            request.reserve(1088)
+            request.finish(1088)
+        engine.make_free(32)
+        assert (policy.arrivals, policy.causes) == (arrivals, evictions)
+    policy.reads_prints = "some"
+    with pytest.raises(ValueError, match="'requests' or 'all'"):
+        canopy.Index(1, policy=policy)

@@ -60,9 +60,9 @@ struct Failing final : canopy::EvictionStrategy {
     return false;
   }
   void evicted(const NodeFacts&, const canopy::Eviction&) override { meet<Call::evicted>(); }
-  bool reads_prints() const override {
+  canopy::Prints reads_prints() const override {
     meet<Call::reads_prints>();
-    return false;
+    return canopy::Prints::none;
   }
   void arrived(const RequestFacts&) override { meet<Call::arrived>(); }
   void ended(const RequestFacts&, canopy::Path&) override { meet<Call::ended>(); }

@@ -40,7 +40,7 @@ TEST_CASE("what cannot be measured is a sentence that names what can") {
   bench::Options options;
   options.quick = true;
   options.only = "no such row";
-  CHECK(run(options, ours(), {}).error().text.find("they begin with replay; engine; feed; match") != std::string::npos);
+  CHECK(run(options, ours(), {}).error().text.find("they begin with replay; policy; engine; feed; match") != std::string::npos);
   options.index = "radixx";
   CHECK(run(options, ours(), {}).error().text.find("Did you mean 'radix'?") != std::string::npos);
   options.index = "null";

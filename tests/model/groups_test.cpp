@@ -43,8 +43,8 @@ void run_groups(const std::vector<Units>& reaches, bool windows) {
     CHECK(coverage.left_beside_locks > 500);
     if (!windows) continue;
     CHECK(coverage.tombstones > 500);
-    CHECK(coverage.sights_held > 500);
-    CHECK(coverage.sights_broken > 20);
+    CHECK(coverage.sights_held > 50);
+    CHECK(coverage.sights_broken > 5);
     CHECK(coverage.refilled > 50);
     CHECK(coverage.short_matches > 100);
     CHECK(coverage.relaxed > 100);

@@ -131,6 +131,16 @@ TEST_CASE("loading: segments that a loader would believe are refused") {
       contains(refusal(PT_DYNAMIC, [](auto& dynamic) { dynamic.p_vaddr += 16; }), "lies in no segment that is loaded"));
   CHECK(contains(refusal(PT_DYNAMIC, [](auto& dynamic) { dynamic.p_type = PT_NULL; }), "it has 0 dynamic sections"));
   CHECK(contains(refusal(PT_GNU_STACK, [](auto& stack) { stack.p_flags |= PF_X; }), "a stack that can be executed"));
+  // What is read only from the start needs no protection later, so a segment that asks for it means something else.
+  Elf64_Phdr frames{};
+  refusal(PT_GNU_EH_FRAME, [&](auto& segment) { frames = segment; });
+  REQUIRE(frames.p_memsz > 0);
+  CHECK(contains(refusal(PT_GNU_RELRO,
+                         [&](auto& relro) {
+                           relro.p_vaddr = frames.p_vaddr, relro.p_offset = frames.p_offset;
+                           relro.p_memsz = relro.p_filesz = frames.p_memsz;
+                         }),
+                 "was never to be written"));
 }
 
 TEST_CASE("loading: nothing of a refused file runs") {

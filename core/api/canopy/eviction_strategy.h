@@ -37,6 +37,13 @@ struct NodeFacts {
 /// so equal prints mean equal prefixes, of requests and of nodes alike (<canopy/prefix_print.h> makes them).
 inline constexpr std::size_t kPrintStride = 512;
 
+/// Which prefix_prints a policy wants to be told.
+enum class Prints : std::uint32_t {
+  none,
+  requests,  ///< with `arrived` and `ended`: a pass over each prompt
+  all,       ///< with `evicted` as well: a pass over the path of each evicted node
+};
+
 /// How a request ended.
 enum class Ending : std::uint32_t {
   none,       ///< it has not ended
@@ -45,14 +52,27 @@ enum class Ending : std::uint32_t {
   retracted,  ///< preempted; if it comes back, it arrives again under the same id
 };
 
+/// What clients may tell in RequestFacts::hints. A policy may learn what such a hint is worth, believe it, or not look.
+/// Bits without a name here are the client's own.
+namespace hint {
+
+inline constexpr std::uint64_t kSessionEnded = 1;     ///< no further request of this conversation is expected
+inline constexpr std::uint64_t kToolCallPending = 2;  ///< the next one comes as soon as a tool has answered
+inline constexpr std::uint32_t kMostClass = 7;
+/// The kind of request, such as chat or batch, as a number of the client's choice up to kMostClass; 0: not told.
+constexpr std::uint64_t of_class(std::uint32_t number) { return std::uint64_t{number} << 8; }
+constexpr std::uint32_t class_in(std::uint64_t hints) { return hints >> 8 & kMostClass; }
+
+}  // namespace hint
+
 /// All that a policy knows of a request.
 struct RequestFacts {
   NamespaceId space{};
   std::int32_t priority = 0;
   std::uint32_t prompt = 0, matched = 0;  ///< tokens
   std::uint32_t output = 0;               ///< tokens; all of them when it has ended
-  std::uint64_t hints = 0;                ///< the client's own bits, passed through
-  /// The whole strides of its prompt. Empty unless a policy in use says that it reads_prints().
+  std::uint64_t hints = 0;                ///< bits of its client, passed through; some have names in canopy::hint
+  /// The whole strides of its prompt. Empty if all policies in use read Prints::none.
   std::span<const std::uint64_t> prefix_prints{};
   PolicyClock clock{};
   std::uint64_t id = 0;  ///< the same in `arrived` and `ended`, no other request's
@@ -72,7 +92,7 @@ enum class Cause : std::uint32_t {
 /// How a node is evicted from a group.
 struct Eviction {
   Cause cause = Cause::room;
-  /// The whole strides of the node's path, up to the node's end. Empty unless the policy reads_prints().
+  /// The whole strides of the node's path, up to the node's end. Empty unless the policy reads Prints::all.
   std::span<const std::uint64_t> prefix_prints{};
 };
 
@@ -144,9 +164,8 @@ class EvictionStrategy {
   /// any more, and their ends may not be told.
   virtual void cleared() {}
 
-  /// Whether `arrived`, `ended` and `evicted` want prefix_prints, which cost a pass over each prompt and each evicted
-  /// path. Always the same answer.
-  virtual bool reads_prints() const { return false; }
+  /// Always the same answer.
+  virtual Prints reads_prints() const { return Prints::none; }
   /// A request is about to be matched.
   virtual void arrived(const RequestFacts& request) { static_cast<void>(request); }
   /// A request that arrived has ended, as request.ending says: once for each arrival. Its path is still locked, and

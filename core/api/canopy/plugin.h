@@ -32,7 +32,7 @@ extern "C" {
 
 /// What a plugin offers under one name. Fields are only ever appended.
 struct CanopyComponent {
-  const char* implements;  ///< an interface and its version, "canopy.EvictionStrategy/2"
+  const char* implements;  ///< an interface and its version, "canopy.EvictionStrategy/4"
   const char* name;        ///< what a configuration calls it
   const char* summary;     ///< one line for a list
   /// An instance as a pointer to its interface, or null; then `fail` was told why, unless options.ok() is

@@ -50,8 +50,8 @@ class PolicyGuard final : public EvictionStrategy, public Guard {
   void cleared() override {
     if (!failed_) ask("cleared", [&] { policy_->cleared(); });
   }
-  bool reads_prints() const override {
-    return !failed_ && look("reads_prints", [&] { return policy_->reads_prints(); });
+  Prints reads_prints() const override {
+    return failed_ ? Prints::none : look("reads_prints", [&] { return policy_->reads_prints(); });
   }
   void arrived(const RequestFacts& request) override {
     if (!failed_) ask("arrived", [&] { policy_->arrived(request); });

@@ -123,7 +123,7 @@ void PageFlow::replace_failed_policies() {
 
 void PageFlow::look_for_prints() {
   prints_wanted_ = std::any_of(state_.pools.begin(), state_.pools.end(),
-                               [](const Pool& pool) { return pool.eviction()->reads_prints(); });
+                               [](const Pool& pool) { return pool.eviction()->reads_prints() != Prints::none; });
 }
 
 void PageFlow::free(std::size_t group, std::span<const Page> pages, const char* by) {

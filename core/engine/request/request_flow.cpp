@@ -364,7 +364,7 @@ std::uint32_t RequestFlow::rematch(RequestState& request) {
   const std::uint32_t gained = deeper.length - request.computed;
   request.computed = deeper.length;
   state_.counters.hit_tokens += gained;
-  publish(request, RequestPhase::committed);
+  publish(request, RequestPhase::running);
   pages_.digest().take(Digest::Step::rematch, request.id, gained, deeper.length);
   pages_.settle(Operation::begin);
   drainer_.go_on();

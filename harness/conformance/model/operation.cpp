@@ -100,6 +100,7 @@ Operation operation_from(std::string_view line) {
     else if (takes_words(operation.verb)) add_numbers(value, operation.words);
     else disagree("'{}' is too much", value);
   }
+  if (takes_name(operation.verb) && operation.name.empty()) disagree("'{}' of what?", line);
   return operation;
 }
 

@@ -255,7 +255,7 @@ RequestFacts World::facts_of(const Key& key) {
   std::uint64_t print = first_print(key.space);
   for (std::size_t end = kPrintStride; end <= key.words.size(); end += kPrintStride)
     prints_.push_back(print = next_print(print, key.words.data() + end - kPrintStride));
-  if (parts_[0].policies[0]->reads_prints()) facts.prefix_prints = prints_;
+  if (parts_[0].policies[0]->reads_prints() != Prints::none) facts.prefix_prints = prints_;
   return facts;
 }
 

@@ -53,7 +53,8 @@ Outcome World::find(const Operation& operation) {
   for (std::size_t g = 0; g < parts_.size(); ++g)
     expect_same_pages("pages of a node that was found", copied(shown[g]), flat_.pages(would, g));
   flat_.unlock(would);
-  if (!operation.as.empty()) sights_[operation.as] = {found, operation.space, std::move(chain)};
+  if (!operation.as.empty() && (config_.scenario || !chain.empty()))
+    sights_[operation.as] = {found, operation.space, std::move(chain)};
   return {{"length", told(found.length)}, {"full", told(found.full_length)}};
 }
 

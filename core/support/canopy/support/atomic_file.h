@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/support/file.h>
 #include <canopy/support/result.h>
 
 #include <string>
@@ -16,9 +17,28 @@ Result<std::string> output_target(const std::string& path);
 /// Whether a report can be written to `path`. Ask before a long run, not after it.
 Result<std::monostate> can_write_file(const std::string& path);
 
-/// Writes `text` to a draft beside `path`, flushes it to disk and renames it. A reader of `path` finds the old bytes or
-/// all of the new ones, never a part. A file that is replaced keeps its mode; a new one has that of the umask. On an
-/// error, `path` is unchanged.
+/// A file that is written piece by piece to a draft beside it, flushed to disk and renamed. A reader of the path finds
+/// the old bytes or all of the new ones, never a part. A file that is replaced keeps its mode; a new one has that of
+/// the umask. Without commit(), the path is unchanged and the draft is gone.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> begin(const std::string& path);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  /// One write of the system: gather small pieces first.
+  Result<std::monostate> append(std::string_view text);
+  Result<std::monostate> commit();
+
+ private:
+  AtomicFile(std::string path, std::string target);
+
+  std::string path_, target_, draft_;
+  UniqueFd opened_;
+};
+
+/// The same for a text that is there.
 Result<std::monostate> write_file_atomically(const std::string& path, std::string_view text);
 
 }  // namespace canopy

@@ -1,0 +1,32 @@
+#include "cli_options.h"
+
+#include <charconv>
+#include <string>
+
+#include <workload/text.h>
+
+namespace canopy::app {
+
+CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
+  return {[least, most](std::string& text) {
+            std::uint64_t value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
+              return std::string();
+            return "'" + text + "' is no whole number from " + std::to_string(least) + " to " + std::to_string(most);
+          },
+          std::to_string(least) + "..", "whole number"};
+}
+
+CLI::Option* block_size(CLI::App& command, std::uint64_t& block) {
+  return command
+      .add_option("--block-size", block,
+                  "tokens that an id of the trace stands for; without: 512 for mooncake, 16 for qwen")
+      ->check(whole(1, workload::kMaxTraceBlock));
+}
+
+CLI::Option* repeated(CLI::Option* option) {
+  return option->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+}  // namespace canopy::app

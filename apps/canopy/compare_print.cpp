@@ -1,0 +1,158 @@
+#include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include <lab/compare.h>
+#include "lab_commands.h"
+#include "terminal.h"
+
+namespace canopy::app {
+namespace {
+
+using lab::Comparison;
+using lab::Row;
+
+bool is_policy(const Row& row) { return lab::kind_of(row.policy) == lab::Kind::engine; }
+
+const Row* find(const Comparison& comparison, const std::string& policy, std::uint64_t capacity) {
+  for (const Row& row : comparison.rows)
+    if (row.policy == policy && (!row.capacity_tokens || *row.capacity_tokens == capacity)) return &row;
+  return nullptr;
+}
+
+/// The policy that reuses most at a capacity; null if there is none to choose from.
+const Row* best_at(const Comparison& comparison, std::uint64_t capacity) {
+  const Row* best = nullptr;
+  std::size_t policies = 0;
+  for (const Row& row : comparison.rows) {
+    if (!is_policy(row) || row.capacity_tokens != capacity) continue;
+    ++policies;
+    if (!best || row.hit_tokens > best->hit_tokens) best = &row;
+  }
+  return policies > 1 ? best : nullptr;
+}
+
+/// A row for each capacity and a column for each policy. The best policy of a row is green.
+void print_grid(const Comparison& comparison, const char* title, const Terminal& terminal,
+                const std::function<std::string(const Row&)>& cell_of) {
+  std::vector<std::string> heading{title};
+  for (const std::string& policy : comparison.policies) heading.push_back(policy);
+  heading.emplace_back();  // figures stand to the right in all columns but the last
+  Grid grid(std::move(heading));
+  for (std::size_t i = 0; i < comparison.capacities.size(); ++i) {
+    const std::uint64_t capacity = comparison.capacities[i];
+    const Row* const best = best_at(comparison, capacity);
+    std::string name = grouped(capacity);
+    if (comparison.bytes_per_token) name = comparison.capacity_names[i] + ", " + name;
+    std::vector<Grid::Cell> cells{{std::move(name)}};
+    for (const std::string& policy : comparison.policies) {
+      const Row* const row = find(comparison, policy, capacity);
+      cells.push_back({row ? cell_of(*row) : "-", row && row == best ? "32" : nullptr});
+    }
+    cells.push_back({});
+    grid.row(std::move(cells));
+  }
+  grid.print(terminal);
+  fmt::print("\n");
+}
+
+void print_slices(const Comparison& comparison, const std::string& kind, const Terminal& terminal) {
+  std::vector<std::string> heading{"hit rate by " + kind, "requests", "prompt tokens"};
+  for (const std::string& policy : comparison.policies) heading.push_back(policy);
+  heading.emplace_back();
+  Grid grid(std::move(heading));
+  for (const std::uint64_t capacity : comparison.capacities) {
+    grid.section(fmt::format("{} tokens", grouped(capacity)));
+    for (std::size_t i = 0; i < comparison.slices.size(); ++i) {
+      const lab::Slice& slice = comparison.slices[i];
+      if (slice.kind != kind) continue;
+      std::vector<Grid::Cell> cells{{slice.name}, {grouped(slice.requests)}, {grouped(slice.prompt_tokens)}};
+      for (const std::string& policy : comparison.policies) {
+        const Row* const row = find(comparison, policy, capacity);
+        cells.push_back({row ? percent(row->slices[i].hit_rate()) : "-"});
+      }
+      cells.push_back({});
+      grid.row(std::move(cells));
+    }
+  }
+  grid.print(terminal);
+  fmt::print("\n");
+}
+
+/// What the figures say, a sentence for each capacity.
+void print_sentences(const Comparison& comparison) {
+  for (const std::uint64_t capacity : comparison.capacities) {
+    const Row* const best = best_at(comparison, capacity);
+    if (!best) continue;
+    if (best->hit_tokens == 0) {
+      fmt::print("At {} tokens no policy reuses anything.\n", grouped(capacity));
+      continue;
+    }
+    std::string sentence = fmt::format("At {} tokens {} reuses most, {} of the prompts", grouped(capacity),
+                                       printable(best->policy), percent(best->hit_rate));
+    if (best->optimum_share)
+      sentence += fmt::format(" and {} of what is possible there", percent(*best->optimum_share));
+    if (const Row* const lru = find(comparison, "lru", capacity); lru && lru != best && lru->hit_tokens > 0) {
+      const double more = static_cast<double>(best->hit_tokens) / static_cast<double>(lru->hit_tokens) - 1;
+      sentence +=
+          best->hit_tokens == lru->hit_tokens ? ", as much as lru" : fmt::format(": {} more than lru", percent(more));
+    }
+    if (best->rejected > 0) sentence += fmt::format("; {} did not fit", plural(best->rejected, "request"));
+    else if (best->regret.tokens > 0 && comparison.infinite_tokens > 0)
+      sentence += fmt::format("; {} tokens that it had evicted were asked for again", grouped(best->regret.tokens));
+    fmt::print("{}.\n", sentence);
+  }
+}
+
+}  // namespace
+
+void print(const Comparison& comparison, const std::vector<std::string>& by, const Terminal& terminal) {
+  fmt::print(
+      "{}  {}\n", terminal.bold(comparison.config),
+      terminal.dim(fmt::format(
+          "on {}, {} {}, {}{}", comparison.source, comparison.blocks ? "blocks of" : "page", comparison.page_size,
+          plural(comparison.requests, "request"),
+          comparison.warm_up ? fmt::format(", {} of them to warm up", grouped(comparison.warm_up)) : std::string())));
+  fmt::print("\n");
+  print_grid(comparison, "hit rate", terminal, [](const Row& row) { return percent(row.hit_rate); });
+  const auto has_share = [](const Row& row) { return row.optimum_share && is_policy(row); };
+  if (std::any_of(comparison.rows.begin(), comparison.rows.end(), has_share))
+    print_grid(comparison, "of the optimum", terminal,
+               [](const Row& row) { return row.optimum_share ? percent(*row.optimum_share) : std::string("-"); });
+  for (const std::string& kind : by) {
+    if (kind == "flops")
+      print_grid(comparison, "hit rate by FLOPs", terminal, [](const Row& row) { return percent(row.flop_hit_rate); });
+    else print_slices(comparison, kind == "new-tokens" ? "new tokens" : kind, terminal);
+  }
+  Table table;
+  table.row("prompts", plural(comparison.prompt_tokens, "token"));
+  if (comparison.infinite_tokens > 0)
+    table.row("without a limit",
+              fmt::format("{} reused, {}; {} are different", plural(comparison.infinite_tokens, "token"),
+                          percent(comparison.infinite_tokens, comparison.prompt_tokens),
+                          plural(comparison.distinct_tokens, "token")));
+  table.row("took", fmt::format("{}, {} at once", duration(comparison.seconds), plural(comparison.jobs, "run")));
+  table.print(terminal);
+  fmt::print("\n");
+  print_sentences(comparison);
+  if (std::any_of(comparison.capacities.begin(), comparison.capacities.end(),
+                  [&](std::uint64_t capacity) { return capacity < comparison.largest_request; }))
+    fmt::print("{} the largest request has {}: smaller pools reject it, while optimum and lru_trimmed keep what fits\n",
+               terminal.yellow("note:"), plural(comparison.largest_request, "token"));
+  if (comparison.incomplete)
+    fmt::print("{} it was stopped: rows that had not ended are missing\n", terminal.yellow("incomplete:"));
+  for (const std::string& note : comparison.notes) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
+  for (const std::string& sentence : comparison.reports)
+    fmt::print("{} {}\n", terminal.red("violation:"), printable(sentence));
+  const std::string verdict =
+      fmt::format("{} checks, {}", grouped(comparison.checks), plural(comparison.violations, "violation"));
+  if (comparison.checks > 0)
+    fmt::print("{}\n", comparison.violations ? terminal.red(verdict) : terminal.green(verdict));
+}
+
+}  // namespace canopy::app

@@ -1,0 +1,166 @@
+#include <canopy/engine/engine.h>
+#include <canopy/support/atomic_file.h>
+#include <canopy/support/figures.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include <lab/curve_json.h>
+#include <replay/replay.h>
+#include "curve_print.h"
+#include "interrupt.h"
+#include "lab_arguments.h"
+#include "terminal.h"
+
+namespace canopy::app {
+namespace {
+
+struct Wanted {
+  std::vector<std::uint64_t> page_sizes, capacities;
+  std::uint64_t pool = 0;
+};
+
+Result<Wanted> wanted_of(const CurveArguments& arguments) {
+  Wanted wanted;
+  auto pages = amounts_of("--page-size", arguments.page_sizes, "tokens in a page", 1, 65536);
+  if (!pages) return pages.error();
+  for (const Amount& page : *pages) wanted.page_sizes.push_back(page.value);
+  if (arguments.blocks) wanted.page_sizes = {arguments.source.block};
+  const std::uint64_t least = *std::max_element(wanted.page_sizes.begin(), wanted.page_sizes.end());
+  constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 48;
+  if (!arguments.capacities.empty()) {
+    auto capacities = amounts_of("--capacities", arguments.capacities, "a capacity in tokens", least, kMostTokens);
+    if (!capacities) return capacities.error();
+    for (const Amount& capacity : *capacities) wanted.capacities.push_back(capacity.value);
+  }
+  if (!arguments.pool.empty()) {
+    auto pool = amounts_of("--pool", arguments.pool, "your pool in tokens", least, kMostTokens);
+    if (!pool) return pool.error();
+    if (pool->size() != 1) return Error{"--pool " + arguments.pool + ": expected one number of tokens, such as 3M"};
+    wanted.pool = pool->front().value;
+  }
+  return wanted;
+}
+
+/// Shows every request of the source to each builder. False: it was stopped.
+Result<bool> read(const CurveArguments& arguments, std::vector<lab::CurveBuilder>& builders) {
+  auto source = open_source(arguments.source, "canopy curve");
+  if (!source) return source.error();
+  ProgressBar bar("curve", "requests");
+  workload::ClientRequest request;
+  for (std::uint64_t count = 0;; ++count) {
+    if (Interrupt::came()) return false;
+    auto more = (*source)->next(request);
+    if (!more) return more.error();
+    if (!*more) {
+      if (count <= arguments.warm_up)
+        return Error{fmt::format("canopy curve: the source has {}, and --warm-up {} leaves none to count",
+                                 plural(count, "request"), arguments.warm_up)};
+      return true;
+    }
+    for (lab::CurveBuilder& builder : builders) builder.add(request);
+    if (count % 64 == 0) bar.show((*source)->progress(), count);
+  }
+}
+
+/// What an engine under LRU reuses that evicts whole nodes, requests after the warm-up.
+Result<std::uint64_t> replayed(const CurveArguments& arguments, Units page_size, std::uint64_t capacity,
+                               const Registry& registry) {
+  auto source = open_source(arguments.source, "canopy curve");
+  if (!source) return source.error();
+  EngineConfig config;
+  config.page_size = page_size;
+  config.groups = {{.name = "full", .capacity = capacity, .allocator = {"free_list"}, .eviction = {"lru"}}};
+  auto engine = Engine::create(config, registry);
+  if (!engine) return engine.error();
+  std::uint64_t hits = 0, count = 0;
+  replay::Options options;
+  options.stopped = Interrupt::came;
+  options.each = [&](const workload::ClientRequest&, std::uint32_t matched) { hits += count++ >= arguments.warm_up ? matched : 0; };
+  ProgressBar bar("replay", "requests");
+  auto report =
+      replay::run(**engine, **source, options, [&](double share, std::uint64_t done) { bar.show(share, done); });
+  bar.clear();
+  if (!report) return report.error();
+  if (report->violations > 0) return Error{"canopy curve: a replay had violations: " + report->reports.front()};
+  return hits;
+}
+
+/// Replays at the pool's capacity or, without one, where a tenth, a half and nine tenths of what there is are reused.
+Result<std::vector<lab::NodeReplay>> replays_of(const CurveArguments& arguments, const Wanted& wanted,
+                                                const lab::Curve& curve, const Registry& registry) {
+  std::vector<std::uint64_t> capacities;
+  if (wanted.pool > 0) capacities.push_back(wanted.pool);
+  for (const double share : {0.1, 0.5, 0.9}) {
+    if (wanted.pool > 0) break;
+    for (const lab::CurvePoint& point : curve.points)
+      if (static_cast<double>(point.hit_tokens) >= share * static_cast<double>(curve.infinite_tokens)) {
+        if (capacities.empty() || capacities.back() != point.capacity_tokens)
+          capacities.push_back(point.capacity_tokens);
+        break;
+      }
+  }
+  std::vector<lab::NodeReplay> replays;
+  for (const std::uint64_t capacity : capacities) {
+    if (Interrupt::came()) break;
+    auto hits = replayed(arguments, curve.page_size, capacity, registry);
+    if (!hits) return hits.error();
+    replays.push_back({capacity, *hits});
+  }
+  return replays;
+}
+
+}  // namespace
+
+int draw_curve(const CurveArguments& arguments, const PluginFolders& folders) {
+  const Registry registry = load_plugins(folders);
+  if (auto apart = check_files(registry, files_of(arguments.source), {{"--json", arguments.json}}); !apart)
+    return unusable(apart.error().text);
+  if (!arguments.json.empty())
+    if (auto can = can_write_file(arguments.json); !can) return unusable(can.error().text);
+  auto wanted = wanted_of(arguments);
+  if (!wanted) return unusable(wanted.error().text);
+  const Interrupt interrupt;
+  const auto stopped = [&] {
+    unusable(fmt::format("canopy curve: {} stopped it{}", Interrupt::name(),
+                         arguments.json.empty() ? "" : "; no file was written, since it would be incomplete"));
+    return Interrupt::exit_code();
+  };
+  std::vector<lab::CurveBuilder> builders;
+  for (const std::uint64_t page : wanted->page_sizes)
+    builders.emplace_back(
+        lab::CurveBuilder::Options{static_cast<Units>(page), arguments.blocks, arguments.warm_up, arguments.sample});
+  auto whole = read(arguments, builders);
+  if (!whole) return unusable(whole.error().text);
+  if (!*whole) return stopped();
+
+  lab::Curves curves;
+  curves.source = name_of(arguments.source);
+  curves.command = command_line();
+  curves.blocks = arguments.blocks;
+  curves.sample = arguments.sample;
+  curves.warm_up = arguments.warm_up;
+  curves.pool_tokens = wanted->pool;
+  std::vector<std::uint64_t> more;
+  if (wanted->pool > 0) more = {wanted->pool / 2, wanted->pool, wanted->pool * 2};
+  std::erase_if(more, [&](std::uint64_t capacity) { return capacity < wanted->page_sizes.front(); });
+  for (const lab::CurveBuilder& builder : builders) {
+    // The points of the first curve are those of the others, so that page sizes stand side by side.
+    std::vector<std::uint64_t> capacities = wanted->capacities;
+    if (capacities.empty() && !curves.curves.empty())
+      for (const lab::CurvePoint& point : curves.curves.front().points) capacities.push_back(point.capacity_tokens);
+    curves.curves.push_back(builder.curve(capacities, more));
+  }
+  if (arguments.replay && !arguments.blocks && arguments.sample >= 1) {
+    auto replays = replays_of(arguments, *wanted, curves.curves.front(), registry);
+    if (!replays) return unusable(replays.error().text);
+    if (Interrupt::came()) return stopped();
+    curves.replays = std::move(*replays);
+  }
+  print_whatever_happens([&] { print(curves, Terminal::of_stdout()); });
+  if (!arguments.json.empty())
+    if (auto written = lab::write_curves(curves, arguments.json); !written) return unusable(written.error().text);
+  return kFine;
+}
+
+}  // namespace canopy::app

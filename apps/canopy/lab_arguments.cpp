@@ -1,0 +1,130 @@
+#include "lab_arguments.h"
+
+#include <canopy/config/yaml_options.h>
+#include <canopy/support/printable.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <workload/generator.h>
+#include <workload/trace_formats.h>
+
+namespace canopy::app {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
+  return first == text.npos ? std::string_view() : text.substr(first, last - first + 1);
+}
+
+Result<std::vector<Amount>> different(std::string_view option, std::vector<Amount> amounts) {
+  for (std::size_t i = 0; i < amounts.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (amounts[k].value == amounts[i].value)
+        return Error{
+            fmt::format("{}: {} and {} are the same", option, in_quotes(amounts[k].text), in_quotes(amounts[i].text))};
+  return amounts;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> parts_of(std::string_view option, const std::string& list) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t at = 0; at <= list.size(); ++at) {
+    if (at < list.size()) {
+      depth += list[at] == '{' || list[at] == '[';
+      depth -= list[at] == '}' || list[at] == ']';
+      if (list[at] != ',' || depth > 0) continue;
+    }
+    const std::string_view part = trimmed(std::string_view(list).substr(begin, at - begin));
+    if (part.empty())
+      return Error{fmt::format("{} {}: a part of the list is empty; expected values with commas between them", option,
+                               in_quotes(list))};
+    parts.emplace_back(part);
+    begin = at + 1;
+  }
+  return parts;
+}
+
+Result<std::vector<Amount>> amounts_of(std::string_view option, const std::string& list, const char* what,
+                                       std::uint64_t least, std::uint64_t most) {
+  auto parts = parts_of(option, list);
+  if (!parts) return parts.error();
+  std::vector<Amount> amounts;
+  Complaints complaints;
+  for (const std::string& part : *parts) {
+    YamlNode node;
+    node.kind = YamlNode::Kind::scalar;
+    node.scalar = part;
+    node.mark.source = option;
+    amounts.push_back({part, read_number(node, what, least, most, "", complaints).value_or(0)});
+  }
+  if (!complaints.empty()) return Error{fmt::format("{}", fmt::join(complaints, "\n"))};
+  return different(option, std::move(amounts));
+}
+
+Result<std::vector<Amount>> sizes_of(std::string_view option, const std::string& list) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+                                                            {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
+  auto parts = parts_of(option, list);
+  if (!parts) return parts.error();
+  std::vector<Amount> sizes;
+  for (const std::string& part : *parts) {
+    const auto problem = [&] {
+      return Error{fmt::format("{} {}: expected a size such as 80GiB; units are MiB, GiB, TiB (of 1024) and MB, GB, TB",
+                               option, in_quotes(part))};
+    };
+    const std::size_t end = std::min(part.find_first_not_of("0123456789."), part.size());
+    const std::string_view suffix = trimmed(std::string_view(part).substr(end));
+    const auto unit =
+        std::find_if(std::begin(kUnits), std::end(kUnits), [&](auto& known) { return known.first == suffix; });
+    if (end == 0 || unit == std::end(kUnits)) return problem();
+    double number = 0;
+    const auto [stop, error] = std::from_chars(part.data(), part.data() + end, number);
+    const double bytes = number * unit->second;
+    if (error != std::errc() || stop != part.data() + end || !(bytes >= 1) || bytes > 0x1p60) return problem();
+    sizes.push_back({part, static_cast<std::uint64_t>(bytes)});
+  }
+  return different(option, std::move(sizes));
+}
+
+Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& source, std::string_view command) {
+  if (!source.trace.empty()) return workload::open_trace(source.trace, source.block);
+  if (!source.workload.empty()) return workload::open_generator(source.workload, source.seed.value_or(0));
+  return Error{fmt::format("{}: name a trace with --trace FILE or a workload with --workload FILE", command)};
+}
+
+std::vector<RunFile> files_of(const LabSource& source) {
+  return {{"--trace", source.trace.empty() ? "" : workload::trace_path(source.trace)}, {"--workload", source.workload}};
+}
+
+std::string name_of(const LabSource& source) {
+  return source.trace.empty() ? std::filesystem::path(source.workload).filename().string()
+                              : workload::trace_name(source.trace);
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string line, word;
+  while (std::getline(file, word, '\0')) {
+    if (line.empty()) word = std::filesystem::path(word).filename();
+    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) ||
+             std::string_view("-_./,=:+%@").find(c) != std::string_view::npos;
+    });
+    std::string quoted = "'";
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += (line.empty() ? "" : " ") + (plain ? word : quoted + "'");
+  }
+  return line;
+}
+
+}  // namespace canopy::app

@@ -1,0 +1,108 @@
+/// `canopy trace import` and `canopy trace stat`.
+#include <canopy/support/atomic_file.h>
+#include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
+#include <canopy/support/run_files.h>
+#include <fmt/format.h>
+#include <workload/formats/native_trace.h>
+
+#include <optional>
+
+#include "commands.h"
+#include "interrupt.h"
+#include "terminal.h"
+#include "trace_print.h"
+
+namespace canopy::app {
+namespace {
+
+/// Reads all records, with a progress bar. False: it was interrupted.
+Result<bool> each_record(workload::TraceReader& reader, const char* what,
+                         const std::function<Result<std::monostate>(workload::TraceRecord&)>& take) {
+  ProgressBar bar(what, "requests");
+  workload::TraceRecord record;
+  for (std::uint64_t requests = 0; !Interrupt::came(); ++requests) {
+    auto got = reader.next(record);
+    if (!got || !*got) {
+      if (!got) return got.error();
+      return true;
+    }
+    if (auto taken = take(record); !taken) return taken.error();
+    if (requests % 64 == 0) bar.show(reader.progress(), requests);
+  }
+  return false;
+}
+
+int interrupted(const char* what) {
+  unusable(fmt::format("canopy trace: {} stopped it; {}", Interrupt::name(), what));
+  return Interrupt::exit_code();
+}
+
+void print_notes(const workload::TraceReader& reader, const Terminal& terminal) {
+  for (const std::string& note : reader.notes()) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
+}
+
+/// Whether `output`, called so, can be written beside the trace.
+Result<std::monostate> check_output(const TraceArguments& arguments, const char* called, const std::string& output) {
+  const RunFile in{"the trace", workload::trace_path(arguments.trace)}, out{called, output};
+  if (auto apart = check_run_files({&in, 1}, {&out, 1}); !apart) return apart.error();
+  return output.empty() ? Result<std::monostate>(std::monostate{}) : can_write_file(output);
+}
+
+}  // namespace
+
+int import_trace(const TraceArguments& arguments) {
+  if (auto can = check_output(arguments, "--output", arguments.output); !can) return unusable(can.error().text);
+  const Interrupt interrupt;
+  auto reader = workload::open_records(arguments.trace, arguments.options);
+  if (!reader) return unusable(reader.error().text);
+  auto file = AtomicFile::begin(arguments.output);
+  if (!file) return unusable(file.error().text);
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  std::string piece;
+  std::uint64_t requests = 0, prompt_tokens = 0;
+  const auto done = each_record(**reader, "import", [&](workload::TraceRecord& record) -> Result<std::monostate> {
+    ++requests;
+    prompt_tokens += record.length();
+    piece += workload::native_line(record);
+    if (piece.size() < kPiece) return std::monostate{};
+    auto written = file->append(piece);
+    piece.clear();
+    return written;
+  });
+  if (!done) return unusable(done.error().text + "\nnothing was written to " + arguments.output);
+  if (!*done) return interrupted("nothing was written");
+  if (auto written = file->append(piece); !written) return unusable(written.error().text);
+  if (auto written = file->commit(); !written) return unusable(written.error().text);
+  const Terminal terminal = Terminal::of_stdout();
+  fmt::print("{}  {}, {}\n", terminal.bold(printable(arguments.output)), plural(requests, "request"),
+             plural(prompt_tokens, "prompt token"));
+  print_notes(**reader, terminal);
+  return kFine;
+}
+
+int show_trace(const TraceArguments& arguments) {
+  if (auto can = check_output(arguments, "--json", arguments.output); !can) return unusable(can.error().text);
+  const Interrupt interrupt;
+  auto reader = workload::open_records(arguments.trace, arguments.options);
+  if (!reader) return unusable(reader.error().text);
+  workload::TraceStat stat(arguments.unit);
+  const auto done = each_record(**reader, "trace", [&](workload::TraceRecord& record) -> Result<std::monostate> {
+    stat.add(record);
+    return std::monostate{};
+  });
+  if (!done) return unusable(done.error().text);
+  if (!*done) return interrupted("nothing is shown of a part");
+  const workload::TraceFacts facts = stat.facts();
+  const Terminal terminal = Terminal::of_stdout();
+  print_whatever_happens([&] {
+    print_facts(facts, arguments.trace, terminal);
+    print_notes(**reader, terminal);
+  });
+  if (!arguments.output.empty())
+    if (auto written = workload::write_facts(facts, arguments.trace, arguments.output); !written)
+      return unusable(written.error().text);
+  return kFine;
+}
+
+}  // namespace canopy::app

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <canopy/engine/engine_config.h>
+#include <canopy/loading/registry.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comparison.h"
+#include "trace.h"
+
+namespace canopy::lab {
+
+/// What a row of a comparison comes from.
+enum class Kind {
+  engine,       ///< an engine replays the trace under a policy
+  optimum,      ///< the most that any policy could reach (optimum.h)
+  lru_trimmed,  ///< LRU that trims leaves unit by unit (stack.h)
+  infinite,     ///< a cache without a limit
+};
+/// The kind that a name of `--policies` means; Kind::engine for every other name.
+Kind kind_of(std::string_view name);
+/// The names of the kinds that no engine runs.
+std::vector<std::string> computed_names();
+
+struct Contender {
+  std::string name;
+  Kind kind = Kind::engine;
+  EngineConfig engine{};  ///< of Kind::engine, its policy set; the first group's capacity is set for each run
+};
+
+struct CompareOptions {
+  std::vector<Contender> contenders;
+  std::vector<std::uint64_t> capacities;  ///< tokens, each at least a unit
+  std::uint64_t warm_up = 0;
+  double flop_depth = 8192;
+  unsigned jobs = 1;            ///< runs at once
+  bool (*stopped)() = nullptr;  ///< asked often; true ends the work
+};
+
+/// Why the optimum, lru_trimmed, the infinite cache and shares of the optimum do not exist for an engine, as a clause;
+/// empty: they do. They are those of one group that keeps whole paths.
+std::string why_no_bound(const EngineConfig& engine);
+
+/// Runs every contender at every capacity over a trace, `jobs` at once, each serial as in `canopy replay`. Rows, and
+/// every figure but the seconds, are the same for any number of jobs. What the caller knows (config, source, command,
+/// names of capacities) it adds itself. An error is the first engine's that could not be made.
+Result<Comparison> compare(const Trace& trace, const Registry& registry, const CompareOptions& options,
+                           const Progress& progress);
+
+}  // namespace canopy::lab

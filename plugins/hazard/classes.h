@@ -1,0 +1,50 @@
+#pragma once
+
+#include <canopy/eviction_strategy.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace canopy::hazard {
+
+/// One use of a prefix: how often it was used so far, and by what request now.
+struct Use {
+  std::uint32_t count = 1;   ///< requests that went through the prefix, this one too, whether it was resident or not
+  std::uint32_t fresh = 0;   ///< tokens of the request's prompt that no request had before
+  std::uint32_t answer = 0;  ///< tokens of its answer
+  std::uint64_t hints = 0;   ///< of its client
+};
+
+/// Uses are counted in classes, and each class learns for itself at which ages its prefixes are used again. Hints are
+/// one of the four dimensions: what a hint is worth is learned too, and a client whose hints are wrong is not believed.
+inline constexpr std::size_t kAccesses = 4;      ///< used once, twice, 3 to 5 times, more often
+inline constexpr std::size_t kNews = 5;          ///< new tokens: below 640, 1280, 3072, 8192; more
+inline constexpr std::size_t kAnswers = 2;       ///< below 128 tokens; longer
+inline constexpr std::size_t kExpectations = 3;  ///< the client said nothing; a tool call is pending; the session ended
+inline constexpr std::size_t kHints = kExpectations * (hint::kMostClass + 1);
+inline constexpr std::size_t kClassesOfHint = kAccesses * kNews * kAnswers;
+inline constexpr std::size_t kClasses = kHints * kClassesOfHint;
+
+/// From this count on nothing changes any more.
+inline constexpr std::uint32_t kMostCount = 6;
+
+inline std::size_t access_of(std::uint32_t count) {
+  return count <= 1 ? 0 : count == 2 ? 1 : count < kMostCount ? 2 : 3;
+}
+inline std::size_t news_of(std::uint32_t fresh) {
+  return fresh < 640 ? 0 : fresh < 1280 ? 1 : fresh < 3072 ? 2 : fresh < 8192 ? 3 : 4;
+}
+inline std::size_t hint_of(std::uint64_t hints) {
+  const std::size_t expectation = hints & hint::kSessionEnded ? 2 : hints & hint::kToolCallPending ? 1 : 0;
+  return expectation * (hint::kMostClass + 1) + hint::class_in(hints);
+}
+
+/// The class of a use, below kClasses.
+inline std::size_t class_of(const Use& use) {
+  const std::size_t answer = use.answer < 128 ? 0 : 1;
+  return ((hint_of(use.hints) * kAnswers + answer) * kNews + news_of(use.fresh)) * kAccesses + access_of(use.count);
+}
+inline std::size_t access_in(std::size_t of_class) { return of_class % kAccesses; }
+inline std::size_t hint_in(std::size_t of_class) { return of_class / kClassesOfHint; }
+
+}  // namespace canopy::hazard

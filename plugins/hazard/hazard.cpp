@@ -1,0 +1,146 @@
+#include "hazard.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+#include "counts_file.h"
+
+namespace canopy::hazard {
+namespace {
+
+constexpr double kHalfLife = 5000;  ///< of counts, in ages
+constexpr double kLeastBetweenFits = 20;
+constexpr double kNewBeforeFit = 0.02;  ///< of the weight of all counts
+constexpr double kHistoryTurnovers = 8;
+constexpr double kCostDepth = 8192;  ///< tokens
+constexpr std::size_t kMostRunning = 65536;
+
+/// The whole strides of a request's prompt. After a resume the prints go on into the answer.
+std::span<const std::uint64_t> prompt_prints(const RequestFacts& request) {
+  return request.prefix_prints.first(
+      std::min<std::size_t>(request.prefix_prints.size(), request.prompt / kPrintStride));
+}
+
+}  // namespace
+
+Hazard::Hazard(const Config& config) : config_(config) {
+  const auto demand = [](const Result<std::monostate>& done) {
+    if (!done) throw std::runtime_error(done.error().text);
+  };
+  if (!config_.save.empty()) demand(can_save_counts(config_.save));
+  if (config_.load.empty() || (config_.load == config_.save && !std::filesystem::exists(config_.load))) return;
+  demand(load_counts(config_.load, counts_));
+  counts_.fade(1);  // what was loaded did not come just now
+  if (counts_.weight() > 0) fit();
+}
+
+Hazard::~Hazard() {
+  if (config_.save.empty() || !counted_) return;
+  try {
+    if (const auto saved = save_counts(config_.save, counts_); !saved)
+      std::fprintf(stderr, "canopy: hazard: %s; what was learned is not saved\n", saved.error().text.c_str());
+  } catch (const std::exception&) {
+    std::fputs("canopy: hazard: no memory to save what was learned\n", stderr);
+  }
+}
+
+Rank Hazard::rank(const NodeFacts& node) {
+  clock_.follow(node.clock);
+  if (node.last_access == 0) return {0, node.created};  // part of a window that was never used
+  if (*node.tag == 0) *node.tag = NodeTag::of(clock_.now(), class_of({1, ~std::uint32_t{0}, 0, 0}));
+  if (!curves_.learned()) return {0, node.last_access};
+  const NodeTag tag(*node.tag);
+  double index = curves_.index(tag.of_class(), tag.age(clock_.now()));
+  if (config_.cost_weight > 0) index *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
+  // As a float, so that what differs in the last bits alone is equal.
+  return {std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(index))), node.last_access};
+}
+
+void Hazard::arrived(const RequestFacts& request) {
+  learn(request.clock);
+  if (request.id == 0) return;
+  const auto at = find(request.id);
+  if (at != running_.end() && at->id == request.id) {
+    at->arrived = request.clock.now;
+    return;
+  }
+  const auto prints = prompt_prints(request);
+  const std::size_t known = history_.known(prints);
+  running_.insert(at,
+                  {request.id, request.prompt - static_cast<std::uint32_t>(known * kPrintStride), request.clock.now});
+  if (running_.size() > kMostRunning) running_.erase(running_.begin());  // retracted, and never came back
+}
+
+void Hazard::ended(const RequestFacts& request, Path& path) {
+  learn(request.clock);
+  Use use{1, request.prompt - std::min(request.prompt, request.matched), request.output, request.hints};
+  Tick arrived = 0;
+  if (const auto at = find(request.id); at != running_.end() && at->id == request.id) {
+    use.fresh = at->fresh, arrived = at->arrived;
+    if (request.ending != Ending::retracted) running_.erase(at);
+  }
+  times_.clear();
+  if (request.ending != Ending::retracted) follow(prompt_prints(request), use);
+
+  for (NodeFacts node; path.next(node);) {
+    if (std::max(node.created, node.last_access) < arrived) continue;  // of a window that the request did not use
+    const std::size_t first = node.begin / kPrintStride, last = (node.begin + node.length - 1) / kPrintStride;
+    const std::size_t middle = first + (last - first + 1) / 2;
+    use.count = middle < times_.size() ? times_[middle] : 1;
+    *node.tag = NodeTag::of(clock_.now(), class_of(use));
+  }
+}
+
+/// Each stride of the prompt ends a life and begins one.
+void Hazard::follow(std::span<const std::uint64_t> prints, Use use) {
+  history_.promise(prints.size());
+  Lives::Id before = 0;
+  std::size_t of_class = kClasses, strides = 0;
+  const auto begin_life = [&] {
+    if (strides > 0) lives_.begin(clock_.now(), of_class, std::exchange(strides, 0));
+  };
+  for (std::size_t i = 0; i < prints.size(); ++i) {
+    history_.prefetch_behind(prints, i);
+    PrefixHistory::Entry& entry = history_.use(prints[i]);
+    const Lives::Id life = entry.life();
+    lives_.stride_returned(life, clock_.now());
+    use.count = std::min(entry.count() + 1, kMostCount);
+    times_.push_back(use.count);
+    const std::size_t now_of = class_of(use);
+    if (life != before || now_of != of_class) begin_life();
+    before = life, of_class = now_of;
+    entry.set(use.count, lives_.next());
+    ++strides;
+  }
+  begin_life();
+}
+
+void Hazard::learn(const PolicyClock& clock) {
+  clock_.follow(clock);
+  const double capacity = clock.capacity == kUnlimited ? 0 : static_cast<double>(clock.capacity);
+  history_.limit(
+      std::max(config_.history, static_cast<std::uint64_t>(kHistoryTurnovers * capacity / double{kPrintStride})));
+  lives_.pass(clock_.now(), counts_);
+  counted_ |= counts_.added() > 0;
+  const double since = clock_.now() - fitted_;
+  if (since < kLeastBetweenFits || counts_.added() < kNewBeforeFit * counts_.weight()) return;
+  counts_.fade(std::exp2(-since / kHalfLife));
+  fit();
+}
+
+void Hazard::fit() {
+  fitted_ = clock_.now();
+  curves_.fit(counts_);
+}
+
+std::vector<Hazard::Running>::iterator Hazard::find(std::uint64_t id) {
+  return std::lower_bound(running_.begin(), running_.end(), id,
+                          [](const Running& one, std::uint64_t wanted) { return one.id < wanted; });
+}
+
+}  // namespace canopy::hazard

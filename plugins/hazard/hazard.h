@@ -1,0 +1,83 @@
+#pragma once
+
+#include <canopy/plugin.h>
+
+#include <string>
+#include <vector>
+
+#include "curves.h"
+#include "lives.h"
+#include "prefix_history.h"
+#include "work_clock.h"
+
+namespace canopy::hazard {
+
+/// Evicts what is expected to bring the fewest hits for the room that it occupies. Every use of a prefix begins a life.
+/// Lives are counted in classes: whether they were used again, and at which age. From the counts follows for each class
+/// and age what a token can still bring (Curves), and that is the rank. No data: lru.
+///
+/// What it learns from needs no session, no training and no second: prints of prefixes, which outlive their nodes, and
+/// a clock that goes by inserted tokens.
+class Hazard final : public EvictionStrategy {
+ public:
+  static constexpr const char* kRule =
+      "what is expected to bring the fewest hits for its room is evicted first, as learned from how prefixes like it "
+      "came back; among equals, what was used longest ago";
+
+  struct Config {
+    double cost_weight = 0;
+    std::uint64_t history = 65536;
+    std::string load, save;  ///< paths
+    void visit(Options& options) {
+      options.real("cost_weight", cost_weight, 0, 64,
+                   "counts a hit by what it saves to compute: so much more for each 8,192 tokens before it");
+      options.number("history", history, 1024, std::uint64_t{1} << 24,
+                     "strides of 512 tokens that are remembered at least, resident or not");
+      options.text("load", load, kLongestPath, "begins with the counts in this file, which `save` wrote");
+      options.text("save", save, kLongestPath,
+                   "writes its counts to this file when it ends; a missing file that `load` names too is no error");
+    }
+  };
+  /// Throws a sentence if a file cannot be used.
+  explicit Hazard(const Config& config);
+  Hazard(const Hazard&) = delete;
+  Hazard& operator=(const Hazard&) = delete;
+  ~Hazard() override;
+
+  Rank rank(const NodeFacts& node) override;
+  Volatility volatility() const override { return Volatility::epoch; }
+  PolicyText describe() const override {
+    return {kRule, "{major:real} hits expected for a token and turnover, used {minor:ago}"};
+  }
+  Prints reads_prints() const override { return Prints::requests; }
+  void arrived(const RequestFacts& request) override;
+  void ended(const RequestFacts& request, Path& path) override;
+  void cleared() override { running_.clear(); }
+
+ private:
+  static constexpr std::size_t kLongestPath = 4096;
+  /// A request between its arrival and its end. One that was retracted stays, for it comes back.
+  struct Running {
+    std::uint64_t id = 0;
+    std::uint32_t fresh = 0;  ///< tokens that no request had before
+    Tick arrived = 0;         ///< the last time
+  };
+
+  void learn(const PolicyClock& clock);
+  void fit();
+  void follow(std::span<const std::uint64_t> prints, Use use);
+  std::vector<Running>::iterator find(std::uint64_t id);
+
+  Config config_;
+  WorkClock clock_;
+  ReuseCounts counts_;
+  Curves curves_;
+  Lives lives_;
+  PrefixHistory history_;
+  std::vector<Running> running_;      ///< by id
+  std::vector<std::uint32_t> times_;  ///< each stride of the request that ends was used
+  bool counted_ = false;              ///< anything since it was made
+  double fitted_ = 0;                 ///< when
+};
+
+}  // namespace canopy::hazard

@@ -1,0 +1,46 @@
+#include "lives.h"
+
+#include <algorithm>
+
+namespace canopy::hazard {
+
+Lives::Id Lives::begin(double now, std::size_t of_class, std::size_t strides) {
+  if (end_ - first_ == ring_.size()) grow();
+  at(end_) = {now, static_cast<std::uint32_t>(of_class), 1 / static_cast<float>(strides), 1, 0};
+  return end_++;
+}
+
+void Lives::stride_returned(Id id, double now) {
+  if (id < first_ || id >= end_) return;
+  Life& life = at(id);
+  if (life.left <= 0 || now - life.began >= kBinEdges[kBins]) return;
+  const float weight = std::min(life.share, life.left);
+  life.returning += weight;
+  life.left -= weight;
+  if (life.left < 1e-6F) life.left = 0;  // what rounding left
+}
+
+void Lives::pass(double now, ReuseCounts& counts) {
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    Passing& passing = passing_[bin];
+    if (now < passing.due) continue;
+    for (passing.due = now; passing.next < end_; ++passing.next) {
+      Life& life = at(passing.next);
+      if (now - life.began < kBinEdges[bin + 1]) {
+        passing.due = life.began + kBinEdges[bin + 1];
+        break;
+      }
+      if (life.left + life.returning > 0) counts.add(life.of_class, bin, {life.returning, life.left});
+      life.returning = 0;
+    }
+  }
+  first_ = passing_[kBins - 1].next;
+}
+
+void Lives::grow() {
+  std::vector<Life> larger(ring_.size() * 2);
+  for (Id id = first_; id < end_; ++id) larger[id & (larger.size() - 1)] = at(id);
+  ring_ = std::move(larger);
+}
+
+}  // namespace canopy::hazard

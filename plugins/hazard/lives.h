@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "reuse_counts.h"
+
+namespace canopy::hazard {
+
+/// What was used and may be used again. A use of consecutive strides of a prompt that had the same life before and are
+/// of one class now is one life, of weight 1, shared alike by its strides; so a long prompt counts as much as a short
+/// one.
+///
+/// A return is counted only once its bin is over. Before that, what survives the bin is not known yet, and young ages
+/// would look far too good. So a life keeps the weight that returned in the bin in which it is now, and when its age
+/// passes the bin's end both numbers are counted.
+class Lives {
+ public:
+  using Id = std::uint64_t;  ///< rises by one with each life; never 0
+
+  /// Begins a life of `strides` strides. `now` never falls from call to call, in all functions.
+  Id begin(double now, std::size_t of_class, std::size_t strides);
+  /// The id that the next call of `begin` returns.
+  Id next() const { return end_; }
+  /// One stride of the life was used again. Nothing happens if the life is over.
+  void stride_returned(Id id, double now);
+  /// Counts all bins that lives have passed.
+  void pass(double now, ReuseCounts& counts);
+
+ private:
+  struct Life {
+    double began = 0;
+    std::uint32_t of_class = 0;
+    float share = 0;      ///< weight of a stride
+    float left = 0;       ///< weight that was not used again
+    float returning = 0;  ///< weight that was, in the bin of its present age
+  };
+  /// The first life that has not passed a bin. Lives pass in the order in which they began.
+  struct Passing {
+    Id next = 1;
+    double due = 0;  ///< when it passes, or before
+  };
+  Life& at(Id id) { return ring_[id & (ring_.size() - 1)]; }
+  void grow();
+
+  std::vector<Life> ring_ = std::vector<Life>(256);  ///< as many as a power of two
+  Id first_ = 1, end_ = 1;
+  std::array<Passing, kBins> passing_{};
+};
+
+}  // namespace canopy::hazard

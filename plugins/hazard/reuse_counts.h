@@ -1,0 +1,49 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "age_bins.h"
+#include "classes.h"
+
+namespace canopy::hazard {
+
+/// In one class and bin: the weight of what was used again at these ages, and of what was not and grew older.
+struct Reuse {
+  double returned = 0, survived = 0;
+  Reuse& operator+=(const Reuse& other) {
+    returned += other.returned, survived += other.survived;
+    return *this;
+  }
+};
+using ReuseByAge = std::array<Reuse, kBins>;
+
+/// What was counted, for each class and bin. It fades, so that a change of the traffic is learned.
+class ReuseCounts {
+ public:
+  ReuseCounts() : classes_(kClasses) {}
+
+  /// REQUIRES: of_class < kClasses, bin < kBins.
+  void add(std::size_t of_class, std::size_t bin, const Reuse& more);
+  /// All counts become `part` of what they are.
+  void fade(double part);
+
+  /// The classes that ever had a count, in the order in which they had their first.
+  const std::vector<std::size_t>& known() const { return known_; }
+  const ReuseByAge& of(std::size_t of_class) const { return classes_[of_class].by_age; }
+
+  double weight() const { return weight_; }  ///< of all counts
+  double added() const { return added_; }    ///< weight that came since the last fade
+
+ private:
+  struct Class {
+    ReuseByAge by_age{};
+    bool known = false;
+  };
+  std::vector<Class> classes_;
+  std::vector<std::size_t> known_;
+  double weight_ = 0, added_ = 0;
+};
+
+}  // namespace canopy::hazard

@@ -1,0 +1,275 @@
+#include <hazard/counts_file.h>
+#include <hazard/curves.h>
+#include <hazard/lives.h>
+#include <hazard/prefix_history.h>
+#include <hazard/work_clock.h>
+
+#include <canopy/support/random.h>
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+using namespace canopy;
+using namespace canopy::hazard;
+
+namespace {
+
+/// A path that nothing has, and that is removed at the end.
+struct Scratch {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("canopy-hazard-" + std::to_string(::getpid()) + ".counts");
+  Scratch() { std::filesystem::remove(path); }
+  ~Scratch() { std::filesystem::remove(path); }
+  std::string text() const {
+    std::stringstream all;
+    all << std::ifstream(path).rdbuf();
+    return all.str();
+  }
+  void write(const std::string& text) const { std::ofstream(path, std::ios::binary) << text; }
+};
+
+ReuseCounts some_counts() {
+  ReuseCounts counts;
+  Random random(3);
+  for (const std::size_t k : {std::size_t{7}, std::size_t{0}, kClasses - 1})
+    for (std::size_t bin = 0; bin < kBins; ++bin)
+      counts.add(k, bin, {static_cast<double>(random.below(1000)) / 7, static_cast<double>(random.below(1000)) / 3});
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("hazard: each age is in the bin between whose edges it lies") {
+  Random random(1);
+  const auto slow = [](double age) {
+    return static_cast<std::size_t>(std::upper_bound(kBinEdges.begin(), kBinEdges.end(), age) - kBinEdges.begin()) - 1;
+  };
+  for (const double edge : kBinEdges)
+    for (const double age : {std::nextafter(edge, 0.0), edge, std::nextafter(edge, 1e9)}) {
+      CAPTURE(age);
+      CHECK(bin_of(age) == std::min(slow(age), kBins));
+    }
+  for (int i = 0; i < 100'000; ++i) {
+    const double age = random.below(10'000'000) / 1000.0;
+    REQUIRE(bin_of(age) == std::min(slow(age), kBins));
+  }
+  CHECK(bin_of(1e300) == kBins);
+}
+
+TEST_CASE("hazard: a class differs with what it was made of, and is below the number of classes") {
+  std::set<std::size_t> all;
+  for (std::uint32_t count : {1U, 2U, 5U, 6U})
+    for (std::uint32_t fresh : {0U, 640U, 1280U, 3072U, 8192U})
+      for (std::uint32_t answer : {127U, 128U})
+        for (std::uint64_t hints : {std::uint64_t{0}, hint::kSessionEnded, hint::kToolCallPending, hint::of_class(7),
+                                    hint::kSessionEnded | hint::of_class(3)}) {
+          const std::size_t k = class_of({count, fresh, answer, hints});
+          CHECK(k < kClasses);
+          all.insert(k);
+        }
+  CHECK(all.size() == 4 * 5 * 2 * 5);
+  // Bits of the client's own are no class.
+  CHECK(class_of({1, 0, 0, std::uint64_t{1} << 40}) == class_of({1, 0, 0, 0}));
+}
+
+TEST_CASE("hazard: without data the older of two has the lower index in every class, as under lru") {
+  const Curves curves;
+  CHECK(!curves.learned());
+  for (std::size_t bin = 0; bin + 1 < kBins; ++bin) {
+    CHECK(curves.index(0, kBinEdges[bin]) > curves.index(0, kBinEdges[bin] + bin_width(bin) / 2));
+    CHECK(curves.index(0, kBinEdges[bin] + bin_width(bin) / 2) > curves.index(0, kBinEdges[bin + 1]));
+    CHECK(curves.index(0, kBinEdges[bin]) == curves.index(kClasses - 1, kBinEdges[bin]));
+  }
+}
+
+TEST_CASE("hazard: what never returns has a lower index than what does, and a peak to come counts before it comes") {
+  ReuseCounts counts;
+  const std::size_t dies = 0, returns = 1;
+  constexpr std::size_t kWhen = 12;
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    counts.add(dies, bin, {0, 1000});
+    counts.add(returns, bin, bin < kWhen ? Reuse{0, 1000} : bin == kWhen ? Reuse{900, 100} : Reuse{0, 100});
+  }
+  Curves curves;
+  curves.fit(counts);
+  CHECK(curves.learned());
+  for (std::size_t bin = 0; bin <= kWhen; ++bin)
+    CHECK(curves.index(returns, kBinEdges[bin]) > 5 * curves.index(dies, kBinEdges[bin]));
+  for (std::size_t bin = 0; bin < kWhen; ++bin)
+    CHECK(curves.index(returns, kBinEdges[bin]) < curves.index(returns, kBinEdges[bin + 1]));
+  CHECK(curves.index(returns, kBinEdges[kWhen + 2]) < curves.index(returns, kBinEdges[kWhen]) / 5);
+  // A class without counts is as those with as many uses.
+  const std::size_t unknown = returns + kAccesses;
+  CHECK(curves.index(unknown, kBinEdges[kWhen]) > 5 * curves.index(dies, kBinEdges[kWhen]));
+}
+
+TEST_CASE("hazard: a hint is worth what was counted under it") {
+  ReuseCounts counts;
+  const std::size_t plain = class_of({1, 0, 0, 0}), ended = class_of({1, 0, 0, hint::kSessionEnded});
+  for (const bool true_hints : {true, false}) {
+    ReuseCounts some;
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+      some.add(plain, bin, {100, 900});
+      some.add(ended, bin, true_hints ? Reuse{0, 1000} : Reuse{100, 900});
+    }
+    Curves curves;
+    curves.fit(some);
+    const double ratio = curves.index(ended, 100) / curves.index(plain, 100);
+    CHECK(ratio < (true_hints ? 0.1 : 1.05));
+    if (!true_hints) CHECK(ratio > 0.95);
+  }
+}
+
+TEST_CASE("hazard: a return is counted when its bin is over, with what survived the bin") {
+  Lives lives;
+  ReuseCounts counts;
+  const Lives::Id id = lives.begin(100, 5, 4);
+  lives.stride_returned(id, 105);  // one of four, in the first bin
+  lives.pass(109, counts);
+  CHECK(counts.weight() == 0);
+  lives.pass(110, counts);
+  CHECK(counts.of(5)[0].returned == doctest::Approx(0.25));
+  CHECK(counts.of(5)[0].survived == doctest::Approx(0.75));
+  for (int i = 0; i < 3; ++i) lives.stride_returned(id, 111);
+  lives.stride_returned(id, 111);  // no more than there is
+  lives.pass(113, counts);
+  CHECK(counts.of(5)[1].returned == doctest::Approx(0.75));
+  CHECK(counts.of(5)[1].survived == 0);
+  lives.pass(1e6, counts);
+  for (std::size_t bin = 2; bin < kBins; ++bin) CHECK(counts.of(5)[bin].survived == 0);
+}
+
+TEST_CASE("hazard: every life survives or returns once in each bin until it has returned") {
+  Lives lives;
+  ReuseCounts counts;
+  Random random(5);
+  std::vector<Lives::Id> open;
+  double now = 0;
+  for (int i = 0; i < 5'000; ++i) {
+    now += random.below(100) / 10.0;
+    lives.pass(now, counts);
+    open.push_back(lives.begin(now, random.below(3), 1));
+    if (random.one_in(2)) lives.stride_returned(open[random.below(static_cast<std::uint32_t>(open.size()))], now);
+  }
+  lives.pass(now + 1e6, counts);
+  lives.stride_returned(open.back(), now + 1e6);  // over: nothing happens
+  Reuse before{0, 5'000};
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    Reuse sum;
+    for (const std::size_t k : counts.known()) sum += counts.of(k)[bin];
+    CHECK(sum.returned + sum.survived == doctest::Approx(before.survived));
+    before = sum;
+  }
+}
+
+TEST_CASE("hazard: the history knows at least the last prefixes up to its limit, with count and life") {
+  PrefixHistory history;
+  history.limit(1000);
+  std::vector<std::uint64_t> prints;
+  Random random(9);
+  for (std::uint64_t i = 1; i <= 5'000; ++i) {
+    prints.push_back(random.next());
+    history.promise(1);
+    PrefixHistory::Entry& entry = history.use(prints.back());
+    REQUIRE(entry.count() == 0);
+    entry.set(static_cast<std::uint32_t>(1 + i % 6), i);
+  }
+  for (std::uint64_t i = 4'001; i <= 5'000; ++i) {
+    REQUIRE(history.known({&prints[i - 1], 1}) == 1);
+    history.promise(1);
+    PrefixHistory::Entry& entry = history.use(prints[i - 1]);
+    CHECK(entry.count() == 1 + i % 6);
+    CHECK(entry.life() == i);
+  }
+  CHECK(history.known(std::span(prints).first(10)) == 0);
+  // What is used stays, whatever comes.
+  history.promise(1);
+  history.use(prints[4'999]).set(6, 77);
+  for (int i = 0; i < 20; ++i) {
+    for (int j = 0; j < 500; ++j) history.promise(1), history.use(random.next()).set(1, 1);
+    history.promise(1);
+    CHECK(history.use(prints[4'999]).life() == 77);
+  }
+}
+
+TEST_CASE("hazard: its clock goes by turnover, and another limit does not bend what has passed") {
+  WorkClock clock;
+  clock.follow({0, 0, 1000, 1});
+  clock.follow({500, 0, 1000, 2});
+  CHECK(clock.now() == doctest::Approx(500));
+  clock.follow({500, 0, 2000, 2});
+  CHECK(clock.now() == doctest::Approx(500));
+  clock.follow({1500, 0, 2000, 3});
+  CHECK(clock.now() == doctest::Approx(1000));
+  clock.follow({1500, 0, kUnlimited, 3});
+  CHECK(clock.now() == doctest::Approx(1000));
+  const NodeTag tag(NodeTag::of(clock.now(), kClasses - 1));
+  CHECK(tag.of_class() == kClasses - 1);
+  CHECK(tag.age(clock.now() + 7) == doctest::Approx(7).epsilon(0.001));
+}
+
+TEST_CASE("hazard: what is saved is loaded again to the last bit") {
+  const Scratch file;
+  const ReuseCounts counts = some_counts();
+  REQUIRE(save_counts(file.path, counts));
+  ReuseCounts again;
+  const auto loaded = load_counts(file.path, again);
+  REQUIRE_MESSAGE(loaded, (loaded ? "" : loaded.error().text));
+  CHECK(again.known() == counts.known());
+  for (const std::size_t k : counts.known())
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+      CHECK(again.of(k)[bin].returned == counts.of(k)[bin].returned);
+      CHECK(again.of(k)[bin].survived == counts.of(k)[bin].survived);
+    }
+  REQUIRE(save_counts(file.path, again));  // replaces a file of its own
+}
+
+TEST_CASE("hazard: a file that was cut, damaged or is another's is refused with file and line, and adds nothing") {
+  const Scratch file;
+  REQUIRE(save_counts(file.path, some_counts()));
+  const std::string good = file.text();
+  const auto refused = [&](const std::string& text) {
+    file.write(text);
+    ReuseCounts counts;
+    const auto loaded = load_counts(file.path, counts);
+    CHECK(counts.weight() == 0);
+    return loaded ? std::string() : loaded.error().text;
+  };
+  for (std::size_t length = 0; length + 1 < good.size(); length += 1 + length / 7) {
+    CAPTURE(length);
+    CHECK(refused(good.substr(0, length)).starts_with(file.path.string() + ":"));
+  }
+  for (std::size_t at = 0; at + 1 < good.size(); at += 13) {
+    std::string damaged = good;
+    damaged[at] = damaged[at] == '1' ? '2' : '1';
+    if (damaged == good) continue;
+    CAPTURE(at);
+    CHECK(refused(damaged).starts_with(file.path.string() + ":"));
+  }
+  CHECK(refused("{}\n").find(":1:1: found '{}'; expected 'canopy hazard counts 1: ") != std::string::npos);
+  CHECK(refused(good + "more\n").find("the file is damaged") != std::string::npos);
+  CHECK(refused(good.substr(0, good.rfind("sum"))).find("cut short") != std::string::npos);
+  const std::size_t line = good.find('\n') + 1;
+  CHECK(refused(good.substr(0, line) + "99999 1\n").find(":2:") != std::string::npos);
+  CHECK(refused(good.substr(0, line) + "7 -1\n").find("expected a weight from 0 to") != std::string::npos);
+  CHECK(refused(good.substr(0, line) + "7 nan\n").find("expected a weight from 0 to") != std::string::npos);
+}
+
+TEST_CASE("hazard: no file but its own is replaced") {
+  const Scratch file;
+  file.write("what I wrote yesterday\n");
+  const auto saved = save_counts(file.path, some_counts());
+  REQUIRE(!saved);
+  CHECK(saved.error().text == file.path.string() + ": is not a file of hazard's counts, and no other file is replaced");
+  CHECK(file.text() == "what I wrote yesterday\n");
+  file.write("");
+  CHECK(save_counts(file.path, some_counts()));
+  CHECK(!can_save_counts("/no/such/folder/counts"));
+  CHECK(!can_save_counts("/dev/null"));
+}

@@ -1,0 +1,100 @@
+#include <doctest/doctest.h>
+#include <workload/trace_stat.h>
+
+#include <algorithm>
+
+namespace {
+
+using namespace canopy;
+using namespace canopy::workload;
+
+TraceRecord of(std::uint64_t time_ms, std::vector<Token> tokens, std::string space = {}) {
+  TraceRecord record;
+  record.time_ms = time_ms;
+  record.tokens = std::move(tokens);
+  record.space = std::move(space);
+  return record;
+}
+
+std::uint64_t all(const std::vector<Bar>& bars, std::uint64_t Bar::* what) {
+  std::uint64_t sum = 0;
+  for (const Bar& bar : bars) sum += bar.*what;
+  return sum;
+}
+
+/// The bar that holds `value`.
+const Bar& bar_at(const std::vector<Bar>& bars, std::uint64_t value) {
+  for (const Bar& bar : bars)
+    if (bar.from <= value && (bar.to == 0 || value < bar.to)) return bar;
+  REQUIRE(false);
+  return bars[0];
+}
+
+}  // namespace
+
+TEST_CASE("what is distinct, what is reused, when and how deep") {
+  TraceStat stat(2);
+  stat.add(of(0, {1, 2, 3, 4, 5}));
+  stat.add(of(15'000, {1, 2, 3, 4, 6, 7}));       // four tokens again, 15 s later
+  stat.add(of(15'000, {9, 9, 3, 4}));             // 3, 4 behind something else are others
+  stat.add(of(95'000, {1, 2, 3, 4, 5}));          // all again: the rest of one token as well
+  stat.add(of(95'000, {1, 2, 3, 4, 5}, "else"));  // a namespace of its own
+  const TraceFacts facts = stat.facts();
+  CHECK(facts.requests == 5);
+  CHECK(facts.prompt_tokens == 25);
+  CHECK(facts.span_ms == 95'000);
+  CHECK(facts.longest_prompt == 6);
+  CHECK(facts.reused_tokens == 4 + 5);
+  CHECK(facts.distinct_tokens == 5 + 2 + 4 + 5);
+  CHECK(facts.distinct_tokens + facts.reused_tokens == facts.prompt_tokens);
+  CHECK(facts.resent_requests == 1);
+  CHECK(all(facts.gaps_ms, &Bar::tokens) == 9);
+  CHECK(bar_at(facts.gaps_ms, 15'000).tokens == 4);
+  CHECK(bar_at(facts.gaps_ms, 80'000).tokens == 5);  // 1 to 2 min: four after 80 s, one after 95 s
+  CHECK(all(facts.depths, &Bar::tokens) == 25);
+  CHECK(all(facts.depths, &Bar::count) == 9);
+  CHECK(all(facts.uses, &Bar::tokens) == facts.distinct_tokens);
+  CHECK(bar_at(facts.uses, 3).tokens == 4);
+  CHECK(all(facts.prompts, &Bar::count) == 5);
+  REQUIRE(facts.tenants.size() == 2);
+  CHECK(facts.tenants.at("").reused_tokens == 9);
+  CHECK(facts.tenants.at("else").prompt_tokens == 5);
+}
+
+TEST_CASE("turns follow from the prompts where the file has none") {
+  TraceStat stat(1);
+  stat.add(of(0, {1, 2}));
+  stat.add(of(1, {1, 2, 3, 4}));        // goes on with it
+  stat.add(of(2, {1, 2, 3, 4}));        // the same again is the same turn
+  stat.add(of(3, {1, 2, 3, 4, 5, 6}));  // and so on
+  stat.add(of(4, {1}));                 // ends in what all have: no conversation of its own
+  stat.add(of(5, {1, 7}));
+  const TraceFacts facts = stat.facts();
+  CHECK(!facts.turns_told);
+  CHECK(bar_at(facts.turns, 1).count == 3);
+  CHECK(bar_at(facts.turns, 2).count == 2);
+  CHECK(bar_at(facts.turns, 3).count == 1);
+
+  TraceStat told(1);
+  TraceRecord record = of(0, {1});
+  record.turn = 7;
+  told.add(record);
+  CHECK(told.facts().turns_told);
+  CHECK(bar_at(told.facts().turns, 7).count == 1);
+}
+
+TEST_CASE("prompts of ids are compared id by id, however many there are") {
+  TraceStat stat(16);
+  TraceRecord record;
+  record.block = 512;
+  for (std::uint64_t i = 0; i < 5000; ++i) {
+    record.ids = {7, 100 + i, 9};
+    record.input_tokens = 1030;
+    record.time_ms = i;
+    stat.add(record);
+  }
+  const TraceFacts facts = stat.facts();
+  CHECK(facts.unit == 512);
+  CHECK(facts.distinct_tokens == 512 + 5000 * 518);
+  CHECK(facts.reused_tokens == 4999 * 512);
+}
