@@ -20,16 +20,20 @@ std::string choice(std::string_view words, std::uint64_t value) {
   }
 }
 
+std::string digits(const char* form, double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), form, value);
+  return text;
+}
+
 std::string shown(std::uint64_t value, std::string_view as, Tick now) {
   if (as.empty()) return grouped(value);
   if (as == "ago") return ago(value, now);
   if (as == "~ago") return ago(~value, now);
   if (as == "signed") return std::to_string(static_cast<std::int64_t>(value - (std::uint64_t{1} << 31)));
-  if (as == "real") {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.4g", std::bit_cast<double>(value));
-    return text;
-  }
+  if (as == "real") return digits("%.4g", std::bit_cast<double>(value));
+  if (as == "number")
+    return digits("%.15g", std::bit_cast<double>(value >> 63 ? value & ~(std::uint64_t{1} << 63) : ~value));
   return choice(as, value);
 }
 

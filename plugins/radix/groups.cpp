@@ -1,5 +1,8 @@
 #include "groups.h"
 
+#include <array>
+#include <span>
+
 namespace canopy::radix {
 
 Groups::Groups(const PrefixIndex::Context& context, const NodeTable& nodes, HoldTable& holds, const Spaces& spaces,
@@ -74,10 +77,15 @@ void Groups::use_policy(std::size_t group, EvictionStrategy* policy) {
 
 void Groups::rank_all(std::size_t group) {
   groups_[group].ranked_at = groups_[group].allocated;
-  groups_[group].queue.rerank([&](Slot slot) {
-    const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
-    events_.tell<event::NodeRanked>(slot, static_cast<std::uint8_t>(group), rank);
-    return rank;
+  groups_[group].queue.rerank([&](std::span<QueuedNode> entries) {
+    std::array<NodeFacts, RankHeap::kBatch> nodes;
+    std::array<Rank, RankHeap::kBatch> ranks;
+    for (std::size_t i = 0; i < entries.size(); ++i) nodes[i] = facts(entries[i].slot, group);
+    groups_[group].group.eviction->rank_many({nodes.data(), entries.size()}, {ranks.data(), entries.size()});
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      entries[i].rank = ranks[i];
+      events_.tell<event::NodeRanked>(entries[i].slot, static_cast<std::uint8_t>(group), ranks[i]);
+    }
   });
 }
 

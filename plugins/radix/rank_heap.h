@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 
 #include "queued_node.h"
 
@@ -10,7 +11,8 @@ namespace canopy::radix {
 /// erase and update are O(log n). A place in the heap is an index of the array.
 class RankHeap {
  public:
-  static constexpr std::size_t kArity = 4;  ///< the second smallest entry is one of entries 1 to 4
+  static constexpr std::size_t kBatch = 256;  ///< entries that are ranked at a time
+  static constexpr std::size_t kArity = 4;    ///< the second smallest entry is one of entries 1 to 4
 
   explicit RankHeap(QueuePlaces places) : places_(places) {}
 
@@ -42,13 +44,12 @@ class RankHeap {
   }
   /// Adds an entry and leaves the heap unordered until rerank.
   void append(const QueuedNode& entry) { entries_.push_back(entry); }
-  /// Gives each entry the rank rank_of(slot), in O(n).
-  template <class RankOf>
-  void rerank(RankOf&& rank_of) {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      entries_[i].rank = rank_of(entries_[i].slot);
-      places_(entries_[i].slot) = static_cast<std::uint32_t>(i);
-    }
+  /// Gives each entry a new rank, in O(n): rank_all(entries) sets those of some hundreds at a time.
+  template <class RankAll>
+  void rerank(RankAll&& rank_all) {
+    for (std::size_t first = 0; first < entries_.size(); first += kBatch)
+      rank_all(std::span(&entries_[first], std::min(kBatch, entries_.size() - first)));
+    for (std::size_t i = 0; i < entries_.size(); ++i) places_(entries_[i].slot) = static_cast<std::uint32_t>(i);
     if (entries_.size() > 1)
       for (std::size_t i = (entries_.size() - 2) / kArity + 1; i-- > 0;) sink(i, entries_[i]);
   }

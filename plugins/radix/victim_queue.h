@@ -48,12 +48,12 @@ class VictimQueue {
     }
     heap_.update(place, {rank, order, slot});
   }
-  /// Gives each entry the rank rank_of(slot), in O(n).
-  template <class RankOf>
-  void rerank(RankOf&& rank_of) {
+  /// Gives each entry a new rank, in O(n): RankHeap::rerank.
+  template <class RankAll>
+  void rerank(RankAll&& rank_all) {
     ring_.each([&](const QueuedNode& entry) { heap_.append(entry); });
     ring_.forget();
-    heap_.rerank(rank_of);
+    heap_.rerank(rank_all);
   }
   void clear() {
     each([&](const QueuedNode& entry) { places_(entry.slot) = QueuePlaces::kNone; });

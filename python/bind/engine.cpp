@@ -219,6 +219,9 @@ void bind_request(nb::module_& module) {
           "tokens"_a,
           "advance, and whole pages become reusable. Returns for how many tokens another request had been first.")
       .def(
+          "rematch", [](PyRequest& request) { return request.serve([](Request& to) { return to.rematch(); }); },
+          "Takes over what others have committed of its tokens meanwhile. Returns how many tokens that are.")
+      .def(
           "finish",
           [](PyRequest& request, std::uint32_t tokens) { request.serve([&](Request& to) { to.finish(tokens); }); },
           "tokens"_a, "commit, and the end. 0: nothing new becomes reusable.")

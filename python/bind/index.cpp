@@ -3,7 +3,10 @@
 #include <canopy/config/yaml_document.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <string_view>
 
 namespace canopy::python {
 namespace {
@@ -117,6 +120,50 @@ void Index::use_policy(nb::handle policy) {
 
 void Index::poll() {
   if (publisher_) publisher_->serve_waiting_readers();
+}
+
+std::uint64_t Index::request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {
+  if (!publisher_) return 0;
+  auto request = std::make_unique<RequestState>();
+  request->id = ++last_request_;
+  request->space = space;
+  request->prompt = prompt;
+  request->matched = request->computed = matched;
+  request->tokens.resize(prompt);  // the feed tells how many there are, and a keyframe whether the row is empty
+  request->rows[0] = {0};
+  request->live_at = state_.live.size();
+  state_.live.push_back(request.get());
+  {
+    const Step step(*this, Operation::begin);
+    publisher_->request_begun(*request);
+  }
+  requests_.emplace(last_request_, std::move(request));
+  return last_request_;
+}
+
+void Index::request_progress(std::uint64_t id, const std::string& phase, std::uint32_t computed,
+                             std::uint32_t committed, std::uint32_t tokens) {
+  constexpr std::array<std::string_view, 6> kPhases = {"running", "committed", "finished",
+                                                       "aborted", "retracted", "resumed"};
+  const auto named = std::ranges::find(kPhases, phase);
+  if (named == kPhases.end()) throw nb::value_error(("request_progress: no phase is called '" + phase + "'").c_str());
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return;
+  RequestState& request = *found->second;
+  const auto now = static_cast<RequestPhase>(named - kPhases.begin());
+  request.computed = computed;
+  request.own_from = committed / page();
+  request.tokens.resize(tokens);
+  request.rows[0].resize(now == RequestPhase::retracted ? 0 : 1);
+  {
+    const Step step(*this, now == RequestPhase::retracted ? Operation::retract : Operation::advance);
+    publisher_->progress(request, now);
+  }
+  if (now != RequestPhase::finished && now != RequestPhase::aborted) return;
+  state_.live.back()->live_at = request.live_at;
+  state_.live[request.live_at] = state_.live.back();
+  state_.live.pop_back();
+  requests_.erase(found);
 }
 
 }  // namespace canopy::python

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "integers.h"
@@ -49,8 +50,8 @@ class Index {
   std::size_t whole_pages(std::size_t tokens) const { return state_.whole_pages(tokens) / page(); }
   /// Whether a policy in Python has thrown, and raising it.
   bool failed() const { return policy_.in_python && policy_.in_python->failed(); }
-  void raise_failure() {
-    if (failed()) policy_.in_python->raise_failure();
+  void raise_failure(const nb::object& result = {}) {
+    if (failed()) policy_.in_python->raise_failure(result);
   }
 
   /// Releases a lock: now, or when the running operation ends, since Python may destroy a hold at any moment.
@@ -59,12 +60,20 @@ class Index {
   void use_policy(nb::handle policy);
   void poll();
 
+  /// A request of the caller's, for the feed alone. 0, and nothing is told, without a feed.
+  std::uint64_t request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched);
+  /// Counts are tokens. Throws ValueError if there is no such phase; a request that is not known changes nothing.
+  void request_progress(std::uint64_t request, const std::string& phase, std::uint32_t computed,
+                        std::uint32_t committed, std::uint32_t tokens);
+
  private:
   void turn(Operation operation);
 
   Policy policy_;  // outlives the index, as does the feed
   std::unique_ptr<Publisher> publisher_;
   EngineState state_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<RequestState>> requests_;
+  std::uint64_t last_request_ = 0;
   bool busy_ = false;
   std::vector<Lock> late_;  ///< to be released when the running operation ends
 };

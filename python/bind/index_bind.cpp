@@ -1,6 +1,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "index.h"
 #include "nodes.h"
 #include "slots.h"
+#include "waiting_order.h"
 
 namespace canopy::python {
 namespace {
@@ -30,8 +32,8 @@ class Owner {
 struct Hit {
   Owner index;
   NamespaceId space{};
-  std::vector<Token> words;  ///< of what it found
-  Lock lock;                 ///< released
+  NodeId node{};
+  Units length = 0;
 };
 
 /// A path that stays until it is released.
@@ -47,6 +49,14 @@ class Hold {
   Index& index() const { return *index_; }
   NamespaceId space() const { return space_; }
   const Lock& lock() const { return lock_; }
+  Hit hit() const { return {index_, space_, lock_.node, lock_.length}; }
+  /// The namespace of what is inserted; it can be chosen as long as nothing is held.
+  void use_space(nb::handle space) {
+    if (space.is_none()) return;
+    const NamespaceId wanted = index_->space_of(space);
+    if (lock_.length > 0 && wanted != space_) throw nb::value_error("insert: the hold is in another namespace");
+    space_ = wanted;
+  }
   /// To read or replace. Throws ValueError if it was released.
   Lock& held() {
     if (!held_) throw nb::value_error("this hold was released");
@@ -66,54 +76,75 @@ struct Added {
   nb::object spare;
 };
 
-Lock match_and_lock(Index& index, const Key& key) {
-  Lock lock;
+std::unique_ptr<Hit> match(Self self, nb::handle ids, nb::handle space, std::optional<std::size_t> limit) {
+  const Owner index(self);
+  const Tokens tokens(ids, limit);
+  const NamespaceId in = index->space_of(space);
+  Found found;
   {
-    const Index::Step step(index, Operation::begin);
-    lock = index.tree().match(key, {});
+    const Index::Step step(*index, Operation::begin);
+    found = index->tree().find({in, tokens.get()});
   }
-  if (index.failed()) {
-    index.release(lock);
-    index.raise_failure();
-  }
-  return lock;
+  index->raise_failure();
+  return std::make_unique<Hit>(Hit{index, in, found.node, found.length});
 }
 
-std::unique_ptr<Hit> match(Self self, nb::handle ids, nb::handle space) {
-  const Owner index(self);
-  const Tokens tokens(ids);
-  const NamespaceId in = index->space_of(space);
-  const Lock lock = match_and_lock(*index, {in, tokens.get()});
-  index->release(lock);
-  const auto words = tokens.get().first(lock.length ? lock.length + index->overlap() : 0);
-  return std::make_unique<Hit>(Hit{index, in, {words.begin(), words.end()}, lock});
+/// A lock that a policy's exception ends at once.
+std::unique_ptr<Hold> held(Self self, NamespaceId space, const Lock& lock) {
+  auto hold = std::make_unique<Hold>(self, space, lock);
+  nb::inst_ptr<Index>(self)->raise_failure();
+  return hold;
 }
 
 std::unique_ptr<Hold> lock(Self self, nb::handle ids, nb::handle space) {
   const Owner index(self);
   const Tokens tokens(ids);
   const NamespaceId in = index->space_of(space);
-  return std::make_unique<Hold>(self, in, match_and_lock(*index, {in, tokens.get()}));
+  Lock lock;
+  {
+    const Index::Step step(*index, Operation::begin);
+    lock = index->tree().match({in, tokens.get()}, {});
+  }
+  return held(self, in, lock);
 }
 
 std::unique_ptr<Hold> hold(Self self, const Hit& hit) {
   const Owner index(self);
   if (&*index != &*hit.index) throw nb::value_error("hold: this hit is of another index");
-  return std::make_unique<Hold>(self, hit.space, match_and_lock(*index, {hit.space, hit.words}));
+  Lock lock;
+  if (hit.node != NodeId::none) {
+    const Index::Step step(*index, Operation::begin);
+    lock = index->tree().hold(hit.node);
+  }
+  return held(self, hit.space, lock);
+}
+
+void need_start(const Index& index, Units start, Units length) {
+  if (start > length || start % index.page() != 0)
+    throw nb::value_error("slots: `start` must be a multiple of the page size, and at most the length");
+}
+
+nb::object slots_of_hit(Index& index, const Hit& hit, Units start) {
+  if (&index != &*hit.index) throw nb::value_error("slots: this hit is of another index");
+  need_start(index, start, hit.length);
+  if (start == hit.length) return slots_of({}, index.page());
+  const Index::Step step(index, Operation::none);
+  const std::span<const Page> pages = index.tree().pages(hit.node, start)[0];
+  if (pages.size() != (hit.length - start) / index.page())
+    throw nb::value_error("slots: what this hit found was evicted; match again");
+  return slots_of(pages, index.page());
 }
 
 nb::object slots(Hold& hold, Units start) {
   const Lock& lock = hold.held();
   Index& index = hold.index();
-  if (start > lock.length || start % index.page() != 0)
-    throw nb::value_error("slots: `start` must be a multiple of the page size, and at most the hold's length");
+  need_start(index, start, lock.length);
   const Index::Step step(index, Operation::none);
   return slots_of(index.tree().pages(lock, start)[0], index.page());
 }
 
 /// Adds below `lock`, which becomes the deeper one.
-Added insert(Index& index, Lock& lock, NamespaceId space, nb::handle ids, nb::handle slots, InsertFacts facts) {
-  const Tokens tokens(ids);
+Added insert(Index& index, Lock& lock, NamespaceId space, const Tokens& tokens, nb::handle slots, InsertFacts facts) {
   const Integers given(slots, "slots");
   const std::size_t whole = index.whole_pages(tokens.size()), first = lock.length / index.page();
   if (whole < first) throw nb::value_error("insert: there are fewer tokens than the hold has");
@@ -132,16 +163,34 @@ Added insert(Index& index, Lock& lock, NamespaceId space, nb::handle ids, nb::ha
 Added insert_from_root(Self self, nb::handle tokens, nb::handle slots, nb::handle space, std::int32_t priority) {
   const Owner index(self);
   Lock lock;
-  Added added = insert(*index, lock, index->space_of(space), tokens, slots, {.priority = priority});
+  Added added = insert(*index, lock, index->space_of(space), Tokens(tokens), slots, {.priority = priority});
   index->release(lock);
-  index->raise_failure();
+  if (index->failed()) index->raise_failure(nb::cast(added));
   return added;
 }
 
-Added insert_below(Hold& hold, nb::handle tokens, nb::handle slots, std::int32_t priority, bool chunked) {
-  const InsertFacts facts{.priority = priority, .chunked = chunked};
-  Added added = insert(hold.index(), hold.held(), hold.space(), tokens, slots, facts);
-  hold.index().raise_failure();
+/// Ends a node at the whole pages of `tokens`, which are there: what lies behind them can then be evicted alone.
+void split(Index& index, NamespaceId space, std::span<const Token> tokens, std::int32_t priority) {
+  const std::size_t whole = index.whole_pages(tokens.size());
+  Scratch<Page> none;  // page 0: nothing is brought
+  none.values.assign(whole, 0);
+  const Index::Step step(index, Operation::insert);
+  const InsertFacts facts{.priority = priority, .inserted = static_cast<Units>(whole * index.page())};
+  index.tree().release(index.tree().insert({}, {space, tokens}, {std::span<const Page>(none.values)}, facts).lock);
+}
+
+Added insert_below(Hold& hold, nb::handle ids, nb::handle slots, nb::handle space, std::int32_t priority, bool chunked,
+                   Units inserted, std::size_t boundary, std::optional<std::size_t> limit) {
+  const Tokens tokens(ids, limit);
+  Index& index = hold.index();
+  hold.use_space(space);
+  Added added = insert(index, hold.held(), hold.space(), tokens, slots,
+                       {.priority = priority, .chunked = chunked, .inserted = inserted});
+  const std::size_t whole = index.whole_pages(std::min(boundary, tokens.size()));
+  if (whole > 0 && whole * index.page() < added.length)
+    split(index, hold.space(), tokens.get().first(std::min(boundary, tokens.size())),
+          priority + (priority < INT32_MAX));
+  if (index.failed()) index.raise_failure(nb::cast(added));
   return added;
 }
 
@@ -153,7 +202,7 @@ nb::object given_back(Index& index, Operation operation, Gives&& gives) {
     const Index::Step step(index, operation);
     slots = slots_of(gives(index.tree())[0], index.page());
   }
-  index.raise_failure();
+  index.raise_failure(slots);
   return slots;
 }
 
@@ -167,6 +216,21 @@ nb::object flush(Index& index, nb::handle space) {
 }
 nb::object clear(Index& index) {
   return given_back(index, Operation::flush, [](PrefixIndex& tree) { return tree.clear(); });
+}
+
+std::vector<std::size_t> waiting_order(Index& index, nb::list hits) {
+  std::vector<NodeId> nodes;
+  for (const nb::handle hit : hits) nodes.push_back(nb::cast<const Hit&>(hit).node);
+  return dfs_weight_order(index.tree(), nodes);
+}
+
+nb::object all_slots(Index& index) {
+  struct All final : NodeVisitor {
+    void node(const NodeView& node) override { pages.insert(pages.end(), node.pages[0].begin(), node.pages[0].end()); }
+    std::vector<Page> pages;
+  } all;
+  index.tree().visit(all);
+  return slots_of(all.pages, index.page());
 }
 
 nb::dict use_of(Index& index) {
@@ -183,12 +247,12 @@ void bind_hit(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Hit>(module, "Hit", "What Index.match found. It holds nothing: any later call may evict it.")
       .def_prop_ro(
-          "length", [](const Hit& hit) { return hit.lock.length; }, "tokens found, in whole pages")
+          "length", [](const Hit& hit) { return hit.length; }, "tokens found, in whole pages")
       .def_prop_ro(
-          "node", [](const Hit& hit) { return static_cast<std::uint64_t>(hit.lock.node); },
+          "node", [](const Hit& hit) { return static_cast<std::uint64_t>(hit.node); },
           "id of the node in which the match ended; 0: nothing was found")
-      .def("__len__", [](const Hit& hit) { return hit.lock.length; })
-      .def("__repr__", [](const Hit& hit) { return "<canopy.Hit of " + std::to_string(hit.lock.length) + " tokens>"; });
+      .def("__len__", [](const Hit& hit) { return hit.length; })
+      .def("__repr__", [](const Hit& hit) { return "<canopy.Hit of " + std::to_string(hit.length) + " tokens>"; });
 
   nb::class_<Added>(module, "Added", "What an insert did.")
       .def_ro("length", &Added::length, "tokens of the key that are in the index now, in whole pages")
@@ -204,13 +268,17 @@ void bind_hit(nb::module_& module) {
       .def_prop_ro(
           "length", [](const Hold& hold) { return hold.lock().length; }, "tokens held, in whole pages")
       .def_prop_ro("node", [](const Hold& hold) { return static_cast<std::uint64_t>(hold.lock().node); })
+      .def_prop_ro("hit", &Hold::hit, "the same prefix as a hit, which holds nothing")
       .def("slots", &slots, "start"_a = 0,
            "The slots of the held tokens from `start` on: int64, shape (length - start,). `start` is a multiple of the "
            "page size.")
-      .def("insert", &insert_below, "tokens"_a, "slots"_a, nb::kw_only(), "priority"_a = 0, "chunked"_a = false,
+      .def("insert", &insert_below, "tokens"_a, "slots"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0,
+           "chunked"_a = false, "inserted"_a = 0, "boundary"_a = 0, "limit"_a = nb::none(),
            "Adds the whole pages of `tokens`, which begin with those held, and holds them too. `slots`: one a token "
            "from "
-           "the held length on. `chunked`: the request is still in its prefill.")
+           "the held length on. `chunked`: the request is still in its prefill.\n`inserted`: tokens that this request "
+           "has inserted before.\n`space`: the namespace, where nothing is held yet.\n`boundary`: a node ends behind "
+           "the whole pages of so many tokens, such as the prompt's, so that what follows can be\nevicted alone.")
       .def("release", &Hold::release, "Lets the prefix be evicted again. Does nothing the second time.")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__exit__", [](Hold& hold, nb::args) { hold.release(); })
@@ -244,10 +312,18 @@ void bind_index(nb::module_& module) {
           "Python.\ncapacity: tokens that the pool may hold, for policies; the index never evicts on its own.\n"
           "accounting: 'default', 'sglang' or 'sglang_unified': when hits count.\nbigram: keys of EAGLE: a unit is a "
           "token and the next one.\nfeed: a name under which an inspector can attach, or a pathlib.Path to record to.")
-      .def("match", &match, "tokens"_a, nb::kw_only(), "space"_a = nb::none(),
+      .def("match", &match, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "limit"_a = nb::none(),
            "The longest prefix that is there. Counts as a use. `space`: a namespace, or a tuple (tenant, adapter, "
            "salt).")
-      .def("hold", &hold, "hit"_a, "Holds what a match found, or what is left of it.")
+      .def("hold", &hold, "hit"_a,
+           "Holds what a match found; a hit. The hold has length 0 if that was evicted meanwhile: match again.")
+      .def("slots", &slots_of_hit, "hit"_a, "start"_a = 0,
+           "The slots of what a match found, from `start` on: int64, shape (length - start,). Valid until the next "
+           "eviction. Raises ValueError if it was evicted.")
+      .def("all_slots", &all_slots, "All slots that the index has: int64. O(tree).")
+      .def("dfs_weight_order", &waiting_order, "hits"_a,
+           "The order in which requests that wait at these hits share most: indices, depth first, the subtree with "
+           "most waiters first, a node's own waiters behind those below it. O(tree).")
       .def("lock", &lock, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "match and hold in one call.")
       .def("insert", &insert_from_root, "tokens"_a, "slots"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0,
            "Adds the whole pages of `tokens`. `slots`: integers, one a token. Nothing is held afterwards.")
@@ -258,6 +334,17 @@ void bind_index(nb::module_& module) {
       .def("flush", &flush, "space"_a, "Evicts all of a namespace that nothing holds. Returns the slots.")
       .def("clear", &clear, "Forgets everything, held or not. Returns all slots. Holds hold nothing any more.")
       .def("use_policy", &Index::use_policy, "policy"_a, "Another policy from now on; nodes that wait are ranked anew.")
+      .def(
+          "request_begun",
+          [](Index& index, std::uint32_t prompt, std::uint32_t matched, nb::handle space) {
+            return index.request_begun(index.space_of(space), prompt, matched);
+          },
+          "prompt"_a, "matched"_a, nb::kw_only(), "space"_a = nb::none(),
+          "Tells the feed of a request, in tokens; its number. 0 without a feed.")
+      .def("request_progress", &Index::request_progress, "request"_a, "phase"_a, "computed"_a, "committed"_a,
+           "tokens"_a,
+           "Tells the feed how far it is. phase: 'running', 'committed', 'finished', 'aborted', 'retracted' or "
+           "'resumed'.")
       .def("poll", &Index::poll, "Serves an inspector that attached while nothing happened.")
       .def(
           "columns", [](Index& index) { return columns_of(index.tree(), index.state().spaces); },

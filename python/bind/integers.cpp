@@ -167,7 +167,8 @@ void Integers::take(const void* data, std::size_t size, std::ptrdiff_t stride, b
   }
 }
 
-Tokens::Tokens(nb::handle ids) : ids_(ids, "token ids") {
+Tokens::Tokens(nb::handle ids, std::optional<std::size_t> limit) : ids_(ids, "token ids") {
+  if (limit) ids_.cut(*limit);
   bool fit = true;
   if (ids_.kind() == Integers::Kind::i64) {
     own_.values.resize(ids_.size());

@@ -3,7 +3,9 @@
 #include <canopy/types.h>
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -49,6 +51,7 @@ class Integers {
   Integers(const Integers&) = delete;
 
   std::size_t size() const { return size_; }
+  void cut(std::size_t size) { size_ = std::min(size, size_); }
   Kind kind() const { return kind_; }
   const char* what() const { return what_; }
   template <class T>
@@ -77,7 +80,8 @@ class Integers {
 /// ValueError for an id below 0 or above 2^32 - 1.
 class Tokens {
  public:
-  explicit Tokens(nb::handle ids);
+  /// No more than the first `limit`, if there is one.
+  explicit Tokens(nb::handle ids, std::optional<std::size_t> limit = {});
   std::span<const Token> get() const { return tokens_; }
   std::size_t size() const { return tokens_.size(); }
 

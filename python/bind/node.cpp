@@ -2,7 +2,7 @@
 
 namespace canopy::python {
 
-const NodeFacts& NodeView::get() const {
+const NodeFacts& BorrowedNode::get() const {
   if (facts) return *facts;
   PyErr_SetString(PyExc_ReferenceError,
                   "this node was borrowed for one call of the policy, which has ended; copy what you need of it");
@@ -10,23 +10,23 @@ const NodeFacts& NodeView::get() const {
 }
 
 void NodeLender::renew() {
-  auto* const view = new NodeView;
+  auto* const view = new BorrowedNode;
   object_ = nb::cast(view, nb::rv_policy::take_ownership);
   view_ = view;
 }
 
 void bind_node(nb::module_& module) {
-  const auto fact = [](auto member) { return [member](const NodeView& node) { return node.get().*member; }; };
-  nb::class_<NodeView>(
+  const auto fact = [](auto member) { return [member](const BorrowedNode& node) { return node.get().*member; }; };
+  nb::class_<BorrowedNode>(
       module, "Node",
       "A node of the index, as a policy sees it. It is borrowed for one call of the policy: reading it "
       "later raises ReferenceError. Lengths are in tokens (bigrams for EAGLE), times are ticks of the "
       "index's logical clock, which counts operations.")
       .def_prop_ro(
-          "id", [](const NodeView& node) { return static_cast<std::uint64_t>(node.get().id); },
+          "id", [](const BorrowedNode& node) { return static_cast<std::uint64_t>(node.get().id); },
           "never used for two nodes of one index")
       .def_prop_ro(
-          "space", [](const NodeView& node) { return static_cast<std::uint32_t>(node.get().space); },
+          "space", [](const BorrowedNode& node) { return static_cast<std::uint32_t>(node.get().space); },
           "number of its namespace; 0 is the shared one")
       .def_prop_ro("begin", fact(&NodeFacts::begin), "depth where the node starts, in tokens from the root")
       .def_prop_ro("length", fact(&NodeFacts::length), "tokens of the node")
@@ -38,18 +38,18 @@ void bind_node(nb::module_& module) {
       .def_prop_ro("last_access", fact(&NodeFacts::last_access), "tick of its last use; 0: not used since inserted")
       .def_prop_ro("spared", fact(&NodeFacts::spared), "tick at which `spare` kept it last; 0: never")
       .def_prop_ro(
-          "now", [](const NodeView& node) { return node.get().clock.now; }, "tick of this operation")
+          "now", [](const BorrowedNode& node) { return node.get().clock.now; }, "tick of this operation")
       .def_prop_ro(
-          "allocated", [](const NodeView& node) { return node.get().clock.allocated; },
+          "allocated", [](const BorrowedNode& node) { return node.get().clock.allocated; },
           "tokens inserted since the index was made")
       .def_prop_ro(
-          "used", [](const NodeView& node) { return node.get().clock.used; }, "tokens resident now")
+          "used", [](const BorrowedNode& node) { return node.get().clock.used; }, "tokens resident now")
       .def_prop_ro(
-          "capacity", [](const NodeView& node) { return node.get().clock.capacity; },
+          "capacity", [](const BorrowedNode& node) { return node.get().clock.capacity; },
           "tokens that the pool may hold; 2**64 - 1: unlimited")
       .def_prop_rw(
-          "tag", [](const NodeView& node) { return node.get().tag ? *node.get().tag : 0; },
-          [](const NodeView& node, std::uint64_t tag) {
+          "tag", [](const BorrowedNode& node) { return node.get().tag ? *node.get().tag : 0; },
+          [](const BorrowedNode& node, std::uint64_t tag) {
             if (std::uint64_t* const word = node.get().tag) *word = tag;
           },
           "a 64-bit word of the policy's own on every node; 0 on a new one, copied to both halves of a split");

@@ -11,7 +11,7 @@ namespace canopy::python {
 
 /// A node as a policy in Python sees it. It is borrowed for one call: a property that is read later raises
 /// ReferenceError.
-struct NodeView {
+struct BorrowedNode {
   const NodeFacts* facts = nullptr;
 
   const NodeFacts& get() const;
@@ -45,7 +45,7 @@ class NodeLender {
   void renew();
 
   nb::object object_;
-  NodeView* view_ = nullptr;
+  BorrowedNode* view_ = nullptr;
 };
 
 void bind_node(nb::module_& module);

@@ -3,9 +3,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <memory>
+#include <vector>
+
+#include "columns.h"
 
 namespace canopy::python {
 namespace {
@@ -45,6 +49,75 @@ struct EvictionView {
 const char* const kCauses[] = {"room", "other_group", "limit", "path_limit", "flush", "no_use"};
 const char* const kEndings[] = {"none", "finished", "aborted", "retracted"};
 
+/// The facts of nodes as columns: an object with a NumPy array for each property of Node.
+nb::object node_columns(std::span<const NodeFacts> nodes) {
+  const nb::object columns = nb::module_::import_("types").attr("SimpleNamespace")();
+  const auto fact = [&](const char* name, auto member) {
+    columns.attr(name) = column(nodes, [member](const NodeFacts& node) { return node.*member; });
+  };
+  columns.attr("id") = column(nodes, [](const NodeFacts& node) { return static_cast<std::uint64_t>(node.id); });
+  columns.attr("space") = column(nodes, [](const NodeFacts& node) { return static_cast<std::uint32_t>(node.space); });
+  fact("begin", &NodeFacts::begin);
+  fact("length", &NodeFacts::length);
+  fact("hits", &NodeFacts::hits);
+  fact("inserts", &NodeFacts::inserts);
+  fact("children", &NodeFacts::children);
+  fact("priority", &NodeFacts::priority);
+  fact("created", &NodeFacts::created);
+  fact("last_access", &NodeFacts::last_access);
+  fact("spared", &NodeFacts::spared);
+  columns.attr("tag") = column(nodes, [](const NodeFacts& node) { return node.tag ? *node.tag : 0; });
+  const PolicyClock clock = nodes.empty() ? PolicyClock{} : nodes.front().clock;
+  columns.attr("now") = clock.now;
+  columns.attr("allocated") = clock.allocated;
+  columns.attr("used") = clock.used;
+  columns.attr("capacity") = clock.capacity;
+  return columns;
+}
+
+/// A number as a word, so that words compare as their numbers do: the bits of a double, all of them turned for one
+/// below zero, else the top one. PolicyText calls it `number`.
+std::uint64_t word_of(double value) {
+  if (std::isnan(value)) throw nb::value_error("rank returned nan, which has no place in an order");
+  value += 0.0;  // -0.0 and 0.0 are equal
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  return bits & kTopBit ? ~bits : bits | kTopBit;
+}
+
+std::uint64_t word_of(PyObject* number) {
+  constexpr long long kExact = 1LL << 53;  // a double has every integer up to here
+  if (PyFloat_Check(number)) return word_of(PyFloat_AS_DOUBLE(number));
+  if (PyLong_Check(number) || PyIndex_Check(number)) {
+    const nb::object index = PyLong_Check(number) ? nb::borrow(number) : nb::steal(PyNumber_Index(number));
+    if (!index.is_valid()) nb::raise_python_error();
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    if (overflow != 0 || value > kExact || value < -kExact) {
+      PyErr_SetString(PyExc_OverflowError, "a rank's integers must be from -2**53 to 2**53; return floats beyond");
+      throw nb::python_error();
+    }
+    return word_of(static_cast<double>(value));
+  }
+  const double value = PyFloat_AsDouble(number);
+  if (value == -1.0 && PyErr_Occurred()) {
+    PyErr_Clear();
+    throw nb::type_error((std::string("rank must return a number or two numbers, not ") +
+                          nb::type_name(nb::handle(number).type()).c_str())
+                             .c_str());
+  }
+  return word_of(value);
+}
+
+Rank rank_of(PyObject* answer) {
+  if (!PyTuple_Check(answer)) return {word_of(answer), word_of(0.0)};
+  if (PyTuple_GET_SIZE(answer) != 2)
+    throw nb::type_error(
+        ("rank must return a number or two numbers, not a tuple of " + std::to_string(PyTuple_GET_SIZE(answer)))
+            .c_str());
+  const std::uint64_t major = word_of(PyTuple_GET_ITEM(answer, 0));
+  return {major, word_of(PyTuple_GET_ITEM(answer, 1))};
+}
+
 /// A method of a policy, or nothing.
 nb::object method_of(const nb::object& policy, const char* name) {
   if (!nb::hasattr(policy, name)) return {};
@@ -56,6 +129,17 @@ nb::object method_of(const nb::object& policy, const char* name) {
 
 bool flag_of(const nb::object& policy, const char* name) {
   return nb::hasattr(policy, name) && nb::cast<bool>(nb::bool_(policy.attr(name)));
+}
+
+/// The policy's `reads_prints`: False, "requests" or "all".
+Prints prints_of(const nb::object& policy) {
+  if (!nb::hasattr(policy, "reads_prints")) return Prints::none;
+  const nb::object wanted = policy.attr("reads_prints");
+  if (wanted.is(nb::bool_(false)) || wanted.is_none()) return Prints::none;
+  const std::string name = nb::str(wanted).c_str();
+  if (name == "requests") return Prints::requests;
+  if (name == "all" || name == "True") return Prints::all;
+  throw nb::value_error("a policy's `reads_prints` is False, 'requests' or 'all'");
 }
 
 std::string first_line(const nb::object& doc) {
@@ -71,13 +155,14 @@ PythonPolicy::PythonPolicy(nb::object policy) : policy_(std::move(policy)) {
     throw nb::type_error(("a policy is a name or an object with a method `rank(self, node)`; " +
                           std::string(nb::type_name(policy_.type()).c_str()) + " has none")
                              .c_str());
+  rank_many_ = method_of(policy_, "rank_many");
   spare_ = method_of(policy_, "spare");
   evicted_ = method_of(policy_, "evicted");
   cleared_ = method_of(policy_, "cleared");
   arrived_ = method_of(policy_, "arrived");
   ended_ = method_of(policy_, "ended");
   drifts_ = flag_of(policy_, "drifts");
-  reads_prints_ = flag_of(policy_, "reads_prints");
+  reads_prints_ = prints_of(policy_);
   name_ = nb::hasattr(policy_, "name") ? nb::str(policy_.attr("name")).c_str()
                                        : nb::str(policy_.type().attr("__name__")).c_str();
   rule_ = nb::hasattr(policy_, "rule") ? nb::str(policy_.attr("rule")).c_str()
@@ -86,8 +171,14 @@ PythonPolicy::PythonPolicy(nb::object policy) : policy_(std::move(policy)) {
 
 PythonPolicy::~PythonPolicy() = default;
 
-void PythonPolicy::raise_failure() {
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+void PythonPolicy::raise_failure(const nb::object& result) {
+  if (!failure_) return;
+  try {
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  } catch (nb::python_error& error) {
+    if (result.is_valid()) nb::setattr(error.value(), "canopy_result", result);
+    throw;
+  }
 }
 
 /// Calls what Python wrote; the first exception ends its part in the decisions.
@@ -102,50 +193,6 @@ void PythonPolicy::call(const nb::object& method, Call&& call) {
   }
 }
 
-std::uint64_t PythonPolicy::word_of(PyObject* number, Number& kind) {
-  if (PyLong_CheckExact(number) || (!PyFloat_Check(number) && PyIndex_Check(number))) {
-    if (kind == Number::real) {
-      const nb::object real = nb::steal(PyNumber_Float(number));
-      if (!real.is_valid()) nb::raise_python_error();
-      return word_of(real.ptr(), kind);
-    }
-    kind = Number::integer;
-    const nb::object index = PyLong_CheckExact(number) ? nb::borrow(number) : nb::steal(PyNumber_Index(number));
-    if (!index.is_valid()) nb::raise_python_error();
-    int overflow = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-    if (overflow != 0) {
-      PyErr_SetString(PyExc_OverflowError, "a rank's integers must be from -2**63 to 2**63 - 1; return floats beyond");
-      throw nb::python_error();
-    }
-    return static_cast<std::uint64_t>(value) ^ kTopBit;
-  }
-  if (kind == Number::integer)
-    throw nb::type_error("rank returned a float where it had returned an int: return floats always, or ints always");
-  kind = Number::real;
-  double value = PyFloat_AsDouble(number);
-  if (value == -1.0 && PyErr_Occurred()) {
-    PyErr_Clear();
-    throw nb::type_error((std::string("rank must return a number or two numbers, not ") +
-                          nb::type_name(nb::handle(number).type()).c_str())
-                             .c_str());
-  }
-  if (std::isnan(value)) throw nb::value_error("rank returned nan, which has no place in an order");
-  value += 0.0;  // -0.0 and 0.0 are equal
-  const auto bits = std::bit_cast<std::uint64_t>(value);
-  return bits & kTopBit ? ~bits : bits | kTopBit;
-}
-
-Rank PythonPolicy::rank_of(PyObject* answer) {
-  if (!PyTuple_Check(answer)) return {word_of(answer, major_), 0};
-  if (PyTuple_GET_SIZE(answer) != 2)
-    throw nb::type_error(
-        ("rank must return a number or two numbers, not a tuple of " + std::to_string(PyTuple_GET_SIZE(answer)))
-            .c_str());
-  const std::uint64_t major = word_of(PyTuple_GET_ITEM(answer, 0), major_);
-  return {major, word_of(PyTuple_GET_ITEM(answer, 1), minor_)};
-}
-
 Rank PythonPolicy::rank(const NodeFacts& node) {
   Rank rank{0, node.last_access};
   call(rank_, [&] {
@@ -157,6 +204,36 @@ Rank PythonPolicy::rank(const NodeFacts& node) {
     rank = rank_of(answer.ptr());
   });
   return rank;
+}
+
+/// One column, or two of which the second breaks ties, each as long as the nodes are many.
+void PythonPolicy::read_ranks(const nb::object& answer, std::span<Rank> ranks) {
+  const bool two = nb::isinstance<nb::tuple>(answer) && nb::len(answer) == 2;
+  for (Rank& rank : ranks) rank.minor = word_of(0.0);
+  std::size_t at = 0;
+  for (nb::handle column : two ? nb::cast<nb::tuple>(answer) : nb::make_tuple(answer)) {
+    nb::object list = nb::hasattr(column, "tolist") ? nb::object(column.attr("tolist")()) : nb::list(column);
+    if (!nb::isinstance<nb::list>(list) || nb::len(list) != ranks.size())
+      throw nb::value_error("rank_many must return a column, or a tuple of two, with a number for each node");
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      const std::uint64_t word = word_of(PyList_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i)));
+      (at == 0 ? ranks[i].major : ranks[i].minor) = word;
+    }
+    ++at;
+  }
+}
+
+void PythonPolicy::rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) ranks[i] = {0, nodes[i].last_access};
+  if (!rank_many_.is_valid() || failure_) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) ranks[i] = rank(nodes[i]);
+    return;
+  }
+  std::vector<Rank> answers(nodes.size());
+  call(rank_many_, [&] {
+    read_ranks(rank_many_(node_columns(nodes)), answers);
+    std::ranges::copy(answers, ranks.begin());
+  });
 }
 
 bool PythonPolicy::spare(const NodeFacts& node) {

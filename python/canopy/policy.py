@@ -17,6 +17,9 @@ class Policy:
 
     Optional, called if they are there:
 
+        rank_many(self, nodes)             rank of many at once, where all that wait are ranked anew (see drifts): `nodes` has
+                                           a NumPy array for each fact (nodes.hits, nodes.last_access ...) and the clock
+                                           as numbers; returns an array, or two as a tuple
         spare(self, node) -> bool          asked of the node that is evicted next: True keeps it and ranks it anew
         evicted(self, node, eviction)      the node leaves
         cleared(self)                      the index was cleared
@@ -30,10 +33,10 @@ class Policy:
                        none
         drifts         True: ranks change while nodes wait, so all that wait are ranked again each time 2 % of the
                        capacity has been inserted
-        reads_prints   True: requests and evictions come with prefix_prints
+        reads_prints   "requests": requests come with prefix_prints; "all": evictions as well
     """
 
     def rank(self, node: Node) -> float | int | tuple[float | int, float | int]:
-        """A number, or two of which the second breaks ties; equal ranks are evicted in the order of their slots. Ints or
-        floats, always the same of the two. Asked when a node can be evicted from now on, and when its facts change."""
+        """A number, or two of which the second breaks ties; equal ranks are evicted in the order of their slots. An int
+        may be from -2**53 to 2**53. Asked when a node can be evicted from now on, and when its facts change."""
         raise NotImplementedError(f"{type(self).__name__} has no rank(self, node)")

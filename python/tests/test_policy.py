@@ -58,7 +58,7 @@ def order(tree: canopy.Index) -> list[int]:
         (lambda node: float(node.length), [1, 2, 3]),
         (lambda node: -float(node.length), [3, 2, 1]),
         (lambda node: (0, -node.length), [3, 2, 1]),
-        (lambda node: (node.hits, -1.5 * node.length), [3, 1, 2]),
+        (lambda node: (node.hits, -1.5 * node.length), [3, 2, 1]),
         (lambda node: numpy.int64(node.length), [1, 2, 3]),
         (lambda node: numpy.float64(-node.length), [3, 2, 1]),
         (lambda node: (float("-inf"), node.length), [1, 2, 3]),
@@ -77,7 +77,8 @@ def test_ranks(rank, expected):
         ("high", TypeError, "not str"),
         ((1, 2, 3), TypeError, "a tuple of 3"),
         (float("nan"), ValueError, "nan"),
-        (2**63, OverflowError, "2\\*\\*63"),
+        (2**53 + 1, OverflowError, "2\\*\\*53"),
+        (-(2**70), OverflowError, "2\\*\\*53"),
     ],
 )
 def test_ranks_that_are_none(answer, kind, words):
@@ -86,13 +87,9 @@ def test_ranks_that_are_none(answer, kind, words):
         canopy.Index(1, policy=policy).insert([1], [1])
 
 
-def test_ints_and_floats_do_not_mix():
-    answers = iter([1, 2.5])
-    policy = type("P", (), {"rank": lambda self, node: next(answers)})()
-    tree = canopy.Index(1, policy=policy)
-    tree.insert([1], [1])
-    with pytest.raises(TypeError, match="a float where it had returned an int"):
-        tree.insert([2], [2])
+def test_ints_and_floats_compare():
+    ranks = {1: 1.5, 2: 2, 3: -7}
+    assert order(three(type("P", (), {"rank": lambda self, node: ranks[node.length]})())) == [3, 1, 2]
 
 
 def test_an_exception_keeps_its_traceback_and_changes_no_page():
@@ -105,8 +102,19 @@ def test_an_exception_keeps_its_traceback_and_changes_no_page():
     with pytest.raises(ZeroDivisionError) as caught:
         tree.insert([7, 8], [7, 8])
     assert "return 1 // (node.length - 2)" in "".join(traceback.format_tb(caught.value.__traceback__))
-    assert sorted(tree.columns()["length"]) == [2, 3]  # the insert was whole
+    assert sorted(tree.columns()["length"]) == [2, 3]  # the insert was whole, and its result is not lost
+    assert caught.value.canopy_result.length == 2
     assert tree.evict(5).size == 5
+
+    class Leaves(Lru):
+        def evicted(self, node, eviction):
+            raise KeyError(node.length)
+
+    tree = canopy.Index(1, policy=Leaves())
+    tree.insert([1, 2], [7, 8])
+    with pytest.raises(KeyError) as caught:
+        tree.evict(2)
+    assert caught.value.canopy_result.tolist() == [7, 8]
 
 
 def test_a_node_is_borrowed():
@@ -206,3 +214,50 @@ def test_a_policy_without_rank():
         canopy.Index(1, policy=canopy.Policy()).insert([1], [1])
     with pytest.raises(TypeError, match="`spare` cannot be called"):
         canopy.Index(1, policy=type("P", (), {"rank": lambda s, n: 0, "spare": 3})())
+
+
+def test_many_ranks_at_once():
+    class Many(canopy.Policy):
+        answer = None
+
+        def rank(self, node):
+            return node.length
+
+        def rank_many(self, nodes):
+            return self.answer(nodes) if self.answer else (nodes.hits * 0, -nodes.length.astype("i8"))
+
+    tree = three("lru")
+    tree.use_policy(Many())
+    assert order(tree) == [3, 2, 1]
+    for answer, kind, words in (
+        (lambda nodes: nodes.length[:1], ValueError, "a number for each node"),
+        (lambda nodes: 1 / 0, ZeroDivisionError, "zero"),
+    ):
+        tree, policy = three("lru"), Many()
+        policy.answer = answer
+        with pytest.raises(kind, match=words):
+            tree.use_policy(policy)
+        assert sum(tree.columns()["length"]) == 6
+
+
+def test_prints_are_read_where_they_are_wanted():
+    class Reads(Calls):
+        def arrived(self, request):
+            self.arrivals.append(len(request.prefix_prints))
+
+        def evicted(self, node, eviction):
+            self.causes.append(len(eviction.prefix_prints))
+
+    for wanted, arrivals, evictions in ((False, [0], [0]), ("requests", [2], [0]), ("all", [2], [2])):
+        policy = Reads()
+        policy.reads_prints = wanted
+        engine = canopy.Engine({"page_size": 64, "groups": {"full": {"capacity": 2048, "allocator": "free_list", "eviction": "lru"}}})
+        engine.use_policy(policy)
+        with engine.begin(range(1100), min_uncached=0) as request:
+            request.reserve(1088)
+            request.finish(1088)
+        engine.make_free(32)
+        assert (policy.arrivals, policy.causes) == (arrivals, evictions)
+    policy.reads_prints = "some"
+    with pytest.raises(ValueError, match="'requests' or 'all'"):
+        canopy.Index(1, policy=policy)

@@ -72,8 +72,13 @@ class EmptyModule(types.ModuleType):
 
 
 class EmptyModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Stands for all of SGLang but the modules whose names begin with one of `real`."""
+
+    def __init__(self, real=REAL):
+        self.real = real
+
     def find_spec(self, name, _path, _target=None):
-        if not name.startswith("sglang") or name.startswith(REAL):
+        if not name.startswith("sglang") or name.startswith(self.real):
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 

@@ -26,7 +26,7 @@ struct NodeFacts {
   std::int32_t priority = 0;  ///< highest of the requests that inserted through it
   Tick created = 0;
   Tick last_access = 0;  ///< in this group; 0: not used since it was inserted
-  Tick spared = 0;  ///< when this group's policy last kept it by `spare`; 0 never
+  Tick spared = 0;       ///< when this group's policy last kept it by `spare`; 0 never
   PolicyClock clock{};
   /// A word of the policy's own on every node: each group has another. It is 0 on a new node, and on all nodes when the
   /// group gets another policy. A split copies it to both halves.
@@ -118,6 +118,7 @@ struct PolicyText {
   /// How a person reads a rank, with {major} and {minor} in it: "{major} hits, used {minor:ago}". Behind a colon:
   ///   ago        a tick: how long before now          ~ago   the complement of a tick
   ///   signed     a number from INT32_MIN on           real   the bits of a positive double
+  ///   number     any double, turned so that words compare as numbers do: all bits of a negative one, else the top bit
   ///   no|yes     one of these words, by value; the last one for all larger values
   /// Empty: the rank's two numbers.
   const char* rank = "";
@@ -147,6 +148,11 @@ class EvictionStrategy {
 
   /// Asked when a node becomes evictable and whenever its facts change while it waits.
   virtual Rank rank(const NodeFacts& node) = 0;
+  /// rank() of many nodes at once, `ranks[i]` of `nodes[i]`: where all nodes that wait are ranked anew, some hundreds
+  /// at a time. For policies to which a call costs more than a rank.
+  virtual void rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) ranks[i] = rank(nodes[i]);
+  }
   virtual Volatility volatility() const { return Volatility::none; }
   virtual PolicyText describe() const { return {}; }
 

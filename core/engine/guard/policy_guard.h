@@ -3,6 +3,7 @@
 #include <canopy/eviction_strategy.h>
 
 #include <memory>
+#include <span>
 
 #include "guard/guard.h"
 
@@ -27,6 +28,11 @@ class PolicyGuard final : public EvictionStrategy, public Guard {
       return {0, node.last_access};
     const Rank rank = ask("rank", [&] { return policy_->rank(node); });
     return failed_ ? Rank{0, node.last_access} : rank;
+  }
+  void rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) override {
+    if (!failed_) ask("rank_many", [&] { policy_->rank_many(nodes, ranks); });
+    if (!failed_) return;
+    for (std::size_t i = 0; i < nodes.size(); ++i) ranks[i] = {0, nodes[i].last_access};
   }
   Volatility volatility() const override {
     return failed_ ? Volatility::none : look("volatility", [&] { return policy_->volatility(); });

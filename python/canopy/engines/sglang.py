@@ -1,0 +1,157 @@
+"""Canopy as SGLang's prefix cache: install the package beside SGLang, then `--radix-cache-backend canopy`.
+
+SGLang finds register() by the entry point group `sglang.srt.plugins`, in each of its processes, and calls make() where a
+cache is built. What this module cannot serve gets SGLang's default cache, and one sentence in the log says why.
+
+Environment:
+
+    CANOPY_POLICY       another eviction policy than --radix-eviction-policy: a name of canopy.plugins(), or MODULE:CLASS
+    CANOPY_ACCOUNTING   sglang_unified (default): what counts as a use, as in SGLang's own default cache; sglang; default
+    CANOPY_FEED         a name under which canopy-inspector and `canopy top` attach; with the rank behind it if there are
+                        several
+    CANOPY_STRICT       1: raise instead of using the default cache
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.metadata
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Mapping
+
+if TYPE_CHECKING:
+    from sglang.srt.mem_cache.base_prefix_cache import BasePrefixCache
+    from sglang.srt.mem_cache.registry import TreeCacheBuildContext
+
+NAME = "canopy"
+RELEASES = ("0.5.22", "0.5.23")
+"""What the cache was tested with."""
+
+# SGLang's policies by their names here, and the names of their options. tlru needs SGLang's own tree.
+POLICIES = {name: name for name in ("lru", "lfu", "slru", "fifo", "filo", "mru", "priority")}
+OPTIONS = {"slru": {"protected_threshold": "protect_after"}}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What the cache is made with, beside SGLang's own parameters."""
+
+    policy: Any = "lru"
+    accounting: str = "sglang_unified"
+    feed: str | None = None
+
+
+def register() -> None:
+    """The entry point. Called once in each process of SGLang; a second call changes nothing."""
+    try:
+        from sglang.srt.mem_cache import registry
+
+        known = registry.get_radix_cache_factory(NAME)
+    except (ImportError, AttributeError) as missing:
+        logger.warning(
+            "canopy: SGLang %s has no --radix-cache-backend (%s); it is there since 0.5.13, and this package knows %s",
+            release(), missing, ", ".join(RELEASES),
+        )
+        return
+    if known is None:
+        registry.register_radix_cache_backend(NAME, make)
+
+
+def make(context: TreeCacheBuildContext) -> BasePrefixCache:
+    """SGLang's factory of caches."""
+    why = reason_against(context)
+    if not why:
+        from .sglang_cache import CanopyRadixCache
+
+        return CanopyRadixCache(context.params, settings_of(context))
+    if os.environ.get("CANOPY_STRICT") == "1":
+        raise RuntimeError(f"canopy: {why}, and CANOPY_STRICT=1 forbids the default cache")
+    logger.warning("canopy: %s; SGLang's default prefix cache is used", why)
+    from sglang.srt.mem_cache.registry import default_radix_cache_factory
+
+    return default_radix_cache_factory(context)
+
+
+def release() -> str:
+    """The SGLang that is installed."""
+    try:
+        return importlib.metadata.version("sglang")
+    except importlib.metadata.PackageNotFoundError:
+        return getattr(importlib.import_module("sglang"), "__version__", "of an unknown release")
+
+
+def reason_against(context: TreeCacheBuildContext) -> str:
+    """Why the default cache must serve here; empty if it need not."""
+    if release() not in RELEASES:
+        return f"SGLang {release()} is not a release that this package was tested with ({', '.join(RELEASES)})"
+    params = context.params
+    if context.disable_radix_cache or params.disable:
+        return "the radix cache is disabled"
+    if context.is_hybrid_swa or context.is_hybrid_ssm:
+        return "only models with full attention are supported, and this one has sliding windows or recurrent states"
+    if context.enable_hierarchical_cache:
+        return "a host tier (hierarchical cache) is not supported"
+    if params.enable_kv_cache_events:
+        return "KV cache events are not published yet"
+    if params.component_registry_override or params.enable_session_radix_cache:
+        return "session-aware caching and components of other kinds are not supported"
+    page = getattr(params.token_to_kv_pool_allocator, "page_size", params.page_size)
+    if page != params.page_size:
+        return f"the allocator's pages ({page} tokens) are not the cache's ({params.page_size})"
+    return reason_of_arguments() or reason_of_policy(params.eviction_policy, params.eviction_policy_config)
+
+
+def reason_of_arguments() -> str:
+    """What the launch arguments ask for and this cache does not have."""
+    from sglang.srt.runtime_context import get_disagg, get_memory, get_serving
+
+    memory = get_memory()
+    for flag in ("enable_lmcache", "enable_flexkv", "enable_unified_cache_external_linker"):
+        if getattr(memory, flag, False) is True:
+            return f"{flag} asks for another cache"
+    if getattr(get_serving(), "enable_streaming_session", False) is True:
+        return "streaming sessions run on SGLang's own cache"
+    if getattr(get_disagg(), "disaggregation_mode", "null") in ("prefill", "decode"):
+        return "disaggregated prefill and decode are not supported yet"
+    return ""
+
+
+def reason_of_policy(name: str, options: Mapping[str, Any] | None) -> str:
+    if os.environ.get("CANOPY_POLICY"):
+        return ""
+    if name.lower() not in POLICIES:
+        return f"the eviction policy '{name}' needs SGLang's own tree"
+    for option in options or {}:
+        if option not in OPTIONS.get(name.lower(), {}):
+            return f"the eviction policy '{name}' has no option '{option}' here"
+    return ""
+
+
+def settings_of(context: TreeCacheBuildContext) -> Settings:
+    """SGLang's parameters and the environment as settings."""
+    params, feed = context.params, os.environ.get("CANOPY_FEED") or None
+    if feed and context.tp_size * params.pp_size > 1:
+        feed += f"-{params.pp_rank}-{context.tp_rank}"
+    wanted = os.environ.get("CANOPY_POLICY")
+    return Settings(
+        policy=policy_of(wanted) if wanted else sglang_policy(params.eviction_policy, params.eviction_policy_config),
+        accounting=os.environ.get("CANOPY_ACCOUNTING") or Settings.accounting,
+        feed=feed,
+    )
+
+
+def sglang_policy(name: str, options: Mapping[str, Any] | None) -> Any:
+    """A policy of SGLang's with its options. REQUIRES: reason_of_policy has no reason against it."""
+    ours = POLICIES[name.lower()]
+    names = OPTIONS.get(name.lower(), {})
+    return {ours: {names[option]: value for option, value in options.items()}} if options else ours
+
+
+def policy_of(text: str) -> Any:
+    """A name, or MODULE:CLASS of a policy in Python."""
+    module, colon, name = text.partition(":")
+    return getattr(importlib.import_module(module), name)() if colon else text

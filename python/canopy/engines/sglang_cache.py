@@ -1,0 +1,217 @@
+"""The prefix cache that SGLang calls. It needs SGLang and torch: only sglang.make() imports it.
+
+The contract is BasePrefixCache of SGLang 0.5.22 and 0.5.23: the cache owns what it inserted, a request owns its row from
+cache_protected_len on, and the allocator owns the free list. A node's handle is a canopy.Hit, a lock a canopy.Hold.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Sequence
+
+import torch
+from sglang.srt.mem_cache.base_prefix_cache import (
+    BasePrefixCache,
+    DecLockRefResult,
+    EvictResult,
+    IncLockRefResult,
+    InsertResult,
+    MatchResult,
+)
+
+from .. import Hit, Hold, Index
+from .sglang import Settings
+
+if TYPE_CHECKING:
+    from sglang.srt.managers.schedule_batch import Req
+    from sglang.srt.mem_cache.base_prefix_cache import EvictParams, InsertParams, MatchPrefixParams
+    from sglang.srt.mem_cache.cache_init_params import CacheInitParams
+    from sglang.srt.mem_cache.radix_cache import RadixKey
+
+
+def space_of(owner: RadixKey | Req):
+    """The namespace of a key or of a request."""
+    if owner.extra_key is None and owner.cache_salt is None:
+        return None
+    return owner.extra_key, None, owner.cache_salt
+
+
+class CanopyRadixCache(BasePrefixCache):
+    """One whole-path index for full attention, slots on the host."""
+
+    def __init__(self, params: CacheInitParams, settings: Settings = Settings()):
+        self.disable = False
+        self.req_to_token_pool = params.req_to_token_pool
+        self.token_to_kv_pool_allocator = params.token_to_kv_pool_allocator
+        self.page_size = params.page_size
+        self.is_eagle = params.is_eagle
+        self.eviction_policy = params.eviction_policy.lower()
+        self.device = torch.device(getattr(self.token_to_kv_pool_allocator, "device", "cpu"))
+        if params.enable_metrics:
+            self.init_metrics_collector()
+        self.index = Index(
+            self.page_size,
+            settings.policy,
+            getattr(self.token_to_kv_pool_allocator, "size", None),
+            accounting=settings.accounting,
+            bigram=self.is_eagle,
+            feed=settings.feed,
+        )
+        self._told: dict[str, int] | None = {} if settings.feed else None
+        self._locks: dict[int, list[Hold]] = {}
+        rows = getattr(self.req_to_token_pool, "req_to_token", None)
+        self._rows = rows.numpy() if rows is not None and rows.device.type == "cpu" else None
+        self.root_node = self.index.match(())
+
+    def reset(self) -> None:
+        self.index.clear()
+        self._locks.clear()
+        self.root_node = self.index.match(())
+
+    # ---- A request's way through the cache ----
+
+    def match_prefix(self, params: MatchPrefixParams) -> MatchResult:
+        key = params.key
+        hit = self.index.match(key.token_ids, space=space_of(key), limit=key.limit)
+        return MatchResult(hit.length, hit, hit, hit)
+
+    def touch_prefix(self, key: RadixKey) -> None:
+        self.index.match(key.token_ids, space=space_of(key), limit=key.limit)
+
+    def lock(self, node: Hit) -> Hold:
+        hold = self.index.hold(node)
+        if hold.length != node.length:
+            raise RuntimeError(f"canopy: the prefix {node!r} was evicted between its match and its lock")
+        return hold
+
+    def unlock(self, lock: Hold | None) -> None:
+        if lock is not None:
+            lock.release()
+
+    def path_device_indices(self, node: Hit) -> torch.Tensor:
+        return self._on_device(self.index.slots(node))
+
+    def checkpoint(self, req: Req, *, up_to: int, **_: Any) -> None:
+        tokens, kv = req.full_untruncated_fill_ids, req.kv
+        protected = kv.cache_protected_len
+        aligned = max(min(up_to, len(tokens)) - self.is_eagle, 0) // self.page_size * self.page_size
+        hold = req.lock
+        if hold is None or hold.length > aligned:
+            hold = self.index.lock(tokens[: min(protected, up_to)], space=space_of(req))
+        had = hold.length
+        added = hold.insert(
+            tokens,
+            self._row_slots(kv.req_pool_idx, had, aligned),
+            space=space_of(req),
+            priority=req.priority or 0,
+            inserted=kv.cache_inserted_len,
+            boundary=len(req.origin_input_ids),
+            limit=up_to,
+        )
+        if added.had > protected:  # another request was first: its slots serve, these are freed
+            row = self.req_to_token_pool.req_to_token[kv.req_pool_idx, protected : added.had]
+            self.token_to_kv_pool_allocator.free_segment(row.to(torch.int64, copy=True), start_pos=protected)
+            theirs = self._on_device(hold.slots(protected)[: added.had - protected])
+            self.req_to_token_pool.write((kv.req_pool_idx, slice(protected, added.had)), theirs)
+        if self._told is not None:
+            self._tell(req, protected, "committed", added.length)
+        kv.cache_protected_len = added.length
+        kv.cache_inserted_len = max(kv.cache_inserted_len, aligned)
+        if hold is not req.lock:
+            self.unlock(req.lock)
+            req.lock = hold
+        req.last_node = hold.hit
+
+    def on_release(self, req: Req, *, checkpointed: bool) -> None:
+        if self._told is not None and req.rid in self._told:
+            self._tell(req, 0, "finished" if req.finished() else "retracted", req.kv.cache_protected_len)
+            if req.finished():
+                del self._told[req.rid]
+
+    def evict(self, params: EvictParams) -> EvictResult:
+        if params.num_tokens <= 0:
+            return EvictResult()
+        start = time.perf_counter()
+        slots = self.index.evict(params.num_tokens)
+        if slots.size:
+            self.token_to_kv_pool_allocator.free_segment(self._on_device(slots), start_pos=0)
+        self.update_eviction_metrics(slots.size, start)
+        return EvictResult(num_tokens_evicted=slots.size)
+
+    # ---- The older names for some of these, which SGLang's tests and plugins use ----
+
+    def insert(self, params: InsertParams) -> InsertResult:
+        key = params.key
+        slots = params.value if params.value is not None else key.raw_token_ids()
+        slots = slots.cpu().numpy() if isinstance(slots, torch.Tensor) else slots
+        with self.index.lock((), space=space_of(key)) as hold:
+            added = hold.insert(
+                key.token_ids, slots, priority=params.priority or 0, inserted=params.inserted_len, limit=key.limit
+            )
+            return InsertResult(prefix_len=added.had, total_len=added.length, last_device_node=hold.hit)
+
+    def inc_lock_ref(self, node: Hit) -> IncLockRefResult:
+        before = self.index.evictable
+        self._locks.setdefault(node.node, []).append(self.lock(node))
+        return IncLockRefResult(delta=self.index.evictable - before, node_id=node.node)
+
+    def dec_lock_ref(self, node: Hit, params: Any = None) -> DecLockRefResult:
+        before = self.index.evictable
+        locks = self._locks[node.node]
+        locks.pop().release()
+        if not locks:
+            del self._locks[node.node]
+        return DecLockRefResult(delta=self.index.evictable - before)
+
+    # ---- Sizes, in tokens ----
+
+    def evictable_size(self) -> int:
+        return self.index.evictable
+
+    def protected_size(self) -> int:
+        return self.index.protected
+
+    full_evictable_size = evictable_size
+    full_protected_size = protected_size
+
+    def total_size(self) -> int:
+        return len(self.index)
+
+    def all_values_flatten(self) -> torch.Tensor:
+        return self._on_device(self.index.all_slots())
+
+    # ---- What schedulers and people ask ----
+
+    def supports_fast_match_prefix(self) -> bool:
+        return True
+
+    def supports_prefix_sharing(self) -> bool:
+        return True
+
+    def dfs_weight_order(self, node_handles: Sequence[Hit]) -> list[int]:
+        return self.index.dfs_weight_order(list(node_handles))
+
+    def pretty_print(self) -> None:
+        print(self.index.tree())
+        print(f"#tokens: {self.total_size()}")
+
+    # ---- Between host and device ----
+
+    def _on_device(self, slots) -> torch.Tensor:
+        tensor = torch.from_numpy(slots)
+        return tensor if self._rows is not None or self.device.type == "cpu" else tensor.to(self.device)
+
+    def _row_slots(self, row: int, start: int, end: int):
+        """The slots of a request's row on the host; on a GPU this waits for it."""
+        if self._rows is not None:
+            return self._rows[row, start:end]
+        return self.req_to_token_pool.req_to_token[row, start:end].cpu().numpy()
+
+    def _tell(self, req: Req, matched: int, phase: str, committed: int) -> None:
+        """For the feed."""
+        number = self._told.get(req.rid)
+        if number is None:
+            prompt = len(req.origin_input_ids)
+            number = self._told[req.rid] = self.index.request_begun(prompt, min(matched, prompt), space=space_of(req))
+        tokens = len(req.full_untruncated_fill_ids)
+        self.index.request_progress(number, phase, min(committed, tokens), committed, tokens)
