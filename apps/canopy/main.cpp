@@ -69,6 +69,16 @@ std::vector<CLI::Option*> add_timed(CLI::App& replay, replay::Options& options) 
   add("--prefill", options.prefill_tokens, "most prompt tokens that a step computes", 1, 100000000);
   add("--step-ms", options.step_ms, "simulated time of a step", 1, 1000000);
   add("--abort-permille", options.abort_permille, "requests of 1000 that their client aborts", 0, 1000);
+  std::map<std::string, scheduling::Schedule> schedules;
+  for (std::size_t i = 0; i < scheduling::kScheduleNames.size(); ++i)
+    schedules[scheduling::kScheduleNames[i]] = static_cast<scheduling::Schedule>(i);
+  all.push_back(replay
+                    .add_option("--schedule", options.order.schedule,
+                                "order in which requests that wait are started, as in SGLang; fcfs: by arrival")
+                    ->transform(CLI::CheckedTransformer(schedules))
+                    ->group(timed));
+  add("--schedule-limit", options.order.most_matched,
+      "lpm and hrrn keep the order of arrival while more requests wait; 0: never", 0, 1000000);
   return all;
 }
 

@@ -25,6 +25,9 @@ void print_report(const replay::Report& report, const std::string& title) {
                   "{} at once, {} waited, {} retracted, {} aborted; {} computed by two requests at once, one copy kept",
                   grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
                   grouped(report.aborted), tokens(report.repointed_tokens)));
+    table.row("waiting time", fmt::format("mean {}, p95 {}, order {}", seconds(report.mean_wait_ms / 1000),
+                                          seconds(static_cast<double>(report.p95_wait_ms) / 1000),
+                                          scheduling::kScheduleNames[static_cast<std::size_t>(report.order.schedule)]));
   }
   table.row("evicted", fmt::format("{} in {}", tokens(report.evicted_tokens), plural(report.evict_calls, "call")));
   if (report.resizes > 0)

@@ -1,6 +1,7 @@
 #include <canopy/engine/engine.h>
 #include <fmt/format.h>
 
+#include <numeric>
 #include <stdexcept>
 
 #include "audit.h"
@@ -60,6 +61,18 @@ Request Engine::begin(const RequestSpec& spec) {
   return serve("Engine::begin", [&] {
     RequestState* const request = parts_->requests.begin(spec);
     return request ? Request(*request) : Request();
+  });
+}
+Found Engine::find(const RequestSpec& spec) {
+  return serve("Engine::find", [&] { return parts_->requests.find(spec); });
+}
+void Engine::order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const {
+  std::iota(order.begin(), order.end(), 0U);
+  serve("Engine::order_by_weight", [&] {
+    if (order.size() != ends.size())
+      return misused(fmt::format("Engine::order_by_weight of {} requests into {}", ends.size(), order.size()));
+    const IndexTimer timer(parts_->state);
+    index().order_by_weight(ends, order);
   });
 }
 

@@ -169,6 +169,9 @@ class FaultyIndex final : public PrefixIndex {
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override {
     inner_->remap(group, from, to);
   }
+  void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const override {
+    inner_->order_by_weight(ends, order);
+  }
   void visit(NodeVisitor& visitor) const override { inner_->visit(visitor); }
 
  private:

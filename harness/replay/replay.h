@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/engine/engine.h>
+#include <canopy/scheduling/waiting_order.h>
 
 #include <cstdint>
 #include <functional>
@@ -43,6 +44,7 @@ struct Options {
   std::uint32_t prefill_tokens = 8192;  ///< most prompt tokens that a step computes
   std::uint32_t step_ms = 25;           ///< simulated; each running request decodes one token a step
   std::uint32_t abort_permille = 10;    ///< of the requests, cancelled by their client at some step
+  scheduling::Rules order = {};         ///< the order in which requests that wait are started
 };
 
 /// A moment of the hit rate over time, for charts.
@@ -83,6 +85,10 @@ struct Report {
   // Mode::timed alone:
   std::uint64_t output_tokens = 0, aborted = 0, retracted = 0, waited = 0, steps = 0, repointed_tokens = 0;
   std::uint32_t most_running = 0;
+  scheduling::Rules order = {};
+  /// Simulated time from a request's arrival to its first start, of those that started. p95: 95 % waited no longer.
+  double mean_wait_ms = 0;
+  std::uint64_t p95_wait_ms = 0;
   std::vector<GroupReport> groups;
   std::vector<std::string> reports;  ///< violations in words
   std::vector<std::string> notes;    ///< memory that the system refused

@@ -52,6 +52,9 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                  {"aborted", report.aborted},
                  {"retracted", report.retracted},
                  {"waited", report.waited},
+                 {"schedule", scheduling::kScheduleNames[static_cast<std::size_t>(report.order.schedule)]},
+                 {"mean_wait_ms", report.mean_wait_ms},
+                 {"p95_wait_ms", report.p95_wait_ms},
                  {"steps", report.steps},
                  {"repointed_tokens", report.repointed_tokens},
                  {"most_running", report.most_running}});

@@ -114,6 +114,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   const IndexUse use = engine.index().use();
   report.page_size = engine.page_size();
   report.mode = options.mode;
+  report.order = options.order;
   report.evict_calls = counters.evict_calls;
   report.evicted_tokens = counters.evicted_tokens;
   report.resizes = counters.resizes;

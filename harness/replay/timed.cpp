@@ -1,38 +1,28 @@
 #include <workload/answer.h>
 
 #include <algorithm>
-#include <list>
-#include <optional>
 
 #include "run.h"
+#include "waiting_queue.h"
+#include "waits.h"
 
 namespace canopy::replay {
 namespace {
 
-/// A client's request: waiting, in prefill or decode, or retracted.
-struct Job {
-  workload::ClientRequest client;
-  std::uint64_t answer = 0;    ///< names what the model answers
-  std::uint32_t abort_at = 0;  ///< computed tokens at which its client aborts; 0: never
-  bool has_waited = false;
-  NamespaceId space{};
-  std::optional<Request> request;  ///< from its first start on
-  std::optional<Trail> trail;
-  std::uint32_t offered = 0;  ///< its whole pages up to this token were offered to the index
-
-  std::uint32_t prompt() const { return static_cast<std::uint32_t>(client.prompt.size()); }
-  std::uint32_t total() const { return prompt() + client.output_tokens; }
-  std::span<const Token> tokens() const { return request ? request->tokens() : std::span<const Token>(client.prompt); }
-  std::uint32_t known() const { return static_cast<std::uint32_t>(tokens().size()); }
-};
-
-/// A small scheduler that does to a cache what real ones do: first come first served, chunked prefill, one decoded
-/// token a step. When pages run out, the youngest request is retracted.
+/// A small scheduler that does to a cache what real ones do: requests start in an order that the options choose,
+/// chunked prefill, one decoded token a step. When pages run out, the youngest request is retracted.
 class Scheduler {
  public:
-  explicit Scheduler(Run& run) : run_(run) {}
+  explicit Scheduler(Run& run) : run_(run), queue_(run) {}
 
   Result<std::monostate> operator()() {
+    auto done = serve();
+    if (done) waits_.report(run_.report);
+    return done;
+  }
+
+ private:
+  Result<std::monostate> serve() {
     for (;;) {
       auto admitted = admit();
       if (!admitted) return admitted.error();
@@ -53,44 +43,21 @@ class Scheduler {
     }
   }
 
- private:
-  using Jobs = std::list<Job>;
-
   /// Starts requests that have arrived and fit, in order. None overtakes the first that must wait.
   Result<std::monostate> admit() {
+    bool ordered = false;
     while (running_.size() < run_.options.running) {
-      if (queue_.empty()) {
-        Job next;
-        auto more = run_.next(next.client);
-        if (!more) return more.error();
-        if (!*more) break;
-        next.answer = workload::prompt_hash(next.client.prompt);
-        next.abort_at = abort_at(next);
-        next.space = run_.engine.intern({next.client.space, {}, {}});
-        queue_.push_back(std::move(next));
-      }
-      if (queue_.front().client.arrival_ms > now_ms_ || !start(queue_.front())) break;
+      if (auto more = queue_.fill(now_ms_, processed_); !more) return more.error();
+      if (!ordered) queue_.order(now_ms_, processed_);
+      ordered = true;
+      if (queue_.empty() || queue_.front().client.arrival_ms > now_ms_ || !start(queue_.front())) break;
     }
     return std::monostate{};
   }
 
-  /// Drawn once for a request, also if it is retracted and comes back.
-  std::uint32_t abort_at(const Job& job) {
-    const std::uint64_t lot = splitmix64(job.answer ^ ++drawn_);
-    const std::uint64_t total = job.total();
-    return total > 0 && lot % 1000 < run_.options.abort_permille ? static_cast<std::uint32_t>(1 + lot / 1000 % total)
-                                                                 : 0;
-  }
-
   /// Takes the first request out of the queue: to run, or to reject it if it can never fit. False if it must wait.
   bool start(Job& job) {
-    const RequestSpec arrival{job.tokens(),
-                              job.space,
-                              job.client.priority,
-                              job.client.hints,
-                              job.total() - job.known(),
-                              1,
-                              run_.options.prefill_tokens};
+    const RequestSpec arrival = job.spec(run_.options.prefill_tokens);
     const Admission::Verdict verdict = run_.engine.admits(arrival).verdict;
     if (verdict == Admission::Verdict::never) {
       ++run_.report.rejected;
@@ -118,13 +85,16 @@ class Scheduler {
   void run(Job& job, bool is_new) {
     const std::uint32_t matched = job.request->matched();
     job.offered = 0;
-    if (is_new) run_.count(job.client, matched);
+    if (is_new) {
+      run_.count(job.client, matched);
+      waits_.add(now_ms_ - job.client.arrival_ms);
+    }
     if (run_.content) {
       if (!job.trail) job.trail.emplace(job.space);
       job.trail->follow(job.tokens());
       run_.content->check(*job.request, *job.trail, 0, matched);
     }
-    running_.splice(running_.end(), queue_, queue_.begin());
+    queue_.move_front(running_);
     run_.report.most_running = std::max(run_.report.most_running, static_cast<std::uint32_t>(running_.size()));
   }
 
@@ -158,6 +128,7 @@ class Scheduler {
     if (!job.request->reserve(until)) return false;
     if (until <= known) {
       budget -= until - computed;
+      processed_ += until - computed;
     } else {
       job.request->append(workload::answer_token(job.answer, known - job.prompt()));
       ++run_.report.output_tokens;
@@ -185,14 +156,16 @@ class Scheduler {
     at->request->retract();
     ++run_.report.retracted;
     const auto next = std::next(at);
-    queue_.splice(queue_.begin(), running_, at);
+    queue_.put_back(running_, at);
     return next;
   }
 
   Run& run_;
   Jobs running_;  ///< oldest first
-  Jobs queue_;    ///< retracted requests, and at most one that has not run yet
-  std::uint64_t now_ms_ = 0, drawn_ = 0;
+  WaitingQueue queue_;
+  Waits waits_;
+  std::uint64_t now_ms_ = 0;
+  std::uint64_t processed_ = 0;  ///< prompt tokens computed so far
 };
 
 }  // namespace

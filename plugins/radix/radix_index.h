@@ -54,6 +54,7 @@ class RadixIndex final : public PrefixIndex {
   void use_policy(std::size_t group, EvictionStrategy* policy) override;
   void waiting(std::size_t group, QueueVisitor& visitor) const override;
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override;
+  void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const override;
   void visit(NodeVisitor& visitor) const override;
 
  private:

@@ -1,6 +1,7 @@
 /// What needs the whole tree: its cost, its queues, its nodes, and other numbers for its pages.
 #include "radix_index.h"
 #include "relocated_pages.h"
+#include "weight_order.h"
 
 #include <vector>
 
@@ -37,6 +38,10 @@ void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<
     }
     if (any != 0) events_.tell_pages(slot, group);
   }
+}
+
+void RadixIndex::order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const {
+  WeightOrder(nodes_, accounting_.split == Accounting::Split::upper_is_new)(ends, order);
 }
 
 void RadixIndex::visit(NodeVisitor& visitor) const {

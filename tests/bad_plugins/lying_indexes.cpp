@@ -113,6 +113,20 @@ struct Promises final : Nothing {
   using Nothing::Nothing;
   canopy::Probe peek(const Key&) const override { return {~Units{0}, ~Units{0}, {~std::uint64_t{0}, 0, 0, 0}}; }
 };
+template <std::uint32_t Request>
+struct Orders final : Nothing {
+  using Nothing::Nothing;
+  void order_by_weight(std::span<const canopy::NodeId>, std::span<std::uint32_t> order) const override {
+    for (std::uint32_t& request : order) request = Request;
+  }
+};
+struct ThrowsInOrder final : Nothing {
+  using Nothing::Nothing;
+  void order_by_weight(std::span<const canopy::NodeId>, std::span<std::uint32_t> order) const override {
+    order[0] = 2;
+    throw std::runtime_error("it lost its place");
+  }
+};
 struct ThrowsInMatch final : Nothing {
   using Nothing::Nothing;
   Lock match(const Key&, const canopy::RequestFacts&) override { throw std::runtime_error("its tree fell over"); }
@@ -164,7 +178,9 @@ CANOPY_PLUGIN("1.0.0", index<Nothing>("nothing"), index<FindsMoreThanTheKey>("fi
               index<InsertsMoreThanTheKey>("inserts_more_than_the_key"), index<SparesMore>("spares_more"),
               index<Evicts<0xFFFFFFFF, 1>>("evicts_page_last"), index<Evicts<0, 1>>("evicts_page_0"),
               index<Evicts<1, 10'000'000>>("evicts_many"), index<EvictsOfOtherGroups>("evicts_of_other_groups"),
-              index<IsHuge>("is_huge"), index<Promises>("promises"), index<ThrowsInMatch>("throws_in_match"),
-              index<ThrowsInInsert>("throws_in_insert"), index<ThrowsInRelease>("throws_in_release"),
-              codec<GivesWords<0>>("gives_no_words"), codec<GivesWords<100'000>>("gives_many_words"),
-              codec<ThrowsInEncode>("throws_in_encode"), codec<OverlapsAll>("overlaps_all"));
+              index<Orders<0>>("orders_one_twice"), index<Orders<9>>("orders_another"),
+              index<ThrowsInOrder>("throws_in_order"), index<IsHuge>("is_huge"), index<Promises>("promises"),
+              index<ThrowsInMatch>("throws_in_match"), index<ThrowsInInsert>("throws_in_insert"),
+              index<ThrowsInRelease>("throws_in_release"), codec<GivesWords<0>>("gives_no_words"),
+              codec<GivesWords<100'000>>("gives_many_words"), codec<ThrowsInEncode>("throws_in_encode"),
+              codec<OverlapsAll>("overlaps_all"));

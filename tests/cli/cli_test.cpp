@@ -274,6 +274,8 @@ TEST_CASE("an option that would change nothing is refused and not passed over") 
   for (const auto& [arguments, sentence] :
        {std::pair("--seed 5", "--seed requires --workload"),
         {"--running 8", "--running means something with --mode timed only"},
+        {"--schedule lpm", "--schedule means something with --mode timed only"},
+        {"--mode timed --schedule lmp", "--schedule: Check lmp value in {"},
         {"--mode serial --prefill 8", "--prefill means something with --mode timed only"}}) {
     const Ended run = canopy(workshop, replay + " " + arguments);
     CHECK(run.status == 2);
@@ -281,6 +283,10 @@ TEST_CASE("an option that would change nothing is refused and not passed over") 
     CHECK(run.out.empty());
   }
   CHECK(canopy(workshop, replay + " --running 8 --mode timed").status == 0);
+  const Ended scheduled = canopy(workshop, replay + " --mode timed --schedule lpm --schedule-limit 0");
+  CHECK(scheduled.status == 0);
+  CHECK_MESSAGE(has(scheduled.out, "waiting time  mean "), scheduled.out);
+  CHECK_MESSAGE(has(scheduled.out, ", order lpm\n"), scheduled.out);
   const Ended late = canopy(workshop, replay + " --resize 3:64 --resize 4:64");
   CHECK(late.status == 2);
   CHECK_MESSAGE(has(late.err, "--resize 4: the run had 3 requests, so this limit was never set"), late.err);

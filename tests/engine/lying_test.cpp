@@ -119,6 +119,20 @@ TEST_CASE("lying indexes are named with their file and the call") {
     const std::string all = all_of((*engine)->ledger().reports());
     CHECK_MESSAGE(all.find(said) != std::string::npos, all);
   }
+  // An order that is none is not used: the requests keep theirs.
+  for (const auto& [name, said] :
+       {std::pair("orders_one_twice", "order_by_weight: it named request 0 twice in an order of 3"),
+        std::pair("orders_another", "order_by_weight: it named request 9 that was not given in an order of 3"),
+        std::pair("throws_in_order", "order_by_weight: it threw: it lost its place")}) {
+    const auto engine = engine_with({std::string("index=") + name});
+    REQUIRE(engine);
+    const std::vector<NodeId> ends(3);
+    std::vector<std::uint32_t> order(3, 7);
+    (*engine)->order_by_weight(ends, order);
+    CHECK(order == std::vector<std::uint32_t>{0, 1, 2});
+    const std::string all = all_of((*engine)->ledger().reports());
+    CHECK_MESSAGE(all.find(said) != std::string::npos, all);
+  }
   const auto engine = engine_with({"index=promises"});
   REQUIRE(engine);
   CHECK((*engine)->admits(arrival(tokens(1, 100))).verdict == Admission::Verdict::now);

@@ -177,6 +177,71 @@ TEST_CASE("the same input gives the same digest: again, without content checks, 
   CHECK(first == 0xD0A273A21827DCD4);
 }
 
+TEST_CASE("timed: the schedule decides which of the requests that wait starts first, and waiting times tell") {
+  // One runs at a time, and each takes two steps of 25 ms: one computes, the next one finds it done.
+  const std::vector<workload::ClientRequest> requests = {{0, "", 0, 0, tokens(1, 20)},
+                                                         {10, "", 0, 0, tokens(500, 12)},
+                                                         {10, "", 3, 0, tokens(1, 24)},
+                                                         {10, "", 0, 0, tokens(700, 4)},
+                                                         {60, "", 9, 0, tokens(800, 4)}};
+  struct Run {
+    std::vector<std::uint32_t> started;  ///< first tokens of the prompts
+    replay::Report report;
+  };
+  const auto start = [&](scheduling::Rules order) {
+    const auto engine = engine_of(kSmall);
+    Listed source(requests);
+    auto options = timed();
+    options.running = 1;
+    options.abort_permille = 0;
+    options.order = order;
+    Run run;
+    options.each = [&](const workload::ClientRequest& client, std::uint32_t) {
+      run.started.push_back(client.prompt[0] + static_cast<Token>(client.prompt.size()));
+    };
+    run.report = ::run(*engine, source, options);
+    CHECK(run.report.violations == 0);
+    check_settled(*engine);
+    return run;
+  };
+  using Started = std::vector<std::uint32_t>;
+  using scheduling::Schedule;
+  const auto fcfs = start({});
+  CHECK(fcfs.started == Started{21, 512, 25, 704, 804});
+  // They start at 0, 50, 100, 150, 200.
+  CHECK(fcfs.report.mean_wait_ms == (0 + 40 + 90 + 140 + 140) / 5.0);
+  CHECK(fcfs.report.p95_wait_ms == 140);
+  CHECK(start({.schedule = Schedule::lpm}).started == Started{21, 25, 512, 704, 804});
+  CHECK(start({.schedule = Schedule::lpm, .most_matched = 1}).started == Started{21, 512, 25, 704, 804});
+  CHECK(start({.schedule = Schedule::dfs_weight}).started == Started{21, 25, 512, 704, 804});
+  // Of the third request 4 tokens are to compute, as of the fourth, which came later.
+  CHECK(start({.schedule = Schedule::shortest_prefill_first}).started == Started{21, 25, 704, 804, 512});
+  CHECK(start({.schedule = Schedule::fcfs, .priorities = scheduling::Priorities::high_first}).started ==
+        Started{21, 25, 804, 512, 704});
+}
+
+TEST_CASE("timed: any schedule serves all requests, the same ones each time") {
+  for (std::size_t i = 0; i < scheduling::kScheduleNames.size(); ++i) {
+    std::uint64_t digest = 0;
+    for (int again = 0; again < 2; ++again) {
+      const auto engine = engine_of(kDemoSized, {"groups.full.capacity=24000"});
+      const auto source = demo::requests(3);
+      auto options = timed();
+      options.order.schedule = static_cast<scheduling::Schedule>(i);
+      options.order.most_matched = 0;
+      const auto report = run(*engine, *source, options);
+      CAPTURE(scheduling::kScheduleNames[i]);
+      CHECK(report.violations == 0);
+      CHECK(report.requests == 1200);
+      CHECK(report.retracted > 0);
+      CHECK(report.p95_wait_ms > 0);
+      CHECK((again == 0 || report.digest == digest));
+      digest = report.digest;
+      check_settled(*engine);
+    }
+  }
+}
+
 TEST_CASE("timed: a pool that holds little more than one request still gets through all of them") {
   for (const char* capacity : {"2400", "4000", "8000"}) {
     const auto engine = engine_of(kDemoSized, {std::string("groups.full.capacity=") + capacity});

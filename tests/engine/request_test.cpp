@@ -368,3 +368,31 @@ TEST_CASE("a store whose size no machine can number is refused with a sentence, 
                                "system, or `addresses`, allows less than 17592186044416 bytes") != std::string::npos,
       engine.error().text);
 }
+
+TEST_CASE("a request that waits is found without a lock, and nothing but its recency changes") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 24);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(24));
+  request.finish(24);
+  const Found found = engine->find(arrival(prompt));
+  CHECK(found.length == 20);  // a token is left to compute
+  CHECK(engine->find(arrival(prompt, 0)).length == 24);
+  CHECK(engine->find(arrival(tokens(100, 8))).node == NodeId::none);
+  CHECK(engine->live_requests() == 0);
+  CHECK(engine->index().sizes(0).evictable == 24);
+
+  const std::vector<NodeId> ends{NodeId::none, found.node};
+  std::vector<std::uint32_t> order(2);
+  engine->order_by_weight(ends, order);
+  CHECK(order == std::vector<std::uint32_t>{1, 0});
+  check_settled(*engine);
+
+  engine->order_by_weight({}, order);
+  CHECK(engine->ledger().violations() == 1);
+  CHECK(engine->ledger().reports().back() == "Engine::order_by_weight of 0 requests into 2");
+  RequestSpec stranger = arrival(prompt);
+  stranger.space = NamespaceId{40};
+  CHECK(engine->find(stranger).node == NodeId::none);
+  CHECK(engine->ledger().violations() == 2);
+}

@@ -17,6 +17,7 @@ room(core/feed              canopy/feed              core/api core/support)
 room(core/config            canopy/config            core/api core/support)
 room(core/loading           canopy/loading           core/api core/support core/config)
 room(core/engine            canopy/engine            core/api core/support core/config core/feed core/loading)
+room(core/scheduling        canopy/scheduling        core/api)
 file(GLOB folders RELATIVE ${ROOT} ${ROOT}/plugins/*)
 foreach(folder IN LISTS folders)
   if(IS_DIRECTORY ${ROOT}/${folder})
@@ -34,7 +35,7 @@ room(inspector/shell        shell                    core/api core/support core/
                                                      inspector/views)
 room(harness/workload       workload                 core/api core/support core/config)
 room(harness/replay         replay                   core/api core/support core/config core/feed core/loading core/engine
-                                                     harness/workload)
+                                                     core/scheduling harness/workload)
 room(harness/lab            lab                      core/api core/support core/config core/loading core/engine
                                                      harness/workload harness/replay)
 room(harness/demo           demo                     core/api core/support core/config core/feed core/loading core/engine

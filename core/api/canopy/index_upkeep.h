@@ -3,6 +3,8 @@
 #include <canopy/eviction_strategy.h>
 #include <canopy/types.h>
 
+#include <numeric>
+
 namespace canopy {
 
 /// In units. evictable + protected_ = resident.
@@ -78,6 +80,16 @@ class IndexUpkeep {
   /// Page `from[i]` of `group` is relocated to `to[i]`. REQUIRES: no lock holds any of them.
   virtual void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) {
     static_cast<void>(group), static_cast<void>(from), static_cast<void>(to);
+  }
+  /// Orders requests that wait, so that those with a common prefix follow each other. `ends[i]` is the node in which
+  /// the prefix of request i ends; none, or a node that has left the tree, stands for the root. `order` becomes a
+  /// permutation of 0 .. ends.size() - 1. The order is depth first. Of the children of a node, the one with most
+  /// requests in its subtree comes first; of as many, the one that was inserted first. The requests of a node come
+  /// after those of its children, in the order given. The namespaces have one root here. Costs the nodes on the paths,
+  /// not the tree. The default keeps the order given, as an index does that has no memory for it. REQUIRES:
+  /// order.size() == ends.size().
+  virtual void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const {
+    static_cast<void>(ends), std::iota(order.begin(), order.end(), 0U);
   }
   /// Every node, parents before children, siblings in the order they came. For dumps, checkers and keyframes: the one
   /// walk that is O(tree).

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <string>
 
 namespace canopy {
@@ -147,6 +148,21 @@ GroupPages IndexGuard::counted(const char* function, GroupPages pages) const {
     pages[g] = {};
   }
   return pages;
+}
+
+void IndexGuard::order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const {
+  std::iota(order.begin(), order.end(), 0U);  // what stays if it throws before it has written
+  ask("order_by_weight", [&] { index_->order_by_weight(ends, order); });
+  std::vector<bool> named(order.size());
+  for (const std::uint32_t request : order) {
+    if (request < order.size() && !named[request]) {
+      named[request] = true;
+      continue;
+    }
+    wrong("order_by_weight", fmt::format("it named request {} {} in an order of {}", request,
+                                         request < order.size() ? "twice" : "that was not given", order.size()));
+    return std::iota(order.begin(), order.end(), 0U);
+  }
 }
 
 Sizes IndexGuard::summed(Sizes said) const {

@@ -64,6 +64,7 @@ class IndexGuard final : public PrefixIndex, public Guard {
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override {
     ask("remap", [&] { index_->remap(group, from, to); });
   }
+  void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const override;
   void visit(NodeVisitor& visitor) const override {
     ask("visit", [&] { index_->visit(visitor); });
   }

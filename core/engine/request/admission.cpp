@@ -50,12 +50,27 @@ std::size_t RequestFlow::reusable(NamespaceId space, std::span<const Token> toke
   return std::all_of(state_.pools.begin(), state_.pools.end(), fits) ? most : 0;
 }
 
+/// What a request that has not begun looks for in the index.
+Key RequestFlow::reusable_key(const RequestSpec& spec) {
+  const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
+  const std::size_t usable = prompt - std::min<std::uint64_t>(prompt, spec.min_uncached);
+  return {spec.space, encode(spec.prompt.first(reusable(spec.space, spec.prompt, usable, total, spec.chunk)))};
+}
+
+Found RequestFlow::find(const RequestSpec& spec) {
+  if (std::string flaw = flaw_of(spec); !flaw.empty()) {
+    state_.ledger.violated(fmt::format("Engine::find: {}", flaw));
+    return {};
+  }
+  const Key key = reusable_key(spec);
+  const IndexTimer timer(state_);
+  return state_.index->find(key);
+}
+
 Admission RequestFlow::admits(const RequestSpec& spec) {
   if (std::string flaw = flaw_of(spec); !flaw.empty()) return {Admission::Verdict::never, std::move(flaw)};
   const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
-  const std::size_t usable = prompt - std::min<std::uint64_t>(prompt, spec.min_uncached);
-  const std::size_t length = reusable(spec.space, spec.prompt, usable, total, spec.chunk);
-  const Probe probe = state_.index->peek({spec.space, encode(spec.prompt.first(length))});
+  const Probe probe = state_.index->peek(reusable_key(spec));
   const std::size_t kept = kept_by_a_lock();
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     const Pool& pool = state_.pools[g];

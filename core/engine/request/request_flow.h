@@ -22,6 +22,7 @@ class RequestFlow {
   RequestFlow(const RequestFlow&) = delete;
 
   Admission admits(const RequestSpec& spec);
+  Found find(const RequestSpec& spec);
   /// Null, and it is said, if no request can be like this.
   RequestState* begin(const RequestSpec& spec);
   /// The Request is destroyed: it ends if it has not, and its storage may be used again.
@@ -59,6 +60,7 @@ class RequestFlow {
   RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending);
   void match(RequestState& request);
   Key reusable_key(const RequestState& request);
+  Key reusable_key(const RequestSpec& spec);
   std::size_t reusable(NamespaceId space, std::span<const Token> tokens, std::size_t most, std::uint64_t total,
                        std::uint64_t chunk);
   std::size_t kept_by_a_lock() const;

@@ -47,6 +47,12 @@ class Engine {
   /// be like this. REQUIRES: the request ends before the engine does; intern() gave its namespace.
   Request begin(const RequestSpec& spec);
 
+  /// Where the longest resident prefix of a request that waits ends: begin would find as much now. Nothing is held; the
+  /// prefix becomes recent, so that it stays for the request. For a scheduler that orders requests by their prefixes.
+  Found find(const RequestSpec& spec);
+  /// IndexUpkeep::order_by_weight of such places. REQUIRES: order.size() == ends.size().
+  void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const;
+
   Units page_size() const { return state().page_size; }
   /// How many of a prompt's tokens can be reused at all: whole pages of units.
   std::uint32_t whole_pages(std::size_t tokens) const { return state().whole_pages(tokens); }
@@ -77,8 +83,8 @@ class Engine {
 
   /// Protects a node and its path like a request's lock until unpin(). Pinned pages cannot be evicted or flushed; a
   /// request that needs their room waits indefinitely. A pin counts as a use of the path and advances the clock, and
-  /// holds of each group what a request would that goes on from the node. False, and nothing has changed, if there is no
-  /// such node, it is pinned, or no request could go on from it.
+  /// holds of each group what a request would that goes on from the node. False, and nothing has changed, if there is
+  /// no such node, it is pinned, or no request could go on from it.
   bool pin(NodeId node);
   /// False if it is not pinned. The id is the one that was pinned, wherever splits have put its start since.
   bool unpin(NodeId node);

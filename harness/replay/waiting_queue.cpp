@@ -1,0 +1,74 @@
+#include "waiting_queue.h"
+
+#include <workload/answer.h>
+
+#include <utility>
+
+namespace canopy::replay {
+
+bool WaitingQueue::reads_ahead() const {
+  return run_.options.order.schedule != scheduling::Schedule::fcfs ||
+         run_.options.order.priorities != scheduling::Priorities::ignored;
+}
+
+Result<std::monostate> WaitingQueue::fill(std::uint64_t now_ms, std::uint64_t processed) {
+  while (!source_ended_ && (jobs_.empty() || (reads_ahead() && jobs_.back().client.arrival_ms <= now_ms))) {
+    Job next;
+    auto more = run_.next(next.client);
+    if (!more) return more.error();
+    if (!*more) {
+      source_ended_ = true;
+      break;
+    }
+    next.number = ++read_;
+    next.answer = workload::prompt_hash(next.client.prompt);
+    next.abort_at = abort_at(next);
+    next.processed = processed;
+    next.space = run_.engine.intern({next.client.space, {}, {}});
+    jobs_.push_back(std::move(next));
+  }
+  return std::monostate{};
+}
+
+/// Drawn once for a request, also if it is retracted and comes back.
+std::uint32_t WaitingQueue::abort_at(const Job& job) const {
+  const std::uint64_t lot = splitmix64(job.answer ^ job.number);
+  const std::uint64_t total = job.total();
+  return total > 0 && lot % 1000 < run_.options.abort_permille ? static_cast<std::uint32_t>(1 + lot / 1000 % total) : 0;
+}
+
+void WaitingQueue::order(std::uint64_t now_ms, std::uint64_t processed) {
+  if (!reads_ahead()) return;
+  const scheduling::Rules& rules = run_.options.order;
+  std::vector<Jobs::iterator> arrived;
+  for (auto job = jobs_.begin(); job != jobs_.end() && job->client.arrival_ms <= now_ms; ++job) arrived.push_back(job);
+  if (arrived.size() < 2) return;
+  const bool in_cache = scheduling::reads_cache(rules, arrived.size());
+  waiters_.clear();
+  for (const auto job : arrived) waiters_.push_back(look_up(*job, in_cache));
+  const auto by_weight = [&](std::span<const NodeId> ends, std::span<std::uint32_t> order) {
+    run_.engine.order_by_weight(ends, order);
+  };
+  const auto order = scheduling::waiting_order(waiters_, rules, processed, by_weight);
+  const auto rest = arrived.size() == jobs_.size() ? jobs_.end() : std::next(arrived.back());
+  for (const std::uint32_t at : order) jobs_.splice(rest, jobs_, arrived[at]);
+}
+
+scheduling::Waiter WaitingQueue::look_up(const Job& job, bool in_cache) const {
+  scheduling::Waiter waiter;
+  waiter.id = job.number;
+  waiter.arrival = job.client.arrival_ms;
+  waiter.priority = job.client.priority;
+  waiter.output_limit = job.client.output_tokens;
+  waiter.processed = job.processed;
+  waiter.tokens = job.tokens();
+  waiter.prompt = job.prompt();
+  waiter.space = job.space;
+  if (!in_cache) return waiter;
+  const Found found = run_.engine.find(job.spec(run_.options.prefill_tokens));
+  waiter.found = waiter.usable = found.length;
+  waiter.node = found.node;
+  return waiter;
+}
+
+}  // namespace canopy::replay

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <list>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "run.h"
+
+namespace canopy::replay {
+
+/// A client's request: waiting, in prefill or decode, or retracted.
+struct Job {
+  workload::ClientRequest client;
+  std::uint64_t number = 0;    ///< in the order of arrival, from 1
+  std::uint64_t answer = 0;    ///< names what the model answers
+  std::uint32_t abort_at = 0;  ///< computed tokens at which its client aborts; 0: never
+  bool has_waited = false;
+  std::uint64_t processed = 0;  ///< prompt tokens that the server had computed when it arrived
+  NamespaceId space{};
+  std::optional<Request> request;  ///< from its first start on
+  std::optional<Trail> trail;
+  std::uint32_t offered = 0;  ///< its whole pages up to this token were offered to the index
+
+  std::uint32_t prompt() const { return static_cast<std::uint32_t>(client.prompt.size()); }
+  std::uint32_t total() const { return prompt() + client.output_tokens; }
+  std::span<const Token> tokens() const { return request ? request->tokens() : std::span<const Token>(client.prompt); }
+  std::uint32_t known() const { return static_cast<std::uint32_t>(tokens().size()); }
+  /// As which it starts, or starts again.
+  RequestSpec spec(std::uint32_t chunk) const {
+    return {tokens(), space, client.priority, client.hints, total() - known(), 1, chunk};
+  }
+};
+using Jobs = std::list<Job>;
+
+/// The requests of a timed replay that wait: retracted ones, those that have arrived, and perhaps the next one to come.
+/// Where the order is that of arrival, a request is read when the ones before it have started, so that a long queue
+/// takes no memory. Any other order needs all that have arrived.
+class WaitingQueue {
+ public:
+  /// REQUIRES: `run` outlives it.
+  explicit WaitingQueue(Run& run) : run_(run) {}
+
+  /// Reads the requests that have arrived, and the next one if nothing else waits.
+  Result<std::monostate> fill(std::uint64_t now_ms, std::uint64_t processed);
+  /// Puts the requests that have arrived in the order of the options. Looks each up in the index, if that order asks
+  /// so.
+  void order(std::uint64_t now_ms, std::uint64_t processed);
+
+  bool empty() const { return jobs_.empty(); }
+  Job& front() { return jobs_.front(); }
+  void pop_front() { jobs_.pop_front(); }
+  /// The first one runs now.
+  void move_front(Jobs& running) { running.splice(running.end(), jobs_, jobs_.begin()); }
+  /// A retracted request waits again, before all others.
+  void put_back(Jobs& running, Jobs::iterator job) { jobs_.splice(jobs_.begin(), running, job); }
+
+ private:
+  bool reads_ahead() const;
+  std::uint32_t abort_at(const Job& job) const;
+  scheduling::Waiter look_up(const Job& job, bool in_cache) const;
+
+  Run& run_;
+  Jobs jobs_;
+  bool source_ended_ = false;
+  std::uint64_t read_ = 0;
+  std::vector<scheduling::Waiter> waiters_;
+};
+
+}  // namespace canopy::replay
