@@ -12,10 +12,11 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Sorts by what `key` says of a request: the lowest first.
+/// Sorts by what `key` says of a request, the lowest first; what ties keeps the order given.
 template <class Key>
 void sort_by(std::vector<std::uint32_t>& order, const Key& key) {
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  // Not std::stable_sort, whose buffer is deprecated in libstdc++ 12.
+  std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::tuple(key(i), i); });
 }
 
 std::int64_t by_priority(const Waiter& waiter, Priorities priorities) {

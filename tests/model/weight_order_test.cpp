@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <vector>
@@ -24,8 +25,7 @@ class WholeTree {
       created_[node.facts.id] = node.facts.created;
     }
     // Namespaces are told one after the other, and are children of one root.
-    if (ages_tell_order)
-      std::ranges::stable_sort(children_[NodeId::none], {}, [&](NodeId node) { return created_[node]; });
+    if (ages_tell_order) std::ranges::sort(children_[NodeId::none], {}, [&](NodeId node) { return created_[node]; });
   }
 
   std::vector<std::uint32_t> order(const std::vector<NodeId>& ends) {
@@ -46,9 +46,10 @@ class WholeTree {
     return weight_[node] = weight;
   }
   void visit(NodeId node) {
-    std::vector<NodeId> children = children_[node];
-    std::ranges::stable_sort(children, std::ranges::greater{}, [&](NodeId child) { return weight_[child]; });
-    for (const NodeId child : children) visit(child);
+    const std::vector<NodeId>& children = children_[node];
+    std::multimap<std::size_t, NodeId, std::greater<>> heaviest_first;  // of one weight: as they came
+    for (const NodeId child : children) heaviest_first.emplace(weight_[child], child);
+    for (const auto& [weight, child] : heaviest_first) visit(child);
     order_.insert(order_.end(), waiting_[node].begin(), waiting_[node].end());
   }
 
