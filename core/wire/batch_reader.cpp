@@ -1,4 +1,3 @@
-#include <canopy/support/printable.h>
 #include <canopy/wire/codec.h>
 #include <fmt/format.h>
 
@@ -8,41 +7,12 @@
 #include <msgpack/unpack.hpp>
 
 #include "field_table.h"
-#include "packed.h"
+#include "scalar.h"
 
 namespace canopy::wire {
 namespace {
 
-/// A value that is neither an array nor a map.
-struct Scalar {
-  enum class Type { nil, boolean, number, negative, real, text, bytes, extension } type = Type::nil;
-  std::uint64_t number = 0;  ///< a negative one in two's complement
-  double real = 0;
-  std::string_view bytes{};
-};
 using Type = Scalar::Type;
-
-std::string shown(const Scalar& value) {
-  switch (value.type) {
-    case Type::nil:
-      return "nil";
-    case Type::boolean:
-      return value.number != 0 ? "true" : "false";
-    case Type::number:
-      return fmt::format("{}", value.number);
-    case Type::negative:
-      return fmt::format("{}", static_cast<std::int64_t>(value.number));
-    case Type::real:
-      return fmt::format("{}", value.real);
-    case Type::text:
-      return "the text " + in_quotes(value.bytes);
-    case Type::bytes:
-      return fmt::format("{} raw bytes", value.bytes.size());
-    case Type::extension:
-      return "an extension type";
-  }
-  return {};
-}
 
 /// msgpack's parser calls it value by value, so that nothing is allocated for what a length claims. It knows where it
 /// is by a stack of fixed depth; below that, in values that are kept as they are or skipped, it counts levels.
@@ -376,35 +346,7 @@ class Reader : public msgpack::null_visitor {
     return true;
   }
   void keep(const Scalar& value) {
-    if (!keeping_) return;
-    const std::uint32_t size = static_cast<std::uint32_t>(value.bytes.size());
-    switch (value.type) {
-      case Type::nil:
-        pack_.pack_nil();
-        break;
-      case Type::boolean:
-        value.number != 0 ? pack_.pack_true() : pack_.pack_false();
-        break;
-      case Type::number:
-        pack_.pack_uint64(value.number);
-        break;
-      case Type::negative:
-        pack_.pack_int64(static_cast<std::int64_t>(value.number));
-        break;
-      case Type::real:
-        pack_.pack_double(value.real);
-        break;
-      case Type::text:
-        pack_.pack_str(size).pack_str_body(value.bytes.data(), size);
-        break;
-      case Type::bytes:
-        pack_.pack_bin(size).pack_bin_body(value.bytes.data(), size);
-        break;
-      case Type::extension:  // msgpack counts the type's byte among the value's
-        pack_.pack_ext(size - 1, static_cast<std::int8_t>(value.bytes.front()))
-            .pack_ext_body(value.bytes.data() + 1, size - 1);
-        break;
-    }
+    if (keeping_) pack(value, pack_);
   }
 
   EventBatch& batch_;

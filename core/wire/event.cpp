@@ -37,6 +37,8 @@ bool any_present(const Event& event, std::span<const Field> fields) {
 
 }  // namespace
 
+std::string_view name_of(EventKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+
 std::string_view name_of(Field field) { return kFieldNames[static_cast<std::size_t>(field)]; }
 
 void EventBatch::set_text(Event& event, Field field, std::string_view text) {

@@ -10,7 +10,6 @@
 namespace canopy::wire {
 
 inline constexpr std::array<std::string_view, 3> kKindNames = {"BlockStored", "BlockRemoved", "AllBlocksCleared"};
-inline std::string_view name_of(EventKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
 /// The fields of an event that is an array, behind its kind.
 inline constexpr std::array kStoredPositions = {

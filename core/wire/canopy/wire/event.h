@@ -31,6 +31,8 @@ inline constexpr std::size_t kMostDigestBytes = 64;
 inline BlockHash signed_hash(std::int64_t number) { return {static_cast<std::uint64_t>(number), 0, 0, number < 0}; }
 
 enum class EventKind : std::uint8_t { stored, removed, cleared };
+/// "BlockStored", as it is sent.
+std::string_view name_of(EventKind kind);
 
 /// How events are laid out in MessagePack.
 enum class Form : std::uint8_t {
