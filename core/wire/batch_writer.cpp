@@ -14,7 +14,7 @@ class Writer {
 
   void write(Form form) {
     pack_.pack_array(batch_.has_rank ? 3 : 2);
-    pack_.pack_double(batch_.time);
+    pack_.pack_real(batch_.time);
     pack_.pack_array(static_cast<std::uint32_t>(batch_.events.size()));
     for (const Event& event : batch_.events) form == Form::maps ? map(event) : array(event);
     if (!batch_.has_rank) return;

@@ -45,7 +45,7 @@ void pack(const Scalar& value, Packer& packer) {
       packer.pack_int64(static_cast<std::int64_t>(value.number));
       break;
     case Type::real:
-      packer.pack_double(value.real);
+      packer.pack_real(value.real);
       break;
     case Type::text:
       packer.pack_str(size).pack_str_body(value.bytes.data(), size);

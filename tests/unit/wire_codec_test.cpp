@@ -227,6 +227,21 @@ TEST_CASE("events: an independent decoder reads what is written") {
       [-3, 18446744073709551615], null, [1, 2, 3, 4000000000], 2, null, "GPU", {"cache_salt": "s"}]], 1])"));
 }
 
+TEST_CASE("events: a time of whole seconds stays a floating-point number") {
+  EventBatch batch;
+  for (const double time : {2.0, -6442450944.0, 0.0}) {
+    batch.time = time;
+    const std::string payload = written(batch, Form::maps);
+    CHECK(payload[1] == '\xcb');
+    CHECK(read_good(payload).time == time);
+  }
+  const std::string kept = from_hex(
+      "93cb400000000000000091"
+      "83a474797065ac426c6f636b52656d6f766564"
+      "ac626c6f636b5f68617368657390a86c6f63616c697479cb4008000000000000c0");
+  CHECK(written(read_good(kept), Form::maps) == kept);
+}
+
 TEST_CASE("events: what is wrong is named") {
   const auto of = [](const char* json) { return problem_of(packed(json)); };
   const auto has = [](const std::string& text, std::string_view part) {
