@@ -18,6 +18,7 @@
 #include "commands.h"
 #include "lab_commands.h"
 #include "plugin_trouble.h"
+#include "subscribe_command.h"
 #include "terminal.h"
 
 namespace {
@@ -334,6 +335,7 @@ int run(int argc, char** argv) {
   add_top(program, status);
   add_pool(program, status);
   add_trace(program, status);
+  add_subscribe(program, status);
   add_config(program, folders, status);
   add_verify(program, folders, status);
   refuse_empty_values(program);

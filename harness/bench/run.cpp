@@ -15,7 +15,8 @@
   SECTION(feed)                        \
   SECTION(tree)                        \
   SECTION(depth)                       \
-  SECTION(allocator)
+  SECTION(allocator)                   \
+  SECTION(wire)
 
 namespace canopy::bench {
 
