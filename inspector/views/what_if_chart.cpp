@@ -101,7 +101,8 @@ void draw_names(const Scale& scale, const WhatIfLines& all, float right) {
     const float y = scale.y(line.points.empty() ? line.unlimited : line.points.back().hit_rate);
     names.push_back({&line, y, y});
   }
-  std::stable_sort(names.begin(), names.end(), [](const Name& a, const Name& b) { return a.at < b.at; });
+  std::sort(names.begin(), names.end(),
+            [](const Name& a, const Name& b) { return a.at != b.at ? a.at < b.at : a.line < b.line; });
   const float letters = ImGui::GetTextLineHeight(), x = scale.to.x + em() * 1.4F;
   for (std::size_t i = 1; i < names.size(); ++i) names[i].y = std::max(names[i].y, names[i - 1].y + letters);
   // Those at the lower edge push the others up again.

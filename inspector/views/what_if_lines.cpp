@@ -31,8 +31,9 @@ WhatIfLines sorted(WhatIfLines all) {
   std::sort(all.capacities.begin(), all.capacities.end());
   all.capacities.erase(std::unique(all.capacities.begin(), all.capacities.end()), all.capacities.end());
   for (WhatIfLine& line : all.lines)
-    std::stable_sort(line.points.begin(), line.points.end(),
-                     [](const auto& a, const auto& b) { return a.capacity < b.capacity; });
+    std::sort(line.points.begin(), line.points.end(), [](const auto& a, const auto& b) {
+      return a.capacity != b.capacity ? a.capacity < b.capacity : a.hit_rate < b.hit_rate;
+    });
   return all;
 }
 
