@@ -37,6 +37,8 @@ void App::connect(std::unique_ptr<Link> link) {
   Session session;
   session.state = Session::State::attaching;
   session.feed = session_.feed + 1;
+  session.trace = sources_.trace;
+  what_if_ = std::make_unique<WhatIf>(sources_.canopy);
   session_ = std::move(session);
   Selection selection;
   selection.colour = selection_.colour;
@@ -51,6 +53,12 @@ void App::connect(std::unique_ptr<Link> link) {
   time_ = {};
   time_.begun = [link = link_.get()](std::uint64_t request) { return link->begun(request); };
   behind_ = false;
+}
+
+void App::offer(Sources sources) {
+  sources_ = std::move(sources);
+  session_.trace = sources_.trace;
+  what_if_ = std::make_unique<WhatIf>(sources_.canopy);
 }
 
 void App::choose() {
@@ -77,6 +85,7 @@ void App::attach_again() {
 }
 
 bool App::pump(std::chrono::milliseconds budget) {
+  what_if_->look();
   if (picker_)
     if (auto chosen = picker_->look()) connect(std::move(chosen));
   if (!link_) return true;
@@ -92,7 +101,7 @@ std::uint64_t App::changes() const {
   std::uint64_t sum = mirror_.commits();
   for (const std::uint64_t part :
        {std::uint64_t{mirror_.in_step()}, static_cast<std::uint64_t>(session_.state), session_.feed, session_.laps,
-        std::uint64_t{mailbox_.paused}, std::uint64_t{picker_ != nullptr}, time_.at, time_.wanted})
+        std::uint64_t{mailbox_.paused}, std::uint64_t{picker_ != nullptr}, time_.at, time_.wanted, what_if_->changes()})
     sum = sum * 31 + part;
   return sum;
 }
@@ -119,6 +128,7 @@ void App::update() {
   }
   if (std::exchange(selection_.pause_wanted, false)) toggle_pause();
   if (std::exchange(selection_.choose_wanted, false)) choose();
+  if (const char key = std::exchange(selection_.panel_wanted, 0); key != 0) show_panel(key);
   if (selection_.group >= mirror_.groups()) selection_.group = 0;
   if (selection_.request_wanted != 0 && (!time_.seekable || time_.at == time_.wanted))
     if (const MirrorRequest* wanted = mirror_.request(std::exchange(selection_.request_wanted, 0)))
@@ -159,7 +169,8 @@ void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
     const PanelInfo& info = infos[i];
     if (!bars_below && info.row != Row::header) continue;
     if (info.row == Row::tab) tab = i;
-    if (info.row == Row::tab || (full_window_ && !info.is_bar() && i != *full_window_)) continue;
+    if (info.row == Row::tab || (info.row == Row::page && i != full_window_)) continue;
+    if (full_window_ && !info.is_bar() && i != *full_window_) continue;
     const std::string title = info.is_bar() ? fmt::format("##{}", info.title) : info.title;
     begin_panel(title.c_str(), i == full_window_ ? layout.rows : layout.panels[i], panels_[i]->note(scene), info.help);
     panels_[i]->draw(scene);

@@ -20,6 +20,8 @@ namespace canopy::inspector {
 struct Sources {
   Picker::Find find;
   Picker::Attach attach, open;  ///< a feed by its name, a recording by its path
+  std::string trace{};          ///< proposed for a what-if
+  std::string canopy{};         ///< path of the program `canopy`; empty: find_program() has it
 };
 
 /// The inspector without its window: everything between ImGui::NewFrame and ImGui::Render. The same for a window, for
@@ -31,7 +33,7 @@ class App {
   App(std::unique_ptr<Picker> picker, const Settings& settings);
 
   /// From now on another source can be chosen, and a feed that has ended is attached to again when it can be.
-  void offer(Sources sources) { sources_ = std::move(sources); }
+  void offer(Sources sources);
   /// Opens the list of what can be looked at, or closes it if something is looked at.
   void choose();
 
@@ -58,7 +60,8 @@ class App {
   const Session& session() const { return session_; }
   const Mirror& mirror() const { return mirror_; }
   const TreeIndex& tree() const { return index_; }
-  Scene scene() { return {mirror_, index_, selection_, mailbox_, session_, time_}; }
+  Scene scene() { return {mirror_, index_, selection_, mailbox_, session_, time_, *what_if_}; }
+  const WhatIf& what_if() const { return *what_if_; }
   TreePanel& tree_panel() { return panel<TreePanel>(); }
   const TreePanel& tree_panel() const { return panel<TreePanel>(); }
   /// Null when there is nothing to choose, or no more.
@@ -71,7 +74,8 @@ class App {
       if (auto* found = dynamic_cast<Kind*>(each.get())) return *found;
     std::abort();
   }
-  /// The panel or tab with this key: a tab comes to the front, a panel fills the window, or gives it back if it does.
+  /// The panel or tab with this key: a tab comes to the front; a panel or a page fills the window, or gives it back if
+  /// it does.
   void show_panel(char key);
   /// The tab with this title comes to the front; false if there is none.
   bool open_tab(std::string_view title);
@@ -107,6 +111,7 @@ class App {
   Mailbox mailbox_;
   Timeline time_;
   TreeIndex index_;
+  std::unique_ptr<WhatIf> what_if_ = std::make_unique<WhatIf>();
   std::vector<std::unique_ptr<Panel>> panels_;      ///< in the order of the table
   std::optional<std::size_t> full_window_, front_;  ///< places in the table; front_: the tab that shall come there
   std::chrono::steady_clock::time_point rests_until_{};

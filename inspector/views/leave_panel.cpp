@@ -75,16 +75,17 @@ class LeavePanel final : public Panel {
     const MirrorNode& node = *known;
     const MirrorPool& pool = scene.pool();
     const Rank& rank = node.rank[group_];
+    const std::string words = rank_words(pool.policy_rank, rank, scene.mirror.tick());
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
     ImGui::PushID(static_cast<int>(place));
     if (ImGui::Selectable("##row", node.id == scene.selection.node, ImGuiSelectableFlags_SpanAllColumns))
       scene.selection.select_node(node.id), picked_ = node.id;
-    explain(
-        fmt::format("{} of the nodes that can be evicted: {}. Rank {} / {}: the smallest is evicted first, and "
-                    "among equal ranks the smallest slot.",
-                    place == 0 ? "The first" : fmt::format("Number {}", place + 1), rule_of(pool), grouped(rank.major),
-                    grouped(rank.minor)));
+    explain(fmt::format(
+        "{} of the nodes that can be evicted: {}. This one: {}. Rank {} / {}: the smallest is evicted first, and "
+        "among equal ranks the smallest slot.",
+        place == 0 ? "The first" : fmt::format("Number {}", place + 1), rule_of(pool), words, grouped(rank.major),
+        grouped(rank.minor)));
     ImGui::PopID();
     ImGui::SameLine(0, 0);
     dim(std::to_string(place + 1));
@@ -93,7 +94,7 @@ class LeavePanel final : public Panel {
     ImGui::TableNextColumn();
     number(grouped(node.length));
     ImGui::TableNextColumn();
-    text(fitted(rank_words(pool.policy_rank, rank, scene.mirror.tick()), ImGui::GetContentRegionAvail().x));
+    text(fitted(words, ImGui::GetContentRegionAvail().x));
   }
 
   /// It left while the list held still.

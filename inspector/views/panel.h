@@ -20,15 +20,16 @@ class Panel {
 };
 
 /// The rows of the window from top to bottom, and the tabs, which share the end of the bottom row. `header`, `health`
-/// and `time` are bars: they show no title and are on the screen at all times.
-enum class Row : std::uint8_t { header, health, top, middle, bottom, time, tab };
+/// and `time` are bars: they show no title and are on the screen at all times. A `page` has no place among the panels:
+/// it is on the screen while it fills the window.
+enum class Row : std::uint8_t { header, health, top, middle, bottom, time, tab, page };
 
 /// What the table of panels says of one.
 struct PanelInfo {
   const char* title;
   Row row;
   unsigned share = 100;  ///< of the row's width, in proportion to the others in it; all tabs share one place
-  char key = 0;          ///< a tab comes to the front, a panel fills the window; 0 for a bar
+  char key = 0;          ///< a tab comes to the front, a panel or a page fills the window; 0 for a bar
   const char* help;      ///< the question it answers, in one line
   std::unique_ptr<Panel> (*make)();
 

@@ -57,7 +57,8 @@ std::vector<Area> places(std::span<const PanelInfo> infos, const Layout& layout)
   std::vector<Area> areas;
   bool tabs = false;
   for (std::size_t i = 0; i < infos.size(); ++i)
-    if (infos[i].row != Row::tab || !std::exchange(tabs, true)) areas.push_back(layout.panels[i]);
+    if (infos[i].row != Row::page && (infos[i].row != Row::tab || !std::exchange(tabs, true)))
+      areas.push_back(layout.panels[i]);
   return areas;
 }
 
@@ -144,7 +145,8 @@ TEST_CASE("a panel's key lets it fill the window until its key again or Esc, and
     return std::count_if(panels().begin(), panels().end(), [](const PanelInfo& info) { return is_drawn(info); });
   };
   const auto all = drawn();
-  CHECK(all == std::count_if(panels().begin(), panels().end(), [](const PanelInfo& i) { return i.row != Row::tab; }));
+  CHECK(all == std::count_if(panels().begin(), panels().end(),
+                             [](const PanelInfo& i) { return i.row != Row::tab && i.row != Row::page; }));
   const auto bars = std::count_if(panels().begin(), panels().end(), [](const PanelInfo& i) { return i.is_bar(); });
   for (const PanelInfo& info : panels()) {
     if (info.key == 0) continue;
