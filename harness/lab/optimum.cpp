@@ -22,8 +22,9 @@ std::vector<Units> optimum(const History& history, std::uint64_t capacity) {
       all.push_back({reuse.by, request, reuse.begin, reuse.end - reuse.begin});
   std::vector<std::uint32_t> by_start(all.size());
   for (std::uint32_t i = 0; i < by_start.size(); ++i) by_start[i] = i;
-  std::stable_sort(by_start.begin(), by_start.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return all[a].since < all[b].since; });
+  std::sort(by_start.begin(), by_start.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tie(all[a].since, a) < std::tie(all[b].since, b);
+  });
 
   const auto is_needed_sooner = [&](std::uint32_t a, std::uint32_t b) {
     return std::tie(all[a].until, all[a].begin) < std::tie(all[b].until, all[b].begin);
