@@ -133,8 +133,9 @@ TEST_CASE("loading: segments that a loader would believe are refused") {
   CHECK(contains(refusal(PT_GNU_STACK, [](auto& stack) { stack.p_flags |= PF_X; }), "a stack that can be executed"));
   // What is read only from the start needs no protection later, so a segment that asks for it means something else.
   Elf64_Phdr frames{};
-  refusal(PT_GNU_EH_FRAME, [&](auto& segment) { frames = segment; });
-  REQUIRE(frames.p_memsz > 0);
+  for (std::size_t i = 0; i < header.e_phnum && frames.p_type != PT_GNU_EH_FRAME; ++i)
+    std::memcpy(&frames, good.data() + header.e_phoff + i * sizeof(frames), sizeof(frames));
+  REQUIRE(frames.p_type == PT_GNU_EH_FRAME);
   CHECK(contains(refusal(PT_GNU_RELRO,
                          [&](auto& relro) {
                            relro.p_vaddr = frames.p_vaddr, relro.p_offset = frames.p_offset;
