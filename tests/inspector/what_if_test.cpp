@@ -170,7 +170,7 @@ TEST_CASE("what-if: without a program, a trace or a configuration a sentence say
   CHECK(folders().empty());
 }
 
-TEST_CASE("what-if: one run a page size, with progress; the figures of all of them") {
+TEST_CASE("what-if: one run a page size, with progress, and the figures of all of them") {
   const OwnFolder own;
   // It writes kGood with the page size that it was asked for.
   const Program program(
