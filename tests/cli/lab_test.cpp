@@ -266,7 +266,7 @@ TEST_CASE("what cannot be compared is refused with a sentence") {
   CHECK(canopy(workshop, "curve --trace " + precious + " --sample 2").status == 2);
 }
 
-TEST_CASE("a policy of an engine with windows is compared, without shares of an optimum that nobody computes") {
+TEST_CASE("a policy of an engine with windows is compared, without shares of an optimum that is not computed") {
   const Workshop workshop;
   const fs::path out = workshop.path / "out.json";
   const Ended run = compare(workshop, kMixed + " --policies lru,slru --capacities 60k --json " + out.string(),
