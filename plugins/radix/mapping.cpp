@@ -5,10 +5,22 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
+
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
 
 namespace canopy::radix {
 namespace {
+
+// ThreadSanitizer does not see mremap: what another thread maps at the old address next would look shared to it.
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+constexpr bool kMovesPages = false;
+#else
+constexpr bool kMovesPages = true;
+#endif
 
 const std::size_t kSystemPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 constexpr std::size_t kLeastAhead = std::size_t{16} << 10;
@@ -45,7 +57,7 @@ bool Mapping::map(std::size_t bytes) {
   std::byte* const place = huge ? aligned_place(bytes) : nullptr;
   if (huge && !place) return false;
   void* moved;
-  if (base_) {
+  if (base_ && kMovesPages) {
     moved = mremap(base_, mapped_, bytes, MREMAP_MAYMOVE | (huge ? MREMAP_FIXED : 0), place);
   } else {
     moved = mmap(place, bytes, PROT_READ | PROT_WRITE,
@@ -53,6 +65,10 @@ bool Mapping::map(std::size_t bytes) {
   }
   // On failure the place stays reserved: it may have been unmapped already, and another thread may have mapped there.
   if (moved == MAP_FAILED) return false;
+  if (base_ && !kMovesPages) {
+    std::memcpy(moved, base_, std::min(mapped_, bytes));
+    munmap(base_, mapped_);
+  }
   // Only advice: without such pages the index is slower, not wrong.
   if (huge) static_cast<void>(madvise(moved, bytes, MADV_HUGEPAGE));
   base_ = static_cast<std::byte*>(moved);
