@@ -42,7 +42,7 @@ Index::Index(const Settings& settings) {
                                      publisher_ ? &publisher_->writer() : nullptr};
   state_.index =
       take(registry().make<PrefixIndex>("radix", context, "{accounting: " + to_yaml(settings.accounting) + "}"));
-  if (publisher_ && publisher_->on()) publisher_->keyframe();  // of a recording, which nobody asks for one
+  if (publisher_ && publisher_->on()) publisher_->keyframe();  // a recording asks for none
 }
 
 Index::Step::Step(Index& index, Operation operation) : index_(index), operation_(operation) {

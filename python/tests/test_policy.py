@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 
-class KeepShared(canopy.Policy):                      # who leaves first: the smallest
+class KeepShared(canopy.Policy):                      # the smallest is evicted first
     def rank(self, node):                             # node.hits, .length, .begin, .last_access, .space, .tag ...
         return node.hits * node.length, node.last_access
 

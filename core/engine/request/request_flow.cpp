@@ -337,13 +337,19 @@ std::uint32_t RequestFlow::rematch(RequestState& request) {
     return 0;
   }
   const Key key = reusable_key(request);
+  Found found;
   Lock deeper;
   {
     IndexTimer timer(state_);
     if (state_.index->peek(key).length <= request.computed) return 0;
-    deeper = state_.index->hold(state_.index->find(key).node);
+    found = state_.index->find(key);
+    deeper = state_.index->hold(found.node);
   }
-  if (deeper.node == NodeId::none) return 0;  // no memory for a split
+  // There was no memory for a split, or the index contradicts itself.
+  if (deeper.length != found.length || deeper.length <= request.computed) {
+    pages_.release(deeper, nullptr);
+    return 0;
+  }
   const std::size_t until = deeper.length / state_.page_size;
   for (std::size_t g = 0; g < state_.pools.size(); ++g) free_own(request, g, 0, until, "a rematch");
   drainer_.releasing(request.lock);
