@@ -110,7 +110,6 @@ TEST_CASE("hazard: what never returns has a lower index than what does, and a pe
 }
 
 TEST_CASE("hazard: a hint is worth what was counted under it") {
-  ReuseCounts counts;
   const std::size_t plain = class_of({1, 0, 0, 0}), ended = class_of({1, 0, 0, hint::kSessionEnded});
   for (const bool true_hints : {true, false}) {
     ReuseCounts some;
@@ -123,7 +122,29 @@ TEST_CASE("hazard: a hint is worth what was counted under it") {
     const double ratio = curves.index(ended, 100) / curves.index(plain, 100);
     CHECK(ratio < (true_hints ? 0.1 : 1.05));
     if (!true_hints) CHECK(ratio > 0.95);
+    // Of a class that was never counted its hint is known.
+    const std::size_t longer = class_of({1, 8192, 512, hint::kSessionEnded});
+    CHECK((curves.index(longer, 100) < 0.2 * curves.index(plain, 100)) == true_hints);
   }
+}
+
+TEST_CASE("hazard: counts fade, and with them their weight") {
+  ReuseCounts counts;
+  counts.add(3, 1, {8, 4});
+  counts.fade(0.5);
+  CHECK(counts.of(3)[1].returned == 4);
+  CHECK(counts.of(3)[1].survived == 2);
+  CHECK(counts.weight() == 6);
+  CHECK(counts.added() == 0);
+}
+
+TEST_CASE("hazard: no life is lost when there are more than at first") {
+  constexpr int kMany = 1000;
+  Lives lives;
+  ReuseCounts counts;
+  for (int i = 0; i < kMany; ++i) lives.stride_returned(lives.begin(0, 0, 1), 1);
+  lives.pass(kBinEdges[1], counts);
+  CHECK(counts.of(0)[0].returned == kMany);
 }
 
 TEST_CASE("hazard: a return is counted when its bin is over, with what survived the bin") {

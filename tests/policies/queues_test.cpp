@@ -47,6 +47,8 @@ struct Waiting {
   /// The number of the next victim, from 0 in the order of arrival.
   std::size_t evict() {
     ++now;
+    for (Node& node : nodes)
+      if (!node.gone) rank(node);
     for (;;) {
       auto next = nodes.end();
       for (auto at = nodes.begin(); at != nodes.end(); ++at)
@@ -71,7 +73,10 @@ struct Waiting {
     Rank rank;
     bool gone = false;
   };
-  void rank(Node& node) { node.facts.tag = &node.tag, node.rank = policy->rank(node.facts); }
+  void rank(Node& node) {
+    node.facts.tag = &node.tag, node.facts.clock.allocated = 16 * nodes.size();
+    node.rank = policy->rank(node.facts);
+  }
   bool spare(Node& node) { return node.facts.tag = &node.tag, policy->spare(node.facts); }
 
   std::shared_ptr<EvictionStrategy> policy;
@@ -123,6 +128,22 @@ TEST_CASE("s3_fifo: two hits bring a node from the small queue to the main one, 
   CHECK(!pool.has(2));
 }
 
+TEST_CASE("s3_fifo: a hit in the main queue is one more round and no more") {
+  Waiting queue("s3_fifo", 4);
+  for (std::size_t node = 0; node < 4; ++node)
+    for (int i = 0; i < 2; ++i) queue.hit(node);
+  CHECK(queue.evict() == 0);  // all four go to the main queue; their hits are used up
+  queue.hit(1);
+  CHECK(queue.evict() == 2);  // 1 is spared
+  queue.add();                // 4
+  queue.add();                // 5
+  for (int i = 0; i < 2; ++i) queue.hit(4);
+  CHECK(queue.evict() == 5);  // 4 goes to the main queue, behind 1
+  CHECK(queue.evict() == 3);
+  CHECK(queue.evict() == 1);
+  CHECK(queue.evict() == 4);
+}
+
 TEST_CASE("arc: a scan does not take what was used twice, and ghosts bring back what it took") {
   for (const char* const policy : {"lru", "arc"}) {
     CAPTURE(policy);
@@ -143,6 +164,9 @@ TEST_CASE("arc: the target follows what comes back, so that new work is not star
   };
   rounds();
   for (Token prompt = 100; prompt < 106; ++prompt) CHECK(pool.has(prompt));
+  // The target is several prompts now: what is new stays although it is used once.
+  pool.serve(200, 203);
+  for (Token prompt = 200; prompt < 203; ++prompt) CHECK(pool.has(prompt));
 }
 
 TEST_CASE("ghosts: strides that end in the node, the oldest forgotten first, none of what was flushed") {
@@ -166,6 +190,16 @@ TEST_CASE("ghosts: strides that end in the node, the oldest forgotten first, non
   ghosts.trim(1'024);
   CHECK(ghosts.take(std::span(prints).first(1)) == 0);
   CHECK(ghosts.take(prints) == 2);
+
+  // What was evicted again is the youngest.
+  queues::Ghosts others;
+  node.length = 1'024;
+  others.add(node, {Cause::room, prints});
+  CHECK(others.take(std::span(prints).first(1)) == 1);
+  node.length = 512;
+  others.add(node, {Cause::room, prints});
+  others.trim(512);
+  CHECK(others.take(std::span(prints).first(1)) == 1);
 }
 
 TEST_CASE("arc, s3_fifo, sieve: their hits on the conversation trace") {
