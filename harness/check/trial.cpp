@@ -23,18 +23,13 @@ Space tuple_of(std::uint32_t number) {
 
 }  // namespace
 
-void Reached::add(const Reached& other) {
-  operations += other.operations, requests += other.requests, hits += other.hits, repointed += other.repointed;
-  evictions += other.evictions, refused += other.refused, retracted += other.retracted;
-  resumed_on_pages += other.resumed_on_pages, passed_pages += other.passed_pages, rematched += other.rematched,
-      finished += other.finished;
-  aborted += other.aborted, promises += other.promises, gaps += other.gaps, flushed += other.flushed;
-  resized += other.resized, drained += other.drained, blocked += other.blocked, pinned += other.pinned;
-  faults += other.faults, lies += other.lies, audits += other.audits, digest += other.digest;
-}
-
 Trial::Trial(Engine& engine, const Registry& registry, Faults* faults, bool inserts_at_finish)
-    : engine_(engine), registry_(registry), faults_(faults), inserts_at_finish_(inserts_at_finish), content_(engine) {
+    : engine_(engine),
+      registry_(registry),
+      faults_(faults),
+      inserts_at_finish_(inserts_at_finish),
+      content_(engine),
+      residence_(engine) {
   lives_.reserve(16);
 }
 
@@ -166,54 +161,6 @@ NamespaceId Trial::space_of(std::uint32_t number) {
   return spaces_[number] = id;
 }
 
-/// Tokens of the deepest boundary that every group can serve, by a walk over everything there is.
-std::uint32_t Trial::resident(std::span<const Token> tokens, NamespaceId space) {
-  struct Walk final : NodeVisitor {
-    Trial& trial;
-    std::span<const Token> words;
-    NamespaceId space;
-    Units page;
-    std::size_t groups;
-    Walk(Trial& of, std::span<const Token> all, NamespaceId in)
-        : trial(of), words(all), space(in), page(of.engine_.page_size()), groups(of.engine_.groups()) {}
-    bool agreed(NodeId node) const {
-      const std::uint32_t slot = slot_of(node);
-      return slot < trial.agrees_.size() && trial.agrees_[slot] == node;
-    }
-    void node(const NodeView& node) override {
-      if (node.facts.space != space || (node.parent != NodeId::none && !agreed(node.parent))) return;
-      const Units overlap = static_cast<Units>(node.words.size()) - node.facts.length;
-      Units agrees = 0;
-      for (; agrees < node.facts.length; agrees += page) {
-        const std::size_t first = node.facts.begin + agrees, last = first + page + overlap;
-        if (last > words.size() ||
-            !std::equal(words.begin() + static_cast<std::ptrdiff_t>(first),
-                        words.begin() + static_cast<std::ptrdiff_t>(last), node.words.begin() + agrees))
-          return;
-        if (trial.boundaries_.size() <= first / page) trial.boundaries_.resize(first / page + 1);
-        for (std::size_t g = 0; g < groups; ++g) trial.boundaries_[first / page].resident[g] = !node.pages[g].empty();
-      }
-      const std::uint32_t slot = slot_of(node.facts.id);
-      if (slot >= trial.agrees_.size()) trial.agrees_.resize(slot + 1);
-      trial.agrees_[slot] = node.facts.id;
-    }
-  };
-  boundaries_.clear();
-  std::ranges::fill(agrees_, NodeId::none);
-  Walk walk(*this, tokens, space);
-  engine_.index().visit(walk);
-  for (std::size_t pages = boundaries_.size(); pages > 0; --pages) {
-    bool serves = true;
-    for (std::size_t g = 0; g < engine_.groups() && serves; ++g) {
-      const std::uint64_t length = pages * engine_.page_size(), reach = engine_.pool(g).needs().reach;
-      for (std::size_t i = reach >= length ? 0 : (length - reach) / engine_.page_size(); i < pages && serves; ++i)
-        serves = boundaries_[i].resident[g];
-    }
-    if (serves) return static_cast<std::uint32_t>(pages * engine_.page_size());
-  }
-  return 0;
-}
-
 /// Whether a request fits beside a prefix of `matched` tokens into pools that hold nothing else.
 bool Trial::fits_beside(std::uint32_t matched, const RequestSpec& spec) const {
   std::uint64_t kept = 1;  // where no group holds the whole path, a lock keeps a page
@@ -230,7 +177,7 @@ bool Trial::fits_beside(std::uint32_t matched, const RequestSpec& spec) const {
 }
 
 Trial::Live& Trial::start(const RequestSpec& spec, std::uint64_t name, std::uint32_t space) {
-  std::uint32_t expected = resident(
+  std::uint32_t expected = residence_.of(
       spec.prompt.first(spec.prompt.size() - std::min<std::size_t>(spec.prompt.size(), spec.min_uncached)), spec.space);
   if (!fits_beside(expected, spec)) expected = 0;
   // The bytes of a token follow from the number of its namespace here, not from the engine's.
@@ -371,8 +318,9 @@ bool Trial::finish(Live& live, std::uint64_t tokens) {
   const std::uint32_t period = engine_.page_size() * needs.grid;
   const std::uint32_t boundary = (until - std::min(until, needs.overlap)) / period * period;
   const bool keeps = inserts_at_finish_ && engine_.index().now() > 0;  // the null index has no clock
-  if (keeps && !was_draining && !may_fail(had) && boundary > committed && resident(left_, space) < boundary)
-    disagree("a request finished with {} tokens, and only {} of them can be matched", until, resident(left_, space));
+  if (keeps && !was_draining && !may_fail(had) && boundary > committed && residence_.of(left_, space) < boundary)
+    disagree("a request finished with {} tokens, and only {} of them can be matched", until,
+             residence_.of(left_, space));
   return true;
 }
 
@@ -398,7 +346,7 @@ bool Trial::rematch(Live& live) {
   if (faults_ && faults_->lied) return true;
   expect_equal("tokens computed after a rematch", live.request.computed(), computed + gained);
   if (gained == 0) return true;
-  const std::uint32_t expected = resident(live.request.tokens(), spaces_[live.space]);
+  const std::uint32_t expected = residence_.of(live.request.tokens(), spaces_[live.space]);
   if (!may_fail(had) && computed + gained > expected)
     disagree("a rematch reached {} tokens, and {} are resident", computed + gained, expected);
   reached_.rematched += gained;

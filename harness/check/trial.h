@@ -12,17 +12,10 @@
 
 #include "faulty.h"
 #include "operation.h"
+#include "reached.h"
+#include "residence.h"
 
 namespace canopy::check {
-
-/// What a program reached. One that never ran out of pages proves nothing about running out.
-struct Reached {
-  std::uint64_t operations = 0, requests = 0, hits = 0, repointed = 0, evictions = 0, refused = 0, retracted = 0,
-                resumed_on_pages = 0, passed_pages = 0, rematched = 0, finished = 0, aborted = 0, promises = 0,
-                gaps = 0, flushed = 0, resized = 0, drained = 0, blocked = 0, pinned = 0, faults = 0, lies = 0,
-                audits = 0, digest = 0;
-  void add(const Reached& other);
-};
 
 /// An engine, its requests, and what must hold whatever happens to them. After every operation: the ledger; the bytes
 /// of every token that is reused; each match against a walk over the whole index; each admission against what happens
@@ -81,7 +74,6 @@ class Trial {
   Live& start(const RequestSpec& spec, std::uint64_t name, std::uint32_t space);
   Live* find(std::uint64_t name);
   NamespaceId space_of(std::uint32_t number);
-  std::uint32_t resident(std::span<const Token> tokens, NamespaceId space);
   std::uint64_t may_have(std::size_t group) const;
   void must_not_fit(const Live& live, std::uint64_t tokens, std::uint64_t soon) const;
   bool draining() const;
@@ -96,18 +88,13 @@ class Trial {
   Faults* faults_;
   bool inserts_at_finish_, refused_ = false, over_ = false;
   replay::Content content_;
+  Residence residence_;
   std::vector<Live> lives_;
   std::vector<NodeId> pins_;
   std::array<NamespaceId, kMostSpaces> spaces_{};
   std::array<bool, kMostSpaces> interned_{};
   std::vector<Token> left_;
   Reached reached_;
-
-  struct Boundary {
-    std::array<bool, kMaxGroups> resident{};
-  };
-  std::vector<Boundary> boundaries_;  ///< resident()'s, by page
-  std::vector<NodeId> agrees_;        ///< resident()'s, by slot: nodes that agree with the words to their end
 };
 
 }  // namespace canopy::check

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <canopy/engine/engine.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace canopy::check {
+
+/// How much of a prompt is resident, by a walk over the whole index. It is slow, and shares no code with the index's own
+/// match, which it checks.
+class Residence {
+ public:
+  /// REQUIRES: `engine` outlives this.
+  explicit Residence(Engine& engine) : engine_(engine) {}
+  /// Tokens of the deepest boundary that every group can serve.
+  std::uint32_t of(std::span<const Token> tokens, NamespaceId space);
+
+ private:
+  struct Walk;
+  struct Boundary {
+    std::array<bool, kMaxGroups> resident{};
+  };
+  Engine& engine_;
+  std::vector<Boundary> boundaries_;  ///< by page
+  std::vector<NodeId> agrees_;        ///< by slot: nodes that agree with the words to their end
+};
+
+}  // namespace canopy::check
