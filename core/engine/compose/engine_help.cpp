@@ -27,7 +27,6 @@ class EngineHelp final : public HelpOptions {
     add(name, range_of(min, max), otherwise, help);
   }
   void text(const char* name, std::string&, const char* help) {
-    required(name, nullptr);
     add(name, "text", {}, help);
   }
   void component(const char* name, std::string_view interface, ComponentConfig& component, const char* help) {
