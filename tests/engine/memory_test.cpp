@@ -51,10 +51,12 @@ TEST_CASE("an index that runs out of memory says so, loses no page, and serves o
     MESSAGE("SKIPPED: a sanitizer cannot run with an address limit");
     return;
   }
-  // Short prompts exhaust the tables of nodes and queues first, long ones the storage of runs.
-  for (const std::size_t length : {std::size_t{5}, std::size_t{3'000}}) {
+  // Short prompts exhaust the tables of nodes and queues first (under lru the ring of the queue, under lfu its heap),
+  // long ones the storage of runs.
+  for (const auto& [length, policy] : {std::pair<std::size_t, const char*>{5, "lfu"}, {5, "lru"}, {3'000, "lfu"}}) {
     CAPTURE(length);
-    const auto engine = engine_of(kLarge);
+    CAPTURE(policy);
+    const auto engine = engine_of(kLarge, {std::string("groups.full.eviction=") + policy});
     std::vector<Token> prompt(4'000);
     serve(*engine, prompt, 1, prompt.size());
     Request held = engine->begin(arrival(prompt));
