@@ -84,19 +84,26 @@ RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const 
   return facts;
 }
 
+/// One more state, and room for it in every list that it may be in: the end of a request needs no memory.
+void RequestFlow::make_state() {
+  const std::size_t all = state_.live.size() + ended_.size() + 1;
+  const auto make_room = [&](auto& list) {
+    if (list.capacity() < all) list.reserve(2 * all);
+  };
+  make_room(state_.live), make_room(ended_), make_room(state_.idle);
+  state_.idle.push_back(std::make_unique<RequestState>());
+}
+
 RequestState* RequestFlow::begin(const RequestSpec& spec) {
   if (std::string flaw = flaw_of(spec); !flaw.empty()) {
     state_.ledger.violated(fmt::format("Engine::begin: {}", flaw));
     return nullptr;
   }
-  std::unique_ptr<RequestState> owner;
-  if (state_.idle.empty()) {
-    owner = std::make_unique<RequestState>();
-  } else {
-    owner = std::move(state_.idle.back());
-    state_.idle.pop_back();
-  }
-  RequestState& request = *owner.release();
+  if (state_.idle.empty()) make_state();
+  RequestState& request = *state_.idle.back();
+  request.tokens.assign(spec.prompt.begin(), spec.prompt.end());
+  state_.idle.back().release();
+  state_.idle.pop_back();
   request.flow = this;
   request.stage = RequestState::Stage::running;
   request.id = next_request_++;
@@ -108,7 +115,6 @@ RequestState* RequestFlow::begin(const RequestSpec& spec) {
   request.min_uncached = spec.min_uncached;
   request.output_limit = spec.output_limit;
   request.chunk = spec.chunk;
-  request.tokens.assign(spec.prompt.begin(), spec.prompt.end());
   state_.live.push_back(&request);
   match(request);
   ++state_.counters.requests;

@@ -57,6 +57,7 @@ class RequestFlow {
     std::span<std::uint32_t> words(std::size_t count) override;
   };
   std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
+  void make_state();
   RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending);
   void match(RequestState& request);
   Key reusable_key(const RequestState& request);
