@@ -16,3 +16,8 @@ canopy_alone(canopy_wire core/wire/scalar.cpp)
 canopy_alone(canopy_engine core/engine/compose/component_reader.cpp)
 canopy_alone(canopy_workload)
 canopy_alone(canopy_bench)
+canopy_alone(canopy apps/canopy/batch_json.cpp)
+canopy_alone(canopy_paged_attention)
+canopy_alone(test_unit tests/unit/loading_test.cpp tests/unit/outputs_test.cpp tests/unit/trust_test.cpp
+                       tests/unit/yaml_options_test.cpp)
+canopy_alone(test_engine tests/engine/resize_test.cpp)
