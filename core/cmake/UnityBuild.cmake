@@ -18,6 +18,6 @@ canopy_alone(canopy_workload)
 canopy_alone(canopy_bench)
 canopy_alone(canopy apps/canopy/batch_json.cpp)
 canopy_alone(canopy_paged_attention)
-canopy_alone(test_unit tests/unit/loading_test.cpp tests/unit/outputs_test.cpp tests/unit/trust_test.cpp
-                       tests/unit/yaml_options_test.cpp)
+canopy_alone(test_unit)
+canopy_alone(test_cli)
 canopy_alone(test_engine tests/engine/resize_test.cpp)
