@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <zmq.h>
 
+#include "ipc_path.h"
+
 namespace canopy::sockets {
 namespace {
 
@@ -41,6 +43,7 @@ Result<Socket> Socket::open(const Context& context, Kind kind, Limits limits) {
 }
 
 Result<std::string> Socket::bind(const std::string& endpoint) {
+  if (std::string flaw = flaw_of_ipc_path(endpoint); !flaw.empty()) return Error{std::move(flaw)};
   if (zmq_bind(handle(), endpoint.c_str()) != 0) return cannot(endpoint);
   std::string bound(256, '\0');
   std::size_t size = bound.size();
