@@ -118,6 +118,7 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
       replay->add_option("--publish-replay", arguments->publish_replay, "answer for past events at this endpoint")
           ->needs(publish);
   replay->add_option("--dialect", arguments->dialect, "the form of the events: maps or arrays")->needs(publish);
+  replay->add_flag("--await", arguments->await, "begin when a subscriber is connected")->needs(publish);
   replay->add_flag("--stay", arguments->stay, "after the run, answer at --publish-replay until Ctrl-C")
       ->needs(publish_replay);
   replay->add_option("--pace", arguments->options.pace, "most requests a second, to watch the run")

@@ -36,6 +36,11 @@ Result<std::unique_ptr<sockets::KvPublisher>> open_publisher(const KvEventsConfi
   return publisher;
 }
 
+void await_subscriber(const sockets::KvPublisher& publisher) {
+  while (publisher.figures().subscribers == 0 && !Interrupt::came())
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
 void end_publishing(sockets::KvPublisher& publisher, bool stay) {
   publisher.flush();
   if (stay && !Interrupt::came()) say("the run has ended; past KV events are answered for until Ctrl-C");

@@ -11,7 +11,7 @@ namespace {
 int type_of(Kind kind) {
   switch (kind) {
     case Kind::publish:
-      return ZMQ_PUB;
+      return ZMQ_XPUB;
     case Kind::subscribe:
       return ZMQ_SUB;
     case Kind::dealer:
@@ -19,7 +19,7 @@ int type_of(Kind kind) {
     case Kind::router:
       return ZMQ_ROUTER;
   }
-  return ZMQ_PUB;
+  return ZMQ_XPUB;
 }
 
 Error cannot(const std::string& endpoint) { return Error{fmt::format("{}: {}", endpoint, zmq_strerror(zmq_errno()))}; }
@@ -38,6 +38,7 @@ Result<Socket> Socket::open(const Context& context, Kind kind, Limits limits) {
   set(ZMQ_SNDHWM, limits.send);
   set(ZMQ_RCVHWM, limits.receive);
   set(ZMQ_LINGER, limits.linger_ms);
+  if (kind == Kind::publish) set(ZMQ_XPUB_VERBOSER, 1);    // not of the first and the last one alone
   if (kind == Kind::router) set(ZMQ_ROUTER_MANDATORY, 1);  // otherwise what a slow client cannot take is dropped
   return socket;
 }
