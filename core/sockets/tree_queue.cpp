@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kLeastBytes = std::uint64_t{1} << 20, kMostBytes = std::uint64_t{1} << 30;
 /// A queue that is empty begins at its start again once so much of it was used, so that it stays in the caches.
-constexpr std::uint64_t kReuse = std::uint64_t{1} << 17;
+constexpr std::uint64_t kReuse = std::uint64_t{1} << 15;
 
 /// All records are multiples of a record, so that one always fits in front of the end.
 constexpr std::size_t rounded(std::size_t bytes) {
@@ -71,11 +71,13 @@ std::byte* TreeQueue::room(std::size_t bytes) {
   }
   std::byte* const found = base_ + (at_ & (size_ - 1));
   at_ += bytes;
+  used_ = std::max(used_, static_cast<std::uint64_t>(found - base_) + bytes);
   return found;
 }
 
 TreeQueue::Record* TreeQueue::put(Kind kind, std::uint64_t node, std::size_t more) {
   if (lost_) return nullptr;
+  if (at_ == told_ && at_ - start_place_ > kReuse) begin_at_start();
   const std::size_t bytes = rounded(sizeof(Record) + more);
   std::byte* const to = room(bytes);
   if (!to) {
@@ -139,7 +141,6 @@ void TreeQueue::cleared(const event::Cleared&) { put(Kind::cleared, 0); }
 bool TreeQueue::turn() {
   if (at_ != told_) {
     head_.store(told_ = at_, std::memory_order_release);
-    if (at_ - start_place_ > kReuse) begin_at_start();
     // Between operations, so that the wait is not taken for the index's work.
     while (when_full_ == WhenFull::wait && !has_room(at_ + size_ / 2))
       std::this_thread::sleep_for(std::chrono::microseconds(100));

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "cases.h"
 #include "clock.h"
@@ -98,26 +100,35 @@ class Onlooker {
   std::thread thread_;
 };
 
-/// Calls `work` with ranges of calls that insert some thousand words, which lie in the caches as an insert's do, and
-/// adds up the time that `work` takes.
-template <class Work, class Between>
-double seconds_in_parts(const Recorded& recorded, Work&& work, Between&& between) {
+/// Takes the calls in parts that insert some thousand words. Before each of `copy` and `tell` takes its part, the words
+/// are read, since an insert's are in the caches too. The one that comes first takes turns. Adds up the seconds of
+/// both; `between` is not in them.
+template <class Copy, class Tell, class Between>
+std::pair<double, double> seconds_in_parts(const Recorded& recorded, Copy&& copy, Tell&& tell, Between&& between) {
   constexpr std::size_t kPart = std::size_t{1} << 14;
-  double seconds = 0;
+  double copied = 0, told = 0;
   std::uint32_t sum = 0;
-  for (std::size_t from = 0, at = 0, part = 0; at < recorded.calls.size(); from = at, part = 0) {
-    for (; at < recorded.calls.size() && (part < kPart || recorded.calls[at - 1].kind != Call::Kind::turn); ++at) {
-      const Call& call = recorded.calls[at];
-      if (call.kind != Call::Kind::added) continue;
-      part += call.added.length;
-      for (std::size_t i = 0; i < call.added.length; ++i) sum += recorded.words[call.words + i];
+  bool copy_first = false;
+  for (std::size_t from = 0, at = 0, words = 0; at < recorded.calls.size(); from = at, words = 0) {
+    for (; at < recorded.calls.size() && (words < kPart || recorded.calls[at - 1].kind != Call::Kind::turn); ++at)
+      if (recorded.calls[at].kind == Call::Kind::added) words += recorded.calls[at].added.length;
+    const auto part = std::span(recorded.calls).subspan(from, at - from);
+    const auto read_words = [&] {
+      for (const Call& call : part)
+        for (std::size_t i = 0; call.kind == Call::Kind::added && i < call.added.length; ++i)
+          sum += recorded.words[call.words + i];
+    };
+    copy_first = !copy_first;
+    for (const bool copies : {copy_first, !copy_first}) {
+      read_words();
+      if (copies) copied += seconds_of([&] { copy(part); });
+      else told += seconds_of([&] { tell(part); });
     }
-    seconds += seconds_of([&] { work(std::span(recorded.calls).subspan(from, at - from)); });
     between();
   }
   [[maybe_unused]] static volatile std::uint32_t s_kept;
   s_kept = sum;
-  return seconds;
+  return {copied, told};
 }
 
 const char* const kNames[] = {"publish: an inserted token, a subscriber reads",
@@ -132,21 +143,10 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
   KvEventsConfig config;
   config.publish =
       "ipc://" + (std::filesystem::temp_directory_path() / fmt::format("canopy-bench-{}.sock", ::getpid())).string();
-  Repeated copied, told[2];
+  Repeated copied[2], told[2];
   std::uint64_t messages = 0;
   std::vector<std::uint32_t> copy(recorded.words.size());
   for (std::size_t repetition = 0; repetition <= setting.repetitions; ++repetition) {
-    const double floor = seconds_in_parts(
-        recorded,
-        [&](std::span<const Call> calls) {
-          std::size_t to = 0;  // as the queue does, a part begins where the one before did
-          for (const Call& call : calls)
-            if (call.kind == Call::Kind::added) {
-              std::memcpy(copy.data() + to, recorded.words.data() + call.words, call.added.length * sizeof(Token));
-              to += call.added.length;
-            }
-        },
-        [] {});
     for (const bool reads : {true, false}) {
       auto publisher = KvPublisher::open(config, sockets::TreeQueue::WhenFull::drop);
       if (!publisher) return publisher.error();
@@ -154,8 +154,16 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
       while ((*publisher)->figures().subscribers == 0) std::this_thread::yield();
       TreeListener& listener = (*publisher)->listener();
       if (std::string why = listener.begin({recorded.shape, kUnlimited, {}}); !why.empty()) return Error{why};
-      const double seconds = seconds_in_parts(
+      const auto [floor, seconds] = seconds_in_parts(
           recorded,
+          [&](std::span<const Call> calls) {
+            std::size_t to = 0;  // as in the queue, a part begins where the one before did
+            for (const Call& call : calls)
+              if (call.kind == Call::Kind::added) {
+                std::memcpy(copy.data() + to, recorded.words.data() + call.words, call.added.length * sizeof(Token));
+                to += call.added.length;
+              }
+          },
           [&](std::span<const Call> calls) {
             for (const Call& call : calls) {
               switch (call.kind) {
@@ -179,14 +187,15 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
           },
           [&] { (*publisher)->flush(); });
       if ((*publisher)->figures().losses > 0) return Error{"canopy bench: the publisher's queue was full"};
-      if (repetition > 0) told[reads ? 0 : 1].add(seconds / tokens), messages += onlooker.messages();
+      if (repetition == 0) continue;  // warm-up
+      copied[reads ? 0 : 1].add(floor / tokens), told[reads ? 0 : 1].add(seconds / tokens);
+      messages += onlooker.messages();
     }
-    if (repetition > 0) copied.add(floor / tokens);
   }
   const std::string section = fmt::format("KV events, the engine's thread: {:.1f} M tokens inserted, {} calls, of {}",
                                           tokens / 1e6, recorded.calls.size(), replayed->source);
   for (std::size_t i = 0; i < std::size(kNames); ++i)
-    rows.push_back({section, kNames[i], Kind::time, "a token", told[i].spread(), copied.spread(), std::nullopt,
+    rows.push_back({section, kNames[i], Kind::time, "a token", told[i].spread(), copied[i].spread(), std::nullopt,
                     "floor: a copy of the inserted tokens"});
   report.remarks.push_back(fmt::format("publish: the subscriber that reads got {} batches in all.", messages));
   return std::monostate{};

@@ -80,6 +80,15 @@ TEST_CASE("the queue's memory is a full index's words, and a reader that keeps u
   CHECK(bytes_of("60000") == 1U << 20);
   CHECK(bytes_of("4000000") == 64U << 20);
   CHECK(bytes_of("unlimited") == 1U << 30);
+
+  TreeQueue queue(TreeQueue::WhenFull::drop);
+  const auto engine = engine_of(kEngine, {"groups.full.capacity=4000000"}, &queue);
+  for (int i = 0; i < 100; ++i) {
+    insert(*engine, static_cast<Token>(5'000 * i), 4'000);
+    while (queue.next()) {
+    }
+  }
+  CHECK(queue.used() < 200'000);
 }
 
 TEST_CASE("a prompt that is larger than an event's most blocks comes in parts") {

@@ -72,7 +72,9 @@ class TreeQueue final : public TreeListener {
   bool has_begun() const { return begun_.load(std::memory_order_acquire); }
   const FeedShape& shape() const { return shape_; }
   const std::vector<std::string>& groups() const { return groups_; }
+  /// Of its memory: all that there may be, and the part that was ever written, which the system gave.
   std::uint64_t bytes() const { return size_; }
+  std::uint64_t used() const { return used_; }
 
  private:
   std::byte* room(std::size_t bytes);
@@ -87,7 +89,7 @@ class TreeQueue final : public TreeListener {
   std::byte* base_ = nullptr;
   std::uint64_t size_ = 0;  ///< a power of two
   // Places count up without end; a record lies at its place modulo size_.
-  std::uint64_t at_ = 0, told_ = 0, read_seen_ = 0, start_place_ = 0;
+  std::uint64_t at_ = 0, told_ = 0, read_seen_ = 0, start_place_ = 0, used_ = 0;
   bool lost_ = false;
   std::uint64_t reading_ = 0, read_to_ = 0;  ///< the reader's: its place, and the end of the record it has
   std::atomic<bool> begun_{false}, wanted_{false};
