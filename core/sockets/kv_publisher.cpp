@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "ipc_path.h"
 #include "replay_desk.h"
 #include "socket.h"
 
@@ -28,14 +29,14 @@ class ThreadedPublisher final : public KvPublisher {
   ~ThreadedPublisher() override { stop(); }
 
   Result<std::monostate> bind() {
-    auto publish = Socket::open(context_, Kind::publish, kLimits);
+    auto publish = Socket::open(*context_, Kind::publish, kLimits);
     if (!publish) return publish.error();
     publish_.emplace(std::move(*publish));
     auto bound = publish_->bind(config_.publish);
     if (!bound) return Error{"events.zmq.publish: " + bound.error().text};
     published_at_ = *bound;
     if (config_.replay.empty()) return std::monostate{};
-    auto router = Socket::open(context_, Kind::router, kLimits);
+    auto router = Socket::open(*context_, Kind::router, kLimits);
     if (!router) return router.error();
     router_.emplace(std::move(*router));
     bound = router_->bind(config_.replay);
@@ -63,7 +64,11 @@ class ThreadedPublisher final : public KvPublisher {
       stopping_ = true;
     }
     wake_.notify_one();
-    if (thread_.joinable()) thread_.join();
+    if (!thread_.joinable()) return;
+    thread_.join();
+    context_.reset();  // waits for what subscribers have not taken yet, at most kLimits' time
+    remove_ipc_path(published_at_);
+    remove_ipc_path(replayed_at_);
   }
 
  private:
@@ -146,7 +151,7 @@ class ThreadedPublisher final : public KvPublisher {
 
   const KvEventsConfig config_;
   TreeQueue queue_;
-  Context context_;
+  std::optional<Context> context_{std::in_place};
   std::optional<Socket> publish_, router_;
   std::string published_at_, replayed_at_;
   ReplayDesk desk_;

@@ -36,7 +36,7 @@ class EngineDump final : public DumpOptions {
     if (!value.empty()) add(name, to_yaml(value));
   }
   void events(const char* name, KvEventsConfig& events, const char*) {
-    if (!events.on) return add(name, "off");
+    if (!events.on) return;  // not there: as it is read
     EngineDump inner(registry_);
     visit_events(inner, events);
     add(name, fmt::format("{{ zmq: {} }}", inner.flow()));

@@ -179,7 +179,7 @@ class EngineReader final : public YamlOptions {
     const YamlNode& options = written ? value.entries[0].second : none;
     if (std::string why = why_no_map(options, "events.zmq", "publish: tcp://127.0.0.1:5557"); !why.empty())
       return complain(options.mark, why);
-    EngineReader inner(options, "events.zmq", registry_, complaints_, name.mark);
+    EngineReader inner(options, "events.zmq", registry_, complaints_);
     visit_events(inner, events);
     inner.finish();
   }
