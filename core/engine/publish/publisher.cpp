@@ -245,7 +245,7 @@ void Publisher::listener_turn() {
   TreeListener& listener = *feed_.listener();
   if (!listener.turn()) return;
   const auto began = std::chrono::steady_clock::now();
-  if (began + kAhead < keyframe_from_) return;
+  if (keyframe_from_ > began + kAhead) return;
   listener.anew();
   for (std::size_t i = 0; i < state_.spaces.size(); ++i) {
     const auto space = static_cast<NamespaceId>(i);
