@@ -86,6 +86,7 @@ std::string made_small(EngineConfig engine, std::uint64_t seed, const Registry& 
   }
   engine.segment_pages = random.one_in(3) ? 64 : 3 + random.below(12);
   engine.feed = {};
+  engine.events = {};
   return dump_engine_config(engine, registry);
 }
 

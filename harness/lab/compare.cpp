@@ -216,6 +216,7 @@ class Comparing {
 
   std::optional<Error> replay(Task& task, Row& row) {
     EngineConfig config = task.contender->engine;
+    config.events = {};  // of the server that the file is for
     const Units unit = trace_.cut.partial ? trace_.cut.unit : 1;  // tokens of what the engine takes for a token
     config.groups[0].capacity = task.capacity / unit;
     std::unique_ptr<Engine> engine;

@@ -15,6 +15,7 @@ room(core/api               canopy)
 room(core/support           canopy/support)
 room(core/feed              canopy/feed              core/api core/support)
 room(core/wire              canopy/wire              core/api core/support)
+room(core/sockets           canopy/sockets           core/api core/support core/feed core/wire)
 room(core/config            canopy/config            core/api core/support)
 room(core/loading           canopy/loading           core/api core/support core/config)
 room(core/engine            canopy/engine            core/api core/support core/config core/feed core/loading)
@@ -46,7 +47,7 @@ room(harness/conformance    conformance              core/api core/support core/
 room(harness/check          check                    core/api core/support core/config core/loading core/engine harness/replay
                                                      harness/conformance)
 room(harness/report         report                   core/api core/support harness/lab)
-room(harness/bench          bench                    core/api core/support core/wire core/config core/feed core/loading core/engine
+room(harness/bench          bench                    core/api core/support core/wire core/sockets core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/mirror inspector/sources
                                                      plugins/cuda_driver)
 

@@ -489,7 +489,8 @@ TEST_CASE("engine config: every key is described") {
         "groups.<name>.start groups.<name>.max_per_path groups.<name>.allocator! groups.<name>.eviction! "
         "groups.<name>.store store feed "
         "feed.heap.tokens feed.heap.controls feed.heap.events feed.shm.name! feed.shm.tokens feed.shm.controls "
-        "feed.shm.events feed.file.path! feed.file.tokens segment_pages idle_segments insert_at_finish ");
+        "feed.shm.events feed.file.path! feed.file.tokens events events.zmq.publish events.zmq.replay events.zmq.topic "
+        "events.zmq.dialect events.zmq.hashes events.zmq.seed segment_pages idle_segments insert_at_finish ");
   const auto all = describe_engine_config(plugins());
   CHECK(all[1].range == "bigram or token");
   CHECK(all[1].value == "token");

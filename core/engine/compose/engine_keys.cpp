@@ -1,7 +1,9 @@
 #include "compose/engine_keys.h"
 
 #include <canopy/config/yaml_document.h>
+#include <canopy/support/endpoint.h>
 #include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
 
 #include <cctype>
@@ -64,6 +66,29 @@ std::string flaw_of_name(const FeedConfig& feed) {
   return fmt::format(
       " is {}; expected what an inspector asks for: letters, digits, '-', '_' and '.', at most 48 of them",
       named ? in_quotes(feed.name) : "missing");
+}
+
+std::string flaw_of_publish(const KvEventsConfig& events) {
+  const std::string flaw = flaw_of_endpoint(events.publish);
+  return flaw.empty() ? flaw : " = " + flaw;
+}
+
+std::string flaw_of_replay(const KvEventsConfig& events) {
+  if (events.replay.empty()) return {};
+  if (const std::string flaw = flaw_of_endpoint(events.replay); !flaw.empty()) return " = " + flaw;
+  const bool any_port = events.replay.ends_with(":*") || events.replay.ends_with(":0");
+  if (events.replay == events.publish && !any_port)
+    return fmt::format(" = {} is where the events are published; expected another endpoint", in_quotes(events.replay));
+  return {};
+}
+
+std::string flaw_of_topic(const KvEventsConfig& events) {
+  constexpr std::size_t kMost = 256;
+  if (events.topic.size() > kMost) return fmt::format(" has {} bytes; expected at most {}", events.topic.size(), kMost);
+  for (std::size_t at = 0, length = 0; at < events.topic.size(); at += length)
+    if (length = utf8_length(std::string_view(events.topic).substr(at)); length == 0)
+      return fmt::format(" = {} is no UTF-8", in_quotes(events.topic));
+  return {};
 }
 
 }  // namespace canopy

@@ -1,4 +1,4 @@
-/// `canopy subscribe --from`: a recorded stream as a table or as JSON lines, and what is wrong with one.
+/// `canopy events`: a recorded stream as a table or as JSON lines, and what is wrong with one.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -36,7 +36,7 @@ const std::string kStream =
 
 TEST_CASE("a recorded stream is printed as a table with gaps, repeats and restarts") {
   const Workshop workshop;
-  const Ended ended = canopy(workshop, "subscribe --from " + workshop.file("s.bin", kStream) + " --print table");
+  const Ended ended = canopy(workshop, "events decode " + workshop.file("s.bin", kStream));
   CHECK(ended.status == 0);
   CHECK(has(ended.out, "7 messages: 2 blocks stored, 1 block removed, 1 clear and 2 publishers"));
   CHECK(has(ended.out, "1 gap (1 missing, 1 repaired), 1 repeated, 1 restart"));
@@ -46,7 +46,7 @@ TEST_CASE("a recorded stream is printed as a table with gaps, repeats and restar
 
 TEST_CASE("a recorded stream is printed as JSON, a message a line") {
   const Workshop workshop;
-  const Ended ended = canopy(workshop, "subscribe --from " + workshop.file("s.bin", kStream) + " --print json");
+  const Ended ended = canopy(workshop, "events decode --json " + workshop.file("s.bin", kStream));
   CHECK(ended.status == 0);
   std::stringstream lines(ended.out);
   std::vector<json> messages;
@@ -60,10 +60,23 @@ TEST_CASE("a recorded stream is printed as JSON, a message a line") {
   CHECK(has(ended.err, "1 gap (1 missing, 1 repaired), 1 repeated, 1 restart"));
 }
 
+TEST_CASE("a recorded stream is counted") {
+  const Workshop workshop;
+  const std::string more =
+      message(1, R"([10, [{"type": "BlockStored", "block_hashes": [5], "parent_block_hash": 77, "token_ids": [1, 2],
+                           "block_size": 2}, {"type": "BlockRemoved", "block_hashes": [6]}], 0])");
+  const Ended ended = canopy(workshop, "events stat " + workshop.file("s.bin", kStream + more));
+  CHECK(ended.status == 0);
+  for (const char* line :
+       {"8 with", "2 publishers", "1 gap (1 missing, 1 repaired), 1 repeated, 1 restart",
+        "2 stored, 2 removed, 1 cleared", "3 stored, 2 removed, 3 distinct", "2 blocks", "1 event", "1 block"})
+    CHECK_MESSAGE(has(ended.out, line), ended.out);
+}
+
 TEST_CASE("a stream that is cut, no stream, or has a bad payload ends with a sentence and exit code 2") {
   const Workshop workshop;
   const auto of = [&](const std::string& bytes) {
-    return canopy(workshop, "subscribe --from " + workshop.file("s.bin", bytes) + " --print table");
+    return canopy(workshop, "events decode " + workshop.file("s.bin", bytes));
   };
   const Ended cut = of(kStream.substr(0, kStream.size() - 1));
   CHECK(cut.status == 2);
@@ -74,5 +87,5 @@ TEST_CASE("a stream that is cut, no stream, or has a bad payload ends with a sen
   CHECK(has(bad.err, "message 1 with sequence 0: near byte 0: the payload is 3, expected a batch"));
   CHECK(has(bad.out, "2 messages: 0 blocks stored"));
   CHECK(has(of("a text, and no stream").err, "not a recorded stream"));
-  CHECK(canopy(workshop, "subscribe --from " + workshop.path.string() + " --print json").status == 2);
+  CHECK(canopy(workshop, "events decode --json " + workshop.path.string()).status == 2);
 }
