@@ -110,7 +110,9 @@ bool Engine::poll() {
     return parts_->control.poll();
   });
 }
-FeedSink* Engine::feed() { return parts_->publisher ? &parts_->publisher->sink() : nullptr; }
+FeedSink* Engine::feed() {
+  return parts_->publisher && parts_->publisher->has_feed() ? &parts_->publisher->sink() : nullptr;
+}
 
 void Engine::audit() {
   serve("Engine::audit", [&] { canopy::audit(parts_->state); });

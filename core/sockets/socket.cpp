@@ -39,6 +39,7 @@ Result<Socket> Socket::open(const Context& context, Kind kind, Limits limits) {
   set(ZMQ_RCVHWM, limits.receive);
   set(ZMQ_LINGER, limits.linger_ms);
   zmq_setsockopt(socket.handle(), ZMQ_MAXMSGSIZE, &limits.message_bytes, sizeof(limits.message_bytes));
+  if (kind == Kind::router) set(ZMQ_ROUTER_MANDATORY, 1);  // otherwise what a slow client cannot take is dropped
   return socket;
 }
 
@@ -64,7 +65,10 @@ bool Socket::send(std::span<const std::string_view> frames) {
     int sent = 0;
     do sent = zmq_send(handle(), frames[i].data(), frames[i].size(), ZMQ_DONTWAIT | more);
     while (sent < 0 && zmq_errno() == EINTR);
-    if (sent < 0) return false;  // the first frame: a socket takes all frames of a message or none
+    if (sent < 0) {
+      unreachable_ = zmq_errno() == EHOSTUNREACH;
+      return false;  // the first frame: a socket takes all frames of a message or none
+    }
   }
   return true;
 }

@@ -48,6 +48,8 @@ class Socket {
   /// Sends the frames of one message and does not wait. False: the peer is not there or its queue is full, so nothing
   /// was sent. A publishing socket drops instead, for each subscriber of its own, and returns true.
   bool send(std::span<const std::string_view> frames);
+  /// After a send() of a router that failed: its peer is not there.
+  bool unreachable() const { return unreachable_; }
   /// Takes the frames of one message. False: there is none.
   bool receive(std::vector<std::string>& frames);
   /// Waits until a message can be received, at most so long. False if none came.
@@ -69,6 +71,7 @@ class Socket {
   };
   explicit Socket(void* handle) : handle_(handle) {}
   std::unique_ptr<void, Close> handle_;
+  bool unreachable_ = false;
 };
 
 }  // namespace canopy::sockets

@@ -24,8 +24,10 @@ void NodeEvents::tell_added(Slot slot, const std::uint32_t* words, const Incomin
   const Node& node = nodes_[slot];
   const NodeId id = nodes_.id(slot);
   const Slot parent = nodes_[node.parent].parent ? node.parent : 0;
-  push_node(*feed_, {id, parent, node.length, node.space, static_cast<std::uint16_t>(node.resident), request}, words,
-            node.created);
+  const event::NodeAdded added{id, parent, node.length, node.space, static_cast<std::uint16_t>(node.resident), request};
+  if (TreeListener* listener = feed_->listener()) listener->added(added, words);
+  if (!feed_->on()) return;
+  push_node(*feed_, added, words, node.created);
   for (std::size_t g = 0; request == 0 && g < holds_.groups(); ++g)
     if (node.resident >> g & 1)
       feed_->push_pages(event::NodePages{id, static_cast<std::uint8_t>(g), 0, {}}, 0, node.length / page_,
@@ -37,6 +39,13 @@ void NodeEvents::tell_pages(Slot slot, std::size_t group) const {
   const Node& node = nodes_[slot];
   feed_->push_pages(event::NodePages{nodes_.id(slot), static_cast<std::uint8_t>(group), 0, {}}, 0, node.length / page_,
                     runs_.pages(node) + group, holds_.groups());
+}
+
+void NodeEvents::tell_filled(Slot slot, std::size_t group) const {
+  tell_pages(slot, group);
+  const Node& node = nodes_[slot];
+  if (TreeListener* listener = feed_ ? feed_->listener() : nullptr)
+    listener->filled(nodes_.id(slot), static_cast<std::uint8_t>(group), node.length, runs_.words(node));
 }
 
 void NodeEvents::tell_facts(Slot slot) const {

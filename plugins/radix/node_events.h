@@ -17,17 +17,25 @@ class NodeEvents {
       : feed_(feed), nodes_(nodes), holds_(holds), runs_(runs), page_(page_size) {}
 
   bool told() const { return feed_ && feed_->on(); }
+  /// Whether anything hears of nodes that come, go and are split.
+  bool heard() const { return feed_ && feed_->heard(); }
   /// Tells of a node: tell<event::Unlocked>(slot, fields behind the node ...).
   template <class T, class... Fields>
   void tell(Slot slot, Fields... fields) const {
-    if (told()) feed_->push(T{nodes_.id(slot), fields...});
+    if constexpr (requires(FeedWriter& feed, const T& event) { feed.tell(event); }) {
+      if (heard()) feed_->tell(T{nodes_.id(slot), fields...});
+    } else if (told()) {
+      feed_->push(T{nodes_.id(slot), fields...});
+    }
   }
   void tell_cleared() const {
-    if (told()) feed_->push(event::Cleared{});
+    if (heard()) feed_->tell(event::Cleared{});
   }
   /// `request`: InsertFacts::request.
   void tell_added(Slot slot, const std::uint32_t* words, const IncomingPages& incoming, std::uint64_t request) const;
   void tell_pages(Slot slot, std::size_t group) const;
+  /// A tombstone of the group has pages again.
+  void tell_filled(Slot slot, std::size_t group) const;
   void tell_facts(Slot slot) const;
   /// The same of a node and all above it.
   void tell_path(Slot end) const {

@@ -88,7 +88,7 @@ Slot RadixIndex::split(Slot lower, Units at) {
       events_.tell_facts(half);
     }
   }
-  if (events_.told()) events_.tell<event::NodeSplit>(lower, nodes_.id(upper), at, nodes_[upper].inserts);
+  if (events_.heard()) events_.tell<event::NodeSplit>(lower, nodes_.id(upper), at, nodes_[upper].inserts);
   if (is_new) {
     events_.tell<event::NodeCreated>(upper, nodes_[upper].created);
     events_.tell_facts(upper);
@@ -243,7 +243,7 @@ Slot RadixIndex::refill(Slot node, const IncomingPages& incoming) {
       nodes_[piece].resident |= 1U << g;
       add_resident(piece, g);
       if (accounting_.windows == Accounting::Windows::locked_and_a_page) holds_(piece, g).last_access = read_clock();
-      events_.tell_pages(piece, g);
+      events_.tell_filled(piece, g);
       groups_.requeue(piece, g);
     }
     if (cut >= end) return node;
@@ -286,7 +286,7 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
     // Of the caller's words: the node's own are not in the caches (stream_copy).
     const std::uint32_t* words = key.words.data() + node.begin;
     nodes_.file(runs_.fingerprint(parent, words), slot);
-    if (events_.told()) {
+    if (events_.heard()) {
       events_.tell_added(slot, words, incoming, facts.request);
       // Otherwise the insert tells them of the node in which it ends when it has counted there.
       if (end < limit || accounting_.insert_counts_on_path) events_.tell_facts(slot);

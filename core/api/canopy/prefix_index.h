@@ -71,7 +71,7 @@ struct InsertFacts {
 /// are valid until the next call.
 class PrefixIndex : public IndexUpkeep {
  public:
-  static constexpr const char* kInterface = "canopy.PrefixIndex/7";
+  static constexpr const char* kInterface = "canopy.PrefixIndex/8";
   struct Context {
     Units page_size = 1;
     Units overlap = 0;  ///< KeyCodec::overlap of the keys it will see

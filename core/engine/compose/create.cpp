@@ -87,8 +87,12 @@ Publisher::Texts texts_of(const EngineConfig& config, const Registry& registry) 
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const Registry& registry) {
+Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const Registry& registry,
+                                               TreeListener* listener) {
   if (std::string why = flaw_of(config); !why.empty()) return Error{std::move(why)};
+  if (config.events.on && !listener)
+    return Error{config.message(
+        "events.zmq: this program publishes no KV events, `canopy replay` does; leave `events` out, or say `off`")};
   auto parts = std::make_unique<Parts>(registry, config.insert_at_finish);
   EngineState& state = parts->state;
   state.page_size = config.page_size;
@@ -117,8 +121,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   }
   parts->pages.look_for_prints();
   FeedWriter* feed = nullptr;
-  if (config.feed.kind != FeedConfig::Kind::off) {
-    auto publisher = Publisher::open(config.feed, state, texts_of(config, registry));
+  if (config.feed.kind != FeedConfig::Kind::off || listener) {
+    auto publisher = Publisher::open(config.feed, state, texts_of(config, registry), listener);
     if (!publisher) return Error{config.message(publisher.error().text)};
     parts->publisher = std::move(*publisher);
     parts->pages.publish_to(parts->publisher.get());

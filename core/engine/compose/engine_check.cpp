@@ -30,6 +30,12 @@ class EngineCheck final : public Options {
     if (value != not_given) number(name, value, min, max, help);
   }
   void text(const char*, std::string&, const char*) {}
+  void word(const char*, std::string&, const char*) {}
+  void events(const char* name, KvEventsConfig& events, const char*) {
+    if (!events.on) return;
+    EngineCheck inner(fmt::format("{}{}.zmq.", prefix_, name), flaw_);
+    visit_events(inner, events);
+  }
   void component(const char*, std::string_view, ComponentConfig&, const char*) {}
   void groups(const char* name, std::vector<GroupConfig>& groups, Units page_size, const char*) {
     if (groups.empty() || groups.size() > kMaxGroups)

@@ -32,6 +32,15 @@ class EngineDump final : public DumpOptions {
     if (value != not_given) add(name, std::to_string(value));
   }
   void text(const char* name, std::string& value, const char*) { add(name, to_yaml(value)); }
+  void word(const char* name, std::string& value, const char*) {
+    if (!value.empty()) add(name, to_yaml(value));
+  }
+  void events(const char* name, KvEventsConfig& events, const char*) {
+    if (!events.on) return add(name, "off");
+    EngineDump inner(registry_);
+    visit_events(inner, events);
+    add(name, fmt::format("{{ zmq: {} }}", inner.flow()));
+  }
   void component(const char* name, std::string_view interface, ComponentConfig& component, const char*) {
     if (component.name.empty()) return;
     const Offer* offer = registry_.find(interface, component.name);

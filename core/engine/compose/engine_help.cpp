@@ -30,6 +30,14 @@ class EngineHelp final : public HelpOptions {
     required(name, nullptr);
     add(name, "text", {}, help);
   }
+  void word(const char* name, std::string& value, const char* help) {
+    add(name, "text", value.empty() ? "none" : value, help);
+  }
+  void events(const char* name, KvEventsConfig& events, const char* help) {
+    add(name, "off or zmq", "off", help);
+    EngineHelp inner(prefix_ + name + ".zmq.", found_, registry_);
+    visit_events(inner, events);
+  }
   void component(const char* name, std::string_view interface, ComponentConfig& component, const char* help) {
     auto names = registry_.names(interface);
     if (interface == KVStore::kInterface) names.insert(names.begin(), "none");

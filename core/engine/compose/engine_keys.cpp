@@ -1,9 +1,10 @@
 #include "compose/engine_keys.h"
 
 #include <canopy/config/yaml_document.h>
+#include <canopy/support/endpoint.h>
 #include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
 #include <fmt/format.h>
-
 
 namespace canopy {
 
@@ -53,6 +54,29 @@ std::string flaw_of_start(const GroupConfig& group, Units page_size) {
       "pool grows to its capacity as it needs",
       given ? std::to_string(start) : fmt::format("the capacity, {}", start), grouped(pages), bytes(pages * kPageBytes),
       kMaxStartPages * page_size);
+}
+
+std::string flaw_of_publish(const KvEventsConfig& events) {
+  const std::string flaw = flaw_of_endpoint(events.publish);
+  return flaw.empty() ? flaw : " = " + flaw;
+}
+
+std::string flaw_of_replay(const KvEventsConfig& events) {
+  if (events.replay.empty()) return {};
+  if (const std::string flaw = flaw_of_endpoint(events.replay); !flaw.empty()) return " = " + flaw;
+  const bool any_port = events.replay.ends_with(":*") || events.replay.ends_with(":0");
+  if (events.replay == events.publish && !any_port)
+    return fmt::format(" = {} is where the events are published; expected another endpoint", in_quotes(events.replay));
+  return {};
+}
+
+std::string flaw_of_topic(const KvEventsConfig& events) {
+  constexpr std::size_t kMost = 256;
+  if (events.topic.size() > kMost) return fmt::format(" has {} bytes; expected at most {}", events.topic.size(), kMost);
+  for (std::size_t at = 0, length = 0; at < events.topic.size(); at += length)
+    if (length = utf8_length(std::string_view(events.topic).substr(at)); length == 0)
+      return fmt::format(" = {} is no UTF-8", in_quotes(events.topic));
+  return {};
 }
 
 }  // namespace canopy

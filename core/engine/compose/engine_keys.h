@@ -17,7 +17,8 @@
 //   required(name, expected)   the key must be there; `expected` is said if it is not
 //   number_or_word             a number, or a word that stands for one value
 //   number_if_given            a number; one value means that it was not given, `otherwise` says what holds then
-//   text, component, groups, feed
+//   text, component, groups, feed, events
+//   word                       a text that has a default
 //   rule(name, why)            what is wrong with the key's value beside the others, " = 6 is ..."; empty: nothing
 namespace canopy {
 
@@ -25,6 +26,8 @@ inline constexpr std::uint64_t kMaxPages = std::numeric_limits<Page>::max() - 1;
 /// Pages that a pool without a `start` may take at once: 512 MiB of books, and a second or two to write them.
 inline constexpr std::uint64_t kMaxStartPages = std::uint64_t{1} << 26;
 inline constexpr const char* kFeedKinds[] = {"off", "heap", "shm", "file"};
+inline constexpr const char* kDialects[] = {"maps", "arrays"};
+inline constexpr const char* kHashes[] = {"sglang", "vllm"};
 inline constexpr const char* kGroupNames = "a small letter, then small letters, digits and '_'";
 
 bool is_group_name(std::string_view name);
@@ -33,6 +36,9 @@ std::string flaw_of_every(const GroupConfig& group, Units page_size);
 std::string flaw_of_max_per_path(const GroupConfig& group);
 std::string flaw_of_capacity(const GroupConfig& group, Units page_size);
 std::string flaw_of_start(const GroupConfig& group, Units page_size);
+std::string flaw_of_publish(const KvEventsConfig& events);
+std::string flaw_of_replay(const KvEventsConfig& events);
+std::string flaw_of_topic(const KvEventsConfig& events);
 
 template <class Walker>
 void visit_feed(Walker& o, FeedConfig& feed) {
@@ -46,6 +52,20 @@ void visit_feed(Walker& o, FeedConfig& feed) {
   o.flag("controls", feed.controls, "whether a reader may pause the engine, evict and change policies");
   o.number_if_given("events", feed.events, std::uint64_t{0}, "by the pools' capacity", 1024, std::uint64_t{1} << 28,
                     "events of the ring, 32 bytes each");
+}
+
+template <class Walker>
+void visit_events(Walker& o, KvEventsConfig& events) {
+  o.word("publish", events.publish, "the endpoint that subscribers connect to, tcp://HOST:PORT or ipc://PATH");
+  o.rule("publish", flaw_of_publish(events));
+  o.word("replay", events.replay, "the endpoint that is asked for past batches; without it there are none");
+  o.rule("replay", flaw_of_replay(events));
+  o.word("topic", events.topic, "in front of each message, such as kv@pod-1@llama");
+  o.rule("topic", flaw_of_topic(events));
+  o.choice("dialect", events.dialect, kDialects,
+           "maps, as new releases send, or arrays, for consumers that read no maps");
+  o.choice("hashes", events.hashes, kHashes, "the names of blocks: SGLang's, or vLLM's with sha256_cbor");
+  o.word("seed", events.seed, "of vLLM's names: PYTHONHASHSEED of the servers beside this one");
 }
 
 template <class Walker>
@@ -84,6 +104,7 @@ void visit_engine(Walker& o, EngineConfig& engine) {
   o.component("store", KVStore::kInterface, engine.store,
               "keeps the rows of the groups; none: index and page numbers only");
   o.feed("feed", engine.feed, "where the events of the engine go");
+  o.events("events", engine.events, "KV events, as SGLang and vLLM publish them");
   o.number("segment_pages", engine.segment_pages, 0, kMaxPages, "pages a pool grows by; 0: the engine chooses");
   o.number("idle_segments", engine.idle_segments, 0, kMaxPages,
            "empty segments that keep their memory when a pool has shrunk");

@@ -68,6 +68,7 @@ class EngineReader final : public YamlOptions {
     else complain(given->mark, called(name) + " is no word");
     done();
   }
+  void word(const char* name, std::string& value, const char* help) { text(name, value, help); }
   void component(const char* name, std::string_view interface, ComponentConfig& component, const char*) {
     const YamlNode* given = take(name);
     if (given == nullptr && !component.name.empty() && component.name != "none") {
@@ -102,6 +103,11 @@ class EngineReader final : public YamlOptions {
   void feed(const char* name, FeedConfig& feed, const char*) {
     const YamlNode* given = take(name);
     if (given != nullptr && !is_nothing(*given, "off")) read_feed(*given, feed);
+    done();
+  }
+  void events(const char* name, KvEventsConfig& events, const char*) {
+    const YamlNode* given = take(name);
+    if (given != nullptr && !is_nothing(*given, "off")) read_events(*given, events);
     done();
   }
   void rule(const char* name, const std::string& why) {
@@ -153,6 +159,28 @@ class EngineReader final : public YamlOptions {
     if (std::string why = why_no_map(options, owner, example); !why.empty()) return complain(options.mark, why);
     EngineReader inner(options, owner, registry_, complaints_, name.mark);
     visit_feed(inner, feed);
+    inner.finish();
+  }
+
+  void read_events(const YamlNode& value, KvEventsConfig& events) {
+    const bool has_options = value.kind == Kind::map && value.entries.size() == 1;
+    const YamlNode& name = value.kind == Kind::map && !value.entries.empty() ? value.entries[0].first : value;
+    if (name.kind != Kind::scalar || (value.kind == Kind::map && !has_options))
+      return complain(name.mark, "events is expected to be off or zmq: { zmq: { publish: tcp://127.0.0.1:5557 } }");
+    if (name.scalar != "zmq") {
+      const std::vector<std::string> known{"off", "zmq"};
+      return complain(name.mark, fmt::format("no way of publishing events is called {}{}", in_quotes(name.scalar),
+                                             did_you_mean(name.scalar, known)));
+    }
+    events.on = true;
+    YamlNode none;
+    none.kind = Kind::map;
+    const bool written = has_options && value.entries[0].second.kind != Kind::null;
+    const YamlNode& options = written ? value.entries[0].second : none;
+    if (std::string why = why_no_map(options, "events.zmq", "publish: tcp://127.0.0.1:5557"); !why.empty())
+      return complain(options.mark, why);
+    EngineReader inner(options, "events.zmq", registry_, complaints_, name.mark);
+    visit_events(inner, events);
     inner.finish();
   }
 

@@ -13,7 +13,7 @@ namespace canopy {
 /// An index whose results have a possible shape: depths in whole pages and within the key, as many pages as the depths
 /// say, and numbers that the pools have. That the pages are out is Pool's to check when they come back.
 class IndexGuard final : public PrefixIndex, public Guard {
-  static_assert(std::string_view(kInterface) == "canopy.PrefixIndex/7", "hand on the new functions too");
+  static_assert(std::string_view(kInterface) == "canopy.PrefixIndex/8", "hand on the new functions too");
 
  public:
   /// REQUIRES: `state` outlives all calls.

@@ -16,6 +16,7 @@ void append_field(std::string& key, std::string_view field) {
 Spaces::Spaces() {
   ids_.emplace(std::string(), NamespaceId::shared);
   names_.emplace_back("shared");
+  tuples_.emplace_back();
 }
 
 const std::string& Spaces::name_of(NamespaceId space) const {
@@ -30,9 +31,16 @@ NamespaceId Spaces::intern(const Space& space) {
   append_field(key, space.adapter);
   append_field(key, space.salt);
   const auto [found, is_new] = ids_.emplace(std::move(key), static_cast<NamespaceId>(ids_.size()));
-  if (is_new)
+  if (is_new) {
+    std::string salt;
+    if (!space.tenant.empty()) salt += fmt::format("tenant:{}/", space.tenant);
+    if (!space.adapter.empty()) salt += fmt::format("adapter:{}/", space.adapter);
+    salt += space.salt;
+    if (salt.ends_with('/') && space.salt.empty()) salt.pop_back();
+    tuples_.push_back({std::move(salt), std::string(space.adapter)});
     names_.push_back(fmt::format("{}{}{}{}", space.tenant, space.adapter.empty() ? "" : "/", space.adapter,
                                  space.salt.empty() ? "" : "/*"));  // a salt is a secret
+  }
   return found->second;
 }
 

@@ -6,6 +6,14 @@
 namespace canopy {
 namespace {
 
+/// Bit g: group g has pages in the node.
+std::uint16_t resident_groups(const NodeView& node) {
+  std::uint16_t resident = 0;
+  for (std::size_t g = 0; g < kMaxGroups; ++g)
+    if (!node.pages[g].empty()) resident = static_cast<std::uint16_t>(resident | 1U << g);
+  return resident;
+}
+
 /// Tells of every node that a walk over the index visits.
 class NodeTeller final : public NodeVisitor, public QueueVisitor {
  public:
@@ -15,11 +23,8 @@ class NodeTeller final : public NodeVisitor, public QueueVisitor {
 
   void node(const NodeView& node) override {
     const NodeFacts& facts = node.facts;
-    std::uint16_t resident = 0;
-    for (std::size_t g = 0; g < groups_; ++g)
-      if (!node.pages[g].empty()) resident = static_cast<std::uint16_t>(resident | 1U << g);
-    push_node(feed_, {facts.id, slot_of(node.parent), facts.length, facts.space, resident, 0}, node.words.data(),
-              facts.created);
+    push_node(feed_, {facts.id, slot_of(node.parent), facts.length, facts.space, resident_groups(node), 0},
+              node.words.data(), facts.created);
     feed_.push(event::NodeHistory{facts.id, facts.priority, facts.last_access, facts.hits, facts.inserts});
     for (std::uint8_t g = 0; g < groups_; ++g) {
       feed_.push_pages(event::NodePages{facts.id, g, 0, {}}, 0, node.pages[g].size(), node.pages[g].data());
@@ -44,9 +49,43 @@ std::uint64_t usual_events(const EngineState& state) {
   return std::clamp(events, kLeast, kMost);
 }
 
+/// Tells a listener of every node that a walk over the index visits.
+class ListenerTeller final : public NodeVisitor {
+ public:
+  explicit ListenerTeller(TreeListener& listener) : listener_(listener) {}
+  void node(const NodeView& node) override {
+    const NodeFacts& facts = node.facts;
+    listener_.added({facts.id, slot_of(node.parent), facts.length, facts.space, resident_groups(node), 0},
+                    node.words.data());
+  }
+
+ private:
+  TreeListener& listener_;
+};
+
+/// Most words that an index of these pools holds: each node has pages in one of them.
+std::uint64_t most_words(const EngineState& state) {
+  std::uint64_t pages = 0;
+  for (const Pool& pool : state.pools) {
+    if (pool.limit() == kUnlimited) return kUnlimited;
+    pages += pool.limit();
+  }
+  return state.pools.empty() ? kUnlimited : pages * state.page_size;
+}
+
+/// Empty, or why the listener cannot hear of this engine.
+std::string introduce(TreeListener& listener, const FeedShape& shape, const EngineState& state) {
+  std::vector<std::string_view> names;
+  for (const GroupLabel& group : state.groups) names.push_back(group.name);
+  return listener.begin({shape, most_words(state), names});
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Publisher>> Publisher::open(FeedConfig feed, const EngineState& state, Texts texts) {
+Result<std::unique_ptr<Publisher>> Publisher::open(FeedConfig feed, const EngineState& state, Texts texts,
+                                                   TreeListener* listener) {
+  const bool has_feed = feed.kind != FeedConfig::Kind::off;
+  if (!has_feed) feed = {FeedConfig::Kind::heap, {}, 1, false, false};  // the smallest: it is never written
   if (feed.events == 0) feed.events = usual_events(state);
   FeedShape shape;
   shape.page_size = state.page_size;
@@ -55,14 +94,18 @@ Result<std::unique_ptr<Publisher>> Publisher::open(FeedConfig feed, const Engine
   for (std::size_t g = 0; g < state.groups.size(); ++g) shape.reaches[g] = state.groups[g].reach;
   auto sink = FeedSink::open(feed, shape);
   if (!sink) return sink.error();
-  return std::unique_ptr<Publisher>(new Publisher(std::move(*sink), state, std::move(texts)));
+  if (listener)
+    if (std::string why = introduce(*listener, shape, state); !why.empty()) return Error{std::move(why)};
+  (*sink)->writer().listen(listener);
+  return std::unique_ptr<Publisher>(new Publisher(std::move(*sink), state, std::move(texts), has_feed));
 }
 
-Publisher::Publisher(std::unique_ptr<FeedSink> sink, const EngineState& state, Texts texts)
-    : state_(state), sink_(std::move(sink)), feed_(sink_->writer()), texts_(std::move(texts)) {}
+Publisher::Publisher(std::unique_ptr<FeedSink> sink, const EngineState& state, Texts texts, bool has_feed)
+    : state_(state), sink_(std::move(sink)), feed_(sink_->writer()), texts_(std::move(texts)), has_feed_(has_feed) {}
 
 void Publisher::texts() {
-  for (std::size_t i = 0; i < state_.spaces.size(); ++i) space(static_cast<NamespaceId>(i));
+  for (std::size_t i = 0; i < state_.spaces.size(); ++i)
+    feed_.push_text(TextKind::space, i, state_.spaces.name_of(static_cast<NamespaceId>(i)));
   for (std::size_t g = 0; g < state_.groups.size(); ++g) {
     feed_.push_text(TextKind::group, g, state_.groups[g].name);
     policy(g);
@@ -91,6 +134,8 @@ void Publisher::keyframe() {
 }
 
 void Publisher::space(NamespaceId space) {
+  if (TreeListener* listener = feed_.listener())
+    listener->space(space, state_.spaces.salt_of(space), state_.spaces.adapter_of(space));
   if (on()) feed_.push_text(TextKind::space, static_cast<std::size_t>(space), state_.spaces.name_of(space));
 }
 
@@ -182,6 +227,7 @@ void Publisher::commit(Operation operation) {
 
 void Publisher::turn(Operation operation) {
   if (on()) commit(operation);
+  if (feed_.listener()) listener_turn();
   if (feed_.shape().ring_events == 0) return sink_->keep_pace(state_.elapsed_us);  // a file has no readers
   FeedDesk& desk = desk_behind(feed_.header());
   constexpr std::uint64_t kLook = 4096;  // operations: a system call in so many is nothing
@@ -191,9 +237,28 @@ void Publisher::turn(Operation operation) {
   if (desk.keyframes_wanted.load(std::memory_order_acquire) != keyframes_told_) answer(desk);
 }
 
-/// A reader attached or was lapped, or says so. Keyframes take a tenth of the time at most, in the long run.
+/// Keyframes take a tenth of the time at most, in the long run, but for one in advance.
+constexpr auto kAhead = std::chrono::milliseconds(100);
+
+/// A listener that lost something is told of all there is.
+void Publisher::listener_turn() {
+  TreeListener& listener = *feed_.listener();
+  if (!listener.turn()) return;
+  const auto began = std::chrono::steady_clock::now();
+  if (began + kAhead < keyframe_from_) return;
+  listener.anew();
+  for (std::size_t i = 0; i < state_.spaces.size(); ++i) {
+    const auto space = static_cast<NamespaceId>(i);
+    listener.space(space, state_.spaces.salt_of(space), state_.spaces.adapter_of(space));
+  }
+  ListenerTeller teller(listener);
+  state_.index->visit(teller);
+  listener.turn();
+  keyframe_from_ = std::max(keyframe_from_, began) + 10 * (std::chrono::steady_clock::now() - began);
+}
+
+/// A reader attached or was lapped, or says so.
 void Publisher::answer(FeedDesk& desk) {
-  constexpr auto kAhead = std::chrono::milliseconds(100);
   const auto began = std::chrono::steady_clock::now();
   if (began + kAhead < keyframe_from_) return;
   const std::uint64_t wanted = desk.keyframes_wanted.load(std::memory_order_acquire);

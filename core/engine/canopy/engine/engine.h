@@ -32,8 +32,10 @@ namespace canopy {
 /// sentence. A plugin may not call the engine that calls it.
 class Engine {
  public:
-  /// REQUIRES: `registry` outlives the engine.
-  static Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry);
+  /// `listener`: hears of the tree (EngineConfig::events); null: the configuration may name no events.
+  /// REQUIRES: `registry` and `listener` outlive the engine.
+  static Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry,
+                                                TreeListener* listener = nullptr);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

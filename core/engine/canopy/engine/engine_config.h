@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/feed/kv_events_config.h>
 #include <canopy/feed/sink.h>
 #include <canopy/types.h>
 
@@ -43,6 +44,8 @@ struct EngineConfig {
   std::vector<GroupConfig> groups = {};  ///< 1..kMaxGroups; the figures of a run are those of the first
   ComponentConfig store = {"none"};      ///< "none": index and page numbers only
   FeedConfig feed = {};
+  /// What a program that gives Engine::create a listener makes of it. The engine itself opens no socket.
+  KvEventsConfig events = {};
   std::uint32_t segment_pages = 0;  ///< pages by which a pool grows; 0: the engine chooses
   std::uint32_t idle_segments = 0;  ///< empty segments that keep their memory when a pool has shrunk
   /// Whether the tokens that a request computed become reusable when it finishes. Without, only committed tokens are:

@@ -22,6 +22,7 @@ namespace canopy {
 //              store: { host: { streams: { state: 4096 } } } }     # a state is one page: page_size rows
 //   store: { host: { layers: 1, streams: { kv: 8 } } }     # or `none`: index and page numbers only
 //   feed: { off: {} }                # or { heap: {} }, { shm: { name: serve-3 } }, { file: { path: run.feed } }
+//   events: off                      # or { zmq: { publish: tcp://127.0.0.1:5557, replay: tcp://127.0.0.1:5558 } }
 //   segment_pages: 65536
 //   idle_segments: 0
 //   insert_at_finish: true

@@ -26,11 +26,16 @@ class Publisher {
     std::string config;                          ///< YAML
     std::vector<std::string> plugins, refusals;  ///< fields apart by tabs
   };
+  /// `listener`: hears of the tree from the first operation on, with a feed or without one (Kind::off); null: nothing
+  /// does. It outlives the publisher.
   /// REQUIRES: `state` lives as long as any function here is called (the destructor does not touch it); its page_size,
   /// overlap, groups and pools are known.
-  static Result<std::unique_ptr<Publisher>> open(FeedConfig feed, const EngineState& state, Texts texts);
+  static Result<std::unique_ptr<Publisher>> open(FeedConfig feed, const EngineState& state, Texts texts,
+                                                 TreeListener* listener = nullptr);
 
   FeedSink& sink() { return *sink_; }
+  /// False: there is a listener alone, and the sink has no readers.
+  bool has_feed() const { return has_feed_; }
   FeedWriter& writer() { return feed_; }
   bool on() const { return feed_.on(); }
 
@@ -54,17 +59,19 @@ class Publisher {
   void serve_waiting_readers();
 
  private:
-  Publisher(std::unique_ptr<FeedSink> sink, const EngineState& state, Texts texts);
+  Publisher(std::unique_ptr<FeedSink> sink, const EngineState& state, Texts texts, bool has_feed);
   void texts();
   void totals();
   void pool_changes();
   void commit(Operation operation);
   void answer(FeedDesk& desk);
+  void listener_turn();
 
   const EngineState& state_;
   std::unique_ptr<FeedSink> sink_;
   FeedWriter& feed_;
   Texts texts_;
+  bool has_feed_;
   /// What was told of each pool last.
   struct Told {
     std::uint64_t pages = 0, limit = 0, changes = 0;

@@ -24,10 +24,18 @@ class Spaces {
   /// "tenant/adapter/salt" without what is empty, for people; a salt shows as "*". "unknown" if no such namespace was
   /// interned.
   const std::string& name_of(NamespaceId space) const;
+  /// A text that no other namespace has, and the same in every process: the salt itself where the tuple has nothing
+  /// else, otherwise "tenant:T/adapter:A/salt" without what is empty. Empty for the shared one. REQUIRES: it is known.
+  std::string_view salt_of(NamespaceId space) const { return tuples_[static_cast<std::size_t>(space)].salt; }
+  std::string_view adapter_of(NamespaceId space) const { return tuples_[static_cast<std::size_t>(space)].adapter; }
 
  private:
   std::unordered_map<std::string, NamespaceId> ids_;
+  struct Tuple {
+    std::string salt, adapter;
+  };
   std::vector<std::string> names_;
+  std::vector<Tuple> tuples_;
 };
 
 }  // namespace canopy

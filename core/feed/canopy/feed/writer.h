@@ -2,6 +2,7 @@
 
 #include <canopy/feed/events.h>
 #include <canopy/feed/header.h>
+#include <canopy/feed/tree_listener.h>
 #include <canopy/page_runs.h>
 
 #include <algorithm>
@@ -25,6 +26,17 @@ class FeedWriter {
   void push(const T& event) {
     put(event.encode());
   }
+
+  /// What else hears of the tree, whether a reader is attached or not; null: nothing does. It outlives the writer.
+  TreeListener* listener() const { return listener_; }
+  void listen(TreeListener* listener) { listener_ = listener; }
+  /// Whether anything hears of the tree: a reader or a listener.
+  bool heard() const { return on_ || listener_ != nullptr; }
+  /// Tells both that a node was split, removed or became a tombstone, or that all nodes went.
+  void tell(const event::NodeSplit& event) { tell_as(event, &TreeListener::split); }
+  void tell(const event::NodeRemoved& event) { tell_as(event, &TreeListener::removed); }
+  void tell(const event::NodeTombstoned& event) { tell_as(event, &TreeListener::tombstoned); }
+  void tell(const event::Cleared& event) { tell_as(event, &TreeListener::cleared); }
   /// Events of one node or request for runs of its pages, two to an event. Call add() in the order of the places, then
   /// end(). `event` names the node or the request.
   template <class T>
@@ -105,6 +117,11 @@ class FeedWriter {
   const FeedShape& shape() const { return shape_; }
 
  private:
+  template <class T>
+  void tell_as(const T& event, void (TreeListener::*hears)(const T&)) {
+    if (on_) push(event);
+    if (listener_) (listener_->*hears)(event);
+  }
   void put(const Event& event) {
     if (at_ == claimed_) claim();
     // The ring is larger than a cache: its lines are asked for before they are written.
@@ -131,6 +148,7 @@ class FeedWriter {
   std::uint64_t digest_key_ = 0;
   void (*empty_)(void*) = nullptr;
   void* empty_context_ = nullptr;
+  TreeListener* listener_ = nullptr;
 };
 
 }  // namespace canopy

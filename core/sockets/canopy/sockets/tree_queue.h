@@ -1,0 +1,99 @@
+#pragma once
+
+#include <canopy/feed/tree_listener.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace canopy::sockets {
+
+/// What a TreeListener hears, queued from the engine's thread for another one. A change costs the engine's thread one
+/// copy of its words and a record of 32 bytes: no lock, no system call, no allocation. The memory is what the words of
+/// a full index need, at most 1 GiB, and is taken from the system as it is used: a queue that its reader has emptied
+/// begins at its start again.
+///
+/// If the reader is so late that a record does not fit, the queue either waits for it, or gives up: then nothing is
+/// queued until the engine tells everything anew.
+class TreeQueue final : public TreeListener {
+ public:
+  enum class WhenFull {
+    drop,  ///< for a server
+    wait,  ///< for a replay, which has no clients. REQUIRES: another thread reads
+  };
+  explicit TreeQueue(WhenFull when_full) : when_full_(when_full) {}
+  ~TreeQueue();
+  TreeQueue(const TreeQueue&) = delete;
+
+  // The engine's thread:
+  std::string begin(const Facts& facts) override;
+  void space(NamespaceId space, std::string_view salt, std::string_view adapter) override;
+  void added(const event::NodeAdded& node, const std::uint32_t* words) override;
+  void filled(NodeId node, std::uint8_t group, Units length, const std::uint32_t* words) override;
+  void tombstoned(const event::NodeTombstoned& node) override;
+  void split(const event::NodeSplit& node) override;
+  void removed(const event::NodeRemoved& node) override;
+  void cleared(const event::Cleared& all) override;
+  bool turn() override;
+  void anew() override;
+
+  // The reader's thread:
+  enum class Kind : std::uint8_t { space, added, filled, tombstoned, split, removed, cleared };
+  struct Record {
+    std::uint32_t bytes = 0;  ///< of the record with what follows it
+    Kind kind{};
+    std::uint8_t group = 0;
+    std::uint16_t resident = 0;  ///< added: bit g: group g has pages
+    std::uint64_t node = 0;
+    std::uint64_t other = 0;   ///< added: the parent's slot; split: the upper half; space: bytes of the adapter
+    std::uint32_t length = 0;  ///< units; split: of the upper half; space: bytes of the salt
+    std::uint32_t space = 0;
+  };
+  static_assert(sizeof(Record) == 32);
+  /// The next record with its words or text, valid until the next call; null: there is none now.
+  const Record* next();
+  /// REQUIRES: the record is the newest that next() returned; added or filled.
+  static std::span<const std::uint32_t> words_of(const Record& record, Units overlap);
+  /// Salt and adapter. REQUIRES: as above; space.
+  static std::pair<std::string_view, std::string_view> texts_of(const Record& record);
+  /// Whether the engine has told something that next() did not return so far.
+  bool has_more() const;
+  /// How often records were lost. Nothing follows a loss before the engine tells everything anew: the reader takes what
+  /// there is, forgets all it was told and calls want_anew().
+  std::uint64_t breaks() const { return breaks_.load(std::memory_order_acquire); }
+  void want_anew() { wanted_.store(true, std::memory_order_release); }
+
+  /// After begin().
+  bool has_begun() const { return begun_.load(std::memory_order_acquire); }
+  const FeedShape& shape() const { return shape_; }
+  const std::vector<std::string>& groups() const { return groups_; }
+  std::uint64_t bytes() const { return size_; }
+
+ private:
+  std::byte* room(std::size_t bytes);
+  bool has_room(std::uint64_t until);
+  /// A record behind the newest, with room for `more` bytes; null: it is lost.
+  Record* put(Kind kind, std::uint64_t node, std::size_t more = 0);
+  void begin_at_start();
+
+  const WhenFull when_full_;
+  FeedShape shape_;
+  std::vector<std::string> groups_;
+  std::byte* base_ = nullptr;
+  std::uint64_t size_ = 0;  ///< a power of two
+  // Places count up without end; a record lies at its place modulo size_.
+  std::uint64_t at_ = 0, told_ = 0, read_seen_ = 0, start_place_ = 0;
+  bool lost_ = false;
+  std::uint64_t reading_ = 0, read_to_ = 0;  ///< the reader's: its place, and the end of the record it has
+  std::atomic<bool> begun_{false}, wanted_{false};
+  std::atomic<std::uint64_t> breaks_{0};
+  alignas(64) std::atomic<std::uint64_t> head_{0}, start_{0};  ///< the engine's thread: records are whole up to head_
+  alignas(64) std::atomic<std::uint64_t> tail_{0};  ///< the reader's: everything before it may be overwritten
+};
+
+}  // namespace canopy::sockets

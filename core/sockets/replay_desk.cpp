@@ -1,0 +1,67 @@
+#include "replay_desk.h"
+
+#include <algorithm>
+#include <array>
+
+namespace canopy::sockets {
+namespace {
+
+constexpr std::size_t kMostBatches = 10'000;
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr std::size_t kMostClients = 64;  ///< that are served at once; another one asks again
+constexpr std::size_t kBatchesAtOnce = 64;
+
+}  // namespace
+
+std::string sequence_frame(std::uint64_t sequence) {
+  std::string frame(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) frame[i] = static_cast<char>(sequence >> (56 - 8 * i));
+  return frame;
+}
+
+void ReplayDesk::keep(std::uint64_t sequence, std::string_view payload) {
+  if (batches_.empty()) first_ = sequence;
+  batches_.emplace_back(payload);
+  bytes_ += payload.size();
+  while (batches_.size() > kMostBatches || (bytes_ > kMostBytes && batches_.size() > 1)) {
+    bytes_ -= batches_.front().size();
+    batches_.pop_front();
+    ++first_;
+  }
+}
+
+bool ReplayDesk::serve(Socket& router) {
+  bool busy = false;
+  // Identity, an empty frame, and the sequence to begin at. Anything else is not answered, as the servers do.
+  while (clients_.size() < kMostClients && router.receive(frames_)) {
+    busy = true;
+    if (frames_.size() != 3 || frames_[2].size() != 8) continue;
+    std::uint64_t start = 0;
+    for (const char byte : frames_[2]) start = start << 8 | static_cast<std::uint8_t>(byte);
+    clients_.push_back({frames_[0], start});
+  }
+  for (std::size_t i = 0; i < clients_.size();) {
+    Step last = Step::sent;
+    for (std::size_t n = 0; last == Step::sent && n < kBatchesAtOnce; ++n) last = step(router, clients_[i]);
+    busy |= last != Step::full;
+    if (last == Step::ended) clients_.erase(clients_.begin() + static_cast<std::ptrdiff_t>(i));
+    else ++i;
+  }
+  return busy;
+}
+
+ReplayDesk::Step ReplayDesk::step(Socket& router, Client& client) {
+  client.next = std::max(client.next, first_);
+  const std::uint64_t end = first_ + batches_.size();
+  const bool has_batch = client.next < end;
+  const std::string sequence = has_batch ? sequence_frame(client.next) : std::string(8, '\xff');
+  const std::string_view payload = has_batch ? std::string_view(batches_[client.next - first_]) : std::string_view();
+  const std::string_view topic = has_batch ? std::string_view(topic_) : std::string_view();
+  const std::array<std::string_view, 5> frames{client.identity, {}, topic, sequence, payload};
+  if (!router.send(frames)) return router.unreachable() ? Step::ended : Step::full;
+  if (!has_batch) return Step::ended;
+  ++client.next, ++replayed_;
+  return Step::sent;
+}
+
+}  // namespace canopy::sockets
