@@ -1,42 +1,26 @@
 #include "subscribe_command.h"
 
 #include <canopy/support/figures.h>
-#include <canopy/support/file.h>
 #include <canopy/support/printable.h>
 #include <canopy/wire/codec.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "batch_json.h"
+#include "cli_options.h"
 #include "commands.h"
+#include "follow_command.h"
 #include "terminal.h"
 
 namespace canopy::app {
 namespace {
 
 enum class Print { table, json };
-
-Result<std::string> content_of(const std::string& path) {
-  const OpenedFile file = open_regular(path);
-  if (!file.descriptor)
-    return Error{
-        fmt::format("{}: {}", path, file.error != 0 ? std::strerror(file.error) : kind_of(file.facts.st_mode))};
-  std::string content;
-  std::array<char, 1 << 16> part;
-  for (;;) {
-    const ssize_t got = ::read(file.descriptor.get(), part.data(), part.size());
-    if (got < 0) return Error{fmt::format("{}: {}", path, std::strerror(errno))};
-    if (got == 0) return content;
-    content.append(part.data(), static_cast<std::size_t>(got));
-  }
-}
 
 /// Blocks that a batch or a whole stream stores and removes, and how often it clears.
 struct Counts {
@@ -135,7 +119,7 @@ class Decoder {
 };
 
 int subscribe(const std::string& path, Print print) {
-  const Result<std::string> content = content_of(path);
+  const Result<std::string> content = stream_content(path);
   if (!content) return unusable(content.error().text);
   return Decoder(path, print).run(*content);
 }
@@ -143,17 +127,37 @@ int subscribe(const std::string& path, Print print) {
 }  // namespace
 
 void add_subscribe(CLI::App& program, int& status) {
-  auto from = std::make_shared<std::string>();
+  auto arguments = std::make_shared<FollowArguments>();
   auto print = std::make_shared<Print>(Print::table);
   auto* command = program.add_subcommand(
-      "subscribe", "Decode a recorded stream of KV events of vLLM or SGLang, in any dialect (docs/events.md)");
-  command->add_option("--from", *from, "the recorded stream")->required();
+      "subscribe",
+      "Make a feed of the KV events of servers that know nothing of Canopy, such as vLLM and SGLang (docs/attach.md); "
+      "or decode a recorded stream of them, in any dialect (docs/events.md)");
+  command->add_option("endpoints", arguments->endpoints,
+                      "where a server publishes, such as tcp://127.0.0.1:5557; several are shown side by side");
+  repeated(command->add_option("--replay", arguments->replays,
+                               "where the server sends again what was missed, one for each endpoint in their order"));
+  auto* from = command->add_option("--from", arguments->from, "a recorded stream instead of servers");
+  command->add_option("--name", arguments->name, "of the feed, for canopy top and canopy-inspector attach");
+  command->add_option("--record", arguments->record,
+                      "record the feed to this file instead; only a recording is replaced");
+  command->add_flag("--tokens", arguments->tokens,
+                    "the feed carries the tokens of prompts, so that a prefix can be looked up");
+  command->add_flag("--repeats-are-reports", arguments->repeats_are_reports,
+                    "a block that is stored again is no second copy: for vLLM's kv_cache_report_mode=full");
   command
-      ->add_option("--print", *print, "table: a message a line, then totals; json: a message a line, totals on stderr")
-      ->required()
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, Print>{{"table", Print::table}, {"json", Print::json}}));
-  command->callback([=, &status] { status = subscribe(*from, *print); });
+      ->add_option("--events", arguments->events,
+                   "events of the feed's ring, 32 bytes each: more than the largest tree needs to be told at once. "
+                   "1048576 if not given")
+      ->check(whole(1024, std::uint64_t{1} << 28));
+  auto* printed = command
+                      ->add_option("--print", *print,
+                                   "table: a message a line, then totals; json: a message a line, totals on stderr")
+                      ->needs(from)
+                      ->transform(CLI::CheckedTransformer(
+                          std::map<std::string, Print>{{"table", Print::table}, {"json", Print::json}}));
+  command->callback(
+      [=, &status] { status = printed->count() > 0 ? subscribe(arguments->from, *print) : follow(*arguments); });
 }
 
 }  // namespace canopy::app

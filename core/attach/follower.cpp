@@ -200,25 +200,28 @@ std::string Follower::state_of(std::uint16_t worker) const {
 std::string Follower::report() const {
   std::string text;
   const auto add = [&](const char* label, std::uint64_t value) { text += fmt::format("{}: {}\n", label, value); };
+  const auto add_any = [&](const char* label, std::uint64_t value) {
+    if (value != 0) add(label, value);
+  };
   text += fmt::format("sources: [{}]\n", fmt::join(options_.sources, ", "));
   add("tokens of a block", page_size_);
   std::uint64_t batches = 0;
   for (const Worker& worker : workers_) batches += worker.batches;
   add("messages", batches);
-  add("messages that could not be read", unreadable_);
-  add("events and fields that this version does not know", unknown_fields_);
+  add_any("messages that could not be read", unreadable_);
+  add_any("events and fields that this version does not know", unknown_fields_);
   if (other_sizes_ != 0)
     text += fmt::format("blocks left out because they have another size: {}, such as {} tokens\n", other_sizes_,
                         other_size_);
   if (!tree_) return text;
   const Tree::Counts& counts = tree_->counts();
   add("blocks", tree_->blocks().count());
-  add("blocks left out because there are too many groups, workers or blocks", left_out_ + counts.left_out);
-  add("copies beyond the first, which servers keep of equal prompts", tree_->copies());
-  add("blocks under an unknown prefix", tree_->orphans());
-  add("times that a parent was unknown", counts.unknown_parents);
-  add("blocks removed that were not known", counts.unknown_removed);
-  add("blocks whose place no event said", tree_->unplaced());
+  add_any("blocks left out because there are too many groups, workers or blocks", left_out_ + counts.left_out);
+  add_any("copies beyond the first, which servers keep of equal prompts", tree_->copies());
+  add_any("blocks under an unknown prefix", tree_->orphans());
+  add_any("times that a parent was unknown", counts.unknown_parents);
+  add_any("blocks removed that were not known", counts.unknown_removed);
+  add_any("blocks whose place no event said", tree_->unplaced());
   return text;
 }
 

@@ -229,6 +229,12 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
   };
   switch (by) {
     case ColourBy::state:
+      if (mirror.is_from_events()) {
+        swatch(NodeState::evictable, "cached");
+        next();
+        swatch(NodeState::without, "in another group");
+        break;
+      }
       swatch(NodeState::evictable, "evictable");
       next();
       swatch(NodeState::protected_, "protected");

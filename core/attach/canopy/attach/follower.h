@@ -62,7 +62,7 @@ class Follower {
   const InOrder::Counts& counts_of(std::uint16_t worker) const { return workers_[worker].order.counts(); }
   /// Of a worker: "whole", or what is missing, as a sentence.
   std::string state_of(std::uint16_t worker) const;
-  /// Figures of all, a line each: `label: value`.
+  /// Figures of all, a line each: `label: value`. What did not happen has no line.
   std::string report() const;
 
  private:
