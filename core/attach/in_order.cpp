@@ -13,10 +13,12 @@ InOrder::Verdict InOrder::see(const Message& message, bool replays) {
     return Verdict::restart;
   }
   if (is_known) {
-    counts_.repeated += !message.replayed;  // a replay begins with what is known
+    // A replay begins with what is known, and what it brings may come live as well.
+    counts_.repeated += !message.replayed && message.sequence >= replayed_end_;
     return Verdict::drop;
   }
   newest_time_ = std::max(newest_time_, message.time);
+  if (message.replayed) replayed_end_ = std::max(replayed_end_, message.sequence + 1);
   if (!began_) {
     if (replays && !message.replayed && message.sequence > 0) return Verdict::hold;
     begin_at(message.sequence);
@@ -44,7 +46,7 @@ void InOrder::forget(const Message& message) {
   const bool keeps = message.replayed && message.time <= newest_time_;
   if (!keeps) held_.clear(), held_bytes_ = 0, newest_time_ = 0;
   began_ = true, incomplete_ = doubted_ = false;
-  next_ = highest_ = 0;
+  next_ = highest_ = replayed_end_ = 0;
   zero_time_.reset();
 }
 

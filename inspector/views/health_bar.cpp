@@ -118,7 +118,7 @@ void draw_from_events(const Scene& scene, const Health& health) {
          "Tokens of removed blocks in a second, over the last minute or since the feed began.", palette().text);
   ImGui::SameLine(0, em() * 2);
   std::size_t whole = 0;
-  for (const std::string& worker : mirror.workers()) whole += worker.ends_with("\twhole");
+  for (const std::string& worker : mirror.workers()) whole += worker.find("\twhole") != worker.npos;
   const bool all = whole == mirror.workers().size();
   figure("events", all ? "whole" : fmt::format("{} of {} whole", whole, mirror.workers().size()),
          "Whether every message of every server has come. The tab SERVERS says what is missing.",

@@ -72,7 +72,7 @@ class ServersTab final : public Panel {
                         grouped(tokens)));
     ImGui::TableNextColumn();
     text(fitted(std::string(state), ImGui::GetContentRegionAvail().x),
-         state == "whole" ? palette().text : palette().warn);
+         state.starts_with("whole") ? palette().text : palette().warn);
     explain(state);
   }
 };

@@ -224,6 +224,9 @@ void SizesPanel::draw_foot(const Scene& scene, const OverviewColumn& at, float w
   const MirrorPool::Sums& pages = at.pages;
   const double now = static_cast<double>(scene.mirror.us()), then = static_cast<double>(at.us);
   const std::uint64_t page = scene.mirror.page_size();
+  if (scene.mirror.is_from_events())
+    return dim(fmt::format("{} tok cached   removed {} tok", brief(static_cast<double>(pages.evictable * page)),
+                           brief(at.evicted)));
   const std::string words =
       fmt::format("{}: {} of {} tok in the tree   hit {}   out {} tok   limit {}",
                   !hovered     ? scene.time.seekable ? "here" : "now"

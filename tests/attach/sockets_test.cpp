@@ -21,8 +21,8 @@ std::string frame_of(std::uint64_t sequence) {
 struct Sockets {
   Sockets(const std::string& events, const std::string& replays, bool with_topics)
       : topics(with_topics),
-        publish(*sockets::Socket::open(context, sockets::Kind::publish, {})),
-        router(*sockets::Socket::open(context, sockets::Kind::router, {})) {
+        publish(opened(sockets::Kind::publish)),
+        router(opened(sockets::Kind::router)) {
     REQUIRE(publish.bind(events));
     REQUIRE(router.bind(replays));
   }
@@ -46,6 +46,12 @@ struct Sockets {
     if (topics) frames.push_back("kv@pod@model");
     frames.insert(frames.end(), {number, payload});
     REQUIRE(router.send(frames));
+  }
+
+  sockets::Socket opened(sockets::Kind kind) const {
+    auto socket = sockets::Socket::open(context, kind, {});
+    REQUIRE(socket);
+    return std::move(*socket);
   }
 
   bool topics;

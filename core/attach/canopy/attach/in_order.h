@@ -74,6 +74,7 @@ class InOrder {
   bool began_ = false, incomplete_ = false, doubted_ = false;
   std::uint64_t next_ = 0;     ///< the first that was not applied
   std::uint64_t highest_ = 0;  ///< one more than the highest seen
+  std::uint64_t replayed_end_ = 0;
   double last_time_ = 0, newest_time_ = 0;
   std::optional<double> zero_time_;  ///< of message 0
   std::map<std::uint64_t, Held> held_;
