@@ -33,6 +33,9 @@ struct ReplayArguments {
   std::string config, trace, workload, report;
   std::string capacity, page_size, policy, store;  ///< as in the engine file
   std::string serve, record;                       ///< a feed's name, or the file of a recording; empty: none
+  std::string publish, publish_replay, dialect;    ///< as in the engine file's events
+  bool await = false;                              ///< begin when a subscriber has come
+  bool stay = false;                               ///< answer the replay endpoint after the run
   std::optional<std::uint64_t> seed;
   std::uint64_t block = 0;  ///< tokens that an id of the trace stands for; 0: as its format is published
   std::vector<std::string> assignments, resizes;

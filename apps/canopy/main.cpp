@@ -16,6 +16,7 @@
 #include <workload/trace_formats.h>
 #include "cli_options.h"
 #include "commands.h"
+#include "events_command.h"
 #include "lab_commands.h"
 #include "plugin_trouble.h"
 #include "subscribe_command.h"
@@ -112,6 +113,15 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
       ->add_option("--record", arguments->record,
                    "record the feed to this file, FILE.part until the run ends; only a recording is replaced")
       ->excludes(serve);
+  auto* publish = replay->add_option("--publish", arguments->publish,
+                                     "publish KV events at this endpoint, such as tcp://127.0.0.1:5557 or ipc://PATH");
+  auto* publish_replay =
+      replay->add_option("--publish-replay", arguments->publish_replay, "answer for past events at this endpoint")
+          ->needs(publish);
+  replay->add_option("--dialect", arguments->dialect, "the form of the events: maps or arrays")->needs(publish);
+  replay->add_flag("--await", arguments->await, "begin when a subscriber is connected")->needs(publish);
+  replay->add_flag("--stay", arguments->stay, "after the run, answer at --publish-replay until Ctrl-C")
+      ->needs(publish_replay);
   replay->add_option("--pace", arguments->options.pace, "most requests a second, to watch the run")
       ->check(whole(1, kMost));
   replay->add_option("--report", arguments->report, "write the result as JSON to this file");
@@ -335,6 +345,7 @@ int run(int argc, char** argv) {
   add_top(program, status);
   add_pool(program, status);
   add_trace(program, status);
+  add_events(program, status);
   add_subscribe(program, status);
   add_config(program, folders, status);
   add_verify(program, folders, status);

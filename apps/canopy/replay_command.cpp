@@ -12,6 +12,7 @@
 #include <workload/trace_formats.h>
 #include "commands.h"
 #include "interrupt.h"
+#include "publish_events.h"
 
 namespace canopy::app {
 namespace {
@@ -31,6 +32,9 @@ std::vector<std::string> assignments_of(const ReplayArguments& arguments, const 
   if (!arguments.serve.empty())
     all.push_back(fmt::format("feed={{shm: {{name: {}, controls: true}}}}", to_yaml(arguments.serve)));
   if (!arguments.record.empty()) all.push_back(fmt::format("feed={{file: {{path: {}}}}}", to_yaml(arguments.record)));
+  if (!arguments.publish.empty()) all.push_back("events.zmq.publish=" + to_yaml(arguments.publish));
+  if (!arguments.publish_replay.empty()) all.push_back("events.zmq.replay=" + to_yaml(arguments.publish_replay));
+  if (!arguments.dialect.empty()) all.push_back("events.zmq.dialect=" + to_yaml(arguments.dialect));
   all.insert(all.end(), arguments.assignments.begin(), arguments.assignments.end());
   return all;
 }
@@ -82,9 +86,10 @@ Result<std::vector<replay::Resize>> resizes_of(const ReplayArguments& arguments,
 
 std::string base_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-/// Names what the file and the options have made of an engine. The feed is left out: it decides nothing.
+/// Names what the file and the options have made of an engine. Feed and events are left out: they decide nothing.
 std::uint64_t digest_of(EngineConfig config, const Registry& registry) {
   config.feed = {};
+  config.events = {};
   std::uint64_t digest = 0;
   for (const char c : dump_engine_config(config, registry)) digest = splitmix64(digest ^ static_cast<unsigned char>(c));
   return digest;
@@ -114,13 +119,18 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
   auto source = source_of(arguments);
   if (!source) return unusable(source.error().text);
   const Interrupt interrupt;  // before the engine, which has shared memory and files to take away
-  auto engine = Engine::create(*config, registry);
+  auto publisher = open_publisher(config->events);
+  if (!publisher) return unusable(config->message(publisher.error().text));
+  auto engine = Engine::create(*config, registry, *publisher ? &(*publisher)->listener() : nullptr);
   if (!engine) return unusable(engine.error().text);
   Task task{base_name(arguments.config),
             arguments.trace.empty() ? base_name(arguments.workload) : workload::trace_name(arguments.trace),
             arguments.report, digest_of(*config, registry), arguments.options};
   task.options.resizes = std::move(*resizes);
-  return run_task(**engine, **source, registry, task, {});
+  if (*publisher && arguments.await) await_subscriber(**publisher);
+  const int status = run_task(**engine, **source, registry, task, {});
+  if (*publisher) end_publishing(**publisher, arguments.stay);
+  return status;
 }
 
 }  // namespace canopy::app

@@ -6,7 +6,7 @@ class App;
 
 namespace canopy::app {
 
-/// `canopy subscribe`.
+/// `canopy subscribe`: a feed from the KV events of servers.
 void add_subscribe(CLI::App& program, int& status);
 
 }  // namespace canopy::app

@@ -73,9 +73,11 @@ Done Follower::apply_held(std::uint16_t worker, std::uint64_t now_us) {
   return std::monostate{};
 }
 
-Done Follower::replay_ended(std::size_t source, std::uint64_t now_us) {
+Done Follower::replay_ended(std::size_t source, std::uint64_t from, std::uint64_t now_us) {
   for (std::uint16_t w = 0; w < workers_.size(); ++w) {
     if (names_.sender(w).source != source || !workers_[w].order.waits()) continue;
+    // It may have shown that the publisher restarted, which takes another one, from 0 on.
+    if (workers_[w].order.replay_from() < from) continue;
     workers_[w].order.give_up();
     if (auto done = apply_held(w, now_us); !done) return done;
   }

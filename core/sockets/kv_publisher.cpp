@@ -118,11 +118,23 @@ class ThreadedPublisher final : public KvPublisher {
       ++sequence_, bytes_ += payload_.size();
     }
     const std::lock_guard lock(mutex_);
-    figures_ = {sequence_,       bytes_,           events.stored, events.removed,
-                queue_.breaks(), desk_.replayed(), desk_.kept(),  desk_.kept_bytes()};
+    figures_.batches = sequence_, figures_.bytes = bytes_;
+    figures_.stored = events.stored, figures_.removed = events.removed, figures_.losses = queue_.breaks();
+    figures_.kept = desk_.kept(), figures_.kept_bytes = desk_.kept_bytes();
   }
 
-  bool serve() { return router_ && desk_.serve(*router_); }
+  /// Answers for past batches, and counts subscribers. Whether there was something to do.
+  bool serve() {
+    const std::uint64_t before = subscribers_;
+    while (publish_->receive(frames_))
+      if (!frames_[0].empty()) frames_[0][0] != 0 ? ++subscribers_ : --subscribers_;
+    const bool busy = router_ && desk_.serve(*router_);
+    if (busy || subscribers_ != before) {
+      const std::lock_guard lock(mutex_);
+      figures_.subscribers = subscribers_, figures_.replayed = desk_.replayed();
+    }
+    return busy;
+  }
 
   /// Waits a little. Whether the end was asked for.
   bool nap() {
@@ -140,7 +152,8 @@ class ThreadedPublisher final : public KvPublisher {
   ReplayDesk desk_;
   wire::EventBatch batch_;
   std::string payload_;
-  std::uint64_t sequence_ = 0, bytes_ = 0, taken_ = 0;
+  std::uint64_t sequence_ = 0, bytes_ = 0, taken_ = 0, subscribers_ = 0;
+  std::vector<std::string> frames_;
   std::atomic<bool> idle_{false};  ///< everything that next() returned is published
   mutable std::mutex mutex_;
   Figures figures_;

@@ -5,13 +5,15 @@
 
 #include <cstring>
 
+#include "ipc_path.h"
+
 namespace canopy::sockets {
 namespace {
 
 int type_of(Kind kind) {
   switch (kind) {
     case Kind::publish:
-      return ZMQ_PUB;
+      return ZMQ_XPUB;
     case Kind::subscribe:
       return ZMQ_SUB;
     case Kind::dealer:
@@ -19,7 +21,7 @@ int type_of(Kind kind) {
     case Kind::router:
       return ZMQ_ROUTER;
   }
-  return ZMQ_PUB;
+  return ZMQ_XPUB;
 }
 
 Error cannot(const std::string& endpoint) { return Error{fmt::format("{}: {}", endpoint, zmq_strerror(zmq_errno()))}; }
@@ -39,11 +41,13 @@ Result<Socket> Socket::open(const Context& context, Kind kind, Limits limits) {
   set(ZMQ_RCVHWM, limits.receive);
   set(ZMQ_LINGER, limits.linger_ms);
   zmq_setsockopt(socket.handle(), ZMQ_MAXMSGSIZE, &limits.message_bytes, sizeof(limits.message_bytes));
+  if (kind == Kind::publish) set(ZMQ_XPUB_VERBOSER, 1);    // not of the first and the last one alone
   if (kind == Kind::router) set(ZMQ_ROUTER_MANDATORY, 1);  // otherwise what a slow client cannot take is dropped
   return socket;
 }
 
 Result<std::string> Socket::bind(const std::string& endpoint) {
+  if (std::string flaw = flaw_of_ipc_path(endpoint); !flaw.empty()) return Error{std::move(flaw)};
   if (zmq_bind(handle(), endpoint.c_str()) != 0) return cannot(endpoint);
   std::string bound(256, '\0');
   std::size_t size = bound.size();

@@ -25,6 +25,7 @@ class Context {
   std::unique_ptr<void, End> handle_;
 };
 
+/// A publishing socket receives, too: a frame that begins with 1 for each subscription, and with 0 for each that ends.
 enum class Kind { publish, subscribe, dealer, router };
 
 /// One socket, for one thread at a time. Closing it waits at most for `linger` to send what is queued.

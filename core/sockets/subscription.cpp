@@ -22,6 +22,7 @@ struct Subscription::Parts {
     Socket events, changes;
     std::optional<Socket> replay;
     bool asks = false;
+    std::uint64_t from = 0;  ///< what was asked for
     int connections = 0;
     Clock::time_point heard{};  ///< of the replay: the last message, or the question
   };
@@ -53,6 +54,7 @@ struct Subscription::Parts {
     Channel& channel = channels[source];
     Heard heard;
     heard.source = source;
+    heard.from = channel.from;
     if (const Socket::Change change = channel.changes.next_change(); change != Socket::Change::none) {
       const bool connected = change == Socket::Change::connected;
       channel.connections += connected ? 1 : channel.connections > 0 ? -1 : 0;
@@ -64,6 +66,7 @@ struct Subscription::Parts {
         channel.heard = Clock::now();
         heard = message(source, true);
         if (heard.what == What::message && heard.message.is_end) channel.asks = false, heard.what = What::replay_ended;
+        heard.from = channel.from;
         return heard;
       }
       if (Clock::now() - channel.heard > std::chrono::milliseconds(kSilenceMs)) {
@@ -94,7 +97,7 @@ Result<std::unique_ptr<Subscription>> Subscription::open(const std::vector<Sourc
     if (!there) return there.error();
     if (!source.replay.empty())  // tried now, so that a bad endpoint is said now
       if (auto replay = parts.replay_socket(source.replay); !replay) return replay.error();
-    parts.channels.push_back({source, std::move(*events), std::move(*changes), std::nullopt, false, 0, {}});
+    parts.channels.push_back({source, std::move(*events), std::move(*changes), std::nullopt, false, 0, 0, {}});
   }
   return made;
 }
@@ -126,6 +129,7 @@ bool Subscription::is_connected(std::size_t source) const { return parts_->chann
 void Subscription::ask(std::size_t source, std::uint64_t from) {
   Parts::Channel& channel = parts_->channels[source];
   channel.asks = true;
+  channel.from = from;
   channel.heard = Clock::now();
   auto socket = parts_->replay_socket(channel.source.replay);
   if (!socket) return channel.replay.reset();  // it is silent then

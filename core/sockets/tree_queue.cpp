@@ -140,6 +140,9 @@ bool TreeQueue::turn() {
   if (at_ != told_) {
     head_.store(told_ = at_, std::memory_order_release);
     if (at_ - start_place_ > kReuse) begin_at_start();
+    // Between operations, so that the wait is not taken for the index's work.
+    while (when_full_ == WhenFull::wait && !has_room(at_ + size_ / 2))
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return lost_ && wanted_.load(std::memory_order_acquire);
 }

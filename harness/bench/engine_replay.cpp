@@ -32,7 +32,8 @@ class TimedSource final : public workload::RequestSource {
 }  // namespace
 
 Result<EngineReplay> replay_engine(const Setting& setting, const std::string& feed,
-                                   const std::function<Result<std::monostate>(Engine&)>& begin) {
+                                   const std::function<Result<std::monostate>(Engine&)>& begin,
+                                   TreeListener* listener) {
   auto source = open_source(setting.options);
   if (!source) return source.error();
   const std::string text = fmt::format(
@@ -43,7 +44,7 @@ Result<EngineReplay> replay_engine(const Setting& setting, const std::string& fe
   if (!document) return document.error();
   auto config = read_engine_config(*document, setting.registry);
   if (!config) return config.error();
-  auto engine = Engine::create(*config, setting.registry);
+  auto engine = Engine::create(*config, setting.registry, listener);
   if (!engine) return engine.error();
   if (begin)
     if (auto begun = begin(**engine); !begun) return begun.error();

@@ -22,8 +22,9 @@ struct EngineReplay {
 };
 
 /// Runs the trace, or the generated workload, once. `feed` is the value of `feed:` in an engine file. `begin` is called
-/// with the engine before its first request. An error if the ledger found a violation.
+/// with the engine before its first request. `listener`: Engine::create. An error if the ledger found a violation.
 Result<EngineReplay> replay_engine(const Setting& setting, const std::string& feed,
-                                   const std::function<Result<std::monostate>(Engine&)>& begin = {});
+                                   const std::function<Result<std::monostate>(Engine&)>& begin = {},
+                                   TreeListener* listener = nullptr);
 
 }  // namespace canopy::bench

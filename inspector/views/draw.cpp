@@ -227,6 +227,8 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
     ImGui::SameLine(0, em() * 0.2F);
     dim(hot);
   };
+  if (mirror.is_from_events() && (by == ColourBy::recency || by == ColourBy::hits))
+    return dim("not known: KV events do not tell of uses");
   switch (by) {
     case ColourBy::state:
       if (mirror.is_from_events()) {

@@ -30,7 +30,7 @@ class Followed {
     const std::uint64_t from = follower.wants_replay(source).value_or(0);
     for (const Sent& sent : server.ring)
       if (sent.sequence >= from) hear(sent, true, source);
-    REQUIRE(follower.replay_ended(source, ++now_));
+    REQUIRE(follower.replay_ended(source, from, ++now_));
     turn();
   }
   void turn() {

@@ -59,3 +59,25 @@ TEST_CASE("a stream that drops, repeats, reorders, restarts and is joined late e
   CHECK(repaired > 1000);
   CHECK(restarts > 100);
 }
+
+TEST_CASE("a restart that only a replay shows is followed by a replay of the new run") {
+  for (std::uint64_t messages = 8; messages <= 12; ++messages) {
+    CAPTURE(messages);
+    Server server(5, 0);
+    Followed followed(true);
+    for (int i = 0; i < 9; ++i) server.act();
+    for (const Sent& sent : server.ring) followed.hear(sent, false);
+    check_same(followed, server);
+    // All of the new run but its last message is missed, which has any number.
+    server.restart();
+    while (server.ring.size() < messages) server.act();
+    followed.follower.reconnected(0);
+    if (messages % 2 == 0) followed.hear(server.ring.back(), false);
+    for (int rounds = 0; followed.follower.wants_replay(0) && rounds < 5; ++rounds) followed.replay(server);
+    server.act();
+    followed.hear(server.ring.back(), false);
+    for (int rounds = 0; followed.follower.wants_replay(0) && rounds < 5; ++rounds) followed.replay(server);
+    check_same(followed, server);
+    CHECK(followed.follower.counts_of(0).restarts == 1);
+  }
+}

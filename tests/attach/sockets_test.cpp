@@ -20,9 +20,7 @@ std::string frame_of(std::uint64_t sequence) {
 /// A server's two sockets, as vLLM and SGLang have them; `topics`: as releases since 2026 answer replays.
 struct Sockets {
   Sockets(const std::string& events, const std::string& replays, bool with_topics)
-      : topics(with_topics),
-        publish(opened(sockets::Kind::publish)),
-        router(opened(sockets::Kind::router)) {
+      : topics(with_topics), publish(opened(sockets::Kind::publish)), router(opened(sockets::Kind::router)) {
     REQUIRE(publish.bind(events));
     REQUIRE(router.bind(replays));
   }
@@ -67,7 +65,7 @@ void pump(sockets::Subscription& subscription, Followed& followed, bool& connect
         followed.hear({heard->message.sequence, std::string(heard->message.payload)}, heard->replayed);
         break;
       case What::replay_ended:
-        REQUIRE(followed.follower.replay_ended(0, followed.now()));
+        REQUIRE(followed.follower.replay_ended(0, heard->from, followed.now()));
         break;
       case What::connected:
         connected = true;

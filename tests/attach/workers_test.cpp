@@ -8,6 +8,7 @@ TEST_CASE("workers of several servers and ranks stand side by side, each with it
   Followed followed(false, 2);
   const std::array<Server*, 2> servers{&first, &second};
   std::array<std::size_t, 2> heard{};
+  for (std::size_t of = 0; of < 2; ++of) followed.hear(servers[of]->ring[heard[of]++], false, of);
   for (std::size_t step = 0; step < 200; ++step) {
     const std::size_t of = step % 2;
     servers[of]->act();

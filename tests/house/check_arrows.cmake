@@ -48,7 +48,7 @@ room(harness/conformance    conformance              core/api core/support core/
 room(harness/check          check                    core/api core/support core/config core/loading core/engine harness/replay
                                                      harness/conformance)
 room(harness/report         report                   core/api core/support harness/lab)
-room(harness/bench          bench                    core/api core/support core/wire core/config core/feed core/loading core/engine
+room(harness/bench          bench                    core/api core/support core/wire core/sockets core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/mirror inspector/sources
                                                      plugins/cuda_driver)
 

@@ -13,13 +13,14 @@
 namespace canopy::test {
 
 /// An engine from YAML text with assignments on top.
-inline std::unique_ptr<Engine> engine_of(const std::string& yaml, const std::vector<std::string>& assignments = {}) {
+inline std::unique_ptr<Engine> engine_of(const std::string& yaml, const std::vector<std::string>& assignments = {},
+                                         TreeListener* listener = nullptr) {
   auto document = parse_yaml(yaml, "test");
   REQUIRE_MESSAGE(document, (document ? "" : document.error().text));
   for (const std::string& assignment : assignments) REQUIRE(set_value(*document, assignment));
   auto config = read_engine_config(*document, plugins());
   REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
-  auto engine = Engine::create(*config, plugins());
+  auto engine = Engine::create(*config, plugins(), listener);
   REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
   return std::move(*engine);
 }

@@ -37,8 +37,9 @@ class Follower {
   /// A message of source number `source`. `now_us`: since the beginning, never less than before. An error: the feed
   /// cannot be made. A payload that cannot be read is counted, and the sentence kept (trouble()).
   Result<std::monostate> take(std::size_t source, const wire::Message& message, bool replayed, std::uint64_t now_us);
-  /// A source's replay has ended, or there is none: its gaps are given up.
-  Result<std::monostate> replay_ended(std::size_t source, std::uint64_t now_us);
+  /// A source's replay of all messages from `from` on has ended, or will not come: what it should have filled is given
+  /// up.
+  Result<std::monostate> replay_ended(std::size_t source, std::uint64_t from, std::uint64_t now_us);
   /// A source was connected again: it may be another publisher. REQUIRES: a replay is asked for next.
   void reconnected(std::size_t source);
   /// Where a replay of a source shall begin; nothing: no message is missing.

@@ -36,8 +36,9 @@ class Subscription {
     What what{};
     std::size_t source = 0;
     wire::Message message{};
-    bool replayed = false;  ///< message: it came from the replay socket
-    bool silent = false;    ///< replay_ended: nothing answers
+    bool replayed = false;   ///< message: it came from the replay socket
+    bool silent = false;     ///< replay_ended: nothing answers
+    std::uint64_t from = 0;  ///< replay_ended: what was asked for
     std::string flaw{};
   };
   static constexpr std::uint64_t kSilenceMs = 3000;

@@ -1,0 +1,106 @@
+#include "events_command.h"
+
+#include <canopy/support/figures.h>
+#include <canopy/wire/codec.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "batch_json.h"
+#include "events_stat.h"
+#include "stream_file.h"
+#include "terminal.h"
+
+namespace canopy::app {
+namespace {
+
+enum class Print { table, json };
+
+/// Prints the messages of a recorded stream, one a line, then totals.
+class Decoder {
+ public:
+  explicit Decoder(Print print)
+      : print_(print),
+        grid_({"sequence", "stored", "removed", "cleared", "time", "rank", "order", "dialect", "topic"}) {}
+
+  int run(const std::string& path) {
+    const int status =
+        file_.read(path, [&](const wire::Message& message, const StreamFile::Publisher&, wire::Order order,
+                             const wire::EventBatch& batch) { take(message, order, batch); });
+    if (file_.messages == 0) return status;
+    if (print_ == Print::table) grid_.print(Terminal::of_stdout());
+    print_totals();
+    return status;
+  }
+
+ private:
+  struct Counts {
+    std::uint64_t stored = 0, removed = 0, clears = 0;  ///< blocks, blocks, events
+    void add(const wire::EventBatch& batch) {
+      for (const wire::Event& event : batch.events) {
+        if (event.kind == wire::EventKind::stored) stored += event.hashes.count;
+        else if (event.kind == wire::EventKind::removed) removed += event.hashes.count;
+        else ++clears;
+      }
+    }
+  };
+
+  void take(const wire::Message& message, wire::Order order, const wire::EventBatch& batch) {
+    Counts counts;
+    counts.add(batch);
+    all_.add(batch);
+    unknown_events_ += batch.unknown_events, unknown_fields_ += batch.unknown_fields;
+    if (print_ == Print::json) {
+      fmt::print("{}\n", json_of(message, order, batch));
+      return;
+    }
+    grid_.row(
+        {{fmt::format("{}", message.sequence)},
+         {grouped(counts.stored)},
+         {grouped(counts.removed)},
+         {counts.clears > 0 ? "yes" : "-"},
+         {fmt::format("{:.6f}", batch.time)},
+         {batch.rank ? fmt::format("{}", *batch.rank) : "-"},
+         {std::string(word_of(order)), order == wire::Order::next || order == wire::Order::first ? nullptr : "33"},
+         {std::string(wire::dialect_of(batch))},
+         {std::string(message.topic)}});
+  }
+
+  /// On stderr beside JSON, whose lines are for programs.
+  void print_totals() const {
+    std::FILE* const out = print_ == Print::json ? stderr : stdout;
+    fmt::print(out, "{}: {} stored, {} removed, {} and {}\n", plural(file_.messages, "message"),
+               plural(all_.stored, "block"), plural(all_.removed, "block"), plural(all_.clears, "clear"),
+               plural(file_.watches().size(), "publisher"));
+    fmt::print(out, "{}\n", file_.gaps_in_words());
+    if (unknown_events_ + unknown_fields_ > 0)
+      fmt::print(out, "left out: {} and {} that this version does not know\n", plural(unknown_events_, "event"),
+                 plural(unknown_fields_, "field"));
+  }
+
+  const Print print_;
+  StreamFile file_;
+  Grid grid_;
+  Counts all_;
+  std::uint64_t unknown_events_ = 0, unknown_fields_ = 0;
+};
+
+}  // namespace
+
+void add_events(CLI::App& program, int& status) {
+  auto* events = program.add_subcommand(
+      "events", "Look into a recorded stream of KV events of vLLM or SGLang, in any dialect (docs/events.md)");
+  events->require_subcommand(1);
+  auto file = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  auto* decode = events->add_subcommand("decode", "Print its messages, one a line, then totals");
+  decode->add_option("file", *file, "the recorded stream")->required();
+  decode->add_flag("--json", *json, "each message with all its fields as JSON; totals on stderr");
+  decode->callback([=, &status] { status = Decoder(*json ? Print::json : Print::table).run(*file); });
+  auto* stat = events->add_subcommand("stat", "Count its events, blocks, gaps and bytes");
+  stat->add_option("file", *file, "the recorded stream")->required();
+  stat->callback([=, &status] { status = count_events(*file); });
+}
+
+}  // namespace canopy::app

@@ -1,0 +1,57 @@
+#include "publish_events.h"
+
+#include <canopy/support/endpoint.h>
+#include <canopy/support/figures.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "interrupt.h"
+
+namespace canopy::app {
+namespace {
+
+void say(const std::string& sentence) {
+  std::fputs(fmt::format("canopy: {}\n", sentence).c_str(), stderr);
+  std::fflush(stderr);
+}
+
+void say_where(const char* what, const std::string& endpoint) {
+  if (endpoint.empty()) return;
+  say(fmt::format("{} at {}", what, endpoint));
+  if (is_open_to_other_machines(endpoint))
+    say(fmt::format("{} can be reached from other machines: what connects reads the tokens of all prompts", endpoint));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<sockets::KvPublisher>> open_publisher(const KvEventsConfig& config) {
+  if (!config.on) return std::unique_ptr<sockets::KvPublisher>();
+  auto publisher = sockets::KvPublisher::open(config, sockets::TreeQueue::WhenFull::wait);
+  if (!publisher) return publisher;
+  say_where("KV events are published", (*publisher)->published_at());
+  say_where("past KV events are answered for", (*publisher)->replayed_at());
+  return publisher;
+}
+
+void await_subscriber(const sockets::KvPublisher& publisher) {
+  while (publisher.figures().subscribers == 0 && !Interrupt::came())
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+void end_publishing(sockets::KvPublisher& publisher, bool stay) {
+  publisher.flush();
+  if (stay && !Interrupt::came()) say("the run has ended; past KV events are answered for until Ctrl-C");
+  while (stay && !Interrupt::came()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  publisher.stop();
+  const sockets::KvPublisher::Figures figures = publisher.figures();
+  fmt::print("KV events: {} batches with {}, {} stored and {} removed", grouped(figures.batches), bytes(figures.bytes),
+             plural(figures.stored, "block"), grouped(figures.removed));
+  if (figures.replayed > 0) fmt::print(", {} asked for again", grouped(figures.replayed));
+  if (figures.losses > 0) fmt::print("; cleared and told anew {}", plural(figures.losses, "time"));
+  fmt::print("\n");
+}
+
+}  // namespace canopy::app

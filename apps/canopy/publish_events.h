@@ -1,0 +1,21 @@
+#pragma once
+
+#include <canopy/feed/kv_events_config.h>
+#include <canopy/sockets/kv_publisher.h>
+
+#include <memory>
+
+namespace canopy::app {
+
+/// The publisher that an engine's file asks for; null if it asks for none. It waits where a server's would drop, since
+/// a replay has no clients. Says on stderr where it listens, and if other machines can connect.
+Result<std::unique_ptr<sockets::KvPublisher>> open_publisher(const KvEventsConfig& config);
+
+/// Waits until a subscriber is connected, or a signal comes. REQUIRES: an Interrupt lives.
+void await_subscriber(const sockets::KvPublisher& publisher);
+
+/// Publishes the rest, answers for past batches until a signal comes (`stay`), and prints what was published. REQUIRES:
+/// an Interrupt lives; the engine does nothing more.
+void end_publishing(sockets::KvPublisher& publisher, bool stay);
+
+}  // namespace canopy::app

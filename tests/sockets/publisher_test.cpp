@@ -1,0 +1,286 @@
+/// A publisher of KV events, its engine, and real subscribers: all in one process, over ipc:// and 127.0.0.1.
+#include <canopy/sockets/kv_publisher.h>
+#include <canopy/wire/sequence.h>
+#include <canopy/wire/stream.h>
+#include <conformance/model/effort.h>
+#include <conformance/model/mismatch.h>
+#include <sockets/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <support/engines.h>
+#include <support/random_requests.h>
+#include "told_tree.h"
+
+using namespace canopy;
+using namespace canopy::test;
+using sockets::KvPublisher;
+using sockets::TreeQueue;
+
+namespace {
+
+std::string endpoint_of(const char* name) {
+  return "ipc://" + (std::filesystem::temp_directory_path() / (name + std::to_string(::getpid()))).string();
+}
+
+KvEventsConfig config_of(std::string publish, std::string replay = {}) {
+  KvEventsConfig config;
+  config.on = true;
+  config.publish = std::move(publish), config.replay = std::move(replay), config.topic = "kv@pod-1@llama";
+  return config;
+}
+
+std::unique_ptr<KvPublisher> publisher_of(const KvEventsConfig& config) {
+  auto publisher = KvPublisher::open(config, TreeQueue::WhenFull::wait);
+  REQUIRE_MESSAGE(publisher, (publisher ? "" : publisher.error().text));
+  return std::move(*publisher);
+}
+
+/// A SUB or a DEALER, as routers have them.
+class Client {
+ public:
+  Client(sockets::Kind kind, const std::string& endpoint, int most_waiting = 100'000)
+      : socket_(std::move(*sockets::Socket::open(context_, kind, {most_waiting, most_waiting, 0}))) {
+    REQUIRE(socket_.connect(endpoint));
+    if (kind == sockets::Kind::subscribe) socket_.subscribe("kv@");
+  }
+  /// The next message; false after ten seconds without one.
+  bool next(wire::Message& message) {
+    if (!socket_.wait(10'000) || !socket_.receive(frames_)) return false;
+    views_.assign(frames_.begin(), frames_.end());
+    const auto read = wire::message_of(views_);
+    REQUIRE(read);
+    message = *read;
+    return true;
+  }
+  /// libzmq subscribes again after a reconnection when the socket is looked at.
+  void look() { socket_.wait(1); }
+  void ask(std::uint64_t sequence) {
+    std::string start(8, '\0');
+    for (std::size_t i = 0; i < 8; ++i) start[i] = static_cast<char>(sequence >> (56 - 8 * i));
+    const std::vector<std::string_view> frames{{}, start};
+    REQUIRE(socket_.send(frames));
+  }
+  const std::vector<std::string>& frames() const { return frames_; }
+
+ private:
+  sockets::Context context_;
+  sockets::Socket socket_;
+  std::vector<std::string> frames_;
+  std::vector<std::string_view> views_;
+};
+
+/// A subscriber with the tree that it was told of.
+struct Subscriber {
+  Client live;
+  ToldTree tree;
+  wire::SequenceWatch watch;
+  std::uint64_t seen = 0;  ///< messages
+  wire::EventBatch batch;
+
+  explicit Subscriber(const std::string& endpoint) : live(sockets::Kind::subscribe, endpoint) {}
+  void take_until(std::uint64_t messages) {
+    for (wire::Message message; seen < messages; ++seen) {
+      REQUIRE(live.next(message));
+      CHECK(message.topic == "kv@pod-1@llama");
+      REQUIRE(message.sequence == seen);
+      REQUIRE(wire::read_batch(message.payload, batch));
+      tree.take(batch);
+    }
+  }
+};
+
+/// Waits until so many subscribers are connected: none of them misses a batch.
+void await_subscribers(const KvPublisher& publisher, std::uint64_t count) {
+  for (int tries = 0; publisher.figures().subscribers < count && tries < 10'000; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  REQUIRE(publisher.figures().subscribers >= count);
+}
+
+}  // namespace
+
+TEST_CASE("a subscriber's tree is the engine's after random requests, in every form") {
+  struct Form {
+    const char* groups;
+    const char* key;
+    KvEventsConfig::Dialect dialect;
+    KvEventsConfig::Hashes hashes;
+    const char* written_as;
+  };
+  using Dialect = KvEventsConfig::Dialect;
+  using Hashes = KvEventsConfig::Hashes;
+  const Form forms[] = {{"full", "token", Dialect::maps, Hashes::sglang, "M2"},
+                        {"full window", "token", Dialect::arrays, Hashes::vllm, "A3"},
+                        {"full state", "token", Dialect::maps, Hashes::vllm, "M1"},
+                        {"full window", "bigram", Dialect::maps, Hashes::sglang, "M2"}};
+  std::uint64_t seed = 0;
+  for (const Form& form : forms) {
+    CAPTURE(form.groups);
+    CAPTURE(form.written_as);
+    std::string yaml = fmt::format("page_size: 4\nkey: {}\nindex: radix\nsegment_pages: 7\ngroups:\n", form.key);
+    std::istringstream groups(form.groups);
+    for (std::string group; groups >> group;)
+      yaml +=
+          fmt::format("  {}: {{ reach: {}, capacity: 1200, start: 36, allocator: free_list, eviction: lru }}\n", group,
+                      group == "full"     ? "path"
+                      : group == "window" ? "11"
+                                          : "1, every: 12");
+    KvEventsConfig config = config_of(endpoint_of("canopy-tree"));
+    config.dialect = form.dialect, config.hashes = form.hashes;
+    const auto publisher = publisher_of(config);
+    Subscriber subscriber(publisher->published_at());
+    await_subscribers(*publisher, 1);
+    const auto engine = engine_of(yaml, {}, &publisher->listener());
+    RandomRequests requests(*engine, plugins(), ++seed, 3, true, true);
+    const bool sglang = form.hashes == Hashes::sglang;
+    const bool one_group = sglang && form.dialect == Dialect::maps;
+    std::size_t most = 0;
+    for (int round = 0; round < 12; ++round) {
+      try {
+        requests.run(with_effort(1'500));
+      } catch (const Mismatch& difference) {
+        FAIL(std::string(difference.what()));
+      }
+      publisher->flush();
+      subscriber.take_until(publisher->figures().batches);
+      const IndexTree index(*engine, sglang, one_group ? 1 : engine->groups());
+      CHECK(subscriber.tree.blocks == index.tree.blocks);
+      most = std::max(most, index.tree.blocks.size());
+    }
+    requests.finish();
+    CHECK(most > 100);
+    CHECK(requests.reached().evictions > 100);
+    CHECK(requests.reached().flushed > 0);
+    CHECK(publisher->figures().losses == 0);
+    CHECK(publisher->figures().removed > 1'000);
+    CHECK(wire::dialect_of(subscriber.batch) != "A1");
+  }
+}
+
+TEST_CASE("events change no decision") {
+  const auto publisher = publisher_of(config_of("tcp://127.0.0.1:*"));
+  const auto told = engine_of(kSmall, {}, &publisher->listener()), alone = engine_of(kSmall);
+  CHECK(told->feed() == nullptr);
+  for (Engine* engine : {told.get(), alone.get()}) {
+    RandomRequests requests(*engine, plugins(), 7, 2);
+    requests.run(5'000);
+    requests.finish();
+  }
+  CHECK(told->digest() == alone->digest());
+  publisher->flush();
+  CHECK(publisher->figures().stored > 500);
+}
+
+TEST_CASE("what a subscriber missed is answered for, in order, with the topic, and then comes the end") {
+  const auto publisher = publisher_of(config_of(endpoint_of("canopy-gap"), "tcp://127.0.0.1:*"));
+  const auto engine = engine_of(kSmall, {"groups.full.capacity=4000"}, &publisher->listener());
+  for (Token i = 0; i < 40; ++i) {
+    const auto prompt = tokens(i * 1'000, 41);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(41));
+    request.finish(41);
+    publisher->flush();  // a batch each
+  }
+  // A subscriber that comes now has seen nothing.
+  Client replay(sockets::Kind::dealer, publisher->replayed_at());
+  ToldTree tree;
+  for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{30}, std::uint64_t{1'000'000}}) {
+    replay.ask(from);
+    wire::Message message;
+    std::uint64_t next = from;
+    for (;;) {
+      REQUIRE(replay.next(message));
+      CHECK(replay.frames().size() == 4);  // an empty one, topic, sequence, batch
+      CHECK(replay.frames()[0].empty());
+      if (message.is_end) break;
+      CHECK(message.topic == "kv@pod-1@llama");
+      CHECK(message.sequence == next++);
+      wire::EventBatch batch;
+      REQUIRE(wire::read_batch(message.payload, batch));
+      if (from == 0) tree.take(batch);
+    }
+    CHECK(next == std::max(from, publisher->figures().batches));
+  }
+  CHECK(publisher->figures().batches >= 41);
+  CHECK(tree.blocks == IndexTree(*engine, true, 1).tree.blocks);
+  CHECK(tree.blocks.size() == 400);
+}
+
+TEST_CASE("a subscriber that takes nothing costs the others nothing, and no memory without end") {
+  const auto publisher = publisher_of(config_of(endpoint_of("canopy-stuck"), "tcp://127.0.0.1:*"));
+  const Client stuck(sockets::Kind::subscribe, publisher->published_at(), 1);
+  const Client stuck_replay(sockets::Kind::dealer, publisher->replayed_at(), 1);
+  const_cast<Client&>(stuck_replay).ask(0);
+  Subscriber subscriber(publisher->published_at());
+  await_subscribers(*publisher, 2);
+  const auto engine = engine_of(kSmall, {"groups.full.capacity=20000", "store=none"}, &publisher->listener());
+  std::vector<Token> prompt(8'001);
+  for (Token i = 0; i < 600; ++i) {
+    std::iota(prompt.begin(), prompt.end(), i * 10'000);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(8'001));
+    request.finish(8'001);
+    publisher->flush();
+    subscriber.take_until(publisher->figures().batches);
+  }
+  CHECK(subscriber.tree.blocks == IndexTree(*engine, true, 1).tree.blocks);
+  const KvPublisher::Figures figures = publisher->figures();
+  CHECK(figures.losses == 0);
+  CHECK(figures.kept_bytes <= 64U << 20);
+  CHECK(figures.kept <= 10'000);
+}
+
+TEST_CASE("a restart is told as a clear at sequence 0") {
+  const std::string endpoint = endpoint_of("canopy-restart");
+  Subscriber subscriber(endpoint);
+  std::uint64_t clears = 0;
+  for (int life = 0; life < 2; ++life) {
+    const auto publisher = publisher_of(config_of(endpoint));
+    for (int tries = 0; publisher->figures().subscribers == 0 && tries < 10'000; ++tries) subscriber.live.look();
+    const auto engine = engine_of(kSmall, {}, &publisher->listener());
+    const auto prompt = tokens(static_cast<Token>(100 * life), 17);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(17));
+    request.finish(17);
+    publisher->flush();
+    wire::Message message;
+    for (std::uint64_t i = 0; i < publisher->figures().batches; ++i) {
+      REQUIRE(subscriber.live.next(message));
+      REQUIRE(wire::read_batch(message.payload, subscriber.batch));
+      const bool cleared = subscriber.batch.events[0].kind == wire::EventKind::cleared;
+      const wire::Order order = subscriber.watch.see(message.sequence, subscriber.batch.time, cleared);
+      CHECK(cleared == (i == 0));
+      CHECK(order == (i > 0 ? wire::Order::next : life == 0 ? wire::Order::first : wire::Order::restart));
+      subscriber.tree.take(subscriber.batch);
+      clears += cleared;
+    }
+    CHECK(subscriber.tree.blocks == IndexTree(*engine, true, 1).tree.blocks);
+    CHECK(subscriber.tree.blocks.size() == 4);
+  }
+  CHECK(clears == 2);
+}
+
+TEST_CASE("an endpoint that cannot be had is named, and no file is lost to it") {
+  const auto first = publisher_of(config_of("tcp://127.0.0.1:*"));
+  const auto why = [](const KvEventsConfig& config) {
+    const auto publisher = KvPublisher::open(config, TreeQueue::WhenFull::drop);
+    return publisher ? std::string() : publisher.error().text;
+  };
+  CHECK(why(config_of(first->published_at())) ==
+        "events.zmq.publish: " + first->published_at() + ": Address already in use");
+  const std::string at = endpoint_of("canopy-file"), path = at.substr(6);
+  std::ofstream(path) << "an engine's file";
+  CHECK(why(config_of(at)) == "events.zmq.publish: '" + path + "' is a file; expected a path where nothing is");
+  CHECK(std::filesystem::file_size(path) == 16);
+  std::filesystem::remove(path);
+  {
+    const auto second = publisher_of(config_of(at));
+    CHECK(why(config_of(at)) == "events.zmq.publish: another process listens at '" + path + "'");
+    CHECK(why(config_of("tcp://127.0.0.1:*", at)) == "events.zmq.replay: another process listens at '" + path + "'");
+  }
+  CHECK(why(config_of(at)) == "");
+}
