@@ -233,8 +233,10 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
     case ColourBy::state:
       if (mirror.is_from_events()) {
         swatch(NodeState::evictable, "cached");
-        next();
-        swatch(NodeState::without, "in another group");
+        if (mirror.groups() > 1) {
+          next();
+          swatch(NodeState::without, "in another group");
+        }
         break;
       }
       swatch(NodeState::evictable, "evictable");

@@ -194,7 +194,7 @@ class NodePanel final : public Panel {
       ImGui::SameLine(em() * 7);
       wrapped(history_words(history_, scene.mirror.commits()), palette().text);
     }
-    draw_runs(scene, *node);
+    if (!scene.mirror.is_from_events()) draw_runs(scene, *node);
     ImGui::EndChild();
   }
 
