@@ -14,9 +14,7 @@
 #include "commands.h"
 
 namespace canopy::app {
-namespace {
-
-Result<std::string> content_of(const std::string& path) {
+Result<std::string> stream_content(const std::string& path) {
   const OpenedFile file = open_regular(path);
   if (!file.descriptor)
     return Error{
@@ -31,12 +29,10 @@ Result<std::string> content_of(const std::string& path) {
   }
 }
 
-}  // namespace
-
 int StreamFile::read(
     const std::string& path,
     const std::function<void(const wire::Message&, const Publisher&, wire::Order, const wire::EventBatch&)>& visit) {
-  const Result<std::string> content = content_of(path);
+  const Result<std::string> content = stream_content(path);
   if (!content) return unusable(content.error().text);
   wire::RecordedStream stream(*content);
   wire::Message message;

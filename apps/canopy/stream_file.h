@@ -14,6 +14,9 @@
 
 namespace canopy::app {
 
+/// The bytes of a file with a recorded stream.
+Result<std::string> stream_content(const std::string& path);
+
 /// The messages of a file with a recorded stream. A publisher is known by topic and rank, and its sequence numbers are
 /// its own.
 class StreamFile {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -58,10 +59,12 @@ std::string where(const Mirror& mirror, const MirrorNode& node) {
                      grouped(node.end()));
 }
 
-std::vector<const MirrorNode*> hottest(const Mirror& mirror, std::size_t most) {
+/// The nodes of most worth, at most `most` of them.
+template <class Worth>
+std::vector<const MirrorNode*> largest(const Mirror& mirror, std::size_t most, Worth&& worth_of) {
   std::vector<const MirrorNode*> nodes;
   mirror.each_node([&](const MirrorNode& node) { nodes.push_back(&node); });
-  const auto worth = [](const MirrorNode* node) { return std::uint64_t{node->hits} * node->length; };
+  const auto worth = [&](const MirrorNode* node) { return worth_of(*node); };
   const std::size_t shown = std::min(most, nodes.size());
   std::partial_sort(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(shown), nodes.end(),
                     [&](const MirrorNode* a, const MirrorNode* b) {
@@ -71,9 +74,65 @@ std::vector<const MirrorNode*> hottest(const Mirror& mirror, std::size_t most) {
   return nodes;
 }
 
-std::string_view name_of(const FeedShape& header) {
-  return {header.name, ::strnlen(header.name, sizeof(header.name))};
+std::vector<std::string_view> fields_of(std::string_view text) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const std::size_t tab = text.find('\t');
+    fields.push_back(text.substr(0, tab));
+    if (tab == text.npos) break;
+    text.remove_prefix(tab + 1);
+  }
+  fields.resize(std::max(fields.size(), kWorkerFields));
+  return fields;
 }
+
+/// A figure of a worker, which another process wrote.
+std::uint64_t figure_of(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// The rest of a screen of a feed that is made from KV events: what they tell, and what they do not.
+void print_from_events(const Mirror& mirror, const Sample& now, const Sample& before, const Terminal& terminal) {
+  Table table;
+  table.row("from", printable(mirror.origin()));
+  table.row("removed", plural(now.evicted_tokens, "token") +
+                           fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
+  for (std::size_t g = 0; g < mirror.groups(); ++g) {
+    const MirrorPool& pool = mirror.pool(g);
+    if (pool.name.empty()) continue;
+    const std::uint64_t pages = pool.counted.evictable + pool.counted.protected_;
+    table.row(printable(pool.name),
+              fmt::format("{} in {} cached", plural(pages * mirror.page_size(), "token"), plural(pages, "block")));
+  }
+  table.row("tree", plural(mirror.node_count(), "node"));
+  table.row("not known", "hit rate, requests, locks, free pages: KV events do not tell them");
+  table.print(terminal);
+
+  fmt::print("\n{}\n", terminal.bold("Servers"));
+  Grid workers({"server", "tokens", "others have", "share", "events"});
+  for (const std::string& worker : mirror.workers()) {
+    const auto fields = fields_of(worker);
+    const auto of = [&](WorkerField field) { return fields[static_cast<std::size_t>(field)]; };
+    const std::uint64_t tokens = figure_of(of(WorkerField::tokens)), shared = figure_of(of(WorkerField::shared));
+    workers.row({{std::string(of(WorkerField::name))},
+                 {grouped(tokens)},
+                 {grouped(shared)},
+                 {percent(shared, tokens)},
+                 {std::string(of(WorkerField::state))}});
+  }
+  workers.print(terminal);
+
+  fmt::print("\n{}\n", terminal.bold("Longest prefixes"));
+  Grid longest({"namespace and depth", "tokens", "children"});
+  for (const MirrorNode* node : largest(mirror, 8, [](const MirrorNode& each) { return std::uint64_t{each.length}; }))
+    longest.row({{where(mirror, *node)}, {grouped(node->length)}, {grouped(node->children)}});
+  longest.print(terminal);
+  fmt::print("\n{}\n{}\n", terminal.bold("Next to be evicted"), terminal.dim("  not known: KV events do not tell it"));
+}
+
+std::string_view name_of(const FeedShape& header) { return {header.name, ::strnlen(header.name, sizeof(header.name))}; }
 
 /// Prints one screen. `before` is the sample of the last screen, for rates.
 void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
@@ -86,6 +145,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
   if (mirror.damaged() != 0)
     fmt::print("{} another process has written into this feed ({}): figures below may be wrong\n",
                terminal.red("damaged:"), plural(mirror.damaged(), "event") + " that cannot be");
+  if (mirror.is_from_events()) return print_from_events(mirror, now, before, terminal);
   Table table;
   table.row("hit rate", fmt::format("{} since attached, {} lately, {} requests seen, {} running",
                                     share(now.hit_tokens, now.prompt_tokens),
@@ -115,7 +175,8 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
 
   fmt::print("\n{}\n", terminal.bold("Hottest prefixes"));
   Grid hot({"namespace and depth", "tokens", "hits", "locks", "last use"});
-  for (const MirrorNode* node : hottest(mirror, 8))
+  const auto hottest = [](const MirrorNode& node) { return std::uint64_t{node.hits} * node.length; };
+  for (const MirrorNode* node : largest(mirror, 8, hottest))
     hot.row({{where(mirror, *node)},
              {grouped(node->length)},
              {grouped(node->hits)},

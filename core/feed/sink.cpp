@@ -3,6 +3,7 @@
 #include <canopy/feed/sink.h>
 #include <canopy/support/atomic_file.h>
 #include <canopy/support/file.h>
+#include <canopy/support/printable.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -316,6 +318,16 @@ class FileSink final : public FeedSink {
 };
 
 }  // namespace
+
+std::string flaw_of_name(const FeedConfig& feed) {
+  const auto can_stand = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; };
+  const bool named = !feed.name.empty();
+  if (feed.kind == FeedConfig::Kind::file) return named ? "" : " is missing; expected the file to record to";
+  if (named && feed.name.size() <= 48 && std::ranges::all_of(feed.name, can_stand)) return {};
+  return fmt::format(
+      " is {}; expected what an inspector asks for: letters, digits, '-', '_' and '.', at most 48 of them",
+      named ? in_quotes(feed.name) : "missing");
+}
 
 std::string FeedSink::part_of(const std::string& path) {
   const auto target = output_target(path);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <zmq.h>
 
+#include <cstring>
+
 #include "ipc_path.h"
 
 namespace canopy::sockets {
@@ -38,6 +40,7 @@ Result<Socket> Socket::open(const Context& context, Kind kind, Limits limits) {
   set(ZMQ_SNDHWM, limits.send);
   set(ZMQ_RCVHWM, limits.receive);
   set(ZMQ_LINGER, limits.linger_ms);
+  zmq_setsockopt(socket.handle(), ZMQ_MAXMSGSIZE, &limits.message_bytes, sizeof(limits.message_bytes));
   if (kind == Kind::publish) set(ZMQ_XPUB_VERBOSER, 1);    // not of the first and the last one alone
   if (kind == Kind::router) set(ZMQ_ROUTER_MANDATORY, 1);  // otherwise what a slow client cannot take is dropped
   return socket;
@@ -97,6 +100,30 @@ bool Socket::receive(std::vector<std::string>& frames) {
 bool Socket::wait(std::uint32_t milliseconds) {
   zmq_pollitem_t item{handle(), 0, ZMQ_POLLIN, 0};
   return zmq_poll(&item, 1, static_cast<long>(milliseconds)) > 0;
+}
+
+Result<Socket> Socket::watch(const Context& context) {
+  const std::string name = fmt::format("inproc://watch-{}", handle());
+  Socket watcher(zmq_socket(context.handle(), ZMQ_PAIR));
+  if (!watcher.handle() ||
+      zmq_socket_monitor(handle(), name.c_str(), ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED) != 0 ||
+      zmq_connect(watcher.handle(), name.c_str()) != 0)
+    return cannot("a socket of ZeroMQ");
+  return watcher;
+}
+
+Socket::Change Socket::next_change() {
+  std::vector<std::string> frames;
+  if (!receive(frames) || frames.empty() || frames[0].size() < sizeof(std::uint16_t)) return Change::none;
+  std::uint16_t event = 0;
+  std::memcpy(&event, frames[0].data(), sizeof(event));
+  return event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED ? Change::connected : Change::lost;
+}
+
+void Socket::wait_for_any(std::span<const Socket* const> sockets, std::uint32_t milliseconds) {
+  std::vector<zmq_pollitem_t> items;
+  for (const Socket* socket : sockets) items.push_back({socket->handle(), 0, ZMQ_POLLIN, 0});
+  zmq_poll(items.data(), static_cast<int>(items.size()), static_cast<long>(milliseconds));
 }
 
 }  // namespace canopy::sockets

@@ -35,6 +35,7 @@ class Socket {
   struct Limits {
     int send = 1000, receive = 1000;
     int linger_ms = 0;
+    std::int64_t message_bytes = -1;  ///< a peer that sends a longer message is cut off; -1: any length
   };
   static Result<Socket> open(const Context& context, Kind kind, Limits limits);
 
@@ -55,6 +56,15 @@ class Socket {
   /// Waits until a message can be received, at most so long. False if none came.
   bool wait(std::uint32_t milliseconds);
   void* handle() const { return handle_.get(); }
+
+  /// A socket that receives a message when this one is connected to a peer of ZeroMQ, and when it has lost one.
+  /// REQUIRES: before connect() and bind(); asked once.
+  Result<Socket> watch(const Context& context);
+  /// The next such change, from the socket that watch() returned.
+  enum class Change { none, connected, lost };
+  Change next_change();
+  /// Waits until one of them can receive, at most so long.
+  static void wait_for_any(std::span<const Socket* const> sockets, std::uint32_t milliseconds);
 
  private:
   struct Close {

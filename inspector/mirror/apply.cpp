@@ -6,7 +6,7 @@ namespace canopy::inspector {
 namespace {
 
 /// A damaged recording may tell of more; those are passed over.
-constexpr std::size_t kMostLines = 65536, kMostNumbers = std::size_t{1} << 22;
+constexpr std::size_t kMostLines = 65536, kMostNumbers = std::size_t{1} << 22, kMostWorkers = 1024;
 
 }  // namespace
 
@@ -21,9 +21,12 @@ void Apply::operator()(const event::TextPiece& piece) {
   if (piece.at == 0) text.clear();
   text += piece.view();
   if (!piece.last || piece.number >= kMostNumbers) return;
-  const bool fields = piece.text == TextKind::plugin || piece.text == TextKind::refusal;
+  const bool fields =
+      piece.text == TextKind::plugin || piece.text == TextKind::refusal || piece.text == TextKind::worker;
   text = clean_text(text, piece.text == TextKind::config ? "\n" : fields ? "\t" : "");
   const std::size_t number = piece.number;
+  // KV events of other servers name a group when they come to it.
+  if (piece.text == TextKind::group && number == groups() && number < kMaxGroups) state_.pools.emplace_back();
   MirrorPool* const pool = number < groups() ? &state_.pools[number] : nullptr;
   switch (piece.text) {
     case TextKind::space:
@@ -53,6 +56,14 @@ void Apply::operator()(const event::TextPiece& piece) {
       return;
     case TextKind::paused:
       state_.paused = text;
+      return;
+    case TextKind::origin:
+      state_.origin = text;
+      return;
+    case TextKind::worker:
+      if (number >= kMostWorkers) return;
+      if (state_.workers.size() <= number) state_.workers.resize(number + 1);
+      state_.workers[number] = text;
       return;
   }
 }

@@ -22,6 +22,7 @@ class Apply {
   void operator()(const event::NodeNamed& named);
   void operator()(const event::NodeWords& some);
   void operator()(const event::NodeSplit& split);
+  void operator()(const event::NodeJoined& joined);
   void operator()(const event::NodeRemoved& removed);
   void operator()(const event::NodeTombstoned& tombstoned);
   void operator()(const event::NodeUsed& used);

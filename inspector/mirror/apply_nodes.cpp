@@ -138,6 +138,29 @@ void Apply::operator()(const event::NodeSplit& split) {
   state_.past.remember({below.id, state_.commits + 1, split.kKind});
 }
 
+void Apply::operator()(const event::NodeJoined& joined) {
+  NodeBlocks& nodes = state_.nodes;
+  const std::uint32_t upper = slot_of(joined.node), lower = slot_of(joined.child);
+  if (!state_.find(bits(joined.node)) || !state_.find(bits(joined.child))) return;
+  MirrorNode& above = nodes[upper];
+  MirrorNode& below = nodes[lower];
+  if (below.parent != upper || above.children != 1 || above.resident != below.resident) return;
+  const std::uint32_t places = above.length / state_.page_size;
+  for (PageRun& run : below.pages) {
+    run.place += places;
+    own(run.group, {run.first, run.count}, upper);
+    above.pages.push_back(run);
+  }
+  if (above.words.size() == above.length) above.words.insert(above.words.end(), below.words.begin(), below.words.end());
+  above.length += below.length;
+  above.first_child = below.first_child, above.last_child = below.last_child, above.children = below.children;
+  for (std::uint32_t child = above.first_child; child; child = nodes[child].next) nodes[child].parent = upper;
+  --state_.space_of(below).nodes;
+  below = {};
+  --state_.node_count;
+  state_.past.remember({above.id, state_.commits + 1, joined.kKind});
+}
+
 void Apply::operator()(const event::NodeRemoved& removed) {
   MirrorNode* found = state_.writable(bits(removed.node));
   if (!found || found->children > 0) return;

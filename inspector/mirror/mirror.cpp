@@ -113,7 +113,9 @@ void Mirror::forget() {
   state_.first_pages.clear();
   state_.plugins.clear();
   state_.refusals.clear();
+  state_.workers.clear();
   state_.paused.clear();
+  state_.origin.clear();
   state_.pins.clear();
   for (MirrorRequest& request : state_.requests.all())
     if (!request.ended()) request.pages.clear();

@@ -97,6 +97,12 @@ class Mirror {
   /// Ids of nodes that a person pinned, smallest first.
   const std::set<std::uint64_t>& pins() const { return state_.pins; }
 
+  /// Which KV events of other servers this is made from; empty: an engine's own feed. What such events cannot tell is 0
+  /// or empty here, and must be shown as not known: locks, ranks, requests, page numbers, free pages.
+  const std::string& origin() const { return state_.origin; }
+  bool is_from_events() const { return !state_.origin.empty(); }
+  const std::vector<std::string>& workers() const { return state_.workers; }  ///< fields (WorkerField) apart by tabs
+
   const std::string& config() const { return state_.config; }
   const std::vector<std::string>& plugins() const { return state_.plugins; }  ///< fields apart by tabs
   const std::vector<std::string>& refusals() const { return state_.refusals; }

@@ -49,8 +49,8 @@ struct MirrorState {
   MirrorPast past;
   Horizon horizon;
   std::set<std::uint64_t> pins;
-  std::string config, paused;
-  std::vector<std::string> plugins, refusals;
+  std::string config, paused, origin;
+  std::vector<std::string> plugins, refusals, workers;
   std::string text;  ///< pieces of the text that is being told
 
   std::uint64_t commits = 0, us = 0, drift = 0;

@@ -161,6 +161,20 @@ void App::draw() {
   if (selection_.help) draw_key_sheet();
 }
 
+namespace {
+
+/// What nothing is known of is said to be unknown, not drawn as empty.
+void draw_panel(Panel& panel, const PanelInfo& info, Scene& scene) {
+  if (info.not_in_events != nullptr && scene.mirror.is_from_events()) nothing_here(info.not_in_events);
+  else panel.draw(scene);
+}
+
+std::string note_of(const Panel& panel, const PanelInfo& info, const Scene& scene) {
+  return info.not_in_events != nullptr && scene.mirror.is_from_events() ? std::string() : panel.note(scene);
+}
+
+}  // namespace
+
 /// The header alone where there is nothing to show below it.
 void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
   const std::span<const PanelInfo> infos = panels();
@@ -172,8 +186,9 @@ void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
     if (info.row == Row::tab || (info.row == Row::page && i != full_window_)) continue;
     if (full_window_ && !info.is_bar() && i != *full_window_) continue;
     const std::string title = info.is_bar() ? fmt::format("##{}", info.title) : info.title;
-    begin_panel(title.c_str(), i == full_window_ ? layout.rows : layout.panels[i], panels_[i]->note(scene), info.help);
-    panels_[i]->draw(scene);
+    begin_panel(title.c_str(), i == full_window_ ? layout.rows : layout.panels[i], note_of(*panels_[i], info, scene),
+                info.help);
+    draw_panel(*panels_[i], info, scene);
     end_panel();
   }
   if (tab && !full_window_) draw_tabs(scene, layout.panels[*tab]);
@@ -193,7 +208,7 @@ void App::draw_tabs(Scene& scene, const Area& area) {
       explain(infos[i].help);
       if (!open) continue;
       ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, padding);
-      panels_[i]->draw(scene);
+      draw_panel(*panels_[i], infos[i], scene);
       ImGui::PopStyleVar();
       ImGui::EndTabItem();
     }

@@ -304,6 +304,7 @@ PanelInfo controls_tab() {
       .key = '2',
       .help = "Pause, step, run until, pin, evict, resize, another policy, flush",
       .make = make_panel<ControlsTab>,
+      .not_in_events = "The feed is made from KV events: nothing can be asked of a server through them.",
   };
 }
 

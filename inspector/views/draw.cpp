@@ -227,8 +227,18 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
     ImGui::SameLine(0, em() * 0.2F);
     dim(hot);
   };
+  if (mirror.is_from_events() && (by == ColourBy::recency || by == ColourBy::hits))
+    return dim("not known: KV events do not tell of uses");
   switch (by) {
     case ColourBy::state:
+      if (mirror.is_from_events()) {
+        swatch(NodeState::evictable, "cached");
+        if (mirror.groups() > 1) {
+          next();
+          swatch(NodeState::without, "in another group");
+        }
+        break;
+      }
       swatch(NodeState::evictable, "evictable");
       next();
       swatch(NodeState::protected_, "protected");

@@ -81,7 +81,7 @@ void draw_groups(Scene& scene) {
   for (std::size_t g = 0; g < scene.mirror.groups(); ++g) {
     const MirrorPool& pool = scene.mirror.pool(g);
     if (g != 0) ImGui::SameLine();
-    const std::string words = fmt::format("{}: {}", pool.name, pool.policy);
+    const std::string words = pool.policy.empty() ? pool.name : fmt::format("{}: {}", pool.name, pool.policy);
     // The key g goes through those that have no room.
     if (g != 0 && ImGui::GetCursorPosX() + ImGui::CalcTextSize(words.c_str()).x + em() * 7 >
                       ImGui::GetWindowWidth() - right_of("engine paused"))

@@ -99,11 +99,38 @@ std::string hit_rate_words(const Health& health) {
   return "hit rate, " + (minute ? "1 min" : duration(static_cast<double>(health.span_us) / 1e6));
 }
 
+/// What KV events tell of health: what is cached where, and how far the events can be trusted.
+void draw_from_events(const Scene& scene, const Health& health) {
+  const Mirror& mirror = scene.mirror;
+  figure("hit rate, requests", "not known", "KV events do not tell of requests or of hits.", palette().dim);
+  ImGui::SameLine(0, em() * 2);
+  for (std::size_t g = 0; g < mirror.groups(); ++g) {
+    const MirrorPool& pool = mirror.pool(g);
+    if (pool.name.empty()) continue;
+    const std::uint64_t pages = pool.counted.evictable + pool.counted.protected_;
+    figure(("cached, " + pool.name).c_str(), brief(static_cast<double>(pages * mirror.page_size())) + " tok",
+           "Tokens of the blocks that servers have stored and not removed. Which of them are in use, and how many more "
+           "there is room for, is not known.",
+           palette().text);
+    ImGui::SameLine(0, em() * 2);
+  }
+  figure("removed", brief(health.evicted_per_second) + " tok/s",
+         "Tokens of removed blocks in a second, over the last minute or since the feed began.", palette().text);
+  ImGui::SameLine(0, em() * 2);
+  std::size_t whole = 0;
+  for (const std::string& worker : mirror.workers()) whole += worker.find("\twhole") != worker.npos;
+  const bool all = whole == mirror.workers().size();
+  figure("events", all ? "whole" : fmt::format("{} of {} whole", whole, mirror.workers().size()),
+         "Whether every message of every server has come. The tab SERVERS says what is missing.",
+         all ? palette().good : palette().warn);
+}
+
 /// Every figure has its place, whatever the others say: nothing moves sideways.
 class HealthBar final : public Panel {
  public:
   void draw(Scene& scene) override {
     const Health health = health_of(scene.mirror);
+    if (scene.mirror.is_from_events()) return draw_from_events(scene, health);
     const float room = ImGui::GetContentRegionAvail().x / em();
     const float spark = room > 88 ? 12.F : room > 76 ? 8.F : 0.F, pages = room > 88 ? 34.F : 31.F;
     float x = ImGui::GetCursorPosX();

@@ -126,6 +126,7 @@ PanelInfo leave_panel() {
       .key = 'L',
       .help = "Which nodes are evicted next, in order, and because of what?",
       .make = make_panel<LeavePanel>,
+      .not_in_events = "Not known: KV events say which blocks were evicted, not which will be.",
   };
 }
 

@@ -81,6 +81,7 @@ std::string state_words(const Mirror& mirror, const MirrorNode& node, std::size_
     case NodeState::protected_:
       return "protected";
     case NodeState::tombstone:
+      if (mirror.is_from_events()) return "removed from this group, while blocks below it stay";
       return "a tombstone (gap): its pages of this group were evicted";
     case NodeState::without:
       return node.told_late ? "no pages of this group; what was before I attached is not known"
@@ -88,6 +89,7 @@ std::string state_words(const Mirror& mirror, const MirrorNode& node, std::size_
     case NodeState::evictable:
       break;
   }
+  if (mirror.is_from_events()) return "cached; whether it is in use is not known";
   return mirror.waits(node, group) ? "evictable now" : "evictable, after its children";
 }
 
@@ -104,11 +106,15 @@ void draw_facts(const Scene& scene, const MirrorNode& node, const TreeIndex::Nod
   fact("depth", fmt::format("{} to {}", grouped(node.begin), grouped(node.end())));
   second_fact("tokens", grouped(node.length));
   fact("namespace", space_name(mirror, node.space));
-  second_fact("hits", grouped(node.hits));
-  fact("last used", ticks_ago(node.last_access));
-  second_fact("inserts", grouped(node.inserts));
-  fact("created", ticks_ago(node.created));
-  second_fact("priority", std::to_string(node.priority));
+  if (mirror.is_from_events()) {
+    fact("not known", "hits, last use, locks, rank, pages");
+  } else {
+    second_fact("hits", grouped(node.hits));
+    fact("last used", ticks_ago(node.last_access));
+    second_fact("inserts", grouped(node.inserts));
+    fact("created", ticks_ago(node.created));
+    second_fact("priority", std::to_string(node.priority));
+  }
   if (!in_tree) return;
   fact("below it", node.children == 0
                        ? "nothing: a leaf"
@@ -178,8 +184,9 @@ class NodePanel final : public Panel {
     ImGui::BeginChild("facts");
     draw_facts(scene, *node, in_tree);
     draw_path(scene, node->id);
-    draw_locks(scene, *node, in_tree ? in_tree->locks : scene.mirror.locks(*node, scene.selection.group));
-    if (scene.mirror.waits(*node, scene.selection.group))
+    if (!scene.mirror.is_from_events())
+      draw_locks(scene, *node, in_tree ? in_tree->locks : scene.mirror.locks(*node, scene.selection.group));
+    if (!scene.mirror.is_from_events() && scene.mirror.waits(*node, scene.selection.group))
       fact("rank", rank_words(scene.pool().policy_rank, node->rank[scene.selection.group], scene.mirror.tick()));
     draw_contents(*node);
     if (!history_.empty()) {
@@ -187,7 +194,7 @@ class NodePanel final : public Panel {
       ImGui::SameLine(em() * 7);
       wrapped(history_words(history_, scene.mirror.commits()), palette().text);
     }
-    draw_runs(scene, *node);
+    if (!scene.mirror.is_from_events()) draw_runs(scene, *node);
     ImGui::EndChild();
   }
 

@@ -32,6 +32,9 @@ struct PanelInfo {
   char key = 0;          ///< a tab comes to the front, a panel or a page fills the window; 0 for a bar
   const char* help;      ///< the question it answers, in one line
   std::unique_ptr<Panel> (*make)();
+  /// What it says instead where the feed is made from KV events of other servers, which do not tell what it shows;
+  /// null: they do.
+  const char* not_in_events = nullptr;
 
   bool is_bar() const { return row == Row::header || row == Row::health || row == Row::time; }
 };

@@ -55,6 +55,7 @@ PanelInfo plugins_tab() {
       .key = '3',
       .help = "Which plugins are loaded, which were refused, and why?",
       .make = make_panel<PluginsTab>,
+      .not_in_events = "The feed is made from KV events of a server that has no plugins of Canopy.",
   };
 }
 

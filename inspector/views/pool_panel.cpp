@@ -224,6 +224,7 @@ PanelInfo pool_panel() {
       .key = 'P',
       .help = "Which pages are whose, and how scattered are the free ones?",
       .make = make_panel<PoolPanel>,
+      .not_in_events = "Not known: KV events tell no page numbers, and not how many pages there are or are free.",
   };
 }
 

@@ -227,6 +227,7 @@ PanelInfo requests_panel() {
       .key = 'R',
       .help = "What did each request find in the cache, and why not more?",
       .make = make_panel<RequestsPanel>,
+      .not_in_events = "Not known: KV events do not tell of requests, of hits, or of why a prompt missed.",
   };
 }
 

@@ -53,7 +53,7 @@ float SizesPanel::height_of(std::uint64_t pages) const {
 }
 
 void SizesPanel::draw(Scene& scene) {
-  draw_legend();
+  draw_legend(scene.mirror.is_from_events());
   const ImVec2 from = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float foot = ImGui::GetTextLineHeight() * 1.1F, axis = ImGui::CalcTextSize("999.9 M ").x;
   const float width = room.x - axis;
@@ -77,9 +77,10 @@ void SizesPanel::draw(Scene& scene) {
   draw_foot(scene, at, room.x, hovered);
 }
 
-void SizesPanel::draw_legend() {
+void SizesPanel::draw_legend(bool from_events) {
   const Palette& colours = palette();
   ImGui::SameLine(0, em() * 1.2F);
+  if (from_events) return swatch(colours.evictable, "cached; how many pages there are is not known");
   swatch(colours.evictable, "evictable");
   ImGui::SameLine(0, em() * 0.7F);
   swatch(colours.protected_, "protected");
@@ -223,6 +224,9 @@ void SizesPanel::draw_foot(const Scene& scene, const OverviewColumn& at, float w
   const MirrorPool::Sums& pages = at.pages;
   const double now = static_cast<double>(scene.mirror.us()), then = static_cast<double>(at.us);
   const std::uint64_t page = scene.mirror.page_size();
+  if (scene.mirror.is_from_events())
+    return dim(fmt::format("{} tok cached   removed {} tok", brief(static_cast<double>(pages.evictable * page)),
+                           brief(at.evicted)));
   const std::string words =
       fmt::format("{}: {} of {} tok in the tree   hit {}   out {} tok   limit {}",
                   !hovered     ? scene.time.seekable ? "here" : "now"

@@ -25,7 +25,7 @@ class SizesPanel final : public Panel {
   float height_of(std::uint64_t pages) const;
 
  private:
-  static void draw_legend();
+  static void draw_legend(bool from_events);
   void update(const Scene& scene, std::size_t most);
   void draw_axis(const Scene& scene, float left) const;
   void draw_stack() const;

@@ -74,9 +74,10 @@ void TreePanel::draw_bar(Scene& scene) {
   ImGui::SameLine(0, em() * 1.2F);
   dim("colour");
   for (std::size_t i = 0; i < kColourNames.size(); ++i) {
+    const auto by = static_cast<ColourBy>(i);
+    if (scene.mirror.is_from_events() && (by == ColourBy::recency || by == ColourBy::hits)) continue;
     ImGui::SameLine(0, em() * 0.4F);
-    if (choice(kColourNames[i], scene.selection.colour == static_cast<ColourBy>(i)))
-      scene.selection.colour = static_cast<ColourBy>(i);
+    if (choice(kColourNames[i], scene.selection.colour == by)) scene.selection.colour = by;
   }
   ImGui::SameLine(0, em() * 1.2F);
   const float width = std::min(em() * 22, ImGui::GetContentRegionAvail().x);

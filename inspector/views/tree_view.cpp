@@ -114,8 +114,10 @@ void tell_place(const Scene& scene, std::uint32_t place) {
       dim(fmt::format("a chain of {} nodes to {}, each the only child of the one before", grouped(node.chain),
                       node_name(last.id)));
     dim(fmt::format("with all below: {} tokens in {}", grouped(node.tokens), plural(node.nodes, "node")));
-    dim(fmt::format("{}, {}, used {} ticks ago", node.locks ? plural(node.locks, "lock") : "no lock",
-                    plural(told.hits, "hit"), grouped(scene.mirror.tick() - told.last_access)));
+    if (scene.mirror.is_from_events()) dim("locks, hits and last use are not known from KV events");
+    else
+      dim(fmt::format("{}, {}, used {} ticks ago", node.locks ? plural(node.locks, "lock") : "no lock",
+                      plural(told.hits, "hit"), grouped(scene.mirror.tick() - told.last_access)));
     dim(node.folded ? "right click: unfold" : last.children ? "double click: go in, right click: fold" : "a leaf");
   }
   ImGui::EndTooltip();

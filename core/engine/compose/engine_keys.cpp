@@ -6,8 +6,6 @@
 #include <canopy/support/printable.h>
 #include <fmt/format.h>
 
-#include <cctype>
-
 namespace canopy {
 
 bool is_group_name(std::string_view name) {
@@ -56,16 +54,6 @@ std::string flaw_of_start(const GroupConfig& group, Units page_size) {
       "pool grows to its capacity as it needs",
       given ? std::to_string(start) : fmt::format("the capacity, {}", start), grouped(pages), bytes(pages * kPageBytes),
       kMaxStartPages * page_size);
-}
-
-std::string flaw_of_name(const FeedConfig& feed) {
-  const auto can_stand = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; };
-  const bool named = !feed.name.empty();
-  if (feed.kind == FeedConfig::Kind::file) return named ? "" : " is missing; expected the file to record to";
-  if (named && feed.name.size() <= 48 && std::ranges::all_of(feed.name, can_stand)) return {};
-  return fmt::format(
-      " is {}; expected what an inspector asks for: letters, digits, '-', '_' and '.', at most 48 of them",
-      named ? in_quotes(feed.name) : "missing");
 }
 
 std::string flaw_of_publish(const KvEventsConfig& events) {

@@ -36,7 +36,6 @@ std::string flaw_of_every(const GroupConfig& group, Units page_size);
 std::string flaw_of_max_per_path(const GroupConfig& group);
 std::string flaw_of_capacity(const GroupConfig& group, Units page_size);
 std::string flaw_of_start(const GroupConfig& group, Units page_size);
-std::string flaw_of_name(const FeedConfig& feed);
 std::string flaw_of_publish(const KvEventsConfig& events);
 std::string flaw_of_replay(const KvEventsConfig& events);
 std::string flaw_of_topic(const KvEventsConfig& events);

@@ -62,6 +62,14 @@ enum class TextKind : std::uint8_t {
   plugin,       ///< a component that is offered; fields apart by tabs
   refusal,      ///< a plugin file that was refused; fields apart by tabs
   paused,       ///< why the engine is paused; empty while it runs
+  /// Which KV events of other servers the feed is made from; empty: it is an engine's own. Such events tell of nodes
+  /// and groups alone. Locks, ranks, requests, page numbers, and pages that are free are not known.
+  origin,
+  worker,  ///< a server whose events are in the feed; fields apart by tabs (WorkerField)
 };
+
+/// The fields of a TextKind::worker, in this order. Figures are of tokens.
+enum class WorkerField : std::uint8_t { name, tokens, shared, state };
+inline constexpr std::size_t kWorkerFields = 4;
 
 }  // namespace canopy

@@ -54,6 +54,7 @@ struct NodeWords {
 };
 
 /// Pages of a node in a group, from its page number `place` on. Told again from place 0 on: the pages were relocated.
+/// Without a run: the node has the group's pages now, and their numbers are not known.
 struct NodePages {
   static constexpr std::uint8_t kKind = 4;
   NodeId node{};
@@ -78,6 +79,16 @@ struct NodeSplit {
 
   Event encode() const { return {kKind, 0, 0, inserts, detail::bits(node), detail::bits(upper), units}; }
   static NodeSplit decode(const Event& e) { return {NodeId{e.id}, NodeId{e.a}, detail::low(e.b), e.extra}; }
+};
+
+/// A node took in its only child, which has pages in the same groups: the child's units and pages follow its own, and
+/// what hung below the child hangs below it. An index does not do so; the tree of another server's KV events does.
+struct NodeJoined {
+  static constexpr std::uint8_t kKind = 29;
+  NodeId node{}, child{};
+
+  Event encode() const { return {kKind, 0, 0, 0, detail::bits(node), detail::bits(child), 0}; }
+  static NodeJoined decode(const Event& e) { return {NodeId{e.id}, NodeId{e.a}}; }
 };
 
 /// A node was evicted or flushed, with its pages in all groups.

@@ -21,6 +21,9 @@ struct FeedConfig {
   bool controls = false;     ///< whether a reader may pause, evict and change policies
 };
 
+/// What is wrong with the name: " is 'a b'; expected ...". Empty: nothing is.
+std::string flaw_of_name(const FeedConfig& feed);
+
 /// The memory or the file behind a FeedWriter, from the first event to the last.
 ///
 /// A recording takes shape as PATH.part, which can be opened meanwhile, and is renamed to PATH by finish(). It replaces

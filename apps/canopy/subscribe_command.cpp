@@ -1,0 +1,285 @@
+#include "subscribe_command.h"
+
+#include <canopy/attach/follower.h>
+#include <canopy/sockets/subscription.h>
+#include <canopy/support/endpoint.h>
+#include <canopy/support/figures.h>
+#include <canopy/support/printable.h>
+#include <canopy/support/run_files.h>
+#include <canopy/wire/codec.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "cli_options.h"
+#include "commands.h"
+#include "interrupt.h"
+#include "stream_file.h"
+
+namespace canopy::app {
+namespace {
+
+using attach::Follower;
+using sockets::Subscription;
+using Done = Result<std::monostate>;
+using Clock = std::chrono::steady_clock;
+
+struct FollowArguments {
+  std::vector<std::string> endpoints, replays;
+  std::string from, name, record;
+  std::uint64_t events = 0;  ///< of the feed's ring; 0: as many as it has by itself
+  bool tokens = false, repeats_are_reports = false;
+};
+
+/// For people, on stderr.
+template <class... Values>
+void say(fmt::format_string<Values...> text, Values&&... values) {
+  fmt::print(stderr, "canopy subscribe: {}\n", printable_lines(fmt::format(text, std::forward<Values>(values)...)));
+}
+
+/// Looks after a follower and its feed, whatever the messages come from.
+class Following {
+ public:
+  explicit Following(const FollowArguments& arguments)
+      : arguments_(arguments), follower_(options_of(arguments)), began_(Clock::now()) {}
+
+  int run() { return arguments_.from.empty() ? run_live() : run_file(); }
+
+ private:
+  static Follower::Options options_of(const FollowArguments& arguments) {
+    Follower::Options options;
+    const bool is_file = arguments.name.empty();
+    options.feed.kind = is_file ? FeedConfig::Kind::file : FeedConfig::Kind::shm;
+    options.feed.name = is_file ? arguments.record : arguments.name;
+    options.feed.tokens = arguments.tokens;
+    options.feed.events = arguments.events;
+    options.sources = arguments.from.empty() ? arguments.endpoints : std::vector{arguments.from};
+    options.repairs = !arguments.from.empty() || !arguments.replays.empty();
+    options.repeats_are_reports = arguments.repeats_are_reports;
+    return options;
+  }
+  std::uint64_t now_us() const {
+    return stream_us_ + static_cast<std::uint64_t>(
+                            std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_).count());
+  }
+
+  int run_file() {
+    const Result<std::string> content = stream_content(arguments_.from);
+    if (!content) return unusable(content.error().text);
+    wire::RecordedStream stream(*content);
+    wire::Message message;
+    auto next = stream.next(message);
+    for (; next && *next && !Interrupt::came(); next = stream.next(message)) {
+      pass_time(message);
+      if (auto done = hear(0, message, false); !done) return unusable(done.error().text);
+    }
+    // The missing ones are not in the file.
+    while (follower_.wants_replay(0))
+      if (auto done = follower_.replay_ended(0, 0, stream_us_); !done) return unusable(done.error().text);
+    began_ = Clock::now();
+    if (!next) say("{}: {}", arguments_.from, next.error().text);
+    if (!follower_.has_feed()) return unusable(arguments_.from + ": no block is stored in it, so there is no feed");
+    fmt::print("{}", follower_.report());
+    for (std::uint16_t w = 0; w < follower_.names().workers(); ++w) fmt::print("{}\n", worker_words(w));
+    std::fflush(stdout);
+    const int status = next && follower_.unreadable() == 0 ? kFine : kUnusable;
+    if (arguments_.name.empty()) return end(status);
+    say("the feed stays until Ctrl-C");
+    while (!Interrupt::came()) {
+      if (auto done = turn(); !done) return unusable(done.error().text);
+      ::usleep(20'000);
+    }
+    return end(Interrupt::exit_code());
+  }
+  /// The feed's clock is the publishers' own, and never goes back.
+  void pass_time(const wire::Message& message) {
+    if (message.is_end || !wire::read_batch(message.payload, batch_)) return;
+    if (!first_time_) first_time_ = batch_.time;
+    constexpr double kMostSeconds = 1e9;
+    const double seconds = batch_.time - *first_time_;
+    if (seconds > 0 && seconds < kMostSeconds)
+      stream_us_ = std::max(stream_us_, static_cast<std::uint64_t>(seconds * 1e6));
+  }
+
+  int run_live() {
+    std::vector<Subscription::Source> sources;
+    for (std::size_t i = 0; i < arguments_.endpoints.size(); ++i) {
+      const std::string& endpoint = arguments_.endpoints[i];
+      sources.push_back({endpoint, arguments_.replays.empty() ? "" : arguments_.replays[i]});
+      if (endpoint.find('*') != std::string::npos && is_open_to_other_machines(endpoint))
+        say("{}: any machine that reaches this one can send events to it", endpoint);
+    }
+    auto opened = Subscription::open(sources);
+    if (!opened) return unusable(opened.error().text);
+    Subscription& subscription = **opened;
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      if (subscription.has_replay(i)) subscription.ask(i, 0);
+    while (!Interrupt::came()) {
+      const auto heard = subscription.next(20);
+      if (auto done = heard ? take(subscription, *heard) : Done(std::monostate{}); !done)
+        return unusable(done.error().text);
+      for (std::size_t i = 0; i < sources.size(); ++i)
+        if (subscription.has_replay(i) && !subscription.asks(i))
+          if (const auto from = follower_.wants_replay(i)) subscription.ask(i, *from);
+      if (auto done = turn(); !done) return unusable(done.error().text);
+      say_what_is_awaited(subscription);
+    }
+    return end(Interrupt::exit_code());
+  }
+
+  Done take(Subscription& subscription, const Subscription::Heard& heard) {
+    using What = Subscription::Heard::What;
+    const std::string& endpoint = arguments_.endpoints[heard.source];
+    switch (heard.what) {
+      case What::message:
+        return hear(heard.source, heard.message, heard.replayed);
+      case What::no_message:
+        say("{}: {}", endpoint, heard.flaw);
+        break;
+      case What::replay_ended:
+        if (heard.silent) say("{}: the replay socket does not answer", arguments_.replays[heard.source]);
+        return follower_.replay_ended(heard.source, heard.from, now_us());
+      case What::connected:
+        say("{}: connected", endpoint);
+        if (!subscription.has_replay(heard.source)) break;
+        follower_.reconnected(heard.source);
+        if (!subscription.asks(heard.source))
+          subscription.ask(heard.source, follower_.wants_replay(heard.source).value_or(0));
+        break;
+      case What::lost:
+        say("{}: the connection was lost; it is tried again", endpoint);
+        break;
+    }
+    return std::monostate{};
+  }
+
+  Done hear(std::size_t source, const wire::Message& message, bool replayed) {
+    const bool had_feed = follower_.has_feed();
+    const std::uint64_t unreadable = follower_.unreadable();
+    const std::uint64_t us = arguments_.from.empty() ? now_us() : stream_us_;
+    if (auto done = follower_.take(source, message, replayed, us); !done) return done;
+    ++messages_;
+    if (follower_.unreadable() != unreadable) say("{}", follower_.trouble());
+    if (!had_feed && follower_.has_feed()) {
+      if (arguments_.name.empty()) say("recording to {}", arguments_.record);
+      else say("the feed '{0}' is there: canopy top {0}, canopy-inspector attach {0}", arguments_.name);
+    }
+    return std::monostate{};
+  }
+
+  Done turn() {
+    if (auto done = follower_.turn(now_us()); !done) return done;
+    if (const std::string failure = follower_.failure(); !failure.empty()) return Error{failure};
+    return std::monostate{};
+  }
+
+  /// Once, when a server is silent: what is missing for a feed.
+  void say_what_is_awaited(const Subscription& subscription) {
+    constexpr std::uint64_t kPatienceUs = 3'000'000;
+    if (said_idle_ || follower_.has_feed() || now_us() < kPatienceUs) return;
+    said_idle_ = true;
+    for (std::size_t i = 0; i < arguments_.endpoints.size(); ++i) {
+      const std::string& endpoint = arguments_.endpoints[i];
+      if (!subscription.is_connected(i)) say("{}: no server is there yet; I go on trying", endpoint);
+      else if (messages_ == 0)
+        say("{}: connected, and no message has come; a server sends none while it is idle", endpoint);
+      else say("{}: messages have come, but no block was stored so far", endpoint);
+    }
+  }
+
+  std::string worker_words(std::uint16_t worker) const {
+    std::string name = follower_.names().worker_name(worker);
+    if (!name.empty()) name += ": ";
+    return fmt::format("{}{}, {}", printable(name), plural(follower_.tree()->blocks_of(worker), "block"),
+                       follower_.state_of(worker));
+  }
+
+  int end(int status) {
+    follower_.finish();
+    if (const std::string failure = follower_.failure(); !failure.empty()) return unusable(failure);
+    return status;
+  }
+
+  const FollowArguments& arguments_;
+  Follower follower_;
+  Clock::time_point began_;
+  wire::EventBatch batch_;
+  std::optional<double> first_time_;
+  std::uint64_t stream_us_ = 0, messages_ = 0;
+  bool said_idle_ = false;
+};
+
+/// What is wrong with the arguments together; empty: nothing is.
+std::string flaw_of(const FollowArguments& arguments) {
+  if (arguments.from.empty() == arguments.endpoints.empty())
+    return "expected either endpoints of servers, such as tcp://127.0.0.1:5557, or a recorded stream with --from";
+  if (arguments.name.empty() == arguments.record.empty())
+    return "expected either --name NAME, what canopy top and canopy-inspector attach to, or --record FILE";
+  if (!arguments.replays.empty() && arguments.replays.size() != arguments.endpoints.size())
+    return fmt::format("{} and {}: each endpoint needs its own --replay, in the same order, or none has one",
+                       plural(arguments.endpoints.size(), "endpoint"), plural(arguments.replays.size(), "--replay"));
+  for (const auto* list : {&arguments.endpoints, &arguments.replays})
+    for (const std::string& endpoint : *list)
+      if (const std::string flaw = flaw_of_endpoint(endpoint); !flaw.empty()) return flaw;
+  for (const std::string& endpoint : arguments.replays)
+    if (std::find(arguments.endpoints.begin(), arguments.endpoints.end(), endpoint) != arguments.endpoints.end())
+      return fmt::format("--replay {}: events are published there; a replay socket has another endpoint", endpoint);
+  for (std::size_t i = 0; i < arguments.endpoints.size(); ++i)
+    if (std::find(arguments.endpoints.begin(), arguments.endpoints.begin() + std::ptrdiff_t(i),
+                  arguments.endpoints[i]) != arguments.endpoints.begin() + std::ptrdiff_t(i))
+      return fmt::format("{} is named twice", arguments.endpoints[i]);
+  if (!arguments.name.empty()) {
+    FeedConfig feed;
+    feed.kind = FeedConfig::Kind::shm;
+    feed.name = arguments.name;
+    if (const std::string flaw = flaw_of_name(feed); !flaw.empty()) return "--name" + flaw;
+  }
+  return {};
+}
+
+int follow(const FollowArguments& arguments) {
+  if (const std::string flaw = flaw_of(arguments); !flaw.empty()) return unusable("canopy subscribe: " + flaw);
+  const RunFile input{"--from", arguments.from};
+  const std::array<RunFile, 2> outputs{
+      {{"--record", arguments.record},
+       {"the recording, until it is whole,", arguments.record.empty() ? "" : FeedSink::part_of(arguments.record)}}};
+  if (auto apart = check_run_files({&input, 1}, outputs); !apart) return unusable(apart.error().text);
+  const Interrupt interrupt;  // before the feed, which has shared memory and a file to take away
+  return Following(arguments).run();
+}
+
+}  // namespace
+
+void add_subscribe(CLI::App& program, int& status) {
+  auto arguments = std::make_shared<FollowArguments>();
+  auto* command = program.add_subcommand(
+      "subscribe",
+      "Make a feed of the KV events of servers that know nothing of Canopy, such as vLLM and SGLang (docs/attach.md)");
+  command->add_option("endpoints", arguments->endpoints,
+                      "where a server publishes, such as tcp://127.0.0.1:5557; several are shown side by side");
+  repeated(command->add_option("--replay", arguments->replays,
+                               "where the server sends again what was missed, one for each endpoint in their order"));
+  command->add_option("--from", arguments->from, "a recorded stream instead of servers");
+  command->add_option("--name", arguments->name, "of the feed, for canopy top and canopy-inspector attach");
+  command->add_option("--record", arguments->record,
+                      "record the feed to this file instead; only a recording is replaced");
+  command->add_flag("--tokens", arguments->tokens,
+                    "the feed carries the tokens of prompts, so that a prefix can be looked up");
+  command->add_flag("--repeats-are-reports", arguments->repeats_are_reports,
+                    "a block that is stored again is no second copy: for vLLM's kv_cache_report_mode=full");
+  command
+      ->add_option("--events", arguments->events,
+                   "events of the feed's ring, 32 bytes each: more than it takes to tell of the largest tree at once. "
+                   "1048576 if not given")
+      ->check(whole(1024, std::uint64_t{1} << 28));
+  command->callback([=, &status] { status = follow(*arguments); });
+}
+
+}  // namespace canopy::app

@@ -1,0 +1,127 @@
+/// The part of a Follower that writes the feed and serves its readers.
+#include <canopy/attach/follower.h>
+#include <canopy/support/printable.h>
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace canopy::attach {
+namespace {
+
+constexpr std::uint64_t kRingEvents = std::uint64_t{1} << 20;
+constexpr std::uint64_t kWorkersEveryUs = 250'000, kLookEveryUs = 1'000'000;
+
+/// Work that may take a tenth of the time: when it may be done next, after it was done at `now_us`.
+template <class Work>
+std::uint64_t next_after(std::uint64_t now_us, Work&& work) {
+  const auto began = std::chrono::steady_clock::now();
+  work();
+  const auto took = std::chrono::steady_clock::now() - began;
+  return now_us + 10 * static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+}
+
+}  // namespace
+
+Result<std::monostate> Follower::begin(Units page_size) {
+  FeedConfig config = options_.feed;
+  if (config.events == 0) config.events = kRingEvents;
+  FeedShape shape;
+  shape.page_size = page_size;
+  shape.groups = 1;  // more are named when events come to them
+  shape.reaches[0] = kWholePath;
+  auto sink = FeedSink::open(config, shape);
+  if (!sink) return sink.error();
+  sink_ = std::move(*sink);
+  page_size_ = page_size;
+  tree_ = std::make_unique<Tree>(Tree::Options{page_size, config.tokens, options_.repeats_are_reports});
+  tree_->tell(&sink_->writer());
+  if (sink_->writer().on()) keyframe(0);
+  return std::monostate{};
+}
+
+Result<std::monostate> Follower::turn(std::uint64_t now_us) {
+  for (std::uint16_t w = 0; w < workers_.size(); ++w) {
+    Worker& worker = workers_[w];
+    if (options_.repairs || !worker.order.waits() || now_us - worker.waits_since_us < kPatienceUs) continue;
+    worker.order.give_up();
+    if (auto done = apply_held(w, now_us); !done) return done;
+  }
+  if (!sink_) return std::monostate{};
+  if (tree_->can_mend() && now_us >= mend_at_us_) {
+    mend_at_us_ = next_after(now_us, [&] { tree_->mend(tick_); });
+    commit(Operation::none, now_us);
+  }
+  if (sink_->writer().on() && now_us >= workers_at_us_ + kWorkersEveryUs) {
+    workers_at_us_ = now_us;
+    tell_workers();
+    commit(Operation::none, now_us);
+  }
+  serve_readers(now_us);
+  return std::monostate{};
+}
+
+void Follower::commit(Operation operation, std::uint64_t now_us) {
+  if (!sink_) return;
+  FeedWriter& feed = sink_->writer();
+  ++operations_;
+  if (feed.on()) {
+    tell_names(false);
+    const auto& sums = tree_->runs().sums();
+    for (std::uint8_t g = 0; g < names_.groups(); ++g) feed.push(event::Totals{g, 0, 0, sums[g] * page_size_, 0});
+    feed.push(event::Commit{operation, tick_, operations_, now_us});
+    feed.publish();
+  }
+  if (feed.shape().ring_events == 0) sink_->keep_pace(now_us);
+}
+
+/// Names that came since, or all of them: those of namespaces change when there is another worker.
+void Follower::tell_names(bool all) {
+  if (!sink_ || !sink_->writer().on()) return;
+  FeedWriter& feed = sink_->writer();
+  if (all || names_.workers() != told_workers_) told_spaces_ = 0;
+  if (all) told_groups_ = 0;
+  for (; told_groups_ < names_.groups(); ++told_groups_)
+    feed.push_text(TextKind::group, told_groups_, names_.group_name(told_groups_));
+  for (; told_spaces_ < names_.spaces(); ++told_spaces_)
+    feed.push_text(TextKind::space, told_spaces_, names_.space_name(static_cast<std::uint32_t>(told_spaces_)));
+  told_workers_ = names_.workers();
+}
+
+void Follower::tell_workers() {
+  FeedWriter& feed = sink_->writer();
+  const auto tokens = [&](std::uint64_t blocks) { return blocks * page_size_; };
+  for (std::uint16_t w = 0; w < names_.workers(); ++w) {
+    std::string name = names_.worker_name(w);
+    if (name.empty()) name = options_.sources[names_.sender(w).source];
+    feed.push_text(TextKind::worker, w,
+                   fmt::format("{}\t{}\t{}\t{}", printable(name), tokens(tree_->common().blocks_of(w)),
+                               tokens(tree_->common().shared_of(w)), state_of(w)));
+  }
+  feed.push_text(TextKind::config, 0, report());
+}
+
+void Follower::keyframe(std::uint64_t now_us) {
+  FeedWriter& feed = sink_->writer();
+  feed.push(event::Keyframe{});
+  feed.push_text(TextKind::origin, 0, fmt::format("KV events of {}", fmt::join(options_.sources, ", ")));
+  tell_names(true);
+  tell_workers();
+  tree_->tell_all(tick_);
+  commit(Operation::none, now_us);
+}
+
+void Follower::serve_readers(std::uint64_t now_us) {
+  FeedWriter& feed = sink_->writer();
+  if (feed.shape().ring_events == 0) return sink_->keep_pace(now_us);
+  FeedDesk& desk = desk_behind(feed.header());
+  const std::uint64_t wanted = desk.keyframes_wanted.load(std::memory_order_acquire);
+  const bool asks = wanted != keyframes_told_ && now_us >= keyframe_at_us_;
+  if (!asks && now_us < look_at_us_ + kLookEveryUs) return;
+  look_at_us_ = now_us;
+  feed.turn(sink_->watched());
+  if (!asks) return;
+  keyframes_told_ = wanted;
+  if (feed.on()) keyframe_at_us_ = next_after(now_us, [&] { keyframe(now_us); });
+}
+
+}  // namespace canopy::attach

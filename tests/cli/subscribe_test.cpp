@@ -1,0 +1,104 @@
+/// `canopy subscribe`: a feed from a recorded stream, and what is wrong with its arguments.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "program.h"
+
+using namespace cli;
+using nlohmann::json;
+
+namespace {
+
+std::string message(unsigned char sequence, const char* batch) {
+  std::string bytes;
+  const auto number = [&](std::size_t value) {
+    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i));
+  };
+  const auto packed = json::to_msgpack(json::parse(batch));
+  const std::string frames[] = {
+      "kv@pod", std::string(7, '\0') + static_cast<char>(sequence), {packed.begin(), packed.end()}};
+  number(3);
+  for (const std::string& frame : frames) number(frame.size()), bytes += frame;
+  return bytes;
+}
+
+/// Two ranks: the first has two prompts that begin alike and a salted one, the second the first prompt alone.
+const std::string kStream =
+    message(0, R"([1, [["BlockStored", [11, 12], null, [1, 2, 3, 4], 2, null, "GPU"]], 0])") +
+    message(2, R"([3, [["BlockStored", [14], 11, [7, 8], 2, null, "GPU"]], 0])") +
+    message(1, R"([2, [["BlockStored", [21], null, [1, 2], 2, null, "GPU", {"cache_salt": "s"}]], 0])") +
+    message(0, R"([1, [["BlockStored", [31, 32], null, [1, 2, 3, 4], 2, null, "GPU"]], 1])");
+
+}  // namespace
+
+TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what is not known") {
+  const Workshop workshop;
+  const std::string name = "cli-follow-" + std::to_string(getpid());
+  Started subscribe(workshop, "subscribe", "subscribe --from " + workshop.file("s.bin", kStream) + " --name " + name);
+  REQUIRE(soon([&] { return has(slurp(workshop.path / "subscribe.err"), "until Ctrl-C"); }));
+  const Ended top = canopy(workshop, "top " + name + " --once");
+  CHECK(top.status == 0);
+  CHECK(has(top.out, "12 tokens in 6 blocks cached"));
+  CHECK(has(top.out, "5 nodes"));
+  CHECK(has(top.out, "hit rate, requests, locks, free pages: KV events do not tell them"));
+  CHECK(!has(top.out, "evictable"));
+  CHECK(has(top.out, "rank 0, salt s, depth 0 to 2"));
+  CHECK(has(top.out, "50.0 %"));   // of rank 0: 4 of 8 tokens
+  CHECK(has(top.out, "100.0 %"));  // of rank 1
+  CHECK(has(top.out, "whole, 1 gap, 1 of their messages came later"));
+  CHECK(has(top.out, "drift 0"));
+  const Ended ended = subscribe.end(SIGINT);
+  CHECK(ended.status == 130);
+  CHECK(has(ended.out, "rank 1: 2 blocks, whole"));
+  CHECK(!fs::exists("/dev/shm/canopy-" + name));
+}
+
+TEST_CASE("a recorded stream becomes a recording") {
+  const Workshop workshop;
+  const std::string stream = workshop.file("s.bin", kStream), feed = (workshop.path / "s.feed").string();
+  const Ended ended = canopy(workshop, "subscribe --from " + stream + " --record " + feed);
+  CHECK(ended.status == 0);
+  CHECK(has(ended.out, "blocks: 6\n"));
+  CHECK(slurp(feed).substr(0, 7) == "canopyf");
+  CHECK(slurp(feed).size() > 4096);
+  // What cannot be read is said, and the rest is recorded.
+  const Ended cut =
+      canopy(workshop,
+             "subscribe --from " + workshop.file("c.bin", kStream.substr(0, kStream.size() - 1)) + " --record " + feed);
+  CHECK(cut.status == 2);
+  CHECK(has(cut.err, "the stream ends within the message"));
+  CHECK(has(cut.out, "blocks: 4\n"));
+  CHECK(canopy(workshop, "subscribe --from " + stream + " --record " + stream).status == 2);
+  CHECK(slurp(stream) == kStream);
+  CHECK(has(canopy(workshop, "subscribe --from " + workshop.file("e.bin", "") + " --record " + feed).err,
+            "no block is stored in it"));
+}
+
+TEST_CASE("arguments of canopy subscribe that cannot be used end with a sentence and exit code 2") {
+  const Workshop workshop;
+  const auto said = [&](const std::string& arguments) {
+    const Ended ended = canopy(workshop, "subscribe " + arguments);
+    CHECK(ended.status == 2);
+    CHECK(ended.out.empty());
+    return ended.err;
+  };
+  CHECK(has(said("--name x"), "expected either endpoints of servers"));
+  CHECK(has(said("tcp://127.0.0.1:1"), "expected either --name NAME"));
+  CHECK(has(said("tcp:/127.0.0.1:1 --name x"), "'tcp:/127.0.0.1:1' is no endpoint"));
+  CHECK(has(said("tcp://127.0.0.1:1 --replay nothing --name x"), "'nothing' is no endpoint"));
+  CHECK(has(said("tcp://127.0.0.1:1 ipc:///tmp/x --replay tcp://127.0.0.1:2 --name x"), "each endpoint needs its own"));
+  CHECK(has(said("tcp://127.0.0.1:1 --replay tcp://127.0.0.1:1 --name x"), "has another endpoint"));
+  CHECK(has(said("tcp://127.0.0.1:1 tcp://127.0.0.1:1 --name x"), "is named twice"));
+  CHECK(has(said("tcp://127.0.0.1:1 --name 'a b'"), "--name is 'a b'"));
+  CHECK(has(said("tcp://127.0.0.1:1 --name x --record y"), "expected either --name NAME"));
+  CHECK(has(said("--from /no/such/file --name x"), "No such file"));
+}
+
+TEST_CASE("a server that is not there is waited for and said, and Ctrl-C ends it") {
+  const Workshop workshop;
+  Started subscribe(workshop, "subscribe",
+                    "subscribe ipc://" + (workshop.path / "socket").string() + " --name cli-nobody");
+  REQUIRE(soon([&] { return has(slurp(workshop.path / "subscribe.err"), "no server is there yet"); }));
+  CHECK(subscribe.end(SIGINT).status == 130);
+}
