@@ -57,8 +57,10 @@ class Apply {
   void attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space);
   void detach(std::uint32_t slot);
   void hold(MirrorNode& node, std::size_t group, bool more);
-  /// A node enters or leaves the sums of its group's pool.
+  /// A node enters or leaves the sums of its group's pool. REQUIRES: it has pages of the group.
   void count(const MirrorNode& node, std::size_t group, bool in);
+  /// A child was added, or it left: a leaf of a whole-path group waits to be evicted, its parent does not.
+  void count_child(MirrorNode& parent, bool more);
   void own(std::size_t group, Segment run, std::int64_t owner);
   void take_over(MirrorNode& node, const MirrorRequest& request);
   void free_pages(MirrorNode& node, std::size_t group);

@@ -25,7 +25,7 @@ void Apply::attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space) 
   node.prev = last;
   (last ? nodes[last].next : first) = slot;
   last = slot;
-  if (parent) ++nodes[parent].children;
+  if (parent) count_child(nodes[parent], true);
 }
 
 void Apply::detach(std::uint32_t slot) {
@@ -34,7 +34,15 @@ void Apply::detach(std::uint32_t slot) {
   MirrorSpace& space = state_.space_of(node);
   (node.prev ? nodes[node.prev].next : node.parent ? nodes[node.parent].first_child : space.first_child) = node.next;
   (node.next ? nodes[node.next].prev : node.parent ? nodes[node.parent].last_child : space.last_child) = node.prev;
-  if (node.parent) --nodes[node.parent].children;
+  if (node.parent) count_child(nodes[node.parent], false);
+}
+
+void Apply::count_child(MirrorNode& parent, bool more) {
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (parent.has(g)) count(parent, g, false);
+  parent.children += more ? 1U : ~0U;
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (parent.has(g)) count(parent, g, true);
 }
 
 void Apply::operator()(const event::NodeAdded& added) {
@@ -121,6 +129,8 @@ void Apply::operator()(const event::NodeSplit& split) {
                                                                    std::min<std::size_t>(below.words.size(), units)));
   for (std::size_t g = 0; g < groups(); ++g)
     if (state_.pools[g].reach == kWholePath) above.hold[g] = below.hold[g] > 0;
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (state_.waits(above, g)) ++state_.pools[g].waiting;
   const std::uint32_t cut = units / state_.page_size;
   std::vector<PageRun> rest;
   for (const PageRun& run : below.pages) {
@@ -228,7 +238,7 @@ void Apply::operator()(const event::Cleared&) {
   });
   state_.nodes.clear();
   state_.node_count = 0;
-  for (MirrorPool& pool : state_.pools) pool.counted.evictable = pool.counted.protected_ = 0;
+  for (MirrorPool& pool : state_.pools) pool.counted.evictable = pool.counted.protected_ = pool.waiting = 0;
   for (MirrorSpace& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
   state_.first_pages.clear();
 }

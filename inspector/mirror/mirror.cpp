@@ -105,6 +105,7 @@ void Mirror::forget() {
   for (MirrorPool& pool : state_.pools) {
     pool.pages = 0;
     pool.counted = pool.told = {};
+    pool.waiting = 0;
     pool.owner.clear();
     pool.segments.clear();
     pool.changes.forget(state_.commits + 1);

@@ -11,8 +11,7 @@ NodeState Mirror::state(const MirrorNode& node, std::size_t group) const {
 }
 
 bool Mirror::waits(const MirrorNode& node, std::size_t group) const {
-  return node.id && node.has(group) && node.hold[group] == 0 &&
-         (node.children == 0 || state_.pools[group].reach != kWholePath);
+  return node.id && state_.waits(node, group);
 }
 
 std::uint64_t Mirror::locks(const MirrorNode& node, std::size_t group) const {
