@@ -16,6 +16,7 @@
 #include <workload/trace_formats.h>
 #include "cli_options.h"
 #include "commands.h"
+#include "export_command.h"
 #include "lab_commands.h"
 #include "plugin_trouble.h"
 #include "subscribe_command.h"
@@ -333,6 +334,7 @@ int run(int argc, char** argv) {
   add_check(program, folders, status);
   add_plugins(program, folders, status);
   add_top(program, status);
+  add_export(program, status);
   add_pool(program, status);
   add_trace(program, status);
   add_subscribe(program, status);

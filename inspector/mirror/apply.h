@@ -3,6 +3,7 @@
 #include <canopy/feed/events.h>
 
 #include "mirror_state.h"
+#include "mirror_watcher.h"
 
 namespace canopy::inspector {
 
@@ -10,7 +11,7 @@ namespace canopy::inspector {
 /// function checks what it is told and passes over what cannot be.
 class Apply {
  public:
-  explicit Apply(MirrorState& state) : state_(state) {}
+  explicit Apply(MirrorState& state, MirrorWatcher* watcher = nullptr) : state_(state), watcher_(watcher) {}
 
   /// An event of any kind; one of an unknown kind is counted.
   void event(const Event& event);
@@ -61,6 +62,8 @@ class Apply {
   void count(const MirrorNode& node, std::size_t group, bool in);
   /// A child was added, or it left: a leaf of a whole-path group waits to be evicted, its parent does not.
   void count_child(MirrorNode& parent, bool more);
+  /// The node leaves the tree.
+  void tell_removed(const MirrorNode& node) const;
   void own(std::size_t group, Segment run, std::int64_t owner);
   void take_over(MirrorNode& node, const MirrorRequest& request);
   void free_pages(MirrorNode& node, std::size_t group);
@@ -69,6 +72,7 @@ class Apply {
   void not_known(MirrorRequest& request) const;
 
   MirrorState& state_;
+  MirrorWatcher* watcher_;  ///< null: none
 };
 
 }  // namespace canopy::inspector

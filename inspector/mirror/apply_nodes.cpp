@@ -59,6 +59,8 @@ void Apply::operator()(const event::NodeAdded& added) {
   node.resident = static_cast<std::uint16_t>(added.resident & ((1U << groups()) - 1));
   node.added_at = state_.commits + 1;
   node.told_late = state_.now.keyframe && state_.horizon.before != Miss::never_seen;
+  node.added_us = node.used_us = node.told_late ? kTimeNotKnown : state_.us;
+  node.used_work = state_.prompt_tokens;
   attach(slot, parent, node.space);
   ++state_.node_count;
   MirrorSpace& space = state_.space_of(node);
@@ -73,6 +75,7 @@ void Apply::operator()(const event::NodeAdded& added) {
   line.node = node.id;
   line.tokens += node.length;
   state_.past.remember({node.id, state_.commits + 1, added.kKind});
+  if (watcher_) watcher_->added(node);
 }
 
 void Apply::operator()(const event::NodeNamed& named) {
@@ -146,12 +149,21 @@ void Apply::operator()(const event::NodeSplit& split) {
   ++space.nodes;
   ++state_.now.line.split;
   state_.past.remember({below.id, state_.commits + 1, split.kKind});
+  if (watcher_) watcher_->split(above);
+}
+
+void Apply::tell_removed(const MirrorNode& node) const {
+  if (!watcher_) return;
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (node.has(g)) watcher_->left(node, g, state_.now.line.operation);
+  watcher_->removed(node);
 }
 
 void Apply::operator()(const event::NodeRemoved& removed) {
   MirrorNode* found = state_.writable(bits(removed.node));
   if (!found || found->children > 0) return;
   MirrorNode& node = *found;
+  tell_removed(node);
   if (node.has(0)) state_.evicted_tokens += node.length;
   for (std::size_t g = 0; g < groups(); ++g) {
     if (node.has(g)) count(node, g, false);
@@ -185,6 +197,7 @@ void Apply::operator()(const event::NodeRemoved& removed) {
 void Apply::operator()(const event::NodeTombstoned& tombstoned) {
   MirrorNode* node = state_.writable(bits(tombstoned.node));
   if (!node || !node->has(tombstoned.group)) return;
+  if (watcher_) watcher_->left(*node, tombstoned.group, state_.now.line.operation);
   count(*node, tombstoned.group, false);
   free_pages(*node, tombstoned.group);
   node->resident = static_cast<std::uint16_t>(node->resident & ~(1U << tombstoned.group));
@@ -198,8 +211,12 @@ void Apply::operator()(const event::NodeTombstoned& tombstoned) {
 void Apply::operator()(const event::NodeUsed& used) {
   if (!state_.find(bits(used.node))) return;
   for (std::uint32_t at = slot_of(used.node); at; at = state_.nodes[at].parent) {
-    ++state_.nodes[at].hits;
-    state_.nodes[at].last_access = used.tick;
+    MirrorNode& node = state_.nodes[at];
+    if (watcher_) watcher_->used(node);
+    ++node.hits;
+    node.last_access = used.tick;
+    node.used_us = state_.us;
+    node.used_work = state_.prompt_tokens;
   }
   state_.reach(used.tick);
   state_.past.remember({bits(used.node), state_.commits + 1, used.kKind});
@@ -233,6 +250,7 @@ void Apply::bury(const MirrorNode& node) {
 void Apply::operator()(const event::Cleared&) {
   state_.now.line.operation = Operation::flush;
   state_.nodes.each([&](std::uint32_t slot) {
+    tell_removed(std::as_const(state_.nodes)[slot]);
     bury(std::as_const(state_.nodes)[slot]);
     for (std::size_t g = 0; g < groups(); ++g) free_pages(state_.nodes[slot], g);
   });

@@ -78,8 +78,7 @@ struct MirrorState {
   }
   /// Whether it waits to be evicted.
   bool waits(const MirrorNode& node, std::size_t group) const {
-    return node.has(group) && node.hold[group] == 0 &&
-           (node.children == 0 || pools[group].reach != kWholePath);
+    return node.has(group) && node.hold[group] == 0 && (node.children == 0 || pools[group].reach != kWholePath);
   }
   MirrorSpace& space_of(const MirrorNode& node) { return spaces[static_cast<std::size_t>(node.space)]; }
 };

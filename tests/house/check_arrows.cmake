@@ -31,6 +31,7 @@ list(APPEND below_plugins/hazard core/support)        # its file
 list(APPEND below_plugins/cuda_store plugins/cuda_driver)
 room(inspector/mirror       mirror                   core/api core/support core/feed)
 room(inspector/sources      sources                  core/api core/support core/feed inspector/mirror)
+room(inspector/metrics     metrics                  core/api core/support core/feed inspector/mirror)
 room(inspector/views        views                    core/api core/support core/feed inspector/mirror inspector/sources)
 room(inspector/shell        shell                    core/api core/support core/feed inspector/mirror inspector/sources
                                                      inspector/views)
