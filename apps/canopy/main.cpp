@@ -19,6 +19,7 @@
 #include "export_command.h"
 #include "lab_commands.h"
 #include "plugin_trouble.h"
+#include "route_command.h"
 #include "subscribe_command.h"
 #include "terminal.h"
 
@@ -338,6 +339,7 @@ int run(int argc, char** argv) {
   add_pool(program, status);
   add_trace(program, status);
   add_subscribe(program, status);
+  add_route(program, folders, status);
   add_config(program, folders, status);
   add_verify(program, folders, status);
   refuse_empty_values(program);

@@ -40,10 +40,7 @@ Name BlockIndex::name_of(std::size_t worker, std::uint64_t hash) const {
   return known ? known->name : 0;
 }
 
-void BlockIndex::prefetch(std::size_t worker, std::uint64_t hash, Name name) const {
-  known_[worker].prefetch(not_0(hash));
-  if (name != 0) blocks_.prefetch(name);
-}
+void BlockIndex::prefetch_hash(std::size_t worker, std::uint64_t hash) const { known_[worker].prefetch(not_0(hash)); }
 
 void BlockIndex::store(std::size_t worker, Tier tier, std::uint64_t hash, Name name) {
   Known& known = known_[worker][not_0(hash)];

@@ -16,7 +16,8 @@
   SECTION(tree)                        \
   SECTION(depth)                       \
   SECTION(allocator)                   \
-  SECTION(wire)
+  SECTION(wire)                        \
+  SECTION(route)
 
 namespace canopy::bench {
 

@@ -19,6 +19,7 @@ room(core/config            canopy/config            core/api core/support)
 room(core/loading           canopy/loading           core/api core/support core/config)
 room(core/engine            canopy/engine            core/api core/support core/config core/feed core/loading)
 room(core/scheduling        canopy/scheduling        core/api)
+room(core/routing           canopy/routing           core/api core/support core/wire)
 file(GLOB folders RELATIVE ${ROOT} ${ROOT}/plugins/*)
 foreach(folder IN LISTS folders)
   if(IS_DIRECTORY ${ROOT}/${folder})
@@ -40,6 +41,8 @@ room(harness/replay         replay                   core/api core/support core/
                                                      core/scheduling harness/workload)
 room(harness/lab            lab                      core/api core/support core/config core/loading core/engine
                                                      harness/workload harness/replay)
+room(harness/fleet          fleet                    core/api core/support core/wire core/routing core/config core/loading core/engine
+                                                     core/scheduling harness/workload harness/replay)
 room(harness/demo           demo                     core/api core/support core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/sources)
 room(harness/verify         verify                   core/api core/support core/config core/loading)
@@ -47,7 +50,7 @@ room(harness/conformance    conformance              core/api core/support core/
 room(harness/check          check                    core/api core/support core/config core/loading core/engine harness/replay
                                                      harness/conformance)
 room(harness/report         report                   core/api core/support harness/lab)
-room(harness/bench          bench                    core/api core/support core/wire core/config core/feed core/loading core/engine
+room(harness/bench          bench                    core/api core/support core/wire core/routing core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/mirror inspector/sources
                                                      plugins/cuda_driver)
 

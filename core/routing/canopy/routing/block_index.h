@@ -49,8 +49,9 @@ class BlockIndex {
 
   /// The name of a block that the worker calls `hash`; 0: it has none.
   Name name_of(std::size_t worker, std::uint64_t hash) const;
-  /// Asks for the memory that store(worker, hash, name) and remove(worker, hash) will use.
-  void prefetch(std::size_t worker, std::uint64_t hash, Name name) const;
+  /// Asks for the memory in which a worker's hash lies, or a block's name: for a call that comes soon.
+  void prefetch_hash(std::size_t worker, std::uint64_t hash) const;
+  void prefetch_name(Name name) const { blocks_.prefetch(name); }
   /// The worker has the block `name`, which it calls `hash`, in a tier.
   void store(std::size_t worker, Tier tier, std::uint64_t hash, Name name);
   /// False: the worker has no such block in the tier.

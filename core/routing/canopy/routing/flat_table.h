@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/routing/huge_allocator.h>
 #include <canopy/support/random.h>
 
 #include <bit>
@@ -23,7 +24,13 @@ class FlatTable {
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return entries_.size() * sizeof(Entry); }
 
-  void prefetch(std::uint64_t key) const { __builtin_prefetch(&entries_[place_of(key)]); }
+  /// Asks for the memory that a look-up will read: a quarter of them go beyond their first line.
+  void prefetch(std::uint64_t key) const {
+    constexpr std::size_t kHalfLine = sizeof(Entry) < 32 ? 32 / sizeof(Entry) : 1;
+    const std::size_t at = place_of(key);
+    __builtin_prefetch(&entries_[at]);
+    __builtin_prefetch(&entries_[(at + kHalfLine) & (entries_.size() - 1)]);
+  }
   /// Null: there is none. REQUIRES: not 0.
   const Entry* find(std::uint64_t key) const {
     for (std::size_t at = place_of(key);; at = next(at)) {
@@ -80,7 +87,7 @@ class FlatTable {
   }
 
   std::uint64_t secret_;
-  std::vector<Entry> entries_;
+  std::vector<Entry, HugeAllocator<Entry>> entries_;
   std::size_t size_ = 0;
 };
 
