@@ -22,7 +22,9 @@ class Given final : public prometheus::Collectable {
 
 struct Server::Parts {
   Parts(const std::string& where, Answer answer)
-      : given(std::make_shared<Given>(std::move(answer))), exposer(where, 2) {
+      : given(std::make_shared<Given>(std::move(answer))),
+        // A client that sends half a request keeps a thread for so long.
+        exposer({"listening_ports", where, "num_threads", "4", "request_timeout_ms", "2000"}) {
     exposer.RegisterCollectable(given);
   }
   std::shared_ptr<Given> given;

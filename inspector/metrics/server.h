@@ -11,7 +11,7 @@
 
 namespace canopy::metrics {
 
-/// Answers GET /metrics of Prometheus with what a function gives, on two threads of its own. HTTP is prometheus-cpp's
+/// Answers GET /metrics of Prometheus with what a function gives, on some threads of its own. HTTP is prometheus-cpp's
 /// exposer.
 class Server {
  public:

@@ -229,3 +229,23 @@ TEST_CASE("metrics: a feed that ends and comes back goes on counting, and its tr
   CHECK(row->prompt_tokens >= 36);
   CHECK(row->resident_tokens == 20);
 }
+
+TEST_CASE("metrics: after a loss the tree is not known until the next keyframe, and the loss is counted") {
+  const auto engine = engine_of(kYaml);
+  Reading reading(*engine, 8);
+  reading.look();
+  serve(*engine, tokens(1, 36));
+  CHECK(reading.look().now);
+  reading.tally.lost();
+  Figures figures = reading.tally.figures();
+  CHECK_FALSE(figures.now);
+  CHECK_FALSE(figures.tenants.at(0).resident_tokens);
+  CHECK(figures.counts->laps == 1);
+  serve(*engine, tokens(201, 36));
+  CHECK_FALSE(reading.look().now);  // without a keyframe
+  FeedReader another(engine->feed()->writer().header());
+  figures = reading.look();
+  REQUIRE(figures.now);
+  CHECK(figures.now->pools[0].evictable == engine->index().sizes(0).evictable);
+  CHECK(figures.tenants.at(0).resident_tokens == figures.now->pools[0].evictable);
+}
