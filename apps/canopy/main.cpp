@@ -17,8 +17,10 @@
 #include "cli_options.h"
 #include "commands.h"
 #include "events_command.h"
+#include "export_command.h"
 #include "lab_commands.h"
 #include "plugin_trouble.h"
+#include "route_command.h"
 #include "subscribe_command.h"
 #include "terminal.h"
 
@@ -343,10 +345,12 @@ int run(int argc, char** argv) {
   add_check(program, folders, status);
   add_plugins(program, folders, status);
   add_top(program, status);
+  add_export(program, status);
   add_pool(program, status);
   add_trace(program, status);
   add_events(program, status);
   add_subscribe(program, status);
+  add_route(program, folders, status);
   add_config(program, folders, status);
   add_verify(program, folders, status);
   refuse_empty_values(program);

@@ -17,7 +17,8 @@
   SECTION(depth)                       \
   SECTION(allocator)                   \
   SECTION(wire)                        \
-  SECTION(publish)
+  SECTION(publish)                     \
+  SECTION(route)
 
 namespace canopy::bench {
 

@@ -3,6 +3,7 @@
 #include <canopy/feed/events.h>
 
 #include "mirror_state.h"
+#include "mirror_watcher.h"
 
 namespace canopy::inspector {
 
@@ -10,7 +11,7 @@ namespace canopy::inspector {
 /// function checks what it is told and passes over what cannot be.
 class Apply {
  public:
-  explicit Apply(MirrorState& state) : state_(state) {}
+  explicit Apply(MirrorState& state, MirrorWatcher* watcher = nullptr) : state_(state), watcher_(watcher) {}
 
   /// An event of any kind; one of an unknown kind is counted.
   void event(const Event& event);
@@ -58,8 +59,12 @@ class Apply {
   void attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space);
   void detach(std::uint32_t slot);
   void hold(MirrorNode& node, std::size_t group, bool more);
-  /// A node enters or leaves the sums of its group's pool.
+  /// A node enters or leaves the sums of its group's pool. REQUIRES: it has pages of the group.
   void count(const MirrorNode& node, std::size_t group, bool in);
+  /// A child was added, or it left: a leaf of a whole-path group waits to be evicted, its parent does not.
+  void count_child(MirrorNode& parent, bool more);
+  /// The node leaves the tree.
+  void tell_removed(const MirrorNode& node) const;
   void own(std::size_t group, Segment run, std::int64_t owner);
   void take_over(MirrorNode& node, const MirrorRequest& request);
   void free_pages(MirrorNode& node, std::size_t group);
@@ -68,6 +73,7 @@ class Apply {
   void not_known(MirrorRequest& request) const;
 
   MirrorState& state_;
+  MirrorWatcher* watcher_;  ///< null: none
 };
 
 }  // namespace canopy::inspector

@@ -72,7 +72,7 @@ void Apply::settle_locks() {
     for (std::size_t g = 0; node.parent && g < groups(); ++g)
       if (node.hold[g]) extra[node.parent][g] += 1 - node.hold[g];
   });
-  for (MirrorPool& pool : state_.pools) pool.counted.evictable = pool.counted.protected_ = 0;
+  for (MirrorPool& pool : state_.pools) pool.counted.evictable = pool.counted.protected_ = pool.waiting = 0;
   nodes.each([&](std::uint32_t slot) {
     MirrorNode& node = nodes[slot];
     const auto more = extra.find(slot);

@@ -25,7 +25,7 @@ void Apply::attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space) 
   node.prev = last;
   (last ? nodes[last].next : first) = slot;
   last = slot;
-  if (parent) ++nodes[parent].children;
+  if (parent) count_child(nodes[parent], true);
 }
 
 void Apply::detach(std::uint32_t slot) {
@@ -34,7 +34,15 @@ void Apply::detach(std::uint32_t slot) {
   MirrorSpace& space = state_.space_of(node);
   (node.prev ? nodes[node.prev].next : node.parent ? nodes[node.parent].first_child : space.first_child) = node.next;
   (node.next ? nodes[node.next].prev : node.parent ? nodes[node.parent].last_child : space.last_child) = node.prev;
-  if (node.parent) --nodes[node.parent].children;
+  if (node.parent) count_child(nodes[node.parent], false);
+}
+
+void Apply::count_child(MirrorNode& parent, bool more) {
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (parent.has(g)) count(parent, g, false);
+  parent.children += more ? 1U : ~0U;
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (parent.has(g)) count(parent, g, true);
 }
 
 void Apply::operator()(const event::NodeAdded& added) {
@@ -51,6 +59,8 @@ void Apply::operator()(const event::NodeAdded& added) {
   node.resident = static_cast<std::uint16_t>(added.resident & ((1U << groups()) - 1));
   node.added_at = state_.commits + 1;
   node.told_late = state_.now.keyframe && state_.horizon.before != Miss::never_seen;
+  node.added_us = node.used_us = node.told_late ? kTimeNotKnown : state_.us;
+  node.used_work = state_.prompt_tokens;
   attach(slot, parent, node.space);
   ++state_.node_count;
   MirrorSpace& space = state_.space_of(node);
@@ -65,6 +75,7 @@ void Apply::operator()(const event::NodeAdded& added) {
   line.node = node.id;
   line.tokens += node.length;
   state_.past.remember({node.id, state_.commits + 1, added.kKind});
+  if (watcher_) watcher_->added(node);
 }
 
 void Apply::operator()(const event::NodeNamed& named) {
@@ -121,6 +132,8 @@ void Apply::operator()(const event::NodeSplit& split) {
                                                                    std::min<std::size_t>(below.words.size(), units)));
   for (std::size_t g = 0; g < groups(); ++g)
     if (state_.pools[g].reach == kWholePath) above.hold[g] = below.hold[g] > 0;
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (state_.waits(above, g)) ++state_.pools[g].waiting;
   const std::uint32_t cut = units / state_.page_size;
   std::vector<PageRun> rest;
   for (const PageRun& run : below.pages) {
@@ -136,6 +149,14 @@ void Apply::operator()(const event::NodeSplit& split) {
   ++space.nodes;
   ++state_.now.line.split;
   state_.past.remember({below.id, state_.commits + 1, split.kKind});
+  if (watcher_) watcher_->split(above);
+}
+
+void Apply::tell_removed(const MirrorNode& node) const {
+  if (!watcher_) return;
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (node.has(g)) watcher_->left(node, g, state_.now.line.operation);
+  watcher_->removed(node);
 }
 
 void Apply::operator()(const event::NodeJoined& joined) {
@@ -165,6 +186,7 @@ void Apply::operator()(const event::NodeRemoved& removed) {
   MirrorNode* found = state_.writable(bits(removed.node));
   if (!found || found->children > 0) return;
   MirrorNode& node = *found;
+  tell_removed(node);
   if (node.has(0)) state_.evicted_tokens += node.length;
   for (std::size_t g = 0; g < groups(); ++g) {
     if (node.has(g)) count(node, g, false);
@@ -198,6 +220,7 @@ void Apply::operator()(const event::NodeRemoved& removed) {
 void Apply::operator()(const event::NodeTombstoned& tombstoned) {
   MirrorNode* node = state_.writable(bits(tombstoned.node));
   if (!node || !node->has(tombstoned.group)) return;
+  if (watcher_) watcher_->left(*node, tombstoned.group, state_.now.line.operation);
   count(*node, tombstoned.group, false);
   free_pages(*node, tombstoned.group);
   node->resident = static_cast<std::uint16_t>(node->resident & ~(1U << tombstoned.group));
@@ -211,8 +234,12 @@ void Apply::operator()(const event::NodeTombstoned& tombstoned) {
 void Apply::operator()(const event::NodeUsed& used) {
   if (!state_.find(bits(used.node))) return;
   for (std::uint32_t at = slot_of(used.node); at; at = state_.nodes[at].parent) {
-    ++state_.nodes[at].hits;
-    state_.nodes[at].last_access = used.tick;
+    MirrorNode& node = state_.nodes[at];
+    if (watcher_) watcher_->used(node);
+    ++node.hits;
+    node.last_access = used.tick;
+    node.used_us = state_.us;
+    node.used_work = state_.prompt_tokens;
   }
   state_.reach(used.tick);
   state_.past.remember({bits(used.node), state_.commits + 1, used.kKind});
@@ -246,12 +273,13 @@ void Apply::bury(const MirrorNode& node) {
 void Apply::operator()(const event::Cleared&) {
   state_.now.line.operation = Operation::flush;
   state_.nodes.each([&](std::uint32_t slot) {
+    tell_removed(std::as_const(state_.nodes)[slot]);
     bury(std::as_const(state_.nodes)[slot]);
     for (std::size_t g = 0; g < groups(); ++g) free_pages(state_.nodes[slot], g);
   });
   state_.nodes.clear();
   state_.node_count = 0;
-  for (MirrorPool& pool : state_.pools) pool.counted.evictable = pool.counted.protected_ = 0;
+  for (MirrorPool& pool : state_.pools) pool.counted.evictable = pool.counted.protected_ = pool.waiting = 0;
   for (MirrorSpace& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
   state_.first_pages.clear();
 }

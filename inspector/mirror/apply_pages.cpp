@@ -130,6 +130,7 @@ void Apply::count(const MirrorNode& node, std::size_t group, bool in) {
   std::uint64_t& sum = node.hold[group] ? sums.protected_ : sums.evictable;
   const std::uint64_t pages = node.length / state_.page_size;
   sum += in ? pages : std::uint64_t{0} - pages;
+  if (state_.waits(node, group)) state_.pools[group].waiting += in ? std::uint64_t{1} : ~std::uint64_t{0};
 }
 
 }  // namespace canopy::inspector

@@ -34,6 +34,7 @@ void Apply::operator()(const event::RequestBegun& begun) {
   ++state_.request_count;
   state_.prompt_tokens += request.prompt;
   state_.hit_tokens += request.matched;
+  if (watcher_ && !state_.now.keyframe) watcher_->begun(request);
 }
 
 void Apply::operator()(const event::RequestProgress& progress) {
@@ -49,6 +50,7 @@ void Apply::operator()(const event::RequestProgress& progress) {
     request.ended_at = state_.commits + 1;
     request.ended_us = state_.us;
     request.pages.clear();
+    if (watcher_ && !state_.now.keyframe) watcher_->progressed(request);
     return;
   }
   request.committed = progress.committed;
@@ -65,6 +67,7 @@ void Apply::operator()(const event::RequestProgress& progress) {
   if (state_.now.locked_node) request.last_node = state_.now.locked_node;
   request.phase = progress.phase;
   if (progress.phase == RequestPhase::committed && request.miss == Miss::unknown) find_reason(request);
+  if (watcher_ && !state_.now.keyframe) watcher_->progressed(request);
 }
 
 /// No eviction that the mirror saw explains it: unless it saw all from the beginning on, that is no reason.

@@ -21,7 +21,7 @@ Mirror::Mirror(const FeedShape& header) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g) state_.pools[g].reach = static_cast<Units>(header.reaches[g]);
 }
 
-void Mirror::take(std::span<const Event> events) {
+void Mirror::take(std::span<const Event> events, MirrorWatcher* watcher) {
   while (!events.empty()) {
     const auto end = std::find_if(events.begin(), events.end(), is<event::Commit>);
     if (end == events.end()) {
@@ -30,10 +30,10 @@ void Mirror::take(std::span<const Event> events) {
     }
     const auto count = static_cast<std::size_t>(end - events.begin()) + 1;
     if (pending_.empty()) {
-      take_commit(events.first(count));
+      take_commit(events.first(count), watcher);
     } else {
       pending_.insert(pending_.end(), events.begin(), end + 1);
-      take_commit(pending_);
+      take_commit(pending_, watcher);
       pending_.clear();
     }
     events = events.subspan(count);
@@ -60,7 +60,7 @@ void Mirror::reset() {
   listened_ = false;
 }
 
-void Mirror::take_commit(std::span<const Event> events) {
+void Mirror::take_commit(std::span<const Event> events, MirrorWatcher* watcher) {
   const bool keyframe = is<event::Keyframe>(events.front());
   // A keyframe that another reader asked for tells what is known here already.
   if (keyframe ? in_step_ : !in_step_) return;
@@ -68,11 +68,13 @@ void Mirror::take_commit(std::span<const Event> events) {
   if (keyframe) {
     forget();
     begin_again(end);
+    if (watcher) watcher->begin_again(state_.horizon.before == Miss::never_seen);
   }
   state_.now = {};
   state_.now.keyframe = keyframe;
   state_.now.line.operation = end.operation;
-  Apply apply(state_);
+  state_.us = end.us;
+  Apply apply(state_, watcher);
   // A pool that grew did so before its new pages were handed out.
   for (const Event& event : events)
     if (sizes_a_pool(event)) apply.event(event);
@@ -105,6 +107,7 @@ void Mirror::forget() {
   for (MirrorPool& pool : state_.pools) {
     pool.pages = 0;
     pool.counted = pool.told = {};
+    pool.waiting = 0;
     pool.owner.clear();
     pool.segments.clear();
     pool.changes.forget(state_.commits + 1);
@@ -125,7 +128,6 @@ void Mirror::forget() {
 void Mirror::commit(const Event& event) {
   const auto commit = event::Commit::decode(event);
   state_.reach(commit.tick);
-  state_.us = commit.us;
   ++state_.commits;
   const auto apart = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };
   if (state_.now.totalled) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "mirror_state.h"
+#include "mirror_watcher.h"
 
 namespace canopy::inspector {
 
@@ -24,8 +25,9 @@ class Mirror {
   using Space = MirrorSpace;
   explicit Mirror(const FeedShape& header);
 
-  /// Events in order. Events after the last Commit are kept until their Commit arrives.
-  void take(std::span<const Event> events);
+  /// Events in order. Events after the last Commit are kept until their Commit arrives. `watcher` is told what they do,
+  /// if there is one.
+  void take(std::span<const Event> events, MirrorWatcher* watcher = nullptr);
   /// Some were lost: skips everything until the next keyframe.
   void lost();
   /// Resets to the initial state: for going back in a recording.
@@ -40,6 +42,9 @@ class Mirror {
   std::uint64_t commits() const { return state_.commits; }
   Tick tick() const { return state_.tick; }
   std::uint64_t us() const { return state_.us; }  ///< of the engine's clock
+  /// Tokens of the prompts that came so far: a clock of the work that was asked for.
+  std::uint64_t prompt_tokens() const { return state_.prompt_tokens; }
+  std::uint32_t running() const { return state_.running; }
   /// Pages by which the mirror's sums and the engine's totals differed when those came last, over all pools; 0, or
   /// something is wrong.
   std::uint64_t drift() const { return state_.drift; }
@@ -113,7 +118,7 @@ class Mirror {
   static Difference difference(const Moment& before, const Moment& after);
 
  private:
-  void take_commit(std::span<const Event> events);
+  void take_commit(std::span<const Event> events, MirrorWatcher* watcher);
   void commit(const Event& event);
   void forget();
   void begin_again(const event::Commit& end);

@@ -18,6 +18,9 @@ struct PageRun {
   std::uint8_t group = 0;
 };
 
+/// When a node was there or was used last, if it was before the mirror.
+inline constexpr std::uint64_t kTimeNotKnown = ~std::uint64_t{0};
+
 /// A node as the feed told it. Slots are those of the index: slot_of(NodeId).
 struct MirrorNode {
   std::uint64_t id = 0;                                                           ///< 0: no node in this slot
@@ -36,6 +39,9 @@ struct MirrorNode {
   std::uint64_t digest = 0;
   std::uint64_t lineage = 0;         ///< id of the first node known here: one that came back has that of its ghost
   std::uint64_t added_at = 0;        ///< commit
+  std::uint64_t added_us = 0;        ///< of the engine's clock; kTimeNotKnown
+  std::uint64_t used_us = 0;         ///< of its last use, or added_us before the first; kTimeNotKnown
+  std::uint64_t used_work = 0;       ///< tokens of prompts that had come by then, since the mirror began
   std::vector<PageRun> pages;        ///< of all groups
   std::vector<std::uint32_t> words;  ///< only if the feed carries tokens
 

@@ -22,6 +22,7 @@ struct MirrorPool {
     friend bool operator==(const Sums&, const Sums&) = default;
   };
   Sums counted, told;
+  std::uint64_t waiting = 0;  ///< nodes that wait to be evicted
   /// By number: the pages from number * segment_pages on. Empty while none was told of.
   struct Segment {
     SegmentState state = SegmentState::absent;

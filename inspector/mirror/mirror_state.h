@@ -76,6 +76,10 @@ struct MirrorState {
   std::uint64_t above(const MirrorNode& node) const {
     return node.parent ? nodes[node.parent].lineage : ~static_cast<std::uint64_t>(node.space);
   }
+  /// Whether it waits to be evicted.
+  bool waits(const MirrorNode& node, std::size_t group) const {
+    return node.has(group) && node.hold[group] == 0 && (node.children == 0 || pools[group].reach != kWholePath);
+  }
   MirrorSpace& space_of(const MirrorNode& node) { return spaces[static_cast<std::size_t>(node.space)]; }
 };
 

@@ -10,10 +10,7 @@ NodeState Mirror::state(const MirrorNode& node, std::size_t group) const {
   return node.hold[group] ? NodeState::protected_ : NodeState::evictable;
 }
 
-bool Mirror::waits(const MirrorNode& node, std::size_t group) const {
-  return node.id && node.has(group) && node.hold[group] == 0 &&
-         (node.children == 0 || state_.pools[group].reach != kWholePath);
-}
+bool Mirror::waits(const MirrorNode& node, std::size_t group) const { return node.id && state_.waits(node, group); }
 
 std::uint64_t Mirror::locks(const MirrorNode& node, std::size_t group) const {
   if (state_.pools[group].reach != kWholePath || node.id == 0) return node.hold[group];

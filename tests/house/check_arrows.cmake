@@ -21,6 +21,7 @@ room(core/config            canopy/config            core/api core/support)
 room(core/loading           canopy/loading           core/api core/support core/config)
 room(core/engine            canopy/engine            core/api core/support core/config core/feed core/loading)
 room(core/scheduling        canopy/scheduling        core/api)
+room(core/routing           canopy/routing           core/api core/support core/wire)
 file(GLOB folders RELATIVE ${ROOT} ${ROOT}/plugins/*)
 foreach(folder IN LISTS folders)
   if(IS_DIRECTORY ${ROOT}/${folder})
@@ -33,6 +34,7 @@ list(APPEND below_plugins/hazard core/support)        # its file
 list(APPEND below_plugins/cuda_store plugins/cuda_driver)
 room(inspector/mirror       mirror                   core/api core/support core/feed)
 room(inspector/sources      sources                  core/api core/support core/feed inspector/mirror)
+room(inspector/metrics     metrics                  core/api core/support core/feed inspector/mirror)
 room(inspector/views        views                    core/api core/support core/feed inspector/mirror inspector/sources)
 room(inspector/shell        shell                    core/api core/support core/feed inspector/mirror inspector/sources
                                                      inspector/views)
@@ -41,6 +43,8 @@ room(harness/replay         replay                   core/api core/support core/
                                                      core/scheduling harness/workload)
 room(harness/lab            lab                      core/api core/support core/config core/loading core/engine
                                                      harness/workload harness/replay)
+room(harness/fleet          fleet                    core/api core/support core/wire core/routing core/config core/loading core/engine
+                                                     core/scheduling harness/workload harness/replay)
 room(harness/demo           demo                     core/api core/support core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/sources)
 room(harness/verify         verify                   core/api core/support core/config core/loading)
@@ -48,7 +52,7 @@ room(harness/conformance    conformance              core/api core/support core/
 room(harness/check          check                    core/api core/support core/config core/loading core/engine harness/replay
                                                      harness/conformance)
 room(harness/report         report                   core/api core/support harness/lab)
-room(harness/bench          bench                    core/api core/support core/wire core/sockets core/config core/feed core/loading core/engine
+room(harness/bench          bench                    core/api core/support core/wire core/sockets core/routing core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/mirror inspector/sources
                                                      plugins/cuda_driver)
 

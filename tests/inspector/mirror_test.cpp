@@ -98,6 +98,7 @@ struct Compare final : NodeVisitor, QueueVisitor {
       waiting_seen.clear();
       engine.index().waiting(group, *this);
       expect_equal("waiting", mirror.next_to_evict(group, ~std::size_t{0}).size(), waiting_seen.size());
+      expect_equal("count of what waits", mirror.pool(group).waiting, std::uint64_t{waiting_seen.size()});
     }
     expect_equal("drift", mirror.drift(), std::uint64_t{0});
     expect_equal("tick", mirror.tick(), engine.index().now());

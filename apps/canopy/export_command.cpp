@@ -1,0 +1,166 @@
+#include "export_command.h"
+
+#include <arpa/inet.h>
+#include <canopy/support/printable.h>
+#include <fmt/format.h>
+#include <metrics/families.h>
+#include <metrics/server.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "cli_options.h"
+#include "commands.h"
+#include "feed_follower.h"
+#include "interrupt.h"
+
+namespace canopy::app {
+namespace {
+
+using namespace std::chrono_literals;
+using metrics::Figures;
+
+struct ExportArguments {
+  std::string feed, listen = "127.0.0.1";
+  std::uint16_t port = 9400;
+  std::vector<metrics::Names> names;
+  std::vector<std::string> labels;
+  std::size_t tenants = 64;
+  bool once = false;
+};
+
+/// The figures that scrapes show: one thread puts them, those of the server take them.
+class Board {
+ public:
+  void put(Figures figures) {
+    const std::lock_guard lock(mutex_);
+    figures_ = std::move(figures);
+  }
+  Figures get() const {
+    const std::lock_guard lock(mutex_);
+    return figures_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Figures figures_;
+};
+
+/// "model_name=llama", as often as given.
+Result<metrics::Labels> labels_of(const std::vector<std::string>& texts) {
+  metrics::Labels labels;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals + 1 == text.size())
+      return Error{fmt::format("--label {}: expected NAME=VALUE", text)};
+    const std::string name = text.substr(0, equals);
+    if (const std::string flaw = metrics::flaw_of_label(name); !flaw.empty())
+      return Error{fmt::format("--label {}: '{}' is no name for a label: {}", text, name, flaw)};
+    for (const auto& [known, value] : labels)
+      if (known == name) return Error{fmt::format("--label {}: '{}' is given twice", text, name)};
+    labels.emplace_back(name, printable(text.substr(equals + 1)));
+  }
+  return labels;
+}
+
+/// Whether it stands for every address of the machine. An error if it is no address.
+Result<bool> is_wildcard(const std::string& address) {
+  in_addr four{};
+  in6_addr six{};
+  if (::inet_pton(AF_INET, address.c_str(), &four) == 1) return four.s_addr == INADDR_ANY;
+  if (::inet_pton(AF_INET6, address.c_str(), &six) == 1) return IN6_IS_ADDR_UNSPECIFIED(&six) != 0;
+  return Error{fmt::format("--listen {}: expected an IP address of this machine, such as 127.0.0.1", address)};
+}
+
+/// Waits for the whole tree, then prints what a scrape would get.
+int print_once(FeedFollower& follower, const ExportArguments& arguments, const metrics::Labels& labels) {
+  const Interrupt interrupt;
+  for (auto waited = 0ms; !follower.tally().in_step(); waited += 20ms) {
+    follower.step();
+    if (follower.tally().in_step()) break;
+    if (!follower.why().empty()) return unusable(follower.why());
+    if (Interrupt::came()) return Interrupt::exit_code();
+    if (waited > 10s)
+      return unusable("the feed '" + arguments.feed +
+                      "': nothing came for 10 s; its engine serves no request and is not polled");
+    std::this_thread::sleep_for(20ms);
+  }
+  fmt::print("{}", metrics::text_of(families_of(follower.tally().figures(), arguments.names, labels)));
+  return kFine;
+}
+
+int export_feed(ExportArguments arguments) {
+  if (arguments.names.empty()) arguments.names = {metrics::Names::canopy};
+  const auto labels = labels_of(arguments.labels);
+  if (!labels) return unusable(labels.error().text);
+  FeedFollower follower(arguments.feed, arguments.tenants);
+  if (arguments.once) return print_once(follower, arguments, *labels);
+  const Result<bool> wildcard = is_wildcard(arguments.listen);
+  if (!wildcard) return unusable(wildcard.error().text);
+
+  const Interrupt interrupt;
+  Board board;
+  board.put(follower.tally().figures());
+  auto server = metrics::Server::open(arguments.listen, arguments.port,
+                                      [&] { return families_of(board.get(), arguments.names, *labels); });
+  if (!server) return unusable(server.error().text);
+  if (*wildcard)
+    fmt::print(stderr,
+               "canopy export: {} is every address of this machine: whoever reaches it can read the figures "
+               "and the names of namespaces\n",
+               arguments.listen);
+  const bool six = arguments.listen.find(':') != std::string::npos;
+  fmt::print("http://{}{}{}:{}/metrics\n", six ? "[" : "", arguments.listen, six ? "]" : "", (*server)->port());
+  std::fflush(stdout);
+  std::string told = "nothing was told yet";
+  while (!Interrupt::came()) {
+    follower.step();
+    board.put(follower.tally().figures());
+    if (follower.why() != told) {
+      told = follower.why();
+      fmt::print(stderr, "{}\n",
+                 printable(told.empty() ? "reading the feed '" + arguments.feed + "'" : "waiting: " + told));
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+  return Interrupt::exit_code();
+}
+
+}  // namespace
+
+void add_export(CLI::App& program, int& status) {
+  auto arguments = std::make_shared<ExportArguments>();
+  auto* command = program.add_subcommand(
+      "export",
+      "Serve a running engine's figures to Prometheus, from the feed: a scrape never touches the engine "
+      "(docs/metrics.md). Waits for the feed, and finds it again after its end");
+  command->add_option("--feed", arguments->feed, "name of the feed")->required();
+  auto* port = command->add_option("--port", arguments->port, "TCP port; 0: one that is free")
+                   ->capture_default_str()
+                   ->check(whole(0, 65535));
+  auto* listen = command->add_option("--listen", arguments->listen, "IP address to listen on")->capture_default_str();
+  repeated(
+      command
+          ->add_option("--names", arguments->names,
+                       "whose names the figures have: canopy, sglang or vllm; may be repeated")
+          ->transform(CLI::CheckedTransformer(std::map<std::string, metrics::Names>{{"canopy", metrics::Names::canopy},
+                                                                                    {"sglang", metrics::Names::sglang},
+                                                                                    {"vllm", metrics::Names::vllm}})));
+  repeated(command->add_option("--label", arguments->labels,
+                               "NAME=VALUE, a label of every figure, such as model_name=llama; may be repeated"));
+  command
+      ->add_option("--tenants", arguments->tenants,
+                   "namespaces with figures of their own, the first that are seen; all others share (other)")
+      ->capture_default_str()
+      ->check(whole(0, 10000));
+  command->add_flag("--once", arguments->once, "print once what a scrape would get, and end")
+      ->excludes(port)
+      ->excludes(listen);
+  command->callback([=, &status] { status = export_feed(*arguments); });
+}
+
+}  // namespace canopy::app

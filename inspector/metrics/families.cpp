@@ -1,0 +1,87 @@
+#include "families.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+
+namespace canopy::metrics {
+namespace {
+
+/// Labels that samples have of their own.
+constexpr std::string_view kTaken[] = {"le",           "quantile",   "namespace",     "group", "state",
+                                       "reason",       "how",        "policy",        "reach", "source",
+                                       "cache_source", "block_size", "num_gpu_blocks"};
+
+/// The constant labels of a set of names, as the user wants them.
+Labels constant(const Figures& figures, Names names, const Labels& wanted) {
+  Labels labels;
+  if (names == Names::canopy) labels = {{"feed", figures.feed}};
+  else labels = {{"model_name", figures.feed}};
+  if (names == Names::vllm) labels.emplace_back("engine", "0");
+  for (const auto& [name, value] : wanted) {
+    const auto same = std::find_if(labels.begin(), labels.end(), [&](const auto& one) { return one.first == name; });
+    if (same == labels.end()) labels.emplace_back(name, value);
+    else same->second = value;
+  }
+  return labels;
+}
+
+}  // namespace
+
+prometheus::ClientMetric& Families::add(const char* name, const char* help, prometheus::MetricType type,
+                                        Labels labels) {
+  auto family = std::find_if(families_.begin(), families_.end(), [&](const auto& one) { return one.name == name; });
+  if (family == families_.end()) {
+    families_.push_back({name, help, type, {}});
+    family = std::prev(families_.end());
+  }
+  prometheus::ClientMetric& metric = family->metric.emplace_back();
+  for (const auto& [label, value] : constant_) metric.label.push_back({label, value});
+  for (auto& [label, value] : labels) metric.label.push_back({std::move(label), std::move(value)});
+  return metric;
+}
+
+void Families::counter(const char* name, const char* help, std::uint64_t value, Labels labels) {
+  add(name, help, prometheus::MetricType::Counter, std::move(labels)).counter.value = static_cast<double>(value);
+}
+
+void Families::gauge(const char* name, const char* help, double value, Labels labels) {
+  add(name, help, prometheus::MetricType::Gauge, std::move(labels)).gauge.value = value;
+}
+
+void Families::histogram(const char* name, const char* help, const Histogram& values, Labels labels) {
+  auto& histogram = add(name, help, prometheus::MetricType::Histogram, std::move(labels)).histogram;
+  histogram.sample_count = values.count();
+  histogram.sample_sum = values.sum();
+  std::uint64_t until = 0;
+  for (std::size_t i = 0; i < values.bounds().size(); ++i)
+    histogram.bucket.push_back({until += values.counts()[i], values.bounds()[i]});
+}
+
+std::vector<prometheus::MetricFamily> families_of(const Figures& figures, const std::vector<Names>& names,
+                                                  const Labels& labels) {
+  std::vector<prometheus::MetricFamily> all;
+  constexpr std::array kSets = {std::pair(Names::canopy, &add_canopy), std::pair(Names::sglang, &add_sglang),
+                                std::pair(Names::vllm, &add_vllm)};
+  for (const auto& [set, add] : kSets) {
+    if (std::find(names.begin(), names.end(), set) == names.end()) continue;
+    Families families(constant(figures, set, labels));
+    add(figures, families);
+    std::vector<prometheus::MetricFamily> some = families.take();
+    all.insert(all.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+  }
+  return all;
+}
+
+std::string flaw_of_label(const std::string& name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (name.empty() || !letter(name[0]) ||
+      !std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); }))
+    return "expected letters, digits and _, and no digit first";
+  if (name.starts_with("__")) return "names that begin with __ are Prometheus' own";
+  if (std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken)) return "the figures have such a label";
+  return {};
+}
+
+}  // namespace canopy::metrics

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <canopy/types.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "histogram.h"
+
+namespace canopy::metrics {
+
+/// What was counted of the pages of a group that left the tree.
+struct LeavingCounts {
+  std::uint64_t evicted_tokens = 0, flushed_tokens = 0;
+  // Of evicted pages whose times are known, one value for each page:
+  Histogram lifetime_s{kSecondBounds};  ///< since they were inserted
+  Histogram idle_s{kSecondBounds};      ///< since they were used last
+  Histogram idle_work{kWorkBounds};     ///< the same, in tokens of prompts that came meanwhile
+};
+
+/// Everything that only grows, since the exporter began: over all lives of the feed.
+struct Counts {
+  std::uint64_t attached = 0, laps = 0, operations = 0;
+  std::uint64_t finished = 0, aborted = 0, retracted = 0;  ///< requests; retracted: times
+  std::uint64_t inserted_tokens = 0;
+  std::map<std::string, std::uint64_t> missed_tokens;  ///< by reason
+  std::map<std::string, LeavingCounts> leaving;        ///< by group
+  // Of pages of the first group that a match used again, one value for each page:
+  Histogram reuse_gap_s{kSecondBounds};
+  Histogram reuse_distance{kWorkBounds};  ///< tokens of prompts that came meanwhile
+  // Of requests that finished and whose begin was seen:
+  Histogram prompt_tokens{kPromptBounds}, computed_tokens{kPromptBounds};
+};
+
+/// A namespace, or all that had no room of their own.
+struct TenantFigures {
+  std::string label;
+  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;  ///< since the exporter began
+  std::optional<std::uint64_t> resident_tokens;                   ///< nothing: not known now
+};
+
+struct PoolFigures {
+  std::string group, policy;
+  Units reach = kWholePath;
+  std::uint64_t free = 0, evictable = 0, protected_ = 0, owned = 0;  ///< tokens
+  std::optional<std::uint64_t> limit;                                ///< tokens; nothing: unlimited
+  std::uint64_t waiting = 0;                                         ///< nodes that can be evicted next
+
+  std::uint64_t total() const { return free + evictable + protected_ + owned; }
+  std::uint64_t used() const { return protected_ + owned; }
+};
+
+/// The cache as it is now.
+struct Moment {
+  Units page_size = 1;
+  std::uint64_t process = 0;
+  std::uint64_t nodes = 0, namespaces = 0, depth = 0;  ///< depth: tokens
+  std::uint64_t running = 0, pinned = 0, drift = 0, damaged = 0;
+  bool paused = false;
+  std::vector<PoolFigures> pools;
+};
+
+/// What a scrape shows. What is not known is nothing, never 0.
+struct Figures {
+  std::string feed;
+  bool attached = false;           ///< the feed is there and its writer lives
+  std::optional<Moment> now;       ///< nothing: no keyframe has come, or the feed has ended
+  std::optional<double> hit_rate;  ///< of the last kHitRateRequests requests; nothing: none came
+  std::optional<Counts> counts;    ///< nothing: no keyframe has ever come
+  std::vector<TenantFigures> tenants;
+};
+
+inline constexpr std::size_t kHitRateRequests = 128;
+
+}  // namespace canopy::metrics

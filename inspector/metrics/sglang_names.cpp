@@ -1,0 +1,79 @@
+/// The names and meanings of SGLang 0.5.23 (srt/observability/metrics_collector.py; the pools' sums:
+/// scheduler_components/pool_stats_observer.py). What a feed cannot tell is left out: requests that wait, bytes,
+/// durations, host tiers, and whether an answer is streamed.
+#include <algorithm>
+
+#include "families.h"
+
+namespace canopy::metrics {
+namespace {
+
+double usage(const PoolFigures& pool) {
+  return pool.total() == 0 ? 0 : static_cast<double>(pool.used()) / static_cast<double>(pool.total());
+}
+
+/// The first pool of a kind; null: the engine has none.
+template <class Kind>
+const PoolFigures* first(const Moment& now, Kind&& kind) {
+  const auto at = std::find_if(now.pools.begin(), now.pools.end(), kind);
+  return at == now.pools.end() ? nullptr : &*at;
+}
+
+void add_pools(const Moment& now, Families& to) {
+  const PoolFigures* full = first(now, [](const PoolFigures& pool) { return pool.reach == kWholePath; });
+  const PoolFigures* state = first(now, [](const PoolFigures& pool) { return pool.reach == 1; });
+  const PoolFigures* window =
+      first(now, [](const PoolFigures& pool) { return pool.reach != kWholePath && pool.reach > 1; });
+  double most = 0;
+  for (const PoolFigures* pool : {full, window, state})
+    if (pool) most = std::max(most, usage(*pool));
+  to.gauge("sglang:token_usage", "Share of the fullest pool that running requests use.", most);
+  if (full) {
+    to.gauge("sglang:full_token_usage", "Share of the pool of full attention that running requests use.", usage(*full));
+    to.gauge("sglang:num_used_tokens", "Tokens that running requests use.",
+             std::max(full->used(), window ? window->used() : 0));
+    to.gauge("sglang:kv_available_tokens", "Free tokens of the pool of full attention.", full->free);
+    to.gauge("sglang:kv_evictable_tokens", "Evictable tokens of the pool of full attention.", full->evictable);
+    to.gauge("sglang:kv_used_tokens", "Tokens of the pool of full attention that running requests use.", full->used());
+  }
+  if (window) {
+    to.gauge("sglang:swa_token_usage", "Share of the pool of the windows that running requests use.", usage(*window));
+    to.gauge("sglang:swa_available_tokens", "Free tokens of the pool of the windows.", window->free);
+    to.gauge("sglang:swa_evictable_tokens", "Evictable tokens of the pool of the windows.", window->evictable);
+    to.gauge("sglang:swa_used_tokens", "Tokens of the pool of the windows that running requests use.", window->used());
+  }
+  if (state) {
+    // A state takes one page.
+    const std::uint64_t page = std::max<Units>(now.page_size, 1);
+    to.gauge("sglang:mamba_usage", "Share of the pool of states that running requests use.", usage(*state));
+    to.gauge("sglang:mamba_available_tokens", "Free states.", state->free / page);
+    to.gauge("sglang:mamba_evictable_tokens", "Evictable states.", state->evictable / page);
+    to.gauge("sglang:mamba_used_tokens", "States that running requests use.", state->used() / page);
+  }
+}
+
+}  // namespace
+
+void add_sglang(const Figures& figures, Families& to) {
+  to.gauge("sglang:cache_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.",
+           figures.hit_rate);
+  if (figures.now) {
+    to.gauge("sglang:num_running_reqs", "Requests that have begun and not ended.", figures.now->running);
+    add_pools(*figures.now, to);
+  }
+  if (!figures.counts) return;
+  std::uint64_t prompt = 0, hit = 0;
+  for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
+  to.counter("sglang:prompt_tokens_total", "Tokens of the prompts of requests, counted when they begin.", prompt);
+  to.counter("sglang:cached_tokens_total", "Tokens of prompts that were found, counted when requests begin.", hit,
+             {{"cache_source", "device"}});
+  std::uint64_t evicted = 0;
+  for (const auto& [group, leaving] : figures.counts->leaving) evicted += leaving.evicted_tokens;
+  to.counter("sglang:evicted_tokens_total", "Tokens that were evicted, over all pools.", evicted);
+  to.histogram("sglang:prompt_tokens_histogram", "Tokens of the prompts of finished requests.",
+               figures.counts->prompt_tokens);
+  to.histogram("sglang:uncached_prompt_tokens_histogram", "Prompt tokens of finished requests that were not found.",
+               figures.counts->computed_tokens);
+}
+
+}  // namespace canopy::metrics

@@ -1,0 +1,45 @@
+/// The names and meanings of vLLM 0.33 (v1/metrics/loggers.py; sources: v1/metrics/stats.py). What a feed cannot tell
+/// is left out: requests that wait, external caches, and caches of images. kv_block_* are of the first group, of all
+/// blocks where vLLM samples, and a gap is told at the use that ends it, where vLLM waits for the eviction.
+#include "families.h"
+
+namespace canopy::metrics {
+
+void add_vllm(const Figures& figures, Families& to) {
+  if (figures.now && !figures.now->pools.empty()) {
+    const Moment& now = *figures.now;
+    const PoolFigures& pool = now.pools.front();
+    to.gauge("vllm:num_requests_running", "Requests that have begun and not ended.", now.running);
+    to.gauge("vllm:kv_cache_usage_perc", "Share of the first group's blocks that running requests use, 0 to 1.",
+             pool.total() == 0 ? 0.0 : static_cast<double>(pool.used()) / static_cast<double>(pool.total()));
+    to.gauge("vllm:cache_config_info", "1; the cache's configuration as labels.", std::uint64_t{1},
+             {{"block_size", std::to_string(now.page_size)},
+              {"num_gpu_blocks", std::to_string(now.page_size ? pool.total() / now.page_size : 0)}});
+  }
+  if (!figures.counts) return;
+  const Counts& counts = *figures.counts;
+  std::uint64_t prompt = 0, hit = 0;
+  for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
+  to.counter("vllm:prefix_cache_queries_total", "Tokens of prompts that were looked for.", prompt);
+  to.counter("vllm:prefix_cache_hits_total", "Tokens of prompts that were found.", hit);
+  to.counter("vllm:prompt_tokens_total", "Tokens of the prompts of requests, counted when they begin.", prompt);
+  to.counter("vllm:prompt_tokens_cached_total", "Tokens of prompts that were found.", hit);
+  to.counter("vllm:prompt_tokens_by_source_total", "Tokens of prompts by where their KV comes from.", prompt - hit,
+             {{"source", "local_compute"}});
+  to.counter("vllm:prompt_tokens_by_source_total", "", hit, {{"source", "local_cache_hit"}});
+  to.counter("vllm:prompt_tokens_cached_by_source_total", "Tokens of prompts that were found, by tier.", hit,
+             {{"source", "device"}});
+  to.counter("vllm:num_preemptions_total", "Times that a running request was retracted for room.", counts.retracted);
+  to.histogram("vllm:request_prefill_kv_computed_tokens", "Prompt tokens of finished requests that were not found.",
+               counts.computed_tokens);
+  to.histogram("vllm:kv_block_reuse_gap_seconds", "Time between two uses of a block.", counts.reuse_gap_s);
+  if (!figures.now || figures.now->pools.empty()) return;
+  const auto leaving = counts.leaving.find(figures.now->pools.front().group);
+  if (leaving == counts.leaving.end()) return;
+  to.histogram("vllm:kv_block_lifetime_seconds", "Time from the insertion of an evicted block to its eviction.",
+               leaving->second.lifetime_s);
+  to.histogram("vllm:kv_block_idle_before_evict_seconds", "Time from the last use of an evicted block to its eviction.",
+               leaving->second.idle_s);
+}
+
+}  // namespace canopy::metrics

@@ -1,0 +1,130 @@
+/// `canopy export`: over HTTP and once, across the end of a feed, and what it refuses. And the dashboard that reads it.
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "program.h"
+
+using namespace cli;
+
+namespace {
+
+const std::string kReplay = "replay " + (kSource / "configs/engines/sliding_window.yaml").string() + " --workload " +
+                            (kSource / "configs/workloads/chat.yaml").string() + " --mode timed --pace 200 --serve ";
+
+std::string feed_name() { return "export-" + std::to_string(::getpid()); }
+
+/// What GET /metrics answers, headers too; empty if nobody listens.
+std::string scraped(int port) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string answer;
+  const std::string ask = "GET /metrics HTTP/1.0\r\n\r\n";
+  if (::connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0 &&
+      ::send(socket, ask.data(), ask.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(ask.size())) {
+    char part[4096];
+    for (ssize_t got = 0; (got = ::recv(socket, part, sizeof(part), 0)) > 0;)
+      answer.append(part, static_cast<std::size_t>(got));
+  }
+  ::close(socket);
+  return answer;
+}
+
+/// The port that an exporter has printed.
+int port_of(const Workshop& workshop) {
+  int port = 0;
+  REQUIRE(soon([&] {
+    const std::string out = slurp(workshop.path / "export.out");
+    return has(out, "\n") && std::sscanf(out.c_str(), "http://127.0.0.1:%d/metrics", &port) == 1;
+  }));
+  return port;
+}
+
+}  // namespace
+
+TEST_CASE("export: waits for a feed, serves it, says when it ends, and finds it again") {
+  const Workshop workshop;
+  const std::string name = feed_name();
+  Started exporter(workshop, "export", "export --feed " + name + " --port 0 --names canopy --names vllm");
+  const int port = port_of(workshop);
+  const std::string up = "canopy_feed_up{feed=\"" + name + "\"} ";
+  const std::string attached = "canopy_feed_attaches_total{feed=\"" + name + "\"} ";
+  CHECK(has(scraped(port), "200 OK"));
+  CHECK(has(scraped(port), up + "0"));
+  CHECK(has(slurp(workshop.path / "export.err"), "waiting: the feed '" + name + "': there is no feed of this name"));
+  {
+    Started served(workshop, "served", kReplay + name);
+    REQUIRE(soon([&] { return has(scraped(port), attached + "1"); }));
+    const std::string text = scraped(port);
+    CHECK(has(text, up + "1"));
+    CHECK(has(text, "vllm:kv_cache_usage_perc{model_name=\"" + name + "\",engine=\"0\"} "));
+    served.end(SIGTERM);
+    REQUIRE(soon([&] { return has(scraped(port), up + "0"); }));
+    CHECK_FALSE(has(scraped(port), "canopy_tree_nodes{"));
+    CHECK(has(slurp(workshop.path / "export.err"), "the engine has ended"));
+  }
+  Started served(workshop, "served", kReplay + name);
+  REQUIRE(soon([&] { return has(scraped(port), attached + "2"); }));
+  const Ended ended = exporter.end(SIGINT);
+  CHECK(ended.status == 130);
+  CHECK(scraped(port).empty());
+  CHECK_FALSE(has(ended.err, "every address"));
+}
+
+TEST_CASE("export: each metric that the dashboard names is exported") {
+  const Workshop workshop;
+  const std::string name = feed_name() + "-board";
+  Started served(workshop, "served", kReplay + name);
+  Ended once;
+  // A figure of requests is there once one has come.
+  REQUIRE(soon([&] {
+    once = canopy(workshop, "export --once --feed " + name + " --label pod=one");
+    return once.status == 0;
+  }));
+  CHECK(has(once.out, "canopy_feed_up{feed=\"" + name + "\",pod=\"one\"} 1"));
+  const auto board = nlohmann::json::parse(slurp(kSource / "configs/grafana/canopy.json"));
+  std::set<std::string> named;
+  const std::regex metric("canopy_[a-z_]+");
+  for (const auto& panel : board.at("panels"))
+    for (const auto& target : panel.at("targets")) {
+      const std::string query = target.at("expr");
+      for (std::sregex_iterator at(query.begin(), query.end(), metric), end; at != end; ++at) named.insert(at->str());
+    }
+  CHECK(named.size() > 20);
+  named.erase("canopy_hit_rate");  // absent before the first request that this exporter sees
+  for (const std::string& one : named) CHECK_MESSAGE(has(once.out, "\n" + one + "{"), one);
+}
+
+TEST_CASE("export: what cannot be is refused with a sentence") {
+  const Workshop workshop;
+  const auto refused = [&](const std::string& arguments, const std::string& sentence) {
+    const Ended ended = canopy(workshop, "export --feed none-" + feed_name() + " " + arguments);
+    CHECK_MESSAGE(ended.status == 2, arguments);
+    CHECK_MESSAGE(has(ended.err, sentence), ended.err);
+  };
+  refused("--once", "there is no feed of this name");
+  refused("--listen nowhere", "--listen nowhere: expected an IP address of this machine, such as 127.0.0.1");
+  refused("--listen 203.0.113.7 --port 0", "203.0.113.7:0 cannot be listened on");
+  refused("--label model", "--label model: expected NAME=VALUE");
+  refused("--label le=1", "'le' is no name for a label: the figures have such a label");
+  refused("--label 1a=1", "expected letters, digits and _");
+  refused("--label a=1 --label a=2", "'a' is given twice");
+  refused("--port 65536", "65536");
+  refused("--names tgi", "tgi");
+  refused("--once --port 1", "--once");
+}
+
+TEST_CASE("export: a wildcard address is said aloud") {
+  const Workshop workshop;
+  Started exporter(workshop, "export", "export --feed " + feed_name() + " --port 0 --listen 0.0.0.0");
+  CHECK(soon([&] { return has(slurp(workshop.path / "export.err"), "0.0.0.0 is every address of this machine"); }));
+  CHECK(soon([&] { return has(slurp(workshop.path / "export.out"), "http://0.0.0.0:"); }));
+  CHECK(exporter.end(SIGTERM).status == 143);
+}

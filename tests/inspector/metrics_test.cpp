@@ -1,0 +1,251 @@
+/// The figures of `canopy export`: equal to the engine's own, absent where they are not known, and a text by the rules.
+#include <canopy/feed/reader.h>
+#include <conformance/model/effort.h>
+#include <doctest/doctest.h>
+#include <metrics/families.h>
+#include <metrics/server.h>
+#include <metrics/tally.h>
+#include <support/engines.h>
+#include <support/random_requests.h>
+
+#include <algorithm>
+
+#include "metrics_text.h"
+
+using namespace canopy;
+using namespace canopy::test;
+using metrics::Figures;
+using metrics::Names;
+using metrics::Tally;
+
+namespace {
+
+constexpr const char* kYaml =
+    "page_size: 4\nindex: radix\n"
+    "groups:\n"
+    "  full: { reach: path, capacity: 400, allocator: free_list, eviction: lru }\n"
+    "  window: { reach: 10, capacity: 200, allocator: free_list, eviction: lru }\n"
+    "feed: { heap: { events: 65536 } }\n";
+
+struct Reading {
+  Reading(Engine& of, std::size_t tenants)
+      : engine(of), reader(of.feed()->writer().header()), tally("serve-1", tenants) {
+    tally.attach(of.feed()->writer().header());
+  }
+  Figures look() {
+    engine.poll();
+    Event events[512];
+    for (std::size_t count = 0;;) {
+      const auto outcome = reader.read(events, std::size(events), count);
+      if (outcome == FeedReader::Outcome::nothing) return tally.figures();
+      if (outcome == FeedReader::Outcome::lapped) tally.lost();
+      else tally.take({events, count});
+    }
+  }
+  Engine& engine;
+  FeedReader reader;
+  Tally tally;
+};
+
+const std::vector<Names> kAll = {Names::canopy, Names::sglang, Names::vllm};
+
+std::map<std::string, double> samples_of(const Figures& figures, const metrics::Labels& labels = {}) {
+  std::map<std::string, double> samples;
+  std::map<std::string, std::string> kinds;
+  CHECK(flaw_of_metrics(metrics::text_of(metrics::families_of(figures, kAll, labels)), samples, kinds) == "");
+  return samples;
+}
+
+/// Deepest end and number of nodes, from the index.
+struct TreeWalk final : NodeVisitor {
+  std::uint64_t nodes = 0, depth = 0;
+  void node(const NodeView& view) override {
+    ++nodes;
+    depth = std::max<std::uint64_t>(depth, std::uint64_t{view.facts.begin} + view.facts.length);
+  }
+};
+
+void serve(Engine& engine, const std::vector<Token>& prompt, NamespaceId space = {}) {
+  RequestSpec spec = arrival(prompt);
+  spec.space = space;
+  Request request = engine.begin(spec);
+  if (request.reserve(static_cast<std::uint32_t>(prompt.size())))
+    request.finish(static_cast<std::uint32_t>(prompt.size()));
+}
+
+}  // namespace
+
+TEST_CASE("metrics: running figures equal the engine's, over random requests") {
+  const auto engine = engine_of(kYaml);
+  Reading reading(*engine, 2);
+  reading.look();
+  RandomRequests requests(*engine, plugins(), 3, 3, true, false);
+  std::map<std::string, double> before;
+  for (std::size_t i = 0; i < with_effort(600); ++i) {
+    requests.run(1);
+    const Figures figures = reading.look();
+    REQUIRE(figures.now);
+    if (i % 16 != 0) continue;
+    TreeWalk walk;
+    engine->index().visit(walk);
+    REQUIRE(figures.now->nodes == walk.nodes);
+    REQUIRE(figures.now->depth == walk.depth);
+    REQUIRE(figures.now->drift == 0);
+    const Sizes sizes = engine->index().sizes(0);
+    REQUIRE(figures.now->pools[0].evictable == sizes.evictable);
+    REQUIRE(figures.now->pools[0].protected_ == sizes.protected_);
+    std::uint64_t requests_seen = 0, prompt = 0, hit = 0;
+    for (const metrics::TenantFigures& tenant : figures.tenants)
+      requests_seen += tenant.requests, prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
+    REQUIRE(requests_seen == engine->counters().requests);
+    REQUIRE(prompt == engine->counters().prompt_tokens);
+    REQUIRE(hit == engine->counters().hit_tokens);
+    REQUIRE(figures.tenants.size() <= 3);
+    std::map<std::string, double> now = samples_of(figures);
+    for (const auto& [name, value] : before)
+      if (name.find("_total{") != std::string::npos || name.find("_bucket{") != std::string::npos)
+        REQUIRE_MESSAGE((now.contains(name) && now[name] >= value), name);
+    before = std::move(now);
+  }
+  requests.finish();
+  const Figures figures = reading.look();
+  REQUIRE(figures.counts);
+  const metrics::LeavingCounts& full = figures.counts->leaving.at("full");
+  CHECK(full.evicted_tokens > 0);
+  CHECK(full.idle_s.count() == full.evicted_tokens / 4);
+  CHECK(full.lifetime_s.count() == full.evicted_tokens / 4);
+  CHECK(figures.counts->reuse_gap_s.count() > 0);
+  std::uint64_t missed = 0;
+  for (const auto& [reason, tokens] : figures.counts->missed_tokens) {
+    missed += tokens;
+    if (reason.starts_with("not_known")) CHECK(tokens == 0);
+  }
+  CHECK(missed + engine->counters().hit_tokens <= engine->counters().prompt_tokens);
+}
+
+TEST_CASE("metrics: ages and reuse distances count the prompts that came meanwhile") {
+  const auto engine = engine_of(
+      "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } "
+      "}\n"
+      "feed: { heap: { events: 65536 } }\n");
+  Reading reading(*engine, 8);
+  reading.look();
+  serve(*engine, tokens(1, 40));
+  serve(*engine, tokens(101, 20));
+  serve(*engine, tokens(1, 40));  // 36 of 40 are found: one token is always computed
+  Figures figures = reading.look();
+  CHECK(figures.counts->reuse_distance.count() == 9);
+  CHECK(figures.counts->reuse_distance.sum() == doctest::Approx(9 * 20.0));
+  CHECK(figures.hit_rate == doctest::Approx(36.0 / 100));
+  serve(*engine, tokens(201, 20));  // 20 of 101 leave
+  figures = reading.look();
+  const metrics::LeavingCounts& full = figures.counts->leaving.at("full");
+  CHECK(full.evicted_tokens == 20);
+  CHECK(full.idle_work.count() == 5);
+  CHECK(full.idle_work.sum() == doctest::Approx(5 * 60.0));
+  engine->flush(NamespaceId{});
+  figures = reading.look();
+  CHECK(figures.counts->leaving.at("full").flushed_tokens == 60);
+  CHECK(figures.counts->leaving.at("full").evicted_tokens == 20);
+  CHECK(figures.now->nodes == 0);
+  CHECK(figures.now->depth == 0);
+}
+
+TEST_CASE("metrics: what a late reader cannot know is absent, not 0") {
+  const auto engine = engine_of(kYaml);
+  for (Token first = 1; first < 1000; first += 100) serve(*engine, tokens(first, 36));
+  Reading reading(*engine, 8);
+  std::map<std::string, double> samples = samples_of(reading.tally.figures());
+  CHECK(samples.at("canopy_feed_up{feed=\"serve-1\"}") == 1);
+  CHECK(samples.at("canopy_feed_in_step{feed=\"serve-1\"}") == 0);
+  CHECK(samples.size() == 2);  // before the keyframe nothing else is known
+  Figures figures = reading.look();
+  REQUIRE(figures.now);
+  CHECK(figures.now->nodes > 0);
+  CHECK_FALSE(figures.hit_rate);
+  CHECK_FALSE(samples_of(figures).contains("canopy_hit_rate{feed=\"serve-1\"}"));
+  CHECK(figures.tenants.at(0).resident_tokens == figures.now->pools[0].evictable);
+  // Pages from before have no known age: they are counted as evicted and have no place in the histograms.
+  const std::uint64_t evicted = engine->counters().evicted_tokens;
+  for (Token first = 5001; first < 6000; first += 100) serve(*engine, tokens(first, 36));
+  figures = reading.look();
+  const metrics::LeavingCounts& full = figures.counts->leaving.at("full");
+  CHECK(full.evicted_tokens == engine->counters().evicted_tokens - evicted);
+  CHECK(full.idle_s.count() < full.evicted_tokens / 4);
+  CHECK(figures.counts->missed_tokens.at("never_seen") == 0);
+  CHECK(figures.counts->missed_tokens.at("not_known_before_attach") > 0);
+}
+
+TEST_CASE("metrics: namespaces beyond the bound share a row, and labels are escaped") {
+  const auto engine = engine_of(kYaml);
+  Reading reading(*engine, 2);
+  reading.look();
+  std::uint64_t number = 0;
+  for (const char* name : {"plain", "a\"quote\\", "(other)", "fourth"})
+    serve(*engine, tokens(static_cast<Token>(1000 * ++number), 20), engine->intern({name, {}, {}}));
+  const Figures figures = reading.look();
+  REQUIRE(figures.tenants.size() == 3);
+  CHECK(figures.tenants[2].label == metrics::Tenants::kOthers);
+  CHECK(figures.tenants[2].requests == 2);
+  CHECK(figures.tenants[2].resident_tokens == 40);
+  const auto samples = samples_of(figures, {{"model_name", "m\"1\"\n"}});
+  CHECK(samples.at("canopy_tree_tokens{feed=\"serve-1\",model_name=\"m\\\"1\\\"\\n\",namespace=\"a\\\"quote\\\\\"}") ==
+        20);
+  CHECK(samples.contains("vllm:num_requests_running{model_name=\"m\\\"1\\\"\\n\",engine=\"0\"}"));
+  CHECK(metrics::flaw_of_label("namespace") != "");
+  CHECK(metrics::flaw_of_label("__x") != "");
+  CHECK(metrics::flaw_of_label("9a") != "");
+  CHECK(metrics::flaw_of_label("model_name") == "");
+}
+
+TEST_CASE("metrics: a feed that ends and comes back goes on counting, and its tree is not known meanwhile") {
+  const auto first = engine_of(kYaml);
+  Reading reading(*first, 4);
+  reading.look();
+  serve(*first, tokens(1, 36), first->intern({"b", {}, {}}));
+  Figures figures = reading.look();
+  CHECK(figures.tenants.back().prompt_tokens == 36);
+  reading.tally.detach();
+  figures = reading.tally.figures();
+  CHECK_FALSE(figures.now);
+  CHECK_FALSE(figures.tenants.back().resident_tokens);
+  CHECK(samples_of(figures).at("canopy_feed_up{feed=\"serve-1\"}") == 0);
+  const auto second = engine_of(kYaml);
+  second->intern({"a", {}, {}});  // so that b has another number
+  reading.tally.attach(second->feed()->writer().header());
+  FeedReader reader(second->feed()->writer().header());
+  serve(*second, tokens(1, 20), second->intern({"b", {}, {}}));
+  second->poll();
+  std::vector<Event> events(4096);
+  std::size_t count = 0;
+  REQUIRE(reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events);
+  reading.tally.take({events.data(), count});
+  figures = reading.tally.figures();
+  REQUIRE(figures.now);
+  CHECK(figures.counts->attached == 2);
+  const auto row = std::find_if(figures.tenants.begin(), figures.tenants.end(),
+                                [](const metrics::TenantFigures& one) { return one.label == "b"; });
+  REQUIRE(row != figures.tenants.end());
+  CHECK(row->prompt_tokens >= 36);
+  CHECK(row->resident_tokens == 20);
+}
+
+TEST_CASE("metrics: after a loss the tree is not known until the next keyframe, and the loss is counted") {
+  const auto engine = engine_of(kYaml);
+  Reading reading(*engine, 8);
+  reading.look();
+  serve(*engine, tokens(1, 36));
+  CHECK(reading.look().now);
+  reading.tally.lost();
+  Figures figures = reading.tally.figures();
+  CHECK_FALSE(figures.now);
+  CHECK_FALSE(figures.tenants.at(0).resident_tokens);
+  CHECK(figures.counts->laps == 1);
+  serve(*engine, tokens(201, 36));
+  CHECK_FALSE(reading.look().now);  // without a keyframe
+  FeedReader another(engine->feed()->writer().header());
+  figures = reading.look();
+  REQUIRE(figures.now);
+  CHECK(figures.now->pools[0].evictable == engine->index().sizes(0).evictable);
+  CHECK(figures.tenants.at(0).resident_tokens == figures.now->pools[0].evictable);
+}
