@@ -31,7 +31,7 @@ enum Exit : int {
 
 struct ReplayArguments {
   std::string config, trace, workload, report;
-  std::string capacity, page_size, policy, store;  ///< as in the engine file
+  std::string capacity, page_size, policy, index, store;  ///< as in the engine file
   std::string serve, record;                       ///< a feed's name, or the file of a recording; empty: none
   std::optional<std::uint64_t> seed;
   std::uint64_t block = 0;  ///< tokens that an id of the trace stands for; 0: as its format is published
