@@ -247,7 +247,7 @@ TEST_CASE("neither a chain of a hundred thousand nodes nor as many children of o
     for (std::uint32_t i = 0; i < kMany; ++i)
       star.index->release(star.insert({}, std::array<std::uint32_t, 2>{7, i}, 1).lock);
     const std::uint64_t nodes = star.index->use().nodes;
-    CHECK((nodes == kMany + 1 || nodes == 0));
+    CHECK((nodes > kMany || nodes == 0));
     const std::uint64_t pages = star.index->sizes(0).evictable;
     CHECK(pages >= nodes);
     CHECK(star.index->flush(NamespaceId::shared)[0].size() == pages);

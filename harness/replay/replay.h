@@ -39,7 +39,7 @@ struct Options {
   /// leaves 1, and so does Mode::timed.
   std::uint32_t min_uncached = 0;
   std::vector<Resize> resizes;
-  bool (*stopped)() = nullptr;  ///< asked before each request and each simulated step; true ends the run
+  std::function<bool()> stopped = {};  ///< asked before each request and each simulated step; true ends the run
   /// Told of each request when it has been matched, with the tokens that were resident. Empty: nothing is told.
   std::function<void(const workload::ClientRequest& client, std::uint32_t matched)> each = {};
   // Mode::timed alone:

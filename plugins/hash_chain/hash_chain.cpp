@@ -35,7 +35,7 @@ class HashChain::TablePath final : public Path {
   TablePath(HashChain& index, std::span<const Page> pages) : index_(index), left_(pages) {}
   bool next(NodeFacts& facts) override {
     if (left_.empty()) return false;
-    facts = index_.facts(index_.blocks_[left_.back()].prefix);
+    facts = index_.facts(left_.back());
     left_ = left_.first(left_.size() - 1);
     return true;
   }
@@ -77,10 +77,11 @@ void HashChain::walk(const Key& key, Each&& each) const {
 
 PolicyClock HashChain::clock() const { return {allocated_, sizes_.evictable + sizes_.protected_, capacity_, now_}; }
 
-NodeFacts HashChain::facts(std::uint32_t slot) const {
+NodeFacts HashChain::facts(Page page) const {
+  const std::uint32_t slot = blocks_[page].prefix;
   const Prefix& prefix = prefixes_[slot];
   NodeFacts facts;
-  facts.id = prefixes_.id(slot);
+  facts.id = prefix.first == page ? prefixes_.id(slot) : NodeId{page};
   facts.space = prefix.space;
   facts.begin = (prefix.depth - 1) * page_size_;
   facts.length = page_size_;
@@ -89,7 +90,7 @@ NodeFacts HashChain::facts(std::uint32_t slot) const {
   facts.children = prefix.children;
   facts.priority = prefix.priority;
   facts.created = prefix.created;
-  facts.last_access = prefix.first ? blocks_[prefix.first].freed : 0;
+  facts.last_access = blocks_[page].freed;
   facts.clock = clock();
   facts.tag = const_cast<std::uint64_t*>(&prefix.tag);  // the policy's, not the index's
   facts.parent_tag = prefix.parent ? &prefixes_[prefix.parent].tag : nullptr;
@@ -282,7 +283,7 @@ GroupPages HashChain::release(const Lock& lock, const RequestFacts* ended) {
 void HashChain::evict(Page page, Cause cause) {
   const std::uint32_t slot = blocks_[page].prefix;
   Prefix& prefix = prefixes_[slot];
-  if (prefix.first == prefix.last) policy_->evicted(facts(slot), {.cause = cause, .prefix_prints = {}});
+  policy_->evicted(facts(page), {.cause = cause, .prefix_prints = {}});
   blocks_.take_out(page);
   Page* link = &prefix.first;
   Page before = 0;

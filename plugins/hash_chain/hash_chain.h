@@ -28,8 +28,8 @@ struct Config {
 /// vLLM's prefix cache as an index (BlockPool and KVCacheManager of 0.33): a hash table of blocks, each named by its
 /// words and the block before it. There is no tree, and the rules are the pool's:
 ///
-///  - A node is a prefix of whole pages; its last page is one block, or several where requests computed it at the same
-///    time (Duplicates). A match takes the oldest.
+///  - A node is a block. A prefix has several where requests computed it at the same time (Duplicates): a match takes
+///    the oldest, and that one's id stands for the prefix. The ids of the others have life 0, and cannot be held.
 ///  - A block waits in one queue when no lock holds it. A lock that ends puts its blocks there, the last one first, so
 ///    the end of a prefix is evicted before its beginning. The block that was freed first is evicted first.
 ///  - A match, and nothing else, takes blocks out of the queue. `find` and `peek` change no order.
@@ -77,7 +77,7 @@ class HashChain final : public PrefixIndex {
   /// Calls each(page) for the oldest block of each prefix of the key, as far as there are blocks without a gap.
   template <class Each>
   void walk(const Key& key, Each&& each) const;
-  NodeFacts facts(std::uint32_t prefix) const;
+  NodeFacts facts(Page page) const;
   PolicyClock clock() const;
 
   Lock lock_of(std::uint32_t table, NodeId node);

@@ -14,7 +14,7 @@ IndexUse HashChain::use() const {
   const std::size_t bytes = blocks_.bytes() + prefixes_.bytes() + tables_.bytes() +
                             by_space_.capacity() * sizeof(Sizes) +
                             (path_.capacity() + given_back_.capacity()) * sizeof(Page);
-  return {prefixes_.count(), bytes, refused_, cut_short_};
+  return {(sizes_.evictable + sizes_.protected_) / page_size_, bytes, refused_, cut_short_};
 }
 
 void HashChain::use_policy(std::size_t, EvictionStrategy* policy) {
@@ -24,9 +24,7 @@ void HashChain::use_policy(std::size_t, EvictionStrategy* policy) {
 
 void HashChain::waiting(std::size_t, QueueVisitor& visitor) const {
   for (Page page = blocks_.first(); page != 0; page = blocks_[page].after) {
-    const std::uint32_t prefix = blocks_[page].prefix;
-    if (prefixes_[prefix].first != page) continue;  // a node is one, however many blocks it has
-    const NodeFacts node = facts(prefix);
+    const NodeFacts node = facts(page);
     visitor.waiting(node, policy_->rank(node));
   }
 }
@@ -50,14 +48,15 @@ void HashChain::visit(NodeVisitor& visitor) const {
     if (prefixes_[slot].depth != 0) by_age.push_back(slot);
   std::ranges::sort(by_age, {}, [&](std::uint32_t slot) { return prefixes_[slot].number; });
   for (const std::uint32_t slot : by_age) {
-    const Prefix& prefix = prefixes_[slot];
     NodeView view;
-    view.facts = facts(slot);
-    view.parent = prefixes_.id(prefix.parent);
+    view.parent = prefixes_.id(prefixes_[slot].parent);
     view.words = prefixes_.words(slot);
-    if (prefix.first) view.pages[0] = {&prefix.first, 1};
-    for (Page page = prefix.first; page != 0; page = blocks_[page].twin) view.locks[0] += blocks_[page].users;
-    visitor.node(view);
+    for (Page page = prefixes_[slot].first; page != 0; page = blocks_[page].twin) {
+      view.facts = facts(page);
+      view.pages[0] = {&page, 1};
+      view.locks[0] = blocks_[page].users;
+      visitor.node(view);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 // hash_chain beside vLLM's block pool, written down again in the plainest way: whole prefixes as keys, one queue.
+#include <conformance/model/index_walk.h>
 #include <conformance/model/plugins.h>
 #include <conformance/model/random_ops.h>
 
@@ -9,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <set>
 #include <vector>
 
 namespace {
@@ -173,6 +175,13 @@ Reached run(std::uint64_t seed, Units page, Page pages) {
     const Sizes sizes = index->sizes(0);
     REQUIRE(sizes.evictable == pool.cached_free() * page);
     REQUIRE(unused.size() + sizes.evictable / page == pool.free());
+    if (step % 100 != 0) continue;
+    const std::vector<WalkedNode> nodes = walk(*index);
+    std::set<Page> shown;
+    for (const WalkedNode& node : nodes) shown.insert(node.pages[0].at(0));
+    REQUIRE(nodes.size() == shown.size());
+    REQUIRE(nodes.size() == index->use().nodes);
+    REQUIRE(nodes.size() == (sizes.evictable + sizes.protected_) / page);
   }
   while (!running.empty()) end(0);
   CHECK(index->evict(0, pages)[0].size() + unused.size() == pages);
