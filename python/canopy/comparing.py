@@ -130,13 +130,15 @@ def compare(
         policies = [policies]
     if not len(policies) or not len(capacities):
         raise ValueError("compare: name at least one policy and one capacity")
+    config = default_engine() if engine is None else engine
     changes: dict[str, Any] = {"feed": {"off": {}}, "store": "none"}
+    changes[f"groups.{_core.group_names(config)[0]}.capacity"] = "unlimited"  # each run has its own
     if page_size is not None:
         changes["page_size"] = page_size
     if index is not None:
         changes["index"] = index
     row = _core.compare(
-        engine=default_engine() if engine is None else engine,
+        engine=config,
         changes={**changes, **(set or {})},
         trace=path if trace is not None else None,
         workload=path if workload is not None else None,

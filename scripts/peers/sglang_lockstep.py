@@ -7,6 +7,7 @@ WHEEL: the unpacked wheel of sglang RELEASE; torch, msgspec and canopy on the pa
 driven through requests as a scheduler drives them: match, lock, evict what is missing, allocate, checkpoint, decode, finish
 or abort. After each operation lengths, slots, rows, sizes and what was evicted must be equal. Peers: `radix` is RadixCache
 (accounting: sglang), `python` and `rust` are UnifiedRadixCache with its two tree cores (accounting: sglang_unified).
+A sequence has at most 2,000 operations; more of them are further rounds, with the next seeds, and each round is told.
 Exit code 1: a difference, told with its sequence; 77: a peer cannot be had.
 """
 import argparse
@@ -24,6 +25,7 @@ POLICIES = {
 # RadixCache of these releases counts hits once a request; `accounting: sglang` is that of the releases before.
 COUNTS_HITS = ("lfu", "slru")
 WIDTH, ROWS = 4096, 64
+ROUND = 2000  # operations of a sequence
 
 
 class Side:
@@ -139,7 +141,7 @@ def steps(prng, page, eagle, running, rows):
             old = texts.setdefault(space, [])
             words = list(prng.choice(old)) if old and prng.random() < 0.8 else []
             words = words[: prng.randrange(len(words) + 1)] if words and prng.random() < 0.5 else words
-            words += [prng.randrange(1, 4) for _ in range(prng.randrange(1, 6 * page))]
+            words += prng.choices((1, 2, 3), k=prng.randrange(1, 6 * page))
             words = words[: WIDTH // 2]
             old.append(words)
             del old[:-30]
@@ -153,7 +155,7 @@ def steps(prng, page, eagle, running, rows):
         elif choice < 0.6:
             rid = prng.choice(list(running))
             if len(running[rid].full_untruncated_fill_ids) < WIDTH - 3 * page:
-                yield "decode", (rid, [prng.randrange(1, 4) for _ in range(prng.randrange(1, 2 * page))])
+                yield "decode", (rid, prng.choices((1, 2, 3), k=prng.randrange(1, 2 * page)))
         elif choice < 0.8:
             rid = prng.choice(list(running))
             rows.append(running[rid].kv.req_pool_idx)
@@ -212,8 +214,9 @@ def main():
     for peer in args.peers.split(","):
         policies = [name for name in POLICIES if peer != "radix" or name not in COUNTS_HITS]
         kinds = list(itertools.product(policies, (1, 16, 64), (False, True)))
-        each, differ = max(args.operations // len(kinds), 1), 0
-        for policy, page, eagle in kinds:
+        each, differ, done, sequences = max(args.operations // len(kinds), 1), 0, 0, 0
+        rounds = -(-each // ROUND)
+        for turn, (policy, page, eagle) in itertools.product(range(rounds), kinds):
             accounting = "sglang" if peer == "radix" else "sglang_unified"
 
             def canopy(params):
@@ -224,11 +227,14 @@ def main():
                 return radix_cache.RadixCache(params) if peer == "radix" else sglang_wheel.unified(peer, params)
 
             sides = [Side(torch, names, make, 64 * page, page, eagle, policy, POLICIES[policy]) for make in (canopy, theirs)]
-            why = sequence(args.seed, each, page, eagle, policy, *sides)
+            length = min(ROUND, each - turn * ROUND)
+            why = sequence(args.seed + turn, length, page, eagle, policy, *sides)
+            done, sequences = done + length, sequences + 1
             if why:
                 differ += 1
-                print(f"{peer} {policy} page {page}{' EAGLE' if eagle else ''} seed {args.seed}: {why[:2000]}")
-        print(f"{peer}: {each * len(kinds):,} operations in {len(kinds)} sequences, {differ} with a difference")
+                print(f"{peer} {policy} page {page}{' EAGLE' if eagle else ''} seed {args.seed + turn}: {why[:2000]}")
+            if sequences % len(kinds) == 0:
+                print(f"{peer}: {done:,} operations in {sequences} sequences, {differ} with a difference", flush=True)
         failed += differ
     return 1 if failed else 0
 
