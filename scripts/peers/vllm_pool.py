@@ -120,9 +120,11 @@ def run(vllm, trace, capacity, page, limit, hashes):
         blocks, hit, *_ = manager.get_computed_blocks(request)
         whole = tokens // page * page
         found.append(hit)
-        if whole > hit and manager.allocate_slots(request, whole - hit, hit, blocks) is None:
-            continue
-        manager.free(request)
+        if whole == hit:  # no page to compute: the manager would be asked for a block of the rest alone
+            manager.block_pool.touch(blocks.blocks[0])
+            manager.block_pool.free_blocks(reversed(blocks.blocks[0]))
+        elif manager.allocate_slots(request, whole - hit, hit, blocks) is not None:
+            manager.free(request)
     return found
 
 
