@@ -14,6 +14,10 @@ std::uint64_t Prefixes::hash(std::uint32_t parent, NamespaceId space, std::span<
 }
 
 std::uint32_t Prefixes::find(std::uint32_t parent, NamespaceId space, std::span<const std::uint32_t> given) const {
+  if (parent != 0)
+    if (const std::uint32_t child = prefixes_[parent].likely;
+        child != 0 && prefixes_[child].parent == parent && std::ranges::equal(words(child), given))
+      return child;
   const std::uint64_t wanted = hash(parent, space, given);
   std::uint32_t slot = buckets_[wanted & (buckets_.size() - 1)];
   for (; slot != 0; slot = prefixes_[slot].next) {
@@ -55,7 +59,7 @@ std::uint32_t Prefixes::add(std::uint32_t parent, NamespaceId space, std::span<c
   prefix.space = space;
   prefix.depth = (parent ? prefixes_[parent].depth : 0) + 1;
   prefix.number = ++numbers_;
-  if (parent) ++prefixes_[parent].children;
+  if (parent) ++prefixes_[parent].children, prefixes_[parent].likely = slot;
   std::ranges::copy(given, words_.begin() + static_cast<std::ptrdiff_t>(slot * width_));
   prefix.next = std::exchange(bucket(prefix.hash), slot);
   ++count_;

@@ -16,6 +16,7 @@ struct Prefix {
   std::uint32_t life = 0;    ///< NodeId's: how often the slot was used
   std::uint32_t depth = 0;   ///< in blocks, from 1; 0: the slot is free
   std::uint32_t children = 0;
+  std::uint32_t likely = 0;  ///< the newest child, or a slot that was one: looked at before the table is
   Page first = 0, last = 0;  ///< its blocks, in the order they came (Block::twin); 0: none is left
   std::uint32_t hits = 0, inserts = 0;
   std::int32_t priority = 0;

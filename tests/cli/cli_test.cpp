@@ -287,6 +287,8 @@ TEST_CASE("an option that would change nothing is refused and not passed over") 
        {std::pair("--seed 5", "--seed requires --workload"),
         {"--running 8", "--running means something with --mode timed only"},
         {"--schedule lpm", "--schedule means something with --mode timed only"},
+        {"--rematch", "--rematch means something with --mode timed only"},
+        {"--mode timed --min-uncached 2", "--min-uncached means something with --mode serial only"},
         {"--mode timed --schedule lmp", "--schedule: Check lmp value in {"},
         {"--mode serial --prefill 8", "--prefill means something with --mode timed only"}}) {
     const Ended run = canopy(workshop, replay + " " + arguments);
