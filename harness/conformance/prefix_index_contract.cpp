@@ -177,7 +177,8 @@ TEST_CASE("a key that is shorter than its lock is refused, and nothing changes")
     const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6};
     const Lock lock = bench.insert({}, words, 2).lock;
     const Sizes sizes = bench.index->sizes(0);
-    const Inserted refused = bench.index->insert(lock, {NamespaceId::shared, std::span(words).first(2)}, {}, {7, false});
+    const Inserted refused =
+        bench.index->insert(lock, {NamespaceId::shared, std::span(words).first(2)}, {}, {7, false});
     CHECK(refused.lock.node == lock.node);
     CHECK(refused.lock.length == lock.length);
     CHECK(refused.spare[0].empty());

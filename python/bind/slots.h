@@ -16,7 +16,8 @@ namespace canopy::python {
 /// follow one another from a multiple of the page size on, or if one is in page 0, which is never handed out.
 std::span<const Page> pages_of(const Integers& slots, Units page, std::size_t count, Scratch<Page>& into);
 
-/// The slots of pages as an object with a buffer of int64, for whom a NumPy array is a detour: torch.frombuffer takes it.
+/// The slots of pages as an object with a buffer of int64, for whom a NumPy array is a detour: torch.frombuffer takes
+/// it.
 struct SlotBuffer {
   std::unique_ptr<std::int64_t[]> slots;
   std::size_t count = 0;
