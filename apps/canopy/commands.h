@@ -31,7 +31,7 @@ enum Exit : int {
 
 struct ReplayArguments {
   std::string config, trace, workload, report;
-  std::string capacity, page_size, policy, store;  ///< as in the engine file
+  std::string capacity, page_size, policy, index, store;  ///< as in the engine file
   std::string serve, record;                       ///< a feed's name, or the file of a recording; empty: none
   std::string publish, publish_replay, dialect;    ///< as in the engine file's events
   bool await = false;                              ///< begin when a subscriber has come

@@ -81,6 +81,10 @@ std::vector<CLI::Option*> add_timed(CLI::App& replay, replay::Options& options) 
                                 "order in which requests that wait are started, as in SGLang; fcfs: by arrival")
                     ->transform(CLI::CheckedTransformer(schedules))
                     ->group(timed));
+  all.push_back(replay
+                    .add_flag("--rematch", options.rematch,
+                              "before each step of a prefill, take over what other requests have committed meanwhile")
+                    ->group(timed));
   add("--schedule-limit", options.order.most_matched,
       "lpm and hrrn keep the order of arrival while more requests wait; 0: never", 0, 1000000);
   return all;
@@ -97,6 +101,8 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
           ->excludes(trace);
   replay->add_option("--capacity", arguments->capacity, "limit of the first group's pool, in tokens; 3M is 3000000");
   replay->add_option("--policy", arguments->policy, "eviction policy of every group");
+  replay->add_option("--index", arguments->index,
+                     "prefix index: radix; hash_chain, which is vLLM's block table; null keeps nothing");
   replay->add_option("--store", arguments->store,
                      "keep the rows in this store, such as host or cuda; none: page numbers only");
   replay->add_option("--page-size", arguments->page_size, "tokens in a page");
@@ -132,6 +138,13 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
                    "serial: one request after the other; timed: requests overlap, as in a server")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, replay::Mode>{{"serial", replay::Mode::serial}, {"timed", replay::Mode::timed}}));
+  auto* uncached =
+      replay
+          ->add_option("--min-uncached", arguments->options.min_uncached,
+                       "prompt tokens that a request computes at least, with --mode serial; 1 in servers, and with "
+                       "--mode timed")
+          ->check(whole(0, 100000))
+          ->capture_default_str();
   replay->add_flag("!--no-content", arguments->options.content, "do not write and compare the bytes of reused tokens");
   const auto timed = add_timed(*replay, arguments->options);
   replay->callback([=, &folders, &status] {
@@ -141,6 +154,10 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
           status = unusable(option->get_name() + " means something with --mode timed only");
           return;
         }
+    if (arguments->options.mode == replay::Mode::timed && uncached->count() > 0) {
+      status = unusable("--min-uncached means something with --mode serial only: in a server it is 1");
+      return;
+    }
     status = replay_trace(*arguments, folders);
   });
 }

@@ -21,6 +21,7 @@ namespace {
 std::vector<std::string> assignments_of(const ReplayArguments& arguments, const YamlNode& engine) {
   std::vector<std::string> all;
   if (!arguments.page_size.empty()) all.push_back("page_size=" + arguments.page_size);
+  if (!arguments.index.empty()) all.push_back("index=" + arguments.index);
   if (const YamlNode* groups = engine.find("groups")) {
     for (const auto& [group, value] : groups->entries) {
       if (!arguments.capacity.empty() && &group == &groups->entries[0].first)

@@ -21,10 +21,12 @@ void print_report(const replay::Report& report, const std::string& title) {
   if (report.mode == replay::Mode::timed) {
     table.row("decoded", tokens(report.output_tokens));
     table.row("on the way",
-              fmt::format(
-                  "{} at once, {} waited, {} retracted, {} aborted; {} computed by two requests at once, one copy kept",
-                  grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
-                  grouped(report.aborted), tokens(report.repointed_tokens)));
+              fmt::format("{} at once, {} waited, {} retracted, {} aborted; {} computed by two requests at once",
+                          grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
+                          grouped(report.aborted), tokens(report.repointed_tokens)));
+    if (report.rematched_tokens > 0)
+      table.row("taken over",
+                fmt::format("{} that other requests computed meanwhile", tokens(report.rematched_tokens)));
     table.row("waiting time", fmt::format("mean {}, p95 {}, order {}", seconds(report.mean_wait_ms / 1000),
                                           seconds(static_cast<double>(report.p95_wait_ms) / 1000),
                                           scheduling::kScheduleNames[static_cast<std::size_t>(report.order.schedule)]));

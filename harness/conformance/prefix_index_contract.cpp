@@ -1,3 +1,4 @@
+#include <conformance/model/index_kind.h>
 #include <conformance/model/index_walk.h>
 #include <conformance/model/plugins.h>
 #include <conformance/model/random_ops.h>
@@ -43,6 +44,16 @@ void for_every_index(Test&& test) {
   }
 }
 
+/// Those that keep nothing, and those whose nodes are runs of pages: what is said of nodes and of spare pages is not
+/// true of a table of blocks, which may keep two pages for one prefix.
+template <class Test>
+void for_every_index_but_tables(Test&& test) {
+  for_every_index([&](const std::string& name) {
+    const IndexKind kind = kind_of(name);
+    if (kind.tree || !kind.remembers) test(name);
+  });
+}
+
 /// All that visit() and use() tell, as text, ticks included.
 std::string dump(const PrefixIndex& index) {
   std::string text = fmt::format("tick {}, {} refused\n", index.now(), index.use().refused);
@@ -61,7 +72,7 @@ std::string dump(const PrefixIndex& index) {
 TEST_SUITE_BEGIN("PrefixIndex");
 
 TEST_CASE("every index does what the models say, or keeps nothing and gives all pages back") {
-  for_every_index([](const std::string& name) {
+  for_every_index_but_tables([](const std::string& name) {
     std::uint64_t seed = 100;
     for (const Units page_size : {1U, 3U, 8U})
       for (const Units overlap : {0U, 1U, 4U}) {
@@ -166,16 +177,18 @@ TEST_CASE("a key that is shorter than its lock is refused, and nothing changes")
     const std::vector<std::uint32_t> words{1, 2, 3, 4, 5, 6};
     const Lock lock = bench.insert({}, words, 2).lock;
     const Sizes sizes = bench.index->sizes(0);
-    const Inserted refused = bench.index->insert(lock, {NamespaceId::shared, std::span(words).first(2)}, {}, {7, false});
+    const Inserted refused =
+        bench.index->insert(lock, {NamespaceId::shared, std::span(words).first(2)}, {}, {7, false});
     CHECK(refused.lock.node == lock.node);
     CHECK(refused.lock.length == lock.length);
     CHECK(refused.spare[0].empty());
     CHECK(bench.index->sizes(0).protected_ == sizes.protected_);
-    CHECK(walk(*bench.index).size() == (lock.length > 0 ? 1 : 0));
+    std::uint32_t inserts = 0;
     for (const WalkedNode& node : walk(*bench.index)) {
-      CHECK(node.facts.inserts == 1);
+      inserts += node.facts.inserts;
       CHECK(node.facts.priority == 0);
     }
+    CHECK(inserts == (lock.length > 0 ? 1 : 0));
     bench.index->release(lock);
     CHECK(bench.index->sizes(0).protected_ == 0);
     CHECK(bench.index->use().refused == 0);
@@ -235,14 +248,16 @@ TEST_CASE("neither a chain of a hundred thousand nodes nor as many children of o
     for (std::uint32_t i = 0; i < kMany; ++i)
       star.index->release(star.insert({}, std::array<std::uint32_t, 2>{7, i}, 1).lock);
     const std::uint64_t nodes = star.index->use().nodes;
-    CHECK((nodes == kMany + 1 || nodes == 0));
-    CHECK(star.index->flush(NamespaceId::shared)[0].size() == nodes);
+    CHECK((nodes > kMany || nodes == 0));
+    const std::uint64_t pages = star.index->sizes(0).evictable;
+    CHECK(pages >= nodes);
+    CHECK(star.index->flush(NamespaceId::shared)[0].size() == pages);
     CHECK(star.index->use().nodes == 0);
   });
 }
 
 TEST_CASE("a key of ten million tokens is one node, and half of it is two") {
-  for_every_index([](const std::string& name) {
+  for_every_index_but_tables([](const std::string& name) {
     constexpr std::uint32_t kLong = 10'000'000;
     Bench bench(name, 16);
     std::vector<std::uint32_t> words(kLong);

@@ -226,6 +226,8 @@ class Comparing {
       if (!made) return made.error();
       engine = std::move(*made);
     }
+    for (std::size_t g = 0; task.contender->policy && g < engine->groups(); ++g)
+      engine->use_policy(g, task.contender->policy(), task.contender->name);
     std::vector<Units> hits;
     hits.reserve(trace_.asked.size());
     replay::Options options;

@@ -3,7 +3,11 @@
 #include <canopy/engine/engine_config.h>
 #include <canopy/loading/registry.h>
 
+#include <canopy/eviction_strategy.h>
+
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +32,8 @@ struct Contender {
   std::string name;
   Kind kind = Kind::engine;
   EngineConfig engine{};  ///< of Kind::engine, its policy set; the first group's capacity is set for each run
+  /// Makes the policy of each run, in place of the engine's: one that no plugin has. Called by the thread that runs it.
+  std::function<std::shared_ptr<EvictionStrategy>()> policy = {};
 };
 
 struct CompareOptions {
@@ -35,8 +41,8 @@ struct CompareOptions {
   std::vector<std::uint64_t> capacities;  ///< tokens, each at least a unit
   std::uint64_t warm_up = 0;
   double flop_depth = 8192;
-  unsigned jobs = 1;            ///< runs at once
-  bool (*stopped)() = nullptr;  ///< asked often; true ends the work
+  unsigned jobs = 1;                   ///< runs at once
+  std::function<bool()> stopped = {};  ///< asked often, by each thread; true ends the work
 };
 
 /// Why the optimum, lru_trimmed, the infinite cache and shares of the optimum do not exist for an engine, as a clause;

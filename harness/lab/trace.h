@@ -46,7 +46,7 @@ struct ReadOptions {
   Units block = 1;                    ///< tokens that a block of the trace has; 1: it knows tokens
   bool requests = true;               ///< keep what engines replay
   std::shared_ptr<KeyCodec> codec{};  ///< the engines'; null: tokens are the words
-  bool (*stopped)() = nullptr;
+  std::function<bool()> stopped = {};
 };
 
 /// Reads a source to its end. An error is the source's, or says that its prompts do not fit into this machine's memory.

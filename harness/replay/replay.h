@@ -35,8 +35,11 @@ struct Options {
   std::uint64_t limit = kUnlimited;  ///< requests
   std::uint64_t pace = 0;            ///< most requests a second, to watch the run; 0: no limit
   bool content = true;               ///< write and compare bytes, where the engine has a store
+  /// Mode::serial: RequestSpec::min_uncached of each request. None by default, as in the recorded runs; a server
+  /// leaves 1, and so does Mode::timed.
+  std::uint32_t min_uncached = 0;
   std::vector<Resize> resizes;
-  bool (*stopped)() = nullptr;  ///< asked before each request and each simulated step; true ends the run
+  std::function<bool()> stopped = {};  ///< asked before each request and each simulated step; true ends the run
   /// Told of each request when it has been matched, with the tokens that were resident. Empty: nothing is told.
   std::function<void(const workload::ClientRequest& client, std::uint32_t matched)> each = {};
   // Mode::timed alone:
@@ -44,6 +47,7 @@ struct Options {
   std::uint32_t prefill_tokens = 8192;  ///< most prompt tokens that a step computes
   std::uint32_t step_ms = 25;           ///< simulated; each running request decodes one token a step
   std::uint32_t abort_permille = 10;    ///< of the requests, cancelled by their client at some step
+  bool rematch = false;                 ///< Request::rematch before each step of a prefill
   scheduling::Rules order = {};         ///< the order in which requests that wait are started
 };
 
@@ -84,6 +88,7 @@ struct Report {
   std::uint64_t engine_digest = 0;  ///< of the engine's configuration, where the caller knows it; 0: not known
   // Mode::timed alone:
   std::uint64_t output_tokens = 0, aborted = 0, retracted = 0, waited = 0, steps = 0, repointed_tokens = 0;
+  std::uint64_t rematched_tokens = 0;  ///< taken over by Options::rematch; not in hit_tokens
   std::uint32_t most_running = 0;
   scheduling::Rules order = {};
   /// Simulated time from a request's arrival to its first start, of those that started. p95: 95 % waited no longer.

@@ -57,6 +57,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                  {"p95_wait_ms", report.p95_wait_ms},
                  {"steps", report.steps},
                  {"repointed_tokens", report.repointed_tokens},
+                 {"rematched_tokens", report.rematched_tokens},
                  {"most_running", report.most_running}});
   if (report.engine_digest) json["engine_digest"] = fmt::format("{:016x}", report.engine_digest);
   if (!report.reports.empty()) json["violation_reports"] = report.reports;

@@ -18,7 +18,7 @@ Result<std::monostate> run_serial(Run& run) {
     if (!more) return more.error();
     if (!*more) return std::monostate{};
     const NamespaceId space = run.engine.intern({client.space, {}, {}});
-    const RequestSpec arrival{client.prompt, space, client.priority, client.hints, 0, 0, 0};
+    const RequestSpec arrival{client.prompt, space, client.priority, client.hints, 0, run.options.min_uncached, 0};
     Request request = run.engine.begin(arrival);
     run.count(client, request.matched());
     Trail trail(space);

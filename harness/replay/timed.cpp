@@ -119,6 +119,7 @@ class Scheduler {
 
   /// A chunk of prefill or one decoded token; false if there is no page for it.
   bool advance(Job& job, std::uint32_t& budget) {
+    if (run_.options.rematch && job.request->computed() < job.known()) rematch(job);
     const std::uint32_t known = job.known(), computed = job.request->computed();
     std::uint32_t until = known + 1;
     if (computed < known) {
@@ -139,6 +140,13 @@ class Scheduler {
     }
     commit(job, until);
     return true;
+  }
+
+  /// Takes over what others have computed of its prompt since it was matched.
+  void rematch(Job& job) {
+    const std::uint32_t gained = job.request->rematch(), until = job.request->computed();
+    run_.report.rematched_tokens += gained;
+    if (gained > 0 && run_.content) run_.content->check(*job.request, *job.trail, until - gained, until);
   }
 
   /// Inserts whole new pages at once, and checks the pages that replace them where another request was faster.

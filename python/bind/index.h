@@ -25,6 +25,7 @@ class Index {
     std::optional<std::uint64_t> capacity;
     std::string accounting = "default";
     bool bigram = false;
+    bool paged = false;  ///< Python speaks of page numbers where it else speaks of slots
     nb::handle policy, feed;
   };
   explicit Index(const Settings& settings);
@@ -45,6 +46,8 @@ class Index {
   NamespaceId space_of(nb::handle space);
   Units page() const { return state_.page_size; }
   Units overlap() const { return state_.overlap; }
+  /// Numbers that stand for a page towards Python.
+  Units slots_a_page() const { return paged_ ? 1 : state_.page_size; }
   PrefixIndex& tree() { return *state_.index; }
   const EngineState& state() const { return state_; }
   std::size_t whole_pages(std::size_t tokens) const { return state_.whole_pages(tokens) / page(); }
@@ -74,7 +77,7 @@ class Index {
   EngineState state_;
   std::unordered_map<std::uint64_t, std::unique_ptr<RequestState>> requests_;
   std::uint64_t last_request_ = 0;
-  bool busy_ = false;
+  bool busy_ = false, paged_ = false;
   std::vector<Lock> late_;  ///< to be released when the running operation ends
 };
 

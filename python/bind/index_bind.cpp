@@ -124,15 +124,22 @@ void need_start(const Index& index, Units start, Units length) {
     throw nb::value_error("slots: `start` must be a multiple of the page size, and at most the length");
 }
 
-nb::object slots_of_hit(Index& index, const Hit& hit, Units start) {
+/// The pages of a hit, as `gives` hands them out.
+template <class Gives>
+auto pages_of_hit(Index& index, const Hit& hit, Units start, Gives&& gives) {
   if (&index != &*hit.index) throw nb::value_error("slots: this hit is of another index");
   need_start(index, start, hit.length);
-  if (start == hit.length) return slots_of({}, index.page());
+  if (start == hit.length) return gives({}, index.slots_a_page());
   const Index::Step step(index, Operation::none);
   const std::span<const Page> pages = index.tree().pages(hit.node, start)[0];
   if (pages.size() != (hit.length - start) / index.page())
     throw nb::value_error("slots: what this hit found was evicted; match again");
-  return slots_of(pages, index.page());
+  return gives(pages, index.slots_a_page());
+}
+
+nb::object slots_of_hit(Index& index, const Hit& hit, Units start) { return pages_of_hit(index, hit, start, slots_of); }
+SlotBuffer buffer_of_hit(Index& index, const Hit& hit, Units start) {
+  return pages_of_hit(index, hit, start, buffer_of);
 }
 
 nb::object slots(Hold& hold, Units start) {
@@ -140,7 +147,17 @@ nb::object slots(Hold& hold, Units start) {
   Index& index = hold.index();
   need_start(index, start, lock.length);
   const Index::Step step(index, Operation::none);
-  return slots_of(index.tree().pages(lock, start)[0], index.page());
+  return slots_of(index.tree().pages(lock, start)[0], index.slots_a_page());
+}
+
+/// As hold, for who must have all of it.
+std::unique_ptr<Hold> hold_whole(Self self, const Hit& hit) {
+  auto held = hold(self, hit);
+  if (held->lock().length != hit.length) {
+    PyErr_SetString(PyExc_RuntimeError, "what this hit found was evicted between its match and its lock");
+    throw nb::python_error();
+  }
+  return held;
 }
 
 /// Adds below `lock`, which becomes the deeper one.
@@ -149,12 +166,12 @@ Added insert(Index& index, Lock& lock, NamespaceId space, const Tokens& tokens, 
   const std::size_t whole = index.whole_pages(tokens.size()), first = lock.length / index.page();
   if (whole < first) throw nb::value_error("insert: there are fewer tokens than the hold has");
   Scratch<Page> scratch;
-  const std::span<const Page> pages = pages_of(given, index.page(), whole - first, scratch);
+  const std::span<const Page> pages = pages_of(given, index.slots_a_page(), whole - first, scratch);
   Added added;
   {
     const Index::Step step(index, Operation::insert);
     const Inserted inserted = index.tree().insert(lock, {space, tokens.get()}, {pages}, facts);
-    added = {inserted.lock.length, inserted.had, slots_of(inserted.spare[0], index.page())};
+    added = {inserted.lock.length, inserted.had, slots_of(inserted.spare[0], index.slots_a_page())};
     lock = inserted.lock;
   }
   return added;
@@ -200,7 +217,7 @@ nb::object given_back(Index& index, Operation operation, Gives&& gives) {
   nb::object slots;
   {
     const Index::Step step(index, operation);
-    slots = slots_of(gives(index.tree())[0], index.page());
+    slots = slots_of(gives(index.tree())[0], index.slots_a_page());
   }
   index.raise_failure(slots);
   return slots;
@@ -209,6 +226,20 @@ nb::object given_back(Index& index, Operation operation, Gives&& gives) {
 nb::object evict(Index& index, std::uint64_t tokens) {
   const std::uint64_t pages = tokens / index.page() + (tokens % index.page() != 0);
   return given_back(index, Operation::evict, [&](PrefixIndex& tree) { return tree.evict(0, pages); });
+}
+/// Without a NumPy array; a policy's exception has the slots as one.
+SlotBuffer evict_buffer(Index& index, std::uint64_t tokens) {
+  const std::uint64_t pages = tokens / index.page() + (tokens % index.page() != 0);
+  SlotBuffer slots;
+  nb::object lost;
+  {
+    const Index::Step step(index, Operation::evict);
+    const std::span<const Page> left = index.tree().evict(0, pages)[0];
+    slots = buffer_of(left, index.slots_a_page());
+    if (index.failed()) lost = slots_of(left, index.slots_a_page());
+  }
+  index.raise_failure(lost);
+  return slots;
 }
 nb::object flush(Index& index, nb::handle space) {
   const NamespaceId in = index.space_of(space);
@@ -224,13 +255,13 @@ std::vector<std::size_t> waiting_order(Index& index, nb::list hits) {
   return dfs_weight_order(index.tree(), nodes);
 }
 
-nb::object all_slots(Index& index) {
+std::vector<Page> all_pages(Index& index) {
   struct All final : NodeVisitor {
     void node(const NodeView& node) override { pages.insert(pages.end(), node.pages[0].begin(), node.pages[0].end()); }
     std::vector<Page> pages;
   } all;
   index.tree().visit(all);
-  return slots_of(all.pages, index.page());
+  return std::move(all.pages);
 }
 
 nb::dict use_of(Index& index) {
@@ -292,6 +323,13 @@ void bind_hit(nb::module_& module) {
 void bind_index(nb::module_& module) {
   using namespace nb::literals;
   bind_hit(module);
+  bind_slots(module);
+  module.def(
+      "release",
+      [](Hold* hold) {
+        if (hold) hold->release();
+      },
+      "hold"_a.none(), "Releases a Hold; None is nothing to release.");
   nb::class_<Index>(module, "Index",
                     "A longest-prefix index over pages of KV cache: a radix tree that knows token ids, slots and "
                     "holds, and the order "
@@ -304,14 +342,16 @@ void bind_index(nb::module_& module) {
       .def(
           "__init__",
           [](Index* place, Units page_size, nb::object policy, std::optional<std::uint64_t> capacity,
-             const std::string& accounting, bool bigram,
-             nb::object feed) { new (place) Index({page_size, capacity, accounting, bigram, policy, feed}); },
+             const std::string& accounting, bool bigram, nb::object feed,
+             bool paged) { new (place) Index({page_size, capacity, accounting, bigram, paged, policy, feed}); },
           "page_size"_a = 1, "policy"_a = "lru", "capacity"_a = nb::none(), nb::kw_only(), "accounting"_a = "default",
-          "bigram"_a = false, "feed"_a = nb::none(),
+          "bigram"_a = false, "feed"_a = nb::none(), "paged"_a = false,
           "page_size: tokens in a page.\npolicy: a name of plugins(), {'slru': {'protect_after': 3}}, or a policy in "
           "Python.\ncapacity: tokens that the pool may hold, for policies; the index never evicts on its own.\n"
           "accounting: 'default', 'sglang' or 'sglang_unified': when hits count.\nbigram: keys of EAGLE: a unit is a "
-          "token and the next one.\nfeed: a name under which an inspector can attach, or a pathlib.Path to record to.")
+          "token and the next one.\nfeed: a name under which an inspector can attach, or a pathlib.Path to record to.\n"
+          "paged: what is said of slots is said of page numbers, from 1 on, one a page: for callers that have a table "
+          "from these to slots.")
       .def("match", &match, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "limit"_a = nb::none(),
            "The longest prefix that is there. Counts as a use. `space`: a namespace, or a tuple (tenant, adapter, "
            "salt).")
@@ -320,7 +360,15 @@ void bind_index(nb::module_& module) {
       .def("slots", &slots_of_hit, "hit"_a, "start"_a = 0,
            "The slots of what a match found, from `start` on: int64, shape (length - start,). Valid until the next "
            "eviction. Raises ValueError if it was evicted.")
-      .def("all_slots", &all_slots, "All slots that the index has: int64. O(tree).")
+      .def("slot_buffer", &buffer_of_hit, "hit"_a, "start"_a = 0, "slots() as a SlotBuffer.")
+      .def("hold_whole", &hold_whole, "hit"_a, "hold(), or RuntimeError if any of it was evicted meanwhile.")
+      .def("evict_buffer", &evict_buffer, "tokens"_a, "evict() as a SlotBuffer.")
+      .def(
+          "all_slots", [](Index& index) { return slots_of(all_pages(index), index.slots_a_page()); },
+          "All slots that the index has: int64. O(tree).")
+      .def(
+          "all_slot_buffer", [](Index& index) { return buffer_of(all_pages(index), index.slots_a_page()); },
+          "all_slots() as a SlotBuffer.")
       .def("dfs_weight_order", &waiting_order, "hits"_a,
            "The order in which requests that wait at these hits share most: indices, depth first, the subtree with "
            "most waiters first, a node's own waiters behind those below it. O(tree).")

@@ -4,6 +4,7 @@
 #include "feed.h"
 #include "index.h"
 #include "node.h"
+#include "lab.h"
 #include "policy.h"
 #include "registry.h"
 #include "replay.h"
@@ -17,5 +18,6 @@ NB_MODULE(_core, module) {
   bind_index(module);
   bind_engine(module);
   bind_replay(module);
+  bind_lab(module);
   bind_feed(module);
 }

@@ -10,7 +10,6 @@
 #include <replay/replay.h>
 #include <workload/generator.h>
 #include <workload/trace_formats.h>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,52 +19,11 @@
 
 #include "columns.h"
 #include "configuration.h"
+#include "ends.h"
 #include "registry.h"
 
 namespace canopy::python {
 namespace {
-
-/// What ends a run early: a policy in Python that has thrown, a signal, or the caller's progress function.
-class Ends {
- public:
-  explicit Ends(const PythonPolicy* policy) : policy_(policy), before_(std::exchange(running, this)) {}
-  ~Ends() { running = before_; }
-  Ends(const Ends&) = delete;
-
-  /// For replay::Options::stopped, which takes a plain function.
-  static bool asked() { return running && running->now(); }
-
-  template <class Call>
-  void call(Call&& call) {
-    if (raised_) return;
-    const nb::gil_scoped_acquire gil;
-    try {
-      call();
-    } catch (...) {
-      raised_ = std::current_exception();
-    }
-  }
-  void raise() {
-    if (raised_) std::rethrow_exception(raised_);
-  }
-
- private:
-  bool now() {
-    constexpr std::uint32_t kLook = 64;  // requests or steps between two looks at signals
-    if (++asked_ % kLook == 0)
-      call([] {
-        if (PyErr_CheckSignals() != 0) nb::raise_python_error();
-      });
-    return raised_ || (policy_ && policy_->failed());
-  }
-
-  static thread_local Ends* running;
-  const PythonPolicy* policy_;
-  Ends* before_;
-  std::exception_ptr raised_;
-  std::uint32_t asked_ = 0;
-};
-thread_local Ends* Ends::running = nullptr;
 
 /// What each request found, in the order they came.
 struct Requests {
@@ -131,6 +89,7 @@ nb::dict row_of(const replay::Report& report, Requests requests) {
   row["waited"] = report.waited;
   row["steps"] = report.steps;
   row["most_running"] = report.most_running;
+  row["rematched_tokens"] = report.rematched_tokens;
   row["content_checks"] = report.content_checks;
   row["violations"] = report.violations;
   row["violation_reports"] = report.reports;
@@ -182,8 +141,9 @@ nb::dict replay_with(Order order) {
     for (std::size_t g = 0; g < engine->groups(); ++g) engine->use_policy(g, policy.strategy, policy.name);
 
   Requests requests;
-  Ends ends(policy.in_python.get());
-  order.options.stopped = &Ends::asked;
+  Ends ends;
+  if (policy.in_python) ends.watch(policy.in_python);
+  order.options.stopped = [&] { return ends.asked(); };
   order.options.each = [&](const workload::ClientRequest& client, std::uint32_t matched) {
     requests.add(client, matched);
   };
@@ -198,7 +158,6 @@ nb::dict replay_with(Order order) {
   const bool broken = !report || report->incomplete;
   if (feed && broken) feed->discard();
   ends.raise();
-  if (policy.in_python) policy.in_python->raise_failure();
   if (!report) refuse(report.error());
   if (feed) {
     feed->finish();
@@ -216,7 +175,8 @@ void bind_replay(nb::module_& module) {
       [](nb::object engine, nb::object changes, std::optional<std::string> trace, std::optional<std::string> workload,
          nb::object policy, bool timed, std::uint64_t block_size, std::uint64_t seed,
          std::optional<std::uint64_t> limit, bool content, std::uint32_t running, std::uint32_t prefill_tokens,
-         std::uint32_t step_ms, std::uint32_t abort_permille, nb::object progress) {
+         std::uint32_t step_ms, std::uint32_t abort_permille, std::uint32_t min_uncached, bool rematch,
+         nb::object progress) {
         Order order{engine, changes, policy, progress, std::move(trace), std::move(workload), block_size, seed, {}};
         order.options.mode = timed ? replay::Mode::timed : replay::Mode::serial;
         order.options.limit = limit.value_or(kUnlimited);
@@ -225,11 +185,13 @@ void bind_replay(nb::module_& module) {
         order.options.prefill_tokens = prefill_tokens;
         order.options.step_ms = step_ms;
         order.options.abort_permille = abort_permille;
+        order.options.min_uncached = min_uncached;
+        order.options.rematch = rematch;
         return replay_with(std::move(order));
       },
       nb::kw_only(), "engine"_a, "changes"_a = nb::none(), "trace"_a = nb::none(), "workload"_a = nb::none(),
       "policy"_a = nb::none(), "timed"_a, "block_size"_a, "seed"_a, "limit"_a = nb::none(), "content"_a, "running"_a,
-      "prefill_tokens"_a, "step_ms"_a, "abort_permille"_a, "progress"_a = nb::none(),
+      "prefill_tokens"_a, "step_ms"_a, "abort_permille"_a, "min_uncached"_a, "rematch"_a, "progress"_a = nb::none(),
       "canopy.replay checks and describes the arguments.");
 }
 

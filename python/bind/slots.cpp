@@ -93,13 +93,42 @@ std::span<const Page> pages_of(const Integers& slots, Units page, std::size_t co
   return into.values;
 }
 
+SlotBuffer buffer_of(std::span<const Page> pages, Units page) {
+  SlotBuffer buffer;
+  buffer.count = pages.size() * page;
+  buffer.slots = std::make_unique_for_overwrite<std::int64_t[]>(buffer.count);
+  widen(pages.data(), pages.size(), page, buffer.slots.get());
+  return buffer;
+}
+
 nb::object slots_of(std::span<const Page> pages, Units page) {
-  const std::size_t count = pages.size() * page;
-  auto slots = std::make_unique_for_overwrite<std::int64_t[]>(count);
-  widen(pages.data(), pages.size(), page, slots.get());
-  std::int64_t* const data = slots.get();
-  const nb::capsule owner(slots.release(), [](void* memory) noexcept { delete[] static_cast<std::int64_t*>(memory); });
-  return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(data, {count}, owner));
+  SlotBuffer buffer = buffer_of(pages, page);
+  std::int64_t* const data = buffer.slots.release();
+  const nb::capsule owner(data, [](void* memory) noexcept { delete[] static_cast<std::int64_t*>(memory); });
+  return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(data, {buffer.count}, owner));
+}
+
+/// The buffer protocol: int64 in one dimension.
+static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  auto& buffer = *nb::inst_ptr<SlotBuffer>(nb::handle(self));
+  const auto bytes = static_cast<Py_ssize_t>(buffer.count * sizeof(std::int64_t));
+  if (PyBuffer_FillInfo(view, self, buffer.slots.get(), bytes, 0, flags) != 0) return -1;
+  static Py_ssize_t step = sizeof(std::int64_t);
+  view->itemsize = step;
+  if (view->format) view->format = const_cast<char*>("q");
+  if (view->shape) view->shape = static_cast<Py_ssize_t*>(view->internal = new Py_ssize_t(bytes / step));
+  if (view->strides) view->strides = &step;
+  return 0;
+}
+static void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Py_ssize_t*>(view->internal); }
+
+void bind_slots(nb::module_& module) {
+  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                                {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+                                {0, nullptr}};
+  nb::class_<SlotBuffer>(module, "SlotBuffer", nb::type_slots(slots),
+                         "int64 slots with the buffer protocol, for torch.frombuffer: memory of its own.")
+      .def("__len__", [](const SlotBuffer& buffer) { return buffer.count; });
 }
 
 }  // namespace canopy::python

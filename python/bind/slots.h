@@ -2,6 +2,7 @@
 
 #include <canopy/types.h>
 
+#include <memory>
 #include <span>
 
 #include "integers.h"
@@ -14,6 +15,15 @@ namespace canopy::python {
 /// The pages of the first `count` * `page` slots. Throws ValueError if there are fewer, if those of a page do not
 /// follow one another from a multiple of the page size on, or if one is in page 0, which is never handed out.
 std::span<const Page> pages_of(const Integers& slots, Units page, std::size_t count, Scratch<Page>& into);
+
+/// The slots of pages as an object with a buffer of int64, for whom a NumPy array is a detour: torch.frombuffer takes
+/// it.
+struct SlotBuffer {
+  std::unique_ptr<std::int64_t[]> slots;
+  std::size_t count = 0;
+};
+SlotBuffer buffer_of(std::span<const Page> pages, Units page);
+void bind_slots(nb::module_& module);
 
 /// The slots of pages as a NumPy array of int64.
 nb::object slots_of(std::span<const Page> pages, Units page);

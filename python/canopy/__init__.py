@@ -3,6 +3,7 @@
     Index    a radix tree over pages: match, hold, slots, insert, evict
     Engine   a whole prefix cache, composed from a configuration, and the life of requests
     replay   a trace or a generated workload through an engine
+    compare  policies beside the exact optimum; curve: hit rate over capacity from one pass
     Policy   what to write to decide in Python which prefix is evicted first
     Feed     a running or recorded engine, seen from outside
 
@@ -23,6 +24,7 @@ from ._core import (
     load_plugins,
     plugins,
 )
+from .comparing import Comparison, Curve, compare, curve
 from .feed import Feed
 from .policy import Policy
 from .replaying import Report, replay
@@ -30,6 +32,8 @@ from .replaying import Report, replay
 __version__ = "0.1.0"
 __all__ = [
     "Added",
+    "Comparison",
+    "Curve",
     "Engine",
     "Eviction",
     "Feed",
@@ -42,6 +46,8 @@ __all__ = [
     "Report",
     "Request",
     "RequestFacts",
+    "compare",
+    "curve",
     "load_plugins",
     "plugins",
     "replay",

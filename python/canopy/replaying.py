@@ -42,6 +42,7 @@ class Report:
     waited: int
     steps: int
     most_running: int
+    rematched_tokens: int
     content_checks: int
     violations: int
     violation_reports: list[str]
@@ -97,18 +98,21 @@ def replay(
     capacity: int | None = None,
     page_size: int | None = None,
     policy: Any = None,
+    index: Any = None,
     set: dict[str, Any] | None = None,
     mode: str = "serial",
     limit: int | None = None,
     seed: int = 0,
     block_size: int = MOONCAKE_BLOCK,
     content: bool = True,
+    min_uncached: int = 0,
     record: str | os.PathLike | None = None,
     serve: str | None = None,
     running: int = 32,
     prefill_tokens: int = 8192,
     step_ms: int = 25,
     abort_permille: int = 10,
+    rematch: bool = False,
     progress: Callable[[float, int], Any] | None = None,
 ) -> Report:
     """Runs requests through an engine, as `canopy replay` does, and gives the same digest.
@@ -119,21 +123,23 @@ def replay(
     capacity          tokens that the first group's pool may hold
     page_size         tokens
     policy            of every group: a name, {"slru": {"protect_after": 3}}, or an object with `rank` (Policy)
+    index             a name, such as "hash_chain" (vLLM's block table), or {"hash_chain": {"duplicates": "share"}}
     set               other changes of the configuration: {"index.radix.accounting": "sglang"}
     mode              "serial": one request after the other; "timed": they overlap as in a server
     limit             requests; None: all
     seed              of a workload, instead of the one in its file; 0: that one
     block_size        tokens that an id of the trace stands for
+    min_uncached      prompt tokens that a request of mode "serial" computes at least; servers leave 1
     content           whether bytes are written and compared, where the engine has a store
     record, serve     the feed into a file, or under a name for the inspector
     running ... abort_permille   of mode "timed": requests at once, prompt tokens a step, simulated milliseconds a step,
                       and of 1000 requests those that their client aborts
+    rematch           mode "timed": before each step of a prefill, take over what others have committed meanwhile
     progress          called every 64 requests with the share that is done and the requests so far
 
     Other threads run meanwhile, unless the policy is in Python. Raises ValueError for what cannot be used, and whatever
     the policy raised."""
-    if (trace is None) == (workload is None):
-        raise ValueError("replay: name a trace or a workload, and only one of them")
+    source = one_source("replay", trace, workload)
     if mode not in ("serial", "timed"):
         raise ValueError(f"replay: the mode is 'serial' or 'timed', not {mode!r}")
     if record is not None and serve is not None:
@@ -145,11 +151,16 @@ def replay(
     if capacity is not None:
         first = first or _core.group_names(config)[0]
         changes[f"groups.{first}.capacity"] = capacity
+    if index is not None:
+        changes["index"] = index
+    if mode == "timed" and min_uncached != 0:
+        raise ValueError("replay: min_uncached is for mode 'serial'; a server leaves 1, and so does mode 'timed'")
+    if mode == "serial" and rematch:
+        raise ValueError("replay: rematch is for mode 'timed': in mode 'serial' no other request runs meanwhile")
     if serve is not None:
         changes["feed"] = {"shm": {"name": serve, "controls": True}}
     if record is not None:
         changes["feed"] = {"file": {"path": os.fspath(record)}}
-    source = os.fspath(trace if trace is not None else workload)
     row = _core.replay(
         engine=config,
         changes={**changes, **(set or {})},
@@ -165,9 +176,17 @@ def replay(
         prefill_tokens=prefill_tokens,
         step_ms=step_ms,
         abort_permille=abort_permille,
+        min_uncached=min_uncached,
+        rematch=rematch,
         progress=progress,
     )
     return Report(source=os.path.basename(source), **row)
+
+
+def one_source(call: str, trace, workload) -> str:
+    if (trace is None) == (workload is None):
+        raise ValueError(f"{call}: name a trace or a workload, and only one of them")
+    return os.fspath(trace if trace is not None else workload)
 
 
 def default_engine() -> dict:

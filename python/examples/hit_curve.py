@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Hit rates over capacities, for some policies and one of our own.
+"""Hit rates over capacities: what any cache could reach, what some policies do, and one of our own.
 
     hit_curve.py [TRACE]
 
-Without a trace it runs the workload of configs/workloads/agents.yaml. With matplotlib it also writes hit_curve.png.
+Without a trace it runs the workload of configs/workloads/agents.yaml. With matplotlib it also writes hit_curve.png. The
+`# %%` lines make cells of it in editors that know notebooks.
 """
 import pathlib
 import sys
@@ -11,7 +12,17 @@ import sys
 import canopy
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-CAPACITIES = [25_000, 50_000, 100_000, 200_000, 400_000]
+source = {"trace": sys.argv[1]} if len(sys.argv) > 1 else {"workload": SOURCE / "configs/workloads/agents.yaml"}
+
+# %% One pass tells what LRU reuses at every capacity, and how much there is at all.
+curve = canopy.curve(**source)
+points = curve.columns()
+print(curve)
+
+# %% Capacities that matter: where a tenth, a half and nine tenths of that are reused.
+reached = points["hit_tokens"] / max(curve.infinite_tokens, 1)
+capacities = sorted({int(points["capacity"][(reached >= share).argmax()]) for share in (0.1, 0.25, 0.5, 0.75, 0.9)})
+capacities = [capacity for capacity in capacities if capacity >= curve.largest_request] or capacities[-1:]
 
 
 # %% A policy of our own: what many requests share is worth most for each token of room.
@@ -22,16 +33,13 @@ class KeepShared(canopy.Policy):
         return node.hits * node.length, node.last_access
 
 
-# %% Each policy at each capacity.
-source = {"trace": sys.argv[1]} if len(sys.argv) > 1 else {"workload": SOURCE / "configs/workloads/agents.yaml"}
-capacities = [capacity * (20 if len(sys.argv) > 1 else 1) for capacity in CAPACITIES]
+# %% It and others, beside the most that any policy could reach.
+found = canopy.compare(**source, capacities=capacities, policies=["lru", "slru", "hazard", KeepShared(), "optimum"])
 rates = {}
-for policy in ("lru", "lfu", "slru", KeepShared()):
-    for capacity in capacities:
-        report = canopy.replay(**source, capacity=capacity, page_size=16, policy=policy)
-        rates.setdefault(report.policy, []).append(report.hit_rate)
+for row in found.rows():
+    rates.setdefault(row["policy"], []).append(row["hit_rate"])
 
-# %% The curve as text: a bar of 50 marks is a hit rate of 100 %.
+# %% As text: a bar of 50 marks is a hit rate of 100 %.
 for name, values in rates.items():
     print(name)
     for capacity, rate in zip(capacities, values):
@@ -45,8 +53,10 @@ except ImportError:
 matplotlib.use("agg")
 from matplotlib import pyplot  # noqa: E402
 
+pyplot.plot(points["capacity"], points["hit_rate"], color="grey", label="lru page by page")
 for name, values in rates.items():
     pyplot.plot(capacities, values, marker="o", label=name)
+pyplot.xscale("log")
 pyplot.xlabel("capacity, tokens")
 pyplot.ylabel("hit rate")
 pyplot.legend()

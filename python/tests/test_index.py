@@ -267,3 +267,48 @@ def test_deep_trees_are_drawn_without_recursion():
     for end in range(1, 3000):
         tree.insert(ids[:end], list(range(1, end + 1)))
     assert tree.tree(lines=8000).count("\n") >= 2999
+
+
+def test_slots_without_numpy():
+    tree = canopy.Index(page_size=4)
+    tree.insert(range(12), range(40, 52))
+    hit = tree.match(range(12))
+    buffer = tree.slot_buffer(hit, 4)
+    view = memoryview(buffer)
+    assert (view.format, view.itemsize, view.shape, len(buffer)) == ("q", 8, (8,), 8)
+    assert view.tolist() == tree.slots(hit, 4).tolist() == list(range(44, 52))
+    assert memoryview(tree.all_slot_buffer()).tolist() == tree.all_slots().tolist()
+    assert memoryview(tree.slot_buffer(tree.match(()))).tolist() == []
+    del buffer
+    assert view[0] == 44  # the memory is the buffer's own, as long as anybody looks
+    left = tree.evict_buffer(4)
+    assert memoryview(left).tolist() == list(range(40, 52)) and len(tree.evict_buffer(1)) == 0
+    with pytest.raises(RuntimeError, match="evicted between"):
+        tree.hold_whole(hit)
+    with pytest.raises(ValueError, match="evicted"):
+        tree.slot_buffer(hit)
+
+
+def test_an_index_of_page_numbers():
+    tree = canopy.Index(page_size=4, paged=True)
+    added = tree.insert(range(12), [7, 3, 9])
+    assert added.length == 12
+    hit = tree.match(range(8))
+    assert tree.slots(hit).tolist() == [7, 3] and memoryview(tree.slot_buffer(hit, 4)).tolist() == [3]
+    with tree.hold_whole(hit) as held:
+        assert held.slots().tolist() == [7, 3]
+        assert held.insert([*range(8), 1, 2, 3, 4], [5]).had == 8
+    assert tree.insert(range(12), [11, 12, 13]).spare.tolist() == [11, 12, 13]
+    assert sorted(tree.evict(100).tolist()) == [3, 5, 7, 9]
+    with pytest.raises(ValueError, match="page 0"):
+        tree.insert(range(4), [0])
+
+
+def test_nothing_is_released_twice():
+    tree = canopy.Index()
+    tree.insert([1, 2], [1, 2])
+    held = tree.hold(tree.match([1, 2]))
+    canopy._core.release(held)
+    canopy._core.release(held)
+    canopy._core.release(None)
+    assert tree.protected == 0

@@ -56,7 +56,7 @@ def sglang(monkeypatch):
         lambda: running.memory, lambda: running.serving, lambda: running.disagg)
     monkeypatch.setitem(sys.modules, asked.__name__, asked)
     monkeypatch.setattr(backend, "release", lambda: "0.5.23")
-    for name in ("CANOPY_POLICY", "CANOPY_ACCOUNTING", "CANOPY_FEED", "CANOPY_STRICT"):
+    for name in ("CANOPY_POLICY", "CANOPY_ACCOUNTING", "CANOPY_FEED", "CANOPY_SLOTS", "CANOPY_STRICT"):
         monkeypatch.delenv(name, raising=False)
     return values(registry=registry, running=running)
 
@@ -132,3 +132,9 @@ def test_settings(sglang, monkeypatch):
     assert settings.feed == "serve-0-1" and settings.accounting == "default"
     assert type(settings.policy).__name__ == "KeepShared"
     assert backend.reason_of_policy("tlru", None) == ""
+    assert settings.slots is None
+    monkeypatch.setenv("CANOPY_SLOTS", "table")
+    assert backend.settings_of(context()).slots == "table"
+    monkeypatch.setenv("CANOPY_SLOTS", "tabel")
+    with pytest.raises(ValueError, match="expected slots or table"):
+        backend.settings_of(context())

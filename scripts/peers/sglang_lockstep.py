@@ -7,6 +7,9 @@ WHEEL: the unpacked wheel of sglang RELEASE; torch, msgspec and canopy on the pa
 driven through requests as a scheduler drives them: match, lock, evict what is missing, allocate, checkpoint, decode, finish
 or abort. After each operation lengths, slots, rows, sizes and what was evicted must be equal. Peers: `radix` is RadixCache
 (accounting: sglang), `python` and `rust` are UnifiedRadixCache with its two tree cores (accounting: sglang_unified).
+`table` is our own cache with slots on the device, beside the one with slots on the host: its pools are tensors that count
+each copy to the host that the cache asks for, and there may be none.
+A sequence has at most 2,000 operations; more of them are further rounds, with the next seeds, and each round is told.
 Exit code 1: a difference, told with its sequence; 77: a peer cannot be had.
 """
 import argparse
@@ -24,14 +27,15 @@ POLICIES = {
 # RadixCache of these releases counts hits once a request; `accounting: sglang` is that of the releases before.
 COUNTS_HITS = ("lfu", "slru")
 WIDTH, ROWS = 4096, 64
+ROUND = 2000  # operations of a sequence
 
 
 class Side:
     """A cache and its pools, as a scheduler uses them."""
 
-    def __init__(self, torch, sglang, make, size, page, eagle, policy, options):
+    def __init__(self, torch, sglang, make, size, page, eagle, policy, options, wrap=lambda *pools: pools):
         self.torch, self.sglang, self.page = torch, sglang, page
-        self.allocator, self.pool = sglang_wheel.pools(torch, size, page, ROWS, WIDTH)
+        self.allocator, self.pool = wrap(*sglang_wheel.pools(torch, size, page, ROWS, WIDTH))
         self.cache = make(sglang.params(
             disable=False, req_to_token_pool=self.pool, token_to_kv_pool_allocator=self.allocator, page_size=page,
             is_eagle=eagle, eviction_policy=policy, eviction_policy_config=options))
@@ -139,7 +143,7 @@ def steps(prng, page, eagle, running, rows):
             old = texts.setdefault(space, [])
             words = list(prng.choice(old)) if old and prng.random() < 0.8 else []
             words = words[: prng.randrange(len(words) + 1)] if words and prng.random() < 0.5 else words
-            words += [prng.randrange(1, 4) for _ in range(prng.randrange(1, 6 * page))]
+            words += prng.choices((1, 2, 3), k=prng.randrange(1, 6 * page))
             words = words[: WIDTH // 2]
             old.append(words)
             del old[:-30]
@@ -153,7 +157,7 @@ def steps(prng, page, eagle, running, rows):
         elif choice < 0.6:
             rid = prng.choice(list(running))
             if len(running[rid].full_untruncated_fill_ids) < WIDTH - 3 * page:
-                yield "decode", (rid, [prng.randrange(1, 4) for _ in range(prng.randrange(1, 2 * page))])
+                yield "decode", (rid, prng.choices((1, 2, 3), k=prng.randrange(1, 2 * page)))
         elif choice < 0.8:
             rid = prng.choice(list(running))
             rows.append(running[rid].kv.req_pool_idx)
@@ -201,6 +205,9 @@ def main():
 
     from canopy.engines import sglang as ours
     from canopy.engines.sglang_cache import CanopyRadixCache
+    from canopy.engines.sglang_table import CanopyTableCache
+
+    import counted_tensor
 
     ticks = itertools.count()
     counted = types.SimpleNamespace(monotonic=lambda: next(ticks), perf_counter=lambda: 0.0)
@@ -208,28 +215,37 @@ def main():
     names = types.SimpleNamespace(
         params=CacheInitParams, key=radix_cache.RadixKey, match=MatchPrefixParams, evict=EvictParams)
 
+    plain, device = (lambda *pools: pools), counted_tensor.on_device
     failed = 0
     for peer in args.peers.split(","):
         policies = [name for name in POLICIES if peer != "radix" or name not in COUNTS_HITS]
         kinds = list(itertools.product(policies, (1, 16, 64), (False, True)))
-        each, differ = max(args.operations // len(kinds), 1), 0
-        for policy, page, eagle in kinds:
+        each, differ, done, sequences = max(args.operations // len(kinds), 1), 0, 0, 0
+        rounds = -(-each // ROUND)
+        for turn, (policy, page, eagle) in itertools.product(range(rounds), kinds):
             accounting = "sglang" if peer == "radix" else "sglang_unified"
 
-            def canopy(params):
+            def canopy(params, cache=CanopyRadixCache):
                 policy_here = ours.sglang_policy(params.eviction_policy, params.eviction_policy_config)
-                return CanopyRadixCache(params, ours.Settings(policy_here, accounting))
+                return cache(params, ours.Settings(policy_here, accounting))
 
             def theirs(params):
+                if peer == "table":
+                    return counted_tensor.watch(canopy(params, CanopyTableCache))
                 return radix_cache.RadixCache(params) if peer == "radix" else sglang_wheel.unified(peer, params)
 
-            sides = [Side(torch, names, make, 64 * page, page, eagle, policy, POLICIES[policy]) for make in (canopy, theirs)]
-            why = sequence(args.seed, each, page, eagle, policy, *sides)
+            sides = [Side(torch, names, make, 64 * page, page, eagle, policy, POLICIES[policy], wrap)
+                     for make, wrap in ((canopy, plain), (theirs, device if peer == "table" else plain))]
+            length = min(ROUND, each - turn * ROUND)
+            why = sequence(args.seed + turn, length, page, eagle, policy, *sides)
+            done, sequences = done + length, sequences + 1
             if why:
                 differ += 1
-                print(f"{peer} {policy} page {page}{' EAGLE' if eagle else ''} seed {args.seed}: {why[:2000]}")
-        print(f"{peer}: {each * len(kinds):,} operations in {len(kinds)} sequences, {differ} with a difference")
-        failed += differ
+                print(f"{peer} {policy} page {page}{' EAGLE' if eagle else ''} seed {args.seed + turn}: {why[:2000]}")
+            if sequences % len(kinds) == 0:
+                copies = f", {counted_tensor.OnDevice.copies} copies to the host" if peer == "table" else ""
+                print(f"{peer}: {done:,} operations in {sequences} sequences, {differ} with a difference{copies}", flush=True)
+        failed += differ + counted_tensor.OnDevice.copies
     return 1 if failed else 0
 
 

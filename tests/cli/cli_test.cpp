@@ -157,7 +157,7 @@ TEST_CASE("a report has every figure, and the figures are those of the run") {
   CHECK_FALSE(has(canopy(workshop, again + " --capacity 13000").out, "digest " + digest));
 }
 
-TEST_CASE("--set, --policy and --page-size reach the engine") {
+TEST_CASE("--set, --policy, --index and --page-size reach the engine") {
   const Workshop workshop;
   const std::string file = workshop.file("trace.jsonl", trace(300));
   const auto hits = [&](const std::string& arguments) {
@@ -171,6 +171,18 @@ TEST_CASE("--set, --policy and --page-size reach the engine") {
   CHECK(hits("--policy mru")["digest"] != plain["digest"]);
   CHECK(hits("--set groups.full.eviction=mru")["digest"] == hits("--policy mru")["digest"]);
   CHECK(hits("--page-size 64")["page_size"] == 64);
+  CHECK(hits("--index radix")["digest"] == hits("--set index=radix")["digest"]);
+  CHECK(hits("--index 'null'")["hit_tokens"] == 0);
+  const auto table = hits("--index hash_chain");
+  CHECK(table["violations"] == 0);
+  CHECK(table["hit_tokens"] > 0);
+  CHECK(table["nodes"] == table["resident_tokens"].get<std::uint64_t>() / plain["page_size"].get<std::uint64_t>());
+  // A prompt that is there as a whole is computed from its last page on.
+  CHECK(hits("--min-uncached 1")["hit_tokens"] <= plain["hit_tokens"]);
+  const Ended refused = canopy(workshop, "replay " + config("sglang_lru.yaml") + " --trace " + file +
+                                             " --index hash_chain --policy lfu --capacity 12000");
+  CHECK(refused.status == 2);
+  CHECK_MESSAGE(has(refused.err, "the group's policy must be lru"), refused.err);
   CHECK(hits("--set index.radix.accounting=default")["violations"] == 0);
 }
 
@@ -275,6 +287,8 @@ TEST_CASE("an option that would change nothing is refused and not passed over") 
        {std::pair("--seed 5", "--seed requires --workload"),
         {"--running 8", "--running means something with --mode timed only"},
         {"--schedule lpm", "--schedule means something with --mode timed only"},
+        {"--rematch", "--rematch means something with --mode timed only"},
+        {"--mode timed --min-uncached 2", "--min-uncached means something with --mode serial only"},
         {"--mode timed --schedule lmp", "--schedule: Check lmp value in {"},
         {"--mode serial --prefill 8", "--prefill means something with --mode timed only"}}) {
     const Ended run = canopy(workshop, replay + " " + arguments);

@@ -160,6 +160,25 @@ TEST_CASE("timed: requests overlap, wait, are aborted and retracted, and nothing
   check_settled(*engine);
 }
 
+TEST_CASE("timed: a prefill takes over what others commit meanwhile, and every byte of it is right") {
+  const auto reports = [](bool rematch) {
+    const auto engine = engine_of(kDemoSized);
+    const auto source = demo::requests(7);
+    auto options = timed();
+    options.prefill_tokens = 256;  // prefills of several steps, which overlap
+    options.rematch = rematch;
+    const auto report = run(*engine, *source, options);
+    CHECK(report.violations == 0);
+    check_settled(*engine);
+    return report;
+  };
+  const auto plain = reports(false), shared = reports(true);
+  CHECK(plain.rematched_tokens == 0);
+  CHECK(shared.rematched_tokens > 0);
+  CHECK(shared.repointed_tokens < plain.repointed_tokens);
+  CHECK(shared.content_checks >= shared.hit_tokens + shared.rematched_tokens);
+}
+
 TEST_CASE("the same input gives the same digest: again, without content checks, and everywhere") {
   const auto digest = [](std::uint64_t seed, bool content) {
     const auto engine = engine_of(kDemoSized);

@@ -72,13 +72,13 @@ class EmptyModule(types.ModuleType):
 
 
 class EmptyModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Stands for all of SGLang but the modules whose names begin with one of `real`."""
+    """Stands for all of a package but the modules whose names begin with one of `real`."""
 
-    def __init__(self, real=REAL):
-        self.real = real
+    def __init__(self, real=REAL, package="sglang"):
+        self.real, self.package = real, package
 
     def find_spec(self, name, _path, _target=None):
-        if not name.startswith("sglang") or name.startswith(self.real):
+        if name.split(".")[0] != self.package or name.startswith(self.real):
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 

@@ -1,5 +1,6 @@
 #include "world.h"
 
+#include "index_kind.h"
 #include "index_walk.h"
 #include "mismatch.h"
 #include "page_lists.h"
@@ -74,6 +75,7 @@ World::World(const WorldConfig& config)
   // The order counts uses as Canopy does.
   const bool counts_as_sglang = config.options.find("sglang") != std::string::npos;
   if (parts_.size() > 1 || parts_[0].reach != kWholePath || counts_as_sglang) return;
+  if (remembers_ && !kind_of(config.index, config.options).tree) return;
   const std::string own = config.groups.empty() ? "" : config.groups[0].policy;
   order_.emplace(order_of(own.empty() ? config.policy : own));
 }

@@ -9,6 +9,7 @@ Environment:
     CANOPY_ACCOUNTING   sglang_unified (default): what counts as a use, as in SGLang's own default cache; sglang; default
     CANOPY_FEED         a name under which canopy-inspector and `canopy top` attach; with the rank behind it if there are
                         several
+    CANOPY_SLOTS        what the index keeps: `slots` (the default on CPU), or numbers of its own with a `table` on the device
     CANOPY_STRICT       1: raise instead of using the default cache
 """
 
@@ -43,6 +44,7 @@ class Settings:
     policy: Any = "lru"
     accounting: str = "sglang_unified"
     feed: str | None = None
+    slots: str | None = None  # "slots" or "table"; None: by the device
 
 
 def register() -> None:
@@ -65,15 +67,22 @@ def make(context: TreeCacheBuildContext) -> BasePrefixCache:
     """SGLang's factory of caches."""
     why = reason_against(context)
     if not why:
-        from .sglang_cache import CanopyRadixCache
-
-        return CanopyRadixCache(context.params, settings_of(context))
+        return build(context.params, settings_of(context))
     if os.environ.get("CANOPY_STRICT") == "1":
         raise RuntimeError(f"canopy: {why}, and CANOPY_STRICT=1 forbids the default cache")
     logger.warning("canopy: %s; SGLang's default prefix cache is used", why)
     from sglang.srt.mem_cache.registry import default_radix_cache_factory
 
     return default_radix_cache_factory(context)
+
+
+def build(params, settings: Settings) -> BasePrefixCache:
+    from .sglang_cache import CanopyRadixCache
+    from .sglang_table import CanopyTableCache
+
+    on_host = str(getattr(params.token_to_kv_pool_allocator, "device", "cpu")).startswith("cpu")
+    table = settings.slots == "table" or (settings.slots is None and not on_host)
+    return (CanopyTableCache if table else CanopyRadixCache)(params, settings)
 
 
 def release() -> str:
@@ -141,7 +150,14 @@ def settings_of(context: TreeCacheBuildContext) -> Settings:
         policy=policy_of(wanted) if wanted else sglang_policy(params.eviction_policy, params.eviction_policy_config),
         accounting=os.environ.get("CANOPY_ACCOUNTING") or Settings.accounting,
         feed=feed,
+        slots=slots_of(os.environ.get("CANOPY_SLOTS")),
     )
+
+
+def slots_of(text: str | None) -> str | None:
+    if text not in (None, "", "slots", "table"):
+        raise ValueError(f"CANOPY_SLOTS is {text!r}; expected slots or table")
+    return text or None
 
 
 def sglang_policy(name: str, options: Mapping[str, Any] | None) -> Any:

@@ -19,7 +19,7 @@ from sglang.srt.mem_cache.base_prefix_cache import (
     MatchResult,
 )
 
-from .. import Hit, Hold, Index
+from .. import Added, Hit, Hold, Index, _core
 from .sglang import Settings
 
 if TYPE_CHECKING:
@@ -36,8 +36,21 @@ def space_of(owner: RadixKey | Req):
     return owner.extra_key, None, owner.cache_salt
 
 
+NO_SLOTS = torch.empty(0, dtype=torch.int64)
+# The fields of a result behind the first four, which no match here sets: they differ from release to release.
+UNSET = tuple(MatchResult(0, None, None, None))[4:]
+
+
+def tensor_of(slots: _core.SlotBuffer) -> torch.Tensor:
+    """Numbers of the index on the host, not copied."""
+    return torch.frombuffer(slots, dtype=torch.int64) if len(slots) else NO_SLOTS
+
+
 class CanopyRadixCache(BasePrefixCache):
-    """One whole-path index for full attention, slots on the host."""
+    """One whole-path index for full attention. The index keeps the slots themselves, so on a GPU each checkpoint copies
+    the new ones to the host (sglang_table.py does not)."""
+
+    paged = False  # what the index keeps: slots, or numbers of pages of its own
 
     def __init__(self, params: CacheInitParams, settings: Settings = Settings()):
         self.disable = False
@@ -56,7 +69,10 @@ class CanopyRadixCache(BasePrefixCache):
             accounting=settings.accounting,
             bigram=self.is_eagle,
             feed=settings.feed,
+            paged=self.paged,
         )
+        # Called some times for each request that waits: no Python between SGLang and the index.
+        self.lock, self.unlock = self.index.hold_whole, _core.release
         self._told: dict[str, int] | None = {} if settings.feed else None
         self._locks: dict[int, list[Hold]] = {}
         rows = getattr(self.req_to_token_pool, "req_to_token", None)
@@ -73,23 +89,13 @@ class CanopyRadixCache(BasePrefixCache):
     def match_prefix(self, params: MatchPrefixParams) -> MatchResult:
         key = params.key
         hit = self.index.match(key.token_ids, space=space_of(key), limit=key.limit)
-        return MatchResult(hit.length, hit, hit, hit)
+        return tuple.__new__(MatchResult, (hit.length, hit, hit, hit, *UNSET))
 
     def touch_prefix(self, key: RadixKey) -> None:
         self.index.match(key.token_ids, space=space_of(key), limit=key.limit)
 
-    def lock(self, node: Hit) -> Hold:
-        hold = self.index.hold(node)
-        if hold.length != node.length:
-            raise RuntimeError(f"canopy: the prefix {node!r} was evicted between its match and its lock")
-        return hold
-
-    def unlock(self, lock: Hold | None) -> None:
-        if lock is not None:
-            lock.release()
-
     def path_device_indices(self, node: Hit) -> torch.Tensor:
-        return self._on_device(self.index.slots(node))
+        return self._on_device(self.index.slot_buffer(node))
 
     def checkpoint(self, req: Req, *, up_to: int, **_: Any) -> None:
         tokens, kv = req.full_untruncated_fill_ids, req.kv
@@ -98,10 +104,10 @@ class CanopyRadixCache(BasePrefixCache):
         hold = req.lock
         if hold is None or hold.length > aligned:
             hold = self.index.lock(tokens[: min(protected, up_to)], space=space_of(req))
-        had = hold.length
+        brought = self._brought(kv.req_pool_idx, hold.length, aligned)
         added = hold.insert(
             tokens,
-            self._row_slots(kv.req_pool_idx, had, aligned),
+            brought,
             space=space_of(req),
             priority=req.priority or 0,
             inserted=kv.cache_inserted_len,
@@ -111,8 +117,9 @@ class CanopyRadixCache(BasePrefixCache):
         if added.had > protected:  # another request was first: its slots serve, these are freed
             row = self.req_to_token_pool.req_to_token[kv.req_pool_idx, protected : added.had]
             self.token_to_kv_pool_allocator.free_segment(row.to(torch.int64, copy=True), start_pos=protected)
-            theirs = self._on_device(hold.slots(protected)[: added.had - protected])
+            theirs = self._on_device(self.index.slot_buffer(hold.hit, protected))[: added.had - protected]
             self.req_to_token_pool.write((kv.req_pool_idx, slice(protected, added.had)), theirs)
+        self._taken(added, brought, aligned)
         if self._told is not None:
             self._tell(req, protected, "committed", added.length)
         kv.cache_protected_len = added.length
@@ -132,22 +139,30 @@ class CanopyRadixCache(BasePrefixCache):
         if params.num_tokens <= 0:
             return EvictResult()
         start = time.perf_counter()
-        slots = self.index.evict(params.num_tokens)
-        if slots.size:
-            self.token_to_kv_pool_allocator.free_segment(self._on_device(slots), start_pos=0)
-        self.update_eviction_metrics(slots.size, start)
-        return EvictResult(num_tokens_evicted=slots.size)
+        left = self.index.evict_buffer(params.num_tokens)
+        tokens = len(left) * self._tokens_a_number
+        if tokens:
+            self.token_to_kv_pool_allocator.free_segment(self._on_device(left), start_pos=0)
+            self._left(left)
+        self.update_eviction_metrics(tokens, start)
+        return EvictResult(num_tokens_evicted=tokens)
 
     # ---- The older names for some of these, which SGLang's tests and plugins use ----
 
     def insert(self, params: InsertParams) -> InsertResult:
         key = params.key
-        slots = params.value if params.value is not None else key.raw_token_ids()
-        slots = slots.cpu().numpy() if isinstance(slots, torch.Tensor) else slots
+        slots = params.value if params.value is not None else torch.frombuffer(key.raw_token_ids(), dtype=torch.int64)
+        whole = len(key) // self.page_size * self.page_size
+        brought = self._numbers_of(slots[:whole])
         with self.index.lock((), space=space_of(key)) as hold:
             added = hold.insert(
-                key.token_ids, slots, priority=params.priority or 0, inserted=params.inserted_len, limit=key.limit
+                key.token_ids,
+                brought,
+                priority=params.priority or 0,
+                inserted=params.inserted_len,
+                limit=key.limit,
             )
+            self._taken(added, brought, whole)
             return InsertResult(prefix_len=added.had, total_len=added.length, last_device_node=hold.hit)
 
     def inc_lock_ref(self, node: Hit) -> IncLockRefResult:
@@ -178,7 +193,7 @@ class CanopyRadixCache(BasePrefixCache):
         return len(self.index)
 
     def all_values_flatten(self) -> torch.Tensor:
-        return self._on_device(self.index.all_slots())
+        return self._on_device(self.index.all_slot_buffer())
 
     # ---- What schedulers and people ask ----
 
@@ -197,15 +212,27 @@ class CanopyRadixCache(BasePrefixCache):
 
     # ---- Between host and device ----
 
-    def _on_device(self, slots) -> torch.Tensor:
-        tensor = torch.from_numpy(slots)
+    _tokens_a_number = 1
+
+    def _on_device(self, numbers: _core.SlotBuffer) -> torch.Tensor:
+        """The slots that numbers of the index stand for."""
+        tensor = tensor_of(numbers)
         return tensor if self._rows is not None or self.device.type == "cpu" else tensor.to(self.device)
 
-    def _row_slots(self, row: int, start: int, end: int):
-        """The slots of a request's row on the host; on a GPU this waits for it."""
+    def _brought(self, row: int, start: int, end: int):
+        """Numbers for the index that stand for the slots of a request's row; on a GPU this waits for it."""
         if self._rows is not None:
             return self._rows[row, start:end]
-        return self.req_to_token_pool.req_to_token[row, start:end].cpu().numpy()
+        return self._numbers_of(self.req_to_token_pool.req_to_token[row, start:end])
+
+    def _numbers_of(self, slots: torch.Tensor):
+        return slots.cpu().numpy()
+
+    def _taken(self, added: Added, brought, end: int) -> None:
+        """The index has what was brought up to token `end`, but for what `added` says."""
+
+    def _left(self, numbers: _core.SlotBuffer) -> None:
+        """These numbers have left the index, and their slots are freed."""
 
     def _tell(self, req: Req, matched: int, phase: str, committed: int) -> None:
         """For the feed."""

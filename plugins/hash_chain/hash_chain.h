@@ -1,0 +1,110 @@
+#pragma once
+
+#include <canopy/prefix_index.h>
+
+#include <vector>
+
+#include "blocks.h"
+#include "prefixes.h"
+#include "tables.h"
+
+namespace canopy {
+class Options;
+}
+
+namespace canopy::hash_chain {
+
+/// What becomes of a block that a request computed although the index has one for the same prefix.
+enum class Duplicates : std::uint32_t {
+  keep,   ///< both stay, as in vLLM: a request's table never changes
+  share,  ///< the new one is spare, as in a radix tree
+};
+
+struct Config {
+  Duplicates duplicates = Duplicates::keep;
+  void visit(Options& options);
+};
+
+/// vLLM's prefix cache as an index (BlockPool and KVCacheManager of 0.33): a hash table of blocks, each named by its
+/// words and the block before it. There is no tree, and the rules are the pool's:
+///
+///  - A node is a block. A prefix has several where requests computed it at the same time (Duplicates): a match takes
+///    the oldest, and that one's id stands for the prefix. The ids of the others have life 0, and cannot be held.
+///  - A block waits in one queue when no lock holds it. A lock that ends puts its blocks there, the last one first, so
+///    the end of a prefix is evicted before its beginning. The block that was freed first is evicted first.
+///  - A match, and nothing else, takes blocks out of the queue. `find` and `peek` change no order.
+///
+/// That a request computes at least one token is not the index's to know: RequestSpec::min_uncached.
+///
+/// The order is fixed. The policy is told of requests and evictions, and never asked for a rank; so that no report
+/// names another order than the one in use, the index is refused with a policy that does not evict what was used
+/// longest ago. It serves one group, which needs the whole path, and writes nothing to a feed.
+class HashChain final : public PrefixIndex {
+ public:
+  using Config = hash_chain::Config;
+  /// Throws std::invalid_argument with a sentence for groups or a policy that it cannot serve.
+  HashChain(const Config& config, const Context& context);
+
+  Probe peek(const Key& key) const override;
+  Lock match(const Key& key, const RequestFacts& request) override;
+  Found find(const Key& key) override;
+  Lock hold(NodeId node, const RequestFacts* arrives) override;
+  GroupPages pages(const Lock& lock, Units from) override;
+  GroupPages pages(NodeId node, Units from) override;
+  Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
+  void relax(Lock&, std::size_t, Units) override {}
+  GroupPages release(const Lock& lock, const RequestFacts* ended) override;
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause) override;
+  GroupPages flush(NamespaceId space) override;
+  GroupPages clear() override;
+  Sizes sizes(std::size_t) const override { return sizes_; }
+  Sizes sizes(std::size_t group, NamespaceId space) const override;
+  IndexUse use() const override;
+  Tick now() const override { return now_; }
+  void set_capacity(std::size_t, std::uint64_t units) override { capacity_ = units; }
+  void use_policy(std::size_t group, EvictionStrategy* policy) override;
+  void waiting(std::size_t group, QueueVisitor& visitor) const override;
+  void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override;
+  void visit(NodeVisitor& visitor) const override;
+
+ private:
+  class TablePath;
+
+  std::size_t blocks_in(const Key& key) const;
+  std::span<const std::uint32_t> words_of(const Key& key, std::size_t block) const {
+    return key.words.subspan(block * page_size_, page_size_ + overlap_);
+  }
+  /// Calls each(page) for the oldest block of each prefix of the key, as far as there are blocks without a gap.
+  template <class Each>
+  void walk(const Key& key, Each&& each) const;
+  NodeFacts facts(Page page) const;
+  PolicyClock clock() const;
+
+  Lock lock_of(std::uint32_t table, NodeId node);
+  /// A lock on `path_`, of which each block gets a user.
+  Lock lock_path(bool hit);
+  void use(Page page);
+  void unuse(Page page);
+  /// Puts a page that is not in the index under a prefix.
+  void add(Page page, std::uint32_t prefix);
+  /// Takes a block that waits out of the index, and keeps it in `given_back_`.
+  void evict(Page page, Cause cause);
+  /// Moves units between evictable and protected, or into one of them.
+  void count(std::uint32_t prefix, std::int64_t evictable, std::int64_t held);
+
+  Units page_size_, overlap_;
+  Duplicates duplicates_;
+  EvictionStrategy* policy_;
+  std::uint64_t capacity_;
+  Tick now_ = 0;
+  std::uint64_t allocated_ = 0;  ///< units
+  Blocks blocks_;
+  Prefixes prefixes_;
+  Tables tables_;
+  Sizes sizes_;
+  std::vector<Sizes> by_space_;
+  std::uint64_t refused_ = 0, cut_short_ = 0;
+  std::vector<Page> path_, given_back_;
+};
+
+}  // namespace canopy::hash_chain

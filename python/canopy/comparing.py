@@ -1,0 +1,196 @@
+"""Policies beside the exact optimum, and hit rates at all capacities from one pass."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Callable, Sequence
+
+import numpy
+
+from . import _core, frames
+from .replaying import default_engine, one_source
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Comparison:
+    """What several policies reuse at several capacities. Counts are tokens where the name does not say otherwise."""
+
+    source: str
+    page_size: int
+    requests: int
+    warm_up: int
+    prompt_tokens: int
+    infinite_tokens: int
+    distinct_tokens: int
+    largest_request: int
+    violations: int
+    violation_reports: list[str]
+    notes: list[str]
+    seconds: float
+    row_columns: dict[str, Any] = dataclasses.field(compare=False)
+    slice_columns: dict[str, Any] = dataclasses.field(compare=False)
+
+    def columns(self) -> dict[str, Any]:
+        """A row for each policy and capacity: policy, capacity (None: no limit), hit_tokens, hit_rate (0 to 1),
+        flop_hit_rate (a token deep in a prompt costs more), optimum_share (of the optimum's hit tokens), evicted_tokens,
+        rejected (requests that did not fit), regret_tokens (evicted, and asked for again), index_seconds, digest."""
+        return dict(self.row_columns)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The same as a list of dictionaries."""
+        columns = {
+            name: values.tolist() if isinstance(values, numpy.ndarray) else values
+            for name, values in self.row_columns.items()
+        }
+        return [dict(zip(columns, values)) for values in zip(*columns.values())]
+
+    def frame(self):
+        """The rows as a data frame (pandas)."""
+        return frames.frame(self.columns())
+
+    def slices(self):
+        """What each row reused of each part of the requests, as a data frame (pandas): by (namespace, turn, new tokens,
+        answer), part, requests, prompt_tokens, hit_tokens, seen_tokens (asked for before)."""
+        return frames.frame(self.slice_columns)
+
+    def __repr__(self) -> str:
+        return (
+            f"<canopy.Comparison on {self.source}: {len(self.row_columns['policy'])} rows, {self.requests:,} requests, "
+            f"in {self.seconds:.2f} s>"
+        )
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Curve:
+    """Hit rate over capacity under LRU that evicts page by page. Counts are tokens, but `requests`."""
+
+    source: str
+    page_size: int
+    requests: int
+    prompt_tokens: int
+    largest_request: int
+    infinite_tokens: int
+    enough_tokens: int
+    half_tokens: int
+    nine_tenths_tokens: int
+    point_columns: dict[str, Any] = dataclasses.field(compare=False)
+
+    def columns(self) -> dict[str, Any]:
+        """A row for each point: capacity, hit_tokens, hit_rate (0 to 1), error (of the hit rate at 95 % confidence; None:
+        it is exact), stay_seconds (how long a prefix stays after its last use, in the trace's time; None: not known)."""
+        return dict(self.point_columns)
+
+    def frame(self):
+        """The points as a data frame (pandas)."""
+        return frames.frame(self.columns())
+
+    def __repr__(self) -> str:
+        return (
+            f"<canopy.Curve of {self.source}, page {self.page_size}: {self.infinite_tokens:,} of {self.prompt_tokens:,} "
+            f"tokens can be reused, with room for {self.enough_tokens:,}>"
+        )
+
+
+def compare(
+    trace: str | os.PathLike | None = None,
+    *,
+    workload: str | os.PathLike | None = None,
+    engine: Any = None,
+    policies: Sequence[Any] = ("lru", "optimum"),
+    capacities: Sequence[int],
+    page_size: int | None = None,
+    index: Any = None,
+    set: dict[str, Any] | None = None,
+    warm_up: int = 0,
+    flop_depth: float = 8192,
+    jobs: int | None = None,
+    seed: int = 0,
+    block_size: int | None = None,
+    progress: Callable[[float, int], Any] | None = None,
+) -> Comparison:
+    """Runs a trace under several policies at several capacities, beside the best that is possible, as `canopy compare`.
+
+    trace, workload   one of them, as for replay
+    engine            a path, YAML text or a dictionary; None: as for replay. Its feed and its stores are left out
+    policies          names, {"slru": {"protect_after": 3}}, objects with `rank` (Policy; each run has a deep copy of its
+                      own), and rows that are computed: "optimum", "lru_trimmed" (LRU page by page), "infinite"
+    capacities        of the first group's pool, tokens; cut down to whole pages
+    page_size, index, set   as for replay
+    warm_up           requests that run first and are not counted
+    flop_depth        a token at depth d costs 1 + d / flop_depth in flop_hit_rate
+    jobs              runs at once; None: as many as there are cores. Policies in Python share one interpreter's lock
+    seed, block_size  as for replay; block_size None: as the trace's format has it
+    progress          called some times a second with the share that is done and the requests run so far
+
+    Every figure but the seconds is the same for any number of jobs. Other threads run meanwhile. Raises ValueError for
+    what cannot be used, and whatever a policy, `progress` or Ctrl-C raised."""
+    path = one_source("compare", trace, workload)
+    if isinstance(policies, (str, dict)) or hasattr(policies, "rank"):
+        policies = [policies]
+    if not len(policies) or not len(capacities):
+        raise ValueError("compare: name at least one policy and one capacity")
+    config = default_engine() if engine is None else engine
+    changes: dict[str, Any] = {"feed": {"off": {}}, "store": "none"}
+    changes[f"groups.{_core.group_names(config)[0]}.capacity"] = "unlimited"  # each run has its own
+    if page_size is not None:
+        changes["page_size"] = page_size
+    if index is not None:
+        changes["index"] = index
+    row = _core.compare(
+        engine=config,
+        changes={**changes, **(set or {})},
+        trace=path if trace is not None else None,
+        workload=path if workload is not None else None,
+        policies=list(policies),
+        capacities=[int(capacity) for capacity in capacities],
+        warm_up=warm_up,
+        flop_depth=flop_depth,
+        jobs=jobs or 0,
+        block_size=block_size or 0,
+        seed=seed,
+        progress=progress,
+    )
+    return Comparison(source=os.path.basename(path), **row)
+
+
+def curve(
+    trace: str | os.PathLike | None = None,
+    *,
+    workload: str | os.PathLike | None = None,
+    page_size: int = 16,
+    capacities: Sequence[int] = (),
+    warm_up: int = 0,
+    sample: float = 1.0,
+    seed: int = 0,
+    block_size: int | None = None,
+    progress: Callable[[float, int], Any] | None = None,
+) -> Curve:
+    """What LRU reuses at every capacity, from one pass over a trace, as `canopy curve`.
+
+    trace, workload   one of them, as for replay
+    page_size         tokens
+    capacities        of the points, tokens; none: about ten for each power of ten, up to the smallest pool that is enough
+    warm_up           requests that are read and not counted
+    sample            share of the pages that is looked at, for traces of a billion tokens; 1: all, and it is exact
+    seed, block_size  as for replay; block_size None: as the trace's format has it
+    progress          called every 64 requests with the share that is done and the requests so far
+
+    Other threads run meanwhile. Raises ValueError for what cannot be used, and whatever `progress` or Ctrl-C raised."""
+    path = one_source("curve", trace, workload)
+    if page_size < 1:
+        raise ValueError("curve: a page has at least 1 token")
+    if not 1e-6 <= sample <= 1:
+        raise ValueError(f"curve: sample is a share from 0.000001 to 1, not {sample}")
+    row = _core.curve(
+        trace=path if trace is not None else None,
+        workload=path if workload is not None else None,
+        page_size=page_size,
+        capacities=sorted(int(capacity) for capacity in capacities),
+        warm_up=warm_up,
+        sample=sample,
+        block_size=block_size or 0,
+        seed=seed,
+        progress=progress,
+    )
+    return Curve(source=os.path.basename(path), **row)

@@ -1,0 +1,61 @@
+"""The prefix cache of SGLang where slots are on a GPU: nothing is copied back, and nothing waits for the device.
+
+The index deals in numbers of its own, one a page, dense and recycled on the host. A tensor on the device, the table, says
+for each of them where its page begins among the slots. A checkpoint writes the table from the request's row; a match reads
+it with one gather. All of it is queued on the device behind what is queued there already.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from .. import Added, _core
+from .sglang_cache import CanopyRadixCache, tensor_of
+
+
+class CanopyTableCache(CanopyRadixCache):
+    """CanopyRadixCache with the same answers."""
+
+    paged = True
+
+    def __init__(self, params, settings):
+        super().__init__(params, settings)
+        self._tokens_a_number = self.page_size
+        # An own number stands for a page of the pool, so there are never more of them.
+        self._pages = self.token_to_kv_pool_allocator.size // self.page_size
+        self._table = self._new_table(self._pages + 1)
+        self._within = torch.arange(self.page_size, device=self._table.device)
+        self._free = list(range(self._pages, 0, -1))
+
+    def _new_table(self, entries: int) -> torch.Tensor:
+        return torch.zeros(entries, dtype=torch.int64, device=self.device)
+
+    def reset(self) -> None:
+        super().reset()
+        self._free = list(range(self._pages, 0, -1))
+
+    def _upload(self, numbers: torch.Tensor) -> torch.Tensor:
+        return numbers.to(self._table.device, non_blocking=True)
+
+    def _on_device(self, numbers: _core.SlotBuffer) -> torch.Tensor:
+        first = self._table[self._upload(tensor_of(numbers))]
+        return (first[:, None] + self._within).flatten() if self.page_size > 1 else first
+
+    def _brought(self, row: int, start: int, end: int):
+        return self._numbers_of(self.req_to_token_pool.req_to_token[row, start:end])
+
+    def _numbers_of(self, slots: torch.Tensor):
+        count = len(slots) // self.page_size
+        taken = self._free[len(self._free) - count :]
+        del self._free[len(self._free) - count :]
+        numbers = torch.tensor(taken, dtype=torch.int64)
+        self._table[self._upload(numbers)] = slots[:: self.page_size].to(torch.int64)
+        return numbers.numpy()
+
+    def _taken(self, added: Added, brought, end: int) -> None:
+        beyond = (end - added.length) // self.page_size  # what the index had no memory for
+        self._free += added.spare.tolist()
+        self._free += brought[max(len(brought) - beyond, 0) :].tolist()
+
+    def _left(self, numbers: _core.SlotBuffer) -> None:
+        self._free += memoryview(numbers)
