@@ -30,7 +30,7 @@ struct SaidIndex final : PrefixIndex {
   Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return {}; }
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock&, const RequestFacts*) override { return {}; }
-  GroupPages evict(std::size_t, std::size_t, Cause) override { return {}; }
+  GroupPages evict(std::size_t, std::size_t, Cause, LeavingVisitor*) override { return {}; }
   GroupPages flush(NamespaceId) override { return {}; }
   GroupPages clear() override { return {}; }
   Sizes sizes(std::size_t) const override { return said; }

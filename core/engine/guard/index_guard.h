@@ -13,7 +13,7 @@ namespace canopy {
 /// An index whose results have a possible shape: depths in whole pages and within the key, as many pages as the depths
 /// say, and numbers that the pools have. That the pages are out is Pool's to check when they come back.
 class IndexGuard final : public PrefixIndex, public Guard {
-  static_assert(std::string_view(kInterface) == "canopy.PrefixIndex/7", "hand on the new functions too");
+  static_assert(std::string_view(kInterface) == "canopy.PrefixIndex/8", "hand on the new functions too");
 
  public:
   /// REQUIRES: `state` outlives all calls.
@@ -31,9 +31,7 @@ class IndexGuard final : public PrefixIndex, public Guard {
   GroupPages release(const Lock& lock, const RequestFacts* ended) override {
     return counted("release", ask("release", [&] { return index_->release(lock, ended); }));
   }
-  GroupPages evict(std::size_t group, std::size_t pages, Cause cause) override {
-    return counted("evict", ask("evict", [&] { return index_->evict(group, pages, cause); }));
-  }
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override;
   GroupPages flush(NamespaceId space) override {
     return counted("flush", ask("flush", [&] { return index_->flush(space); }));
   }
