@@ -71,9 +71,7 @@ std::vector<const MirrorNode*> hottest(const Mirror& mirror, std::size_t most) {
   return nodes;
 }
 
-std::string_view name_of(const FeedShape& header) {
-  return {header.name, ::strnlen(header.name, sizeof(header.name))};
-}
+std::string_view name_of(const FeedShape& header) { return {header.name, ::strnlen(header.name, sizeof(header.name))}; }
 
 /// Prints one screen. `before` is the sample of the last screen, for rates.
 void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
@@ -109,6 +107,13 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
     table.row("", fmt::format("{} protected, {} evictable, {} owned, {} free of {}", grouped(pool.counted.protected_),
                               grouped(pool.counted.evictable), grouped(pool.counted.owned), grouped(pool.counted.free),
                               plural(pool.pages, "page")));
+  }
+  if (const MirrorPool& first = mirror.pool(0); first.below.limit > 0) {
+    const event::TierMoved& moved = mirror.moved();
+    table.row("host tier",
+              fmt::format("{} of {} resident, {} moving; {} hit, {} written, {} loaded", grouped(first.below.resident),
+                          plural(first.below.limit, "page"), grouped(first.below.moving), plural(moved.hits, "token"),
+                          grouped(moved.written), grouped(moved.loaded)));
   }
   table.row("tree", plural(mirror.node_count(), "node"));
   table.print(terminal);

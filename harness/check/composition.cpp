@@ -85,6 +85,12 @@ std::string made_small(EngineConfig engine, std::uint64_t seed, const Registry& 
     if (!group.store.name.empty() && group.store.name != "none") group.store = rows;
   }
   engine.segment_pages = random.one_in(3) ? 64 : 3 + random.below(12);
+  if (HostTierConfig& tier = engine.host_tier; tier.capacity > 0) {
+    // A tier below wants pools that have a limit.
+    for (GroupConfig& group : engine.groups)
+      if (group.capacity == kUnlimited) group.capacity = 1000 * std::uint64_t{engine.page_size};
+    tier.capacity = some_pages(random) * engine.page_size;
+  }
   engine.feed = {};
   return dump_engine_config(engine, registry);
 }

@@ -42,7 +42,7 @@ struct ListOfEvents {
 using AllEvents = ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned,
                                NodeUsed, NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked,
                                Relaxed, Cleared, RequestBegun, RequestPages, RequestProgress, Freed, PoolSized,
-                               TextPiece, Keyframe, Totals, Commit, SegmentChanged, Pinned>;
+                               TextPiece, Keyframe, Totals, Commit, SegmentChanged, Pinned, TierPages, TierMoved>;
 static_assert(AllEvents::distinct());
 
 }  // namespace canopy::event
