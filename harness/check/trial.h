@@ -19,8 +19,8 @@ namespace canopy::check {
 struct Reached {
   std::uint64_t operations = 0, requests = 0, hits = 0, repointed = 0, evictions = 0, refused = 0, retracted = 0,
                 resumed_on_pages = 0, passed_pages = 0, rematched = 0, finished = 0, aborted = 0, promises = 0,
-                gaps = 0, flushed = 0, resized = 0, drained = 0, blocked = 0, pinned = 0, faults = 0, lies = 0,
-                audits = 0, digest = 0;
+                gaps = 0, flushed = 0, resized = 0, drained = 0, blocked = 0, pinned = 0, fetched = 0, faults = 0,
+                lies = 0, audits = 0, digest = 0;
   void add(const Reached& other);
 };
 
@@ -74,6 +74,9 @@ class Trial {
   bool resize(std::size_t group, std::uint64_t pages);
   bool pin(std::uint64_t place);
   bool unpin(std::uint64_t place);
+  bool fetch(const Operation& operation);
+  Fetch fetched_for(std::uint64_t name);
+  void turn(std::uint64_t us);
   bool arm(const Operation& operation);
   void everything_leaves();
 
@@ -98,6 +101,8 @@ class Trial {
   replay::Content content_;
   std::vector<Live> lives_;
   std::vector<NodeId> pins_;
+  std::vector<std::pair<std::uint64_t, Fetch>> fetches_;  ///< by the request that they are for
+  std::uint64_t now_us_ = 0;
   std::array<NamespaceId, kMostSpaces> spaces_{};
   std::array<bool, kMostSpaces> interned_{};
   std::vector<Token> left_;

@@ -320,6 +320,7 @@ const std::vector<Setup>& setups() {
     some.push_back({.name = "smaller than the pool", .tier = "capacity: 60, least: 8"});
     some.push_back({.name = "one copy at a time", .tier = "capacity: 300, in_flight: 1, latency: 100"});
     some.push_back({.name = "through", .tier = "capacity: 400, write: write_through, latency: 30"});
+    some.push_back({.name = "selective", .tier = "capacity: 400, write: write_through_selective, hits: 1, latency: 30"});
     some.push_back({.name = "ahead", .tier = "capacity: 400, ahead: 20"});
     some.push_back({.name = "nothing is written", .tier = "capacity: 400, write: none"});
     some.push_back({.name = "bigrams", .tier = "capacity: 500, latency: 20", .key = "bigram"});

@@ -97,6 +97,7 @@ void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> p
   if (component.empty()) component = fmt::format("eviction strategy '{}'", name);
   auto guarded =
       std::make_shared<PolicyGuard>(std::move(policy), std::move(component), state_.ledger, state_.policy_failed);
+  if (below_ && group == 0) guarded->watch(below_->watches());
   // The index stops using the old one before the pool destroys it.
   state_.index->use_policy(group, guarded.get());
   state_.groups[group].policy = name;
@@ -122,6 +123,11 @@ void PageFlow::replace_failed_policies() {
     look_for_prints();
     if (publisher_) publisher_->policy(g);
   }
+}
+
+void PageFlow::put_above(Below& below) {
+  below_ = &below;
+  static_cast<PolicyGuard&>(*state_.pools[0].eviction()).watch(below.watches());
 }
 
 void PageFlow::look_for_prints() {

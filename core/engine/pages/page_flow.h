@@ -66,7 +66,7 @@ class PageFlow {
   Digest& digest() { return digest_; }
   /// Null: no tier below.
   Below* below() const { return below_; }
-  void put_above(Below& below) { below_ = &below; }
+  void put_above(Below& below);
   /// Null: no feed.
   Publisher* publisher() { return publisher_; }
   void publish_to(Publisher* publisher) { publisher_ = publisher; }

@@ -431,6 +431,8 @@ void RequestFlow::abort(RequestState& request) {
 void RequestFlow::give_back(RequestState& request, Ending ending) {
   const RequestFacts ended = facts_of(request, std::span<const Token>(request.tokens).first(request.prompt), ending);
   give_back(request, &ended);
+  if (Below* below = pages_.below(); below && below->watches())
+    below->ended({request.space, encode(request.tokens)}, request.priority);
 }
 
 /// Gives back the lock and all pages. `ended`: what policies are told; null: nothing.

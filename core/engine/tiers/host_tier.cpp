@@ -19,6 +19,7 @@ HostTier::HostTier(EngineState& device, HostTierConfig config)
     : device_(device),
       config_(std::move(config)),
       departures_(device.pools.size()),
+      hot_(config_.hits),
       store_lane_(config_.lane),
       load_lane_(config_.lane) {
   state_.ledger.report_to(device.ledger, "host tier: ");
@@ -43,6 +44,15 @@ void HostTier::left() {
 
 void HostTier::inserted(const Key& key, const Lock& lock, std::int32_t priority) {
   if (config_.write == WritePolicy::write_through) copy(key, device_.index->pages(lock), priority);
+}
+
+void HostTier::ended(const Key& key, std::int32_t priority) {
+  const Units until = std::min(hot_.until(), units_of(key.words));
+  hot_.forget();
+  if (until == 0) return;
+  const Key hot{key.space, key.words.first(until + state_.overlap)};
+  const Found found = device_.index->find(hot);
+  if (found.length == until) copy(hot, device_.index->pages(found.node, 0), priority);
 }
 
 void HostTier::flushed(NamespaceId space) {

@@ -40,6 +40,8 @@ class HostTier final : public Below {
   LeavingVisitor* leaving() override;
   void left() override;
   void inserted(const Key& key, const Lock& lock, std::int32_t priority) override;
+  HotPath* watches() override { return config_.write == WritePolicy::write_through_selective ? &hot_ : nullptr; }
+  void ended(const Key& key, std::int32_t priority) override;
   void flushed(NamespaceId space) override;
 
   /// Copies that have ended by then are inserted.
@@ -92,6 +94,7 @@ class HostTier final : public Below {
   PageFlow pages_{state_};
   std::vector<HostPages> images_;  ///< by group
   Departures departures_;
+  HotPath hot_;
   Lane store_lane_, load_lane_;
   std::deque<Copy> copies_;  ///< on their way, in the order in which they began and end
   std::uint64_t bytes_on_way_ = 0, begun_ = 0, now_us_ = 0;
