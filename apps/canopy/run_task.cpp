@@ -28,10 +28,10 @@ void add_tier_rows(Table& table, const replay::Report& report) {
             fmt::format("{} of {} resident in {}, {} evicted; index {}, {}", grouped(tier.resident_tokens),
                         grouped(tier.capacity_tokens), plural(tier.nodes, "node"), grouped(tier.evicted_tokens),
                         bytes(tier.index_bytes), seconds(tier.index_seconds)));
-  table.row("  to the host", fmt::format("{}; {} dropped, {} copied for nothing",
+  table.row("  copied down", fmt::format("{}; {} dropped, {} copied for nothing",
                                          moved(tier.moved.written_tokens, tier.moved.written_bytes),
                                          grouped(tier.moved.dropped_tokens), grouped(tier.moved.lost_tokens)));
-  table.row("  from the host",
+  table.row("  copied up",
             fmt::format("{}; requests waited {}", moved(tier.moved.loaded_tokens, tier.moved.loaded_bytes),
                         seconds(static_cast<double>(tier.waited_us) / 1e6)));
   std::string fetches;

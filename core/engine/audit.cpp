@@ -40,13 +40,11 @@ void count_owned(EngineState& state, std::size_t group, std::span<const Page> tr
   for (const RequestState* request : state.live)
     for (std::size_t i = request->own_from; i < request->rows[group].size(); ++i)
       if (const Page page = request->rows[group][i]) owners.add(group, page), ++(request->moving ? moving : owned);
-  state.ledger.expect(moving == state.moving[group], [&] {
-    return fmt::format("group '{}': transfers fill {} pages, and {} are on the books", state.groups[group].name, moving,
-                       state.moving[group]);
-  });
-  state.ledger.expect(owned == state.owned[group], [&] {
-    return fmt::format("group '{}': requests own {} pages by their rows, and {} are on the books",
-                       state.groups[group].name, owned, state.owned[group]);
+  state.ledger.expect(owned == state.owned[group] && moving == state.moving[group], [&] {
+    const bool rows = owned != state.owned[group];
+    return fmt::format("group '{}': {} {} pages by their rows, and {} are on the books", state.groups[group].name,
+                       rows ? "requests own" : "transfers fill", rows ? owned : moving,
+                       rows ? state.owned[group] : state.moving[group]);
   });
 }
 

@@ -21,7 +21,8 @@ TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells
     const std::string report = (workshop.path / mode).string(), line = small + " --mode " + mode;
     const Ended run = canopy(workshop, line + " --report " + report);
     CHECK_MESSAGE(run.status == 0, run.out, run.err);
-    for (const char* part : {"from the pools", "from the host", "host tier", "to the host", "fetches", " 0 violations"})
+    for (const char* part :
+         {"from the pools", "from the host", "host tier", "copied down", "copied up", "fetches", " 0 violations"})
       CHECK_MESSAGE(has(run.out, part), run.out);
     const auto json = nlohmann::json::parse(slurp(report));
     CHECK(json["hit_tokens_host"] > 0);
@@ -62,7 +63,7 @@ TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
   CHECK_MESSAGE(has(unlimited.err, "tiers.host.capacity: the pool of group 'full' is unlimited"), unlimited.err);
   CHECK(has(check("tiers.host.capacity=3").err, "does not hold one page of 16 tokens"));
   CHECK(has(check("tiers.host.write=back").err, "write_back"));
-  CHECK(has(check("tiers.disk.capacity=3M").err, "no tier is called 'disk'; expected host"));
+  CHECK(has(check("tiers.disk.capacity=3M").err, "no tier is called 'disk'"));
   CHECK(has(check("tiers=fast").err, "expected a map"));
   CHECK(has(check("tiers.host.evicton=lru").err, "Did you mean 'eviction'?"));
   const std::string file = workshop.file("no_capacity.yaml",

@@ -108,7 +108,7 @@ class EngineReader final : public YamlOptions {
     const YamlNode* host = given->find("host");
     for (const YamlNode::Entry& entry : given->entries)
       if (entry.first.scalar != "host")
-        complain(entry.first.mark, fmt::format("no tier is called {}{}; expected host", in_quotes(entry.first.scalar),
+        complain(entry.first.mark, fmt::format("no tier is called {}{}", in_quotes(entry.first.scalar),
                                                did_you_mean(entry.first.scalar, std::vector<std::string>{"host"})));
     if (host == nullptr) return done();
     if (std::string why = why_no_map(*host, owner, "capacity: ..."); !why.empty())
