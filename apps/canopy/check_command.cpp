@@ -55,6 +55,7 @@ void print_reached(const check::Summary& summary, const Terminal& terminal) {
                   plural(reached.evictions, "eviction"), plural(reached.refused, "reservation"),
                   grouped(reached.promises), plural(reached.repointed, "token"), grouped(reached.rematched),
                   plural(reached.passed_pages, "page")));
+  if (reached.fetched > 0) table.row("tiers", plural(reached.fetched, "token") + " fetched from below");
   table.row("limits", fmt::format("{}, {} at once, {} had to wait; {} pinned", plural(reached.resized, "new limit"),
                                   grouped(reached.drained), grouped(reached.blocked), plural(reached.pinned, "node")));
   table.row("faults",

@@ -12,12 +12,42 @@
 namespace canopy::app {
 namespace {
 
+/// Hits by tier, and what moved between them.
+void add_tier_rows(Table& table, const replay::Report& report) {
+  const replay::TierReport& tier = *report.host_tier;
+  const auto share = [&](std::uint64_t tokens) {
+    return report.prompt_tokens ? percent(static_cast<double>(tokens) / static_cast<double>(report.prompt_tokens)) : "";
+  };
+  const auto moved = [](std::uint64_t tokens, std::uint64_t moved_bytes) {
+    return plural(tokens, "token") + (moved_bytes > 0 ? ", " + bytes(moved_bytes) : "");
+  };
+  const std::uint64_t device = report.hit_tokens - tier.hit_tokens;
+  table.row("  from the pools", fmt::format("{}, {}", plural(device, "token"), share(device)));
+  table.row("  from the host", fmt::format("{}, {}", plural(tier.hit_tokens, "token"), share(tier.hit_tokens)));
+  table.row("host tier",
+            fmt::format("{} of {} resident in {}, {} evicted; index {}, {}", grouped(tier.resident_tokens),
+                        grouped(tier.capacity_tokens), plural(tier.nodes, "node"), grouped(tier.evicted_tokens),
+                        bytes(tier.index_bytes), seconds(tier.index_seconds)));
+  table.row("  copied down", fmt::format("{}; {} dropped, {} copied for nothing",
+                                         moved(tier.moved.written_tokens, tier.moved.written_bytes),
+                                         grouped(tier.moved.dropped_tokens), grouped(tier.moved.lost_tokens)));
+  table.row("  copied up",
+            fmt::format("{}; requests waited {}", moved(tier.moved.loaded_tokens, tier.moved.loaded_bytes),
+                        seconds(static_cast<double>(tier.waited_us) / 1e6)));
+  std::string fetches;
+  for (std::size_t i = 0; i < kFetchOutcomeCount; ++i)
+    if (tier.moved.fetches[i] > 0)
+      fetches += fmt::format("{}{} {}", fetches.empty() ? "" : ", ", grouped(tier.moved.fetches[i]), kFetchOutcomes[i]);
+  table.row("fetches", printable(fetches.empty() ? "none" : fetches));
+}
+
 void print_report(const replay::Report& report, const std::string& title) {
   const Terminal terminal = Terminal::of_stdout();
   const auto tokens = [](std::uint64_t count) { return plural(count, "token"); };
   Table table;
   table.row("requests", fmt::format("{}, {}", plural(report.requests, "request"), tokens(report.prompt_tokens)));
   table.row("reused", fmt::format("{}, {}", tokens(report.hit_tokens), terminal.bold(percent(report.hit_rate()))));
+  if (report.host_tier) add_tier_rows(table, report);
   if (report.mode == replay::Mode::timed) {
     table.row("decoded", tokens(report.output_tokens));
     table.row("on the way",

@@ -170,6 +170,13 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                               grouped(pool.counted.evictable), grouped(pool.counted.owned), grouped(pool.counted.free),
                               plural(pool.pages, "page")));
   }
+  if (const MirrorPool& first = mirror.pool(0); first.below.limit > 0) {
+    const event::TierMoved& moved = mirror.moved();
+    table.row("host tier",
+              fmt::format("{} of {} resident, {} moving; {} hit, {} written, {} loaded", grouped(first.below.resident),
+                          plural(first.below.limit, "page"), grouped(first.below.moving), plural(moved.hits, "token"),
+                          grouped(moved.written), grouped(moved.loaded)));
+  }
   table.row("tree", plural(mirror.node_count(), "node"));
   table.print(terminal);
 

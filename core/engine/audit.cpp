@@ -34,14 +34,17 @@ void audit_rows(EngineState& state, std::size_t group) {
   }
 }
 
-void count_owned(EngineState& state, std::size_t group, Owners& owners) {
-  std::uint64_t owned = 0;
+void count_owned(EngineState& state, std::size_t group, std::span<const Page> transfers, Owners& owners) {
+  std::uint64_t owned = 0, moving = transfers.size();
+  for (const Page page : transfers) owners.add(group, page);
   for (const RequestState* request : state.live)
     for (std::size_t i = request->own_from; i < request->rows[group].size(); ++i)
-      if (const Page page = request->rows[group][i]) owners.add(group, page), ++owned;
-  state.ledger.expect(owned == state.owned[group], [&] {
-    return fmt::format("group '{}': requests own {} pages by their rows, and {} are on the books",
-                       state.groups[group].name, owned, state.owned[group]);
+      if (const Page page = request->rows[group][i]) owners.add(group, page), ++(request->moving ? moving : owned);
+  state.ledger.expect(owned == state.owned[group] && moving == state.moving[group], [&] {
+    const bool rows = owned != state.owned[group];
+    return fmt::format("group '{}': {} {} pages by their rows, and {} are on the books", state.groups[group].name,
+                       rows ? "requests own" : "transfers fill", rows ? owned : moving,
+                       rows ? state.owned[group] : state.moving[group]);
   });
 }
 
@@ -60,12 +63,12 @@ void audit_pages(EngineState& state, std::size_t group, const Owners& found) {
 
 }  // namespace
 
-void audit(EngineState& state) {
+void audit(EngineState& state, const std::array<std::vector<Page>, kMaxGroups>& moving) {
   Owners owners(state.pools.size());
   state.index->visit(owners);
   for (std::size_t g = 0; g < state.pools.size(); ++g) {
     audit_rows(state, g);
-    count_owned(state, g, owners);
+    count_owned(state, g, moving[g], owners);
     audit_pages(state, g, owners);
   }
   const std::uint64_t refused = state.index->use().refused;

@@ -1,6 +1,7 @@
 #include <canopy/engine/engine.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
@@ -57,11 +58,35 @@ Admission Engine::admits(const RequestSpec& spec) const {
   serve("Engine::admits", [&] { answer = parts_->requests.admits(spec); });
   return answer;
 }
-Request Engine::begin(const RequestSpec& spec) {
+Request Engine::begin(const RequestSpec& spec, Fetch fetched) {
   return serve("Engine::begin", [&] {
     RequestState* const request = parts_->requests.begin(spec);
-    return request ? Request(*request) : Request();
+    if (!request) return Request();
+    if (fetched.state_) parts_->fetches->credit(*fetched.state_, request->lock.length);
+    else if (parts_->fetches && !fetched.asked_) parts_->fetches->touch(spec);
+    return Request(*request);
   });
+}
+Fetch Engine::fetch(const RequestSpec& spec) {
+  return serve("Engine::fetch", [&] {
+    Fetch fetch;
+    if (parts_->fetches) fetch.hold(parts_->fetches->fetch(spec));
+    return fetch;
+  });
+}
+void Engine::turn(std::uint64_t now_us) {
+  serve("Engine::turn", [&] {
+    if (!parts_->tier) return;
+    parts_->tier->turn(now_us);
+    parts_->fetches->turn();
+    if (const std::uint64_t percent = parts_->tier->config().ahead)
+      for (std::size_t g = 0; g < groups(); ++g)
+        if (pool(g).limit() != kUnlimited) parts_->pages.make_free(g, pool(g).limit() * percent / 100);
+    parts_->drainer.go_on();
+  });
+}
+std::uint64_t Engine::next_end_us() const {
+  return parts_->tier ? std::min(parts_->tier->next_us(), parts_->fetches->next_us()) : kUnlimited;
 }
 Found Engine::find(const RequestSpec& spec) {
   return serve("Engine::find", [&] { return parts_->requests.find(spec); });
@@ -115,7 +140,10 @@ FeedSink* Engine::feed() {
 }
 
 void Engine::audit() {
-  serve("Engine::audit", [&] { canopy::audit(parts_->state); });
+  serve("Engine::audit", [&] {
+    canopy::audit(parts_->state, {});
+    if (parts_->tier) canopy::audit(parts_->tier->state(), parts_->tier->moving());
+  });
 }
 
 std::uint64_t Engine::digest() const {
@@ -125,7 +153,12 @@ std::uint64_t Engine::digest() const {
       parts_->pages.digest().value(), counters.requests,       counters.prompt_tokens, counters.hit_tokens,
       counters.evict_calls,           counters.evicted_tokens, counters.finished,      counters.aborted,
       counters.repointed_pages,       sizes.evictable,         sizes.protected_};
-  return XXH3_64bits(words, sizeof(words));
+  const std::uint64_t above = XXH3_64bits(words, sizeof(words));
+  if (!parts_->tier) return above;
+  const Sizes below = host_tier()->index->sizes(0);
+  const std::uint64_t both[] = {above, parts_->tier->pages().digest().value(), counters.hit_tokens_host,
+                                below.evictable, below.protected_};
+  return XXH3_64bits(both, sizeof(both));
 }
 
 }  // namespace canopy

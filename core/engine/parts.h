@@ -8,6 +8,8 @@
 #include "drain/drainer.h"
 #include "pages/page_flow.h"
 #include "request/request_flow.h"
+#include "tiers/fetch_flow.h"
+#include "tiers/host_tier.h"
 
 namespace canopy {
 
@@ -18,6 +20,8 @@ struct Engine::Parts {
   PageFlow pages{state};
   Drainer drainer{pages};
   RequestFlow requests;
+  std::unique_ptr<HostTier> tier;      ///< null: there is none
+  std::unique_ptr<FetchFlow> fetches;  ///< null: there is no tier
   Pins pins{pages, drainer};
   RemoteControl control;
 

@@ -196,7 +196,7 @@ GroupPages BaselineIndex::release(const Lock& lock, const RequestFacts* ended) {
   return {};
 }
 
-GroupPages BaselineIndex::evict(std::size_t, std::size_t pages, Cause cause) {
+GroupPages BaselineIndex::evict(std::size_t, std::size_t pages, Cause cause, LeavingVisitor* told) {
   ++now_;
   out_.clear();
   struct Entry {
@@ -224,10 +224,21 @@ GroupPages BaselineIndex::evict(std::size_t, std::size_t pages, Cause cause) {
       continue;
     }
     Node* parent = victim->parent;
+    if (told) tell_leaving(*victim, *told);
     remove(victim, cause);
     if (parent->parent && leaves_.contains(parent)) push(parent);
   }
   return out();
+}
+
+void BaselineIndex::tell_leaving(const Node& node, LeavingVisitor& told) const {
+  Words words(node.begin + node.words.size());
+  std::vector<Page> pages((node.begin + node.length) / page_);
+  for (const Node* at = &node; at->parent; at = at->parent) {
+    std::copy(at->words.begin(), at->words.end(), words.begin() + at->begin);
+    std::copy(at->pages.begin(), at->pages.end(), pages.begin() + at->begin / page_);
+  }
+  told.leaving({facts(node), words, {std::span<const Page>(pages)}});
 }
 
 GroupPages BaselineIndex::flush(NamespaceId space) {

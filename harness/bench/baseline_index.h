@@ -32,7 +32,7 @@ class BaselineIndex final : public PrefixIndex {
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock& lock, const RequestFacts* ended) override;
-  GroupPages evict(std::size_t group, std::size_t pages, Cause cause) override;
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override;
   GroupPages flush(NamespaceId space) override;
   GroupPages clear() override;
   Sizes sizes(std::size_t) const override { return sizes_; }
@@ -81,6 +81,7 @@ class BaselineIndex final : public PrefixIndex {
   Node* make();
   Node* split(Node* lower, Units at);
   void remove(Node* node, Cause cause);
+  void tell_leaving(const Node& node, LeavingVisitor& told) const;
   void lock_path(Node* node);
   void unlock_path(Node* node);
   void note_leaf(Node* node);

@@ -98,6 +98,8 @@ Episode episode_of(const Options& options, std::uint64_t number, const Registry&
   episode.settings.faults = !random.one_in(3);
   // A lie ends an episode, so it comes late.
   if (episode.settings.faults && random.one_in(3)) episode.settings.lies_from = episode.operations / 8 * 7;
+  // What a component of a lower tier says wrong may show when its pages come back, or never.
+  if (episode.engine.find("\ntiers:") != std::string::npos) episode.settings.lies_from = ~std::uint64_t{0};
   return episode;
 }
 

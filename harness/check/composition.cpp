@@ -49,6 +49,18 @@ std::string group_of(Random& random, std::size_t number, bool whole_path, Units 
   return text + " }\n";
 }
 
+/// One engine in four has a tier below its pools, if they all have limits.
+std::string tier_of(std::uint64_t seed, Units page, const std::string& engine) {
+  Random random(splitmix64(seed ^ 0x7469'6572));  // of its own: engines are those that they were without tiers
+  constexpr const char* kWrites[] = {"write_back", "write_back", "write_through", "write_through_selective", "none"};
+  if (!random.one_in(4) || engine.find("unlimited") != std::string::npos) return {};
+  return fmt::format(
+      "tiers: {{ host: {{ capacity: {}, write: {}, hits: {}, ahead: {}, in_flight: {}, bandwidth: {}, latency: {} }} "
+      "}}\n",
+      some_pages(random) * page, one_of(random, kWrites), 1 + random.below(2), random.one_in(4) ? 10 : 0,
+      random.one_in(4) ? 8192 : 1 << 30, random.one_in(2) ? 0 : 50'000'000, random.below(100));
+}
+
 }  // namespace
 
 std::string made_up_engine(std::uint64_t seed, const Registry& registry) {
@@ -67,6 +79,7 @@ std::string made_up_engine(std::uint64_t seed, const Registry& registry) {
     yaml += group_of(random, g, !no_whole_path && (g == 0 || random.one_in(5)), page, registry);
   yaml += fmt::format("store: {}\n", random.one_in(8) ? "none" : kStore);
   if (random.one_in(8)) yaml += "feed: { heap: { events: 4096, tokens: true, controls: true } }\n";
+  yaml += tier_of(seed, page, yaml);
   yaml += fmt::format("segment_pages: {}\nidle_segments: {}\ninsert_at_finish: {}\n",
                       random.one_in(3) ? 64 : 3 + random.below(12), random.below(3), !random.one_in(6));
   return yaml;
@@ -85,6 +98,12 @@ std::string made_small(EngineConfig engine, std::uint64_t seed, const Registry& 
     if (!group.store.name.empty() && group.store.name != "none") group.store = rows;
   }
   engine.segment_pages = random.one_in(3) ? 64 : 3 + random.below(12);
+  if (HostTierConfig& tier = engine.host_tier; tier.capacity > 0) {
+    // A tier below wants pools that have a limit.
+    for (GroupConfig& group : engine.groups)
+      if (group.capacity == kUnlimited) group.capacity = 1000 * std::uint64_t{engine.page_size};
+    tier.capacity = some_pages(random) * engine.page_size;
+  }
   engine.feed = {};
   engine.events = {};
   return dump_engine_config(engine, registry);

@@ -37,6 +37,8 @@ constexpr Shape kShapes[kVerbs] = {
     {"pin", "c", ""},
     {"unpin", "c", ""},
     {"poll", "", ""},
+    {"fetch", "rt", "space leave"},
+    {"turn", "c", ""},
     {"refuse_pages", "gc", ""},
     {"refuse_memory", "gc", ""},
     {"refuse_insert", "c", ""},

@@ -28,6 +28,8 @@ namespace canopy::check {
 ///   room full 6             # evicts until so many pages are free
 ///   pin 4    unpin 0        # the 4th node of a walk, the oldest pin
 ///   poll
+///   fetch 3 0 1 2 space=1   # what a tier below has for request 3, which begins later
+///   turn 500                # so many microseconds later, what has ended becomes visible
 /// and, from the components around those of the engine:
 ///   refuse_pages full 2     # the second next allocation of the group's allocator finds no page
 ///   refuse_memory full 1    # the next segment of the group's store finds no memory
@@ -52,6 +54,8 @@ enum class Verb : std::uint8_t {
   pin,
   unpin,
   poll,
+  fetch,
+  turn,
   refuse_pages,
   refuse_memory,
   refuse_insert,

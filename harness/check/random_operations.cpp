@@ -87,7 +87,30 @@ void RandomOperations::prompt(const Trial& trial) {
   operation_.space = random_.below(settings_.spaces);
 }
 
+/// With a tier below, some requests begin some time after they were fetched for, and time passes.
+bool RandomOperations::wait_for_fetch(const Trial& trial) {
+  if (!trial.engine().host_tier()) return false;
+  if (random_.one_in(3)) {
+    again(Verb::turn).count = random_.below(2000);
+    return true;
+  }
+  if (fetched_.size() > 2 || (!fetched_.empty() && random_.one_in(2))) {
+    operation_ = std::move(fetched_.front());
+    fetched_.erase(fetched_.begin());
+    operation_.verb = Verb::begin;
+    return true;
+  }
+  if (random_.one_in(3)) return false;
+  again(Verb::fetch);
+  operation_.request = ++begun_;
+  prompt(trial);
+  operation_.leave = random_.below(2);
+  fetched_.push_back(operation_);
+  return true;
+}
+
 void RandomOperations::begin(const Trial& trial) {
+  if (wait_for_fetch(trial)) return;
   again(Verb::begin);
   operation_.request = ++begun_;
   prompt(trial);

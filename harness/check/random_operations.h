@@ -30,6 +30,7 @@ class RandomOperations {
 
  private:
   void begin(const Trial& trial);
+  bool wait_for_fetch(const Trial& trial);
   void serve(const Trial& trial);
   void progress(const Trial& trial);
   void of(const Trial::Live& live, Verb verb, std::uint64_t count = 0);
@@ -46,6 +47,7 @@ class RandomOperations {
   Operation operation_;
   std::uint64_t begun_ = 0;
   std::vector<std::vector<Token>> history_;  ///< of requests that finished
+  std::vector<Operation> fetched_;           ///< for requests that have not begun
 };
 
 /// Both, for tests that want an engine to have been used.

@@ -74,6 +74,11 @@ bool Trial::do_it(const Operation& operation) {
     case Verb::poll:
       engine_.poll();
       return true;
+    case Verb::fetch:
+      return fetch(operation);
+    case Verb::turn:
+      turn(count);
+      return true;
     case Verb::refuse_pages:
     case Verb::refuse_memory:
     case Verb::refuse_insert:
@@ -113,6 +118,8 @@ bool Trial::do_it(const Operation& operation) {
 void Trial::finish() {
   if (faults_) faults_->disarm();
   while (!lives_.empty()) drop(lives_.back());
+  fetches_.clear();
+  while (engine_.next_end_us() != kUnlimited) turn(1'000'000);
   while (!pins_.empty()) unpin(0);
   for (std::uint32_t i = 0; i < engine_.spaces(); ++i) engine_.flush(static_cast<NamespaceId>(i));
   audit();
@@ -182,7 +189,7 @@ Trial::Live& Trial::start(const RequestSpec& spec, std::uint64_t name, std::uint
   if (!fits_beside(expected, spec)) expected = 0;
   // The bytes of a token follow from the number of its namespace here, not from the engine's.
   Live& live = lives_.emplace_back(
-      Live{name, engine_.begin(spec), replay::Trail(static_cast<NamespaceId>(space)), space, false});
+      Live{name, engine_.begin(spec, fetched_for(name)), replay::Trail(static_cast<NamespaceId>(space)), space, false});
   if (faults_ && faults_->lied) return audit(), live;
   expect_equal("tokens matched", live.request.matched(), expected);
   live.trail.follow(live.request.tokens());
@@ -210,7 +217,9 @@ bool Trial::serve(const Operation& operation) {
   spec.chunk = operation.chunk;
   const Admission admission = engine_.admits(spec);
   const std::uint64_t had = happened();
-  if (admission.verdict == Admission::Verdict::wait && lives_.empty() && pins_.empty() && !may_fail(had))
+  // A fetch whose handle is gone runs to its end, and has pages until then.
+  const bool fetches = !fetches_.empty() || engine_.next_end_us() != kUnlimited;
+  if (admission.verdict == Admission::Verdict::wait && lives_.empty() && pins_.empty() && !fetches && !may_fail(had))
     disagree("nothing runs and nothing is pinned, and a request is told to wait: {}", admission.reason);
   if (admission.verdict != Admission::Verdict::now) return false;
   start(spec, kName, operation.space);
@@ -416,6 +425,29 @@ bool Trial::unpin(std::uint64_t place) {
   pins_.erase(at);
   return true;
 }
+
+/// For a request that begins later, or never.
+bool Trial::fetch(const Operation& operation) {
+  constexpr std::size_t kMost = 4;
+  if (!engine_.host_tier() || find(operation.request)) return false;
+  RequestSpec spec{operation.tokens, space_of(operation.space)};
+  spec.min_uncached = operation.leave;
+  const std::uint64_t loaded = engine_.tier_figures().loaded_tokens;
+  fetches_.emplace_back(operation.request, engine_.fetch(spec));
+  reached_.fetched += engine_.tier_figures().loaded_tokens - loaded;
+  if (fetches_.size() > kMost) fetches_.erase(fetches_.begin());
+  return true;
+}
+
+Fetch Trial::fetched_for(std::uint64_t name) {
+  const auto found = std::ranges::find(fetches_, name, &std::pair<std::uint64_t, Fetch>::first);
+  if (found == fetches_.end()) return {};
+  Fetch fetch = std::move(found->second);
+  fetches_.erase(found);
+  return fetch;
+}
+
+void Trial::turn(std::uint64_t us) { engine_.turn(now_us_ += us); }
 
 /// A component will fail or lie.
 bool Trial::arm(const Operation& operation) {

@@ -67,6 +67,9 @@ class Trial {
   bool resize(std::size_t group, std::uint64_t pages);
   bool pin(std::uint64_t place);
   bool unpin(std::uint64_t place);
+  bool fetch(const Operation& operation);
+  Fetch fetched_for(std::uint64_t name);
+  void turn(std::uint64_t us);
   bool arm(const Operation& operation);
   void everything_leaves();
 
@@ -91,6 +94,8 @@ class Trial {
   Residence residence_;
   std::vector<Live> lives_;
   std::vector<NodeId> pins_;
+  std::vector<std::pair<std::uint64_t, Fetch>> fetches_;  ///< by the request that they are for
+  std::uint64_t now_us_ = 0;
   std::array<NamespaceId, kMostSpaces> spaces_{};
   std::array<bool, kMostSpaces> interned_{};
   std::vector<Token> left_;

@@ -230,6 +230,38 @@ TEST_CASE("a page's image has its rows without gaps and goes back to any page") 
   });
 }
 
+TEST_CASE("images that lie apart are saved before their pages are written again, and go back to any page") {
+  for_every_store([](Watched& watched) {
+    KVStore& store = watched.store();
+    REQUIRE(store.back(0));
+    REQUIRE(store.back(3));
+    const std::vector<Page> pages{0, 1, 2, 3, 12, 13, 14, 15}, some{14, 1, 3}, targets{0, 13, 15};
+    for (std::uint32_t layer = 0; layer < 3; ++layer) watched.write(layer, pages, 0, 8 * watched.page_size());
+    const std::size_t bytes = store.image_bytes(), apart = bytes + 4096;
+    Bytes memory(3 * apart + 4096, std::byte{0xA5});
+    auto* const first =
+        reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 4095) & ~4095UL);
+    const std::vector<std::byte*> images{first + 2 * apart, first, first + apart};
+    const std::vector<const std::byte*> sources(images.begin(), images.end());
+    const std::vector<Bytes> expected{watched.image(14), watched.image(1), watched.image(3)};
+    const std::uint64_t saving = store.begin_save(some, images);
+    watched.copy(some, targets);  // so that it is known what they must hold
+    for (std::uint32_t layer = 0; layer < 3; ++layer) watched.write(layer, some, 0, 3 * watched.page_size());
+    REQUIRE(store.sync() == nullptr);
+    CHECK(store.saved() >= saving);
+    for (std::size_t i = 0; i < some.size(); ++i)
+      REQUIRE(std::equal(expected[i].begin(), expected[i].end(), images[i]));
+    for (std::uint32_t layer = 0; layer < 3; ++layer) {
+      Bytes zero(std::size_t{20} * 3 * watched.page_size());
+      store.write(layer, {targets, 0, 3 * watched.page_size()}, {{zero.data(), zero.data(), zero.data()}});
+    }
+    const std::uint64_t loading = store.begin_load(sources, targets);
+    REQUIRE(store.sync() == nullptr);
+    CHECK(store.loaded() >= loading);
+    watched.check_all(pages);
+  });
+}
+
 TEST_CASE("no two rows share an address and kernel page numbers reach them with one stride") {
   for_every_store([](Watched& watched) {
     const KvView& view = watched.store().view();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,17 @@ struct GroupReport {
   }
 };
 
+/// The tier below the pools. Tokens of the first group unless they say otherwise.
+struct TierReport {
+  std::uint64_t hit_tokens = 0;  ///< of Report::hit_tokens, those that a fetch brought
+  std::uint64_t resident_tokens = 0, capacity_tokens = 0, nodes = 0;
+  std::uint64_t evicted_tokens = 0;
+  std::uint64_t index_bytes = 0;
+  double index_seconds = 0;
+  TierFigures moved = {};
+  std::uint64_t waited_us = 0;  ///< simulated, of all requests for their fetches
+};
+
 struct Report {
   std::string config, source;
   bool incomplete = false;  ///< the run was stopped: the figures are those until then
@@ -95,6 +107,7 @@ struct Report {
   double mean_wait_ms = 0;
   std::uint64_t p95_wait_ms = 0;
   std::vector<GroupReport> groups;
+  std::optional<TierReport> host_tier;
   std::vector<std::string> reports;  ///< violations in words
   std::vector<std::string> notes;    ///< memory that the system refused
   std::vector<Sample> samples;       ///< about a hundred, evenly spaced in requests

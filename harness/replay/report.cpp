@@ -20,6 +20,29 @@ static void to_json(ordered_json& json, const GroupReport& group) {
           {"handed_runs", group.handed_runs}};
 }
 
+/// The hits of each tier, and what moved between them.
+static ordered_json tier_fields(const Report& report) {
+  const TierReport& tier = *report.host_tier;
+  ordered_json fetches;
+  for (std::size_t i = 0; i < kFetchOutcomeCount; ++i) fetches[kFetchOutcomes[i]] = tier.moved.fetches[i];
+  return {{"hit_tokens_device", report.hit_tokens - tier.hit_tokens},
+          {"hit_tokens_host", tier.hit_tokens},
+          {"written_tokens_host", tier.moved.written_tokens},
+          {"written_bytes_host", tier.moved.written_bytes},
+          {"read_tokens_host", tier.moved.loaded_tokens},
+          {"read_bytes_host", tier.moved.loaded_bytes},
+          {"dropped_tokens_host", tier.moved.dropped_tokens},
+          {"lost_tokens_host", tier.moved.lost_tokens},
+          {"evicted_tokens_host", tier.evicted_tokens},
+          {"resident_tokens_host", tier.resident_tokens},
+          {"capacity_tokens_host", tier.capacity_tokens},
+          {"nodes_host", tier.nodes},
+          {"index_bytes_host", tier.index_bytes},
+          {"index_seconds_host", tier.index_seconds},
+          {"fetch_wait_us", tier.waited_us},
+          {"fetches", std::move(fetches)}};
+}
+
 Result<std::monostate> write_report(const Report& report, const std::string& path) {
   ordered_json json{{"config", report.config},
                     {"source", report.source},
@@ -59,6 +82,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                  {"repointed_tokens", report.repointed_tokens},
                  {"rematched_tokens", report.rematched_tokens},
                  {"most_running", report.most_running}});
+  if (report.host_tier) json.update(tier_fields(report));
   if (report.engine_digest) json["engine_digest"] = fmt::format("{:016x}", report.engine_digest);
   if (!report.reports.empty()) json["violation_reports"] = report.reports;
   return write_json(path, json);

@@ -10,7 +10,21 @@
 namespace canopy::replay {
 namespace {
 
+/// Brings what a tier below has for a request. Requests come one after the other: whatever is on its way has ended
+/// before the next one looks, and each waits for its own fetch.
+Fetch fetch_at_once(Run& run, const RequestSpec& spec, std::uint64_t& now_us) {
+  if (!run.engine.host_tier()) return {};
+  for (std::uint64_t end; (end = run.engine.next_end_us()) != kUnlimited;)
+    run.engine.turn(now_us = std::max(now_us, end));
+  Fetch fetch = run.fetch(spec);
+  const std::uint64_t from = now_us;
+  while (!fetch.done()) run.engine.turn(now_us = std::max(now_us, fetch.ends_us()));
+  run.waited(now_us - from);
+  return fetch;
+}
+
 Result<std::monostate> run_serial(Run& run) {
+  std::uint64_t now_us = 0;
   workload::ClientRequest client;
   std::vector<Token> answer;
   for (;;) {
@@ -19,7 +33,7 @@ Result<std::monostate> run_serial(Run& run) {
     if (!*more) return std::monostate{};
     const NamespaceId space = run.engine.intern({client.space, {}, {}});
     const RequestSpec arrival{client.prompt, space, client.priority, client.hints, 0, run.options.min_uncached, 0};
-    Request request = run.engine.begin(arrival);
+    Request request = run.engine.begin(arrival, fetch_at_once(run, arrival, now_us));
     run.count(client, request.matched());
     Trail trail(space);
     const std::uint32_t whole = run.engine.whole_pages(client.prompt.size());
@@ -49,6 +63,24 @@ Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& th
   const auto has_store = [&](std::size_t group) { return engine.store(group) != nullptr; };
   const auto groups = std::views::iota(std::size_t{0}, engine.groups());
   if (options.content && std::ranges::any_of(groups, has_store)) content.emplace(engine);
+}
+
+void Run::report_tier() {
+  const EngineState* const tier = engine.host_tier();
+  if (!tier) return;
+  const Sizes sizes = tier->index->sizes(0);
+  const IndexUse use = tier->index->use();
+  TierReport& told = report.host_tier.emplace();
+  told.hit_tokens = engine.counters().hit_tokens_host;
+  told.resident_tokens = sizes.evictable + sizes.protected_;
+  told.capacity_tokens = tier->pools[0].limit() * tier->page_size;
+  told.nodes = use.nodes;
+  told.index_bytes = use.bytes;
+  told.evicted_tokens = tier->counters.evicted_tokens;
+  told.index_seconds = tier->counters.index_seconds;
+  told.moved = engine.tier_figures();
+  told.waited_us = waited_us_;
+  report.inserts_cut_short += use.inserts_cut_short;
 }
 
 bool Run::stopped() {
@@ -139,6 +171,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.nodes = use.nodes;
   report.index_bytes = use.bytes;
   report.inserts_cut_short = use.inserts_cut_short;
+  run.report_tier();
   report.spaces = engine.spaces();
   report.index_seconds = counters.index_seconds;
   report.ledger_checks = engine.ledger().checks();

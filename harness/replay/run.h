@@ -20,6 +20,12 @@ class Run {
   /// Counts a request of which `matched` tokens were resident, and reports progress.
   void count(const workload::ClientRequest& client, std::uint32_t matched);
 
+  /// Where there is a tier below the pools: begins to bring what it has for a request.
+  Fetch fetch(const RequestSpec& spec) { return engine.host_tier() ? engine.fetch(spec) : Fetch(); }
+  /// Simulated time that a request waited for its fetch.
+  void waited(std::uint64_t us) { waited_us_ += us; }
+  void report_tier();
+
   Engine& engine;
   const Options& options;
   std::optional<Content> content;
@@ -31,6 +37,7 @@ class Run {
   workload::RequestSource& source_;
   const Progress& progress_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::uint64_t waited_us_ = 0;
   std::uint64_t taken_ = 0, sample_every_ = 1;
 };
 

@@ -24,6 +24,7 @@ class Scheduler {
  private:
   Result<std::monostate> serve() {
     for (;;) {
+      run_.engine.turn(now_ms_ * 1000);
       auto admitted = admit();
       if (!admitted) return admitted.error();
       if (!running_.empty()) {
@@ -35,7 +36,9 @@ class Scheduler {
         return std::monostate{};
       } else if (queue_.front().client.arrival_ms > now_ms_) {
         now_ms_ = queue_.front().client.arrival_ms;
-      } else {
+      } else if (!queue_.front().fetch.done()) {
+        now_ms_ = std::max(now_ms_ + 1, (queue_.front().fetch.ends_us() + 999) / 1000);
+      } else if (!queue_.drop_fetches()) {
         // Nothing runs, so no page will be released: a request that does not fit now never will.
         ++run_.report.rejected;
         queue_.pop_front();
@@ -65,10 +68,12 @@ class Scheduler {
       queue_.pop_front();
       return true;
     }
-    if (verdict == Admission::Verdict::now) {
+    if (verdict == Admission::Verdict::now && has_come(job, arrival)) {
       const bool is_new = !job.request;
-      if (is_new) job.request.emplace(run_.engine.begin(arrival));
+      if (is_new) job.request.emplace(run_.engine.begin(arrival, std::move(job.fetch)));
       else job.request->resume();
+      job.fetch = {};
+      job.fetched = false;
       // Takes the pages of the whole prompt now. Else another request could start on pages promised to this one.
       const std::uint32_t first_chunk = job.request->matched() + run_.options.prefill_tokens;
       if (job.request->reserve(job.known(), first_chunk)) {
@@ -80,6 +85,18 @@ class Scheduler {
     }
     run_.report.waited += !std::exchange(job.has_waited, true);
     return false;
+  }
+
+  /// Whether what a tier below has for the request is there. It is asked for when the request could start.
+  bool has_come(Job& job, const RequestSpec& arrival) {
+    if (!std::exchange(job.fetched, true)) {
+      job.fetch = run_.fetch(arrival);
+      job.asked_us = now_ms_ * 1000;
+      run_.engine.turn(job.asked_us);  // a copy that takes no time
+    }
+    if (!job.fetch.done()) return false;
+    if (job.fetch.tokens() > 0) run_.waited(now_ms_ * 1000 - job.asked_us);
+    return true;
   }
 
   void run(Job& job, bool is_new) {

@@ -30,6 +30,16 @@ Result<std::monostate> WaitingQueue::fill(std::uint64_t now_ms, std::uint64_t pr
   return std::monostate{};
 }
 
+bool WaitingQueue::drop_fetches() {
+  bool any = false;
+  for (Job& job : jobs_) {
+    any |= job.fetch.tokens() > 0;
+    job.fetch = {};
+    job.fetched = false;
+  }
+  return any;
+}
+
 /// Drawn once for a request, also if it is retracted and comes back.
 std::uint32_t WaitingQueue::abort_at(const Job& job) const {
   const std::uint64_t lot = splitmix64(job.answer ^ job.number);

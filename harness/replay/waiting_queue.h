@@ -18,6 +18,9 @@ struct Job {
   bool has_waited = false;
   std::uint64_t processed = 0;  ///< prompt tokens that the server had computed when it arrived
   NamespaceId space{};
+  Fetch fetch{};                   ///< what comes for it from a tier below
+  bool fetched = false;            ///< it has been asked for
+  std::uint64_t asked_us = 0;      ///< when
   std::optional<Request> request;  ///< from its first start on
   std::optional<Trail> trail;
   std::uint32_t offered = 0;  ///< its whole pages up to this token were offered to the index
@@ -46,6 +49,9 @@ class WaitingQueue {
   /// Puts the requests that have arrived in the order of the options. Looks each up in the index, if that order asks
   /// so.
   void order(std::uint64_t now_ms, std::uint64_t processed);
+
+  /// Gives back what was fetched for requests that still wait. False: there was nothing.
+  bool drop_fetches();
 
   bool empty() const { return jobs_.empty(); }
   Job& front() { return jobs_.front(); }

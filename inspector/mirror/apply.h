@@ -45,6 +45,8 @@ class Apply {
   void operator()(const event::PoolSized& sized);
   void operator()(const event::SegmentChanged& changed);
   void operator()(const event::Totals& totals);
+  void operator()(const event::TierPages& pages);
+  void operator()(const event::TierMoved& moved);
   // Requests: apply_requests.cpp.
   void operator()(const event::RequestBegun& begun);
   void operator()(const event::RequestProgress& progress);

@@ -119,6 +119,12 @@ void Apply::operator()(const event::Totals& totals) {
   state_.now.totalled = true;
 }
 
+void Apply::operator()(const event::TierPages& pages) {
+  state_.pools[pages.group].below = {pages.resident, pages.moving, pages.limit};
+}
+
+void Apply::operator()(const event::TierMoved& moved) { state_.moved = moved; }
+
 void Apply::free_pages(MirrorNode& node, std::size_t group) {
   for (const PageRun& run : node.pages)
     if (run.group == group) own(group, {run.first, run.count}, 0);

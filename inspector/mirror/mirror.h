@@ -58,6 +58,8 @@ class Mirror {
   bool has_words() const { return state_.has_words; }  ///< the feed carries tokens, so that nodes have their words
   const MirrorPool& pool(std::size_t group) const { return state_.pools[group]; }
 
+  const event::TierMoved& moved() const { return state_.moved; }
+
   std::size_t slots() const { return state_.nodes.size(); }
   /// visit(node) of every node, in no particular order.
   template <class Visit>

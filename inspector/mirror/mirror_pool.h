@@ -23,6 +23,10 @@ struct MirrorPool {
   };
   Sums counted, told;
   std::uint64_t waiting = 0;  ///< nodes that wait to be evicted
+  /// What the tier below has of this group, as it was told last; a limit of 0: there is no such tier.
+  struct Below {
+    std::uint64_t resident = 0, moving = 0, limit = 0;  ///< pages
+  } below;
   /// By number: the pages from number * segment_pages on. Empty while none was told of.
   struct Segment {
     SegmentState state = SegmentState::absent;

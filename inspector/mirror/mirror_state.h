@@ -40,6 +40,7 @@ struct MirrorState {
   Units page_size = 1;
   bool has_words = false;
   std::vector<MirrorPool> pools;
+  event::TierMoved moved;  ///< to and from the tier below, as it was told last
   NodeBlocks nodes;
   std::size_t node_count = 0;
   std::vector<MirrorSpace> spaces;

@@ -296,10 +296,28 @@ void HashChain::evict(Page page, Cause cause) {
   prefixes_.prune(slot);
 }
 
-GroupPages HashChain::evict(std::size_t, std::size_t pages, Cause cause) {
+void HashChain::tell_leaving(Page page, LeavingVisitor& told) try {
+  const std::uint32_t last = blocks_[page].prefix;
+  const std::size_t depth = prefixes_[last].depth;
+  path_.resize(depth);
+  leaving_words_.resize(depth * page_size_ + overlap_);
+  std::uint32_t slot = last;
+  for (std::size_t block = depth; block-- > 0; slot = prefixes_[slot].parent) {
+    path_[block] = slot == last ? page : prefixes_[slot].first;
+    std::ranges::copy(prefixes_.words(slot), leaving_words_.begin() + static_cast<std::ptrdiff_t>(block * page_size_));
+  }
+  told.leaving({facts(page), leaving_words_, {path_}});
+} catch (const std::bad_alloc&) {  // then it is not told
+}
+
+GroupPages HashChain::evict(std::size_t, std::size_t pages, Cause cause, LeavingVisitor* told) {
   ++now_;
   given_back_.clear();
-  while (given_back_.size() < pages && blocks_.first() != 0) evict(blocks_.first(), cause);
+  while (given_back_.size() < pages && blocks_.first() != 0) {
+    const Page page = blocks_.first();
+    if (told) tell_leaving(page, *told);
+    evict(page, cause);
+  }
   return {given_back_};
 }
 

@@ -54,7 +54,7 @@ class HashChain final : public PrefixIndex {
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock& lock, const RequestFacts* ended) override;
-  GroupPages evict(std::size_t group, std::size_t pages, Cause cause) override;
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override;
   GroupPages flush(NamespaceId space) override;
   GroupPages clear() override;
   Sizes sizes(std::size_t) const override { return sizes_; }
@@ -89,6 +89,7 @@ class HashChain final : public PrefixIndex {
   void add(Page page, std::uint32_t prefix);
   /// Takes a block that waits out of the index, and keeps it in `given_back_`.
   void evict(Page page, Cause cause);
+  void tell_leaving(Page page, LeavingVisitor& told);
   /// Moves units between evictable and protected, or into one of them.
   void count(std::uint32_t prefix, std::int64_t evictable, std::int64_t held);
 
@@ -105,6 +106,7 @@ class HashChain final : public PrefixIndex {
   std::vector<Sizes> by_space_;
   std::uint64_t refused_ = 0, cut_short_ = 0;
   std::vector<Page> path_, given_back_;
+  std::vector<std::uint32_t> leaving_words_;
 };
 
 }  // namespace canopy::hash_chain

@@ -29,7 +29,7 @@ class NullIndex final : public PrefixIndex {
       if (ended) group.eviction->ended(*ended, none);
     return {};
   }
-  GroupPages evict(std::size_t, std::size_t, Cause) override { return {}; }
+  GroupPages evict(std::size_t, std::size_t, Cause, LeavingVisitor*) override { return {}; }
   using IndexUpkeep::sizes;
   Sizes sizes(std::size_t) const override { return {}; }
   IndexUse use() const override { return {0, 0, refused_}; }

@@ -5,7 +5,7 @@
 
 namespace canopy::radix {
 
-GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause) {
+GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) {
   if (accounting_.tick_per_operation) ++now_;
   clear_results();
   groups_.rank_drifted(group);
@@ -19,10 +19,16 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause) 
       spared = now_;
       groups_.requeue(victim, group);
     } else {
+      if (told) [[unlikely]]
+        tell_leaving(victim, group, *told);
       evict_node(victim, group, cause);
     }
   }
   return results_.result();
+}
+
+void RadixIndex::tell_leaving(Slot slot, std::size_t group, LeavingVisitor& told) {
+  if (leaving_.read(slot)) told.leaving({groups_.facts(slot, group), leaving_.words(), leaving_.pages()});
 }
 
 /// Removes a leaf that no lock holds. Any other node stays as a tombstone of this group and of those that reach less

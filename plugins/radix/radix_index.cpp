@@ -29,6 +29,7 @@ RadixIndex::RadixIndex(const Config& config, const Context& context)
       holds_(context.groups.size()),
       runs_(context, config.keep_free, config.prefault),
       prints_(nodes_, runs_),
+      leaving_(nodes_, runs_, context.page_size, context.groups.size()),
       events_(context.feed, nodes_, holds_, runs_, context.page_size),
       now_(accounting_.first_tick()),
       groups_(context, nodes_, holds_, spaces_, events_, now_),

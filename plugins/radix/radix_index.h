@@ -6,6 +6,7 @@
 #include "groups.h"
 #include "hold_table.h"
 #include "incoming_pages.h"
+#include "leaving_path.h"
 #include "node_events.h"
 #include "node_table.h"
 #include "path_prints.h"
@@ -43,7 +44,7 @@ class RadixIndex final : public PrefixIndex {
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock& lock, std::size_t group, Units from) override;
   GroupPages release(const Lock& lock, const RequestFacts* ended) override;
-  GroupPages evict(std::size_t group, std::size_t pages, Cause cause) override;
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override;
   GroupPages flush(NamespaceId space) override;
   GroupPages clear() override;
   Sizes sizes(std::size_t group) const override { return spaces_.sizes(group); }
@@ -101,6 +102,7 @@ class RadixIndex final : public PrefixIndex {
   void set_protected(Slot slot, std::size_t group, bool is_protected);
 
   // Evicting: radix_eviction.cpp.
+  void tell_leaving(Slot slot, std::size_t group, LeavingVisitor& told);
   void evict_node(Slot slot, std::size_t group, Cause cause);
   void evict_above(Slot tail, std::size_t group);
   void make_tombstone(Slot slot, std::size_t group, Cause cause);
@@ -119,6 +121,7 @@ class RadixIndex final : public PrefixIndex {
   Runs runs_;
   Spaces spaces_;
   PathPrints prints_;
+  LeavingPath leaving_;
   NodeEvents events_;
   Tick now_;
   Groups groups_;

@@ -13,7 +13,7 @@ IndexUse RadixIndex::use() const {
   use.refused = refused_;
   use.inserts_cut_short = cut_short_;
   use.bytes = nodes_.resident() + holds_.resident() + runs_.resident() + spaces_.resident() + groups_.resident() +
-              path_.resident() + results_.resident();
+              path_.resident() + results_.resident() + leaving_.resident();
   return use;
 }
 

@@ -26,7 +26,7 @@ class Nothing : public canopy::PrefixIndex {
   }
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock&, const canopy::RequestFacts*) override { return {}; }
-  GroupPages evict(std::size_t, std::size_t, canopy::Cause) override { return {}; }
+  GroupPages evict(std::size_t, std::size_t, canopy::Cause, canopy::LeavingVisitor*) override { return {}; }
   using IndexUpkeep::sizes;
   canopy::Sizes sizes(std::size_t) const override { return {}; }
 
@@ -94,11 +94,11 @@ struct Evicts final : Nothing {
   using Nothing::Nothing;
   using Nothing::sizes;
   canopy::Sizes sizes(std::size_t) const override { return {page_, 0}; }
-  GroupPages evict(std::size_t, std::size_t, canopy::Cause) override { return row(Count, N); }
+  GroupPages evict(std::size_t, std::size_t, canopy::Cause, canopy::LeavingVisitor*) override { return row(Count, N); }
 };
 struct EvictsOfOtherGroups final : Nothing {
   using Nothing::Nothing;
-  GroupPages evict(std::size_t, std::size_t, canopy::Cause) override {
+  GroupPages evict(std::size_t, std::size_t, canopy::Cause, canopy::LeavingVisitor*) override {
     GroupPages pages;
     pages[3] = row(1, 1)[0];
     return pages;

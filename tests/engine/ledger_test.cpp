@@ -30,7 +30,7 @@ struct SaidIndex final : PrefixIndex {
   Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return {}; }
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock&, const RequestFacts*) override { return {}; }
-  GroupPages evict(std::size_t, std::size_t, Cause) override { return {}; }
+  GroupPages evict(std::size_t, std::size_t, Cause, LeavingVisitor*) override { return {}; }
   GroupPages flush(NamespaceId) override { return {}; }
   GroupPages clear() override { return {}; }
   Sizes sizes(std::size_t) const override { return said; }
@@ -51,22 +51,23 @@ TEST_CASE("one page hidden from any of its sources, or counted twice, trips the 
   Pool pool({"full", {}, allocator, nullptr, nullptr, 100, 1});
   SaidIndex index;
   struct Books {
-    std::uint64_t free, evictable, protected_, owned;
+    std::uint64_t free, evictable, protected_, owned, moving = 0;
   };
   const auto violations = [&](Books books) {
     Ledger ledger;
     allocator->said = {100, books.free};
     index.said = {books.evictable * 16, books.protected_ * 16};
-    ledger.check(pool, index, 0, 16, books.owned, "a test");
+    ledger.check(pool, index, 0, 16, books.owned, books.moving, "a test");
     return ledger.violations();
   };
-  const Books right{10, 40, 30, 20};
+  const Books right{10, 40, 30, 15, 5};
   CHECK(violations(right) == 0);
   for (const std::uint64_t off : {~std::uint64_t{0}, std::uint64_t{1}}) {
-    CHECK(violations({right.free + off, right.evictable, right.protected_, right.owned}) == 1);
-    CHECK(violations({right.free, right.evictable + off, right.protected_, right.owned}) == 1);
-    CHECK(violations({right.free, right.evictable, right.protected_ + off, right.owned}) == 1);
-    CHECK(violations({right.free, right.evictable, right.protected_, right.owned + off}) == 1);
+    CHECK(violations({right.free + off, right.evictable, right.protected_, right.owned, right.moving}) == 1);
+    CHECK(violations({right.free, right.evictable + off, right.protected_, right.owned, right.moving}) == 1);
+    CHECK(violations({right.free, right.evictable, right.protected_ + off, right.owned, right.moving}) == 1);
+    CHECK(violations({right.free, right.evictable, right.protected_, right.owned + off, right.moving}) == 1);
+    CHECK(violations({right.free, right.evictable, right.protected_, right.owned, right.moving + off}) == 1);
   }
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("sizes that are no whole pages trip the ledger even if they add up") {
   Ledger ledger;
   allocator->said = {10, 8};
   index.said = {17, 15};
-  ledger.check(pool, index, 0, 16, 0, "a test");
+  ledger.check(pool, index, 0, 16, 0, 0, "a test");
   CHECK(ledger.violations() == 1);
 }
 
@@ -88,7 +89,7 @@ TEST_CASE("a violation says which group, which operation and how many pages") {
   Ledger ledger;
   allocator->said = {10, 5};
   index.said = {32, 16};
-  ledger.check(pool, index, 0, 16, 1, "insert");
+  ledger.check(pool, index, 0, 16, 1, 0, "insert");
   REQUIRE(ledger.reports().size() == 1);
   CHECK(ledger.reports()[0] ==
         "group 'window' after insert: free 5 + evictable 2 + protected 1 + owned 1 = 9 pages, but the pool has 10: 1 "

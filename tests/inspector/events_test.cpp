@@ -77,7 +77,9 @@ TEST_CASE("events: every kind is decoded to what was encoded, and no two kinds s
   round_trip(event::Commit{Operation::insert, 44, 45, 46}, kinds);
   round_trip(event::Pinned{kNode, true}, kinds);
   round_trip(event::NodeJoined{kNode, kOther}, kinds);
-  CHECK(kinds.size() == 29);
+  round_trip(event::TierPages{1, 47, 48, 49}, kinds);
+  round_trip(event::TierMoved{50, 51, 52}, kinds);
+  CHECK(kinds.size() == 31);
   Event unknown;
   for (int kind = 0; kind < 256; ++kind) {
     unknown.kind = static_cast<std::uint8_t>(kind);

@@ -72,6 +72,22 @@ class KVImages {
   virtual void save(std::span<const Page> from, std::byte* images) = 0;
   virtual void load(const std::byte* images, std::span<const Page> to) = 0;
 
+  /// As save and load, but each image lies where its pointer says, aligned to 4096, and the call only queues. Calls
+  /// made later run after it: the pages of a begin_save may be written again at once. The memory of the images is the
+  /// store's until the call is done. Returns a number that grows from call to call, by which saved() or loaded() tells
+  /// that it is done; 0: it is done already, as it is by default. REQUIRES: as many images as pages.
+  virtual std::uint64_t begin_save(std::span<const Page> from, std::span<std::byte* const> images) {
+    for (std::size_t i = 0; i < from.size(); ++i) save(from.subspan(i, 1), images[i]);
+    return 0;
+  }
+  virtual std::uint64_t begin_load(std::span<const std::byte* const> images, std::span<const Page> to) {
+    for (std::size_t i = 0; i < to.size(); ++i) load(images[i], to.subspan(i, 1));
+    return 0;
+  }
+  /// Every begin_save, or begin_load, up to this number is done.
+  virtual std::uint64_t saved() const { return 0; }
+  virtual std::uint64_t loaded() const { return 0; }
+
  protected:
   ~KVImages() = default;
 };
@@ -99,7 +115,7 @@ class KVMemory {
 /// Keeps the bytes behind page numbers: rows, images and memory. Decides nothing; knows no dtype.
 class KVStore : public KVRows, public KVImages, public KVMemory {
  public:
-  static constexpr const char* kInterface = "canopy.KVStore/3";
+  static constexpr const char* kInterface = "canopy.KVStore/4";
   struct Context {
     Units page_size = 1;               ///< tokens
     std::uint32_t segment_pages = 0;   ///< 0: the store chooses

@@ -62,6 +62,23 @@ struct InsertFacts {
   Units inserted = 0;  ///< units of the key that this request has inserted before, since it was matched last
 };
 
+/// A node from which `evict` is about to take pages, while they are still the index's. The path includes the nodes
+/// above it, some of which may be evicted along with it. Spans are valid during the call.
+struct Leaving {
+  NodeFacts facts;                       ///< in the group that evicts
+  std::span<const std::uint32_t> words;  ///< from the root to the node's end, and the overlap behind it
+  GroupPages pages;                      ///< of the same units; 0 in a tombstone
+};
+
+/// Hears of pages that leave an index, for a lower tier that keeps copies of them. It may not call the index.
+class LeavingVisitor {
+ public:
+  virtual void leaving(const Leaving& node) = 0;
+
+ protected:
+  ~LeavingVisitor() = default;
+};
+
 /// Longest-prefix index over pages of `page_size` units: SGLang's RadixCache, or vLLM's block hash table, as an
 /// interface. It knows keys, page numbers and locks. It allocates no page number, touches no KV byte and calls nothing
 /// but the policies it was given. Pages that it gives up are in a result. It cuts keys and prefixes down to whole pages
@@ -116,8 +133,11 @@ class PrefixIndex : public IndexUpkeep {
 
   /// Frees at least `pages` pages of `group`, or all that may be evicted, whole nodes at a time, in the policy's order.
   /// An evicted node takes its pages in other groups along, and so does a leaf in which no match could end any more:
-  /// one with a tombstone in any group that no lock holds. `cause`: what policies are told, room or limit.
-  virtual GroupPages evict(std::size_t group, std::size_t pages, Cause cause = Cause::room) = 0;
+  /// one with a tombstone in any group that no lock holds. `cause`: what policies are told, room or limit. `told` hears
+  /// of each node that the policy chose, in the order of eviction, children before their parents; it is not told of a
+  /// node for which memory ran out.
+  virtual GroupPages evict(std::size_t group, std::size_t pages, Cause cause = Cause::room,
+                           LeavingVisitor* told = nullptr) = 0;
 
   using IndexUpkeep::sizes;
   virtual Sizes sizes(std::size_t group) const = 0;

@@ -5,6 +5,7 @@
 
 #include <canopy/engine/engine_file.h>
 
+#include "compose/create_tier.h"
 #include "compose/engine_check.h"
 #include "compose/make_component.h"
 #include "guard/allocator_guard.h"
@@ -32,13 +33,6 @@ Result<std::uint32_t> grid_of(const EngineConfig& config) {
 
 std::uint64_t pages_of(std::uint64_t tokens, Units page_size) {
   return tokens == kUnlimited ? kUnlimited : tokens / page_size;
-}
-
-/// The component behind its guard, which takes `more` besides.
-template <class Guarded, class Interface, class... More>
-std::shared_ptr<Guarded> guarded(std::shared_ptr<Interface> made, const std::string& name, const Registry& registry,
-                                 More&... more) {
-  return std::make_shared<Guarded>(std::move(made), registry.component(Interface::kInterface, name), more...);
 }
 
 Result<Pool::Parts> parts_of(const EngineConfig& config, const GroupConfig& group, std::uint32_t grid,
@@ -131,6 +125,13 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
   if (!index) return index.error();
   state.index = guarded<IndexGuard>(*index, config.index.name, registry, state);
+  if (config.host_tier.capacity > 0) {
+    auto tier = create_host_tier(config, state, registry);
+    if (!tier) return tier.error();
+    parts->tier = std::move(*tier);
+    parts->pages.put_above(*parts->tier);
+    parts->fetches = std::make_unique<FetchFlow>(parts->requests, parts->pages, *parts->tier);
+  }
   if (parts->publisher && parts->publisher->on())
     parts->publisher->keyframe();  // a recording begins with what there is
   return std::unique_ptr<Engine>(new Engine(std::move(parts)));

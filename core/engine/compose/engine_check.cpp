@@ -49,6 +49,11 @@ class EngineCheck final : public Options {
       visit_group(inner, groups[i], page_size);
     }
   }
+  void tiers(const char* name, EngineConfig& engine, const char*) {
+    if (engine.host_tier.capacity == 0) return;
+    EngineCheck inner(fmt::format("{}{}.host.", prefix_, name), flaw_);
+    visit_host_tier(inner, engine.host_tier, flaw_of_tier(engine));
+  }
   void feed(const char* name, FeedConfig& feed, const char*) {
     if (feed.kind == FeedConfig::Kind::off) return;
     EngineCheck inner(fmt::format("{}{}.{}.", prefix_, name, kFeedKinds[static_cast<std::size_t>(feed.kind)]), flaw_);

@@ -58,6 +58,12 @@ class EngineDump final : public DumpOptions {
     }
     add(name, all);
   }
+  void tiers(const char* name, EngineConfig& engine, const char*) {
+    if (engine.host_tier.capacity == 0) return;
+    EngineDump inner(registry_);
+    visit_host_tier(inner, engine.host_tier, {});
+    add(name, fmt::format("{{ host: {} }}", inner.flow()));
+  }
   void feed(const char* name, FeedConfig& feed, const char*) {
     EngineDump inner(registry_);
     if (feed.kind != FeedConfig::Kind::off) visit_feed(inner, feed);

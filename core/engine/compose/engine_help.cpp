@@ -49,6 +49,11 @@ class EngineHelp final : public HelpOptions {
     EngineHelp inner(prefix_ + name + ".<name>.", found_, registry_);
     visit_group(inner, group, page_size);
   }
+  void tiers(const char* name, EngineConfig& engine, const char* help) {
+    add(name, "host", "none", help);
+    EngineHelp inner(fmt::format("{}{}.host.", prefix_, name), found_, registry_);
+    visit_host_tier(inner, engine.host_tier, {});
+  }
   void feed(const char* name, FeedConfig& feed, const char* help) {
     add(name, fmt::format("{}", fmt::join(kFeedKinds, " or ")), kFeedKinds[0], help);
     for (const auto kind : {FeedConfig::Kind::heap, FeedConfig::Kind::shm, FeedConfig::Kind::file}) {

@@ -79,4 +79,23 @@ std::string flaw_of_topic(const KvEventsConfig& events) {
   return {};
 }
 
+std::uint64_t host_tier_pages(const EngineConfig& engine, std::size_t group) {
+  const std::uint64_t first = engine.host_tier.capacity / engine.page_size;
+  if (group == 0) return first;
+  const auto pool = [&](std::size_t g) { return engine.groups[g].capacity / engine.page_size; };  // below 2^32
+  return std::clamp<std::uint64_t>(first * pool(group) / pool(0), 1, kMaxPages);
+}
+
+std::string flaw_of_tier(const EngineConfig& engine) {
+  if (engine.page_size == 0) return {};
+  GroupConfig first;
+  first.capacity = engine.host_tier.capacity;
+  if (std::string flaw = flaw_of_capacity(first, engine.page_size); !flaw.empty()) return flaw;
+  for (const GroupConfig& group : engine.groups)
+    if (group.capacity == kUnlimited)
+      return fmt::format(": the pool of group {} is unlimited, so nothing ever leaves it for a tier below",
+                         in_quotes(group.name));
+  return {};
+}
+
 }  // namespace canopy

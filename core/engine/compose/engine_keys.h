@@ -25,6 +25,8 @@ namespace canopy {
 inline constexpr std::uint64_t kMaxPages = std::numeric_limits<Page>::max() - 1;  // page 0 is never handed out
 /// Pages that a pool without a `start` may take at once: 512 MiB of books, and a second or two to write them.
 inline constexpr std::uint64_t kMaxStartPages = std::uint64_t{1} << 26;
+/// Bytes a second of a lane at most: a terabyte.
+inline constexpr std::uint64_t kMostBandwidth = 1'000'000'000'000;
 inline constexpr const char* kFeedKinds[] = {"off", "heap", "shm", "file"};
 inline constexpr const char* kDialects[] = {"maps", "arrays"};
 inline constexpr const char* kHashes[] = {"sglang", "vllm"};
@@ -39,6 +41,11 @@ std::string flaw_of_start(const GroupConfig& group, Units page_size);
 std::string flaw_of_publish(const KvEventsConfig& events);
 std::string flaw_of_replay(const KvEventsConfig& events);
 std::string flaw_of_topic(const KvEventsConfig& events);
+std::string flaw_of_tier(const EngineConfig& engine);
+/// Pages of a group in the host tier: as many tokens as configured for the first group, and for each other group as
+/// many times its pool.
+std::uint64_t host_tier_pages(const EngineConfig& engine, std::size_t group);
+inline constexpr const char* kWritePolicies[] = {"write_back", "write_through", "write_through_selective", "none"};
 
 template <class Walker>
 void visit_feed(Walker& o, FeedConfig& feed) {
@@ -94,6 +101,27 @@ void visit_group(Walker& o, GroupConfig& group, Units page_size) {
 }
 
 template <class Walker>
+void visit_host_tier(Walker& o, HostTierConfig& tier, const std::string& flaw) {
+  constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max() - 1;
+  o.required("capacity", "a number of tokens");
+  o.number("capacity", tier.capacity, 1, kAnything,
+           "tokens of the first group; the others in proportion to their pools");
+  o.rule("capacity", flaw);
+  o.component("eviction", EvictionStrategy::kInterface, tier.eviction, "chooses what leaves the tier");
+  o.choice("write", tier.write, kWritePolicies,
+           "what is copied to the tier: prefixes when they are evicted, when they are inserted, when they have been "
+           "matched `hits` times, or none");
+  o.number("hits", tier.hits, 1, 1'000'000, "matches of a prefix before write_through_selective copies it");
+  o.number("ahead", tier.ahead, 0, 50, "percent of the pools that is kept free by evicting early, at each turn");
+  o.number("least", tier.least, 0, std::uint64_t{1} << 31, "tokens; what is shorter is computed, not fetched");
+  o.number("in_flight", tier.in_flight, 1, kAnything,
+           "bytes on their way to the tier at most; what is more is dropped");
+  o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
+           "bytes a second in each direction, in simulated time; 0: copies end at the next turn");
+  o.number("latency", tier.lane.latency, 0, 1'000'000'000, "microseconds that each copy takes besides");
+}
+
+template <class Walker>
 void visit_engine(Walker& o, EngineConfig& engine) {
   o.required("page_size", "the tokens of a page, 1..65536");
   o.number("page_size", engine.page_size, 1, 65536, "tokens a page");
@@ -103,6 +131,7 @@ void visit_engine(Walker& o, EngineConfig& engine) {
   o.groups("groups", engine.groups, engine.page_size, "KV cache groups; the figures of a run are those of the first");
   o.component("store", KVStore::kInterface, engine.store,
               "keeps the rows of the groups; none: index and page numbers only");
+  o.tiers("tiers", engine, "tiers below the pools");
   o.feed("feed", engine.feed, "where the events of the engine go");
   o.events("events", engine.events, "KV events, as SGLang and vLLM publish them");
   o.number("segment_pages", engine.segment_pages, 0, kMaxPages, "pages a pool grows by; 0: the engine chooses");

@@ -100,6 +100,28 @@ class EngineReader final : public YamlOptions {
     }
     done();
   }
+  void tiers(const char* name, EngineConfig& engine, const char*) {
+    const YamlNode* given = take(name);
+    if (given == nullptr || given->kind == Kind::null || is_word(*given, "none")) return done();
+    const std::string owner = std::string(name) + ".host";
+    if (std::string why = why_no_map(*given, name, "host: { capacity: ... }"); !why.empty())
+      return complain(given->mark, why), done();
+    const YamlNode* host = given->find("host");
+    for (const YamlNode::Entry& entry : given->entries)
+      if (entry.first.scalar != "host")
+        complain(entry.first.mark, fmt::format("no tier is called {}{}", in_quotes(entry.first.scalar),
+                                               did_you_mean(entry.first.scalar, std::vector<std::string>{"host"})));
+    if (host == nullptr) return done();
+    if (std::string why = why_no_map(*host, owner, "capacity: ..."); !why.empty())
+      return complain(host->mark, why), done();
+    EngineReader inner(*host, owner, registry_, complaints_);
+    visit_host_tier(inner, engine.host_tier, {});
+    inner.finish();
+    if (const YamlNode* capacity = host->find("capacity"))
+      if (std::string flaw = flaw_of_tier(engine); !flaw.empty() && complaints_.empty())
+        complain(capacity->mark, owner + ".capacity" + flaw);
+    done();
+  }
   void feed(const char* name, FeedConfig& feed, const char*) {
     const YamlNode* given = take(name);
     if (given != nullptr && !is_nothing(*given, "off")) read_feed(*given, feed);

@@ -16,4 +16,11 @@ Result<std::shared_ptr<Interface>> make_component(const ComponentConfig& config,
   return made;
 }
 
+/// The component behind its guard, which takes `more` besides.
+template <class Guarded, class Interface, class... More>
+std::shared_ptr<Guarded> guarded(std::shared_ptr<Interface> made, const std::string& name, const Registry& registry,
+                                 More&... more) {
+  return std::make_shared<Guarded>(std::move(made), registry.component(Interface::kInterface, name), more...);
+}
+
 }  // namespace canopy

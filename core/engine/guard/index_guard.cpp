@@ -139,6 +139,44 @@ void IndexGuard::relax(Lock& lock, std::size_t group, Units from) {
   lock = before;
 }
 
+namespace {
+
+/// Passes on what leaves if its shape is a possible one.
+class CheckedLeaving final : public LeavingVisitor {
+ public:
+  CheckedLeaving(const EngineState& state, LeavingVisitor& told) : state_(state), told_(told) {}
+  std::string flaw;  ///< the first, as a sentence
+
+  void leaving(const Leaving& node) override {
+    const std::size_t units = node.words.size() - std::min<std::size_t>(node.words.size(), state_.overlap);
+    bool sound = units > 0 && units % state_.page_size == 0 && state_.spaces.knows(node.facts.space);
+    for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+      const Pool& pool = state_.pools[g];
+      const std::uint64_t numbers = std::uint64_t{pool.segment_pages()} * pool.segments().size();
+      sound = sound && node.pages[g].size() == units / state_.page_size &&
+              all_below(node.pages[g], static_cast<Page>(std::min<std::uint64_t>(numbers, ~Page{0})));
+    }
+    if (sound) told_.leaving(node);
+    else if (flaw.empty())
+      flaw = fmt::format("it told of a node that leaves with {} words and {} pages", node.words.size(),
+                         node.pages[0].size());
+  }
+
+ private:
+  const EngineState& state_;
+  LeavingVisitor& told_;
+};
+
+}  // namespace
+
+GroupPages IndexGuard::evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) {
+  if (!told) return counted("evict", ask("evict", [&] { return index_->evict(group, pages, cause, nullptr); }));
+  CheckedLeaving checked(state_, *told);
+  const GroupPages evicted = ask("evict", [&] { return index_->evict(group, pages, cause, &checked); });
+  if (!checked.flaw.empty()) wrong("evict", checked.flaw);
+  return counted("evict", evicted);
+}
+
 GroupPages IndexGuard::counted(const char* function, GroupPages pages) const {
   for (std::size_t g = 0; g < pages.size(); ++g) {
     if (pages[g].empty()) continue;

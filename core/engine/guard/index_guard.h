@@ -31,9 +31,7 @@ class IndexGuard final : public PrefixIndex, public Guard {
   GroupPages release(const Lock& lock, const RequestFacts* ended) override {
     return counted("release", ask("release", [&] { return index_->release(lock, ended); }));
   }
-  GroupPages evict(std::size_t group, std::size_t pages, Cause cause) override {
-    return counted("evict", ask("evict", [&] { return index_->evict(group, pages, cause); }));
-  }
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override;
   GroupPages flush(NamespaceId space) override {
     return counted("flush", ask("flush", [&] { return index_->flush(space); }));
   }

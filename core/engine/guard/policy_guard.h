@@ -6,6 +6,7 @@
 #include <span>
 
 #include "guard/guard.h"
+#include "guard/hot_path.h"
 
 namespace canopy {
 
@@ -57,15 +58,22 @@ class PolicyGuard final : public EvictionStrategy, public Guard {
     if (!failed_) ask("arrived", [&] { policy_->arrived(request); });
   }
   void ended(const RequestFacts& request, Path& path) override {
-    if (!failed_) ask("ended", [&] { policy_->ended(request, path); });
+    if (hot_) hot_->look(path, [&](Path& again) { tell_ended(request, again); });
+    else tell_ended(request, path);
   }
+  /// Looks at the paths of requests that end, from now on. REQUIRES: it lives as long as this.
+  void watch(HotPath* hot) { hot_ = hot; }
 
  private:
   void failed() const override { failed_ = any_failed_ = true; }
+  void tell_ended(const RequestFacts& request, Path& path) {
+    if (!failed_) ask("ended", [&] { policy_->ended(request, path); });
+  }
 
   std::shared_ptr<EvictionStrategy> policy_;
   mutable bool failed_ = false;
   bool& any_failed_;
+  HotPath* hot_ = nullptr;
 };
 
 }  // namespace canopy

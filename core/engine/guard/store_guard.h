@@ -10,7 +10,7 @@ namespace canopy {
 
 /// A store whose shape is a possible one: flaw() is asked once, before anything else.
 class StoreGuard final : public KVStore, public Guard {
-  static_assert(std::string_view(kInterface) == "canopy.KVStore/3", "hand on the new functions too");
+  static_assert(std::string_view(kInterface) == "canopy.KVStore/4", "hand on the new functions too");
 
  public:
   StoreGuard(std::shared_ptr<KVStore> store, std::string component, Ledger& ledger)
@@ -46,6 +46,18 @@ class StoreGuard final : public KVStore, public Guard {
   }
   void load(const std::byte* images, std::span<const Page> to) override {
     ask("load", [&] { store_->load(images, to); });
+  }
+  std::uint64_t begin_save(std::span<const Page> from, std::span<std::byte* const> images) override {
+    return ask("begin_save", [&] { return store_->begin_save(from, images); });
+  }
+  std::uint64_t begin_load(std::span<const std::byte* const> images, std::span<const Page> to) override {
+    return ask("begin_load", [&] { return store_->begin_load(images, to); });
+  }
+  std::uint64_t saved() const override {
+    return look("saved", [&] { return store_->saved(); });
+  }
+  std::uint64_t loaded() const override {
+    return look("loaded", [&] { return store_->loaded(); });
   }
 
   bool back(std::uint32_t segment) override {

@@ -22,7 +22,10 @@ class Digest {
     resume,
     resize,
     relocate,
-    rematch
+    rematch,
+    copy,
+    arrive,
+    fetch
   };
   Digest() { XXH3_64bits_reset(state_); }
   ~Digest() { XXH3_freeState(state_); }

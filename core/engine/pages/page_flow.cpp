@@ -28,7 +28,8 @@ std::uint64_t PageFlow::room(std::size_t group) const {
   std::uint64_t room = pool.allocator().occupancy().free + sizes.evictable / state_.page_size;
   if (pool.draining()) {
     // Pages evicted from a draining segment are not free afterwards. Pages that stay may all lie in other segments.
-    const std::uint64_t stays = sizes.protected_ / state_.page_size + state_.owned[group], offered = pool.offered();
+    const std::uint64_t stays = sizes.protected_ / state_.page_size + state_.owned[group] + state_.moving[group],
+                        offered = pool.offered();
     room = std::min(room, offered - std::min(offered, stays));
   }
   return room + pool.growable();
@@ -43,8 +44,9 @@ std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause)
   GroupPages evicted;
   {
     IndexTimer timer(state_);
-    evicted = state_.index->evict(group, pages, cause);
+    evicted = state_.index->evict(group, pages, cause, below_ ? below_->leaving() : nullptr);
   }
+  if (below_) below_->left();
   if (group == 0) ++state_.counters.evict_calls;
   digest_.take(Digest::Step::evict, group, pages, evicted[group].size());
   const std::size_t count = evicted[group].size();
@@ -85,6 +87,7 @@ std::uint64_t PageFlow::flush(NamespaceId space) {
   const std::uint64_t tokens = flushed[0].size() * state_.page_size;
   digest_.take(Digest::Step::flush, static_cast<std::uint64_t>(space), tokens);
   free(flushed, "flush");
+  if (below_) below_->flushed(space);
   settle(Operation::flush);
   return tokens;
 }
@@ -94,6 +97,7 @@ void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> p
   if (component.empty()) component = fmt::format("eviction strategy '{}'", name);
   auto guarded =
       std::make_shared<PolicyGuard>(std::move(policy), std::move(component), state_.ledger, state_.policy_failed);
+  if (below_ && group == 0) guarded->watch(below_->watches());
   // The index stops using the old one before the pool destroys it.
   state_.index->use_policy(group, guarded.get());
   state_.groups[group].policy = name;
@@ -121,6 +125,11 @@ void PageFlow::replace_failed_policies() {
   }
 }
 
+void PageFlow::put_above(Below& below) {
+  below_ = &below;
+  static_cast<PolicyGuard&>(*state_.pools[0].eviction()).watch(below.watches());
+}
+
 void PageFlow::look_for_prints() {
   prints_wanted_ = std::any_of(state_.pools.begin(), state_.pools.end(),
                                [](const Pool& pool) { return pool.eviction()->reads_prints() != Prints::none; });
@@ -141,7 +150,8 @@ void PageFlow::free(const GroupPages& pages, const char* by) {
 void PageFlow::settle(Operation after) {
   ++state_.operations;
   for (std::size_t g = 0; g < state_.pools.size(); ++g)
-    state_.ledger.check(state_.pools[g], *state_.index, g, state_.page_size, state_.owned[g], name_of(after));
+    state_.ledger.check(state_.pools[g], *state_.index, g, state_.page_size, state_.owned[g], state_.moving[g],
+                        name_of(after));
   if (state_.stop.waiting()) pause_if_met();
   if (publisher_) publisher_->turn(after);
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "pages/below.h"
 #include "pages/digest.h"
 
 namespace canopy {
@@ -63,6 +64,9 @@ class PageFlow {
 
   EngineState& state() { return state_; }
   Digest& digest() { return digest_; }
+  /// Null: no tier below.
+  Below* below() const { return below_; }
+  void put_above(Below& below);
   /// Null: no feed.
   Publisher* publisher() { return publisher_; }
   void publish_to(Publisher* publisher) { publisher_ = publisher; }
@@ -77,6 +81,7 @@ class PageFlow {
   EngineState& state_;
   Digest digest_;
   Publisher* publisher_ = nullptr;
+  Below* below_ = nullptr;
   bool prints_wanted_ = false;
 };
 

@@ -191,9 +191,20 @@ void Publisher::freed(std::size_t group, std::span<const Page> pages) {
 void Publisher::totals() {
   for (std::uint8_t g = 0; g < state_.pools.size(); ++g) {
     const Sizes sizes = state_.index->sizes(g);
-    feed_.push(event::Totals{g, static_cast<std::uint32_t>(state_.owned[g]), state_.pools[g].occupancy().free,
-                             sizes.evictable, sizes.protected_});
+    feed_.push(event::Totals{g, static_cast<std::uint32_t>(state_.owned[g] + state_.moving[g]),
+                             state_.pools[g].occupancy().free, sizes.evictable, sizes.protected_});
   }
+  if (state_.below) tier_totals(*state_.below);
+}
+
+void Publisher::tier_totals(const EngineState& tier) {
+  for (std::uint8_t g = 0; g < tier.pools.size(); ++g) {
+    const Sizes sizes = tier.index->sizes(g);
+    feed_.push(event::TierPages{g, (sizes.evictable + sizes.protected_) / tier.page_size, tier.moving[g],
+                                tier.pools[g].limit()});
+  }
+  feed_.push(
+      event::TierMoved{state_.moved.written_tokens, state_.moved.loaded_tokens, state_.counters.hit_tokens_host});
 }
 
 void Publisher::pool_changes() {

@@ -32,6 +32,12 @@ std::size_t RequestFlow::kept_by_a_lock() const {
              : 1;
 }
 
+bool RequestFlow::refuses(const RequestSpec& spec, const char* call) {
+  const std::string flaw = flaw_of(spec);
+  if (!flaw.empty()) state_.ledger.violated(fmt::format("{}: {}", call, flaw));
+  return !flaw.empty();
+}
+
 /// How many of the first `most` tokens a request looks for in the index: none if it could not run beside what it would
 /// find, even in pools that hold nothing else. Beside a prefix that a window keeps, the steps of a prefill begin at
 /// other places, so a request can need more pages than without the prefix.
@@ -58,10 +64,7 @@ Key RequestFlow::reusable_key(const RequestSpec& spec) {
 }
 
 Found RequestFlow::find(const RequestSpec& spec) {
-  if (std::string flaw = flaw_of(spec); !flaw.empty()) {
-    state_.ledger.violated(fmt::format("Engine::find: {}", flaw));
-    return {};
-  }
+  if (refuses(spec, "Engine::find")) return {};
   const Key key = reusable_key(spec);
   const IndexTimer timer(state_);
   return state_.index->find(key);

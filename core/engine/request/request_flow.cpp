@@ -73,14 +73,7 @@ RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const 
   facts.hints = request.hints;
   facts.id = request.id;
   facts.ending = ending;
-  if (pages_.prints_wanted()) {
-    prints_.clear();
-    const auto words = encode(prompt);
-    std::uint64_t print = first_print(request.space);
-    for (std::size_t end = kPrintStride; end <= words.size(); end += kPrintStride)
-      prints_.push_back(print = next_print(print, words.data() + (end - kPrintStride)));
-    facts.prefix_prints = prints_;
-  }
+  if (pages_.prints_wanted()) use_prints(facts, prompt);
   return facts;
 }
 
@@ -94,28 +87,18 @@ void RequestFlow::make_state() {
   state_.idle.push_back(std::make_unique<RequestState>());
 }
 
+void RequestFlow::use_prints(RequestFacts& facts, std::span<const Token> prompt) {
+  prints_.clear();
+  const auto words = encode(prompt);
+  std::uint64_t print = first_print(facts.space);
+  for (std::size_t end = kPrintStride; end <= words.size(); end += kPrintStride)
+    prints_.push_back(print = next_print(print, words.data() + (end - kPrintStride)));
+  facts.prefix_prints = prints_;
+}
+
 RequestState* RequestFlow::begin(const RequestSpec& spec) {
-  if (std::string flaw = flaw_of(spec); !flaw.empty()) {
-    state_.ledger.violated(fmt::format("Engine::begin: {}", flaw));
-    return nullptr;
-  }
-  if (state_.idle.empty()) make_state();
-  RequestState& request = *state_.idle.back();
-  request.tokens.assign(spec.prompt.begin(), spec.prompt.end());
-  state_.idle.back().release();
-  state_.idle.pop_back();
-  request.flow = this;
-  request.stage = RequestState::Stage::running;
-  request.id = next_request_++;
-  request.live_at = state_.live.size();
-  request.space = spec.space;
-  request.priority = spec.priority;
-  request.hints = spec.hints;
-  request.prompt = static_cast<std::uint32_t>(spec.prompt.size());
-  request.min_uncached = spec.min_uncached;
-  request.output_limit = spec.output_limit;
-  request.chunk = spec.chunk;
-  state_.live.push_back(&request);
+  if (refuses(spec, "Engine::begin")) return nullptr;
+  RequestState& request = make(spec, spec.prompt);
   match(request);
   ++state_.counters.requests;
   state_.counters.prompt_tokens += request.prompt;
@@ -127,6 +110,29 @@ RequestState* RequestFlow::begin(const RequestSpec& spec) {
                       state_.whole_pages(request.prompt - std::min(request.prompt, request.min_uncached)));
   pages_.settle(Operation::begin);
   return &request;
+}
+
+/// A request that runs, with nothing under lock yet.
+RequestState& RequestFlow::make(const RequestSpec& spec, std::span<const Token> tokens) {
+  if (state_.idle.empty()) make_state();
+  RequestState& request = *state_.idle.back();
+  request.tokens.assign(tokens.begin(), tokens.end());
+  state_.idle.back().release();
+  state_.idle.pop_back();
+  request.flow = this;
+  request.stage = RequestState::Stage::running;
+  request.id = next_request_++;
+  request.live_at = state_.live.size();
+  request.space = spec.space;
+  request.priority = spec.priority;
+  request.hints = spec.hints;
+  request.prompt = static_cast<std::uint32_t>(tokens.size());
+  request.min_uncached = spec.min_uncached;
+  request.output_limit = spec.output_limit;
+  request.chunk = spec.chunk;
+  request.fetches = request.moving = false;
+  state_.live.push_back(&request);
+  return request;
 }
 
 void RequestFlow::let_go(RequestState& request) {
@@ -155,6 +161,11 @@ void RequestFlow::match(RequestState& request) {
     request.lock = state_.index->match(key, facts);
     resident = state_.index->pages(request.lock);
   }
+  stand_on(request, resident);
+}
+
+/// Points a request's rows at the pages under its lock.
+void RequestFlow::stand_on(RequestState& request, const GroupPages& resident) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     request.rows[g].assign(resident[g].begin(), resident[g].end());
     request.first[g] = request.lock.from[g] / state_.page_size;
@@ -281,6 +292,9 @@ std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, b
   const bool deeper = inserted.lock.length / state_.page_size > before;
   pages_.take_evicted(inserted.evicted, "commit");
   if (deeper) take_over(request, inserted, brought);
+  if (Below* below = pages_.below(); below && deeper && !request.fetches)
+    below->inserted({request.space, words.first(inserted.lock.length + state_.overlap)}, request.lock,
+                    request.priority);
   publish(request, RequestPhase::committed);
   pages_.settle(Operation::insert);
   return deeper ? inserted.had - static_cast<std::uint32_t>(before) * state_.page_size : 0;
@@ -420,11 +434,17 @@ void RequestFlow::abort(RequestState& request) {
   end(request, Ending::aborted);
 }
 
-/// Gives back the lock and all pages.
 void RequestFlow::give_back(RequestState& request, Ending ending) {
-  drainer_.releasing(request);
   const RequestFacts ended = facts_of(request, std::span<const Token>(request.tokens).first(request.prompt), ending);
-  pages_.release(request.lock, &ended);
+  give_back(request, &ended);
+  if (Below* below = pages_.below(); below && below->watches())
+    below->ended({request.space, encode(request.tokens)}, request.priority);
+}
+
+/// Gives back the lock and all pages. `ended`: what policies are told; null: nothing.
+void RequestFlow::give_back(RequestState& request, const RequestFacts* ended) {
+  drainer_.releasing(request);
+  pages_.release(request.lock, ended);
   request.lock = {};
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     free_own(request, g, 0, request.rows[g].size(), "a request that ended or was retracted");
@@ -439,6 +459,11 @@ void RequestFlow::end(RequestState& request, Ending ending) {
   give_back(request, ending);
   publish(request, finished ? RequestPhase::finished : RequestPhase::aborted);
   pages_.digest().take(Digest::Step::end, request.id, finished);
+  retire(request);
+}
+
+/// A request that has given everything back runs no longer.
+void RequestFlow::retire(RequestState& request) {
   request.stage = RequestState::Stage::ended;
   take_out(state_.live, request);
   request.live_at = ended_.size();

@@ -21,12 +21,31 @@ class RequestFlow {
   ~RequestFlow();
   RequestFlow(const RequestFlow&) = delete;
 
+  /// Whether no request can be like this; then it is said.
+  bool refuses(const RequestSpec& spec, const char* call);
   Admission admits(const RequestSpec& spec);
   Found find(const RequestSpec& spec);
   /// Null, and it is said, if no request can be like this.
   RequestState* begin(const RequestSpec& spec);
   /// The Request is destroyed: it ends if it has not, and its storage may be used again.
   void let_go(RequestState& request);
+
+  // For fetches, request_fetch.cpp. A fetch is a request that computes nothing: it is no arrival for a policy, and no
+  // counter of requests counts it.
+  struct Arrival {
+    Key key;
+    RequestFacts facts;
+  };
+  /// What a request that may begin looks for, and what a policy is told of it; valid until the next call.
+  Arrival arrival(const RequestSpec& spec, bool prints_wanted);
+  /// Holds what is resident of the first `units` units.
+  RequestState* begin_fetch(const RequestSpec& spec, Units units);
+  /// Takes a page for each that `from` names in a group, in path order behind what is held; from then on they are
+  /// moving. Returns how many pages of the path could be had: where a group has a reach, all or none.
+  std::size_t reserve_fetch(RequestState& request, std::span<const std::vector<Page>> from);
+  /// They are filled: they become the index's.
+  void commit_fetch(RequestState& request, Units units);
+  void end_fetch(RequestState& request);
 
   bool reserve(RequestState& request, std::uint32_t tokens, std::uint32_t soon);
   void advance(RequestState& request, std::uint32_t tokens);
@@ -58,6 +77,9 @@ class RequestFlow {
   };
   std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
   void make_state();
+  RequestState& make(const RequestSpec& spec, std::span<const Token> tokens);
+  void use_prints(RequestFacts& facts, std::span<const Token> prompt);
+  void set_moving(RequestState& request, bool moving);
   RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending);
   void match(RequestState& request);
   Key reusable_key(const RequestState& request);
@@ -73,6 +95,9 @@ class RequestFlow {
   void trim(RequestState& request, std::size_t group, std::size_t page);
   void free_own(RequestState& request, std::size_t group, std::size_t first, std::size_t end, const char* by);
   void give_back(RequestState& request, Ending ending);
+  void give_back(RequestState& request, const RequestFacts* ended);
+  void stand_on(RequestState& request, const GroupPages& resident);
+  void retire(RequestState& request);
   void end(RequestState& request, Ending ending);
   void publish(const RequestState& request, RequestPhase phase);
 

@@ -66,6 +66,7 @@ class World {
   Outcome insert_below(Receipt* below, const Operation& operation);
   Outcome insert_nowhere(const Operation& operation, const Lock& stale);
   Outcome release(const Operation& operation);
+  class Heard;
   Outcome evict(std::size_t group, std::size_t count);
   Outcome flush(NamespaceId space);
   Outcome clear();

@@ -3,6 +3,7 @@
 #include "world.h"
 
 #include <algorithm>
+#include <set>
 
 namespace canopy::test {
 
@@ -186,9 +187,56 @@ Outcome World::release(const Operation& operation) {
   return {{"refused", 1}};
 }
 
+/// Compares what an index tells of nodes that leave with the model, which has them until the eviction has ended.
+class World::Heard final : public LeavingVisitor {
+ public:
+  Heard(const World& world, std::size_t group) : world_(world), group_(group) {}
+
+  void leaving(const Leaving& node) override {
+    const Chain chain = chain_of({node.facts.space, node.words}, world_.config_.page_size, world_.config_.overlap);
+    const std::size_t units = node.words.size() - world_.config_.overlap;
+    if (chain.size() * world_.config_.page_size != units || units != node.facts.begin + node.facts.length)
+      disagree("a node of {} units from {} on leaves, with {} words on its path", node.facts.length, node.facts.begin,
+               node.words.size());
+    for (std::size_t g = 0; g < world_.parts_.size(); ++g) {
+      if (node.pages[g].size() != chain.size())
+        disagree("{} pages are told of a path of {}", node.pages[g].size(), chain.size());
+      for (std::size_t i = 0; i < chain.size(); ++i) {
+        const FlatIndex::Entry* entry = world_.flat_.find(chain[i]);
+        const Page page = node.pages[g][i];
+        const bool may_have_left = page == 0 && names_.contains(chain[i]);
+        if (!entry || (entry->pages[g] != page && !may_have_left))
+          disagree("page {} of a path that leaves is told as {}", i, page);
+        if (page != 0) told_[g].insert(page);
+      }
+    }
+    ends_.push_back(node.pages[group_].back());
+    names_.insert(chain.begin(), chain.end());
+  }
+
+  /// Every page that left was told of, and the last page of each node that was told of has left.
+  void check(const GroupPages& left) const {
+    for (std::size_t g = 0; world_.remembers_ && g < world_.parts_.size(); ++g)
+      for (const Page page : left[g])
+        if (!told_[g].contains(page)) disagree("page {} left, and its path was not told", page);
+    for (const Page end : ends_)
+      if (std::find(left[group_].begin(), left[group_].end(), end) == left[group_].end())
+        disagree("page {} was told to leave, and stayed", end);
+  }
+
+ private:
+  const World& world_;
+  std::size_t group_;
+  FlatIndex::PerGroup<std::set<Page>> told_;
+  std::set<PrefixName> names_;
+  std::vector<Page> ends_;
+};
+
 Outcome World::evict(std::size_t group, std::size_t count) {
   const std::uint64_t could = index_->sizes(group).evictable / config_.page_size;
-  const GroupPages left = index_->evict(group, count);
+  Heard heard(*this, group);
+  const GroupPages left = index_->evict(group, count, Cause::room, &heard);
+  heard.check(left);
   const std::size_t pages = left[group].size();
   if (pages < std::min<std::uint64_t>(count, could))
     disagree("an eviction of {} pages freed {}, {} were evictable", count, pages, could);

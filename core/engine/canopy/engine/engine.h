@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/engine/engine_config.h>
+#include <canopy/engine/fetch.h>
 #include <canopy/engine/request.h>
 #include <canopy/engine/request_spec.h>
 #include <canopy/engine/state.h>
@@ -46,14 +47,29 @@ class Engine {
   /// Changes nothing, not even recency, however often it is asked.
   Admission admits(const RequestSpec& spec) const;
   /// A request with the longest resident prefix under lock. It has ended already if the ledger says that no request can
-  /// be like this. REQUIRES: the request ends before the engine does; intern() gave its namespace.
-  Request begin(const RequestSpec& spec);
+  /// be like this. `fetched`: what fetch() gave for it, which is given back here. REQUIRES: the request ends before the
+  /// engine does; intern() gave its namespace.
+  Request begin(const RequestSpec& spec, Fetch fetched = {});
 
   /// Where the longest resident prefix of a request that waits ends: begin would find as much now. Nothing is held; the
   /// prefix becomes recent, so that it stays for the request. For a scheduler that orders requests by their prefixes.
   Found find(const RequestSpec& spec);
   /// IndexUpkeep::order_by_weight of such places. REQUIRES: order.size() == ends.size().
   void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const;
+
+  /// With a tier below the pools: looks up what it has of a request that waits, and begins to bring what the pools
+  /// lack. Begin the request when it is done(), or earlier with what is there then. Cheap to ask for every request that
+  /// waits: a prefix that is on its way already is not brought twice. Without a tier nothing comes.
+  Fetch fetch(const RequestSpec& spec);
+  /// What has ended by now becomes visible, in the order in which it began: copies to the tier below and fetches.
+  /// Nothing else makes it so. Call it once before each step of the scheduler. `now_us` is a time of the caller's own:
+  /// a smaller one than before counts as that.
+  void turn(std::uint64_t now_us);
+  /// When the next copy or fetch ends, in the time of turn(); kUnlimited: none is on its way.
+  std::uint64_t next_end_us() const;
+  /// The tier below the pools, to read; null: there is none.
+  const EngineState* host_tier() const { return state().below; }
+  const TierFigures& tier_figures() const { return state().moved; }
 
   Units page_size() const { return state().page_size; }
   /// How many of a prompt's tokens can be reused at all: whole pages of units.

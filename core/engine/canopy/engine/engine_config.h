@@ -29,6 +29,32 @@ struct GroupConfig {
   ComponentConfig store = {};  ///< without a name: the engine's
 };
 
+/// Which prefixes get a copy in the tier below, and when.
+enum class WritePolicy : std::uint32_t {
+  write_back,               ///< when they are evicted
+  write_through,            ///< when they are inserted
+  write_through_selective,  ///< when they have been matched `hits` times
+  none,                     ///< none
+};
+
+/// How long copies take between two tiers. Times are simulated, so that a run decides the same on any machine.
+struct LaneConfig {
+  std::uint64_t bandwidth = 0;  ///< bytes a second; 0: a copy ends at the next turn
+  std::uint64_t latency = 0;    ///< microseconds
+};
+
+/// A tier in memory of the host below the groups' pools.
+struct HostTierConfig {
+  std::uint64_t capacity = 0;  ///< tokens of the first group, in proportion for the others; 0: there is no such tier
+  ComponentConfig eviction = {"lru"};
+  WritePolicy write = WritePolicy::write_back;
+  std::uint32_t hits = 2;   ///< of WritePolicy::write_through_selective
+  std::uint32_t ahead = 0;  ///< percent of the groups' pools that is kept free by evicting early
+  std::uint32_t least = 0;  ///< tokens; a shorter prefix is not fetched
+  std::uint64_t in_flight = std::uint64_t{256} << 20;  ///< bytes on their way to the tier at most; more are dropped
+  LaneConfig lane = {};                                ///< to the tier, and another from it
+};
+
 /// The parts of an engine and their settings. Filled here, or read from a file (engine_file.h):
 ///
 ///   EngineConfig config;
@@ -43,6 +69,7 @@ struct EngineConfig {
   ComponentConfig index = {"radix"};
   std::vector<GroupConfig> groups = {};  ///< 1..kMaxGroups; the figures of a run are those of the first
   ComponentConfig store = {"none"};      ///< "none": index and page numbers only
+  HostTierConfig host_tier = {};         ///< `tiers: { host: ... }` in a file
   FeedConfig feed = {};
   /// What a program that gives Engine::create a listener makes of it. The engine itself opens no socket.
   KvEventsConfig events = {};

@@ -21,6 +21,7 @@ namespace canopy {
 //     state: { reach: 1, every: 1024, capacity: 8000, allocator: free_list, eviction: lru,
 //              store: { host: { streams: { state: 4096 } } } }     # a state is one page: page_size rows
 //   store: { host: { layers: 1, streams: { kv: 8 } } }     # or `none`: index and page numbers only
+//   tiers: { host: { capacity: 6000000, write: write_back } }        # none, unless they are given
 //   feed: { off: {} }                # or { heap: {} }, { shm: { name: serve-3 } }, { file: { path: run.feed } }
 //   events: off                      # or { zmq: { publish: tcp://127.0.0.1:5557, replay: tcp://127.0.0.1:5558 } }
 //   segment_pages: 65536
@@ -39,6 +40,9 @@ Result<EngineConfig> load_engine_config(const std::string& path, std::span<const
 /// Gives each group of a document that has a store the store called `name` in its place, with the options of the old
 /// one; "none" takes the stores away.
 void use_store(YamlNode& document, const std::string& name);
+
+/// What of a configuration can be read and is pointless, a sentence each: "tiers.host ...".
+std::vector<std::string> pointless_parts(const EngineConfig& config);
 
 /// The whole configuration with every option, as YAML that reads back to the same.
 std::string dump_engine_config(const EngineConfig& config, const Registry& registry);

@@ -62,6 +62,7 @@ class Publisher {
   Publisher(std::unique_ptr<FeedSink> sink, const EngineState& state, Texts texts, bool has_feed);
   void texts();
   void totals();
+  void tier_totals(const EngineState& tier);
   void pool_changes();
   void commit(Operation operation);
   void answer(FeedDesk& desk);

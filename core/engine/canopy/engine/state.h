@@ -4,6 +4,7 @@
 #include <canopy/engine/pool.h>
 #include <canopy/engine/spaces.h>
 #include <canopy/engine/stop_condition.h>
+#include <canopy/engine/tier_figures.h>
 #include <canopy/eviction_strategy.h>
 #include <canopy/key_codec.h>
 #include <canopy/prefix_index.h>
@@ -25,6 +26,7 @@ class RequestFlow;
 /// Counted since the engine was made. Tokens unless they say otherwise.
 struct Counters {
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
+  std::uint64_t hit_tokens_host = 0;  ///< of hit_tokens, those that a fetch brought from the host for the request
   std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< of the first group, also for room in another
   std::uint64_t finished = 0, aborted = 0, retracted = 0;
   std::uint64_t repointed_pages = 0;               ///< pages of a request that another request had inserted first
@@ -55,6 +57,8 @@ struct RequestState {
   std::array<std::vector<Page>, kMaxGroups> rows;
   std::array<std::size_t, kMaxGroups> first{};  ///< per group, pages before it are gone
   std::size_t own_from = 0;                     ///< pages of the rows that are the index's, or gone
+  bool fetches = false;                         ///< it computes nothing: its pages are filled from a lower tier
+  bool moving = false;                          ///< the pages that it would own are EngineState::moving, not owned
 };
 
 /// What keeps pages that a draining pool waits for: a request, or (0) a pinned node.
@@ -84,8 +88,11 @@ struct EngineState {
   std::vector<RequestState*> live;
   std::vector<std::unique_ptr<RequestState>> idle;  ///< of requests that are destroyed, for their storage
   std::array<std::uint64_t, kMaxGroups> owned{};    ///< pages that requests own, from their rows
+  std::array<std::uint64_t, kMaxGroups> moving{};   ///< pages that a transfer from another tier fills
   std::unordered_map<NodeId, Lock> pins;
   Counters counters;
+  const EngineState* below = nullptr;  ///< the tier below: its index, pools and counters; null: there is none
+  TierFigures moved;                   ///< to and from that tier
   Ledger ledger;
   std::atomic<const char*> inside{nullptr};      ///< the call that is running; null: none (Entry)
   std::atomic<const char*> overlapped{nullptr};  ///< a call that was refused because it came while that one ran

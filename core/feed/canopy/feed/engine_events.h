@@ -99,6 +99,28 @@ struct Totals {
   static Totals decode(const Event& e) { return {e.group, e.extra, e.id, e.a, e.b}; }
 };
 
+// ---- Of the tier below the pools; there is none if they never come ----
+
+/// What the tier below has of a group, beside Totals.
+struct TierPages {
+  static constexpr std::uint8_t kKind = 30;
+  std::uint8_t group = 0;
+  std::uint64_t resident = 0, moving = 0, limit = 0;  ///< pages; moving: that a copy fills
+
+  Event encode() const { return {kKind, group, 0, 0, resident, moving, limit}; }
+  static TierPages decode(const Event& e) { return {e.group, e.id, e.a, e.b}; }
+};
+
+/// What has moved between the pools and the tier below, in tokens of the first group, since the engine was made.
+struct TierMoved {
+  static constexpr std::uint8_t kKind = 31;
+  std::uint64_t written = 0, loaded = 0;
+  std::uint64_t hits = 0;  ///< of what requests found, what had been loaded for them
+
+  Event encode() const { return {kKind, 0, 0, 0, written, loaded, hits}; }
+  static TierMoved decode(const Event& e) { return {e.id, e.a, e.b}; }
+};
+
 // ---- Of the engine ----
 
 /// A piece of a text; the piece at 0 begins it.

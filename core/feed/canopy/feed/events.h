@@ -42,7 +42,8 @@ struct ListOfEvents {
 using AllEvents = ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned,
                                NodeUsed, NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked,
                                Relaxed, Cleared, RequestBegun, RequestPages, RequestProgress, Freed, PoolSized,
-                               TextPiece, Keyframe, Totals, Commit, SegmentChanged, Pinned, NodeJoined>;
+                               TextPiece, Keyframe, Totals, Commit, SegmentChanged, Pinned, NodeJoined,
+                               TierPages, TierMoved>;
 static_assert(AllEvents::distinct());
 
 }  // namespace canopy::event

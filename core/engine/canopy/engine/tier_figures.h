@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace canopy {
+
+/// How a fetch went.
+enum class FetchOutcome : std::uint8_t {
+  whole,      ///< all that the tier has of the prefix beyond the pools
+  cut,        ///< its front part: the pools had room for no more
+  joined,     ///< another fetch brings the same
+  nothing,    ///< the tier has no more than the pools
+  too_short,  ///< it has less more than `least`
+  no_room,    ///< the pools had no room
+};
+inline constexpr const char* kFetchOutcomes[] = {"whole", "cut", "joined", "nothing", "too_short", "no_room"};
+inline constexpr std::size_t kFetchOutcomeCount = std::size(kFetchOutcomes);
+
+/// What moved between the pools and the tier below, since the engine was made. Tokens of the first group unless they
+/// say otherwise.
+struct TierFigures {
+  std::uint64_t written_tokens = 0, written_bytes = 0;  ///< copied to the tier; bytes of all groups
+  std::uint64_t loaded_tokens = 0, loaded_bytes = 0;    ///< copied from it
+  std::uint64_t dropped_tokens = 0;  ///< not copied: too much was in flight, or the tier had no page for it
+  std::uint64_t lost_tokens = 0;     ///< copied for nothing: what precedes it had left the tier, or was flushed
+  std::uint64_t evicted_tokens = 0;  ///< left the tier for others
+  std::array<std::uint64_t, kFetchOutcomeCount> fetches{};  ///< by outcome
+};
+
+}  // namespace canopy

@@ -1,0 +1,64 @@
+#include "compose/create_tier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compose/engine_keys.h"
+#include "compose/make_component.h"
+#include "guard/allocator_guard.h"
+#include "guard/index_guard.h"
+#include "guard/policy_guard.h"
+
+namespace canopy {
+namespace {
+
+constexpr std::uint32_t kSegmentPages = 65536;  // by which a pool of the tier grows
+
+Result<Pool::Parts> parts_of(const EngineConfig& config, std::size_t group, EngineState& device, EngineState& state,
+                             const Registry& registry) {
+  Pool::Parts parts;
+  parts.group = device.pools[group].group();
+  parts.needs = device.pools[group].needs();
+  parts.limit = host_tier_pages(config, group);
+  parts.segment_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(kSegmentPages, parts.limit + 1));
+  const ComponentConfig& policy = config.host_tier.eviction;
+  auto eviction = make_component<EvictionStrategy>(policy, registry, {});
+  if (!eviction) return eviction.error();
+  parts.eviction = guarded<PolicyGuard>(*eviction, policy.name, registry, state.ledger, state.policy_failed);
+  const ComponentConfig& wanted = config.groups[group].allocator;
+  auto allocator = make_component<SlotAllocator>(wanted, registry, {parts.segment_pages});
+  if (!allocator) return allocator.error();
+  auto guard = guarded<AllocatorGuard>(*allocator, wanted.name, registry, state.ledger);
+  parts.told = guard.get();
+  parts.allocator = std::move(guard);
+  return parts;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, EngineState& device,
+                                                   const Registry& registry) {
+  auto tier = std::make_unique<HostTier>(device, config.host_tier);
+  EngineState& state = tier->state();
+  state.page_size = device.page_size;
+  state.overlap = device.overlap;
+  std::vector<Group> groups;
+  state.pools.reserve(device.pools.size());  // the index keeps pointers to their names
+  for (std::size_t g = 0; g < device.pools.size(); ++g) {
+    auto parts = parts_of(config, g, device, state, registry);
+    if (!parts) return parts.error();
+    Pool& pool = state.pools.emplace_back(std::move(*parts));
+    if (auto opened = pool.open(); !opened) return Error{config.message(opened.error().text)};
+    groups.push_back({pool.group().c_str(), config.groups[g].reach, pool.limit() * config.page_size, pool.eviction(),
+                      config.groups[g].max_per_path});
+    state.groups.push_back({pool.group(), config.groups[g].reach, config.host_tier.eviction.name, pool.eviction()});
+  }
+  auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, nullptr});
+  if (!index) return index.error();
+  state.index = guarded<IndexGuard>(*index, config.index.name, registry, state);
+  tier->open();
+  return tier;
+}
+
+}  // namespace canopy

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <canopy/engine/engine_config.h>
+#include <canopy/engine/state.h>
+#include <canopy/loading/registry.h>
+
+#include <memory>
+
+#include "tiers/host_tier.h"
+
+namespace canopy {
+
+/// The tier below the pools of `device`, with the same index, codec and groups. REQUIRES: `device` has its pools and
+/// its index, and outlives the tier; config.host_tier has a capacity.
+Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, EngineState& device,
+                                                   const Registry& registry);
+
+}  // namespace canopy

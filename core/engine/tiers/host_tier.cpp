@@ -1,0 +1,274 @@
+#include "tiers/host_tier.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace canopy {
+namespace {
+
+/// Copies on their way at most: each new one is compared with them.
+constexpr std::size_t kMostCopies = std::size_t{1} << 14;
+
+std::size_t pages_in(std::span<const Page> pages) {
+  return pages.size() - static_cast<std::size_t>(std::count(pages.begin(), pages.end(), Page{0}));
+}
+
+}  // namespace
+
+HostTier::HostTier(EngineState& device, HostTierConfig config)
+    : device_(device),
+      config_(std::move(config)),
+      departures_(device.pools.size()),
+      hot_(config_.hits),
+      store_lane_(config_.lane),
+      load_lane_(config_.lane) {
+  state_.ledger.report_to(device.ledger, "host tier: ");
+}
+
+void HostTier::open() {
+  for (const Pool& pool : device_.pools) images_.emplace_back(pool.store() ? pool.store()->image_bytes() : 0);
+  pages_.look_for_prints();
+  device_.below = &state_;
+}
+
+LeavingVisitor* HostTier::leaving() { return config_.write == WritePolicy::write_back ? &departures_ : nullptr; }
+
+void HostTier::left() {
+  device_.moved.dropped_tokens += departures_.forgotten();
+  for (std::size_t i = 0; i < departures_.size(); ++i) {
+    const Departures::Departure departure = departures_[i];
+    copy(departure.key, departure.pages, departure.priority);
+  }
+  departures_.clear();
+}
+
+void HostTier::inserted(const Key& key, const Lock& lock, std::int32_t priority) {
+  if (config_.write == WritePolicy::write_through) copy(key, device_.index->pages(lock), priority);
+}
+
+void HostTier::ended(const Key& key, std::int32_t priority) {
+  const Units until = std::min(hot_.until(), units_of(key.words));
+  hot_.forget();
+  if (until == 0) return;
+  const Key hot{key.space, key.words.first(until + state_.overlap)};
+  const Found found = device_.index->find(hot);
+  if (found.length == until) copy(hot, device_.index->pages(found.node, 0), priority);
+}
+
+void HostTier::flushed(NamespaceId space) {
+  for (Copy& copy : copies_) copy.unwanted |= copy.space == space;
+  pages_.flush(space);
+}
+
+/// How many units of a path the copies that are on their way bring, in whole pages.
+Units HostTier::on_its_way(const Key& key) const {
+  const std::size_t page_words = state_.page_size + state_.overlap;
+  Units most = 0;
+  for (const Copy& copy : copies_) {
+    if (copy.space != key.space || copy.unwanted) continue;
+    // Most paths part in their first page.
+    if (!std::equal(key.words.begin(), key.words.begin() + static_cast<std::ptrdiff_t>(page_words), copy.words.begin()))
+      continue;
+    const std::size_t words = std::min(key.words.size(), copy.words.size());
+    const auto parts =
+        std::mismatch(key.words.begin(), key.words.begin() + static_cast<std::ptrdiff_t>(words), copy.words.begin())
+            .first;
+    const auto same = static_cast<Units>(parts - key.words.begin());
+    if (same > state_.overlap) most = std::max(most, (same - state_.overlap) / state_.page_size * state_.page_size);
+  }
+  return most;
+}
+
+/// A lock on exactly `length` units of a path; an empty one if they are not there.
+Lock HostTier::lock_on(const Key& key, Units length) {
+  if (length == 0) return {};
+  Lock lock;
+  {
+    const IndexTimer timer(state_);
+    const Found found = state_.index->find({key.space, key.words.first(length + state_.overlap)});
+    if (found.length == length) lock = state_.index->hold(found.node);
+  }
+  if (lock.length == length) return lock;
+  pages_.release(lock, nullptr);
+  return {};
+}
+
+/// Begins to copy what this tier lacks of a path. What finds no room is dropped, from the path's end.
+void HostTier::copy(const Key& key, const GroupPages& from, std::int32_t priority) {
+  const Units units = units_of(key.words);
+  if (units == 0) return;
+  Copy copy{key.space, priority};
+  Found found;
+  {
+    const IndexTimer timer(state_);
+    found = state_.index->find(key);
+    if (found.length > 0) copy.lock = state_.index->hold(found.node);
+  }
+  copy.from = std::max(copy.lock.length, on_its_way(key));
+  const std::size_t first = copy.from / state_.page_size, wanted = (units - copy.from) / state_.page_size;
+  std::size_t count = copies_.size() < kMostCopies ? wanted : 0;
+  if (count > 0) count = make_room(from, first, count);
+  if (count > 0) {
+    copy.words.assign(
+        key.words.begin(),
+        key.words.begin() + static_cast<std::ptrdiff_t>(copy.from + count * state_.page_size + state_.overlap));
+    if (!take_pages(copy, from, count)) count = 0;
+  }
+  device_.moved.dropped_tokens += (wanted - count) * state_.page_size;
+  if (count == 0) return pages_.release(copy.lock, nullptr);
+  copy.ends_us = store_lane_.begin(now_us_, copy.bytes);
+  bytes_on_way_ += copy.bytes;
+  device_.moved.written_tokens += count * state_.page_size;
+  device_.moved.written_bytes += copy.bytes;
+  pages_.digest().take(Digest::Step::copy, copy.from, count, copy.ends_us);
+  copies_.push_back(std::move(copy));
+  pages_.settle(Operation::reserve);
+}
+
+/// How many of the pages [first, first + count) of a path this tier has room for, from the front on.
+std::size_t HostTier::make_room(const GroupPages& from, std::size_t first, std::size_t count) {
+  std::uint64_t bytes = 0;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    bytes += pages_in(from[g].subspan(first, count)) * images_[g].image_bytes();
+  // A copy that is larger than the bound goes alone.
+  const std::uint64_t room = copies_.empty() ? bytes : config_.in_flight - std::min(config_.in_flight, bytes_on_way_);
+  if (bytes > room) count = static_cast<std::size_t>(room / (bytes / count + 1));
+  for (std::size_t g = 0; g < state_.pools.size() && count > 0; ++g) {
+    if (pages_.make_free(g, pages_in(from[g].subspan(first, count)))) continue;
+    std::uint64_t free = state_.pools[g].allocator().occupancy().free;
+    std::size_t fits = 0;
+    while (fits < count && (from[g][first + fits] == 0 || free-- > 0)) ++fits;
+    count = fits;
+  }
+  return count;
+}
+
+/// Takes pages for the copy, and begins to fill them. False, and nothing has changed, if that cannot be.
+bool HostTier::take_pages(Copy& copy, const GroupPages& from, std::size_t count) {
+  const std::size_t first = copy.from / state_.page_size;
+  bool taken = true;
+  for (std::size_t g = 0; g < state_.pools.size() && taken; ++g) {
+    const auto source = from[g].subspan(first, count);
+    scratch_.resize(pages_in(source));
+    taken = state_.pools[g].allocate(scratch_, begun_ + 1);
+    if (!taken) break;
+    state_.moving[g] += scratch_.size();
+    copy.pages[g].assign(count, 0);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (source[i] != 0) copy.pages[g][i] = scratch_[next++];
+    copy.bytes += scratch_.size() * images_[g].image_bytes();
+  }
+  if (taken && save(copy, from)) {
+    ++begun_;
+    return true;
+  }
+  free(copy, 0);
+  return false;
+}
+
+/// Tells the stores to save the pages above into those of the copy. False if the system has no memory for an image.
+bool HostTier::save(Copy& copy, const GroupPages& from) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    if (images_[g].image_bytes() == 0) continue;
+    scratch_.clear();
+    targets_.clear();
+    for (std::size_t i = 0; i < copy.pages[g].size(); ++i) {
+      if (copy.pages[g][i] == 0) continue;
+      std::byte* const image = images_[g].image(copy.pages[g][i]);
+      if (!image) return false;
+      targets_.push_back(image);
+      scratch_.push_back(from[g][copy.from / state_.page_size + i]);
+    }
+    if (!scratch_.empty()) copy.tickets[g] = device_.pools[g].store()->begin_save(scratch_, targets_);
+  }
+  return true;
+}
+
+std::uint64_t HostTier::load(std::span<const std::vector<Page>> from, std::span<const std::vector<Page>> to,
+                             std::span<std::uint64_t> tickets) {
+  std::uint64_t bytes = 0;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    bytes += from[g].size() * images_[g].image_bytes();
+    if (images_[g].image_bytes() == 0 || from[g].empty()) continue;
+    sources_.clear();
+    for (const Page page : from[g]) sources_.push_back(images_[g].image(page));
+    tickets[g] = device_.pools[g].store()->begin_load(sources_, to[g]);
+  }
+  device_.moved.loaded_bytes += bytes;
+  return load_lane_.begin(now_us_, bytes);
+}
+
+void HostTier::wait_for_loads(std::span<const std::uint64_t> tickets) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (tickets[g] > 0 && device_.pools[g].store()->loaded() < tickets[g]) sync(*device_.pools[g].store());
+}
+
+/// A lane may be through before the store is. What the store takes longer decides nothing: it is waited for.
+void HostTier::sync(KVStore& store) {
+  if (const char* const failed = store.sync()) device_.ledger.violated(failed);
+}
+
+void HostTier::turn(std::uint64_t now_us) {
+  now_us_ = std::max(now_us_, now_us);
+  while (!copies_.empty() && copies_.front().ends_us <= now_us_) {
+    arrive(copies_.front());
+    copies_.pop_front();
+  }
+}
+
+/// The bytes of a copy are complete: its pages become the index's.
+void HostTier::arrive(Copy& copy) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (copy.tickets[g] > 0 && device_.pools[g].store()->saved() < copy.tickets[g]) sync(*device_.pools[g].store());
+  bytes_on_way_ -= copy.bytes;
+  const Key key{copy.space, copy.words};
+  if (!copy.unwanted && copy.lock.length < copy.from) {  // an earlier copy has brought what is between
+    const Lock deeper = lock_on(key, copy.from);
+    pages_.release(copy.lock, nullptr);
+    copy.lock = deeper;
+  }
+  if (copy.unwanted || copy.lock.length < copy.from) {
+    device_.moved.lost_tokens += copy.pages[0].size() * state_.page_size;
+    free(copy, 0);
+    pages_.release(copy.lock, nullptr);
+    return pages_.settle(Operation::release);
+  }
+  GroupPages brought;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) brought[g] = copy.pages[g];
+  Inserted inserted;
+  {
+    const IndexTimer timer(state_);
+    inserted = state_.index->insert(copy.lock, key, brought, {copy.priority});
+  }
+  const std::size_t kept = (std::max(inserted.lock.length, copy.from) - copy.from) / state_.page_size;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) state_.moving[g] -= pages_in(brought[g].first(kept));
+  pages_.free(inserted.spare, "a copy from above");
+  pages_.take_evicted(inserted.evicted, "a copy from above");
+  free(copy, kept);
+  pages_.digest().take(Digest::Step::arrive, copy.from, inserted.had, inserted.lock.length);
+  pages_.release(inserted.lock, nullptr);
+  pages_.settle(Operation::insert);
+}
+
+/// The copy's pages from a place on are free again.
+void HostTier::free(const Copy& copy, std::size_t first_page) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    scratch_.clear();
+    for (std::size_t i = first_page; i < copy.pages[g].size(); ++i)
+      if (copy.pages[g][i] != 0) scratch_.push_back(copy.pages[g][i]);
+    state_.moving[g] -= scratch_.size();
+    pages_.free(g, scratch_, "a copy that was given up");
+  }
+}
+
+std::array<std::vector<Page>, kMaxGroups> HostTier::moving() const {
+  std::array<std::vector<Page>, kMaxGroups> pages;
+  for (const Copy& copy : copies_)
+    for (std::size_t g = 0; g < state_.pools.size(); ++g)
+      for (const Page page : copy.pages[g])
+        if (page != 0) pages[g].push_back(page);
+  return pages;
+}
+
+}  // namespace canopy

@@ -1,0 +1,73 @@
+#include "program.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+using namespace cli;
+
+namespace {
+
+const std::string kTiers = (kSource / "configs/engines/tiers_host.yaml").string();
+const std::string kChat = " --workload " + (kSource / "configs/workloads/chat.yaml").string() + " --limit 250";
+
+}  // namespace
+
+TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells the hits of each tier") {
+  const Workshop workshop;
+  const std::string small = "replay " + kTiers + kChat + " --capacity 20k --set tiers.host.capacity=300k";
+  for (const char* mode : {"serial", "timed"}) {
+    CAPTURE(mode);
+    const std::string report = (workshop.path / mode).string(), line = small + " --mode " + mode;
+    const Ended run = canopy(workshop, line + " --report " + report);
+    CHECK_MESSAGE(run.status == 0, run.out, run.err);
+    for (const char* part :
+         {"from the pools", "from the host", "host tier", "copied down", "copied up", "fetches", " 0 violations"})
+      CHECK_MESSAGE(has(run.out, part), run.out);
+    const auto json = nlohmann::json::parse(slurp(report));
+    CHECK(json["hit_tokens_host"] > 0);
+    CHECK(json["hit_tokens_device"].get<std::uint64_t>() + json["hit_tokens_host"].get<std::uint64_t>() ==
+          json["hit_tokens"]);
+    CHECK(json["read_bytes_host"] > 0);
+    CHECK(json["content_checks"] >= json["hit_tokens"]);
+    std::uint64_t fetches = 0;
+    for (const auto& count : json["fetches"]) fetches += count.get<std::uint64_t>();
+    CHECK(fetches >= json["requests"].get<std::uint64_t>() - json["rejected"].get<std::uint64_t>());
+    const std::string again = (workshop.path / "again").string();
+    CHECK(canopy(workshop, line + " --report " + again).status == 0);
+    CHECK(nlohmann::json::parse(slurp(again))["digest"] == json["digest"]);
+  }
+  // The pools alone find what they find beside a tier, in fewer words.
+  const std::string report = (workshop.path / "alone").string();
+  const Ended alone = canopy(workshop, small + " --set tiers=none --report " + report);
+  CHECK_MESSAGE(alone.status == 0, alone.err);
+  CHECK_FALSE(has(alone.out, "from the host"));
+  CHECK_FALSE(nlohmann::json::parse(slurp(report)).contains("hit_tokens_host"));
+}
+
+TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
+  const Workshop workshop;
+  const auto check = [&](const std::string& set) {
+    return canopy(workshop, "config check " + kTiers + " --set " + set);
+  };
+  CHECK_FALSE(has(check("page_size=16").out, "note:"));
+  const Ended through = check("tiers.host.write=write_through --set tiers.host.capacity=200k");
+  CHECK(through.status == 0);
+  CHECK_MESSAGE(has(through.out, "note: tiers.host is of no use: under write_through"), through.out);
+  CHECK(has(check("tiers.host.write=none").out, "nothing is copied to it"));
+  CHECK(has(check("tiers.host.least=1M").out, "no prefix that it can have is as long as `least`"));
+  CHECK(has(check("index=null").out, "the index 'null' keeps nothing"));
+
+  const Ended unlimited = check("groups.full.capacity=unlimited");
+  CHECK(unlimited.status == 2);
+  CHECK_MESSAGE(has(unlimited.err, "tiers.host.capacity: the pool of group 'full' is unlimited"), unlimited.err);
+  CHECK(has(check("tiers.host.capacity=3").err, "does not hold one page of 16 tokens"));
+  CHECK(has(check("tiers.host.write=back").err, "write_back"));
+  CHECK(has(check("tiers.disk.capacity=3M").err, "no tier is called 'disk'"));
+  CHECK(has(check("tiers=fast").err, "expected a map"));
+  CHECK(has(check("tiers.host.evicton=lru").err, "Did you mean 'eviction'?"));
+  const std::string file = workshop.file("no_capacity.yaml",
+                                         "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 64, "
+                                         "allocator: free_list, eviction: lru } }\ntiers: { host: { write: none } }\n");
+  CHECK(has(canopy(workshop, "config check " + file).err, "tiers.host has no 'capacity'"));
+}
