@@ -2,6 +2,7 @@
 
 #include <canopy/plugin.h>
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 

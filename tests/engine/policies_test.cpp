@@ -30,11 +30,13 @@ struct FrozenDensity final : HitDensity {
 /// tags the path of a request that came again.
 struct Ghosts final : EvictionStrategy {
   std::unordered_set<std::uint64_t> seen;
-  std::uint64_t came_again = 0, last_tag = 0;
+  std::uint64_t came_again = 0;
+  PolicyClock ended_at;
 
   Prints reads_prints() const override { return Prints::all; }
   void arrived(const RequestFacts& request) override { remember(request.prefix_prints, came_again); }
   void ended(const RequestFacts& request, Path& path) override {
+    ended_at = request.clock;
     std::uint64_t again = 0;
     for (const std::uint64_t print : request.prefix_prints) again += times[print] > 1;
     if (again == 0) return;
@@ -107,6 +109,8 @@ TEST_CASE("policies: ghosts by the fingerprints of prefixes know a prompt whose 
     CHECK(resident(*engine, returning) == 0);
     serve(*engine, returning);  // it comes again: its pages had left, its fingerprints had not
     if (ghosts) CHECK(policy->came_again == 2);
+    if (ghosts) CHECK(policy->ended_at.allocated == 7 * 1024);
+    if (ghosts) CHECK(policy->ended_at.capacity == engine->pool(0).limit() * engine->page_size());
     scan();
     CHECK(resident(*engine, returning) == (ghosts ? 1024 : 0));
     check_settled(*engine);

@@ -22,6 +22,7 @@ TEST_CASE("figures: numbers are grouped, rounded and carry units") {
   CHECK(brief(41234) == "41.2 k");
   CHECK(bytes(1023) == "1023 B");
   CHECK(bytes(std::uint64_t{3} << 19) == "1.5 MiB");
+  CHECK(bytes(std::uint64_t{1} << 60) == "1048576.0 TiB");
   CHECK(percent(0.13986) == "13.99 %");
   CHECK(percent(362, 1000) == "36.2 %");
   CHECK(percent(0, 0) == "-");
