@@ -144,7 +144,8 @@ class Following {
         say("{}: {}", endpoint, heard.flaw);
         break;
       case What::replay_ended:
-        if (heard.silent) say("{}: the replay socket does not answer", arguments_.replays[heard.source]);
+        if (heard.silent && subscription.is_connected(heard.source))
+          say("{}: the replay socket does not answer", arguments_.replays[heard.source]);
         return follower_.replay_ended(heard.source, heard.from, now_us());
       case What::connected:
         say("{}: connected", endpoint);
@@ -162,11 +163,10 @@ class Following {
 
   Done hear(std::size_t source, const wire::Message& message, bool replayed) {
     const bool had_feed = follower_.has_feed();
-    const std::uint64_t unreadable = follower_.unreadable();
     const std::uint64_t us = arguments_.from.empty() ? now_us() : stream_us_;
     if (auto done = follower_.take(source, message, replayed, us); !done) return done;
     ++messages_;
-    if (follower_.unreadable() != unreadable) say("{}", follower_.trouble());
+    say_trouble();
     if (!had_feed && follower_.has_feed()) {
       if (arguments_.name.empty()) say("recording to {}", arguments_.record);
       else say("the feed '{0}' is there: canopy top {0}, canopy-inspector attach {0}", arguments_.name);
@@ -174,8 +174,13 @@ class Following {
     return std::monostate{};
   }
 
+  void say_trouble() {
+    if (follower_.trouble() != said_trouble_) say("{}", said_trouble_ = follower_.trouble());
+  }
+
   Done turn() {
     if (auto done = follower_.turn(now_us()); !done) return done;
+    say_trouble();
     if (const std::string failure = follower_.failure(); !failure.empty()) return Error{failure};
     return std::monostate{};
   }
@@ -213,6 +218,7 @@ class Following {
   wire::EventBatch batch_;
   std::optional<double> first_time_;
   std::uint64_t stream_us_ = 0, messages_ = 0;
+  std::string said_trouble_;
   bool said_idle_ = false;
 };
 

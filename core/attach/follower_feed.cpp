@@ -3,6 +3,7 @@
 #include <canopy/support/printable.h>
 #include <fmt/format.h>
 
+#include <bit>
 #include <chrono>
 
 namespace canopy::attach {
@@ -53,8 +54,7 @@ Result<std::monostate> Follower::turn(std::uint64_t now_us) {
   }
   if (sink_->writer().on() && now_us >= workers_at_us_ + kWorkersEveryUs) {
     workers_at_us_ = now_us;
-    tell_workers();
-    commit(Operation::none, now_us);
+    if (tell_workers(false)) commit(Operation::none, now_us);
   }
   serve_readers(now_us);
   return std::monostate{};
@@ -87,27 +87,41 @@ void Follower::tell_names(bool all) {
   told_workers_ = names_.workers();
 }
 
-void Follower::tell_workers() {
+/// True if it told anything: unless `all`, only what differs from what was told last.
+bool Follower::tell_workers(bool all) {
   FeedWriter& feed = sink_->writer();
+  std::vector<std::string> lines;
   const auto tokens = [&](std::uint64_t blocks) { return blocks * page_size_; };
   for (std::uint16_t w = 0; w < names_.workers(); ++w) {
     std::string name = names_.worker_name(w);
     if (name.empty()) name = options_.sources[names_.sender(w).source];
-    feed.push_text(TextKind::worker, w,
-                   fmt::format("{}\t{}\t{}\t{}", printable(name), tokens(tree_->common().blocks_of(w)),
-                               tokens(tree_->common().shared_of(w)), state_of(w)));
+    lines.push_back(fmt::format("{}\t{}\t{}\t{}", printable(name), tokens(tree_->common().blocks_of(w)),
+                                tokens(tree_->common().shared_of(w)), state_of(w)));
   }
-  feed.push_text(TextKind::config, 0, report());
+  lines.push_back(report());
+  if (!all && lines == told_lines_) return false;
+  for (std::size_t w = 0; w + 1 < lines.size(); ++w) feed.push_text(TextKind::worker, w, lines[w]);
+  feed.push_text(TextKind::config, 0, lines.back());
+  told_lines_ = std::move(lines);
+  return true;
 }
 
 void Follower::keyframe(std::uint64_t now_us) {
   FeedWriter& feed = sink_->writer();
+  const std::uint64_t began = feed.at();
   feed.push(event::Keyframe{});
   feed.push_text(TextKind::origin, 0, fmt::format("KV events of {}", fmt::join(options_.sources, ", ")));
   tell_names(true);
-  tell_workers();
+  tell_workers(true);
   tree_->tell_all(tick_);
   commit(Operation::none, now_us);
+  const std::uint64_t ring = feed.shape().ring_events;
+  if (ring != 0 && feed.at() - began > ring)
+    trouble_ = fmt::format(
+        "it takes {} events to tell of the tree, and the feed's ring has {}: no reader can attach; --events {} is "
+        "enough "
+        "for twice as much",
+        feed.at() - began, ring, std::bit_ceil(2 * (feed.at() - began)));
 }
 
 void Follower::serve_readers(std::uint64_t now_us) {

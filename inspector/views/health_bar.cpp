@@ -121,7 +121,7 @@ void draw_from_events(const Scene& scene, const Health& health) {
   for (const std::string& worker : mirror.workers()) whole += worker.find("\twhole") != worker.npos;
   const bool all = whole == mirror.workers().size();
   figure("events", all ? "whole" : fmt::format("{} of {} whole", whole, mirror.workers().size()),
-         "Whether every message of every server has come. The tab SERVERS says what is missing.",
+         "Whether every message of every server has come. Key 6 shows what is missing.",
          all ? palette().good : palette().warn);
 }
 

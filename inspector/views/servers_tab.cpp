@@ -82,7 +82,7 @@ class ServersTab final : public Panel {
 PanelInfo servers_tab() {
   return {
       .title = "SERVERS",
-      .row = Row::tab,
+      .row = Row::page,
       .key = '6',
       .help = "Which servers' KV events are shown, what have they in common, and what is missing?",
       .make = make_panel<ServersTab>,

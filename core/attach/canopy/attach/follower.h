@@ -52,7 +52,8 @@ class Follower {
   bool has_feed() const { return sink_ != nullptr; }
   /// Why the feed can no longer be written; empty while it can.
   std::string failure() const { return sink_ ? sink_->failure() : std::string(); }
-  /// What was wrong with the last message that could not be read; empty: nothing was.
+  /// What was wrong last: with a message that could not be read, or a tree too large for the feed's ring. Empty:
+  /// nothing.
   const std::string& trouble() const { return trouble_; }
   std::uint64_t unreadable() const { return unreadable_; }
   const Names& names() const { return names_; }
@@ -81,7 +82,7 @@ class Follower {
   Result<std::monostate> begin(Units page_size);
   void commit(Operation operation, std::uint64_t now_us);
   void tell_names(bool all);
-  void tell_workers();
+  bool tell_workers(bool all);
   void keyframe(std::uint64_t now_us);
   void serve_readers(std::uint64_t now_us);
 
@@ -101,6 +102,7 @@ class Follower {
   std::uint64_t unreadable_ = 0, other_sizes_ = 0, left_out_ = 0, unknown_fields_ = 0;
   std::int64_t other_size_ = 0;
   // What readers were told.
+  std::vector<std::string> told_lines_;
   std::size_t told_spaces_ = 0, told_groups_ = 0, told_workers_ = 0;
   std::uint64_t keyframes_told_ = 0, workers_at_us_ = 0, mend_at_us_ = 0, keyframe_at_us_ = 0, look_at_us_ = 0;
 };
