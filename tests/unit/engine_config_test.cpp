@@ -487,7 +487,8 @@ TEST_CASE("engine config: every key is described") {
   CHECK(names ==
         "page_size! key index groups! groups.<name>.reach groups.<name>.every groups.<name>.capacity! "
         "groups.<name>.start groups.<name>.max_per_path groups.<name>.allocator! groups.<name>.eviction! "
-        "groups.<name>.store store feed "
+        "groups.<name>.store store tiers tiers.host.capacity! tiers.host.eviction tiers.host.write tiers.host.hits "
+        "tiers.host.ahead tiers.host.least tiers.host.in_flight tiers.host.bandwidth tiers.host.latency feed "
         "feed.heap.tokens feed.heap.controls feed.heap.events feed.shm.name! feed.shm.tokens feed.shm.controls "
         "feed.shm.events feed.file.path! feed.file.tokens events events.zmq.publish events.zmq.replay events.zmq.topic "
         "events.zmq.dialect events.zmq.hashes events.zmq.seed segment_pages idle_segments insert_at_finish ");

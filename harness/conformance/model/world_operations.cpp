@@ -235,8 +235,9 @@ class World::Heard final : public LeavingVisitor {
 Outcome World::evict(std::size_t group, std::size_t count) {
   const std::uint64_t could = index_->sizes(group).evictable / config_.page_size;
   Heard heard(*this, group);
-  const GroupPages left = index_->evict(group, count, Cause::room, &heard);
-  heard.check(left);
+  const bool tells = count % 3 == 0;  // without a visitor the same must leave
+  const GroupPages left = index_->evict(group, count, Cause::room, tells ? &heard : nullptr);
+  if (tells) heard.check(left);
   const std::size_t pages = left[group].size();
   if (pages < std::min<std::uint64_t>(count, could))
     disagree("an eviction of {} pages freed {}, {} were evictable", count, pages, could);
