@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/shared_folder.h>
 #include <nlohmann/json.hpp>
 
 using namespace cli;
@@ -19,7 +20,7 @@ TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells
   for (const char* mode : {"serial", "timed"}) {
     CAPTURE(mode);
     const std::string report = (workshop.path / mode).string(), line = small + " --mode " + mode;
-    const Ended run = canopy(workshop, line + " --report " + report);
+    const Ended run = cli::canopy(workshop, line + " --report " + report);
     CHECK_MESSAGE(run.status == 0, run.out, run.err);
     for (const char* part :
          {"from the pools", "from the host", "host tier", "copied down", "copied up", "fetches", " 0 violations"})
@@ -34,21 +35,40 @@ TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells
     for (const auto& count : json["fetches"]) fetches += count.get<std::uint64_t>();
     CHECK(fetches >= json["requests"].get<std::uint64_t>() - json["rejected"].get<std::uint64_t>());
     const std::string again = (workshop.path / "again").string();
-    CHECK(canopy(workshop, line + " --report " + again).status == 0);
+    CHECK(cli::canopy(workshop, line + " --report " + again).status == 0);
     CHECK(nlohmann::json::parse(slurp(again))["digest"] == json["digest"]);
   }
   // The pools alone find what they find beside a tier, in fewer words.
   const std::string report = (workshop.path / "alone").string();
-  const Ended alone = canopy(workshop, small + " --set tiers=none --report " + report);
+  const Ended alone = cli::canopy(workshop, small + " --set tiers=none --report " + report);
   CHECK_MESSAGE(alone.status == 0, alone.err);
   CHECK_FALSE(has(alone.out, "from the host"));
   CHECK_FALSE(nlohmann::json::parse(slurp(report)).contains("hit_tokens_host"));
 }
 
+// The bounds are those of a simulation of blocks, less what whole nodes cost.
+TEST_CASE("tiers: on a recorded trace a tier fed by evictions finds more than one that copies what is inserted") {
+  const fs::path trace = canopy::test::shared_file("traces/conversation_trace.jsonl");
+  if (trace.empty()) return;
+  const Workshop workshop;
+  const auto hits = [&](const std::string& set) {
+    const std::string report = (workshop.path / "report").string();
+    const Ended run = cli::canopy(workshop, "replay " + kTiers + " --store none --no-content --capacity 3M --trace " +
+                                                trace.string() + " --report " + report + " --set " + set);
+    REQUIRE_MESSAGE(run.status == 0, run.err);
+    return nlohmann::json::parse(slurp(report))["hit_tokens"].get<std::uint64_t>();
+  };
+  const std::uint64_t back = hits("tiers.host.capacity=6M"),
+                      through = hits("tiers.host.capacity=6M --set tiers.host.write=write_through");
+  CHECK(back >= 39'000'000);
+  CHECK(back * 100 >= through * 112);
+  CHECK(hits("tiers.host.capacity=20M") >= 51'000'000);
+}
+
 TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
   const Workshop workshop;
   const auto check = [&](const std::string& set) {
-    return canopy(workshop, "config check " + kTiers + " --set " + set);
+    return cli::canopy(workshop, "config check " + kTiers + " --set " + set);
   };
   CHECK_FALSE(has(check("page_size=16").out, "note:"));
   const Ended through = check("tiers.host.write=write_through --set tiers.host.capacity=200k");
@@ -69,5 +89,5 @@ TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
   const std::string file = workshop.file("no_capacity.yaml",
                                          "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 64, "
                                          "allocator: free_list, eviction: lru } }\ntiers: { host: { write: none } }\n");
-  CHECK(has(canopy(workshop, "config check " + file).err, "tiers.host has no 'capacity'"));
+  CHECK(has(cli::canopy(workshop, "config check " + file).err, "tiers.host has no 'capacity'"));
 }

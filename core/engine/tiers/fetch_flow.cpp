@@ -110,7 +110,7 @@ void FetchFlow::arrive(FetchState& fetch) {
 }
 
 void FetchFlow::credit(FetchState& fetch, Units matched) {
-  if (std::exchange(fetch.credited, true)) return;
+  if (!fetch.done || std::exchange(fetch.credited, true)) return;
   device_.counters.hit_tokens_host += std::min(std::max(matched, fetch.from), fetch.until) - fetch.from;
 }
 

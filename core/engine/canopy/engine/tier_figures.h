@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 
 namespace canopy {
 
@@ -11,7 +12,7 @@ enum class FetchOutcome : std::uint8_t {
   cut,        ///< its front part: the pools had room for no more
   joined,     ///< another fetch brings the same
   nothing,    ///< the tier has no more than the pools
-  too_short,  ///< it has less more than `least`
+  too_short,  ///< what it has beyond the pools is shorter than `least`
   no_room,    ///< the pools had no room
 };
 inline constexpr const char* kFetchOutcomes[] = {"whole", "cut", "joined", "nothing", "too_short", "no_room"};
@@ -24,7 +25,6 @@ struct TierFigures {
   std::uint64_t loaded_tokens = 0, loaded_bytes = 0;    ///< copied from it
   std::uint64_t dropped_tokens = 0;  ///< not copied: too much was in flight, or the tier had no page for it
   std::uint64_t lost_tokens = 0;     ///< copied for nothing: what precedes it had left the tier, or was flushed
-  std::uint64_t evicted_tokens = 0;  ///< left the tier for others
   std::array<std::uint64_t, kFetchOutcomeCount> fetches{};  ///< by outcome
 };
 
