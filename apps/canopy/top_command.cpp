@@ -2,12 +2,12 @@
 #include <canopy/support/printable.h>
 #include <fmt/format.h>
 #include <mirror/mirror.h>
+#include <mirror/told_lines.h>
 #include <sources/attachment.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -74,25 +74,6 @@ std::vector<const MirrorNode*> largest(const Mirror& mirror, std::size_t most, W
   return nodes;
 }
 
-std::vector<std::string_view> fields_of(std::string_view text) {
-  std::vector<std::string_view> fields;
-  for (;;) {
-    const std::size_t tab = text.find('\t');
-    fields.push_back(text.substr(0, tab));
-    if (tab == text.npos) break;
-    text.remove_prefix(tab + 1);
-  }
-  fields.resize(std::max(fields.size(), kWorkerFields));
-  return fields;
-}
-
-/// A figure of a worker, which another process wrote.
-std::uint64_t figure_of(std::string_view text) {
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
 /// The rest of a screen of a feed that is made from KV events: what they tell, and what they do not.
 void print_from_events(const Mirror& mirror, const Sample& now, const Sample& before, const Terminal& terminal) {
   Table table;
@@ -112,15 +93,13 @@ void print_from_events(const Mirror& mirror, const Sample& now, const Sample& be
 
   fmt::print("\n{}\n", terminal.bold("Servers"));
   Grid workers({"server", "tokens", "others have", "share", "events"});
-  for (const std::string& worker : mirror.workers()) {
-    const auto fields = fields_of(worker);
-    const auto of = [&](WorkerField field) { return fields[static_cast<std::size_t>(field)]; };
-    const std::uint64_t tokens = figure_of(of(WorkerField::tokens)), shared = figure_of(of(WorkerField::shared));
-    workers.row({{std::string(of(WorkerField::name))},
-                 {grouped(tokens)},
-                 {grouped(shared)},
-                 {percent(shared, tokens)},
-                 {std::string(of(WorkerField::state))}});
+  for (const std::string& line : mirror.workers()) {
+    const inspector::WorkerLine worker(line);
+    workers.row({{std::string(worker.name)},
+                 {grouped(worker.tokens)},
+                 {grouped(worker.shared)},
+                 {percent(worker.shared, worker.tokens)},
+                 {std::string(worker.state)}});
   }
   workers.print(terminal);
 

@@ -1,25 +1,15 @@
 #include <fmt/format.h>
 
+#include <mirror/told_lines.h>
+
 #include <algorithm>
 #include <string_view>
-#include <vector>
 
 #include "draw.h"
 #include "panels.h"
 
 namespace canopy::inspector {
 namespace {
-
-/// The fields of a line that the feed told, apart by tabs.
-std::vector<std::string_view> fields_of(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (std::size_t at = 0; at <= line.size();) {
-    const std::size_t end = std::min(line.find('\t', at), line.size());
-    fields.push_back(line.substr(at, end - at));
-    at = end + 1;
-  }
-  return fields;
-}
 
 class PluginsTab final : public Panel {
  public:

@@ -1,9 +1,7 @@
-#include <canopy/feed/event.h>
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
+#include <mirror/told_lines.h>
 
-#include <array>
-#include <charconv>
 #include <string_view>
 
 #include "draw.h"
@@ -11,25 +9,6 @@
 
 namespace canopy::inspector {
 namespace {
-
-using Fields = std::array<std::string_view, kWorkerFields>;
-
-/// Apart by tabs; a field that is not there is empty.
-Fields fields_of(std::string_view line) {
-  Fields fields;
-  for (std::string_view& field : fields) {
-    const std::size_t end = std::min(line.find('\t'), line.size());
-    field = line.substr(0, end);
-    line.remove_prefix(std::min(end + 1, line.size()));
-  }
-  return fields;
-}
-
-std::uint64_t figure_of(std::string_view digits) {
-  std::uint64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
-}
 
 class ServersTab final : public Panel {
  public:
@@ -47,33 +26,26 @@ class ServersTab final : public Panel {
     ImGui::TableSetupColumn("others have", ImGuiTableColumnFlags_WidthFixed, em() * 5.5F);
     ImGui::TableSetupColumn("events");
     column_heads({{"server"}, {"tokens", true}, {"others have", true}, {"events"}});
-    for (const std::string& worker : mirror.workers()) draw_row(fields_of(worker));
+    for (const std::string& worker : mirror.workers()) draw_row(WorkerLine(worker));
     ImGui::EndTable();
   }
 
  private:
-  static std::string_view of(const Fields& fields, WorkerField field) {
-    return fields[static_cast<std::size_t>(field)];
-  }
-
-  static void draw_row(const Fields& fields) {
-    const std::uint64_t tokens = figure_of(of(fields, WorkerField::tokens));
-    const std::uint64_t shared = figure_of(of(fields, WorkerField::shared));
-    const std::string_view state = of(fields, WorkerField::state);
+  static void draw_row(const WorkerLine& worker) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    text(fitted(std::string(of(fields, WorkerField::name)), ImGui::GetContentRegionAvail().x));
-    explain(of(fields, WorkerField::name));
+    text(fitted(std::string(worker.name), ImGui::GetContentRegionAvail().x));
+    explain(worker.name);
     ImGui::TableNextColumn();
-    number(brief(static_cast<double>(tokens)));
+    number(brief(static_cast<double>(worker.tokens)));
     ImGui::TableNextColumn();
-    number(percent(shared, tokens));
-    explain(fmt::format("{} of its {} tokens are cached by at least one other server as well.", grouped(shared),
-                        grouped(tokens)));
+    number(percent(worker.shared, worker.tokens));
+    explain(fmt::format("{} of its {} tokens are cached by at least one other server as well.", grouped(worker.shared),
+                        grouped(worker.tokens)));
     ImGui::TableNextColumn();
-    text(fitted(std::string(state), ImGui::GetContentRegionAvail().x),
-         state.starts_with("whole") ? palette().text : palette().warn);
-    explain(state);
+    text(fitted(std::string(worker.state), ImGui::GetContentRegionAvail().x),
+         worker.state.starts_with("whole") ? palette().text : palette().warn);
+    explain(worker.state);
   }
 };
 

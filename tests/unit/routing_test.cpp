@@ -40,7 +40,7 @@ TEST_CASE("round robin takes turns, random and power of two draw every worker, t
   CHECK(chosen(Route::least_loaded, {worker(9, 4), worker(0, 2), worker(0, 2)}) == 1);
 }
 
-TEST_CASE("cache_aware: overlap, then load, then the smaller tree; load alone beyond the imbalance") {
+TEST_CASE("cache_aware: overlap, then load, then the smaller tree, load alone beyond the imbalance") {
   const auto of = [](const std::vector<RouteWorker>& workers) { return chosen(Route::cache_aware, workers); };
   CHECK(of({worker(2), worker(5, 30), worker(1)}) == 1);
   CHECK(of({worker(5, 3), worker(5, 2)}) == 1);

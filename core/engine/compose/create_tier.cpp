@@ -13,7 +13,7 @@
 namespace canopy {
 namespace {
 
-constexpr std::uint32_t kSegmentPages = 65536;  // by which a pool of the tier grows
+constexpr std::uint32_t kTierSegmentPages = 65536;  // by which a pool of the tier grows
 
 Result<Pool::Parts> parts_of(const EngineConfig& config, std::size_t group, EngineState& device, EngineState& state,
                              const Registry& registry) {
@@ -21,7 +21,7 @@ Result<Pool::Parts> parts_of(const EngineConfig& config, std::size_t group, Engi
   parts.group = device.pools[group].group();
   parts.needs = device.pools[group].needs();
   parts.limit = host_tier_pages(config, group);
-  parts.segment_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(kSegmentPages, parts.limit + 1));
+  parts.segment_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(kTierSegmentPages, parts.limit + 1));
   const ComponentConfig& policy = config.host_tier.eviction;
   auto eviction = make_component<EvictionStrategy>(policy, registry, {});
   if (!eviction) return eviction.error();
