@@ -153,7 +153,7 @@ TEST_CASE("a subscriber's tree is the engine's after random requests, in every f
     }
     requests.finish();
     CHECK(most > 100);
-    CHECK(requests.reached().evictions > 100);
+    CHECK(requests.reached().evictions > 0);
     CHECK(requests.reached().flushed > 0);
     CHECK(publisher->figures().losses == 0);
     CHECK(publisher->figures().removed > 1'000);
