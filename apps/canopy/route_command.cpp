@@ -4,15 +4,10 @@
 #include <canopy/engine/engine_file.h>
 #include <canopy/support/atomic_file.h>
 #include <canopy/support/figures.h>
-#include <canopy/support/file.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -22,6 +17,7 @@
 #include "cli_options.h"
 #include "interrupt.h"
 #include "lab_arguments.h"
+#include "stream_file.h"
 #include "terminal.h"
 
 namespace canopy::app {
@@ -40,25 +36,10 @@ struct RouteArguments {
   fleet::Options options;
 };
 
-Result<std::string> content_of(const std::string& path) {
-  const OpenedFile file = open_regular(path);
-  if (!file.descriptor)
-    return Error{
-        fmt::format("{}: {}", path, file.error != 0 ? std::strerror(file.error) : kind_of(file.facts.st_mode))};
-  std::string content;
-  std::array<char, 1 << 16> part;
-  for (;;) {
-    const ssize_t got = ::read(file.descriptor.get(), part.data(), part.size());
-    if (got < 0) return Error{fmt::format("{}: {}", path, std::strerror(errno))};
-    if (got == 0) return content;
-    content.append(part.data(), static_cast<std::size_t>(got));
-  }
-}
-
 Result<std::unique_ptr<fleet::RecordedCaches>> recorded_of(const RouteArguments& arguments) {
   std::vector<std::pair<std::string, std::string>> streams;
   for (const std::string& path : arguments.streams) {
-    auto content = content_of(path);
+    auto content = stream_content(path);
     if (!content) return content.error();
     streams.emplace_back(std::filesystem::path(path).filename().string(), std::move(*content));
   }

@@ -150,7 +150,7 @@ nb::object slots(Hold& hold, Units start) {
   return slots_of(index.tree().pages(lock, start)[0], index.slots_a_page());
 }
 
-/// As hold, for who must have all of it.
+/// As hold, for a caller that must have all of it.
 std::unique_ptr<Hold> hold_whole(Self self, const Hit& hit) {
   auto held = hold(self, hit);
   if (held->lock().length != hit.length) {

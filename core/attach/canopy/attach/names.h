@@ -13,7 +13,7 @@
 
 namespace canopy::attach {
 
-/// Who sends: a publisher is known by the endpoint or file it is heard at, its topic and its rank.
+/// The sender of events: a publisher is known by the endpoint or file it is heard at, its topic and its rank.
 struct Sender {
   std::size_t source = 0;
   std::string topic;
