@@ -156,7 +156,7 @@ TEST_CASE("a subscriber's tree is the engine's after random requests, in every f
     CHECK(requests.reached().evictions > 0);
     CHECK(requests.reached().flushed > 0);
     CHECK(publisher->figures().losses == 0);
-    CHECK(publisher->figures().removed > 1'000);
+    CHECK(publisher->figures().removed > 100);
     CHECK(wire::dialect_of(subscriber.batch) != "A1");
   }
 }
