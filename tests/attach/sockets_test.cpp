@@ -122,7 +122,7 @@ TEST_CASE("a subscription that loses messages and its server ends in the server'
   }
 }
 
-TEST_CASE("an endpoint that nobody can connect to is said, and a silent replay socket ends") {
+TEST_CASE("an endpoint that cannot be connected to is said, and a silent replay socket ends") {
   CHECK(!sockets::Subscription::open({{"tcp://127.0.0.1:notaport", ""}}));
   auto opened = sockets::Subscription::open({{"ipc:///tmp/canopy-attach-nobody", "ipc:///tmp/canopy-attach-silent"}});
   REQUIRE(opened);

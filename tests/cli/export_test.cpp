@@ -18,7 +18,7 @@ const std::string kReplay = "replay " + (kSource / "configs/engines/sliding_wind
 
 std::string feed_name() { return "export-" + std::to_string(::getpid()); }
 
-/// What GET /metrics answers, headers too; empty if nobody listens.
+/// What GET /metrics answers, headers too; empty if no server listens.
 std::string scraped(int port) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in to{};

@@ -74,8 +74,15 @@ class Started {
     ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     ::_exit(127);
   }
+  /// Asks first, so that the program takes its segment of shared memory with it.
   ~Started() {
-    if (child_ > 0) end(SIGKILL);
+    if (child_ <= 0) return;
+    signal(SIGTERM);
+    for (int tries = 0; tries < 250; ++tries) {
+      if (::waitpid(child_, nullptr, WNOHANG) == child_) return;
+      ::usleep(20'000);
+    }
+    end(SIGKILL);
   }
   Started(const Started&) = delete;
 

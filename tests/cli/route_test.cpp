@@ -3,22 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <support/recorded_stream.h>
 #include "program.h"
 
 using namespace cli;
+using recorded::framed;
 using nlohmann::json;
 
 namespace {
-
-std::string framed(const std::vector<std::string>& frames) {
-  std::string bytes;
-  const auto number = [&](std::size_t value) {
-    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i));
-  };
-  number(frames.size());
-  for (const std::string& frame : frames) number(frame.size()), bytes += frame;
-  return bytes;
-}
 
 std::string message(unsigned char sequence, const char* batch) {
   const auto packed = json::to_msgpack(json::parse(batch));

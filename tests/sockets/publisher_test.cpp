@@ -7,6 +7,7 @@
 #include <sockets/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -141,7 +142,7 @@ TEST_CASE("a subscriber's tree is the engine's after random requests, in every f
     std::size_t most = 0;
     for (int round = 0; round < 12; ++round) {
       try {
-        requests.run(with_effort(1'500));
+        requests.run(std::max<std::uint64_t>(600, with_effort(1'500)));
       } catch (const Mismatch& difference) {
         FAIL(std::string(difference.what()));
       }

@@ -178,7 +178,7 @@ TEST_CASE("a prefix ends at its first gap, and each block counts in its best tie
   CHECK(world.index.blocks() == 2);
 }
 
-TEST_CASE("what cannot be placed is counted by its reason and found by nobody") {
+TEST_CASE("what cannot be placed is counted by its reason and found by no query") {
   World world;
   auto& batch = world.batch;
   const auto counts = [&] { return world.intakes[0].counts(); };

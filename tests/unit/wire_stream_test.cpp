@@ -3,6 +3,7 @@
 #include <canopy/wire/stream.h>
 #include <doctest/doctest.h>
 
+#include <support/recorded_stream.h>
 #include <support/shared_folder.h>
 #include <fstream>
 #include <iterator>
@@ -13,21 +14,12 @@ namespace {
 
 using namespace canopy;
 using namespace canopy::wire;
+using recorded::framed;
 namespace fs = std::filesystem;
 
 std::string content_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string framed(const std::vector<std::string>& frames) {
-  std::string bytes;
-  const auto number = [&](std::size_t value) {
-    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i));
-  };
-  number(frames.size());
-  for (const std::string& frame : frames) number(frame.size()), bytes += frame;
-  return bytes;
 }
 
 std::string hex_of(std::string_view bytes) {
