@@ -24,6 +24,7 @@ constexpr KnownInterface kInterfaces[] = {
     {EvictionStrategy::kInterface, "eviction strategy"},
     {KeyCodec::kInterface, "key codec"},
     {KVStore::kInterface, "KV store"},
+    {PageStorage::kInterface, "page storage"},
     {PrefixIndex::kInterface, "prefix index"},
     {SlotAllocator::kInterface, "slot allocator"},
 };

@@ -13,6 +13,7 @@
 #include <canopy/key_codec.h>
 #include <canopy/kv_store.h>
 #include <canopy/options.h>
+#include <canopy/page_storage.h>
 #include <canopy/prefix_index.h>
 #include <canopy/slot_allocator.h>
 
