@@ -115,7 +115,18 @@ class Side:
         return self.cache.dfs_weight_order([self.match(*one).last_device_node for one in waiting])
 
     def events(self):
-        return self.cache.take_events()
+        """KV events block by block: SGLang's cores differ in what they put into one event."""
+        blocks = []
+        for event in self.cache.take_events():
+            facts = {name: getattr(event, name) for name in event.__struct_fields__}
+            hashes, tokens = facts.pop("block_hashes", [None]), facts.pop("token_ids", None)
+            for i, block in enumerate(hashes):
+                words = tokens and [list(word) if isinstance(word, tuple) else word
+                                    for word in tokens[i * event.block_size : (i + 1) * event.block_size]]
+                blocks.append((type(event).__name__, block, words, *facts.items()))
+                if "parent_block_hash" in facts:
+                    facts["parent_block_hash"] = block
+        return blocks
 
     def sizes(self):
         return self.cache.evictable_size(), self.cache.protected_size(), self.allocator.available_size()
