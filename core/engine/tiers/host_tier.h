@@ -80,7 +80,7 @@ class HostTier final : public Below {
     std::uint64_t bytes = 0;
   };
 
-  void copy(const Key& key, const GroupPages& from, std::int32_t priority);
+  void copy(NamespaceId space, std::vector<std::uint32_t> words, const GroupPages& from, std::int32_t priority);
   Units on_its_way(const Key& key) const;
   std::size_t make_room(const GroupPages& from, std::size_t first, std::size_t count);
   bool take_pages(Copy& copy, const GroupPages& from, std::size_t count);

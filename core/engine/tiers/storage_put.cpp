@@ -15,7 +15,7 @@ void StorageTier::evict_early() {
     const GroupPages evicted = host_.pages().evict_from_index(g, pages, Cause::room, &departures_);
     for (std::size_t other = 0; other < calls_.groups(); ++other) is_put_[other].clear();
     // Parents left after their children, and are put before them: what is there can be found.
-    for (std::size_t i = departures_.size(); i-- > 0;) put(departures_[i]);
+    for (std::size_t i = departures_.paths().size(); i-- > 0;) put(departures_.paths()[i]);
     device_.stored.dropped_tokens += departures_.forgotten();
     departures_.clear();
     free_the_others(evicted);
@@ -41,7 +41,7 @@ std::uint64_t StorageTier::to_evict(std::size_t group) const {
 void StorageTier::put(const Departures::Departure& departure) {
   auto put = std::make_unique<Put>();
   const std::size_t first = departure.begin / state_.page_size;
-  keys_.follow(space_key(departure.key.space), departure.key.words);
+  keys_.follow(space_key(departure.space), departure.words);
   const std::size_t end = seal(departure, first, keys_.pages(), *put);
   if (end == first) return;
   put->job = ++jobs_;
@@ -57,19 +57,20 @@ void StorageTier::put(const Departures::Departure& departure) {
   }
   bytes_put_ += put->bytes;
   budget_.spend(put->bytes);
-  for (std::size_t g = 0; g < calls_.groups(); ++g) send(*put, g, departure.key.space, first);
+  for (std::size_t g = 0; g < calls_.groups(); ++g) send(*put, g, departure.space, first);
   host_.pages().digest().take(Digest::Step::put, first, end, put->bytes);
   puts_.push_back(std::move(put));
 }
 
 /// Writes the headers of a run's records, up to the first page that has none. Returns where the run ends.
 std::size_t StorageTier::seal(const Departures::Departure& departure, std::size_t first, std::size_t end, Put& put) {
+  const GroupPages pages = departures_.pages(departure);
   for (std::size_t page = first; page < end; ++page) {
     for (std::size_t g = 0; g < calls_.groups(); ++g)
-      if (departure.pages[g][page] == 0 || !host_.images(g).record(departure.pages[g][page])) return page;
+      if (pages[g][page] == 0 || !host_.images(g).record(pages[g][page])) return page;
     for (std::size_t g = 0; g < calls_.groups(); ++g) {
-      put.pages[g].push_back(departure.pages[g][page]);
-      seal_record(host_.images(g).record(departure.pages[g][page]), facts_of(page, g, departure.key.words));
+      put.pages[g].push_back(pages[g][page]);
+      seal_record(host_.images(g).record(pages[g][page]), facts_of(page, g, departure.words));
     }
   }
   return end;
