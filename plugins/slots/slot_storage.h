@@ -16,7 +16,7 @@ namespace canopy::slots {
 /// A find is answered from memory; gets and puts move bytes between slots and the memory of the call, with no copy.
 /// There are no checksums and no syncs: the engine checks every record. What this class checks is the key that a record
 /// begins with, so that an entry of a table older than its slot is an absent record and not a damaged one.
-class Slots final : public PageStorage {
+class SlotStorage final : public PageStorage {
  public:
   enum class Engine : std::uint32_t { io_uring, threads };
   struct Config {
@@ -29,11 +29,11 @@ class Slots final : public PageStorage {
   };
 
   /// Throws std::runtime_error with a sentence: there is no such folder, a process has it, the disk is full, ...
-  Slots(const Config& config, const Context& context);
+  SlotStorage(const Config& config, const Context& context);
   /// Waits for what is on its way to the disk and from it.
-  ~Slots() override;
-  Slots(const Slots&) = delete;
-  Slots& operator=(const Slots&) = delete;
+  ~SlotStorage() override;
+  SlotStorage(const SlotStorage&) = delete;
+  SlotStorage& operator=(const SlotStorage&) = delete;
 
   StorageTraits traits() const override { return {.exact = true, .durable = true}; }
   void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,

@@ -1,4 +1,4 @@
-#include "slots.h"
+#include "slot_storage.h"
 
 #include <sys/eventfd.h>
 
@@ -12,7 +12,7 @@ namespace canopy::slots {
 namespace {
 
 /// The folder of a configuration that can be.
-const std::string& checked_path(const Slots::Config& config, const PageStorage::Context& context) {
+const std::string& checked_path(const SlotStorage::Config& config, const PageStorage::Context& context) {
   if (config.path.empty()) throw std::runtime_error("slots needs `path`, the folder to keep records in");
   if (config.capacity < context.record_bytes)
     throw std::runtime_error("slots needs `capacity`, at least a record of " + std::to_string(context.record_bytes) +
@@ -20,7 +20,7 @@ const std::string& checked_path(const Slots::Config& config, const PageStorage::
   return config.path;
 }
 
-Shape shape_of(const Slots::Config& config, const PageStorage::Context& context) {
+Shape shape_of(const SlotStorage::Config& config, const PageStorage::Context& context) {
   constexpr std::uint64_t kMostSlots = std::uint64_t{1} << 31;
   return {context.record_bytes, static_cast<Slot>(std::min(config.capacity / context.record_bytes, kMostSlots))};
 }
@@ -35,8 +35,8 @@ bool must_scan(const TableFile& table, const SlotFiles& files, const FlushedSpac
   return !flushed.any();
 }
 
-std::unique_ptr<Device> make_device(const Slots::Config& config, int event) {
-  if (config.engine == Slots::Engine::io_uring) {
+std::unique_ptr<Device> make_device(const SlotStorage::Config& config, int event) {
+  if (config.engine == SlotStorage::Engine::io_uring) {
     std::string why_not;
     if (auto device = uring_device(event, config.depth, why_not)) return device;
     std::fprintf(stderr, "canopy: slots: no io_uring (%s); %u threads move the records\n", why_not.c_str(),
@@ -47,7 +47,7 @@ std::unique_ptr<Device> make_device(const Slots::Config& config, int event) {
 
 }  // namespace
 
-void Slots::Config::visit(Options& options) {
+void SlotStorage::Config::visit(Options& options) {
   static constexpr const char* kEngines[] = {"io_uring", "threads"};
   options.text("path", path, 4000, "folder on a local disk; each model and rank gets a folder of its own in it");
   options.number("capacity", capacity, 0, std::uint64_t{1} << 60,
@@ -58,7 +58,7 @@ void Slots::Config::visit(Options& options) {
   options.number("threads", threads, 1, 64, "how many, where threads move the bytes");
 }
 
-Slots::Slots(const Config& config, const Context& context)
+SlotStorage::SlotStorage(const Config& config, const Context& context)
     : folder_(checked_path(config, context), context),
       files_(folder_.path(), shape_of(config, context), config.direct),
       flushed_(folder_.file("flushed")),
@@ -71,14 +71,14 @@ Slots::Slots(const Config& config, const Context& context)
   device_ = make_device(config, event_.get());
 }
 
-Slots::~Slots() {
+SlotStorage::~SlotStorage() {
   for (const CallId id : moving_) calls_[id].stop();
   while (!moving_.empty()) take_ended(true);
   records_.write();
 }
 
-Slots::CallId Slots::begin(Call::Kind kind, std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-                           std::uint64_t within_us) {
+SlotStorage::CallId SlotStorage::begin(Call::Kind kind, std::uint64_t ticket, const PageKey& space,
+                                       std::span<const PageKey> keys, std::uint64_t within_us) {
   CallId id = static_cast<CallId>(calls_.size());
   if (unused_.empty()) {
     calls_.emplace_back();
@@ -90,7 +90,8 @@ Slots::CallId Slots::begin(Call::Kind kind, std::uint64_t ticket, const PageKey&
   return id;
 }
 
-void Slots::find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t within_us) {
+void SlotStorage::find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                       std::uint64_t within_us) {
   const CallId id = begin(Call::Kind::find, ticket, space, keys, within_us);
   const auto absent =
       std::find_if(keys.begin(), keys.end(), [&](const PageKey& key) { return records_.find(key) == kNoSlot; });
@@ -98,8 +99,8 @@ void Slots::find(std::uint64_t ticket, const PageKey& space, std::span<const Pag
   end(id);
 }
 
-void Slots::get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-                std::span<std::byte* const> records, std::uint64_t within_us) {
+void SlotStorage::get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                      std::span<std::byte* const> records, std::uint64_t within_us) {
   const CallId id = begin(Call::Kind::get, ticket, space, keys, within_us);
   Call& call = calls_[id];
   call.memory.assign(records.begin(), records.end());
@@ -116,8 +117,8 @@ void Slots::get(std::uint64_t ticket, const PageKey& space, std::span<const Page
   move(id, false);
 }
 
-void Slots::put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
-                std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t) {
+void SlotStorage::put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                      std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t) {
   const CallId id = begin(Call::Kind::put, ticket, space, keys, within_us);
   Call& call = calls_[id];
   call.memory.clear();
@@ -146,13 +147,13 @@ void Slots::put(std::uint64_t ticket, const PageKey& space, std::span<const Page
   move(id, false);
 }
 
-void Slots::remove(const PageKey&, std::span<const PageKey> keys) {
+void SlotStorage::remove(const PageKey&, std::span<const PageKey> keys) {
   for (const PageKey& key : keys)
     if (const Slot slot = records_.find(key); slot != kNoSlot) records_.forget(slot);
   records_.write();
 }
 
-bool Slots::flush(const PageKey& space) {
+bool SlotStorage::flush(const PageKey& space) {
   // Records that were not found yet may be of this space.
   if (scan_) end_scan();
   const std::uint64_t last = records_.forget_space(space);
@@ -168,7 +169,7 @@ bool Slots::flush(const PageKey& space) {
   return flushed_.add(space.bits[0], last);
 }
 
-std::size_t Slots::poll(std::span<StorageDone> done) {
+std::size_t SlotStorage::poll(std::span<StorageDone> done) {
   for (const CallId id : told_) unused_.push_back(id);
   told_.clear();
   if (scan_) go_on_scanning();
@@ -190,19 +191,19 @@ std::size_t Slots::poll(std::span<StorageDone> done) {
   return told;
 }
 
-StorageUse Slots::use() const {
+StorageUse SlotStorage::use() const {
   const std::uint64_t bytes = files_.shape().record_bytes;
   return {(files_.shape().slots - records_.retired()) * bytes, records_.count() * bytes, records_.count()};
 }
 
-void Slots::move(CallId id, bool unsure_only) {
+void SlotStorage::move(CallId id, bool unsure_only) {
   calls_[id].plan(files_, id, unsure_only);
   if (!unsure_only) moving_.push_back(id);
   if (calls_[id].has_moved()) settle(id);
   else begin_transfers();
 }
 
-void Slots::begin_transfers() {
+void SlotStorage::begin_transfers() {
   for (const auto kind : {Call::Kind::get, Call::Kind::put})  // a request may wait for a get
     for (const CallId id : moving_) {
       Call& call = calls_[id];
@@ -212,7 +213,7 @@ void Slots::begin_transfers() {
   device_->submit();
 }
 
-void Slots::take_ended(bool wait) {
+void SlotStorage::take_ended(bool wait) {
   moved_.clear();
   device_->collect(moved_, wait);
   for (Transfer* const transfer : moved_) {
@@ -226,7 +227,7 @@ void Slots::take_ended(bool wait) {
   records_.write();
 }
 
-void Slots::settle(CallId id) {
+void SlotStorage::settle(CallId id) {
   Call& call = calls_[id];
   if (call.is_unsure()) {
     move(id, true);
@@ -238,7 +239,7 @@ void Slots::settle(CallId id) {
   end(id);
 }
 
-void Slots::settle_get(Call& call) {
+void SlotStorage::settle_get(Call& call) {
   for (std::size_t i = 0; i < call.keys.size(); ++i) {
     const Slot slot = call.slots[i];
     if (slot == kNoSlot) continue;
@@ -251,7 +252,7 @@ void Slots::settle_get(Call& call) {
   }
 }
 
-void Slots::settle_put(Call& call) {
+void SlotStorage::settle_put(Call& call) {
   const auto kept = std::find_if(call.fates.begin(), call.fates.end(), [](Fate fate) { return fate != Fate::done; });
   std::fill(kept, call.fates.end(), call.fate());  // a path has no holes
   const auto count = static_cast<std::size_t>(kept - call.fates.begin());
@@ -269,17 +270,17 @@ void Slots::settle_put(Call& call) {
   }
 }
 
-void Slots::end(CallId id) {
+void SlotStorage::end(CallId id) {
   ended_.push_back(id);
   ::eventfd_write(event_.get(), 1);
 }
 
-void Slots::go_on_scanning() {
+void SlotStorage::go_on_scanning() {
   for (const HeadScan::Part& part : scan_->take()) records_.scanned(part.first, part.heads);
   if (scan_->has_ended()) end_scan();
 }
 
-void Slots::end_scan() {
+void SlotStorage::end_scan() {
   const Slot first = scan_->given();
   scan_.reset();
   if (first < files_.shape().slots) records_.give_back(first, files_.shape().slots - first);
