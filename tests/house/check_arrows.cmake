@@ -56,7 +56,7 @@ room(harness/check          check                    core/api core/support core/
 room(harness/report         report                   core/api core/support harness/lab)
 room(harness/bench          bench                    core/api core/support core/wire core/sockets core/routing core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/mirror inspector/sources
-                                                     plugins/cuda_driver)
+                                                     plugins/cuda_driver plugins/slots)
 
 set(seen 0)
 set(broken 0)
