@@ -17,18 +17,22 @@ class Departures final : public LeavingVisitor {
 
   struct Departure {
     Key key;
+    Units begin = 0;  ///< depth from which on the path is evicted
     std::int32_t priority = 0;
     GroupPages pages;
   };
 
   void leaving(const Leaving& node) override {
-    if (on_last_path(node)) return;
+    if (on_last_path(node)) {
+      nodes_.back().begin = std::min(nodes_.back().begin, node.facts.begin);
+      return;
+    }
     if (words_.size() + node.words.size() > kMostWords) {
       forgotten_ += node.facts.length;
       return;
     }
-    nodes_.push_back(
-        {node.facts.space, node.facts.priority, words_.size(), node.words.size(), pages_.size(), node.pages[0].size()});
+    nodes_.push_back({node.facts.space, node.facts.begin, node.facts.priority, words_.size(), node.words.size(),
+                      pages_.size(), node.pages[0].size()});
     words_.insert(words_.end(), node.words.begin(), node.words.end());
     for (std::size_t g = 0; g < groups_; ++g) pages_.insert(pages_.end(), node.pages[g].begin(), node.pages[g].end());
   }
@@ -37,7 +41,8 @@ class Departures final : public LeavingVisitor {
   /// Valid until the next call of leaving() or clear().
   Departure operator[](std::size_t i) const {
     const Node& node = nodes_[i];
-    Departure departure{{node.space, std::span(words_).subspan(node.first_word, node.words)}, node.priority, {}};
+    Departure departure{
+        {node.space, std::span(words_).subspan(node.first_word, node.words)}, node.begin, node.priority, {}};
     for (std::size_t g = 0; g < groups_; ++g)
       departure.pages[g] = std::span(pages_).subspan(node.first_page + g * node.pages, node.pages);
     return departure;
@@ -56,6 +61,7 @@ class Departures final : public LeavingVisitor {
   static constexpr std::size_t kMostWords = std::size_t{1} << 24, kUsualWords = std::size_t{1} << 20;
   struct Node {
     NamespaceId space;
+    Units begin;
     std::int32_t priority;
     std::size_t first_word, words, first_page, pages;
   };

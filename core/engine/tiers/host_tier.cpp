@@ -25,8 +25,9 @@ HostTier::HostTier(EngineState& device, HostTierConfig config)
   state_.ledger.report_to(device.ledger, "host tier: ");
 }
 
-void HostTier::open() {
-  for (const Pool& pool : device_.pools) images_.emplace_back(pool.store() ? pool.store()->image_bytes() : 0);
+void HostTier::open(std::uint64_t header_bytes) {
+  for (const Pool& pool : device_.pools)
+    images_.emplace_back(pool.store() ? pool.store()->image_bytes() : 0, header_bytes);
   pages_.look_for_prints();
   device_.below = &state_;
 }
@@ -79,7 +80,6 @@ Units HostTier::on_its_way(const Key& key) const {
   return most;
 }
 
-/// A lock on exactly `length` units of a path; an empty one if they are not there.
 Lock HostTier::lock_on(const Key& key, Units length) {
   if (length == 0) return {};
   Lock lock;
