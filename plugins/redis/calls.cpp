@@ -14,11 +14,15 @@ Calls::Calls(const PageStorage::Context& context, Network::Settings settings, Mi
       network_(std::move(settings), static_cast<CommandUser&>(*this), epoll),
       epochs_(network_, refresh) {}
 
-void Calls::begin(Call& call, Micros now) {
+void Calls::set_time(Micros now) {
   now_ = now;
+  network_.set_time(now);
+}
+
+void Calls::begin(Call& call) {
   if (call.kind == Call::Kind::flush) {
     call.fate = Fate::failed;
-    return epochs_.flush(call, now);
+    return epochs_.flush(call, now_);
   }
   const std::size_t records = call.keys.size();
   call.fate = Fate::late;  // until something else is known
@@ -28,7 +32,7 @@ void Calls::begin(Call& call, Micros now) {
   call.found = call.round = call.unanswered = 0;
   call.cut = static_cast<std::uint32_t>(records);
   deadlines_.emplace(call.deadline, &call);
-  Space& space = epochs_.use(call.space, now);
+  Space& space = epochs_.use(call.space, now_);
   call.epoch = space.epoch;
   if (space.known) return start(call);
   space.parked.push_back(&call);
@@ -95,11 +99,10 @@ void Calls::expire(Call& call) {
   mailbox_.ended(call);  // what is known of it may not be its front
 }
 
-Micros Calls::turn(Micros now) {
-  now_ = now;
-  while (!deadlines_.empty() && deadlines_.begin()->first <= now) expire(*deadlines_.begin()->second);
-  epochs_.turn(now);
-  const Micros again = network_.turn(now);
+Micros Calls::turn() {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now_) expire(*deadlines_.begin()->second);
+  epochs_.turn(now_);
+  const Micros again = network_.turn();
   return deadlines_.empty() ? again : std::min(again, deadlines_.begin()->first);
 }
 

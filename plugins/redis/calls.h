@@ -16,9 +16,12 @@ class Calls final : CommandUser {
  public:
   Calls(const PageStorage::Context& context, Network::Settings settings, Micros refresh, Mailbox& mailbox, int epoll);
 
-  void begin(Call& call, Micros now);
+  /// The time of what comes next.
+  void set_time(Micros now);
+  void begin(Call& call);
+  void on_event(void* connection, std::uint32_t events) { network_.on_event(connection, events); }
   /// Ends what is late, and lets the network do its part. Returns when to come again at the latest.
-  Micros turn(Micros now);
+  Micros turn();
 
  private:
   /// What is known of a record.

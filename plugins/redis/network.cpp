@@ -218,8 +218,8 @@ void Network::complain(const Server& about, const std::string& why) {
   if (said_.insert(sentence).second) user_.say(sentence);
 }
 
-Micros Network::turn(Micros now) {
-  now_ = now;
+Micros Network::turn() {
+  const Micros now = now_;
   Micros again = now + kAtLeast;
   if (wants_map_ && !asks_map_) {
     if (now >= map_asked_ + kMapEvery || map_asked_ == 0) {

@@ -45,13 +45,15 @@ class Network final : ConnectionUser {
   void send(const Command& command);
   /// The call has ended before its commands were answered: its memory is not touched from now on.
   void forget(const Call* call);
+  /// The time of what comes next.
+  void set_time(Micros now) { now_ = now; }
   /// What epoll says of a connection.
-  static void on_event(void* connection, std::uint32_t events, Micros now) {
-    static_cast<Connection*>(connection)->on_event(events, now);
+  void on_event(void* connection, std::uint32_t events) {
+    static_cast<Connection*>(connection)->on_event(events, now_);
   }
   /// Sends what was added since the last call, gives up what is too slow, asks for the map. Returns when it wants to be
-  /// called again at the latest. `now` is the time of send() and of events until the next call.
-  Micros turn(Micros now);
+  /// called again at the latest.
+  Micros turn();
 
  private:
   struct Server {

@@ -1,5 +1,7 @@
 #include "record_name.h"
 
+#include <canopy/support/random.h>
+
 #include <array>
 
 namespace canopy::redis {
@@ -35,8 +37,8 @@ void append_hex(std::string& text, std::uint64_t number) {
 
 RecordNames::RecordNames(const PageStorage::Context& context) : prefix_("c1:") {
   std::uint64_t fingerprint = 0;
-  for (std::size_t i = 0; i < 8; ++i)
-    fingerprint = fingerprint << 8 | std::to_integer<std::uint64_t>(context.fingerprint[i]);
+  for (const std::byte byte : context.fingerprint)
+    fingerprint = splitmix64(fingerprint ^ std::to_integer<std::uint64_t>(byte));
   append_hex(prefix_, fingerprint);
   prefix_ += ":" + std::to_string(context.record_bytes) + ":" + std::to_string(context.rank) + "." +
              std::to_string(context.ranks) + ":";

@@ -12,7 +12,7 @@ namespace canopy::redis {
 ///   c1:FINGERPRINT:RECORD_BYTES:RANK.RANKS:{HOME}:EPOCH:KEY    a record
 ///   c1:FINGERPRINT:RECORD_BYTES:RANK.RANKS:epoch:{SPACE}       the epoch of a space
 ///
-/// 16 digits are kept of the fingerprint, since each record carries all of it. Braces mark what a cluster places a name
+/// FINGERPRINT is a hash of it in 16 digits: each record carries all of it. Braces mark what a cluster places a name
 /// by (redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec, hash tags): records of one home lie on one
 /// server.
 class RecordNames {

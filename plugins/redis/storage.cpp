@@ -131,14 +131,17 @@ class RedisStorage final : public PageStorage {
     std::vector<Call*> posted;
     std::array<epoll_event, 64> events;
     while (mailbox_.take(posted)) {
-      for (Call* call : posted) calls_.begin(*call, now());
+      calls_.set_time(now());
+      for (Call* call : posted) calls_.begin(*call);
       posted.clear();
-      const Micros before = now(), again = calls_.turn(before);
-      const int wait_ms = again > before ? static_cast<int>((again - before + 999) / 1000) : 0;
+      const Micros again = calls_.turn(), after = now();
+      const int wait_ms = again > after ? static_cast<int>((again - after + 999) / 1000) : 0;
       const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
-      for (int i = 0; i < count; ++i)
-        if (void* connection = events[static_cast<std::size_t>(i)].data.ptr)
-          Network::on_event(connection, events[static_cast<std::size_t>(i)].events, now());
+      calls_.set_time(now());
+      for (int i = 0; i < count; ++i) {
+        const epoll_event& event = events[static_cast<std::size_t>(i)];
+        if (event.data.ptr != nullptr) calls_.on_event(event.data.ptr, event.events);  // else: there is mail
+      }
     }
   }
 
