@@ -32,7 +32,8 @@ Space& Epochs::use(const PageKey& name, Micros now) {
   if (spaces_.size() >= kMostSpaces && !spaces_.contains(name)) forget_idle();
   Space& space = spaces_[name];
   space.name = name;
-  if (space.unanswered == 0 && (!space.known || now >= space.asked + refresh_)) ask(space, now);
+  const bool due = !space.known || (!space.unsaved && now >= space.asked + refresh_);
+  if (due && space.unanswered == 0) ask(space, now);
   return space;
 }
 
