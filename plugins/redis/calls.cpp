@@ -124,7 +124,7 @@ void Calls::unpark(Space& space) {
 /// A command for the epoch of a space was answered, or could not be sent.
 void Calls::epoch_answered(const Command& command) {
   Space& space = *command.space;
-  if (command.kind == Command::Kind::read_epoch) unpark(space);
+  if (space.known || space.unanswered == 0) unpark(space);
   if (command.kind != Command::Kind::set_epoch) return;
   for (Call* flush : std::exchange(space.flushes, {})) {
     flush->fate = space.unsaved ? Fate::failed : Fate::done;

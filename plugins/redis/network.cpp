@@ -13,7 +13,7 @@ namespace canopy::redis {
 namespace {
 
 constexpr Micros kConnect = 1'000'000;  // for a connection to be opened
-constexpr Micros kSilence = 5'000'000;  // of a server that owes an answer
+constexpr Micros kSilence = 2'000'000;  // of a server that owes an answer
 constexpr Micros kLeastBackoff = 50'000, kMostBackoff = 1'000'000;
 constexpr Micros kMapEvery = 1'000'000;
 constexpr Micros kLookAgain = 10'000;  // at a name that is being looked up
@@ -50,7 +50,7 @@ Network::Server* Network::server_at(const Address& address) {
   return servers_.back().get();
 }
 
-/// One that may be reached; in turn, so that none is asked for everything.
+/// One that may be reached. The same one until something fails, then another.
 Network::Server* Network::any_server() {
   Server* best = nullptr;
   for (std::size_t i = 0; i < servers_.size(); ++i) {
@@ -60,7 +60,6 @@ Network::Server* Network::any_server() {
     if (best == nullptr || ready) best = &server;
     if (ready) break;
   }
-  ++turn_of_;
   return best;
 }
 
@@ -111,6 +110,7 @@ void Network::down(Server& server, const std::string& why) {
   if (server.lookup.state() != Lookup::State::asked && !server.address.host.empty())
     server.lookup.begin(server.address);
   wants_map_ = settings_.cluster;
+  ++turn_of_;
   for (const auto& line : server.lines) {
     if (line->state() == Connection::State::ready) continue;
     for (const Command& command : line->take_sent()) fail(command);
@@ -139,6 +139,7 @@ void Network::closed(Connection& which, const std::string& why, bool useless) {
 
 void Network::forget(const Call* call) {
   wants_map_ = settings_.cluster;  // a server that is late may have a successor
+  ++turn_of_;
   for (const auto& server : servers_)
     for (const auto& line : server->lines) line->forget(call);
 }
@@ -243,7 +244,7 @@ Micros Network::turn() {
       if (silent != Connection::kNever) {
         const bool opens = line->state() == Connection::State::connecting;
         if (now >= silent + (opens ? kConnect : kSilence))
-          line->lose(opens ? "it did not take a connection for a second" : "it owed an answer for 5 seconds");
+          line->lose(opens ? "it did not take a connection for a second" : "it owed an answer for 2 seconds");
       }
       line->flush(now);
     }

@@ -88,7 +88,7 @@ class Network final : ConnectionUser {
   SlotsReply map_;
   bool wants_map_, asks_map_ = false;
   Micros map_asked_ = 0, now_ = 0;
-  std::size_t turn_of_ = 0;
+  std::size_t turn_of_ = 0;  ///< the server that is asked what no server is known for
   Random random_;
   std::set<std::string> said_;
 };

@@ -50,11 +50,11 @@ bool Middle::answer(int client, std::string_view bytes) {
     case Harm::none:
       break;
     case Harm::dribble:
-      for (std::size_t i = 0; i < bytes.size(); ++i) {
-        if (i < 300) std::this_thread::sleep_for(std::chrono::microseconds(20));
-        if (!send_all(client, bytes.substr(i, 1))) return false;
+      for (; !bytes.empty() && changed.size() - bytes.size() < 300; bytes.remove_prefix(1)) {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+        if (!send_all(client, bytes.substr(0, 1))) return false;
       }
-      return true;
+      return send_all(client, bytes);
     case Harm::flip:
       for (char& byte : changed)
         if (random_.one_in(1000)) byte = static_cast<char>(byte ^ (1 << random_.below(8)));

@@ -15,7 +15,7 @@ class Middle {
  public:
   enum class Harm {
     none,
-    dribble,   ///< a byte at a time
+    dribble,   ///< the first bytes of what came come one by one
     flip,      ///< a bit in about a thousand bytes
     truncate,  ///< closes in the middle of an answer
     nonsense,  ///< answers with something of its own
