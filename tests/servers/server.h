@@ -26,6 +26,7 @@ class Server {
 
   std::string address() const;  ///< as the storage's option `at` has it
   std::uint16_t port() const { return port_; }
+  pid_t process() const { return process_; }
 
   void kill();   ///< -9
   void start();  ///< again, with nothing in it
