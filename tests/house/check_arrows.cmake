@@ -31,6 +31,7 @@ foreach(folder IN LISTS folders)
 endforeach()
 list(APPEND below_plugins/radix core/feed)            # the events with which it announces its nodes
 list(APPEND below_plugins/hazard core/support)        # its file
+list(APPEND below_plugins/redis core/support)         # descriptors, sentences
 list(APPEND below_plugins/sim_storage core/support)   # random numbers
 list(APPEND below_plugins/slots core/support)         # its files
 list(APPEND below_plugins/cuda_store plugins/cuda_driver)

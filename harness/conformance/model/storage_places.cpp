@@ -75,17 +75,21 @@ std::shared_ptr<PageStorage> StorageKind::open(const StoragePlace& at, const Pag
 
 std::vector<StorageKind> storage_kinds() {
   std::vector<StorageKind> kinds;
+  const char* const given = std::getenv("CANOPY_STORAGE_OPTIONS");
   for (const std::string& name : names_of<PageStorage>()) {
-    const bool folder = has_option(*plugins().find(PageStorage::kInterface, name), "path");
+    const Offer& offer = *plugins().find(PageStorage::kInterface, name);
+    const bool folder = has_option(offer, "path");
+    if (has_option(offer, "at") && !given) {
+      std::fprintf(stderr, "not tried: %s: CANOPY_STORAGE_OPTIONS names no server\n", name.c_str());
+      continue;
+    }
     const auto add = [&](const std::string& options, bool faulty) {
       kinds.push_back({name, joined(name, options), faulty, [=] { return place_for(folder, options); }});
     };
     const std::size_t before = kinds.size();
     for (const Variant& variant : kVariants)
       if (variant.name == name) add(variant.options, variant.faulty);
-    if (kinds.size() > before) continue;
-    const char* const given = std::getenv("CANOPY_STORAGE_OPTIONS");
-    add(given ? given : "", false);
+    if (kinds.size() == before) add(given ? given : "", false);
   }
   return kinds;
 }
