@@ -19,7 +19,7 @@ room(core/sockets           canopy/sockets           core/api core/support core/
 room(core/attach            canopy/attach            core/api core/support core/feed core/wire)
 room(core/config            canopy/config            core/api core/support)
 room(core/loading           canopy/loading           core/api core/support core/config)
-room(core/engine            canopy/engine            core/api core/support core/config core/feed core/loading)
+room(core/engine            canopy/engine            core/api core/support core/config core/feed core/loading core/wire)  # wire: the hash of keys
 room(core/scheduling        canopy/scheduling        core/api)
 room(core/routing           canopy/routing           core/api core/support core/wire)
 file(GLOB folders RELATIVE ${ROOT} ${ROOT}/plugins/*)

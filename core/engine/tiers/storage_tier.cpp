@@ -65,7 +65,6 @@ void StorageTier::turn(std::uint64_t now_us) {
     give_up_what_is_late();
     give_up_the_storage();
   }
-  evict_early();
   device_.stored.breaks = breaker_.opened();
 }
 

@@ -45,8 +45,11 @@ class StorageTier final : public Below {
   /// `there`. Null: nothing comes, and the outcome is counted.
   std::shared_ptr<Bring> bring(const Key& key, Units there, Units wanted, std::int32_t priority);
 
-  /// What has ended by now becomes visible, and the host tier evicts early.
+  /// What has ended by now becomes visible.
   void turn(std::uint64_t now_us);
+  /// Evicts from the host tier until a part of it is free or on its way to the storage. Each turn ends with it: what
+  /// has come to the host tier is locked by then if a fetch goes on from it.
+  void evict_early();
   /// When the next call ends, as for Engine::next_end_us.
   std::uint64_t next_us() const;
   /// Calls are on their way whose end the storage alone knows.
@@ -99,7 +102,6 @@ class StorageTier final : public Below {
   void close(Bring& bring, BringOutcome outcome);
 
   // storage_put.cpp
-  void evict_early();
   std::uint64_t to_evict(std::size_t group) const;
   void put(const Departures::Departure& departure);
   std::size_t seal(const Departures::Departure& departure, std::size_t first, std::size_t end, Put& put);
