@@ -114,7 +114,7 @@ TEST_CASE("without the contract suite a check says that it is not one") {
 
 TEST_CASE("components of every interface are checked") {
   const Workshop workshop;
-  for (const char* plugin : {"null_index", "key_codecs", "host_store"}) {
+  for (const char* plugin : {"null_index", "key_codecs", "host_store", "sim_storage"}) {
     CAPTURE(plugin);
     const Ended run = canopy(workshop, "plugins check " + (kBin.parent_path() / "plugins" / plugin).string() + ".so");
     CHECK_MESSAGE(run.status == 0, run.out, run.err);

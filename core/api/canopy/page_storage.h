@@ -4,9 +4,13 @@
 
 namespace canopy {
 
-/// The name of a page's record: a SHA-256 over what the bytes mean, the namespace, and all words up to the page's end.
+/// The name of a page's record. The first three words are of a SHA-256 over what the bytes mean, the namespace, and all
+/// words up to the page's end. The last one is the page's home: the first word of the key of the page that begins its
+/// block of 64 pages, of the first group. A storage of several servers keeps the pages of a home on one of them, so
+/// that a server that is gone takes whole blocks, and a prefix stays usable up to there. Tables hash by the first word.
 struct PageKey {
   std::array<std::uint64_t, 4> bits{};
+  std::uint64_t home() const { return bits[3]; }
   friend bool operator==(const PageKey&, const PageKey&) = default;
 };
 

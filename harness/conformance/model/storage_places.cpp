@@ -1,0 +1,97 @@
+#include "storage_places.h"
+
+#include <canopy/config/option_walkers.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "plugins.h"
+
+namespace canopy::test {
+
+namespace {
+
+/// How a storage of Canopy's own is tried.
+struct Variant {
+  const char *name, *options;
+  bool faulty = false;
+};
+constexpr Variant kVariants[] = {
+    {"sim_storage", ""},
+    {"sim_storage", "linger: 5"},
+    {"sim_storage", "capacity: 400Ki"},
+    {"sim_storage", "absent: 9, forgets: 9, late: 9, failed: 9, full: 9", true},
+    {"slots", "capacity: 8Mi"},
+    {"slots", "capacity: 8Mi, engine: threads, direct: false"},
+};
+
+std::string joined(const std::string& one, const std::string& other) {
+  return one + (one.empty() || other.empty() ? "" : ", ") + other;
+}
+
+/// A place that is nothing but options.
+class Nowhere final : public StoragePlace {
+ public:
+  explicit Nowhere(std::string options) : options_(std::move(options)) {}
+  std::string options() const override { return options_; }
+
+ private:
+  std::string options_;
+};
+
+class TemporaryFolder final : public StoragePlace {
+ public:
+  explicit TemporaryFolder(std::string more) : more_(std::move(more)) {
+    path_ = (std::filesystem::temp_directory_path() / "canopy-storage-XXXXXX").string();
+    if (!::mkdtemp(path_.data())) disagree("no temporary folder can be made as {}", path_);
+  }
+  ~TemporaryFolder() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string options() const override { return joined("path: " + path_, more_); }
+
+ private:
+  std::string path_, more_;
+};
+
+bool has_option(const Offer& offer, std::string_view name) {
+  const auto options = help_of(offer.component->options);
+  return std::any_of(options.begin(), options.end(), [&](const OptionHelp& option) { return option.name == name; });
+}
+
+std::unique_ptr<StoragePlace> place_for(bool folder, const std::string& options) {
+  if (folder) return std::make_unique<TemporaryFolder>(options);
+  return std::make_unique<Nowhere>(options);
+}
+
+}  // namespace
+
+std::shared_ptr<PageStorage> StorageKind::open(const StoragePlace& at, const PageStorage::Context& context) const {
+  return make<PageStorage>(name, context, "{ " + at.options() + " }");
+}
+
+std::vector<StorageKind> storage_kinds() {
+  std::vector<StorageKind> kinds;
+  const char* const given = std::getenv("CANOPY_STORAGE_OPTIONS");
+  for (const std::string& name : names_of<PageStorage>()) {
+    const Offer& offer = *plugins().find(PageStorage::kInterface, name);
+    const bool folder = has_option(offer, "path");
+    if (has_option(offer, "at") && !given) {
+      std::fprintf(stderr, "not tried: %s: CANOPY_STORAGE_OPTIONS names no server\n", name.c_str());
+      continue;
+    }
+    const auto add = [&](const std::string& options, bool faulty) {
+      kinds.push_back({name, joined(name, options), faulty, [=] { return place_for(folder, options); }});
+    };
+    const std::size_t before = kinds.size();
+    for (const Variant& variant : kVariants)
+      if (variant.name == name) add(variant.options, variant.faulty);
+    if (kinds.size() == before) add(given ? given : "", false);
+  }
+  return kinds;
+}
+
+}  // namespace canopy::test

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <set>
+#include <utility>
+
+#include "epochs.h"
+#include "mailbox.h"
+#include "network.h"
+#include "record_name.h"
+
+namespace canopy::redis {
+
+/// Calls that are on their way: what each asks the servers next, what the answers mean, and when its time is up. Lives
+/// in the storage's own thread.
+class Calls final : CommandUser {
+ public:
+  Calls(const PageStorage::Context& context, Network::Settings settings, Micros refresh, Mailbox& mailbox, int epoll);
+
+  /// The time of what comes next.
+  void set_time(Micros now);
+  void begin(Call& call);
+  void on_event(void* connection, std::uint32_t events) { network_.on_event(connection, events); }
+  /// Ends what is late, and lets the network do its part. Returns when to come again at the latest.
+  Micros turn();
+
+ private:
+  /// What is known of a record.
+  enum State : std::uint8_t {
+    kUnknown,
+    kThere,
+    kNotThere,
+    kFailed,
+    kStored,  ///< put: by this call
+  };
+
+  bool encode(Command& command, Outbox& outbox) override;
+  std::byte* place(const Command& command, std::uint64_t bytes) override;
+  void answer(const Command& command, const Element& element) override;
+  void fail(const Command& command) override;
+  void say(const std::string& sentence) override;
+
+  // The life of a call.
+  void start(Call& call);
+  void ask(Call& call, Command::Kind kind, std::size_t index);
+  void answered(Call& call);
+  void finish(Call& call);
+  void expire(Call& call);
+  void unpark(Space& space);
+  void epoch_answered(const Command& command);
+
+  // The kinds of calls, in steps.cpp.
+  void ask_next_of_find(Call& call);
+  void finish_find(Call& call);
+  void find_answered(Call& call, const Command& command, const Element& element);
+  void get_answered(Call& call, const Command& command, const Element& element);
+  void put_answered(Call& call, const Command& command, const Element& element);
+  void finish_put(Call& call);
+  void not_kept(Call& call, std::size_t index, Fate why);
+  void remove(const Call& of, std::size_t index);
+
+  static std::size_t end_of_block(const Call& call, std::size_t begin);
+
+  const std::uint64_t record_bytes_;
+  Mailbox& mailbox_;
+  RecordNames names_;
+  Network network_;
+  Epochs epochs_;
+  std::set<std::pair<Micros, Call*>> deadlines_;
+  Micros now_ = 0;
+};
+
+}  // namespace canopy::redis

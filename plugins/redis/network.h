@@ -1,0 +1,96 @@
+#pragma once
+
+#include <canopy/support/random.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "address.h"
+#include "connection.h"
+#include "lookup.h"
+#include "record_name.h"
+#include "slots_reply.h"
+
+namespace canopy::redis {
+
+/// What commands are for. None of these functions may be called while another of them runs, but for fail() in send().
+class CommandUser {
+ public:
+  virtual bool encode(Command& command, Outbox& outbox) = 0;                  ///< as ConnectionUser
+  virtual std::byte* place(const Command& command, std::uint64_t bytes) = 0;  ///< as ReplySink
+  virtual void answer(const Command& command, const Element& element) = 0;    ///< an answer is one element
+  virtual void fail(const Command& command) = 0;                              ///< no server takes the command
+  virtual void say(const std::string& sentence) = 0;                          ///< to the person who runs this
+
+ protected:
+  ~CommandUser() = default;
+};
+
+/// The servers: one, or those of a cluster. Sends a command to the server that owns its slot, follows redirections, and
+/// opens connections when they are needed. A server that cannot be reached fails commands at once, and is tried again
+/// after 50 ms, doubling up to a second, for ever.
+class Network final : ConnectionUser {
+ public:
+  struct Settings {
+    std::vector<Address> servers;  ///< not empty; the seeds of a cluster
+    bool cluster = false;
+    Credentials credentials;
+    std::uint32_t connections = 2;  ///< to get records, of each server
+    std::uint64_t record_bytes = 0;
+  };
+  Network(Settings settings, CommandUser& user, int epoll);
+
+  void send(const Command& command);
+  /// The call has ended before its commands were answered: its memory is not touched from now on.
+  void forget(const Call* call);
+  /// The time of what comes next.
+  void set_time(Micros now) { now_ = now; }
+  /// What epoll says of a connection.
+  void on_event(void* connection, std::uint32_t events) {
+    static_cast<Connection*>(connection)->on_event(events, now_);
+  }
+  /// Sends what was added since the last call, gives up what is too slow, asks for the map. Returns when it wants to be
+  /// called again at the latest.
+  Micros turn();
+
+ private:
+  struct Server {
+    Address address;
+    Lookup lookup;
+    std::vector<std::unique_ptr<Connection>> lines;  ///< to ask, to put, and some to get
+    Micros down_until = 0, backoff = 0;
+  };
+
+  bool encode(Command& command, Outbox& outbox) override;
+  std::byte* place(const Command& command, std::uint64_t bytes) override;
+  void answer(Connection& from, Command& command, const Element& element) override;
+  void closed(Connection& which, const std::string& why, bool useless) override;
+
+  Server* server_at(const Address& address);
+  Server* owner_of(std::uint16_t slot);
+  Server* any_server();
+  Connection& line_for(Server& server, Way way);
+  bool start(Server& server, Connection& line);
+  void give(Server& server, const Command& command, bool asking = false);
+  void down(Server& server, const std::string& why);
+  void fail(const Command& command);
+  bool redirect(Server& from, Command command, std::string_view error);
+  void take_map(Server& from);
+  void complain(const Server& about, const std::string& why);
+
+  const Settings settings_;
+  CommandUser& user_;
+  const int epoll_;
+  std::vector<std::unique_ptr<Server>> servers_;  ///< the first ones are those of the settings
+  std::vector<Server*> owners_;                   ///< of each slot; nullptr: not known
+  SlotsReply map_;
+  bool wants_map_, asks_map_ = false;
+  Micros map_asked_ = 0, now_ = 0;
+  std::size_t turn_of_ = 0;  ///< the server that is asked what no server is known for
+  Random random_;
+  std::set<std::string> said_;
+};
+
+}  // namespace canopy::redis

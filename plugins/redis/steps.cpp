@@ -1,0 +1,132 @@
+#include <algorithm>
+
+#include "calls.h"
+
+namespace canopy::redis {
+
+// find: are the heads of the blocks there; then all of each block up to the last one whose head is there, which is
+// asked record by record; then, if a block before it lacks some, that block record by record.
+
+std::size_t Calls::end_of_block(const Call& call, std::size_t begin) {
+  std::size_t end = begin + 1;
+  while (end < call.keys.size() && call.keys[end].home() == call.keys[begin].home()) ++end;
+  return end;
+}
+
+void Calls::ask_next_of_find(Call& call) {
+  const std::size_t records = call.keys.size();
+  const auto ask_each = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) ask(call, Command::Kind::exists, i);
+  };
+  const auto unknown_from = [&](std::size_t begin) {
+    const auto first = std::find_if(call.states.begin() + static_cast<std::ptrdiff_t>(begin), call.states.end(),
+                                    [](std::uint8_t state) { return state != kThere; });
+    return static_cast<std::size_t>(first - call.states.begin());
+  };
+  ++call.round;
+  if (call.round == 1) {
+    for (std::size_t i = 0; i < records; i = end_of_block(call, i))
+      call.blocks.push_back(static_cast<std::uint32_t>(i));
+    if (call.blocks.size() == 1) return ask_each(0, records);
+    for (const std::uint32_t head : call.blocks) ask(call, Command::Kind::exists, head);
+  } else if (call.round == 2 && call.blocks.size() > 1) {
+    const auto absent = std::find_if(call.blocks.begin(), call.blocks.end(),
+                                     [&](std::uint32_t head) { return call.states[head] != kThere; });
+    for (auto block = call.blocks.begin(); block != absent; ++block) {
+      const std::size_t end = end_of_block(call, *block);
+      if (block + 1 == absent) ask_each(*block + 1, end);
+      else if (end > *block + 1) ask(call, Command::Kind::exists_all, *block);
+    }
+  } else if (call.round == 3) {
+    const std::size_t hole = unknown_from(0);
+    if (hole == records || call.states[hole] != kUnknown) return;
+    const auto next = std::upper_bound(call.blocks.begin(), call.blocks.end(), hole);
+    ask_each(hole, next == call.blocks.end() ? records : *next);
+  }
+}
+
+void Calls::find_answered(Call& call, const Command& command, const Element& element) {
+  const std::size_t i = command.index;
+  const bool whole = command.kind == Command::Kind::exists_all;
+  if (element.kind != Element::Kind::integer) {
+    call.states[i + (whole ? 1 : 0)] = kFailed;
+  } else if (!whole) {
+    call.states[i] = element.number > 0 ? kThere : kNotThere;
+  } else {
+    const std::size_t end = end_of_block(call, i);
+    if (element.number != static_cast<std::int64_t>(end - i - 1)) return;
+    std::fill(call.states.begin() + static_cast<std::ptrdiff_t>(i),
+              call.states.begin() + static_cast<std::ptrdiff_t>(end), kThere);
+  }
+}
+
+void Calls::finish_find(Call& call) {
+  const auto first = std::find_if(call.states.begin(), call.states.end(), [](std::uint8_t s) { return s != kThere; });
+  call.found = static_cast<std::uint32_t>(first - call.states.begin());
+  // Where the servers that can be reached have a part of it, that part is the answer.
+  call.fate = call.found == 0 && call.states[0] == kFailed ? Fate::failed : Fate::done;
+}
+
+void Calls::get_answered(Call& call, const Command& command, const Element& element) {
+  Fate& fate = call.fates[command.index];
+  switch (element.kind) {
+    case Element::Kind::value:
+      fate = Fate::done;
+      break;
+    case Element::Kind::nil:
+      fate = Fate::absent;
+      break;
+    case Element::Kind::text:
+    case Element::Kind::dropped:  // of another size, so it is no record
+      fate = Fate::absent;
+      remove(call, command.index);
+      break;
+    default:
+      fate = Fate::failed;
+      break;
+  }
+}
+
+// put: which are there already; then the others in the order of their path. If one is not kept, those behind it that
+// this call has stored are removed.
+
+void Calls::put_answered(Call& call, const Command& command, const Element& element) {
+  const std::size_t i = command.index;
+  if (element.kind == Element::Kind::error)
+    return not_kept(call, i, element.text.starts_with("OOM") ? Fate::full : Fate::failed);
+  if (command.kind == Command::Kind::exists) {
+    if (element.kind != Element::Kind::integer) return not_kept(call, i, Fate::failed);
+    if (element.number > 0) call.fates[i] = Fate::done;
+    else ask(call, Command::Kind::set, i);
+    return;
+  }
+  call.fates[i] = Fate::done;  // nil: another process was faster
+  if (element.kind == Element::Kind::status) call.states[i] = kStored;
+}
+
+void Calls::not_kept(Call& call, std::size_t index, Fate why) {
+  call.fates[index] = why;
+  call.cut = std::min(call.cut, static_cast<std::uint32_t>(index));
+}
+
+void Calls::finish_put(Call& call) {
+  const auto bad = std::find_if(call.fates.begin(), call.fates.end(), [](Fate fate) { return fate != Fate::done; });
+  for (auto i = static_cast<std::size_t>(bad - call.fates.begin()); i < call.fates.size(); ++i) {
+    call.fates[i] = *bad;
+    if (call.states[i] == kStored) remove(call, i);
+  }
+}
+
+void Calls::remove(const Call& of, std::size_t index) {
+  Call& call = mailbox_.own();
+  call.kind = Call::Kind::remove;
+  call.space = of.space, call.epoch = of.epoch;
+  call.keys.assign(1, of.keys[index]);
+  call.fates.clear(), call.states.clear();
+  call.deadline = of.deadline + 1'000'000;
+  call.unanswered = 0;
+  deadlines_.emplace(call.deadline, &call);
+  start(call);
+}
+
+}  // namespace canopy::redis

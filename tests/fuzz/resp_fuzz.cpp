@@ -1,0 +1,47 @@
+/// Hostile answers of a server: read in one piece and in many, which must tell the same; and as the map of a cluster.
+#include <redis/slots_reply.h>
+
+#include "../servers/told_replies.h"
+#include "fuzz.h"
+
+namespace {
+
+using namespace canopy;
+
+constexpr std::uint64_t kPlaced = 8;  // bytes of a string that goes into memory of the caller's
+
+/// A stream that is refused may have told of more or less when that was noticed.
+std::string told(std::string_view bytes, std::size_t most, bool& read) {
+  test::ToldReplies replies(kPlaced);
+  redis::RespReader reader(replies);
+  read = test::feed(reader, bytes, most);
+  return replies.told();
+}
+
+struct Map final : redis::ReplySink {
+  std::byte* place(std::uint64_t) override { return nullptr; }
+  void element(const redis::Element& element) override {
+    reply.take(element);
+    if (!element.last) return;
+    for (const redis::SlotRange& range : reply.ranges()) EXPECT(range.first <= range.last && range.last < 16384, "");
+    reply.clear();
+  }
+  redis::SlotsReply reply;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes = fuzz::text_of(data, size);
+  bool read = false, read_in_pieces = false;
+  const std::string whole = told(bytes, bytes.size(), read);
+  for (const std::size_t most : {std::size_t{1}, std::size_t{7}}) {
+    const std::string pieces = told(bytes, most, read_in_pieces);
+    EXPECT(read == read_in_pieces, bytes);
+    EXPECT(pieces == whole, bytes);
+  }
+  Map map;
+  redis::RespReader reader(map);
+  test::feed(reader, bytes, bytes.size());
+  return 0;
+}
