@@ -55,10 +55,11 @@ Rank Hazard::rank(const NodeFacts& node) {
   if (*node.tag == 0) *node.tag = NodeTag::of(clock_.now(), class_of({1, ~std::uint32_t{0}, 0, 0}));
   if (!curves_.learned()) return {0, node.last_access};
   double worth = index(NodeTag(*node.tag));
-  // A use of the node would be one of its parent. Where the parent's last client gave a hint that makes the parent
-  // worth less, so is the node: an end of the same conversation, left behind by a later turn.
+  // A use of the node would be one of its parent. Where the parent's last client said that the session ended, the node
+  // is worth no more than the parent: it is what an earlier turn of the same session left behind.
   if (node.parent_tag && *node.parent_tag != 0)
-    if (const NodeTag parent(*node.parent_tag); hint_in(parent.of_class()) != 0) worth = std::min(worth, index(parent));
+    if (const NodeTag parent(*node.parent_tag); session_ended_in(parent.of_class()))
+      worth = std::min(worth, index(parent));
   if (config_.cost_weight > 0) worth *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
   // As a float, so that what differs in the last bits alone is equal.
   return {std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth))), node.last_access};
