@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace canopy::inspector {
+namespace {
+
+/// Longer prompts are a damaged recording's.
+constexpr std::uint32_t kMostPrompt = std::uint32_t{1} << 25;
+
+}  // namespace
 
 /// Notes who begins and who ends in a commit. What they have is read when the whole commit has been applied.
 struct RecordedRequests::Watcher final : MirrorWatcher {
@@ -29,6 +35,8 @@ bool RecordedRequests::next(RecordedRequest& request) {
     while (!waiting_.empty() && waiting_.front().ended) {
       Waiting first = std::move(waiting_.front());
       waiting_.pop_front();
+      number_.erase(first.id);
+      ++taken_;
       if (!first.whole) {
         ++left_out_;
         continue;
@@ -59,11 +67,12 @@ void RecordedRequests::take_commit() {
       waiting.request.begun_us = begun->begun_us;
       const auto space = static_cast<std::size_t>(begun->space);
       if (space < mirror_.spaces().size()) waiting.request.space = mirror_.spaces()[space].name;
+      number_[id] = taken_ + waiting_.size();
       waiting_.push_back(std::move(waiting));
     }
   for (const std::uint64_t id : watcher.ends)
-    for (Waiting& waiting : waiting_)
-      if (waiting.id == id) end(waiting);
+    if (const auto known = number_.find(id); known != number_.end())
+      if (Waiting& waiting = waiting_[known->second - taken_]; !waiting.ended) end(waiting);
 }
 
 void RecordedRequests::end(Waiting& waiting) {
@@ -76,6 +85,7 @@ void RecordedRequests::end(Waiting& waiting) {
 
 /// False if the index never got all whole pages of it.
 bool RecordedRequests::read_prompt(const MirrorRequest& request, std::vector<Token>& prompt) {
+  if (request.prompt > kMostPrompt) return false;
   std::vector<const MirrorNode*> path;
   for (const MirrorNode* node = mirror_.find(request.last_node); node; node = &mirror_.node(node->parent)) {
     path.push_back(node);

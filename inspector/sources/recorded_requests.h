@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <mirror/mirror.h>
@@ -52,9 +53,10 @@ class RecordedRequests {
 
   std::unique_ptr<Recording> recording_;
   Mirror mirror_;
-  std::deque<Waiting> waiting_;  ///< in the order in which they began
-  std::uint64_t commit_ = 0, left_out_ = 0;
-  Token fresh_ = ~Token{0};  ///< the next token that no other request has
+  std::deque<Waiting> waiting_;                              ///< in the order in which they began
+  std::unordered_map<std::uint64_t, std::uint64_t> number_;  ///< of those in waiting_, by id: how many began before
+  std::uint64_t commit_ = 0, taken_ = 0, left_out_ = 0;      ///< taken_: of waiting_, from its front
+  Token fresh_ = ~Token{0};                                  ///< the next token that no other request has
 };
 
 }  // namespace canopy::inspector
