@@ -1,5 +1,7 @@
 #include "recorded_requests.h"
 
+#include <canopy/feed/events.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -44,7 +46,7 @@ bool RecordedRequests::next(RecordedRequest& request) {
       request = std::move(first.request);
       return true;
     }
-    if (commit_ == recording_->commits()) {
+    if (events_.empty()) {
       left_out_ += waiting_.size();  // they still ran when it ended
       waiting_.clear();
       return false;
@@ -58,8 +60,12 @@ double RecordedRequests::progress() const {
 }
 
 void RecordedRequests::take_commit() {
+  const auto last =
+      std::find_if(events_.begin(), events_.end(), [](const Event& one) { return is<event::Commit>(one); });
+  const auto count = static_cast<std::size_t>(last - events_.begin()) + (last != events_.end());
   Watcher watcher;
-  mirror_.take(recording_->events(commit_, commit_ + 1), &watcher);
+  mirror_.take(events_.first(count), &watcher);
+  events_ = events_.subspan(count);
   ++commit_;
   for (const std::uint64_t id : watcher.begins)
     if (const MirrorRequest* begun = mirror_.request(id)) {

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -46,13 +47,16 @@ class RecordedRequests {
   struct Watcher;
 
   explicit RecordedRequests(std::unique_ptr<Recording> recording)
-      : recording_(std::move(recording)), mirror_(recording_->header()) {}
+      : recording_(std::move(recording)),
+        mirror_(recording_->header()),
+        events_(recording_->events(0, recording_->commits())) {}
   void take_commit();
   void end(Waiting& waiting);
   bool read_prompt(const MirrorRequest& request, std::vector<Token>& prompt);
 
   std::unique_ptr<Recording> recording_;
   Mirror mirror_;
+  std::span<const Event> events_;                            ///< of the recording, from the next commit on
   std::deque<Waiting> waiting_;                              ///< in the order in which they began
   std::unordered_map<std::uint64_t, std::uint64_t> number_;  ///< of those in waiting_, by id: how many began before
   std::uint64_t commit_ = 0, taken_ = 0, left_out_ = 0;      ///< taken_: of waiting_, from its front
