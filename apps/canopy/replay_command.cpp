@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "publish_events.h"
+#include "request_file.h"
 
 namespace canopy::app {
 namespace {
@@ -51,7 +52,7 @@ Result<EngineConfig> config_of(const ReplayArguments& arguments, const Registry&
 }
 
 Result<std::unique_ptr<workload::RequestSource>> source_of(const ReplayArguments& arguments) {
-  if (!arguments.trace.empty()) return workload::open_trace(arguments.trace, arguments.block);
+  if (!arguments.trace.empty()) return open_requests(arguments.trace, arguments.block);
   if (!arguments.workload.empty()) return workload::open_generator(arguments.workload, arguments.seed.value_or(0));
   return Error{"canopy replay: nothing to replay; name a trace with --trace FILE or a workload with --workload FILE"};
 }
