@@ -111,18 +111,21 @@ TEST_CASE("a subscriber's tree is the engine's after random requests, in every f
     KvEventsConfig::Dialect dialect;
     KvEventsConfig::Hashes hashes;
     const char* written_as;
+    const char* index = "radix";
   };
   using Dialect = KvEventsConfig::Dialect;
   using Hashes = KvEventsConfig::Hashes;
   const Form forms[] = {{"full", "token", Dialect::maps, Hashes::sglang, "M2"},
                         {"full window", "token", Dialect::arrays, Hashes::vllm, "A3"},
                         {"full state", "token", Dialect::maps, Hashes::vllm, "M1"},
-                        {"full window", "bigram", Dialect::maps, Hashes::sglang, "M2"}};
+                        {"full window", "bigram", Dialect::maps, Hashes::sglang, "M2"},
+                        {"full", "token", Dialect::maps, Hashes::vllm, "M1", "hash_chain"}};
   std::uint64_t seed = 0;
   for (const Form& form : forms) {
     CAPTURE(form.groups);
     CAPTURE(form.written_as);
-    std::string yaml = fmt::format("page_size: 4\nkey: {}\nindex: radix\nsegment_pages: 7\ngroups:\n", form.key);
+    std::string yaml =
+        fmt::format("page_size: 4\nkey: {}\nindex: {}\nsegment_pages: 7\ngroups:\n", form.key, form.index);
     std::istringstream groups(form.groups);
     for (std::string group; groups >> group;)
       yaml +=
