@@ -21,9 +21,11 @@ void append_text(std::string& to, std::string_view text, unsigned shortest, std:
   to += text;
 }
 
-/// The canonical CBOR of (salt,): vLLM's extra keys of a first block.
+/// The canonical CBOR of (("cache_salt", salt),): vLLM's extra keys of a first block, since 0.31. Before, it was
+/// (salt,).
 std::string extra_keys_of(std::string_view salt) {
-  std::string cbor = "\x81";
+  std::string cbor = "\x81\x82";
+  append_text(cbor, "cache_salt", 0x60, 24, 0x78);
   append_text(cbor, salt, 0x60, 24, 0x78);
   return cbor;
 }
