@@ -84,7 +84,8 @@ void add_canopy(const Figures& figures, Families& to) {
   if (figures.now && !figures.from_events) add_engine(*figures.now, to);
   if (figures.now && figures.from_events)
     for (const PoolFigures& pool : figures.now->pools) add_pool_tokens(pool, "cached", pool.evictable, to);
-  to.gauge("canopy_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.", figures.hit_rate);
+  if (!figures.from_events)
+    to.gauge("canopy_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.", figures.hit_rate);
   if (!figures.counts) return;
   to.counter("canopy_feed_attaches_total", "Times that the exporter found the feed.", figures.counts->attached);
   to.counter("canopy_feed_laps_total", "Times that the engine was faster than the exporter, and events were lost.",

@@ -55,8 +55,9 @@ void add_pools(const Moment& now, Families& to) {
 }  // namespace
 
 void add_sglang(const Figures& figures, Families& to) {
-  to.gauge("sglang:cache_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.",
-           figures.hit_rate);
+  if (!figures.from_events)
+    to.gauge("sglang:cache_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.",
+             figures.hit_rate);
   if (figures.now && !figures.from_events) {
     to.gauge("sglang:num_running_reqs", "Requests that have begun and not ended.", figures.now->running);
     add_pools(*figures.now, to);
