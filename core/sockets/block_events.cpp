@@ -175,6 +175,7 @@ bool BlockEvents::store(const Node& node, std::uint16_t groups, std::span<const 
     event.set_nil(Field::lora_id);
     batch.set_text(event, Field::medium, kMedium);
     if (!space.adapter.empty()) batch.set_text(event, Field::lora_name, space.adapter);
+    else if (tells_groups_) event.set_nil(Field::lora_name);  // vLLM's own classes have no default for it
     if (tells_groups_) {
       if (block_ == 0 && node.parent == 0 && !space.salt.empty()) put_extra_keys(event, space, count, batch);
       put_group(event, group_, batch);
