@@ -129,6 +129,7 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
             arguments.trace.empty() ? base_name(arguments.workload) : workload::trace_name(arguments.trace),
             arguments.report, digest_of(*config, registry), arguments.options};
   task.options.resizes = std::move(*resizes);
+  if (*publisher) task.published = [&] { return published_by(**publisher); };
   if (*publisher && arguments.await) await_subscriber(**publisher);
   const int status = run_task(**engine, **source, registry, task, {});
   if (*publisher) end_publishing(**publisher, arguments.stay);

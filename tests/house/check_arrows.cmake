@@ -30,6 +30,7 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 list(APPEND below_plugins/radix core/feed)            # the events with which it announces its nodes
+list(APPEND below_plugins/hash_chain core/feed)       # the same
 list(APPEND below_plugins/hazard core/support)        # its file
 list(APPEND below_plugins/redis core/support)         # descriptors, sentences
 list(APPEND below_plugins/sim_storage core/support)   # random numbers
