@@ -86,6 +86,7 @@ class StorageTier final : public Below {
   RecordFacts facts_of(std::size_t page, std::size_t group, std::span<const std::uint32_t> words);
   void ended(StorageCall& call);
   void account(const StorageCall& call);
+  void arrive_late();
   void give_up_what_is_late();
   void give_up_the_storage();
 
@@ -97,6 +98,8 @@ class StorageTier final : public Below {
   void got(Bring& bring, const StorageCall& call);
   bool right(Bring& bring, std::size_t group, std::size_t page);
   void arrive(Bring& bring);
+  bool stands(Bring& bring);
+  std::size_t right_ones(const Bring& bring) const;
   void insert(Bring& bring, std::size_t count);
   void free_pages(Bring& bring, std::size_t first);
   void close(Bring& bring, BringOutcome outcome);
