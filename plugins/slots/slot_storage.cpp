@@ -67,6 +67,7 @@ SlotStorage::SlotStorage(const Config& config, const Context& context)
       scan_(must_scan(table_, files_, flushed_, folder_) ? std::make_unique<HeadScan>(files_) : nullptr),
       records_(table_, flushed_, files_.shape(), scan_ != nullptr) {
   if (!event_) fail(folder_.path(), "an eventfd cannot be had", errno);
+  flushed_.compact();
   if (!scan_) table_.complete();
   device_ = make_device(config, event_.get());
 }
