@@ -1,93 +1,94 @@
-#include "program.h"
-
+/// `canopy tiers` over a folder that a replay has left.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
 
-#include <support/shared_folder.h>
-#include <nlohmann/json.hpp>
+#include "program.h"
 
 using namespace cli;
 
 namespace {
 
-const std::string kTiers = (kSource / "configs/engines/tiers_host.yaml").string();
-const std::string kChat = " --workload " + (kSource / "configs/workloads/chat.yaml").string() + " --limit 250";
+/// Replays prompts that go round through a pool, a tier and slots in the workshop's folder `records`.
+Ended replay_with_slots(const Workshop& workshop) {
+  const std::string engine = workshop.file("engine.yaml", fmt::format(R"(
+page_size: 16
+model: {{ name: m, revision: r1, dtype: bf16 }}
+groups:
+  full: {{ capacity: 4800, allocator: free_list, eviction: lru }}
+store: {{ host: {{ layers: 1, streams: {{ k: 64 }} }} }}
+tiers:
+  host: {{ capacity: 9600 }}
+  storage: {{ in: {{ slots: {{ path: {}, capacity: 8Mi }} }}, ahead: 50, bandwidth: 1G }}
+)",
+                                                                      (workshop.path / "records").string()));
+  const std::string workload = workshop.file("workload.yaml", R"(
+seed: 6
+requests: 40
+mix:
+  - thrash: { working_set_tokens: 20000, prompt_tokens: 2000 }
+)");
+  return canopy(workshop, "replay " + engine + " --workload " + workload);
+}
+
+/// The one folder of a model and rank.
+fs::path folder_in(const Workshop& workshop) { return fs::directory_iterator(workshop.path / "records")->path(); }
 
 }  // namespace
 
-TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells the hits of each tier") {
+TEST_CASE("canopy tiers shows what slots kept, and finds a byte that changed") {
   const Workshop workshop;
-  const std::string small = "replay " + kTiers + kChat + " --capacity 20k --set tiers.host.capacity=300k";
-  for (const char* mode : {"serial", "timed"}) {
-    CAPTURE(mode);
-    const std::string report = (workshop.path / mode).string(), line = small + " --mode " + mode;
-    const Ended run = cli::canopy(workshop, line + " --report " + report);
-    CHECK_MESSAGE(run.status == 0, run.out, run.err);
-    for (const char* part :
-         {"from the pools", "from the host", "host tier", "copied down", "copied up", "fetches", " 0 violations"})
-      CHECK_MESSAGE(has(run.out, part), run.out);
-    const auto json = nlohmann::json::parse(slurp(report));
-    CHECK(json["hit_tokens_host"] > 0);
-    CHECK(json["hit_tokens_device"].get<std::uint64_t>() + json["hit_tokens_host"].get<std::uint64_t>() ==
-          json["hit_tokens"]);
-    CHECK(json["read_bytes_host"] > 0);
-    CHECK(json["content_checks"] >= json["hit_tokens"]);
-    std::uint64_t fetches = 0;
-    for (const auto& count : json["fetches"]) fetches += count.get<std::uint64_t>();
-    CHECK(fetches >= json["requests"].get<std::uint64_t>() - json["rejected"].get<std::uint64_t>());
-    const std::string again = (workshop.path / "again").string();
-    CHECK(cli::canopy(workshop, line + " --report " + again).status == 0);
-    CHECK(nlohmann::json::parse(slurp(again))["digest"] == json["digest"]);
+  const Ended replayed = replay_with_slots(workshop);
+  REQUIRE_MESSAGE(replayed.status == 0, replayed.err);
+  const std::string records = (workshop.path / "records").string(), one = folder_in(workshop).string();
+
+  for (const std::string& path : {records, one}) {
+    const Ended listed = canopy(workshop, "tiers ls " + path);
+    CHECK(listed.status == 0);
+    CHECK_MESSAGE(has(listed.out, " records of 8.0 KiB in 1,024 slots"), listed.out);
+    CHECK_MESSAGE(has(listed.out, "namespace"), listed.out);
   }
-  // The pools alone find what they find beside a tier, in fewer words.
-  const std::string report = (workshop.path / "alone").string();
-  const Ended alone = cli::canopy(workshop, small + " --set tiers=none --report " + report);
-  CHECK_MESSAGE(alone.status == 0, alone.err);
-  CHECK_FALSE(has(alone.out, "from the host"));
-  CHECK_FALSE(nlohmann::json::parse(slurp(report)).contains("hit_tokens_host"));
+  const Ended right = canopy(workshop, "tiers check " + records);
+  CHECK(right.status == 0);
+  CHECK_MESSAGE(has(right.out, " 0 damaged, 0 replaced by others"), right.out);
+
+  {
+    std::fstream slots(folder_in(workshop) / "slots.0", std::ios::binary | std::ios::in | std::ios::out);
+    slots.seekp(4'100);  // in the image of slot 0
+    slots.put('\x5A');
+  }
+  const Ended damaged = canopy(workshop, "tiers check " + records);
+  CHECK(damaged.status == 1);
+  CHECK_MESSAGE(has(damaged.out, " 1 damaged"), damaged.out);
+  CHECK_MESSAGE(has(damaged.out, "its image is damaged: 1 record, the first in slot 0"), damaged.out);
+
+  // A folder that is in use is listed, and not checked.
+  const int lock = ::open((folder_in(workshop) / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(::flock(lock, LOCK_EX) == 0);
+  CHECK(canopy(workshop, "tiers ls " + records).status == 0);
+  const Ended used = canopy(workshop, "tiers check " + records);
+  CHECK(used.status == 2);
+  CHECK_MESSAGE(has(used.err, "another process writes here"), used.err);
+  ::close(lock);
 }
 
-// The bounds are those of a simulation of blocks, less what whole nodes cost.
-TEST_CASE("tiers: on a recorded trace a tier fed by evictions finds more than one that copies what is inserted") {
-  const fs::path trace = canopy::test::shared_file("traces/conversation_trace.jsonl");
-  if (trace.empty()) return;
+TEST_CASE("canopy tiers says what is wrong with a folder that it cannot read") {
   const Workshop workshop;
-  const auto hits = [&](const std::string& set) {
-    const std::string report = (workshop.path / "report").string();
-    const Ended run = cli::canopy(workshop, "replay " + kTiers + " --store none --no-content --capacity 3M --trace " +
-                                                trace.string() + " --report " + report + " --set " + set);
-    REQUIRE_MESSAGE(run.status == 0, run.err);
-    return nlohmann::json::parse(slurp(report))["hit_tokens"].get<std::uint64_t>();
-  };
-  const std::uint64_t back = hits("tiers.host.capacity=6M"),
-                      through = hits("tiers.host.capacity=6M --set tiers.host.write=write_through");
-  CHECK(back >= 39'000'000);
-  CHECK(back * 100 >= through * 112);
-  CHECK(hits("tiers.host.capacity=20M") >= 51'000'000);
-}
-
-TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
-  const Workshop workshop;
-  const auto check = [&](const std::string& set) {
-    return cli::canopy(workshop, "config check " + kTiers + " --set " + set);
-  };
-  CHECK_FALSE(has(check("page_size=16").out, "note:"));
-  const Ended through = check("tiers.host.write=write_through --set tiers.host.capacity=200k");
-  CHECK(through.status == 0);
-  CHECK_MESSAGE(has(through.out, "note: tiers.host is of no use: under write_through"), through.out);
-  CHECK(has(check("tiers.host.write=none").out, "nothing is copied to it"));
-  CHECK(has(check("tiers.host.least=1M").out, "no prefix that it can have is as long as `least`"));
-  CHECK(has(check("index=null").out, "the index 'null' keeps nothing"));
-
-  const Ended unlimited = check("groups.full.capacity=unlimited");
-  CHECK(unlimited.status == 2);
-  CHECK_MESSAGE(has(unlimited.err, "tiers.host.capacity: the pool of group 'full' is unlimited"), unlimited.err);
-  CHECK(has(check("tiers.host.capacity=3").err, "does not hold one page of 16 tokens"));
-  CHECK(has(check("tiers.host.write=back").err, "write_back"));
-  CHECK(has(check("tiers.disk.capacity=3M").err, "no tier is called 'disk'"));
-  CHECK(has(check("tiers=fast").err, "expected a map"));
-  CHECK(has(check("tiers.host.evicton=lru").err, "Did you mean 'eviction'?"));
-  const std::string file = workshop.file("no_capacity.yaml",
-                                         "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 64, "
-                                         "allocator: free_list, eviction: lru } }\ntiers: { host: { write: none } }\n");
-  CHECK(has(cli::canopy(workshop, "config check " + file).err, "tiers.host has no 'capacity'"));
+  fs::create_directories(workshop.path / "empty");
+  const std::string folder = (workshop.path / "empty").string();
+  for (const char* verb : {"ls ", "check "}) {
+    const Ended none = canopy(workshop, std::string("tiers ") + verb + folder);
+    CHECK(none.status == 2);
+    CHECK_MESSAGE(has(none.err, "has no folder of the storage slots"), none.err);
+    const Ended absent = canopy(workshop, std::string("tiers ") + verb + folder + "/absent");
+    CHECK(absent.status == 2);
+    CHECK_MESSAGE(has(absent.err, "cannot be read (No such file or directory)"), absent.err);
+  }
+  workshop.file("empty/table", "no table");
+  const Ended bad = canopy(workshop, "tiers ls " + folder);
+  CHECK(bad.status == 2);
+  CHECK_MESSAGE(has(bad.err, "table: cannot be used: it ends within its head"), bad.err);
+  workshop.file("empty/table", std::string(5'000, 'x'));
+  CHECK(has(canopy(workshop, "tiers check " + folder).err, "cannot be used: it is not a table"));
 }
