@@ -78,6 +78,7 @@ std::deque<Command> Connection::take_sent() { return std::exchange(sent_, {}); }
 std::deque<Command> Connection::take_waiting() { return std::exchange(waiting_, {}); }
 
 void Connection::on_event(std::uint32_t events, Micros now) {
+  if (state_ == State::closed) return;  // since epoll said so
   if (state_ == State::connecting) {
     int error = 0;
     socklen_t size = sizeof error;
