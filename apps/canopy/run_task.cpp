@@ -12,18 +12,39 @@
 namespace canopy::app {
 namespace {
 
+std::string moved(std::uint64_t tokens, std::uint64_t moved_bytes) {
+  return plural(tokens, "token") + (moved_bytes > 0 ? ", " + bytes(moved_bytes) : "");
+}
+
+std::string outcomes(std::span<const std::uint64_t> counts, std::span<const char* const> names) {
+  std::string text;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(counts[i]), names[i]);
+  return printable(text.empty() ? "none" : text);
+}
+
+void add_storage_rows(Table& table, const StorageFigures& storage) {
+  table.row("storage", fmt::format("{} evicted for room and not put; {}, {}", grouped(storage.dropped_tokens),
+                                   plural(storage.damaged_records, "damaged record"),
+                                   plural(storage.breaks, "time") + " not called for a while"));
+  table.row("  put", fmt::format("{}; {} not kept", moved(storage.written_tokens, storage.written_bytes),
+                                 grouped(storage.unkept_tokens)));
+  table.row("  got", moved(storage.read_tokens, storage.read_bytes));
+  table.row("  asked", outcomes(storage.brings, kBringOutcomes));
+}
+
 /// Hits by tier, and what moved between them.
 void add_tier_rows(Table& table, const replay::Report& report) {
   const replay::TierReport& tier = *report.host_tier;
-  const auto share = [&](std::uint64_t tokens) {
-    return report.prompt_tokens ? percent(static_cast<double>(tokens) / static_cast<double>(report.prompt_tokens)) : "";
+  const auto hits = [&](const char* name, std::uint64_t tokens) {
+    const double share =
+        static_cast<double>(tokens) / static_cast<double>(std::max<std::uint64_t>(report.prompt_tokens, 1));
+    table.row(name, fmt::format("{}, {}", plural(tokens, "token"), report.prompt_tokens ? percent(share) : ""));
   };
-  const auto moved = [](std::uint64_t tokens, std::uint64_t moved_bytes) {
-    return plural(tokens, "token") + (moved_bytes > 0 ? ", " + bytes(moved_bytes) : "");
-  };
-  const std::uint64_t device = report.hit_tokens - tier.hit_tokens;
-  table.row("  from the pools", fmt::format("{}, {}", plural(device, "token"), share(device)));
-  table.row("  from the host", fmt::format("{}, {}", plural(tier.hit_tokens, "token"), share(tier.hit_tokens)));
+  const std::uint64_t stored = report.storage ? report.storage->hit_tokens : 0;
+  hits("  from the pools", report.hit_tokens - tier.hit_tokens - stored);
+  hits("  from the host", tier.hit_tokens);
+  if (report.storage) hits("  from the storage", stored);
   table.row("host tier",
             fmt::format("{} of {} resident in {}, {} evicted; index {}, {}", grouped(tier.resident_tokens),
                         grouped(tier.capacity_tokens), plural(tier.nodes, "node"), grouped(tier.evicted_tokens),
@@ -34,11 +55,8 @@ void add_tier_rows(Table& table, const replay::Report& report) {
   table.row("  copied up",
             fmt::format("{}; requests waited {}", moved(tier.moved.loaded_tokens, tier.moved.loaded_bytes),
                         seconds(static_cast<double>(tier.waited_us) / 1e6)));
-  std::string fetches;
-  for (std::size_t i = 0; i < kFetchOutcomeCount; ++i)
-    if (tier.moved.fetches[i] > 0)
-      fetches += fmt::format("{}{} {}", fetches.empty() ? "" : ", ", grouped(tier.moved.fetches[i]), kFetchOutcomes[i]);
-  table.row("fetches", printable(fetches.empty() ? "none" : fetches));
+  if (report.storage) add_storage_rows(table, report.storage->moved);
+  table.row("fetches", outcomes(tier.moved.fetches, kFetchOutcomes));
 }
 
 void print_report(const replay::Report& report, const std::string& title) {

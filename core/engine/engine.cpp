@@ -48,6 +48,7 @@ NamespaceId Engine::intern(const Space& space) {
   serve("Engine::intern", [&] {
     const std::size_t had = spaces();
     id = parts_->state.spaces.intern(space);
+    if (parts_->tier) parts_->tier->state().spaces.intern(space);  // in the same order: the same number
     if (spaces() > had && parts_->publisher) parts_->publisher->space(id);
   });
   return id;
@@ -78,6 +79,7 @@ void Engine::turn(std::uint64_t now_us) {
   serve("Engine::turn", [&] {
     if (!parts_->tier) return;
     parts_->tier->turn(now_us);
+    if (parts_->storage) parts_->storage->turn(now_us);
     parts_->fetches->turn();
     if (const std::uint64_t percent = parts_->tier->config().ahead)
       for (std::size_t g = 0; g < groups(); ++g)
@@ -86,8 +88,12 @@ void Engine::turn(std::uint64_t now_us) {
   });
 }
 std::uint64_t Engine::next_end_us() const {
-  return parts_->tier ? std::min(parts_->tier->next_us(), parts_->fetches->next_us()) : kUnlimited;
+  if (!parts_->tier) return kUnlimited;
+  return std::min(
+      {parts_->tier->next_us(), parts_->fetches->next_us(), parts_->storage ? parts_->storage->next_us() : kUnlimited});
 }
+bool Engine::in_real_time() const { return parts_->storage && parts_->storage->in_real_time(); }
+bool Engine::has_storage() const { return parts_->storage != nullptr; }
 Found Engine::find(const RequestSpec& spec) {
   return serve("Engine::find", [&] { return parts_->requests.find(spec); });
 }
@@ -142,7 +148,10 @@ FeedSink* Engine::feed() {
 void Engine::audit() {
   serve("Engine::audit", [&] {
     canopy::audit(parts_->state, {});
-    if (parts_->tier) canopy::audit(parts_->tier->state(), parts_->tier->moving());
+    if (!parts_->tier) return;
+    auto moving = parts_->tier->moving();
+    if (parts_->storage) parts_->storage->add_moving(moving);
+    canopy::audit(parts_->tier->state(), moving);
   });
 }
 
@@ -158,7 +167,12 @@ std::uint64_t Engine::digest() const {
   const Sizes below = host_tier()->index->sizes(0);
   const std::uint64_t both[] = {above, parts_->tier->pages().digest().value(), counters.hit_tokens_host,
                                 below.evictable, below.protected_};
-  return XXH3_64bits(both, sizeof(both));
+  const std::uint64_t two = XXH3_64bits(both, sizeof(both));
+  if (!parts_->storage) return two;
+  const StorageFigures& stored = state().stored;
+  const std::uint64_t all[] = {two, counters.hit_tokens_storage, stored.written_tokens, stored.read_tokens,
+                               stored.damaged_records};
+  return XXH3_64bits(all, sizeof(all));
 }
 
 }  // namespace canopy

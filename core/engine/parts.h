@@ -20,8 +20,9 @@ struct Engine::Parts {
   PageFlow pages{state};
   Drainer drainer{pages};
   RequestFlow requests;
-  std::unique_ptr<HostTier> tier;      ///< null: there is none
-  std::unique_ptr<FetchFlow> fetches;  ///< null: there is no tier
+  std::unique_ptr<HostTier> tier;        ///< null: there is none
+  std::unique_ptr<StorageTier> storage;  ///< null: there is none. It reads and fills the memory of the tier
+  std::unique_ptr<FetchFlow> fetches;    ///< null: there is no tier
   Pins pins{pages, drainer};
   RemoteControl control;
 

@@ -18,7 +18,8 @@
   SECTION(allocator)                   \
   SECTION(wire)                        \
   SECTION(publish)                     \
-  SECTION(route)
+  SECTION(route)                       \
+  SECTION(storage)
 
 namespace canopy::bench {
 

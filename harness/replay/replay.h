@@ -82,6 +82,12 @@ struct TierReport {
   std::uint64_t waited_us = 0;  ///< simulated, of all requests for their fetches
 };
 
+/// The storage below that tier.
+struct StorageReport {
+  std::uint64_t hit_tokens = 0;  ///< of Report::hit_tokens, those that a fetch brought from it
+  StorageFigures moved = {};
+};
+
 struct Report {
   std::string config, source;
   bool incomplete = false;  ///< the run was stopped: the figures are those until then
@@ -108,6 +114,7 @@ struct Report {
   std::uint64_t p95_wait_ms = 0;
   std::vector<GroupReport> groups;
   std::optional<TierReport> host_tier;
+  std::optional<StorageReport> storage;
   std::vector<std::string> reports;  ///< violations in words
   std::vector<std::string> notes;    ///< memory that the system refused
   std::vector<Sample> samples;       ///< about a hundred, evenly spaced in requests

@@ -25,7 +25,8 @@ static ordered_json tier_fields(const Report& report) {
   const TierReport& tier = *report.host_tier;
   ordered_json fetches;
   for (std::size_t i = 0; i < kFetchOutcomeCount; ++i) fetches[kFetchOutcomes[i]] = tier.moved.fetches[i];
-  return {{"hit_tokens_device", report.hit_tokens - tier.hit_tokens},
+  const std::uint64_t stored = report.storage ? report.storage->hit_tokens : 0;
+  return {{"hit_tokens_device", report.hit_tokens - tier.hit_tokens - stored},
           {"hit_tokens_host", tier.hit_tokens},
           {"written_tokens_host", tier.moved.written_tokens},
           {"written_bytes_host", tier.moved.written_bytes},
@@ -41,6 +42,21 @@ static ordered_json tier_fields(const Report& report) {
           {"index_seconds_host", tier.index_seconds},
           {"fetch_wait_us", tier.waited_us},
           {"fetches", std::move(fetches)}};
+}
+
+static ordered_json storage_fields(const StorageReport& storage) {
+  ordered_json brings;
+  for (std::size_t i = 0; i < kBringOutcomeCount; ++i) brings[kBringOutcomes[i]] = storage.moved.brings[i];
+  return {{"hit_tokens_storage", storage.hit_tokens},
+          {"written_tokens_storage", storage.moved.written_tokens},
+          {"written_bytes_storage", storage.moved.written_bytes},
+          {"unkept_tokens_storage", storage.moved.unkept_tokens},
+          {"dropped_tokens_storage", storage.moved.dropped_tokens},
+          {"read_tokens_storage", storage.moved.read_tokens},
+          {"read_bytes_storage", storage.moved.read_bytes},
+          {"damaged_records_storage", storage.moved.damaged_records},
+          {"breaks_storage", storage.moved.breaks},
+          {"fetches_storage", std::move(brings)}};
 }
 
 Result<std::monostate> write_report(const Report& report, const std::string& path) {
@@ -83,6 +99,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                  {"rematched_tokens", report.rematched_tokens},
                  {"most_running", report.most_running}});
   if (report.host_tier) json.update(tier_fields(report));
+  if (report.storage) json.update(storage_fields(*report.storage));
   if (report.engine_digest) json["engine_digest"] = fmt::format("{:016x}", report.engine_digest);
   if (!report.reports.empty()) json["violation_reports"] = report.reports;
   return write_json(path, json);

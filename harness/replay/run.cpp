@@ -14,11 +14,10 @@ namespace {
 /// before the next one looks, and each waits for its own fetch.
 Fetch fetch_at_once(Run& run, const RequestSpec& spec, std::uint64_t& now_us) {
   if (!run.engine.host_tier()) return {};
-  for (std::uint64_t end; (end = run.engine.next_end_us()) != kUnlimited;)
-    run.engine.turn(now_us = std::max(now_us, end));
+  for (std::uint64_t end; (end = run.engine.next_end_us()) != kUnlimited;) run.turn(now_us = std::max(now_us, end));
   Fetch fetch = run.fetch(spec);
   const std::uint64_t from = now_us;
-  while (!fetch.done()) run.engine.turn(now_us = std::max(now_us, fetch.ends_us()));
+  while (!fetch.done()) run.turn(now_us = std::max(now_us, fetch.ends_us()));
   run.waited(now_us - from);
   return fetch;
 }
@@ -80,7 +79,15 @@ void Run::report_tier() {
   told.index_seconds = tier->counters.index_seconds;
   told.moved = engine.tier_figures();
   told.waited_us = waited_us_;
+  if (engine.has_storage()) report.storage = {engine.counters().hit_tokens_storage, engine.storage_figures()};
   report.inserts_cut_short += use.inserts_cut_short;
+}
+
+void Run::turn(std::uint64_t now_us) {
+  if (engine.in_real_time() && now_us > now_us_)
+    std::this_thread::sleep_for(std::chrono::microseconds(now_us - now_us_));
+  now_us_ = now_us;
+  engine.turn(now_us);
 }
 
 bool Run::stopped() {

@@ -22,6 +22,8 @@ class Run {
 
   /// Where there is a tier below the pools: begins to bring what it has for a request.
   Fetch fetch(const RequestSpec& spec) { return engine.host_tier() ? engine.fetch(spec) : Fetch(); }
+  /// Engine::turn. While a storage works in real time, simulated time passes no faster.
+  void turn(std::uint64_t now_us);
   /// Simulated time that a request waited for its fetch.
   void waited(std::uint64_t us) { waited_us_ += us; }
   void report_tier();
@@ -37,7 +39,7 @@ class Run {
   workload::RequestSource& source_;
   const Progress& progress_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  std::uint64_t waited_us_ = 0;
+  std::uint64_t waited_us_ = 0, now_us_ = 0;
   std::uint64_t taken_ = 0, sample_every_ = 1;
 };
 

@@ -24,7 +24,7 @@ class Scheduler {
  private:
   Result<std::monostate> serve() {
     for (;;) {
-      run_.engine.turn(now_ms_ * 1000);
+      run_.turn(now_ms_ * 1000);
       auto admitted = admit();
       if (!admitted) return admitted.error();
       if (!running_.empty()) {
@@ -92,7 +92,7 @@ class Scheduler {
     if (!std::exchange(job.fetched, true)) {
       job.fetch = run_.fetch(arrival);
       job.asked_us = now_ms_ * 1000;
-      run_.engine.turn(job.asked_us);  // a copy that takes no time
+      run_.turn(job.asked_us);  // a copy that takes no time
     }
     if (!job.fetch.done()) return false;
     if (job.fetch.tokens() > 0) run_.waited(now_ms_ * 1000 - job.asked_us);

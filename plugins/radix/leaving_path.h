@@ -11,12 +11,15 @@
 
 namespace canopy::radix {
 
-/// The words and pages from the root to the end of one node, copied: for visitors of what is evicted.
+/// The words and pages from the root to the end of one node, copied: for visitors of what is evicted. Words that the
+/// path shares with the one before it in the same eviction are copied once.
 class LeavingPath {
  public:
   LeavingPath(const NodeTable& nodes, const Runs& runs, Units page_size, std::size_t groups)
       : nodes_(nodes), runs_(runs), page_size_(page_size), groups_(groups) {}
 
+  /// An eviction begins.
+  void begin();
   /// False if the system has no memory. What words() and pages() return is valid until the next call.
   bool read(Slot slot);
   std::span<const std::uint32_t> words() const { return {words_.data(), words_.size()}; }
@@ -24,11 +27,19 @@ class LeavingPath {
   std::size_t resident() const;
 
  private:
+  struct Read {
+    Slot slot;
+    Units end;
+  };
+  Units shared_with_last(Slot slot);
+  void remember(Slot slot, std::size_t count);
+
   const NodeTable& nodes_;
   const Runs& runs_;
   Units page_size_;
   std::size_t groups_;
   Column<std::uint32_t> words_;
+  Column<Read> read_;  ///< nodes whose words are in words_, from the root side on
   std::array<Column<Page>, kMaxGroups> pages_;
 };
 

@@ -11,6 +11,7 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause, 
   groups_.rank_drifted(group);
   EvictionStrategy& policy = groups_.policy(group);
   const VictimQueue& queue = groups_[group].queue;
+  if (told) leaving_.begin();
   while (results_[group].size() < pages && !queue.empty()) {
     const Slot victim = queue.front().slot;
     groups_.prefetch_next(group);

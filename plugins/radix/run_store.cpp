@@ -131,8 +131,9 @@ std::uint64_t RunStore::may_keep() const {
 }
 
 void RunStore::give_back() {
-  for (std::uint32_t bin = bin_of(kDropBlock); bin < bins_.size(); ++bin)
-    for (Block block = bins_[bin]; block; block = header(block).next) {
+  const std::uint64_t enough = may_keep() / 8 * 7;  // what is given back has to be faulted in again
+  for (std::size_t bin = bins_.size(); kept_granules_ > enough && bin-- > bin_of(kDropBlock);)
+    for (Block block = bins_[bin]; block && kept_granules_ > enough; block = header(block).next) {
       Header& head = header(block);
       const std::uint32_t size = head.size & ~kFree;
       if (head.resident < kDropBlock) continue;
@@ -142,7 +143,7 @@ void RunStore::give_back() {
       kept_granules_ -= head.resident - std::min(left, head.resident);
       head.resident = std::min(left, head.resident);
     }
-  stuck_granules_ = kept_granules_;
+  stuck_granules_ = kept_granules_ > enough ? kept_granules_ : 0;
   trim_end();
 }
 

@@ -61,7 +61,7 @@ class RunStore {
   std::array<std::uint64_t, 8> filled_{};
   std::uint64_t free_granules_ = 0;   ///< in the lists
   std::uint64_t kept_granules_ = 0;   ///< of those, in memory
-  std::uint64_t stuck_granules_ = 0;  ///< kept_granules_ after memory was given back last
+  std::uint64_t stuck_granules_ = 0;  ///< kept_granules_ after less could be given back than was due; else 0
 };
 
 }  // namespace canopy::radix

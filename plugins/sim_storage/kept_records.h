@@ -32,7 +32,7 @@ class KeptRecords {
   };
   using Order = std::list<Record>;  ///< the last used one first
   struct Hash {
-    std::size_t operator()(const PageKey& key) const { return key.bits[0] ^ key.bits[3]; }
+    std::size_t operator()(const PageKey& key) const { return key.bits[0]; }
   };
 
   std::uint64_t record_bytes_, most_;

@@ -46,6 +46,44 @@ TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells
   CHECK_FALSE(nlohmann::json::parse(slurp(report)).contains("hit_tokens_host"));
 }
 
+TEST_CASE("tiers: a replay over a storage finds what left the host tier, decides the same again, and survives faults") {
+  const Workshop workshop;
+  const std::string model = " --set model.name=m --set model.revision=r --set model.dtype=bf16",
+                    simulated = " --set tiers.storage.bandwidth=2G --set tiers.storage.latency=100";
+  const auto run = [&](const std::string& line) {
+    const std::string report = (workshop.path / "report").string();
+    const Ended ended =
+        cli::canopy(workshop, "replay " + kTiers + kChat + model + " --capacity 20k --report " + report +
+                                  " --set tiers.host.capacity=40k --set tiers.storage.in." + line);
+    CHECK_MESSAGE(ended.status == 0, ended.out, ended.err);
+    for (const char* part : {"from the storage", "  put", "  got", "  asked", " 0 violations"})
+      CHECK_MESSAGE(has(ended.out, part), ended.out);
+    return nlohmann::json::parse(slurp(report));
+  };
+  const auto sum = [](const nlohmann::json& json) {
+    return json["hit_tokens_device"].get<std::uint64_t>() + json["hit_tokens_host"].get<std::uint64_t>() +
+           json["hit_tokens_storage"].get<std::uint64_t>();
+  };
+  const auto good = run("sim_storage.linger=2 --set tiers.storage.ahead=10" + simulated);
+  CHECK(good["hit_tokens_storage"] > 0);
+  CHECK(good["written_bytes_storage"] > 0);
+  CHECK(good["read_bytes_storage"] > 0);
+  CHECK(good["fetches_storage"]["whole"] > 0);
+  CHECK(good["content_checks"] >= good["hit_tokens"]);
+  CHECK(sum(good) == good["hit_tokens"]);
+  CHECK(run("sim_storage.linger=2 --set tiers.storage.ahead=10" + simulated)["digest"] == good["digest"]);
+
+  // In real time the storage ends its calls when it likes; what is found is right all the same.
+  const std::string faults =
+      "sim_storage.damaged=50 --set tiers.storage.in.sim_storage.late=20 --set tiers.storage.in.sim_storage.failed=20";
+  for (const std::string& line : {faults + " --set tiers.storage.ahead=10", faults + simulated + " --mode timed"}) {
+    const auto faulty = run(line);
+    CHECK(faulty["damaged_records_storage"] > 0);
+    CHECK(sum(faulty) == faulty["hit_tokens"]);
+    CHECK(faulty["hit_tokens"] < good["hit_tokens"]);
+  }
+}
+
 // The bounds are those of a simulation of blocks, less what whole nodes cost.
 TEST_CASE("tiers: on a recorded trace a tier fed by evictions finds more than one that copies what is inserted") {
   const fs::path trace = canopy::test::shared_file("traces/conversation_trace.jsonl");
@@ -63,6 +101,9 @@ TEST_CASE("tiers: on a recorded trace a tier fed by evictions finds more than on
   CHECK(back >= 39'000'000);
   CHECK(back * 100 >= through * 112);
   CHECK(hits("tiers.host.capacity=20M") >= 51'000'000);
+  // A storage of 30 M tokens, whose records are headers alone.
+  CHECK(hits("tiers.host.capacity=6M --set model.name=m --set model.revision=r --set model.dtype=none --set "
+             "tiers.storage.bandwidth=2G --set tiers.storage.in.sim_storage.capacity=7680000000") >= 52'000'000);
 }
 
 TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
@@ -86,6 +127,25 @@ TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
   CHECK(has(check("tiers.disk.capacity=3M").err, "no tier is called 'disk'"));
   CHECK(has(check("tiers=fast").err, "expected a map"));
   CHECK(has(check("tiers.host.evicton=lru").err, "Did you mean 'eviction'?"));
+  const std::string storage = "tiers.storage.in=sim_storage", model = " --set model.name=m --set model.revision=r";
+  CHECK(has(check(storage).err, "tiers.storage.in: rows are bytes, and only you know whose"));
+  CHECK(has(check(storage + model).err, "model has no 'dtype'"));
+  CHECK(check(storage + model + " --set model.dtype=bf16").status == 0);
+  CHECK(has(check(storage + model + " --set model.dtype=bf16 --set model.rank=1").err,
+            "model.rank = 1, and there are 1"));
+  CHECK(has(check("tiers.storage.in=slot").err, "no page storage is called 'slot'"));
+  CHECK(has(check("tiers.storage.write=on_evict").err, "tiers.storage has no 'in'"));
+  const std::string two =
+      storage + model +
+      " --set model.dtype=bf16 --set groups.window.reach=64 --set groups.window.capacity=1000 --set "
+      "groups.window.allocator=free_list --set groups.window.eviction=lru";
+  CHECK(has(check(two).err, "the group 'window' keeps a part of each path"));
+  const std::string alone = "tiers.host=none --set " + storage + model + " --set model.dtype=bf16";
+  CHECK(has(check(alone).err, "expected tiers.host beside it"));
+  CHECK(has(check(storage + model + " --set model.dtype=bf16 --set tiers.storage.write=none").out,
+            "note: tiers.storage has what others put there"));
+  CHECK(has(check(storage + model + " --set model.dtype=bf16 --set tiers.storage.ahead=0").out,
+            "note: tiers.storage is of no use: with `ahead: 0`"));
   const std::string file = workshop.file("no_capacity.yaml",
                                          "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 64, "
                                          "allocator: free_list, eviction: lru } }\ntiers: { host: { write: none } }\n");

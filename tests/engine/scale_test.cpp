@@ -185,3 +185,23 @@ TEST_CASE("what freed storage keeps in memory follows keep_free") {
   CHECK(bytes_after_half("{ keep_free: 100 }") > half + half * 3 / 4);
   CHECK(bytes_after_half("{ keep_free: 0 }") < half + half / 2);
 }
+
+TEST_CASE("little of what freed storage keeps is given back at once, since the next insert would fault it in again") {
+  Tree tree(16, "{ keep_free: 30, prefault: false }");
+  std::vector<Token> words(4096);
+  for (Token request = 0; request < 2000; ++request) {
+    std::iota(words.begin(), words.end(), request * 5000);
+    const Lock lock = tree.insert({}, words, 16);
+    if (request % 2 == 0) tree.index->release(lock);  // gaps between those that are held
+  }
+  std::uint64_t before = tree.index->use().bytes, most = 0;
+  for (int i = 0; i < 100; ++i) {
+    tree.index->evict(0, 10 * 256);
+    const std::uint64_t now = tree.index->use().bytes;
+    most = std::max(most, before - std::min(before, now));
+    before = now;
+  }
+  const std::uint64_t stays = std::uint64_t{1000} * (4096 * 4 + 256 * 4);
+  CHECK(before < stays * 15 / 10);
+  CHECK(most < stays * 2 * 30 / 100 / 4);
+}

@@ -1,5 +1,6 @@
-/// Two tiers against what must be true of two sets: the prefixes that the pools have, and those below. A prefix is
-/// named by its namespace and words, page by page. No tree, no lock and no page number is in the model.
+/// Tiers against what must be true of sets: the prefixes that the pools have, those in the host tier, and those that
+/// were ever there and so may be in the storage. A prefix is named by its namespace and words, page by page. No tree,
+/// no lock and no page number is in the model.
 #include <canopy/support/random.h>
 #include <conformance/model/chain.h>
 #include <conformance/model/effort.h>
@@ -41,8 +42,10 @@ class Walked final : public NodeVisitor {
 struct Setup {
   std::string name, groups = "groups: { full: { reach: path, capacity: 160, allocator: free_list, eviction: lru } }",
                     tier = "capacity: 4096", key = "token";
+  std::string storage = {};  ///< options of the storage tier; empty: there is none
   Units page = 4;
-  bool keeps_all = false;  ///< the tier has room for all that leaves, and nothing is dropped
+  bool keeps_all = false;  ///< the lowest tier has room for all that leaves, and nothing is dropped
+  bool resizes = true;
   bool whole_path = true;
 };
 
@@ -51,7 +54,8 @@ class Tiers {
   Tiers(const Setup& setup, std::uint64_t seed) : setup_(setup), random_(seed) {
     engine_ = engine_of("page_size: " + std::to_string(setup.page) + "\nindex: radix\nkey: " + setup.key + "\n" +
                         setup.groups + "\nstore: { host: { layers: 1, streams: { k: 8 } } }\ntiers: { host: { " +
-                        setup.tier + " } }\n");
+                        setup.tier + " }" + (setup.storage.empty() ? "" : ", storage: { " + setup.storage + " }") +
+                        " }\nmodel: { name: m, revision: r, dtype: bf16 }\n");
     content_.emplace(*engine_);
     look();
   }
@@ -63,6 +67,7 @@ class Tiers {
       INFO(setup_.name, ", operation ", i, ": ", std::string(done));
       look();
       check(above, below);
+      if (setup_.keeps_all && !setup_.storage.empty()) settle();
       if (i % 32 == 0) engine_->audit();
       REQUIRE_MESSAGE(engine_->ledger().violations() == 0, engine_->ledger().reports()[0]);
       REQUIRE_MESSAGE(content_->violations() == 0, content_->reports()[0]);
@@ -80,7 +85,33 @@ class Tiers {
     CHECK(engine_->host_tier()->ledger.violations() == 0);
   }
 
-  std::uint64_t from_below = 0;  ///< tokens that fetches brought
+  /// Whatever was there comes back, if nothing was dropped.
+  void ask_again() {
+    if (engine_->storage_figures().dropped_tokens > 0 || figures().dropped_tokens > 0) return;
+    for (const auto& [prompt, space] : asked_) {
+      const auto usable = std::span<const Token>(prompt).first(prompt.size() - 1);
+      RequestSpec spec = arrival(prompt);
+      spec.space = space;
+      const std::uint32_t expected = longest(ever_, space, usable);
+      Fetch fetch = engine_->fetch(spec);
+      for (int turns = 0; turns < 1000 && !fetch.done(); ++turns) turn(std::max(now_, fetch.ends_us()));
+      REQUIRE(fetch.done());
+      Request request = engine_->begin(spec, std::move(fetch));
+      REQUIRE(request.matched() == expected);
+      replay::Trail trail(space);
+      trail.follow(prompt);
+      content_->check(request, trail, 0, request.matched());
+      request.abort();
+      while (engine_->next_end_us() != kUnlimited) turn(engine_->next_end_us());
+      REQUIRE(content_->violations() == 0);
+      ++asked_again;
+    }
+  }
+
+  std::uint64_t from_below = 0;    ///< tokens that fetches brought from the host tier
+  std::uint64_t from_storage = 0;  ///< and from the storage
+  std::uint64_t asked_again = 0;   ///< prompts that were asked for again
+  const StorageFigures stored() const { return engine_->storage_figures(); }
   const TierFigures figures() const { return engine_->tier_figures(); }
   std::uint64_t digest() const { return engine_->digest(); }
 
@@ -100,7 +131,8 @@ class Tiers {
   const char* operate() {
     turned_ = committed_ = false;
     flushed_.reset();
-    switch (random_.below(16)) {
+    switch (random_.below(setup_.storage.empty() ? 16 : 24)) {  // more turns
+
       case 0:
       case 1:
       case 2:
@@ -123,7 +155,7 @@ class Tiers {
         engine_->make_free(0, random_.below(20));
         return "evict";
       case 12:
-        if (!random_.one_in(4)) return "nothing";
+        if (!random_.one_in(4) || !setup_.resizes) return "nothing";
         engine_->resize(0, 16 + random_.below(30));
         return "resize";
       case 13:
@@ -137,8 +169,19 @@ class Tiers {
         return "give a fetch up";
       default:
         turn(now_ + random_.below(400));
+        if (!setup_.storage.empty() && random_.one_in(20)) turn(now_ + 2'000'000);  // what is late is late
         return "turn";
     }
+  }
+
+  /// Turns until nothing is on its way.
+  void settle() {
+    const Names above = above_, below = below_;
+    while (engine_->next_end_us() != kUnlimited) turn(engine_->next_end_us());
+    committed_ = false;
+    flushed_.reset();
+    look();
+    check(above, below);
   }
 
   NamespaceId space() { return engine_->intern({random_.one_in(2) ? "a" : "", {}, {}}); }
@@ -192,6 +235,12 @@ class Tiers {
     const TierFigures after = figures();
     std::uint64_t counted = 0;
     for (std::size_t i = 0; i < kFetchOutcomeCount; ++i) counted += after.fetches[i] - before.fetches[i];
+    if (!setup_.storage.empty()) {  // how it goes is known when the storage has answered
+      CHECK(counted <= 1);
+      CHECK(engine_->counters().hit_tokens_storage <= engine_->storage_figures().read_tokens);
+      if (!waiting.fetch.done()) fetches_.push_back(std::move(waiting));
+      return;
+    }
     CHECK(counted == 1);
     const auto went = [&](FetchOutcome outcome) {
       return after.fetches[static_cast<std::size_t>(outcome)] > before.fetches[static_cast<std::size_t>(outcome)];
@@ -223,10 +272,12 @@ class Tiers {
     const std::uint32_t expected =
         longest(above_, waiting.space, std::span<const Token>(waiting.prompt).first(waiting.prompt.size() - 1));
     if (fetched && waiting.fetch.done() && setup_.whole_path) CHECK(expected >= waiting.until);
-    const std::uint64_t host = engine_->counters().hit_tokens_host;
+    const std::uint64_t host = engine_->counters().hit_tokens_host, storage = engine_->counters().hit_tokens_storage;
+    asked_.emplace(waiting.prompt, waiting.space);
     Request request = engine_->begin(spec, std::move(waiting.fetch));
     if (setup_.whole_path) CHECK(request.matched() == expected);
     from_below += engine_->counters().hit_tokens_host - host;
+    from_storage += engine_->counters().hit_tokens_storage - storage;
     replay::Trail trail(waiting.space);
     trail.follow(waiting.prompt);
     content_->check(request, trail, 0, request.matched());
@@ -288,7 +339,7 @@ class Tiers {
         return name.first == *flushed_ && !above_.contains(name) && !below_.contains(name);
       });
     // Where nothing is dropped, what was there is above, below or on its way.
-    if (setup_.keeps_all && engine_->host_tier()->moving[0] == 0)
+    if (setup_.keeps_all && setup_.storage.empty() && engine_->host_tier()->moving[0] == 0)
       for (const auto& name : ever_) REQUIRE((above_.contains(name) || below_.contains(name)));
   }
 
@@ -299,6 +350,7 @@ class Tiers {
   std::vector<Live> lives_;
   std::vector<Waiting> fetches_;
   std::vector<std::vector<Token>> history_;
+  std::set<std::pair<std::vector<Token>, NamespaceId>> asked_;
   Names above_, below_, ever_;
   std::uint64_t now_ = 0;
   bool turned_ = false, committed_ = false;
@@ -333,6 +385,51 @@ const std::vector<Setup>& setups() {
   return all;
 }
 
+/// The same with a storage below. Each fault is one in so many.
+const std::vector<Setup>& stored_setups() {
+  static const std::vector<Setup> all = [] {
+    const std::string simulated = ", bandwidth: 100000000, latency: 20",
+                      faults = "{ absent: 40, forgets: 20, damaged: 6, late: 15, failed: 15, full: 15, linger: 3 }";
+    const char* const kPair =
+        "groups: { full: { reach: path, capacity: 160, allocator: free_list, eviction: lru }, "
+        "other: { reach: path, capacity: 160, allocator: free_list, eviction: slru } }";
+    std::vector<Setup> some;
+    some.push_back({.name = "storage keeps all",
+                    .tier = "capacity: 160, bandwidth: 1000000000",
+                    .storage = "in: { sim_storage: { linger: 2 } }, ahead: 50" + simulated,
+                    .keeps_all = true,
+                    .resizes = false});
+    some.push_back({.name = "storage of bigrams keeps all",
+                    .tier = "capacity: 200",
+                    .key = "bigram",
+                    .storage = "in: sim_storage, ahead: 50" + simulated,
+                    .keeps_all = true,
+                    .resizes = false});
+    some.push_back({.name = "storage in real time",
+                    .tier = "capacity: 100, latency: 20",
+                    .storage = "in: { sim_storage: { linger: 4 } }, ahead: 30"});
+    some.push_back({.name = "storage later than its time",
+                    .tier = "capacity: 200",
+                    .storage = "in: { sim_storage: { linger: 9 } }, ahead: 20, find_within: 500, within: 600"});
+    some.push_back({.name = "faulty storage",
+                    .tier = "capacity: 100",
+                    .storage = "in: { sim_storage: " + faults + " }, ahead: 30, trust_again: 1" + simulated});
+    some.push_back({.name = "faulty storage in real time, of two groups",
+                    .groups = kPair,
+                    .tier = "capacity: 100, latency: 30",
+                    .storage = "in: { sim_storage: " + faults + " }, ahead: 20, trust_again: 1"});
+    some.push_back({.name = "small storage",
+                    .tier = "capacity: 80",
+                    .storage = "in: { sim_storage: { capacity: 409600 } }, ahead: 10, in_flight: 30000, budget: 100M" +
+                               simulated});
+    some.push_back({.name = "storage under write_through",
+                    .tier = "capacity: 100, write: write_through",
+                    .storage = "in: sim_storage, ahead: 30" + simulated});
+    return some;
+  }();
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("two tiers have what was there, appear by turns alone, and hold the bytes that were written") {
@@ -354,7 +451,7 @@ TEST_CASE("two tiers have what was there, appear by turns alone, and hold the by
 }
 
 TEST_CASE("the same requests under two tiers decide the same") {
-  for (const Setup& setup : {setups()[2], setups()[10]}) {
+  for (const Setup& setup : {setups()[2], setups()[10], stored_setups()[0], stored_setups()[4]}) {
     std::array<std::uint64_t, 2> digests{};
     for (std::uint64_t& digest : digests) {
       Tiers tiers(setup, 7);
@@ -363,5 +460,37 @@ TEST_CASE("the same requests under two tiers decide the same") {
       digest = tiers.digest();
     }
     CHECK(digests[0] == digests[1]);
+  }
+}
+
+TEST_CASE("three tiers: nothing that is not right is found, whatever the storage does, and every page has its owner") {
+  for (const Setup& setup : stored_setups()) {
+    CAPTURE(setup.name);
+    std::uint64_t asked = 0, from_storage = 0;
+    StorageFigures all;
+    for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(2, with_effort(6)); ++seed) {
+      CAPTURE(seed);
+      Tiers tiers(setup, seed);
+      tiers.run(3000);
+      tiers.end();
+      if (setup.keeps_all) tiers.ask_again();
+      asked += tiers.asked_again;
+      from_storage += tiers.from_storage;
+      all.written_tokens += tiers.stored().written_tokens;
+      all.damaged_records += tiers.stored().damaged_records;
+      all.breaks += tiers.stored().breaks;
+      for (std::size_t i = 0; i < kBringOutcomeCount; ++i) all.brings[i] += tiers.stored().brings[i];
+    }
+    const auto count = [&](BringOutcome outcome) { return all.brings[static_cast<std::size_t>(outcome)]; };
+    // A run in which nothing happened proves nothing.
+    CHECK(all.written_tokens > 0);
+    if (setup.name != "storage later than its time") CHECK(from_storage > 0);
+    else CHECK(count(BringOutcome::late) > 0);
+    if (setup.keeps_all) CHECK(asked > 0);
+    if (setup.name.starts_with("faulty")) {
+      CHECK(all.damaged_records > 0);
+      CHECK(all.breaks > 0);
+      CHECK(count(BringOutcome::refused) > 0);
+    }
   }
 }

@@ -33,6 +33,7 @@ list(APPEND below_plugins/radix core/feed)            # the events with which it
 list(APPEND below_plugins/hazard core/support)        # its file
 list(APPEND below_plugins/redis core/support)         # descriptors, sentences
 list(APPEND below_plugins/sim_storage core/support)   # random numbers
+list(APPEND below_plugins/slots core/support)         # its files
 list(APPEND below_plugins/cuda_store plugins/cuda_driver)
 room(inspector/mirror       mirror                   core/api core/support core/feed)
 room(inspector/sources      sources                  core/api core/support core/feed inspector/mirror)
@@ -56,7 +57,7 @@ room(harness/check          check                    core/api core/support core/
 room(harness/report         report                   core/api core/support harness/lab)
 room(harness/bench          bench                    core/api core/support core/wire core/sockets core/routing core/config core/feed core/loading core/engine
                                                      harness/workload harness/replay inspector/mirror inspector/sources
-                                                     plugins/cuda_driver)
+                                                     plugins/cuda_driver plugins/slots)
 
 set(seen 0)
 set(broken 0)

@@ -487,8 +487,12 @@ TEST_CASE("engine config: every key is described") {
   CHECK(names ==
         "page_size! key index groups! groups.<name>.reach groups.<name>.every groups.<name>.capacity! "
         "groups.<name>.start groups.<name>.max_per_path groups.<name>.allocator! groups.<name>.eviction! "
-        "groups.<name>.store store tiers tiers.host.capacity! tiers.host.eviction tiers.host.write tiers.host.hits "
-        "tiers.host.ahead tiers.host.least tiers.host.in_flight tiers.host.bandwidth tiers.host.latency feed "
+        "groups.<name>.store store model model.name! model.revision! model.dtype! model.extra model.rank model.ranks "
+        "tiers tiers.host.capacity! tiers.host.eviction tiers.host.write tiers.host.hits "
+        "tiers.host.ahead tiers.host.least tiers.host.in_flight tiers.host.bandwidth tiers.host.latency "
+        "tiers.storage.in! tiers.storage.write tiers.storage.ahead tiers.storage.least tiers.storage.in_flight "
+        "tiers.storage.budget tiers.storage.keep tiers.storage.bandwidth tiers.storage.latency "
+        "tiers.storage.find_within tiers.storage.within tiers.storage.trust_again feed "
         "feed.heap.tokens feed.heap.controls feed.heap.events feed.shm.name! feed.shm.tokens feed.shm.controls "
         "feed.shm.events feed.file.path! feed.file.tokens events events.zmq.publish events.zmq.replay events.zmq.topic "
         "events.zmq.dialect events.zmq.hashes events.zmq.seed segment_pages idle_segments insert_at_finish ");

@@ -130,7 +130,12 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
     if (!tier) return tier.error();
     parts->tier = std::move(*tier);
     parts->pages.put_above(*parts->tier);
-    parts->fetches = std::make_unique<FetchFlow>(parts->requests, parts->pages, *parts->tier);
+    if (!config.storage_tier.in.name.empty()) {
+      auto storage = create_storage_tier(config, state, *parts->tier, registry);
+      if (!storage) return storage.error();
+      parts->storage = std::move(*storage);
+    }
+    parts->fetches = std::make_unique<FetchFlow>(parts->requests, parts->pages, *parts->tier, parts->storage.get());
   }
   if (parts->publisher && parts->publisher->on())
     parts->publisher->keyframe();  // a recording begins with what there is

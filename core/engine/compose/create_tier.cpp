@@ -9,6 +9,7 @@
 #include "guard/allocator_guard.h"
 #include "guard/index_guard.h"
 #include "guard/policy_guard.h"
+#include "tiers/fingerprint.h"
 
 namespace canopy {
 namespace {
@@ -57,7 +58,26 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
   auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, nullptr});
   if (!index) return index.error();
   state.index = guarded<IndexGuard>(*index, config.index.name, registry, state);
-  tier->open();
+  tier->open(config.storage_tier.in.name.empty() ? 0 : kRecordHeader);
+  return tier;
+}
+
+Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
+                                                         HostTier& host, const Registry& registry) {
+  const ComponentConfig& in = config.storage_tier.in;
+  std::vector<StorageTier::Place> places;
+  for (std::size_t g = 0; g < device.pools.size(); ++g) {
+    const Fingerprint fingerprint = fingerprint_of(fingerprint_text(config, device, g));
+    auto storage = make_component<PageStorage>(
+        in, registry, {host.images(g).record_bytes(), fingerprint, config.model.rank, config.model.ranks});
+    if (!storage) return storage.error();
+    places.push_back({std::make_unique<StorageGuard>(
+                          std::move(*storage), registry.component(PageStorage::kInterface, in.name), device.ledger),
+                      fingerprint});
+  }
+  auto tier = std::make_unique<StorageTier>(device, host, config.storage_tier,
+                                            fingerprint_of(fingerprint_text(config, device)), std::move(places));
+  host.pages().put_above(*tier);
   return tier;
 }
 

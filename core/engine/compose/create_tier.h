@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tiers/host_tier.h"
+#include "tiers/storage_tier.h"
 
 namespace canopy {
 
@@ -14,5 +15,9 @@ namespace canopy {
 /// its index, and outlives the tier; config.host_tier has a capacity.
 Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, EngineState& device,
                                                    const Registry& registry);
+
+/// The storage below that tier. REQUIRES: `device` and `host` outlive it; config.storage_tier names a storage.
+Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
+                                                         HostTier& host, const Registry& registry);
 
 }  // namespace canopy

@@ -49,10 +49,15 @@ class EngineCheck final : public Options {
       visit_group(inner, groups[i], page_size);
     }
   }
+  void model(const char* name, ModelConfig& model, const char*) {
+    EngineCheck inner(fmt::format("{}{}.", prefix_, name), flaw_);
+    visit_model(inner, model);
+  }
   void tiers(const char* name, EngineConfig& engine, const char*) {
-    if (engine.host_tier.capacity == 0) return;
-    EngineCheck inner(fmt::format("{}{}.host.", prefix_, name), flaw_);
-    visit_host_tier(inner, engine.host_tier, flaw_of_tier(engine));
+    EngineCheck host(fmt::format("{}{}.host.", prefix_, name), flaw_);
+    if (engine.host_tier.capacity > 0) visit_host_tier(host, engine.host_tier, flaw_of_tier(engine));
+    EngineCheck storage(fmt::format("{}{}.storage.", prefix_, name), flaw_);
+    if (!engine.storage_tier.in.name.empty()) visit_storage_tier(storage, engine.storage_tier, flaw_of_storage(engine));
   }
   void feed(const char* name, FeedConfig& feed, const char*) {
     if (feed.kind == FeedConfig::Kind::off) return;

@@ -60,9 +60,21 @@ class EngineDump final : public DumpOptions {
   }
   void tiers(const char* name, EngineConfig& engine, const char*) {
     if (engine.host_tier.capacity == 0) return;
+    EngineDump host(registry_);
+    visit_host_tier(host, engine.host_tier, {});
+    std::string tiers = "host: " + host.flow();
+    if (!engine.storage_tier.in.name.empty()) {
+      EngineDump storage(registry_);
+      visit_storage_tier(storage, engine.storage_tier, {});
+      tiers += ", storage: " + storage.flow();
+    }
+    add(name, fmt::format("{{ {} }}", tiers));
+  }
+  void model(const char* name, ModelConfig& model, const char*) {
+    if (model.name.empty()) return;  // not there: as it is read
     EngineDump inner(registry_);
-    visit_host_tier(inner, engine.host_tier, {});
-    add(name, fmt::format("{{ host: {} }}", inner.flow()));
+    visit_model(inner, model);
+    add(name, inner.flow());
   }
   void feed(const char* name, FeedConfig& feed, const char*) {
     EngineDump inner(registry_);

@@ -26,9 +26,7 @@ class EngineHelp final : public HelpOptions {
                        const char* help) {
     add(name, range_of(min, max), otherwise, help);
   }
-  void text(const char* name, std::string&, const char* help) {
-    add(name, "text", {}, help);
-  }
+  void text(const char* name, std::string&, const char* help) { add(name, "text", {}, help); }
   void word(const char* name, std::string& value, const char* help) {
     add(name, "text", value.empty() ? "none" : value, help);
   }
@@ -50,9 +48,16 @@ class EngineHelp final : public HelpOptions {
     visit_group(inner, group, page_size);
   }
   void tiers(const char* name, EngineConfig& engine, const char* help) {
-    add(name, "host", "none", help);
-    EngineHelp inner(fmt::format("{}{}.host.", prefix_, name), found_, registry_);
-    visit_host_tier(inner, engine.host_tier, {});
+    add(name, "host, and storage below it", "none", help);
+    EngineHelp host(fmt::format("{}{}.host.", prefix_, name), found_, registry_);
+    visit_host_tier(host, engine.host_tier, {});
+    EngineHelp storage(fmt::format("{}{}.storage.", prefix_, name), found_, registry_);
+    visit_storage_tier(storage, engine.storage_tier, {});
+  }
+  void model(const char* name, ModelConfig& model, const char* help) {
+    add(name, "a map", "none", help);
+    EngineHelp inner(fmt::format("{}{}.", prefix_, name), found_, registry_);
+    visit_model(inner, model);
   }
   void feed(const char* name, FeedConfig& feed, const char* help) {
     add(name, fmt::format("{}", fmt::join(kFeedKinds, " or ")), kFeedKinds[0], help);

@@ -98,4 +98,22 @@ std::string flaw_of_tier(const EngineConfig& engine) {
   return {};
 }
 
+std::string flaw_of_storage(const EngineConfig& engine) {
+  if (engine.storage_tier.in.name.empty()) return {};
+  if (engine.host_tier.capacity == 0)
+    return ": its pages come and go through a tier of the host; expected tiers.host beside it";
+  if (engine.model.name.empty() || engine.model.revision.empty() || engine.model.dtype.empty())
+    return ": rows are bytes, and only you know whose; expected `model: { name: ..., revision: ..., dtype: ... }`";
+  for (const GroupConfig& group : engine.groups)
+    if (group.reach != kWholePath)
+      return fmt::format(": the group {} keeps a part of each path, and a storage takes groups of whole paths alone",
+                         in_quotes(group.name));
+  return {};
+}
+
+std::string flaw_of_rank(const ModelConfig& model) {
+  if (model.rank < model.ranks) return {};
+  return fmt::format(" = {}, and there are {}: the last one is {}", model.rank, model.ranks, model.ranks - 1);
+}
+
 }  // namespace canopy

@@ -4,6 +4,7 @@
 #include <canopy/eviction_strategy.h>
 #include <canopy/key_codec.h>
 #include <canopy/kv_store.h>
+#include <canopy/page_storage.h>
 #include <canopy/prefix_index.h>
 #include <canopy/slot_allocator.h>
 
@@ -17,7 +18,7 @@
 //   required(name, expected)   the key must be there; `expected` is said if it is not
 //   number_or_word             a number, or a word that stands for one value
 //   number_if_given            a number; one value means that it was not given, `otherwise` says what holds then
-//   text, component, groups, feed, events
+//   text, component, groups, model, tiers, feed, events
 //   word                       a text that has a default
 //   rule(name, why)            what is wrong with the key's value beside the others, " = 6 is ..."; empty: nothing
 namespace canopy {
@@ -42,9 +43,12 @@ std::string flaw_of_publish(const KvEventsConfig& events);
 std::string flaw_of_replay(const KvEventsConfig& events);
 std::string flaw_of_topic(const KvEventsConfig& events);
 std::string flaw_of_tier(const EngineConfig& engine);
+std::string flaw_of_storage(const EngineConfig& engine);
+std::string flaw_of_rank(const ModelConfig& model);
 /// Pages of a group in the host tier: as many tokens as configured for the first group, and for each other group as
 /// many times its pool.
 std::uint64_t host_tier_pages(const EngineConfig& engine, std::size_t group);
+inline constexpr const char* kPutPolicies[] = {"on_evict", "none"};
 inline constexpr const char* kWritePolicies[] = {"write_back", "write_through", "write_through_selective", "none"};
 
 template <class Walker>
@@ -122,6 +126,48 @@ void visit_host_tier(Walker& o, HostTierConfig& tier, const std::string& flaw) {
 }
 
 template <class Walker>
+void visit_storage_tier(Walker& o, StorageTierConfig& tier, const std::string& flaw) {
+  constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max() - 1;
+  constexpr std::uint64_t kHour = 3'600'000'000;
+  o.required("in", "the name of a storage");
+  o.component("in", PageStorage::kInterface, tier.in, "keeps the records");
+  o.rule("in", flaw);
+  o.choice("write", tier.write, kPutPolicies,
+           "what is put into the storage: pages when they leave the host tier, or none");
+  o.number("ahead", tier.ahead, 0, 50,
+           "percent of the host tier that is kept free by evicting early, at each turn; what is evicted for room is "
+           "not put");
+  o.number("least", tier.least, 0, std::uint64_t{1} << 31, "tokens; what is shorter is not asked for");
+  o.number("in_flight", tier.in_flight, 1, kAnything,
+           "bytes on their way to the storage, and from it, at most; more waits, or is not fetched");
+  o.number("budget", tier.budget, 0, kMostBandwidth, "bytes put a second at most; what is more is dropped; 0: any");
+  o.number("keep", tier.keep, 0, std::numeric_limits<std::uint32_t>::max(),
+           "seconds that records are kept; 0: as long as there is room");
+  o.number(
+      "bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
+      "bytes a second in each direction, in simulated time: a turn waits for the storage; 0: what has ended counts");
+  o.number("latency", tier.lane.latency, 0, 1'000'000'000, "microseconds that each call takes besides, if simulated");
+  o.number("find_within", tier.find_within, 1, kHour, "microseconds until an answer is late");
+  o.number("within", tier.within, 1, kHour, "microseconds until records that come or go are late");
+  o.number("trust_again", tier.trust_again, 0, 1'000'000'000,
+           "seconds without the storage after three damaged records; 0: for ever");
+}
+
+template <class Walker>
+void visit_model(Walker& o, ModelConfig& model) {
+  o.required("name", "the model's name");
+  o.text("name", model.name, "in every key");
+  o.required("revision", "the revision of its weights");
+  o.text("revision", model.revision, "of the weights");
+  o.required("dtype", "the type of the rows");
+  o.text("dtype", model.dtype, "of the rows, such as bf16");
+  o.word("extra", model.extra, "what else changes the rows: scales, the position encoding, a patch");
+  o.number("rank", model.rank, 0, 65535, "of this process among those that have the model together");
+  o.number("ranks", model.ranks, 1, 65536, "processes that have the model together");
+  o.rule("rank", flaw_of_rank(model));
+}
+
+template <class Walker>
 void visit_engine(Walker& o, EngineConfig& engine) {
   o.required("page_size", "the tokens of a page, 1..65536");
   o.number("page_size", engine.page_size, 1, 65536, "tokens a page");
@@ -131,6 +177,7 @@ void visit_engine(Walker& o, EngineConfig& engine) {
   o.groups("groups", engine.groups, engine.page_size, "KV cache groups; the figures of a run are those of the first");
   o.component("store", KVStore::kInterface, engine.store,
               "keeps the rows of the groups; none: index and page numbers only");
+  o.model("model", engine.model, "what the rows are of; needed with a storage");
   o.tiers("tiers", engine, "tiers below the pools");
   o.feed("feed", engine.feed, "where the events of the engine go");
   o.events("events", engine.events, "KV events, as SGLang and vLLM publish them");

@@ -100,26 +100,30 @@ class EngineReader final : public YamlOptions {
     }
     done();
   }
+  void model(const char* name, ModelConfig& model, const char*) {
+    const YamlNode* given = take(name);
+    if (given == nullptr || given->kind == Kind::null) return done();
+    if (std::string why = why_no_map(*given, name, "name: ..., revision: ..., dtype: ..."); !why.empty())
+      return complain(given->mark, why), done();
+    EngineReader inner(*given, name, registry_, complaints_);
+    visit_model(inner, model);
+    inner.finish();
+    done();
+  }
   void tiers(const char* name, EngineConfig& engine, const char*) {
     const YamlNode* given = take(name);
     if (given == nullptr || given->kind == Kind::null || is_word(*given, "none")) return done();
-    const std::string owner = std::string(name) + ".host";
     if (std::string why = why_no_map(*given, name, "host: { capacity: ... }"); !why.empty())
       return complain(given->mark, why), done();
-    const YamlNode* host = given->find("host");
+    const std::vector<std::string> known{"host", "storage"};
     for (const YamlNode::Entry& entry : given->entries)
-      if (entry.first.scalar != "host")
+      if (std::ranges::find(known, entry.first.scalar) == known.end())
         complain(entry.first.mark, fmt::format("no tier is called {}{}", in_quotes(entry.first.scalar),
-                                               did_you_mean(entry.first.scalar, std::vector<std::string>{"host"})));
-    if (host == nullptr) return done();
-    if (std::string why = why_no_map(*host, owner, "capacity: ..."); !why.empty())
-      return complain(host->mark, why), done();
-    EngineReader inner(*host, owner, registry_, complaints_);
-    visit_host_tier(inner, engine.host_tier, {});
-    inner.finish();
-    if (const YamlNode* capacity = host->find("capacity"))
-      if (std::string flaw = flaw_of_tier(engine); !flaw.empty() && complaints_.empty())
-        complain(capacity->mark, owner + ".capacity" + flaw);
+                                               did_you_mean(entry.first.scalar, known)));
+    read_tier(*given, "host", "capacity", engine, flaw_of_tier,
+              [&](EngineReader& inner) { visit_host_tier(inner, engine.host_tier, {}); });
+    read_tier(*given, "storage", "in", engine, flaw_of_storage,
+              [&](EngineReader& inner) { visit_storage_tier(inner, engine.storage_tier, {}); });
     done();
   }
   void feed(const char* name, FeedConfig& feed, const char*) {
@@ -156,6 +160,23 @@ class EngineReader final : public YamlOptions {
     EngineReader inner(value, owner, registry_, complaints_);
     visit_group(inner, group, page_size);
     inner.finish();
+  }
+
+  /// `first`: the key that `flaw` is said of, once the tier's own keys are right.
+  template <class Visit>
+  void read_tier(const YamlNode& tiers, const char* name, const char* first, const EngineConfig& engine,
+                 std::string (*flaw)(const EngineConfig&), Visit&& visit) {
+    const YamlNode* const given = tiers.find(name);
+    if (given == nullptr || given->kind == Kind::null || is_word(*given, "none")) return;
+    const std::string owner = std::string("tiers.") + name;
+    if (std::string why = why_no_map(*given, owner, (std::string(first) + ": ...").c_str()); !why.empty())
+      return complain(given->mark, why);
+    EngineReader inner(*given, owner, registry_, complaints_);
+    visit(inner);
+    inner.finish();
+    const YamlNode* const at = given->find(first);
+    if (at == nullptr || !complaints_.empty()) return;
+    if (std::string why = flaw(engine); !why.empty()) complain(at->mark, owner + "." + first + why);
   }
 
   void read_feed(const YamlNode& value, FeedConfig& feed) {

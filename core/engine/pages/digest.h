@@ -25,7 +25,9 @@ class Digest {
     rematch,
     copy,
     arrive,
-    fetch
+    fetch,
+    put,
+    bring
   };
   Digest() { XXH3_64bits_reset(state_); }
   ~Digest() { XXH3_freeState(state_); }

@@ -39,16 +39,21 @@ bool PageFlow::may_be_free(std::size_t group, std::uint64_t pages) {
   return state_.pools[group].shortfall(pages) == 0 || room(group) >= pages;
 }
 
-std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause) {
+GroupPages PageFlow::evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* told) {
   if (state_.policy_failed) replace_failed_policies();
   GroupPages evicted;
   {
     IndexTimer timer(state_);
-    evicted = state_.index->evict(group, pages, cause, below_ ? below_->leaving() : nullptr);
+    evicted = state_.index->evict(group, pages, cause, told);
   }
-  if (below_) below_->left();
   if (group == 0) ++state_.counters.evict_calls;
   digest_.take(Digest::Step::evict, group, pages, evicted[group].size());
+  return evicted;
+}
+
+std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause) {
+  const GroupPages evicted = evict_from_index(group, pages, cause, below_ ? below_->leaving() : nullptr);
+  if (below_) below_->left();
   const std::size_t count = evicted[group].size();
   take_evicted(evicted, "evict");
   settle(Operation::evict);

@@ -45,6 +45,9 @@ class PageFlow {
   bool make_free(std::size_t group, std::uint64_t pages);
   /// Evicts at least `pages` pages of a group, if so many may be. Returns how many were.
   std::size_t evict(std::size_t group, std::uint64_t pages, Cause cause = Cause::room);
+  /// The first half of evict: afterwards the pages have no owner and are not free. Valid until the next call of the
+  /// index.
+  GroupPages evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* told);
   /// Releases a lock, and frees what only the lock kept. `ended`: how its request ended, for the policies; null: it
   /// goes on.
   void release(const Lock& lock, const RequestFacts* ended);

@@ -24,6 +24,11 @@ const std::string& Spaces::name_of(NamespaceId space) const {
   return knows(space) ? names_[static_cast<std::size_t>(space)] : kUnknown;
 }
 
+Space Spaces::tuple_of(NamespaceId space) const {
+  const Tuple& tuple = tuples_[static_cast<std::size_t>(space)];
+  return {tuple.tenant, tuple.adapter, tuple.own_salt};
+}
+
 NamespaceId Spaces::intern(const Space& space) {
   if (space.tenant.empty() && space.adapter.empty() && space.salt.empty()) return NamespaceId::shared;
   std::string key;
@@ -37,7 +42,8 @@ NamespaceId Spaces::intern(const Space& space) {
     if (!space.adapter.empty()) salt += fmt::format("adapter:{}/", space.adapter);
     salt += space.salt;
     if (salt.ends_with('/') && space.salt.empty()) salt.pop_back();
-    tuples_.push_back({std::move(salt), std::string(space.adapter)});
+    tuples_.push_back(
+        {std::move(salt), std::string(space.adapter), std::string(space.tenant), std::string(space.salt)});
     names_.push_back(fmt::format("{}{}{}{}", space.tenant, space.adapter.empty() ? "" : "/", space.adapter,
                                  space.salt.empty() ? "" : "/*"));  // a salt is a secret
   }

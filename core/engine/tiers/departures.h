@@ -16,61 +16,63 @@ class Departures final : public LeavingVisitor {
   explicit Departures(std::size_t groups) : groups_(groups) {}
 
   struct Departure {
-    Key key;
+    NamespaceId space{};
+    Units begin = 0;  ///< depth from which on the path is evicted
     std::int32_t priority = 0;
-    GroupPages pages;
+    std::vector<std::uint32_t> words;  ///< of the whole path; memory of its own, for a copy to keep
+    std::size_t first_page = 0;        ///< among the pages of all
   };
 
   void leaving(const Leaving& node) override {
-    if (on_last_path(node)) return;
-    if (words_.size() + node.words.size() > kMostWords) {
+    if (on_last_path(node)) {
+      paths_.back().begin = std::min(paths_.back().begin, node.facts.begin);
+      return;
+    }
+    if (words_ + node.words.size() > kMostWords) {
       forgotten_ += node.facts.length;
       return;
     }
-    nodes_.push_back(
-        {node.facts.space, node.facts.priority, words_.size(), node.words.size(), pages_.size(), node.pages[0].size()});
-    words_.insert(words_.end(), node.words.begin(), node.words.end());
+    words_ += node.words.size();
+    paths_.push_back({node.facts.space,
+                      node.facts.begin,
+                      node.facts.priority,
+                      {node.words.begin(), node.words.end()},
+                      pages_.size()});
     for (std::size_t g = 0; g < groups_; ++g) pages_.insert(pages_.end(), node.pages[g].begin(), node.pages[g].end());
   }
 
-  std::size_t size() const { return nodes_.size(); }
-  /// Valid until the next call of leaving() or clear().
-  Departure operator[](std::size_t i) const {
-    const Node& node = nodes_[i];
-    Departure departure{{node.space, std::span(words_).subspan(node.first_word, node.words)}, node.priority, {}};
-    for (std::size_t g = 0; g < groups_; ++g)
-      departure.pages[g] = std::span(pages_).subspan(node.first_page + g * node.pages, node.pages);
-    return departure;
+  std::vector<Departure>& paths() { return paths_; }
+  /// Of one of paths(); valid until the next call of leaving() or clear().
+  GroupPages pages(const Departure& path) const {
+    const std::size_t next = &path == &paths_.back() ? pages_.size() : (&path + 1)->first_page;
+    const std::size_t count = (next - path.first_page) / groups_;
+    GroupPages pages;
+    for (std::size_t g = 0; g < groups_; ++g) pages[g] = std::span(pages_).subspan(path.first_page + g * count, count);
+    return pages;
   }
   /// Units of nodes that were too many to remember.
   std::uint64_t forgotten() const { return forgotten_; }
   void clear() {
-    nodes_.clear();
-    words_.clear();
+    paths_.clear();
     pages_.clear();
+    words_ = 0;
     forgotten_ = 0;
-    if (words_.capacity() > kUsualWords) words_.shrink_to_fit(), pages_.shrink_to_fit();
+    if (pages_.capacity() > kUsualPages) pages_.shrink_to_fit();
   }
 
  private:
-  static constexpr std::size_t kMostWords = std::size_t{1} << 24, kUsualWords = std::size_t{1} << 20;
-  struct Node {
-    NamespaceId space;
-    std::int32_t priority;
-    std::size_t first_word, words, first_page, pages;
-  };
+  static constexpr std::size_t kMostWords = std::size_t{1} << 24, kUsualPages = std::size_t{1} << 20;
 
   bool on_last_path(const Leaving& node) const {
-    if (nodes_.empty() || nodes_.back().space != node.facts.space || nodes_.back().words < node.words.size())
+    if (paths_.empty() || paths_.back().space != node.facts.space || paths_.back().words.size() < node.words.size())
       return false;
-    const auto last = words_.begin() + static_cast<std::ptrdiff_t>(nodes_.back().first_word);
-    return std::equal(node.words.begin(), node.words.end(), last);
+    return std::equal(node.words.begin(), node.words.end(), paths_.back().words.begin());
   }
 
   std::size_t groups_;
-  std::vector<Node> nodes_;
-  std::vector<std::uint32_t> words_;
-  std::vector<Page> pages_;
+  std::vector<Departure> paths_;
+  std::vector<Page> pages_;  ///< of each path, group by group
+  std::size_t words_ = 0;    ///< of all paths
   std::uint64_t forgotten_ = 0;
 };
 

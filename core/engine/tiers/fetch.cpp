@@ -31,6 +31,6 @@ void Fetch::drop() {
 
 bool Fetch::done() const { return !state_ || state_->done || !state_->flow; }
 std::uint32_t Fetch::tokens() const { return state_ ? state_->until - state_->from : 0; }
-std::uint64_t Fetch::ends_us() const { return done() ? 0 : state_->ends_us; }
+std::uint64_t Fetch::ends_us() const { return done() ? 0 : state_->flow->ends_us(*state_); }
 
 }  // namespace canopy

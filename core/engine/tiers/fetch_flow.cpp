@@ -6,6 +6,7 @@
 namespace canopy {
 
 FetchFlow::~FetchFlow() {
+  for (const auto& fetch : waiting_) end(*fetch);
   for (const auto& fetch : on_way_) end(*fetch);
   while (!arrived_.empty()) end(*arrived_.back());
 }
@@ -15,19 +16,89 @@ std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
   auto [key, facts] = requests_.arrival(spec, tier_.pages().prints_wanted());
   const Units here = device_.index->peek(key).length;
   const Lock found = look_up(key, facts);
+  if (storage_) {
+    if (auto fetch = waits_for_storage(spec)) {
+      ++device_.moved.fetches[static_cast<std::size_t>(FetchOutcome::joined)];
+      return fetch;
+    }
+    if (auto bring = storage_->bring(key, found.length, std::max(here, found.length), spec.priority))
+      return wait_for(std::move(bring), spec);
+  }
+  return load(spec, here, found.node, found.length, nullptr);
+}
+
+/// From the host tier, which has `there` units of the prefix, to the pools, which have `here`. `asked`: the fetch that
+/// this is for, and null if it begins now. Null: nothing comes.
+std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, Units here, NodeId node, Units there,
+                                            std::shared_ptr<FetchState> asked) {
   std::shared_ptr<FetchState> fetch;
   FetchOutcome outcome = FetchOutcome::nothing;
-  if (found.length > here && found.length - here < tier_.config().least) {
+  if (there > here && there - here < tier_.config().least) {
     outcome = FetchOutcome::too_short;
-  } else if (found.length > here) {
-    fetch = on_way(spec, found.length);
+  } else if (there > here) {
+    // Handles of one fetch cannot become another's: what has waited for the storage brings its own copy.
+    if (!asked) fetch = on_way(spec, there);
     outcome = fetch ? FetchOutcome::joined : FetchOutcome::no_room;
-    if (!fetch && (fetch = begin(spec, found)))
-      outcome = fetch->until < found.length ? FetchOutcome::cut : FetchOutcome::whole;
+    if (!fetch) {
+      fetch = asked ? std::move(asked) : std::make_shared<FetchState>();
+      if (begin(*fetch, spec, node)) outcome = fetch->until < there ? FetchOutcome::cut : FetchOutcome::whole;
+      else fetch = nullptr;
+      if (fetch) on_way_.push_back(fetch);
+    }
   }
   ++device_.moved.fetches[static_cast<std::size_t>(outcome)];
   tier_.pages().settle(Operation::begin);
   return fetch;
+}
+
+/// A fetch that waits for the storage, of the same prompt or a longer one.
+std::shared_ptr<FetchState> FetchFlow::waits_for_storage(const RequestSpec& spec) const {
+  for (const auto& fetch : waiting_)
+    if (fetch->spec.space == spec.space && fetch->prompt.size() >= spec.prompt.size() &&
+        fetch->spec.min_uncached <= spec.min_uncached && !fetch->bring->unwanted &&
+        std::equal(spec.prompt.begin(), spec.prompt.end(), fetch->prompt.begin()))
+      return fetch;
+  return nullptr;
+}
+
+std::shared_ptr<FetchState> FetchFlow::wait_for(std::shared_ptr<Bring> bring, const RequestSpec& spec) {
+  auto fetch = std::make_shared<FetchState>();
+  fetch->flow = this;
+  fetch->bring = std::move(bring);
+  fetch->prompt.assign(spec.prompt.begin(), spec.prompt.end());
+  fetch->spec = spec;
+  fetch->spec.prompt = fetch->prompt;
+  waiting_.push_back(fetch);
+  tier_.pages().settle(Operation::begin);
+  return fetch;
+}
+
+/// Fetches whose storage has brought what it could go on from the host tier.
+void FetchFlow::go_on() {
+  for (std::size_t i = 0; i < waiting_.size();) {
+    if (!waiting_[i]->bring->over) {
+      ++i;
+      continue;
+    }
+    auto fetch = std::move(waiting_[i]);
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    go_on(std::move(fetch));
+  }
+}
+
+void FetchFlow::go_on(std::shared_ptr<FetchState> fetch) {
+  if (fetch->handles > 0) {
+    const auto [key, facts] = requests_.arrival(fetch->spec, false);
+    const Units here = device_.index->peek(key).length;
+    Found found;
+    {
+      const IndexTimer timer(tier_.state());
+      found = tier_.state().index->find(key);
+    }
+    if (load(fetch->spec, here, found.node, found.length, fetch)) return;
+  }
+  fetch->done = true;
+  end(*fetch);
 }
 
 /// Matches a prefix below, as any request does: so it stays recent there while the pools serve it.
@@ -59,39 +130,38 @@ std::shared_ptr<FetchState> FetchFlow::on_way(const RequestSpec& spec, Units uni
   return nullptr;
 }
 
-/// Takes pages for what the pools lack of a prefix, and begins to fill them. Null if there is no room.
-std::shared_ptr<FetchState> FetchFlow::begin(const RequestSpec& spec, const Lock& found) {
-  auto fetch = std::make_shared<FetchState>();
-  fetch->flow = this;
-  fetch->source = tier_.state().index->hold(found.node);
-  fetch->request = requests_.begin_fetch(spec, fetch->source.length);
-  fetch->from = fetch->request->lock.length;
+/// Takes pages for what the pools lack of a prefix, and begins to fill them. False if there is no room.
+bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
+  fetch.flow = this;
+  fetch.source = tier_.state().index->hold(node);
+  fetch.request = requests_.begin_fetch(spec, fetch.source.length);
+  fetch.from = fetch.request->lock.length;
   // Copied, since making room above may call the index below.
-  const GroupPages below = tier_.state().index->pages(fetch->source, std::min(fetch->from, fetch->source.length));
+  const GroupPages below = tier_.state().index->pages(fetch.source, std::min(fetch.from, fetch.source.length));
   for (std::size_t g = 0; g < device_.pools.size(); ++g) from_[g].assign(below[g].begin(), below[g].end());
-  const std::size_t pages = requests_.reserve_fetch(*fetch->request, from_);
-  fetch->until = fetch->from + static_cast<Units>(pages) * device_.page_size;
+  const std::size_t pages = requests_.reserve_fetch(*fetch.request, from_);
+  fetch.until = fetch.from + static_cast<Units>(pages) * device_.page_size;
   if (pages == 0) {
-    end(*fetch);
-    return nullptr;
+    end(fetch);
+    return false;
   }
   for (std::size_t g = 0; g < device_.pools.size(); ++g) {
-    const std::vector<Page>& row = fetch->request->rows[g];
+    const std::vector<Page>& row = fetch.request->rows[g];
     to_[g].clear();
     for (std::size_t i = 0; i < pages; ++i)
-      if (from_[g][i] != 0) to_[g].push_back(row[fetch->from / device_.page_size + i]);
+      if (from_[g][i] != 0) to_[g].push_back(row[fetch.from / device_.page_size + i]);
     from_[g].resize(pages);
     std::erase(from_[g], Page{0});
   }
-  fetch->ends_us = tier_.load(from_, to_, fetch->tickets);
-  device_.moved.loaded_tokens += fetch->until - fetch->from;
-  pages_.digest().take(Digest::Step::fetch, fetch->from, fetch->until, fetch->ends_us);
-  on_way_.push_back(fetch);
+  fetch.ends_us = tier_.load(from_, to_, fetch.tickets);
+  device_.moved.loaded_tokens += fetch.until - fetch.from;
+  pages_.digest().take(Digest::Step::fetch, fetch.from, fetch.until, fetch.ends_us);
   pages_.settle(Operation::reserve);
-  return fetch;
+  return true;
 }
 
 void FetchFlow::turn() {
+  go_on();
   while (!on_way_.empty() && on_way_.front()->ends_us <= tier_.now_us()) {
     arrive(*on_way_.front());
     on_way_.pop_front();
@@ -111,7 +181,20 @@ void FetchFlow::arrive(FetchState& fetch) {
 
 void FetchFlow::credit(FetchState& fetch, Units matched) {
   if (!fetch.done || std::exchange(fetch.credited, true)) return;
-  device_.counters.hit_tokens_host += std::min(std::max(matched, fetch.from), fetch.until) - fetch.from;
+  const Units end = std::min(std::max(matched, fetch.from), fetch.until);
+  Units stored = 0;
+  if (fetch.bring) {
+    const Units from = std::max(fetch.bring->from, fetch.from), until = std::min(fetch.bring->until, end);
+    stored = until > from ? until - from : 0;
+  }
+  device_.counters.hit_tokens_storage += stored;
+  device_.counters.hit_tokens_host += end - fetch.from - stored;
+}
+
+std::uint64_t FetchFlow::ends_us(const FetchState& fetch) const {
+  if (fetch.request || !fetch.bring) return fetch.ends_us;
+  // What has been brought goes on at the next turn.
+  return storage_->in_real_time() ? storage_->next_us() : std::max(fetch.bring->ends_us, tier_.now_us());
 }
 
 void FetchFlow::let_go(FetchState& fetch) {

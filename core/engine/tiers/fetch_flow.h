@@ -8,6 +8,7 @@
 
 #include "request/request_flow.h"
 #include "tiers/host_tier.h"
+#include "tiers/storage_tier.h"
 
 namespace canopy {
 
@@ -16,21 +17,25 @@ class FetchFlow;
 /// A fetch, as its handles and the flow see it.
 struct FetchState {
   FetchFlow* flow = nullptr;        ///< null: it holds nothing any more
+  std::shared_ptr<Bring> bring;     ///< from the storage to the host tier, which comes first; null: there is none
+  std::vector<Token> prompt;        ///< while it waits for that
+  RequestSpec spec{};               ///< the same; of `prompt`
   RequestState* request = nullptr;  ///< computes nothing: its pages are filled from below
   Lock source{};                    ///< on the prefix below, until the copy has ended
   Units from = 0, until = 0;        ///< units that it brings
   std::uint64_t ends_us = 0;
   std::array<std::uint64_t, kMaxGroups> tickets{};
   std::uint32_t handles = 0;
-  bool done = false;      ///< the copy has ended
+  bool done = false;      ///< the copy has ended, or nothing comes
   bool credited = false;  ///< a request has begun on it
 };
 
-/// Brings prefixes from the tier below into the pools.
+/// Brings prefixes from the tiers below into the pools: from the storage to the host tier, and from there up.
 class FetchFlow {
  public:
-  FetchFlow(RequestFlow& requests, PageFlow& pages, HostTier& tier)
-      : requests_(requests), pages_(pages), device_(pages.state()), tier_(tier) {}
+  /// `storage`: null if there is none.
+  FetchFlow(RequestFlow& requests, PageFlow& pages, HostTier& tier, StorageTier* storage)
+      : requests_(requests), pages_(pages), device_(pages.state()), tier_(tier), storage_(storage) {}
   ~FetchFlow();
   FetchFlow(const FetchFlow&) = delete;
 
@@ -45,6 +50,8 @@ class FetchFlow {
   void turn();
   /// When the next one ends; kUnlimited: none is on its way.
   std::uint64_t next_us() const { return on_way_.empty() ? kUnlimited : on_way_.front()->ends_us; }
+  /// When the next step of a fetch ends that is not done.
+  std::uint64_t ends_us(const FetchState& fetch) const;
   /// The last handle is gone.
   void let_go(FetchState& fetch);
   EngineState& state() { return device_; }
@@ -52,7 +59,13 @@ class FetchFlow {
  private:
   Lock look_up(const Key& key, RequestFacts& facts);
   std::shared_ptr<FetchState> on_way(const RequestSpec& spec, Units units) const;
-  std::shared_ptr<FetchState> begin(const RequestSpec& spec, const Lock& found);
+  std::shared_ptr<FetchState> waits_for_storage(const RequestSpec& spec) const;
+  std::shared_ptr<FetchState> wait_for(std::shared_ptr<Bring> bring, const RequestSpec& spec);
+  std::shared_ptr<FetchState> load(const RequestSpec& spec, Units here, NodeId node, Units there,
+                                   std::shared_ptr<FetchState> asked);
+  bool begin(FetchState& fetch, const RequestSpec& spec, NodeId node);
+  void go_on();
+  void go_on(std::shared_ptr<FetchState> fetch);
   void arrive(FetchState& fetch);
   void end(FetchState& fetch);
 
@@ -60,8 +73,10 @@ class FetchFlow {
   PageFlow& pages_;
   EngineState& device_;
   HostTier& tier_;
-  std::deque<std::shared_ptr<FetchState>> on_way_;  ///< in the order in which they began and end
-  std::vector<FetchState*> arrived_;                ///< hold their prefix for a handle
+  StorageTier* storage_;
+  std::vector<std::shared_ptr<FetchState>> waiting_;  ///< for the storage, in the order in which they were asked for
+  std::deque<std::shared_ptr<FetchState>> on_way_;    ///< in the order in which they began and end
+  std::vector<FetchState*> arrived_;                  ///< hold their prefix for a handle
   std::array<std::vector<Page>, kMaxGroups> from_, to_;
 };
 

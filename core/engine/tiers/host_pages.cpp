@@ -6,24 +6,26 @@
 
 namespace canopy {
 
-HostPages::HostPages(std::uint64_t image_bytes) : image_bytes_(image_bytes) {
+HostPages::HostPages(std::uint64_t image_bytes, std::uint64_t header_bytes)
+    : image_bytes_(image_bytes), header_bytes_(header_bytes) {
   constexpr std::uint64_t kPiece = std::uint64_t{32} << 20;
-  pages_at_once_ = std::max<std::uint64_t>(kPiece / std::max<std::uint64_t>(image_bytes, 1), 1);
+  pages_at_once_ = std::max<std::uint64_t>(kPiece / std::max<std::uint64_t>(record_bytes(), 1), 1);
 }
 
 void HostPages::Unmap::operator()(std::byte* memory) const { munmap(memory, bytes); }
 
-std::byte* HostPages::image(Page page) {
+std::byte* HostPages::record(Page page) {
   const std::size_t number = page / pages_at_once_;
   if (number >= pieces_.size()) pieces_.resize(number + 1);
   auto& piece = pieces_[number];
   if (!piece) {
-    const std::size_t bytes = pages_at_once_ * image_bytes_;
+    const std::size_t bytes = pages_at_once_ * record_bytes();
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     piece = {static_cast<std::byte*>(memory), Unmap{bytes}};
+    if (storage_) storage_->use_memory({piece.get(), bytes});
   }
-  return piece.get() + page % pages_at_once_ * image_bytes_;
+  return piece.get() + page % pages_at_once_ * record_bytes();
 }
 
 }  // namespace canopy

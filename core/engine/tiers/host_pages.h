@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/types.h>
+#include <canopy/page_storage.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,23 +9,32 @@
 
 namespace canopy {
 
-/// Memory behind the page numbers of a tier on the host: an image of a page for each, aligned to 4096 bytes. It takes
-/// memory when a page is first used, many pages at a time.
+/// Memory behind the page numbers of a tier on the host: a record for each, which is a header and the page's image,
+/// both aligned to 4096 bytes. It takes memory when a page is first used, many pages at a time.
 class HostPages {
  public:
-  /// `image_bytes`: a multiple of 4096; 0: pages without bytes, which have no memory.
-  explicit HostPages(std::uint64_t image_bytes);
+  /// Both are multiples of 4096. `header_bytes`: in front of each image, for a storage below; 0: there is none. Where
+  /// both are 0 pages have no memory.
+  HostPages(std::uint64_t image_bytes, std::uint64_t header_bytes);
 
   std::uint64_t image_bytes() const { return image_bytes_; }
-  /// Null if the system has no memory. REQUIRES: image_bytes() > 0.
-  std::byte* image(Page page);
+  std::uint64_t record_bytes() const { return header_bytes_ + image_bytes_; }
+  /// Null if the system has no memory. REQUIRES: record_bytes() > 0.
+  std::byte* record(Page page);
+  std::byte* image(Page page) {
+    std::byte* const bytes = record(page);
+    return bytes ? bytes + header_bytes_ : nullptr;
+  }
+  /// Is told of memory from now on. REQUIRES: no memory was taken yet. The storage ends before the memory does.
+  void use(PageStorage& storage) { storage_ = &storage; }
 
  private:
   struct Unmap {
     std::size_t bytes = 0;
     void operator()(std::byte* memory) const;
   };
-  std::uint64_t image_bytes_;
+  std::uint64_t image_bytes_, header_bytes_;
+  PageStorage* storage_ = nullptr;
   std::size_t pages_at_once_;
   std::vector<std::unique_ptr<std::byte, Unmap>> pieces_;
 };

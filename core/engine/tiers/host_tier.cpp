@@ -25,8 +25,9 @@ HostTier::HostTier(EngineState& device, HostTierConfig config)
   state_.ledger.report_to(device.ledger, "host tier: ");
 }
 
-void HostTier::open() {
-  for (const Pool& pool : device_.pools) images_.emplace_back(pool.store() ? pool.store()->image_bytes() : 0);
+void HostTier::open(std::uint64_t header_bytes) {
+  for (const Pool& pool : device_.pools)
+    images_.emplace_back(pool.store() ? pool.store()->image_bytes() : 0, header_bytes);
   pages_.look_for_prints();
   device_.below = &state_;
 }
@@ -35,15 +36,14 @@ LeavingVisitor* HostTier::leaving() { return config_.write == WritePolicy::write
 
 void HostTier::left() {
   device_.moved.dropped_tokens += departures_.forgotten();
-  for (std::size_t i = 0; i < departures_.size(); ++i) {
-    const Departures::Departure departure = departures_[i];
-    copy(departure.key, departure.pages, departure.priority);
-  }
+  for (Departures::Departure& path : departures_.paths())
+    copy(path.space, std::move(path.words), departures_.pages(path), path.priority);
   departures_.clear();
 }
 
 void HostTier::inserted(const Key& key, const Lock& lock, std::int32_t priority) {
-  if (config_.write == WritePolicy::write_through) copy(key, device_.index->pages(lock), priority);
+  if (config_.write == WritePolicy::write_through)
+    copy(key.space, {key.words.begin(), key.words.end()}, device_.index->pages(lock), priority);
 }
 
 void HostTier::ended(const Key& key, std::int32_t priority) {
@@ -52,7 +52,8 @@ void HostTier::ended(const Key& key, std::int32_t priority) {
   if (until == 0) return;
   const Key hot{key.space, key.words.first(until + state_.overlap)};
   const Found found = device_.index->find(hot);
-  if (found.length == until) copy(hot, device_.index->pages(found.node, 0), priority);
+  if (found.length == until)
+    copy(key.space, {hot.words.begin(), hot.words.end()}, device_.index->pages(found.node, 0), priority);
 }
 
 void HostTier::flushed(NamespaceId space) {
@@ -79,7 +80,6 @@ Units HostTier::on_its_way(const Key& key) const {
   return most;
 }
 
-/// A lock on exactly `length` units of a path; an empty one if they are not there.
 Lock HostTier::lock_on(const Key& key, Units length) {
   if (length == 0) return {};
   Lock lock;
@@ -94,10 +94,12 @@ Lock HostTier::lock_on(const Key& key, Units length) {
 }
 
 /// Begins to copy what this tier lacks of a path. What finds no room is dropped, from the path's end.
-void HostTier::copy(const Key& key, const GroupPages& from, std::int32_t priority) {
+void HostTier::copy(NamespaceId space, std::vector<std::uint32_t> words, const GroupPages& from,
+                    std::int32_t priority) {
+  const Key key{space, words};
   const Units units = units_of(key.words);
   if (units == 0) return;
-  Copy copy{key.space, priority};
+  Copy copy{space, priority};
   Found found;
   {
     const IndexTimer timer(state_);
@@ -109,9 +111,8 @@ void HostTier::copy(const Key& key, const GroupPages& from, std::int32_t priorit
   std::size_t count = copies_.size() < kMostCopies ? wanted : 0;
   if (count > 0) count = make_room(from, first, count);
   if (count > 0) {
-    copy.words.assign(
-        key.words.begin(),
-        key.words.begin() + static_cast<std::ptrdiff_t>(copy.from + count * state_.page_size + state_.overlap));
+    words.resize(copy.from + count * state_.page_size + state_.overlap);
+    copy.words = std::move(words);
     if (!take_pages(copy, from, count)) count = 0;
   }
   device_.moved.dropped_tokens += (wanted - count) * state_.page_size;

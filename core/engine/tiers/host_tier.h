@@ -34,8 +34,8 @@ class HostTier final : public Below {
   EngineState& state() { return state_; }
   const EngineState& state() const { return state_; }
   PageFlow& pages() { return pages_; }
-  /// The pools of `device` and of state() are there.
-  void open();
+  /// The pools of `device` and of state() are there. `header_bytes`: in front of each image, for a storage below.
+  void open(std::uint64_t header_bytes = 0);
 
   LeavingVisitor* leaving() override;
   void left() override;
@@ -54,6 +54,11 @@ class HostTier final : public Below {
   /// `ticket` is the store's number of it.
   std::uint64_t load(std::span<const std::vector<Page>> from, std::span<const std::vector<Page>> to,
                      std::span<std::uint64_t> tickets);
+
+  /// The memory behind the pages of a group.
+  HostPages& images(std::size_t group) { return images_[group]; }
+  /// A lock on exactly `length` units of a path; an empty one if they are not here.
+  Lock lock_on(const Key& key, Units length);
 
   void wait_for_loads(std::span<const std::uint64_t> tickets);
 
@@ -75,7 +80,7 @@ class HostTier final : public Below {
     std::uint64_t bytes = 0;
   };
 
-  void copy(const Key& key, const GroupPages& from, std::int32_t priority);
+  void copy(NamespaceId space, std::vector<std::uint32_t> words, const GroupPages& from, std::int32_t priority);
   Units on_its_way(const Key& key) const;
   std::size_t make_room(const GroupPages& from, std::size_t first, std::size_t count);
   bool take_pages(Copy& copy, const GroupPages& from, std::size_t count);
@@ -86,7 +91,6 @@ class HostTier final : public Below {
     return static_cast<Units>(words.size()) - state_.overlap;
   }
   void sync(KVStore& store);
-  Lock lock_on(const Key& key, Units length);
 
   EngineState& device_;
   HostTierConfig config_;

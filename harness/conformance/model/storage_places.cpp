@@ -13,14 +13,18 @@ namespace canopy::test {
 
 namespace {
 
-/// How a storage of Canopy's own is tried, beside its defaults: options that make it another one.
+/// How a storage of Canopy's own is tried.
 struct Variant {
   const char *name, *options;
+  bool faulty = false;
 };
 constexpr Variant kVariants[] = {
+    {"sim_storage", ""},
     {"sim_storage", "linger: 5"},
     {"sim_storage", "capacity: 400Ki"},
-    {"sim_storage", "absent: 9, forgets: 9, late: 9, failed: 9, full: 9"},
+    {"sim_storage", "absent: 9, forgets: 9, late: 9, failed: 9, full: 9", true},
+    {"slots", "capacity: 8Mi"},
+    {"slots", "capacity: 8Mi, engine: threads, direct: false"},
 };
 
 std::string joined(const std::string& one, const std::string& other) {
@@ -79,13 +83,13 @@ std::vector<StorageKind> storage_kinds() {
       std::fprintf(stderr, "not tried: %s: CANOPY_STORAGE_OPTIONS names no server\n", name.c_str());
       continue;
     }
-    const auto add = [&](const std::string& options) {
-      kinds.push_back({name, joined(name, options), [=] { return place_for(folder, options); }});
+    const auto add = [&](const std::string& options, bool faulty) {
+      kinds.push_back({name, joined(name, options), faulty, [=] { return place_for(folder, options); }});
     };
     const std::size_t before = kinds.size();
     for (const Variant& variant : kVariants)
-      if (variant.name == name) add(variant.options);
-    add(given && kinds.size() == before ? given : "");
+      if (variant.name == name) add(variant.options, variant.faulty);
+    if (kinds.size() == before) add(given ? given : "", false);
   }
   return kinds;
 }

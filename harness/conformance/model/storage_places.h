@@ -21,6 +21,7 @@ class StoragePlace {
 struct StorageKind {
   std::string name;   ///< of the component
   std::string shown;  ///< the name and what is special: "slots, engine: threads"
+  bool faulty;        ///< faults are among its options
   /// A new place.
   std::function<std::unique_ptr<StoragePlace>()> place;
 

@@ -65,11 +65,17 @@ class Engine {
   /// Nothing else makes it so. Call it once before each step of the scheduler. `now_us` is a time of the caller's own:
   /// a smaller one than before counts as that.
   void turn(std::uint64_t now_us);
-  /// When the next copy or fetch ends, in the time of turn(); kUnlimited: none is on its way.
+  /// When the next copy, fetch or call of the storage ends, in the time of turn(); kUnlimited: none is on its way.
+  /// While in_real_time(), at the latest when to ask again.
   std::uint64_t next_end_us() const;
+  /// Calls are on their way whose end the storage alone knows: let as much time pass as turn() is told.
+  bool in_real_time() const;
   /// The tier below the pools, to read; null: there is none.
   const EngineState* host_tier() const { return state().below; }
   const TierFigures& tier_figures() const { return state().moved; }
+  /// Whether there is a storage below that tier.
+  bool has_storage() const;
+  const StorageFigures& storage_figures() const { return state().stored; }
 
   Units page_size() const { return state().page_size; }
   /// How many of a prompt's tokens can be reused at all: whole pages of units.

@@ -55,6 +55,34 @@ struct HostTierConfig {
   LaneConfig lane = {};                                ///< to the tier, and another from it
 };
 
+/// The model whose rows the pages hold. Rows are bytes to an engine, so what they mean has to be said where others may
+/// read them.
+struct ModelConfig {
+  std::string name = {}, revision = {}, dtype = {};
+  std::string extra = {};             ///< what else changes the bytes: scales, the position encoding, a patch
+  std::uint32_t rank = 0, ranks = 1;  ///< of the processes that have the model together
+};
+
+/// Which pages of the host tier are put into the storage, and when.
+enum class PutPolicy : std::uint32_t {
+  on_evict,  ///< when they leave the host tier
+  none,      ///< none: others put them there
+};
+
+/// A storage of records below the host tier.
+struct StorageTierConfig {
+  ComponentConfig in = {};  ///< the storage; without a name: there is no such tier
+  PutPolicy write = PutPolicy::on_evict;
+  std::uint32_t ahead = 5;                             ///< percent of the host tier that is kept free by evicting early
+  std::uint32_t least = 0;                             ///< tokens; a shorter prefix is not fetched
+  std::uint64_t in_flight = std::uint64_t{256} << 20;  ///< bytes of puts, and of gets, on their way at most
+  std::uint64_t budget = 0;                            ///< bytes put a second at most; 0: any number
+  std::uint32_t keep = 0;                              ///< seconds that a record is kept; 0: as long as there is room
+  LaneConfig lane = {};  ///< of a simulated storage, in each direction; without a bandwidth it takes the time it takes
+  std::uint64_t find_within = 20'000, within = 2'000'000;  ///< microseconds that a find, and a get or put, may take
+  std::uint32_t trust_again = 3600;  ///< seconds without the storage after damaged records; 0: for ever
+};
+
 /// The parts of an engine and their settings. Filled here, or read from a file (engine_file.h):
 ///
 ///   EngineConfig config;
@@ -70,6 +98,8 @@ struct EngineConfig {
   std::vector<GroupConfig> groups = {};  ///< 1..kMaxGroups; the figures of a run are those of the first
   ComponentConfig store = {"none"};      ///< "none": index and page numbers only
   HostTierConfig host_tier = {};         ///< `tiers: { host: ... }` in a file
+  StorageTierConfig storage_tier = {};   ///< `tiers: { storage: ... }` in a file
+  ModelConfig model = {};                ///< needed with a storage
   FeedConfig feed = {};
   /// What a program that gives Engine::create a listener makes of it. The engine itself opens no socket.
   KvEventsConfig events = {};

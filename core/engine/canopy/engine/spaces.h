@@ -2,6 +2,7 @@
 
 #include <canopy/types.h>
 
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,14 +29,17 @@ class Spaces {
   /// else, otherwise "tenant:T/adapter:A/salt" without what is empty. Empty for the shared one. REQUIRES: it is known.
   std::string_view salt_of(NamespaceId space) const { return tuples_[static_cast<std::size_t>(space)].salt; }
   std::string_view adapter_of(NamespaceId space) const { return tuples_[static_cast<std::size_t>(space)].adapter; }
+  /// The tuple that was interned. REQUIRES: it is known. Valid as long as the namespaces are.
+  Space tuple_of(NamespaceId space) const;
 
  private:
   std::unordered_map<std::string, NamespaceId> ids_;
   struct Tuple {
-    std::string salt, adapter;
+    std::string salt, adapter;  ///< salt: that of salt_of()
+    std::string tenant, own_salt;
   };
   std::vector<std::string> names_;
-  std::vector<Tuple> tuples_;
+  std::deque<Tuple> tuples_;
 };
 
 }  // namespace canopy

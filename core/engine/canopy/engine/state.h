@@ -26,7 +26,8 @@ class RequestFlow;
 /// Counted since the engine was made. Tokens unless they say otherwise.
 struct Counters {
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
-  std::uint64_t hit_tokens_host = 0;  ///< of hit_tokens, those that a fetch brought from the host for the request
+  std::uint64_t hit_tokens_host = 0;     ///< of hit_tokens, those that a fetch brought from the host for the request
+  std::uint64_t hit_tokens_storage = 0;  ///< and those that it brought from the storage below the host
   std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< of the first group, also for room in another
   std::uint64_t finished = 0, aborted = 0, retracted = 0;
   std::uint64_t repointed_pages = 0;               ///< pages of a request that another request had inserted first
@@ -93,6 +94,7 @@ struct EngineState {
   Counters counters;
   const EngineState* below = nullptr;  ///< the tier below: its index, pools and counters; null: there is none
   TierFigures moved;                   ///< to and from that tier
+  StorageFigures stored;               ///< to and from the storage below it
   Ledger ledger;
   std::atomic<const char*> inside{nullptr};      ///< the call that is running; null: none (Entry)
   std::atomic<const char*> overlapped{nullptr};  ///< a call that was refused because it came while that one ran

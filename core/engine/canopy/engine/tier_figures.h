@@ -28,4 +28,34 @@ struct TierFigures {
   std::array<std::uint64_t, kFetchOutcomeCount> fetches{};  ///< by outcome
 };
 
+/// How it went to bring a prefix from the storage to the host tier.
+enum class BringOutcome : std::uint8_t {
+  whole,      ///< all that was found came
+  cut,        ///< its front part: the host tier had room for no more
+  nothing,    ///< the storage has nothing that continues the prefix
+  too_short,  ///< what it has is shorter than `least`
+  no_room,    ///< the host tier had no room
+  gone,       ///< a record was found, and was not there any more
+  damaged,    ///< a record was not the one that it should be
+  late,       ///< an answer or a record did not come in its time
+  failed,     ///< the storage failed
+  refused,    ///< it was not asked, because it failed too often
+  joined,     ///< the same is on its way already
+};
+inline constexpr const char* kBringOutcomes[] = {"whole",   "cut",  "nothing", "too_short", "no_room", "gone",
+                                                 "damaged", "late", "failed",  "refused",   "joined"};
+inline constexpr std::size_t kBringOutcomeCount = std::size(kBringOutcomes);
+
+/// What moved between the host tier and the storage below it, since the engine was made. Tokens of the first group, and
+/// bytes of all groups.
+struct StorageFigures {
+  std::uint64_t written_tokens = 0, written_bytes = 0;  ///< put, and kept or there already
+  std::uint64_t unkept_tokens = 0;                      ///< put, and not kept: it was full, late or failed
+  std::uint64_t read_tokens = 0, read_bytes = 0;        ///< got, and in the host tier since
+  std::uint64_t dropped_tokens = 0;                     ///< evicted for room from the host tier, and not put
+  std::uint64_t damaged_records = 0;
+  std::uint64_t breaks = 0;                                ///< times that the engine stopped calling the storage
+  std::array<std::uint64_t, kBringOutcomeCount> brings{};  ///< by outcome
+};
+
 }  // namespace canopy

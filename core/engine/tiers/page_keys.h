@@ -1,0 +1,56 @@
+#pragma once
+
+#include <canopy/engine/spaces.h>
+#include <canopy/page_storage.h>
+#include <canopy/wire/hash_chain.h>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace canopy {
+
+using Fingerprint = std::array<std::byte, 32>;
+
+/// Names the records of pages, by a chain of SHA-256:
+///
+///   space  = SHA256("canopy page key 1" | fingerprint | presence bits | length and text of tenant, adapter and salt)
+///   chain  = SHA256(chain of the page before, or space | words of the page, and the `overlap` words behind it)
+///   key    = three words of the chain's value (first group) or of SHA256(chain | group), and the key's home
+///
+/// A key's home is the first word of the chain at the page that begins its block of 64 pages. Numbers are little
+/// endian, of 4 bytes where nothing else is said. Not for several threads at once.
+class PageKeys {
+ public:
+  static constexpr std::size_t kBlockPages = 64;
+
+  /// REQUIRES: page_size > 0.
+  PageKeys(const Fingerprint& fingerprint, Units page_size, Units overlap)
+      : fingerprint_(fingerprint), page_size_(page_size), overlap_(overlap) {}
+
+  PageKey space(const Space& tuple);
+
+  /// The path that key() and parent() are asked of from now on: whole pages of `words`. What it shares with the path
+  /// before is not computed again.
+  void follow(const PageKey& space, std::span<const std::uint32_t> words);
+  std::size_t pages() const { return chain_.size(); }
+  /// REQUIRES: page < pages().
+  PageKey key(std::size_t page, std::size_t group);
+  /// The key of the page before, or the space.
+  PageKey parent(std::size_t page, std::size_t group) { return page == 0 ? space_ : key(page - 1, group); }
+
+ private:
+  wire::Sha256 sha256_;
+  Fingerprint fingerprint_;
+  Units page_size_, overlap_;
+  PageKey space_;
+  std::vector<std::uint32_t> words_;  ///< of the chain
+  std::vector<PageKey> chain_;        ///< the whole value at each page
+};
+
+/// SHA-256 of a text.
+Fingerprint fingerprint_of(std::string_view text);
+
+}  // namespace canopy

@@ -1,0 +1,207 @@
+/// From the storage to the host tier.
+#include <algorithm>
+#include <utility>
+
+#include "tiers/storage_tier.h"
+
+namespace canopy {
+
+std::shared_ptr<Bring> StorageTier::bring(const Key& key, Units there, Units wanted, std::int32_t priority) {
+  const auto count = [&](BringOutcome outcome) { ++device_.stored.brings[static_cast<std::size_t>(outcome)]; };
+  keys_.follow(space_key(key.space), key.words);
+  const std::size_t asked = wanted / state_.page_size;
+  if (asked >= keys_.pages()) return nullptr;
+  const PageKey first_key = keys_.key(asked, 0);
+  for (const auto& bring : brings_)
+    if (!bring->over && !bring->unwanted && bring->asked_key == first_key) return count(BringOutcome::joined), bring;
+  if (!breaker_.may_call(now_us_)) return count(BringOutcome::refused), nullptr;
+  auto bring = std::make_shared<Bring>();
+  bring->job = ++jobs_;
+  bring->space = key.space;
+  bring->priority = priority;
+  bring->words.assign(key.words.begin(), key.words.end());
+  bring->first = there / state_.page_size;
+  bring->asked = asked;
+  bring->end = keys_.pages();
+  bring->asked_key = first_key;
+  bring->lock = host_.lock_on(key, there);
+  if (bring->lock.length < there) return count(BringOutcome::no_room), nullptr;
+  brings_.push_back(bring);
+  bring->late_us = now_us_ + config_.find_within;
+  for (std::size_t g = 0; g < calls_.groups(); ++g) {
+    key_scratch_.clear();
+    for (std::size_t page = asked; page < bring->end; ++page) key_scratch_.push_back(keys_.key(page, g));
+    breaker_.called();
+    ++bring->open;
+    const std::uint64_t ends_us =
+        calls_.find(g, bring->job, space_key(key.space), key_scratch_, config_.find_within, now_us_);
+    bring->ends_us = std::max(bring->ends_us, ends_us);
+  }
+  return bring;
+}
+
+void StorageTier::found(Bring& bring, const StorageCall& call) {
+  bring.end = std::min(bring.end, bring.asked + (call.fate == Fate::done ? call.found : 0));
+  if (call.fate == Fate::done || bring.why != BringOutcome::whole) return;
+  bring.why = call.fate == Fate::late ? BringOutcome::late : BringOutcome::failed;
+}
+
+/// The storage has said what there is: takes pages for it, and asks for the records.
+void StorageTier::get(Bring& bring) {
+  const bool none = bring.unwanted || bring.end == bring.asked;
+  if (none) return close(bring, bring.why == BringOutcome::whole ? BringOutcome::nothing : bring.why);
+  if ((bring.end - bring.asked) * state_.page_size < config_.least) return close(bring, BringOutcome::too_short);
+  const std::size_t wanted = bring.end - bring.first, count = take_pages(bring, wanted);
+  if (bring.first + count <= bring.asked || !ask_for_records(bring)) {
+    free_pages(bring, 0);
+    return close(bring, BringOutcome::no_room);
+  }
+  if (count < wanted) bring.why = BringOutcome::cut;
+}
+
+/// Pages of the host tier for as many as there is room, from the first on.
+std::size_t StorageTier::take_pages(Bring& bring, std::size_t count) {
+  PageFlow& pages = host_.pages();
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (!pages.make_free(g, count)) count = std::min<std::size_t>(count, state_.pools[g].allocator().occupancy().free);
+  for (std::size_t g = 0; g < state_.pools.size() && count > 0; ++g) {
+    bring.pages[g].resize(count);
+    if (!state_.pools[g].allocate(bring.pages[g], bring.job)) {
+      bring.pages[g].clear();
+      count = 0;
+      break;
+    }
+    state_.moving[g] += count;
+    bring.right[g].assign(count, false);
+  }
+  if (count == 0) free_pages(bring, 0);
+  bring.end = bring.first + count;
+  pages.settle(Operation::reserve);
+  return count;
+}
+
+/// False if the system has no memory for a page.
+bool StorageTier::ask_for_records(Bring& bring) {
+  for (std::size_t g = 0; g < calls_.groups(); ++g)
+    for (const Page page : bring.pages[g])
+      if (!host_.images(g).record(page)) return false;
+  const PageKey& space = space_key(bring.space);
+  keys_.follow(space, bring.words);
+  bring.gets = true;
+  bring.late_us = now_us_ + config_.within;
+  for (std::size_t g = 0; g < calls_.groups(); ++g) {
+    const std::size_t batch = calls_.storage(g).traits().batch;
+    for (std::size_t first = 0; first < bring.pages[g].size(); first += batch) {
+      const std::size_t end = std::min(first + batch, bring.pages[g].size());
+      key_scratch_.clear();
+      targets_.clear();
+      for (std::size_t i = first; i < end; ++i) {
+        key_scratch_.push_back(keys_.key(bring.first + i, g));
+        targets_.push_back(host_.images(g).record(bring.pages[g][i]));
+      }
+      breaker_.called();
+      ++bring.open;
+      const std::uint64_t bytes = (end - first) * host_.images(g).record_bytes();
+      const std::uint64_t ends_us =
+          calls_.get(g, bring.job, first, space, key_scratch_, targets_, bytes, config_.within, now_us_);
+      bring.ends_us = std::max(bring.ends_us, ends_us);
+    }
+  }
+  return true;
+}
+
+/// Checks the records of a call: those that came are right, or they are no records.
+void StorageTier::got(Bring& bring, const StorageCall& call) {
+  if (bring.over) return;
+  const auto spoilt = [&](BringOutcome why) {
+    if (bring.why == BringOutcome::whole || bring.why == BringOutcome::cut) bring.why = why;
+  };
+  if (call.lost) return spoilt(BringOutcome::failed);
+  keys_.follow(space_key(bring.space), bring.words);
+  key_scratch_.clear();
+  std::uint32_t checked = 0;
+  for (std::size_t i = 0; i < call.fates.size(); ++i) {
+    const std::size_t page = call.first + i;
+    if (call.fates[i] == Fate::done) {
+      ++checked;
+      if (right(bring, call.group, page)) bring.right[call.group][page] = true;
+      else key_scratch_.push_back(keys_.key(bring.first + page, call.group)), spoilt(BringOutcome::damaged);
+    } else {
+      spoilt(call.fates[i] == Fate::absent ? BringOutcome::gone
+             : call.fates[i] == Fate::late ? BringOutcome::late
+                                           : BringOutcome::failed);
+    }
+  }
+  breaker_.checked(now_us_, checked, static_cast<std::uint32_t>(key_scratch_.size()));
+  device_.stored.damaged_records += key_scratch_.size();
+  if (!key_scratch_.empty()) calls_.storage(call.group).remove(space_key(bring.space), key_scratch_);
+}
+
+bool StorageTier::right(Bring& bring, std::size_t group, std::size_t page) {
+  const std::byte* const record = host_.images(group).record(bring.pages[group][page]);
+  return flaw_of_record(record, facts_of(bring.first + page, group, bring.words)) == nullptr;
+}
+
+/// All calls for records have ended. Those from the first on that are right become the index's.
+void StorageTier::arrive(Bring& bring) {
+  std::size_t count = 0;
+  const auto is_right = [&](std::size_t i) {
+    for (std::size_t g = 0; g < calls_.groups(); ++g)
+      if (!bring.right[g][i]) return false;
+    return true;
+  };
+  if (!bring.over && !bring.unwanted)
+    while (count < bring.pages[0].size() && is_right(count)) ++count;
+  if (count > 0) insert(bring, count);
+  if (!bring.lost) free_pages(bring, 0);
+  host_.pages().settle(Operation::insert);
+  if (!bring.over) close(bring, bring.why);
+}
+
+void StorageTier::insert(Bring& bring, std::size_t count) {
+  const Units from = static_cast<Units>(bring.first) * state_.page_size;
+  const Units until = from + static_cast<Units>(count) * state_.page_size;
+  GroupPages brought;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) brought[g] = std::span(bring.pages[g]).first(count);
+  Inserted inserted;
+  {
+    const IndexTimer timer(state_);
+    inserted = state_.index->insert(std::exchange(bring.lock, Lock{}),
+                                    {bring.space, std::span(bring.words).first(until + state_.overlap)}, brought,
+                                    {bring.priority});
+  }
+  const std::size_t kept = (std::max(inserted.lock.length, from) - from) / state_.page_size;
+  PageFlow& pages = host_.pages();
+  pages.free(inserted.spare, "a record from the storage");
+  pages.take_evicted(inserted.evicted, "a record from the storage");
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    state_.moving[g] -= kept;
+    bring.pages[g].erase(bring.pages[g].begin(), bring.pages[g].begin() + static_cast<std::ptrdiff_t>(kept));
+    device_.stored.read_bytes += kept * host_.images(g).record_bytes();
+  }
+  device_.stored.read_tokens += kept * state_.page_size;
+  pages.digest().take(Digest::Step::bring, from, inserted.had, inserted.lock.length);
+  pages.release(inserted.lock, nullptr);
+  bring.from = from;
+  bring.until = from + static_cast<Units>(kept) * state_.page_size;
+}
+
+/// The pages from a place on are free again.
+void StorageTier::free_pages(Bring& bring, std::size_t first) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    const std::span<const Page> pages = std::span(bring.pages[g]).subspan(std::min(first, bring.pages[g].size()));
+    state_.moving[g] -= pages.size();
+    host_.pages().free(g, pages, "a record that did not come");
+    bring.pages[g].resize(bring.pages[g].size() - pages.size());
+  }
+}
+
+/// Nothing more comes. What waits for it goes on with what the host tier has.
+void StorageTier::close(Bring& bring, BringOutcome outcome) {
+  bring.over = true;
+  ++device_.stored.brings[static_cast<std::size_t>(outcome)];
+  host_.pages().release(std::exchange(bring.lock, Lock{}), nullptr);
+  host_.pages().settle(Operation::release);
+}
+
+}  // namespace canopy

@@ -1,0 +1,129 @@
+/// From the host tier to the storage.
+#include <algorithm>
+#include <utility>
+
+#include "tiers/storage_tier.h"
+
+namespace canopy {
+
+/// Evicts from the host tier until a part of it is free or on its way to the storage.
+void StorageTier::evict_early() {
+  if (config_.write == PutPolicy::none || config_.ahead == 0) return;
+  for (std::size_t g = 0; g < calls_.groups(); ++g) {
+    const std::uint64_t pages = breaker_.may_call(now_us_) ? to_evict(g) : 0;
+    if (pages == 0) continue;
+    const GroupPages evicted = host_.pages().evict_from_index(g, pages, Cause::room, &departures_);
+    for (std::size_t other = 0; other < calls_.groups(); ++other) is_put_[other].clear();
+    // Parents left after their children, and are put before them: what is there can be found.
+    for (std::size_t i = departures_.paths().size(); i-- > 0;) put(departures_.paths()[i]);
+    device_.stored.dropped_tokens += departures_.forgotten();
+    departures_.clear();
+    free_the_others(evicted);
+    host_.pages().settle(Operation::evict);
+  }
+}
+
+/// Pages of a group that are to be evicted now, as far as calls on their way and the budget allow.
+std::uint64_t StorageTier::to_evict(std::size_t group) const {
+  const Pool& pool = state_.pools[group];
+  const std::uint64_t target = (pool.limit() * config_.ahead + 99) / 100;
+  const std::uint64_t have = pool.allocator().occupancy().free + pool.growable() + putting_[group];
+  if (have >= target) return 0;
+  std::uint64_t page_bytes = 0;
+  for (std::size_t g = 0; g < calls_.groups(); ++g) page_bytes += host_.images(g).record_bytes();
+  const std::uint64_t room = config_.in_flight - std::min(config_.in_flight, bytes_put_);
+  // A page that is larger than the bound goes alone. One is enough to see whether the storage serves again.
+  const std::uint64_t fits = puts_.empty() ? std::max<std::uint64_t>(room / page_bytes, 1) : room / page_bytes;
+  const std::uint64_t most = breaker_.state(now_us_) == Breaker::State::closed ? fits : 1;
+  return std::min({target - have, most, budget_.left() / page_bytes});
+}
+
+void StorageTier::put(const Departures::Departure& departure) {
+  auto put = std::make_unique<Put>();
+  const std::size_t first = departure.begin / state_.page_size;
+  keys_.follow(space_key(departure.space), departure.words);
+  const std::size_t end = seal(departure, first, keys_.pages(), *put);
+  if (end == first) return;
+  put->job = ++jobs_;
+  put->late_us = now_us_ + config_.within;
+  for (std::size_t g = 0; g < calls_.groups(); ++g) {
+    put->bytes += put->pages[g].size() * host_.images(g).record_bytes();
+    putting_[g] += put->pages[g].size();
+    state_.moving[g] += put->pages[g].size();
+    for (const Page page : put->pages[g]) {
+      if (is_put_[g].size() <= page) is_put_[g].resize(page + 1);
+      is_put_[g][page] = true;
+    }
+  }
+  bytes_put_ += put->bytes;
+  budget_.spend(put->bytes);
+  for (std::size_t g = 0; g < calls_.groups(); ++g) send(*put, g, departure.space, first);
+  host_.pages().digest().take(Digest::Step::put, first, end, put->bytes);
+  puts_.push_back(std::move(put));
+}
+
+/// Writes the headers of a run's records, up to the first page that has none. Returns where the run ends.
+std::size_t StorageTier::seal(const Departures::Departure& departure, std::size_t first, std::size_t end, Put& put) {
+  const GroupPages pages = departures_.pages(departure);
+  for (std::size_t page = first; page < end; ++page) {
+    for (std::size_t g = 0; g < calls_.groups(); ++g)
+      if (pages[g][page] == 0 || !host_.images(g).record(pages[g][page])) return page;
+    for (std::size_t g = 0; g < calls_.groups(); ++g) {
+      put.pages[g].push_back(pages[g][page]);
+      seal_record(host_.images(g).record(pages[g][page]), facts_of(page, g, departure.words));
+    }
+  }
+  return end;
+}
+
+void StorageTier::send(Put& put, std::size_t group, NamespaceId space, std::size_t first) {
+  const std::size_t batch = calls_.storage(group).traits().batch;
+  for (std::size_t i = 0; i < put.pages[group].size(); i += batch) {
+    const std::size_t end = std::min(i + batch, put.pages[group].size());
+    key_scratch_.clear();
+    sources_.clear();
+    for (std::size_t page = i; page < end; ++page) {
+      key_scratch_.push_back(keys_.key(first + page, group));
+      sources_.push_back(host_.images(group).record(put.pages[group][page]));
+    }
+    breaker_.called();
+    ++put.open;
+    calls_.put(group, put.job, i, space_key(space), key_scratch_, sources_,
+               (end - i) * host_.images(group).record_bytes(), config_.within, config_.keep, now_us_);
+  }
+}
+
+/// What was evicted and is not put is free at once.
+void StorageTier::free_the_others(const GroupPages& evicted) {
+  state_.counters.evicted_tokens += evicted[0].size() * state_.page_size;
+  for (std::size_t g = 0; g < calls_.groups(); ++g) {
+    scratch_.clear();
+    for (const Page page : evicted[g])
+      if (page >= is_put_[g].size() || !is_put_[g][page]) scratch_.push_back(page);
+    host_.pages().free(g, scratch_, "an eviction for the storage");
+  }
+}
+
+void StorageTier::put_ended(Put& put, const StorageCall& call) {
+  if (!put.late) account(call);
+  put.lost |= call.lost;
+  --put.open;
+  const auto kept = static_cast<std::uint64_t>(std::ranges::count(call.fates, Fate::done));
+  StorageFigures& figures = device_.stored;
+  figures.written_bytes += kept * host_.images(call.group).record_bytes();
+  if (call.group == 0) {
+    figures.written_tokens += kept * state_.page_size;
+    figures.unkept_tokens += (call.fates.size() - kept) * state_.page_size;
+  }
+  if (put.open > 0) return;
+  bytes_put_ -= put.bytes;
+  for (std::size_t g = 0; g < calls_.groups(); ++g) putting_[g] -= put.pages[g].size();
+  if (put.lost) return;  // the storage may still read them
+  for (std::size_t g = 0; g < calls_.groups(); ++g) {
+    state_.moving[g] -= put.pages[g].size();
+    host_.pages().free(g, put.pages[g], "a put");
+  }
+  host_.pages().settle(Operation::release);
+}
+
+}  // namespace canopy

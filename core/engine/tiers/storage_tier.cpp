@@ -1,0 +1,147 @@
+#include "tiers/storage_tier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace canopy {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000;
+/// In real time: when to ask again whether something has ended.
+constexpr std::uint64_t kAskAgain = 100;
+/// Microseconds behind its time after which a call is expected no more.
+constexpr std::uint64_t kOverdue = 30 * kSecond;
+
+std::vector<std::unique_ptr<StorageGuard>> storages_of(std::vector<StorageTier::Place>& places) {
+  std::vector<std::unique_ptr<StorageGuard>> storages;
+  for (StorageTier::Place& place : places) storages.push_back(std::move(place.storage));
+  return storages;
+}
+
+}  // namespace
+
+StorageTier::StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config,
+                         const Fingerprint& shared, std::vector<Place> places)
+    : device_(device),
+      host_(host),
+      state_(host.state()),
+      config_(config),
+      calls_(storages_of(places), config.lane, device.ledger),
+      keys_(shared, device.page_size, device.overlap),
+      breaker_(config.trust_again * kSecond),
+      budget_(config.budget),
+      departures_(device.pools.size()) {
+  for (const Place& place : places) prints_.push_back(place.fingerprint);
+  for (std::size_t g = 0; g < calls_.groups(); ++g) host_.images(g).use(calls_.storage(g));
+}
+
+StorageTier::~StorageTier() = default;
+
+const PageKey& StorageTier::space_key(NamespaceId space) {
+  for (std::size_t next = space_keys_.size(); next <= static_cast<std::size_t>(space); ++next)
+    space_keys_.push_back(keys_.space(device_.spaces.tuple_of(static_cast<NamespaceId>(next))));
+  return space_keys_[static_cast<std::size_t>(space)];
+}
+
+/// Of a page on the path that the keys follow.
+RecordFacts StorageTier::facts_of(std::size_t page, std::size_t group, std::span<const std::uint32_t> words) {
+  const Units begin = static_cast<Units>(page) * state_.page_size;
+  return {keys_.key(page, group),
+          keys_.parent(page, group),
+          prints_[group],
+          static_cast<std::uint32_t>(group),
+          begin,
+          words.subspan(begin, state_.page_size + state_.overlap),
+          host_.images(group).image_bytes()};
+}
+
+void StorageTier::turn(std::uint64_t now_us) {
+  now_us_ = std::max(now_us_, now_us);
+  budget_.turn(now_us_);
+  while (const auto call = calls_.next(now_us_)) ended(*call);
+  if (in_real_time()) {
+    give_up_what_is_late();
+    give_up_the_storage();
+  }
+  evict_early();
+  device_.stored.breaks = breaker_.opened();
+}
+
+std::uint64_t StorageTier::next_us() const { return in_real_time() ? now_us_ + kAskAgain : calls_.next_us(); }
+
+void StorageTier::ended(StorageCall& call) {
+  if (call.lost) breaker_.open_for_ever();
+  if (call.kind == StorageCall::Kind::put) {
+    const auto at = std::ranges::find(puts_, call.job, [](const auto& put) { return put->job; });
+    put_ended(**at, call);
+    if ((*at)->open == 0 && !(*at)->lost) puts_.erase(at);
+    return;
+  }
+  const auto at = std::ranges::find(brings_, call.job, [](const auto& bring) { return bring->job; });
+  Bring& bring = **at;
+  if (!bring.over) account(call);
+  bring.lost |= call.lost;
+  --bring.open;
+  if (call.kind == StorageCall::Kind::find) found(bring, call);
+  else got(bring, call);
+  if (bring.open > 0) return;
+  if (!bring.gets && !bring.over) get(bring);
+  else if (bring.gets) arrive(bring);
+  // A new search: get() may have begun calls, and no other bring has come or gone.
+  if (bring.over && bring.open == 0 && !bring.lost) brings_.erase(at);
+}
+
+/// What a call's end says of the storage.
+void StorageTier::account(const StorageCall& call) {
+  if (call.fate == Fate::late || call.fate == Fate::failed) breaker_.failed(now_us_);
+  else breaker_.served(now_us_);
+}
+
+/// In real time the engine's own clock decides. The memory of such a call is the storage's until it ends.
+void StorageTier::give_up_what_is_late() {
+  for (const auto& bring : brings_)
+    if (!bring->over && bring->open > 0 && now_us_ >= bring->late_us) {
+      for (std::size_t i = 0; i < bring->open; ++i) breaker_.failed(now_us_);
+      close(*bring, BringOutcome::late);
+    }
+  for (const auto& put : puts_)
+    if (!put->late && now_us_ >= put->late_us) {
+      for (std::size_t i = 0; i < put->open; ++i) breaker_.failed(now_us_);
+      put->late = true;
+    }
+}
+
+/// A storage that has not ended a call long after its time will not: what the call has stays its own, and no other call
+/// is made.
+void StorageTier::give_up_the_storage() {
+  const auto overdue = [&](const auto& job) { return job->open > 0 && now_us_ >= job->late_us + kOverdue; };
+  if (std::ranges::none_of(brings_, overdue) && std::ranges::none_of(puts_, overdue)) return;
+  device_.notes.push_back(fmt::format("{} did not end a call {} s after its time, and is not called any more",
+                                      calls_.storage(0).component(), kOverdue / kSecond));
+  calls_.abandon();
+  while (const auto call = calls_.next(now_us_)) ended(*call);
+}
+
+void StorageTier::left() { device_.stored.dropped_tokens += std::exchange(dropped_.tokens, 0); }
+
+void StorageTier::flushed(NamespaceId space) {
+  for (const auto& bring : brings_) bring->unwanted |= bring->space == space;
+  bool all = true;
+  for (std::size_t g = 0; g < calls_.groups(); ++g) all &= calls_.storage(g).flush(space_key(space));
+  if (!all)
+    device_.notes.push_back(
+        fmt::format("namespace '{}' was flushed while its storage was out of reach: its records are not found again by "
+                    "this process, and another one may find them",
+                    device_.spaces.name_of(space)));
+}
+
+void StorageTier::add_moving(std::array<std::vector<Page>, kMaxGroups>& pages) const {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    for (const auto& bring : brings_) pages[g].insert(pages[g].end(), bring->pages[g].begin(), bring->pages[g].end());
+    for (const auto& put : puts_) pages[g].insert(pages[g].end(), put->pages[g].begin(), put->pages[g].end());
+  }
+}
+
+}  // namespace canopy

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <canopy/engine/engine_config.h>
+#include <canopy/engine/state.h>
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "pages/below.h"
+#include "tiers/breaker.h"
+#include "tiers/bring.h"
+#include "tiers/departures.h"
+#include "tiers/host_tier.h"
+#include "tiers/page_keys.h"
+#include "tiers/page_record.h"
+#include "tiers/put_budget.h"
+#include "tiers/storage_calls.h"
+
+namespace canopy {
+
+/// Records of pages in a storage below the host tier. It has no index: what is there is asked for by keys.
+///
+///   put     at a turn the host tier evicts early, until a part of it is free. What is evicted is put, whole runs and
+///           the root's side first. Its pages are `moving` until the storage has ended the call
+///   bring   the storage is asked what it has of a path beyond the host tier. Pages are taken there for it, and are
+///           `moving` while the storage fills them. Each record is checked; those from the first on that are right are
+///           inserted into the host tier's index, and the others are freed
+///
+/// What has ended becomes visible in turn() alone. Pages whose call is late stay `moving` until the storage has ended
+/// it, whatever became of its request.
+class StorageTier final : public Below {
+ public:
+  /// What the records of a group are put into, and mean.
+  struct Place {
+    std::unique_ptr<StorageGuard> storage;
+    Fingerprint fingerprint{};
+  };
+  /// REQUIRES: a place for each group. `device` and `host` outlive it. `shared`: the fingerprint of all groups.
+  StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const Fingerprint& shared,
+              std::vector<Place> places);
+  ~StorageTier();
+
+  /// Begins to bring what the storage has of a path beyond its first `wanted` units, of which the host tier has
+  /// `there`. Null: nothing comes, and the outcome is counted.
+  std::shared_ptr<Bring> bring(const Key& key, Units there, Units wanted, std::int32_t priority);
+
+  /// What has ended by now becomes visible, and the host tier evicts early.
+  void turn(std::uint64_t now_us);
+  /// When the next call ends, as for Engine::next_end_us.
+  std::uint64_t next_us() const;
+  /// Calls are on their way whose end the storage alone knows.
+  bool in_real_time() const { return !calls_.simulated() && !calls_.idle(); }
+
+  // Of the host tier:
+  LeavingVisitor* leaving() override { return config_.write == PutPolicy::none ? nullptr : &dropped_; }
+  void left() override;
+  void inserted(const Key&, const Lock&, std::int32_t) override {}
+  HotPath* watches() override { return nullptr; }
+  void ended(const Key&, std::int32_t) override {}
+  void flushed(NamespaceId space) override;
+
+  /// Pages of the host tier that calls read or fill, for the audit.
+  void add_moving(std::array<std::vector<Page>, kMaxGroups>& pages) const;
+  const Breaker& breaker() const { return breaker_; }
+
+ private:
+  /// A run of a path on its way to the storage.
+  struct Put {
+    std::uint64_t job = 0;
+    std::array<std::vector<Page>, kMaxGroups> pages{};
+    std::uint64_t bytes = 0, late_us = 0;
+    std::size_t open = 0;  ///< calls
+    bool late = false, lost = false;
+  };
+  /// Counts what is evicted for room, and not put.
+  struct Dropped final : LeavingVisitor {
+    std::uint64_t tokens = 0;
+    void leaving(const Leaving& node) override { tokens += node.facts.length; }
+  };
+
+  const PageKey& space_key(NamespaceId space);
+  RecordFacts facts_of(std::size_t page, std::size_t group, std::span<const std::uint32_t> words);
+  void ended(StorageCall& call);
+  void account(const StorageCall& call);
+  void give_up_what_is_late();
+  void give_up_the_storage();
+
+  // storage_bring.cpp
+  void found(Bring& bring, const StorageCall& call);
+  void get(Bring& bring);
+  std::size_t take_pages(Bring& bring, std::size_t count);
+  bool ask_for_records(Bring& bring);
+  void got(Bring& bring, const StorageCall& call);
+  bool right(Bring& bring, std::size_t group, std::size_t page);
+  void arrive(Bring& bring);
+  void insert(Bring& bring, std::size_t count);
+  void free_pages(Bring& bring, std::size_t first);
+  void close(Bring& bring, BringOutcome outcome);
+
+  // storage_put.cpp
+  void evict_early();
+  std::uint64_t to_evict(std::size_t group) const;
+  void put(const Departures::Departure& departure);
+  std::size_t seal(const Departures::Departure& departure, std::size_t first, std::size_t end, Put& put);
+  void send(Put& put, std::size_t group, NamespaceId space, std::size_t first);
+  void free_the_others(const GroupPages& evicted);
+  void put_ended(Put& put, const StorageCall& call);
+
+  EngineState& device_;
+  HostTier& host_;
+  EngineState& state_;  ///< of the host tier
+  StorageTierConfig config_;
+  StorageCalls calls_;
+  PageKeys keys_;
+  std::vector<Fingerprint> prints_;  ///< by group
+  std::vector<PageKey> space_keys_;  ///< by namespace
+  Breaker breaker_;
+  PutBudget budget_;
+  Departures departures_;
+  Dropped dropped_;
+  std::deque<std::shared_ptr<Bring>> brings_;
+  std::deque<std::unique_ptr<Put>> puts_;
+  std::uint64_t now_us_ = 0, jobs_ = 0, bytes_put_ = 0;  ///< bytes_put_: on their way
+  std::array<std::uint64_t, kMaxGroups> putting_{};      ///< pages on their way
+  std::array<std::vector<bool>, kMaxGroups> is_put_{};   ///< by page, of the eviction that runs
+  std::vector<Page> scratch_;
+  std::vector<PageKey> key_scratch_;
+  std::vector<std::byte*> targets_;
+  std::vector<const std::byte*> sources_;
+};
+
+}  // namespace canopy

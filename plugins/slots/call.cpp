@@ -1,0 +1,120 @@
+#include "call.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+namespace canopy::slots {
+
+namespace {
+
+constexpr std::uint64_t kPieceBytes = 1 << 20;
+constexpr std::uint32_t kMostPieces = 256;
+
+Clock::time_point after(std::uint64_t us) {
+  // An hour is longer than any call takes, and no sum overflows.
+  constexpr std::uint64_t kHour = 3'600'000'000;
+  return Clock::now() + std::chrono::microseconds(std::min(us, kHour));
+}
+
+}  // namespace
+
+void Call::reset(Kind as, std::uint64_t number, const PageKey& in, std::span<const PageKey> of,
+                 std::uint64_t within_us) {
+  kind = as;
+  ticket = number;
+  space = in;
+  until = after(within_us);
+  found = 0;
+  flushed = false;
+  keys.assign(of.begin(), of.end());
+  slots.assign(of.size(), kNoSlot);
+  fates.assign(as == Kind::find ? 0 : of.size(), Fate::done);
+  unsure.assign(of.size(), 0);
+  has_head.assign(of.size(), 0);
+  transfers.clear();
+  begun = ended = 0;
+}
+
+void Call::plan(const SlotFiles& files, std::uint32_t id, bool unsure_only) {
+  const Shape& shape = files.shape();
+  pieces.clear();
+  transfers.clear();
+  begun = ended = 0;
+  const auto add = [&](std::uint32_t record, std::byte* from, std::uint64_t offset, std::uint64_t bytes) {
+    Transfer transfer;
+    transfer.file = files.descriptor_of(slots[record]);
+    transfer.write = kind == Kind::put;
+    transfer.offset = offset;
+    transfer.count = 1;
+    transfer.bytes = bytes;
+    transfer.call = id;
+    transfer.first_record = record;
+    transfer.records = 1;
+    transfers.push_back(transfer);
+    pieces.push_back({from, bytes});
+  };
+  Slot before = kNoSlot;
+  for (std::uint32_t record = 0; record < keys.size(); ++record) {
+    const Slot slot = slots[record];
+    if (slot == kNoSlot || fates[record] != Fate::done || (unsure_only && !unsure[record])) {
+      before = kNoSlot;
+      continue;
+    }
+    const std::uint64_t offset = shape.offset_of(slot);
+    if (before != kNoSlot && slot == before + 1 && shape.file_of(slot) == shape.file_of(before) && !unsure_only &&
+        transfers.back().bytes + shape.record_bytes <= kPieceBytes) {
+      Transfer& with = transfers.back();
+      iovec& last = pieces.back();
+      if (static_cast<std::byte*>(last.iov_base) + last.iov_len == memory[record]) {
+        last.iov_len += shape.record_bytes;
+      } else {
+        pieces.push_back({memory[record], shape.record_bytes});
+        ++with.count;
+      }
+      with.bytes += shape.record_bytes;
+      ++with.records;
+    } else {
+      for (std::uint64_t at = 0; at < shape.record_bytes; at += kPieceBytes)
+        add(record, memory[record] + at, offset + at, std::min(kPieceBytes, shape.record_bytes - at));
+    }
+    before = shape.record_bytes > kPieceBytes || transfers.back().count == kMostPieces ? kNoSlot : slot;
+  }
+  std::fill(unsure.begin(), unsure.end(), char{0});
+  iovec* next = pieces.data();
+  for (Transfer& transfer : transfers) {
+    transfer.pieces = next;
+    next += transfer.count;
+  }
+}
+
+Slot Call::account(const Transfer& transfer) {
+  ++ended;
+  if (transfer.result == static_cast<std::int64_t>(transfer.bytes)) return kNoSlot;
+  if (transfer.records > 1) {
+    std::fill_n(unsure.begin() + transfer.first_record, transfer.records, char{1});
+    return kNoSlot;
+  }
+  const std::uint32_t record = transfer.first_record;
+  if (fates[record] != Fate::done) return kNoSlot;
+  const auto error = transfer.result < 0 ? static_cast<int>(-transfer.result) : 0;
+  const bool no_room = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  // A file that ends too early has lost the record.
+  fates[record] = transfer.write && no_room ? Fate::full : error || transfer.write ? Fate::failed : Fate::absent;
+  return no_room || error == EIO ? slots[record] : kNoSlot;
+}
+
+void Call::stop() {
+  for (; begun < transfers.size(); ++begun, ++ended)
+    for (std::uint32_t i = 0; i < transfers[begun].records; ++i)
+      if (Fate& fate = fates[transfers[begun].first_record + i]; fate == Fate::done) fate = Fate::late;
+}
+
+bool Call::is_unsure() const { return std::find(unsure.begin(), unsure.end(), char{1}) != unsure.end(); }
+
+Fate Call::fate() const {
+  const auto worse = std::find_if(fates.begin(), fates.end(), [](Fate fate) { return fate != Fate::done; });
+  return worse == fates.end() ? Fate::done : *worse;
+}
+
+}  // namespace canopy::slots

@@ -1,0 +1,66 @@
+#include "flushed_spaces.h"
+
+#include <canopy/support/atomic_file.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "folder.h"
+
+namespace canopy::slots {
+
+namespace {
+
+struct Line {
+  std::uint64_t space, run, sum;
+};
+std::uint64_t sum_of(const Line& line) { return XXH3_64bits(&line, offsetof(Line, sum)); }
+
+/// Lines for one space are put together once there are this many more than spaces.
+constexpr std::size_t kSpare = 1'000;
+
+}  // namespace
+
+FlushedSpaces::FlushedSpaces(std::string path) : path_(std::move(path)) {
+  const UniqueFd file = open_file(path_, O_RDONLY, true);
+  if (!file) return;
+  std::size_t lines = 0;
+  for (Line line{}; ::read(file.get(), &line, sizeof line) == ssize_t{sizeof line} && line.sum == sum_of(line);
+       ++lines) {
+    auto& up_to = up_to_[line.space];
+    up_to = std::max(up_to, line.run);
+    newest_ = std::max(newest_, line.run);
+  }
+  if (lines < up_to_.size() + kSpare) return;
+  std::string text;
+  for (const auto& [space, run] : up_to_) {
+    Line line{space, run, 0};
+    line.sum = sum_of(line);
+    text.append(std::string_view(reinterpret_cast<const char*>(&line), sizeof line));
+  }
+  static_cast<void>(write_file_atomically(path_, text));  // else the longer one stays
+}
+
+bool FlushedSpaces::add(std::uint64_t space, std::uint64_t run) {
+  up_to_[space] = newest_ = run;
+  Line line{space, run, 0};
+  line.sum = sum_of(line);
+  const UniqueFd file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) return false;
+  // Behind the last whole line: one that was cut short would hide what follows.
+  const off_t end = ::lseek(file.get(), 0, SEEK_END);
+  return end >= 0 && ::pwrite(file.get(), &line, sizeof line, end - end % off_t{sizeof line}) == ssize_t{sizeof line} &&
+         ::fsync(file.get()) == 0;
+}
+
+bool FlushedSpaces::covers(std::uint64_t space, std::uint64_t run) const {
+  if (space == 0) return run <= newest_;
+  const auto found = up_to_.find(space);
+  return found != up_to_.end() && run <= found->second;
+}
+
+}  // namespace canopy::slots

@@ -1,0 +1,96 @@
+#include "folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+namespace canopy::slots {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Makes the folder and those above it that are absent.
+void make_folder(const std::string& path) {
+  const fs::path above = fs::path(path).parent_path();
+  if (std::error_code unknown; !above.empty() && !fs::exists(above, unknown)) make_folder(above.string());
+  if (::mkdir(path.c_str(), 0700) == 0) return;
+  const int error = errno;
+  struct ::stat facts{};
+  if (error != EEXIST || ::stat(path.c_str(), &facts) != 0) fail(path, "the folder cannot be made", error);
+  if (!S_ISDIR(facts.st_mode)) fail(path, "is not a folder", 0);
+}
+
+std::string holder(int lock) {
+  char text[32] = {};
+  const ssize_t count = ::pread(lock, text, sizeof text - 1, 0);
+  std::string number(text, count > 0 ? static_cast<std::size_t>(count) : 0);
+  number.erase(std::find_if_not(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; }),
+               number.end());
+  return number.empty() ? "another process" : "process " + number;
+}
+
+}  // namespace
+
+void fail(const std::string& path, const std::string& what, int error) {
+  throw std::runtime_error(path + ": " + what +
+                           (error ? " (" + std::generic_category().message(error) + ")" : std::string()));
+}
+
+std::string folder_name(const PageStorage::Context& context) {
+  std::string name;
+  for (const std::byte byte : context.fingerprint)
+    for (const unsigned digit : {static_cast<unsigned>(byte) >> 4, static_cast<unsigned>(byte) & 15})
+      name += "0123456789abcdef"[digit];
+  return name + "-rank-" + std::to_string(context.rank) + "-of-" + std::to_string(context.ranks);
+}
+
+Folder::Folder(const std::string& path, const PageStorage::Context& context)
+    : path_((fs::path(path) / folder_name(context)).string()) {
+  make_folder(path_);
+  lock_ = open_file(file("lock"), O_RDWR | O_CREAT);
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    if (error == EWOULDBLOCK) fail(path_, holder(lock_.get()) + " keeps its records here; a folder has one user", 0);
+    fail(path_, "cannot be locked", error);
+  }
+  const std::string id = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(lock_.get(), 0) != 0 || ::pwrite(lock_.get(), id.data(), id.size(), 0) < 0)
+    fail(file("lock"), "cannot be written", errno);
+}
+
+UniqueFd open_file(const std::string& path, int flags, bool may_lack) {
+  UniqueFd opened(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
+  if (!opened) {
+    if (may_lack && errno == ENOENT) return opened;
+    fail(path, "cannot be opened", errno);
+  }
+  struct ::stat facts{};
+  if (::fstat(opened.get(), &facts) != 0) fail(path, "cannot be looked at", errno);
+  if (!S_ISREG(facts.st_mode)) fail(path, std::string("is ") + kind_of(facts.st_mode) + ", not a file", 0);
+  return opened;
+}
+
+std::string user_of(const std::string& folder) {
+  const UniqueFd lock = open_file(folder + "/lock", O_RDONLY, true);
+  if (!lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) return {};
+  return holder(lock.get());
+}
+
+std::vector<std::string> folders_below(const std::string& path) {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(path))
+    if (entry.is_directory() && entry.path().filename().string().find("-rank-") == 64)
+      found.push_back(entry.path().string());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace canopy::slots

@@ -1,0 +1,154 @@
+#include "records.h"
+
+#include <algorithm>
+#include <ctime>
+
+namespace canopy::slots {
+
+Records::Records(TableFile& table, const FlushedSpaces& flushed, const Shape& shape, bool unknown)
+    : table_(table),
+      shape_(shape),
+      by_key_(table, shape.slots),
+      runs_(shape.slots),
+      state_(shape.slots),
+      last_number_(flushed.newest()) {
+  if (!unknown) load(flushed);
+}
+
+void Records::load(const FlushedSpaces& flushed) {
+  std::vector<Slot> slots;
+  for (Slot slot = 0; slot < shape_.slots; ++slot)
+    if (table_[slot].run > 0) {
+      if (!flushed.covers(table_[slot].space, table_[slot].run)) slots.push_back(slot);
+      else table_.clear(slot);
+    }
+  std::sort(slots.begin(), slots.end(), [&](Slot one, Slot other) {
+    const Entry &a = table_[one], &b = table_[other];
+    return std::pair(a.run, a.position) < std::pair(b.run, b.position);
+  });
+  // Of two slots with one key, which a crash of the machine may leave, the younger one has it.
+  for (std::size_t i = slots.size(); i-- > 0;)
+    if (by_key_.find(table_[slots[i]].key) == kNoSlot) {
+      by_key_.add(slots[i]);
+    } else {
+      table_.clear(slots[i]);
+      slots[i] = kNoSlot;
+    }
+  std::erase(slots, kNoSlot);
+  count_ = slots.size();
+  if (!slots.empty()) last_number_ = std::max(last_number_, table_[slots.back()].run);
+  runs_.restore(slots, [&](Slot slot) { return std::pair(table_[slot].run, table_[slot].parent); });
+
+  std::sort(slots.begin(), slots.end());
+  Slot first = 0;
+  slots.push_back(shape_.slots);
+  for (const Slot slot : slots) {
+    if (slot > first) free_.add(first, slot - first);
+    first = slot + 1;
+  }
+  table_.write();
+}
+
+std::uint64_t Records::next_number() {
+  const auto now = static_cast<std::uint64_t>(std::max<std::time_t>(std::time(nullptr), 0)) << kRunCountBits;
+  return last_number_ = std::max(last_number_ + 1, now);
+}
+
+void Records::use(std::span<const Slot> slots, const PageKey& space) {
+  RunIndex used = kNoRun;
+  for (std::size_t i = slots.size(); i-- > 0;) {  // the first one is used last
+    const Slot slot = slots[i];
+    if (slot == kNoSlot) continue;
+    if (runs_.of(slot) != used) runs_.use(used = runs_.of(slot));
+    if (table_[slot].space != 0) continue;
+    Entry entry = table_[slot];
+    entry.space = space.bits[0];
+    table_.set(slot, entry, has_head(slot));
+  }
+}
+
+void Records::let_go(Slot slot) {
+  State& state = state_[slot];
+  if (--state.holds > 0 || !state.quarantined) return;
+  state.quarantined = false;
+  release(slot);
+}
+
+void Records::release(Slot slot) {
+  if (state_[slot].holds > 0) state_[slot].quarantined = true;
+  else if (!state_[slot].retired) free_.add(slot, 1);
+}
+
+void Records::take(std::size_t most, std::uint64_t mark, std::vector<Slot>& to) {
+  while (free_.size() < most) {
+    const Slot victim = runs_.victim();
+    if (victim == kNoSlot || runs_[runs_.of(victim)].used > mark) break;
+    forget(victim);
+  }
+  // The entries go before the slots are written: a process that is killed in between leaves no entry for torn bytes.
+  table_.write();
+  while (most > 0 && free_.size() > 0) {
+    const auto [first, count] = free_.take(static_cast<Slot>(most));
+    for (Slot slot = first; slot < first + count; ++slot) to.push_back(slot);
+    most -= count;
+  }
+}
+
+Records::NewRun Records::begin_run(Slot before) { return {*this, before}; }
+
+void Records::NewRun::keep(Slot slot, const PageKey& key, const PageKey& space, bool durable) {
+  if (run_ == kNoRun)
+    run_ = records_->runs_.begin(records_->next_number(), before_ == kNoSlot ? kNoRun : records_->runs_.of(before_));
+  records_->keep(run_, slot, key, space.bits[0], position_++, durable);
+}
+
+void Records::keep(RunIndex run, Slot slot, const PageKey& key, std::uint64_t space, std::uint32_t position,
+                   bool durable) {
+  table_.set(slot, {key, space, runs_[run].number, runs_[run].parent_number, position, 0}, durable);
+  by_key_.add(slot);
+  runs_.append(run, slot);
+  ++count_;
+}
+
+void Records::forget(Slot slot) {
+  by_key_.remove(table_[slot].key);
+  runs_.remove(slot);
+  table_.clear(slot);
+  --count_;
+  release(slot);
+}
+
+void Records::retire(Slot slot) {
+  if (!state_[slot].retired) ++retired_;
+  state_[slot].retired = true;
+  if (table_[slot].run > 0) forget(slot);
+}
+
+std::uint64_t Records::forget_space(const PageKey& space) {
+  for (Slot slot = 0; slot < shape_.slots; ++slot)
+    if (table_[slot].run > 0 && (table_[slot].space == space.bits[0] || table_[slot].space == 0)) forget(slot);
+  return last_number_;
+}
+
+void Records::scanned(Slot first, std::span<const RecordHead> heads) {
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const Slot slot = first + static_cast<Slot>(i);
+    const RecordHead& head = heads[i];
+    if (!head.is_record || find(head.key) != kNoSlot) {
+      free_.add(slot, 1);
+      continue;
+    }
+    // A record that lies behind the one before it on its path was put with it, as far as can be known.
+    const Slot parent = find(head.parent);
+    if (parent != kNoSlot && parent + 1 == slot) {
+      keep(runs_.of(parent), slot, head.key, 0, table_[parent].position + 1, true);
+    } else {
+      const RunIndex run = runs_.begin(next_number(), parent == kNoSlot ? kNoRun : runs_.of(parent));
+      keep(run, slot, head.key, 0, 0, true);
+      runs_.use(run);
+    }
+  }
+  table_.write();
+}
+
+}  // namespace canopy::slots

@@ -1,0 +1,83 @@
+#include "slot_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "folder.h"
+
+namespace canopy::slots {
+
+namespace {
+
+/// Takes room on the disk for `bytes`. Returns how many bytes the file has room for.
+std::uint64_t take_room(int file, std::uint64_t bytes, std::uint64_t step) {
+  const auto fits = [&](std::uint64_t size) {
+    if (size == 0) return true;
+    while (::fallocate(file, 0, 0, static_cast<off_t>(size)) != 0) {
+      if (errno == EINTR) continue;
+      // A file system that cannot reserve room: the file has its size, and a put may find the disk full.
+      if (errno == EOPNOTSUPP || errno == ENOSYS) return ::ftruncate(file, static_cast<off_t>(size)) == 0;
+      return false;
+    }
+    return true;
+  };
+  if (fits(bytes)) return bytes;
+  std::uint64_t fitting = 0, too_many = bytes / step;
+  while (fitting + 1 < too_many) {
+    const std::uint64_t middle = fitting + (too_many - fitting) / 2;
+    (fits(middle * step) ? fitting : too_many) = middle;
+  }
+  return fitting * step;
+}
+
+}  // namespace
+
+SlotFiles::SlotFiles(const std::string& path, Shape shape, bool direct) : shape_(shape), direct_(direct) {
+  const Slot wanted = shape.slots;
+  Slot first = 0;
+  while (first < shape_.slots) {
+    const std::string name = path + "/slots." + std::to_string(files_.size());
+    UniqueFd file = open_one(name);
+    struct ::stat facts{};
+    if (::fstat(file.get(), &facts) != 0) fail(name, "cannot be looked at", errno);
+    had_bytes_ |= facts.st_size > 0;
+    const Slot here = std::min(shape.slots_a_file(), wanted - first);
+    const std::uint64_t bytes = here * shape.record_bytes;
+    if (static_cast<std::uint64_t>(facts.st_size) > bytes && ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+      fail(name, "cannot be made smaller", errno);
+    errno = 0;
+    const auto fitting = static_cast<Slot>(take_room(file.get(), bytes, shape.record_bytes) / shape.record_bytes);
+    const int error = errno;
+    first += fitting;
+    if (fitting < here) {
+      if (first == 0) fail(name, "has no room for a record of " + std::to_string(shape.record_bytes) + " bytes", error);
+      shape_.slots = first;
+      std::fprintf(stderr, "canopy: slots: %s has room for %u of %u records\n", path.c_str(), first, wanted);
+    }
+    if (fitting > 0) files_.push_back(std::move(file));
+  }
+  remove_from(path, static_cast<Slot>(files_.size()));
+}
+
+UniqueFd SlotFiles::open_one(const std::string& path) {
+  if (direct_) {
+    UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_DIRECT, 0600));
+    if (file) return file;
+    if (errno != EINVAL) fail(path, "cannot be opened", errno);
+    direct_ = false;
+    std::fprintf(stderr, "canopy: slots: %s: the file system refuses O_DIRECT; records go through the page cache\n",
+                 path.c_str());
+  }
+  return open_file(path, O_RDWR | O_CREAT);
+}
+
+void SlotFiles::remove_from(const std::string& path, Slot first) {
+  while (::unlink((path + "/slots." + std::to_string(first)).c_str()) == 0) ++first;
+}
+
+}  // namespace canopy::slots

@@ -1,0 +1,290 @@
+#include "slot_storage.h"
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <stdexcept>
+
+namespace canopy::slots {
+
+namespace {
+
+/// The folder of a configuration that can be.
+const std::string& checked_path(const SlotStorage::Config& config, const PageStorage::Context& context) {
+  if (config.path.empty()) throw std::runtime_error("slots needs `path`, the folder to keep records in");
+  if (config.capacity < context.record_bytes)
+    throw std::runtime_error("slots needs `capacity`, at least a record of " + std::to_string(context.record_bytes) +
+                             " bytes; it is " + std::to_string(config.capacity));
+  return config.path;
+}
+
+Shape shape_of(const SlotStorage::Config& config, const PageStorage::Context& context) {
+  constexpr std::uint64_t kMostSlots = std::uint64_t{1} << 31;
+  return {context.record_bytes, static_cast<Slot>(std::min(config.capacity / context.record_bytes, kMostSlots))};
+}
+
+/// Whether what lies in the slots is looked for, since there is no table of it.
+bool must_scan(const TableFile& table, const SlotFiles& files, const FlushedSpaces& flushed, const Folder& folder) {
+  if (table.trouble().empty() || !files.had_bytes()) return false;
+  const char* const what =
+      flushed.any() ? "its records are forgotten, since some were flushed" : "its records are looked for in the slots";
+  std::fprintf(stderr, "canopy: slots: %s has no table that can be used (%s); %s\n", folder.path().c_str(),
+               table.trouble().c_str(), what);
+  return !flushed.any();
+}
+
+std::unique_ptr<Device> make_device(const SlotStorage::Config& config, int event) {
+  if (config.engine == SlotStorage::Engine::io_uring) {
+    std::string why_not;
+    if (auto device = uring_device(event, config.depth, why_not)) return device;
+    std::fprintf(stderr, "canopy: slots: no io_uring (%s); %u threads move the records\n", why_not.c_str(),
+                 config.threads);
+  }
+  return thread_device(event, config.depth, config.threads);
+}
+
+}  // namespace
+
+void SlotStorage::Config::visit(Options& options) {
+  static constexpr const char* kEngines[] = {"io_uring", "threads"};
+  options.text("path", path, 4000, "folder on a local disk; each model and rank gets a folder of its own in it");
+  options.number("capacity", capacity, 0, std::uint64_t{1} << 60,
+                 "bytes to keep for a model and rank; taken from the disk at once");
+  options.choice("engine", engine, kEngines, "what moves the bytes; without io_uring it is threads");
+  options.flag("direct", direct, "past the system's page cache (O_DIRECT)");
+  options.number("depth", depth, 1, 1024, "reads and writes on their way to the disk at a time, of 1 MiB at most");
+  options.number("threads", threads, 1, 64, "how many, where threads move the bytes");
+}
+
+SlotStorage::SlotStorage(const Config& config, const Context& context)
+    : folder_(checked_path(config, context), context),
+      files_(folder_.path(), shape_of(config, context), config.direct),
+      flushed_(folder_.file("flushed")),
+      table_(folder_.file("table"), files_.shape(), context),
+      event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      scan_(must_scan(table_, files_, flushed_, folder_) ? std::make_unique<HeadScan>(files_) : nullptr),
+      records_(table_, flushed_, files_.shape(), scan_ != nullptr) {
+  if (!event_) fail(folder_.path(), "an eventfd cannot be had", errno);
+  if (!scan_) table_.complete();
+  device_ = make_device(config, event_.get());
+}
+
+SlotStorage::~SlotStorage() {
+  for (const CallId id : moving_) calls_[id].stop();
+  while (!moving_.empty()) take_ended(true);
+  records_.write();
+}
+
+SlotStorage::CallId SlotStorage::begin(Call::Kind kind, std::uint64_t ticket, const PageKey& space,
+                                       std::span<const PageKey> keys, std::uint64_t within_us) {
+  CallId id = static_cast<CallId>(calls_.size());
+  if (unused_.empty()) {
+    calls_.emplace_back();
+  } else {
+    id = unused_.back();
+    unused_.pop_back();
+  }
+  calls_[id].reset(kind, ticket, space, keys, within_us);
+  return id;
+}
+
+void SlotStorage::find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                       std::uint64_t within_us) {
+  const CallId id = begin(Call::Kind::find, ticket, space, keys, within_us);
+  const auto absent =
+      std::find_if(keys.begin(), keys.end(), [&](const PageKey& key) { return records_.find(key) == kNoSlot; });
+  calls_[id].found = static_cast<std::uint32_t>(absent - keys.begin());
+  end(id);
+}
+
+void SlotStorage::get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                      std::span<std::byte* const> records, std::uint64_t within_us) {
+  const CallId id = begin(Call::Kind::get, ticket, space, keys, within_us);
+  Call& call = calls_[id];
+  call.memory.assign(records.begin(), records.end());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Slot slot = call.slots[i] = records_.find(keys[i]);
+    if (slot == kNoSlot) {
+      call.fates[i] = Fate::absent;
+      continue;
+    }
+    records_.hold(slot);
+    call.has_head[i] = records_.has_head(slot);
+  }
+  records_.use(call.slots, space);
+  move(id, false);
+}
+
+void SlotStorage::put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+                      std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t) {
+  const CallId id = begin(Call::Kind::put, ticket, space, keys, within_us);
+  Call& call = calls_[id];
+  call.memory.clear();
+  for (const std::byte* const record : records) call.memory.push_back(const_cast<std::byte*>(record));  // only read
+
+  // What is there already stays there while room is made for the others.
+  const std::uint64_t mark = records_.mark();
+  std::vector<Slot>& slots = call.slots;
+  for (std::size_t i = 0; i < keys.size(); ++i) slots[i] = records_.find(keys[i]);
+  records_.use(slots, space);
+  std::vector<Slot> taken;
+  records_.take(static_cast<std::size_t>(std::count(slots.begin(), slots.end(), kNoSlot)), mark, taken);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (slots[i] != kNoSlot) {
+      slots[i] = kNoSlot;  // nothing is moved
+    } else if (next < taken.size()) {
+      slots[i] = taken[next++];
+    } else {
+      std::fill(call.fates.begin() + static_cast<std::ptrdiff_t>(i), call.fates.end(), Fate::full);
+      break;
+    }
+  }
+  std::fill(slots.begin() + (std::find(call.fates.begin(), call.fates.end(), Fate::full) - call.fates.begin()),
+            slots.end(), kNoSlot);
+  move(id, false);
+}
+
+void SlotStorage::remove(const PageKey&, std::span<const PageKey> keys) {
+  for (const PageKey& key : keys)
+    if (const Slot slot = records_.find(key); slot != kNoSlot) records_.forget(slot);
+  records_.write();
+}
+
+bool SlotStorage::flush(const PageKey& space) {
+  // Records that were not found yet may be of this space.
+  if (scan_) end_scan();
+  const std::uint64_t last = records_.forget_space(space);
+  records_.write();
+  for (const CallId id : moving_)
+    if (calls_[id].space == space) calls_[id].flushed = true;
+  for (const CallId id : ended_) {  // which poll() has not told yet
+    Call& call = calls_[id];
+    if (!(call.space == space) || call.kind == Call::Kind::put) continue;
+    call.found = 0;
+    std::replace(call.fates.begin(), call.fates.end(), Fate::done, Fate::absent);
+  }
+  return flushed_.add(space.bits[0], last);
+}
+
+std::size_t SlotStorage::poll(std::span<StorageDone> done) {
+  for (const CallId id : told_) unused_.push_back(id);
+  told_.clear();
+  if (scan_) go_on_scanning();
+  if (moving_.empty() && ended_.empty()) return 0;
+  eventfd_t count = 0;
+  ::eventfd_read(event_.get(), &count);
+  const auto now = Clock::now();
+  for (const CallId id : moving_)
+    if (now >= calls_[id].until) calls_[id].stop();
+  take_ended(false);
+  std::size_t told = 0;
+  for (; told < done.size() && !ended_.empty(); ++told) {
+    const Call& call = calls_[ended_.front()];
+    done[told] = {call.ticket, call.fate(), call.found, call.fates};
+    told_.push_back(ended_.front());
+    ended_.pop_front();
+  }
+  if (!ended_.empty()) ::eventfd_write(event_.get(), 1);
+  return told;
+}
+
+StorageUse SlotStorage::use() const {
+  const std::uint64_t bytes = files_.shape().record_bytes;
+  return {(files_.shape().slots - records_.retired()) * bytes, records_.count() * bytes, records_.count()};
+}
+
+void SlotStorage::move(CallId id, bool unsure_only) {
+  calls_[id].plan(files_, id, unsure_only);
+  if (!unsure_only) moving_.push_back(id);
+  if (calls_[id].has_moved()) settle(id);
+  else begin_transfers();
+}
+
+void SlotStorage::begin_transfers() {
+  for (const auto kind : {Call::Kind::get, Call::Kind::put})  // a request may wait for a get
+    for (const CallId id : moving_) {
+      Call& call = calls_[id];
+      if (call.kind != kind) continue;
+      while (call.begun < call.transfers.size() && device_->begin(call.transfers[call.begun])) ++call.begun;
+    }
+  device_->submit();
+}
+
+void SlotStorage::take_ended(bool wait) {
+  moved_.clear();
+  device_->collect(moved_, wait);
+  for (Transfer* const transfer : moved_) {
+    const Slot bad = calls_[transfer->call].account(*transfer);
+    if (bad != kNoSlot) records_.retire(bad);
+  }
+  // From the last one, since a call that has settled leaves the list.
+  for (std::size_t i = moving_.size(); i-- > 0;)
+    if (calls_[moving_[i]].has_moved()) settle(moving_[i]);
+  begin_transfers();
+  records_.write();
+}
+
+void SlotStorage::settle(CallId id) {
+  Call& call = calls_[id];
+  if (call.is_unsure()) {
+    move(id, true);
+    return;
+  }
+  if (call.kind == Call::Kind::get) settle_get(call);
+  else settle_put(call);
+  std::erase(moving_, id);
+  end(id);
+}
+
+void SlotStorage::settle_get(Call& call) {
+  for (std::size_t i = 0; i < call.keys.size(); ++i) {
+    const Slot slot = call.slots[i];
+    if (slot == kNoSlot) continue;
+    records_.let_go(slot);
+    Fate& fate = call.fates[i];
+    if (fate == Fate::done && call.has_head[i] && !names(call.memory[i], call.keys[i])) fate = Fate::absent;
+    // The slot does not have the record, or not any more.
+    if (fate == Fate::absent && records_.find(call.keys[i]) == slot) records_.forget(slot);
+    if (call.flushed && fate == Fate::done) fate = Fate::absent;
+  }
+}
+
+void SlotStorage::settle_put(Call& call) {
+  const auto kept = std::find_if(call.fates.begin(), call.fates.end(), [](Fate fate) { return fate != Fate::done; });
+  std::fill(kept, call.fates.end(), call.fate());  // a path has no holes
+  const auto count = static_cast<std::size_t>(kept - call.fates.begin());
+  Slot before = call.keys.empty() || call.slots[0] == kNoSlot ? kNoSlot : records_.find(head_of(call.memory[0]).parent);
+  auto run = records_.begin_run(before);
+  for (std::size_t i = 0; i < call.keys.size(); ++i) {
+    const Slot slot = call.slots[i], there = records_.find(call.keys[i]);
+    if (slot == kNoSlot || i >= count || call.flushed || there != kNoSlot) {
+      if (slot != kNoSlot) records_.give_back(slot, 1);
+      if (there != kNoSlot) run = records_.begin_run(there);
+      continue;
+    }
+    run.keep(slot, call.keys[i], call.space, names(call.memory[i], call.keys[i]));
+    call.slots[i] = kNoSlot;
+  }
+}
+
+void SlotStorage::end(CallId id) {
+  ended_.push_back(id);
+  ::eventfd_write(event_.get(), 1);
+}
+
+void SlotStorage::go_on_scanning() {
+  for (const HeadScan::Part& part : scan_->take()) records_.scanned(part.first, part.heads);
+  if (scan_->has_ended()) end_scan();
+}
+
+void SlotStorage::end_scan() {
+  const Slot first = scan_->given();
+  scan_.reset();
+  if (first < files_.shape().slots) records_.give_back(first, files_.shape().slots - first);
+  table_.complete();
+}
+
+}  // namespace canopy::slots
