@@ -131,9 +131,13 @@ void Connection::flush(Micros now) {
     const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return watch(true);
-    if (sent < 0) return lose(std::strerror(errno));
+    if (sent < 0) {
+      // What the server said before it closed explains more than the error does.
+      const std::string why = std::strerror(errno);
+      return lose(receive(now) ? why : trouble_);
+    }
     outbox_.sent(static_cast<std::size_t>(sent));
-    if (silent_since_ == kNever) silent_since_ = now;
+    silent_since_ = now;  // slow is not silent
     if (outbox_.unsent() == 0 && !more) return watch(false);
   }
 }

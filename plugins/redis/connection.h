@@ -60,7 +60,7 @@ class Connection {
   std::size_t server() const { return server_; }
   /// Commands that were not answered yet.
   std::size_t load() const { return waiting_.size() + sent_.size(); }
-  /// Since when nothing was heard although an answer is due; kNever: none is due.
+  /// Since when nothing was heard and nothing could be sent although an answer is due; kNever: none is due.
   Micros silent_since() const { return silent_since_; }
   static constexpr Micros kNever = ~Micros{0};
 
