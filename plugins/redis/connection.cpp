@@ -22,7 +22,9 @@ constexpr int kReads = 16;                 // of one connection before another h
 
 }  // namespace
 
-bool Connection::open(const sockaddr_storage& address, socklen_t length, const Credentials& credentials, Micros now) {
+bool Connection::open(const sockaddr_storage& address, socklen_t length, std::size_t number,
+                      const Credentials& credentials, Micros now) {
+  address_number_ = number;
   socket_.reset(::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket_) return false;
   if (address.ss_family != AF_UNIX) {

@@ -74,6 +74,17 @@ TEST_CASE("a server that is not there yet is found when it comes") {
   until_it_works(*caller);
 }
 
+TEST_CASE("a host is known by its name, with several addresses or none") {
+  if (server_program().empty()) return;
+  const Server server(Server::Listens::loopback);
+  // On many machines the first address of this name is ::1, where this server does not listen.
+  until_it_works(*caller_at("localhost:" + std::to_string(server.port())));
+  const CapturedStderr captured;
+  const auto caller = caller_at("no-such-host.invalid:6379");
+  const Fate fate = caller->wait(caller->find(kSpace, blocks_of(1, 4), 100'000)).fate;
+  CHECK((fate == Fate::failed || fate == Fate::late));  // whichever comes first
+}
+
 TEST_CASE("calls end while the server is stopped, and nothing that arrives later touches their memory") {
   if (server_program().empty()) return;
   Server server;

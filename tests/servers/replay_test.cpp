@@ -48,6 +48,23 @@ TEST_CASE("a replay finds on the server what it put there, and a second process 
   CHECK(from_storage(replay(workshop, server, patient)) > first);
 }
 
+TEST_CASE("records that were swapped and harmed on the server are noticed, and none is used") {
+  if (server_program().empty()) return;
+  const cli::Workshop workshop;
+  const Server server;
+  const std::string patient = " --set tiers.storage.find_within=5000000";
+  CHECK(from_storage(replay(workshop, server, patient)) > 0);
+  CHECK(server.say({"EVAL",
+                    "local names = redis.call('KEYS', 'c1:*{*}:*') "
+                    "for i = 1, #names - 3, 3 do "
+                    "redis.call('RENAME', names[i], 'other') redis.call('RENAME', names[i + 1], names[i]) "
+                    "redis.call('RENAME', 'other', names[i + 1]) redis.call('SETRANGE', names[i + 2], 5000, 'xyz') end "
+                    "return #names",
+                    "0"}) != "integer 0 .\n");
+  const std::string out = replay(workshop, server, patient);
+  CHECK(out.find("; 0 damaged records") == std::string::npos);
+}
+
 TEST_CASE("a replay goes on and its bytes are right while the server is killed, stopped, flushed and filled") {
   if (server_program().empty()) return;
   const cli::Workshop workshop;
