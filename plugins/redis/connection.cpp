@@ -22,7 +22,9 @@ constexpr int kReads = 16;                 // of one connection before another h
 
 }  // namespace
 
-bool Connection::open(const sockaddr_storage& address, socklen_t length, const Credentials& credentials, Micros now) {
+bool Connection::open(const sockaddr_storage& address, socklen_t length, std::size_t number,
+                      const Credentials& credentials, Micros now) {
+  address_number_ = number;
   socket_.reset(::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket_) return false;
   if (address.ss_family != AF_UNIX) {
@@ -78,6 +80,7 @@ std::deque<Command> Connection::take_sent() { return std::exchange(sent_, {}); }
 std::deque<Command> Connection::take_waiting() { return std::exchange(waiting_, {}); }
 
 void Connection::on_event(std::uint32_t events, Micros now) {
+  if (state_ == State::closed) return;  // since epoll said so
   if (state_ == State::connecting) {
     int error = 0;
     socklen_t size = sizeof error;
@@ -130,9 +133,13 @@ void Connection::flush(Micros now) {
     const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return watch(true);
-    if (sent < 0) return lose(std::strerror(errno));
+    if (sent < 0) {
+      // What the server said before it closed explains more than the error does.
+      const std::string why = std::strerror(errno);
+      return lose(receive(now) ? why : trouble_);
+    }
     outbox_.sent(static_cast<std::size_t>(sent));
-    if (silent_since_ == kNever) silent_since_ = now;
+    silent_since_ = now;  // slow is not silent
     if (outbox_.unsent() == 0 && !more) return watch(false);
   }
 }

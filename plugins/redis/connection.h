@@ -60,12 +60,14 @@ class Connection {
   std::size_t server() const { return server_; }
   /// Commands that were not answered yet.
   std::size_t load() const { return waiting_.size() + sent_.size(); }
-  /// Since when nothing was heard although an answer is due; kNever: none is due.
+  /// Since when nothing was heard and nothing could be sent although an answer is due; kNever: none is due.
   Micros silent_since() const { return silent_since_; }
   static constexpr Micros kNever = ~Micros{0};
 
-  /// Begins to connect. False: errno says why not. REQUIRES: state() is closed.
-  bool open(const sockaddr_storage& address, socklen_t length, const Credentials& credentials, Micros now);
+  /// Begins to connect. False: errno says why not. `number` is the user's for the address. REQUIRES: state() is closed.
+  bool open(const sockaddr_storage& address, socklen_t length, std::size_t number, const Credentials& credentials,
+            Micros now);
+  std::size_t address_number() const { return address_number_; }
   void add(Command command) { waiting_.push_back(command); }
   /// Puts a command in front of those that wait.
   void add_first(Command command) { waiting_.push_front(command); }
@@ -106,6 +108,7 @@ class Connection {
   const int epoll_;
   const std::uint64_t record_bytes_;
   const std::size_t server_;
+  std::size_t address_number_ = 0;
   std::uint64_t expected_ = 0;  ///< bytes of values that answers will have
   Micros silent_since_ = kNever;
   const Way way_;

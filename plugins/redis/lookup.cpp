@@ -21,20 +21,30 @@ Lookup::~Lookup() {
 }
 
 bool Lookup::set(const addrinfo* found) {
-  if (found == nullptr || found->ai_addrlen > sizeof address_) return false;
-  std::memcpy(&address_, found->ai_addr, found->ai_addrlen);
-  length_ = found->ai_addrlen;
+  for (; found != nullptr; found = found->ai_next) {
+    if (found->ai_addrlen > sizeof(sockaddr_storage)) continue;
+    std::memcpy(&known_.emplace_back().address, found->ai_addr, found->ai_addrlen);
+    known_.back().length = found->ai_addrlen;
+  }
+  return !known_.empty();
+}
+
+bool Lookup::leave(std::size_t number) {
+  if (state_ != State::known || number < number_) return state_ == State::known;  // it has been left already
+  if (number_ + 1 >= known_.size()) return false;
+  ++number_;
   return true;
 }
 
 void Lookup::begin(const Address& of) {
   if (state() == State::asked) return;
+  known_.clear(), number_ = 0;
   if (of.host.empty()) {
     sockaddr_un unix_socket{};
     unix_socket.sun_family = AF_UNIX;
     std::memcpy(unix_socket.sun_path, of.path.c_str(), of.path.size() + 1);
-    std::memcpy(&address_, &unix_socket, sizeof unix_socket);
-    length_ = sizeof unix_socket;
+    std::memcpy(&known_.emplace_back().address, &unix_socket, sizeof unix_socket);
+    known_.back().length = sizeof unix_socket;
     state_ = State::known;
     return;
   }

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "address.h"
 
@@ -23,16 +24,25 @@ class Lookup {
   /// Has the answer come? Never waits.
   State state();
   const std::string& why() const { return why_; }
-  const sockaddr_storage& address() const { return address_; }
-  socklen_t length() const { return length_; }
+  /// A host may have several addresses. REQUIRES: state() is known.
+  const sockaddr_storage& address() const { return known_[number_].address; }
+  socklen_t length() const { return known_[number_].length; }
+  /// Which of them address() is.
+  std::size_t number() const { return number_; }
+  /// The one of this number was of no use. False: there is no other left.
+  bool leave(std::size_t number);
 
  private:
   struct Request;  // the C library writes into it until it has ended
+  struct Known {
+    sockaddr_storage address{};
+    socklen_t length = 0;
+  };
   bool set(const addrinfo* found);
 
   State state_ = State::none;
-  sockaddr_storage address_{};
-  socklen_t length_ = 0;
+  std::vector<Known> known_;
+  std::size_t number_ = 0;
   std::string why_;
   std::unique_ptr<Request> request_;
 };

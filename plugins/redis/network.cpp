@@ -89,14 +89,17 @@ void Network::give(Server& server, const Command& command, bool asking) {
 
 bool Network::start(Server& server, Connection& line) {
   if (now_ < server.down_until) return false;
-  if (server.lookup.state() != Lookup::State::known) server.lookup.begin(server.address);
-  switch (server.lookup.state()) {
+  Lookup& lookup = server.lookup;
+  if (lookup.state() != Lookup::State::known) lookup.begin(server.address);
+  switch (lookup.state()) {
     case Lookup::State::known:
-      if (line.open(server.lookup.address(), server.lookup.length(), settings_.credentials, now_)) return true;
+      do {
+        if (line.open(lookup.address(), lookup.length(), lookup.number(), settings_.credentials, now_)) return true;
+      } while (lookup.leave(lookup.number()));
       down(server, std::strerror(errno));
       return false;
     case Lookup::State::failed:
-      down(server, server.lookup.why());
+      down(server, lookup.why());
       return false;
     default:
       return true;  // turn() opens it when the address is known
@@ -125,7 +128,7 @@ void Network::fail(const Command& command) {
 
 void Network::closed(Connection& which, const std::string& why, bool useless) {
   Server& server = *servers_[which.server()];
-  if (useless) return down(server, why);
+  if (useless && !server.lookup.leave(which.address_number())) return down(server, why);
   // It may have been closed for being idle, and the same commands have the same effect twice.
   auto sent = which.take_sent();
   for (auto command = sent.rbegin(); command != sent.rend(); ++command) {

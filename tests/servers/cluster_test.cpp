@@ -74,6 +74,13 @@ TEST_CASE("a cluster keeps blocks together, moves them, and loses what a server 
 
   // Slots that change their owner again and again: every call ends, and in the end all is well.
   const std::uint32_t stormy = path_on(1, 2000);
+  const auto maps = [&] {
+    std::uint64_t asked = 0;
+    for (std::size_t i = 0; i < 3; ++i) asked += cluster.node(i).info("commandstats", "cmdstat_cluster|slots:calls=");
+    return asked;
+  };
+  const std::uint64_t maps_before = maps();
+  const auto began = std::chrono::steady_clock::now();
   for (int round = 0; round < 6; ++round) {
     const std::string owner = cluster.id(round % 2 == 0 ? 2 : 1);
     for (std::size_t i = 0; i < 3; ++i)
@@ -87,6 +94,9 @@ TEST_CASE("a cluster keeps blocks together, moves them, and loses what a server 
     caller->find_now(kSpace, blocks_of(stormy, 4));
   }
   until_kept(*caller, blocks_of(stormy, 4));
+  // The map was not asked for more than once a second.
+  const auto passed = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
+  CHECK(maps() - maps_before <= static_cast<std::uint64_t>(passed.count()) + 2);
 
   // A master is killed. What others have is there at once; what it had comes back with its replica.
   const std::uint32_t lost = path_on(2, 3000), safe = path_on(0, 3000);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 
 #include "plugins.h"
 
@@ -86,10 +87,11 @@ std::vector<StorageKind> storage_kinds() {
     const auto add = [&](const std::string& options, bool faulty) {
       kinds.push_back({name, joined(name, options), faulty, [=] { return place_for(folder, options); }});
     };
-    const std::size_t before = kinds.size();
-    for (const Variant& variant : kVariants)
-      if (variant.name == name) add(variant.options, variant.faulty);
-    if (kinds.size() == before) add(given ? given : "", false);
+    const auto is_of_it = [&](const Variant& variant) { return variant.name == name; };
+    if (std::none_of(std::begin(kVariants), std::end(kVariants), is_of_it)) add(given ? given : "", false);
+    else if (!given)
+      for (const Variant& variant : kVariants)
+        if (is_of_it(variant)) add(variant.options, variant.faulty);
   }
   return kinds;
 }
