@@ -11,8 +11,9 @@
 namespace canopy {
 
 /// The tier below the pools of `device`, with the same index, codec and groups. REQUIRES: `device` has its pools and
-/// its index, and outlives the tier; config.host_tier has a capacity.
+/// its index, and outlives the tier; config.host_tier has a capacity. `feed`: is told of the tier's tree; null: nothing
+/// is.
 Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, EngineState& device,
-                                                   const Registry& registry);
+                                                   const Registry& registry, FeedWriter* feed);
 
 }  // namespace canopy
