@@ -113,6 +113,31 @@ void print_from_events(const Mirror& mirror, const Sample& now, const Sample& be
 
 std::string_view name_of(const FeedShape& header) { return {header.name, ::strnlen(header.name, sizeof(header.name))}; }
 
+std::string lane(const inspector::MirrorTier::Lane& lane, std::uint64_t tokens) {
+  return fmt::format("copies on the way {}, {}; {}/s lately, {} in all, {}", grouped(lane.now.queued),
+                     bytes(lane.now.queued_bytes), bytes(static_cast<std::uint64_t>(lane.bytes_per_second)),
+                     bytes(lane.now.bytes), plural(tokens, "token"));
+}
+
+/// The tier below: a line for it, one for each lane, one for what was fetched.
+void add_tier(const Mirror& mirror, Table& table) {
+  const inspector::MirrorTier& tier = mirror.tier();
+  for (std::size_t g = 0; g < mirror.groups(); ++g) {
+    const MirrorPool::Below& pool = mirror.pool(g).below;
+    table.row(g == 0 ? "host tier" : "",
+              fmt::format("{}: {} of {} resident, {} moving", printable(mirror.pool(g).name), grouped(pool.resident),
+                          plural(pool.limit, "page"), grouped(pool.moving)));
+  }
+  table.row("", fmt::format("{} hit, {} evicted, {} dropped, {} lost", plural(tier.moved.hits, "token"),
+                            grouped(tier.lost.evicted), grouped(tier.lost.dropped), grouped(tier.lost.lost)));
+  table.row("to host", lane(tier.store, tier.moved.written));
+  table.row("from host", lane(tier.load, tier.moved.loaded));
+  const auto& fetches = tier.fetches.by_outcome;
+  table.row("fetches", fmt::format("{} whole, {} cut, {} joined, {} found nothing, {} too short, {} no room",
+                                   grouped(fetches[0]), grouped(fetches[1]), grouped(fetches[2]), grouped(fetches[3]),
+                                   grouped(fetches[4]), grouped(fetches[5])));
+}
+
 /// Prints one screen. `before` is the sample of the last screen, for rates.
 void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
            const Terminal& terminal) {
@@ -149,13 +174,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                               grouped(pool.counted.evictable), grouped(pool.counted.owned), grouped(pool.counted.free),
                               plural(pool.pages, "page")));
   }
-  if (const MirrorPool& first = mirror.pool(0); first.below.limit > 0) {
-    const event::TierMoved& moved = mirror.moved();
-    table.row("host tier",
-              fmt::format("{} of {} resident, {} moving; {} hit, {} written, {} loaded", grouped(first.below.resident),
-                          plural(first.below.limit, "page"), grouped(first.below.moving), plural(moved.hits, "token"),
-                          grouped(moved.written), grouped(moved.loaded)));
-  }
+  if (mirror.pool(0).below.limit > 0) add_tier(mirror, table);
   table.row("tree", plural(mirror.node_count(), "node"));
   table.print(terminal);
 

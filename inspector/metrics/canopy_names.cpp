@@ -1,10 +1,58 @@
 /// Canopy's own names. They have no ':', which Prometheus keeps for rules that it records itself.
+#include <iterator>
+#include <utility>
+
 #include "families.h"
 
 namespace canopy::metrics {
 namespace {
 
 std::string text_of(Units reach) { return reach == kWholePath ? "path" : std::to_string(reach); }
+
+const Labels kHost = {{"tier", "host"}};
+
+Labels of_host(const char* name, std::string value) { return {{"tier", "host"}, {name, std::move(value)}}; }
+
+void add_tier(const TierNow& now, Families& to) {
+  for (const TierNow::Group& group : now.groups) {
+    const auto tokens = [&](const char* state, std::uint64_t value) {
+      to.gauge("canopy_tier_tokens", "Tokens of a tier below the pools by what has them.", value,
+               {{"tier", "host"}, {"group", group.name}, {"state", state}});
+    };
+    tokens("resident", group.resident);
+    tokens("moving", group.moving);
+    to.gauge("canopy_tier_limit_tokens", "Tokens that a tier below the pools may have.", group.limit,
+             of_host("group", group.name));
+  }
+  const auto lane = [&](const char* name, std::uint64_t copies, std::uint64_t bytes) {
+    to.gauge("canopy_lane_copies", "Copies that have begun and not ended.", copies, of_host("lane", name));
+    to.gauge("canopy_lane_queued_bytes", "Bytes of the copies that have begun and not ended.", bytes,
+             of_host("lane", name));
+  };
+  lane("store", now.storing, now.storing_bytes);
+  lane("load", now.loading, now.loading_bytes);
+}
+
+void add_tier_counts(const TierCounts& tier, Families& to) {
+  static constexpr const char* kOutcomes[] = {"whole", "cut", "joined", "nothing", "too_short", "no_room"};
+  static_assert(std::size(kOutcomes) == std::tuple_size_v<decltype(tier.fetches)>);
+  to.counter("canopy_tier_hit_tokens_total", "Tokens of prompts that were found because a fetch had brought them.",
+             tier.hits, kHost);
+  to.counter("canopy_tier_written_tokens_total", "Tokens that were copied to a tier below the pools.", tier.written,
+             kHost);
+  to.counter("canopy_tier_loaded_tokens_total", "Tokens that were copied from it.", tier.loaded, kHost);
+  to.counter("canopy_tier_evicted_tokens_total", "Tokens that left it for room.", tier.evicted, kHost);
+  to.counter("canopy_tier_dropped_tokens_total", "Tokens that left the pools and were not copied.", tier.dropped,
+             kHost);
+  to.counter("canopy_tier_lost_tokens_total", "Tokens that were copied, and what precedes them had left.", tier.lost,
+             kHost);
+  to.counter("canopy_lane_bytes_total", "Bytes of the copies that have begun.", tier.written_bytes,
+             of_host("lane", "store"));
+  to.counter("canopy_lane_bytes_total", "", tier.loaded_bytes, of_host("lane", "load"));
+  for (std::size_t i = 0; i < tier.fetches.size(); ++i)
+    to.counter("canopy_fetches_total", "Fetches from a tier below the pools, by how they went.", tier.fetches[i],
+               of_host("outcome", kOutcomes[i]));
+}
 
 void add_tree(const Moment& now, Families& to) {
   to.gauge("canopy_tree_nodes", "Nodes in the prefix tree.", now.nodes);
@@ -26,6 +74,7 @@ void add_engine(const Moment& now, Families& to) {
   to.gauge("canopy_requests_running", "Requests that have begun and not ended.", now.running);
   to.gauge("canopy_pinned_nodes", "Nodes that a person has pinned.", now.pinned);
   to.gauge("canopy_paused", "1 while a person has paused the engine.", std::uint64_t{now.paused});
+  if (now.tier) add_tier(*now.tier, to);
   for (const PoolFigures& pool : now.pools) {
     const auto tokens = [&](const char* state, std::uint64_t value) { add_pool_tokens(pool, state, value, to); };
     tokens("free", pool.free);
@@ -103,6 +152,7 @@ void add_canopy(const Figures& figures, Families& to) {
   to.counter("canopy_inserted_tokens_total", "Tokens that entered the tree.", counts.inserted_tokens);
   for (const auto& [group, leaving] : counts.leaving) add_leaving(group, leaving, figures.from_events, to);
   if (!figures.from_events) add_requests(counts, to);
+  if (figures.tier) add_tier_counts(*figures.tier, to);
 }
 
 }  // namespace canopy::metrics

@@ -54,6 +54,24 @@ struct PoolFigures {
   std::uint64_t used() const { return protected_ + owned; }
 };
 
+/// The tier below the pools as it is now.
+struct TierNow {
+  struct Group {
+    std::string name;
+    std::uint64_t resident = 0, moving = 0, limit = 0;  ///< tokens
+  };
+  std::vector<Group> groups;
+  std::uint64_t storing = 0, storing_bytes = 0;  ///< copies to the tier that have begun and not ended
+  std::uint64_t loading = 0, loading_bytes = 0;  ///< from it
+};
+
+/// What moved between the pools and the tier below, since the exporter began, over all lives of the feed.
+struct TierCounts {
+  std::uint64_t written = 0, loaded = 0, hits = 0, dropped = 0, lost = 0, evicted = 0;  ///< tokens of the first group
+  std::uint64_t written_bytes = 0, loaded_bytes = 0;
+  std::array<std::uint64_t, 6> fetches{};
+};
+
 /// The cache as it is now.
 struct Moment {
   Units page_size = 1;
@@ -62,6 +80,7 @@ struct Moment {
   std::uint64_t running = 0, pinned = 0, drift = 0, damaged = 0;
   bool paused = false;
   std::vector<PoolFigures> pools;
+  std::optional<TierNow> tier;  ///< nothing: there is none
 };
 
 /// What a scrape shows. What is not known is nothing, never 0.
@@ -74,6 +93,7 @@ struct Figures {
   std::optional<Moment> now;       ///< nothing: no keyframe has come, or the feed has ended
   std::optional<double> hit_rate;  ///< of the last kHitRateRequests requests; nothing: none came
   std::optional<Counts> counts;    ///< nothing: no keyframe has ever come
+  std::optional<TierCounts> tier;  ///< nothing: no tier below was ever told of
   std::vector<TenantFigures> tenants;
 };
 

@@ -1,6 +1,6 @@
 /// The names and meanings of SGLang 0.5.23 (srt/observability/metrics_collector.py; the pools' sums:
-/// scheduler_components/pool_stats_observer.py). What a feed cannot tell is left out: requests that wait, bytes,
-/// durations, host tiers, and whether an answer is streamed.
+/// scheduler_components/pool_stats_observer.py). What a feed cannot tell is left out: requests that wait, bytes of
+/// pools, durations, and whether an answer is streamed.
 #include <algorithm>
 
 #include "families.h"
@@ -52,6 +52,19 @@ void add_pools(const Moment& now, Families& to) {
   }
 }
 
+/// HiCache's, for the tier in memory of the host. Its counters of tokens are of the pool "kv" alone: other groups are
+/// not told apart.
+void add_host(const TierCounts& tier, Families& to) {
+  const Labels kv = {{"pool", "kv"}};
+  to.counter("sglang:load_back_tokens_total", "Tokens that were copied from the host.", tier.loaded, kv);
+  to.counter("sglang:load_back_bytes_total", "Bytes that were copied from the host, of all pools.", tier.loaded_bytes);
+  to.counter("sglang:hicache_backup_tokens_total", "Tokens that were copied to the host.", tier.written, kv);
+  to.counter("sglang:hicache_backup_bytes_total", "Bytes that were copied to the host, of all pools.",
+             tier.written_bytes);
+  to.counter("sglang:hicache_dropped_tokens_total", "Tokens that left the pools and were not copied.", tier.dropped,
+             {{"reason", "host_pressure"}, {"pool", "kv"}});
+}
+
 }  // namespace
 
 void add_sglang(const Figures& figures, Families& to) {
@@ -61,6 +74,12 @@ void add_sglang(const Figures& figures, Families& to) {
   if (figures.now && !figures.from_events) {
     to.gauge("sglang:num_running_reqs", "Requests that have begun and not ended.", figures.now->running);
     add_pools(*figures.now, to);
+    if (figures.now->tier && !figures.now->tier->groups.empty()) {
+      const TierNow::Group& kv = figures.now->tier->groups.front();
+      to.gauge("sglang:hicache_host_used_tokens", "Tokens that are on the host or on their way.",
+               kv.resident + kv.moving);
+      to.gauge("sglang:hicache_host_total_tokens", "Tokens that the host may have.", kv.limit);
+    }
   }
   if (!figures.counts) return;
   std::uint64_t evicted = 0;
@@ -70,8 +89,12 @@ void add_sglang(const Figures& figures, Families& to) {
   std::uint64_t prompt = 0, hit = 0;
   for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
   to.counter("sglang:prompt_tokens_total", "Tokens of the prompts of requests, counted when they begin.", prompt);
-  to.counter("sglang:cached_tokens_total", "Tokens of prompts that were found, counted when requests begin.", hit,
-             {{"cache_source", "device"}});
+  to.counter("sglang:cached_tokens_total", "Tokens of prompts that were found, counted when requests begin.",
+             hit - (figures.tier ? std::min(hit, figures.tier->hits) : 0), {{"cache_source", "device"}});
+  if (figures.tier) {
+    to.counter("sglang:cached_tokens_total", "", std::min(hit, figures.tier->hits), {{"cache_source", "host"}});
+    add_host(*figures.tier, to);
+  }
   to.histogram("sglang:prompt_tokens_histogram", "Tokens of the prompts of finished requests.",
                figures.counts->prompt_tokens);
   to.histogram("sglang:uncached_prompt_tokens_histogram", "Prompt tokens of finished requests that were not found.",

@@ -63,7 +63,16 @@ void Tally::attach(const FeedShape& header) {
 
 void Tally::take(std::span<const Event> events) {
   if (!mirror_) return;
+  // The figures of the keyframe are where counting begins.
+  while (!in_step() && !events.empty()) {
+    const auto end = std::find_if(events.begin(), events.end(), is<event::Commit>);
+    const auto count = static_cast<std::size_t>(end - events.begin()) + (end != events.end());
+    mirror_->take(events.first(count), this);
+    events = events.subspan(count);
+    if (in_step()) tier_at_step_ = tier_told();
+  }
   mirror_->take(events, this);
+  has_tier_ |= in_step() && tier().has_value();
   counts_.operations += mirror_->commits() - commits_before_;
   commits_before_ = mirror_->commits();
   if (!mirror_->in_step()) return;
@@ -73,11 +82,13 @@ void Tally::take(std::span<const Event> events) {
 }
 
 void Tally::lost() {
+  tier_counts_ = tier_counted();
   ++counts_.laps;
   if (mirror_) mirror_->lost();
 }
 
 void Tally::detach() {
+  tier_counts_ = tier_counted();
   mirror_.reset();
   begin_again(false);
 }
@@ -154,6 +165,47 @@ void Tally::progressed(const MirrorRequest& request) {
   live_.erase(found);
 }
 
+/// What the feed has told: the engine has counted since it was made, also while nothing read.
+TierCounts Tally::tier_told() const {
+  const inspector::MirrorTier& tier = mirror_->tier();
+  TierCounts told{tier.moved.written,   tier.moved.loaded,   tier.moved.hits,
+                  tier.lost.dropped,    tier.lost.lost,      tier.lost.evicted,
+                  tier.store.now.bytes, tier.load.now.bytes, {}};
+  for (std::size_t i = 0; i < told.fetches.size(); ++i) told.fetches[i] = tier.fetches.by_outcome[i];
+  return told;
+}
+
+/// Those counted before, and what has happened since the mirror came into step.
+TierCounts Tally::tier_counted() const {
+  TierCounts sum = tier_counts_;
+  if (!in_step()) return sum;
+  const TierCounts now = tier_told();
+  const auto add = [&](std::uint64_t TierCounts::* figure) {
+    sum.*figure += since(tier_at_step_.*figure, now.*figure);
+  };
+  for (const auto figure :
+       {&TierCounts::written, &TierCounts::loaded, &TierCounts::hits, &TierCounts::dropped, &TierCounts::lost,
+        &TierCounts::evicted, &TierCounts::written_bytes, &TierCounts::loaded_bytes})
+    add(figure);
+  for (std::size_t i = 0; i < sum.fetches.size(); ++i)
+    sum.fetches[i] += since(tier_at_step_.fetches[i], now.fetches[i]);
+  return sum;
+}
+
+std::optional<TierNow> Tally::tier() const {
+  if (mirror_->groups() == 0 || mirror_->pool(0).below.limit == 0) return {};
+  TierNow now;
+  for (std::size_t g = 0; g < mirror_->groups(); ++g) {
+    const MirrorPool& pool = mirror_->pool(g);
+    const std::uint64_t page = mirror_->page_size();
+    now.groups.push_back({pool.name, pool.below.resident * page, pool.below.moving * page, pool.below.limit * page});
+  }
+  const inspector::MirrorTier& told = mirror_->tier();
+  now.storing = told.store.now.queued, now.storing_bytes = told.store.now.queued_bytes;
+  now.loading = told.load.now.queued, now.loading_bytes = told.load.now.queued_bytes;
+  return now;
+}
+
 Moment Tally::moment() const {
   Moment now;
   now.page_size = mirror_->page_size();
@@ -181,6 +233,7 @@ Moment Tally::moment() const {
                pool.waiting};
     if (pool.limit != kUnlimited) figures.limit = pool.limit * page;
   }
+  now.tier = tier();
   return now;
 }
 
@@ -191,6 +244,7 @@ Figures Tally::figures() const {
   figures.attached = mirror_.has_value();
   if (in_step()) figures.now = moment();
   if (ever_in_step_) figures.counts = counts_;
+  if (has_tier_) figures.tier = tier_counted();
   if (last_prompt_ > 0) figures.hit_rate = static_cast<double>(last_hit_) / static_cast<double>(last_prompt_);
   figures.tenants = tenants_.figures(in_step() ? &*mirror_ : nullptr, tree_tokens_);
   return figures;

@@ -43,6 +43,9 @@ class Tally final : inspector::MirrorWatcher {
   void progressed(const inspector::MirrorRequest& request) override;
 
   Moment moment() const;
+  std::optional<TierNow> tier() const;
+  TierCounts tier_told() const;
+  TierCounts tier_counted() const;
   std::uint64_t pages(const inspector::MirrorNode& node) const { return node.length / mirror_->page_size(); }
 
   std::string feed_;
@@ -51,6 +54,9 @@ class Tally final : inspector::MirrorWatcher {
   bool ever_in_step_ = false, from_events_ = false;
   Counts counts_;
   Tenants tenants_;
+  bool has_tier_ = false;    ///< one was told of
+  TierCounts tier_counts_;   ///< until the last loss or end of the feed
+  TierCounts tier_at_step_;  ///< what the feed told when the mirror came into step
   std::uint64_t tree_tokens_ = 0, commits_before_ = 0;
   std::map<Units, std::uint64_t> ends_;  ///< depths at which nodes end, and how many
   /// Requests whose begin was seen and whose end was not.

@@ -47,6 +47,9 @@ class Apply {
   void operator()(const event::Totals& totals);
   void operator()(const event::TierPages& pages);
   void operator()(const event::TierMoved& moved);
+  void operator()(const event::TierLane& lane);
+  void operator()(const event::TierFetches& fetches);
+  void operator()(const event::TierLost& lost);
   // Requests: apply_requests.cpp.
   void operator()(const event::RequestBegun& begun);
   void operator()(const event::RequestProgress& progress);

@@ -74,6 +74,7 @@ void Apply::operator()(const event::NodeAdded& added) {
   ++line.added;
   line.node = node.id;
   line.tokens += node.length;
+  state_.added_tokens += node.length;
   state_.past.remember({node.id, state_.commits + 1, added.kKind});
   if (watcher_) watcher_->added(node);
 }

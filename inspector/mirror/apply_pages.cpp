@@ -123,7 +123,20 @@ void Apply::operator()(const event::TierPages& pages) {
   state_.pools[pages.group].below = {pages.resident, pages.moving, pages.limit};
 }
 
-void Apply::operator()(const event::TierMoved& moved) { state_.moved = moved; }
+void Apply::operator()(const event::TierMoved& moved) { state_.tier.moved = moved; }
+void Apply::operator()(const event::TierFetches& fetches) { state_.tier.fetches = fetches; }
+void Apply::operator()(const event::TierLost& lost) { state_.tier.lost = lost; }
+
+void Apply::operator()(const event::TierLane& now) {
+  constexpr std::uint64_t kSpan = 1'000'000;  // microseconds: over less a rate jumps from copy to copy
+  MirrorTier::Lane& lane = now.loads ? state_.tier.load : state_.tier.store;
+  lane.now = now;
+  if (now.now_us < lane.before.now_us || now.bytes < lane.before.bytes) lane.before = now;
+  const std::uint64_t span = now.now_us - lane.before.now_us;
+  if (span == 0) return;
+  lane.bytes_per_second = static_cast<double>(now.bytes - lane.before.bytes) / (static_cast<double>(span) / 1e6);
+  if (span >= kSpan) lane.before = now;
+}
 
 void Apply::free_pages(MirrorNode& node, std::size_t group) {
   for (const PageRun& run : node.pages)

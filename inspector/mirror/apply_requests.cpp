@@ -18,18 +18,24 @@ void Apply::operator()(const event::RequestBegun& begun) {
   // A keyframe tells of its last match: after a retraction that is not the one it began with.
   if (!again) request.matched = begun.matched;
   request.space = begun.space;
+  request.fetch = begun.fetch;
   request.pages.clear();
   if (!again) request.begun_at = state_.commits + 1, request.begun_us = state_.now.keyframe ? 0 : state_.us;
   request.ended_at = 0;
   request.last_node = state_.now.locked_node;
   request.known = request.prompt;
   request.computed = request.committed = request.matched;
+  state_.now.line.request = request.id;
+  if (request.fetch) {
+    request.miss = Miss::none;
+    state_.now.line.fetch = true;
+    return;
+  }
   if (state_.now.keyframe && request.miss == Miss::unknown) not_known(request);
   if (request.miss == Miss::unknown && request.matched >= request.reusable(state_.page_size))
     request.miss = Miss::rounding;
   state_.requests.recall(request);
   ++state_.running;
-  state_.now.line.request = request.id;
   if (again) return;
   ++state_.request_count;
   state_.prompt_tokens += request.prompt;
@@ -42,15 +48,16 @@ void Apply::operator()(const event::RequestProgress& progress) {
   if (!found) return;
   MirrorRequest& request = *found;
   state_.now.line.request = request.id;
+  state_.now.line.fetch = request.fetch;
   request.computed = progress.computed;
   request.known = progress.tokens;
   if (ends(progress.phase)) {
-    if (!request.ended()) --state_.running;
+    if (!request.ended() && !request.fetch) --state_.running;
     request.phase = progress.phase;
     request.ended_at = state_.commits + 1;
     request.ended_us = state_.us;
     request.pages.clear();
-    if (watcher_ && !state_.now.keyframe) watcher_->progressed(request);
+    if (watcher_ && !state_.now.keyframe && !request.fetch) watcher_->progressed(request);
     return;
   }
   request.committed = progress.committed;
@@ -67,7 +74,7 @@ void Apply::operator()(const event::RequestProgress& progress) {
   if (state_.now.locked_node) request.last_node = state_.now.locked_node;
   request.phase = progress.phase;
   if (progress.phase == RequestPhase::committed && request.miss == Miss::unknown) find_reason(request);
-  if (watcher_ && !state_.now.keyframe) watcher_->progressed(request);
+  if (watcher_ && !state_.now.keyframe && !request.fetch) watcher_->progressed(request);
 }
 
 /// No eviction that the mirror saw explains it: unless it saw all from the beginning on, that is no reason.

@@ -41,6 +41,7 @@ void Mirror::take(std::span<const Event> events, MirrorWatcher* watcher) {
 }
 
 void Mirror::lost() {
+  for (Mirror& below : below_) below.lost();
   pending_.clear();
   in_step_ = false;
 }
@@ -56,6 +57,7 @@ void Mirror::reset() {
   fresh.requests.clear();
   fresh.config = std::move(state_.config);
   state_ = std::move(fresh);
+  below_.clear();
   lost();
   listened_ = false;
 }
@@ -84,7 +86,37 @@ void Mirror::take_commit(std::span<const Event> events, MirrorWatcher* watcher) 
     apply.settle_locks();
     in_step_ = true;
   }
+  take_below(events, keyframe);
   commit(events.back());
+}
+
+/// Hands on what is marked with kOfTierBelow, as a commit of that tier. Its first one is a keyframe.
+void Mirror::take_below(std::span<const Event> events, bool keyframe) {
+  pending_below_.clear();
+  for (const Event& event : events) {
+    if (!(event.group & kOfTierBelow) || !event::AllEvents::knows(event)) continue;
+    pending_below_.push_back(event);
+    pending_below_.back().group &= static_cast<std::uint8_t>(~kOfTierBelow);
+  }
+  if (below_.empty() && pending_below_.empty()) return;
+  if (below_.empty()) {
+    FeedShape shape;
+    shape.page_size = page_size();
+    shape.tokens = has_words();
+    shape.groups = static_cast<std::uint32_t>(groups());
+    for (std::size_t g = 0; g < groups(); ++g) shape.reaches[g] = state_.pools[g].reach;
+    below_.emplace_back(shape);
+  }
+  if (keyframe) pending_below_.insert(pending_below_.begin(), events.front());
+  auto end = event::Commit::decode(events.back());
+  end.tick = 0;  // the tier's index has a clock of its own, which its nodes tell
+  pending_below_.push_back(end.encode());
+  Mirror& below = below_.front();
+  const std::uint64_t had = below.state_.added_tokens, lost = below.state_.evicted_tokens;
+  below.take(pending_below_);
+  if (keyframe) return;
+  state_.now.line.copied_below = below.state_.added_tokens - had;
+  state_.now.line.evicted_below = below.state_.evicted_tokens - lost;
 }
 
 /// A keyframe: what happened before it is not known, unless it stands at the engine's first operation. Requests that it
@@ -135,6 +167,7 @@ void Mirror::commit(const Event& event) {
     for (const MirrorPool& pool : state_.pools)
       state_.drift += apart(pool.counted.free, pool.told.free) + apart(pool.counted.evictable, pool.told.evictable) +
                       apart(pool.counted.protected_, pool.told.protected_) + apart(pool.counted.owned, pool.told.owned);
+    for (const Mirror& below : below_) state_.drift += below.drift();
   }
   LogLine& line = state_.now.line;
   line.commit = state_.commits;
@@ -159,6 +192,7 @@ std::size_t Mirror::bytes() const {
   for (const MirrorPool& pool : state_.pools)
     bytes += pool.owner.size() * sizeof(pool.owner[0]) + pool.changes.list.size() * sizeof(pool.changes.list[0]);
   bytes += requests().size() * (sizeof(MirrorRequest) + kEntry);
+  for (const Mirror& below : below_) bytes += below.bytes();
   return bytes + state_.past.bytes() + state_.first_pages.size() * kEntry;
 }
 

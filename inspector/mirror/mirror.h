@@ -58,7 +58,10 @@ class Mirror {
   bool has_words() const { return state_.has_words; }  ///< the feed carries tokens, so that nodes have their words
   const MirrorPool& pool(std::size_t group) const { return state_.pools[group]; }
 
-  const event::TierMoved& moved() const { return state_.moved; }
+  const MirrorTier& tier() const { return state_.tier; }
+  /// The tree and the pools of the tier below, as a mirror of its own; null: no such tree was told of. Its clock of
+  /// nodes is that tier's own, and pages that a copy fills count as free (MirrorPool::below has them).
+  const Mirror* below() const { return below_.empty() ? nullptr : &below_.front(); }
 
   std::size_t slots() const { return state_.nodes.size(); }
   /// visit(node) of every node, in no particular order.
@@ -125,9 +128,12 @@ class Mirror {
   void forget();
   void begin_again(const event::Commit& end);
   Sample sample() const;
+  void take_below(std::span<const Event> events, bool keyframe);
 
   MirrorState state_;
-  std::vector<Event> pending_;  ///< since the last commit
+  std::vector<Mirror> below_;         ///< one or none
+  std::vector<Event> pending_;        ///< since the last commit
+  std::vector<Event> pending_below_;  ///< what the commit that is taken says of the tier below
   bool in_step_ = false;
   bool listened_ = false;  ///< it was in step before
 };

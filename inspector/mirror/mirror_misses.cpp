@@ -47,7 +47,7 @@ std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space) const {
     at->tokens += tokens;
   };
   for (const MirrorRequest& request : requests()) {
-    if (space && request.space != *space) continue;
+    if (request.fetch || (space && request.space != *space)) continue;
     add(Miss::rounding, {}, request.rounding(page_size()));
     add(request.miss, request.missed_policy, request.missed(page_size()));
   }

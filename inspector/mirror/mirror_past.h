@@ -32,6 +32,10 @@ struct LogLine {
   std::uint32_t added = 0, split = 0, removed = 0, tombstones = 0;
   std::uint64_t request = 0, node = 0;  ///< that it was about; 0 none
   std::uint64_t tokens = 0;             ///< added or removed
+  bool fetch = false;                   ///< the request is a fetch
+  /// Of the tier below: tokens that a copy brought there, and that left it.
+  std::uint64_t copied_below = 0, evicted_below = 0;
+  bool is_transfer() const { return fetch || copied_below || evicted_below; }
 };
 
 /// Something that happened to a node.

@@ -65,6 +65,7 @@ struct MirrorRequest : Verdict {
   std::uint64_t begun_at = 0, ended_at = 0;  ///< commits; 0: has not ended
   std::uint64_t begun_us = 0, ended_us = 0;  ///< 0: not known
   std::uint32_t retractions = 0;
+  bool fetch = false;           ///< no request of a client: it brings a prefix from the tier below, and counts nowhere
   std::uint64_t last_node = 0;  ///< the deepest node it locked last; 0 none known
   std::vector<PageRun> pages;   ///< that it owns
   bool ended() const { return ended_at != 0; }

@@ -35,12 +35,24 @@ struct CommitSoFar {
   std::uint64_t locked_node = 0;  ///< where the last lock ended
 };
 
+/// To and from the tier below, as it was told last. Rates are over the time of Engine::turn.
+struct MirrorTier {
+  event::TierMoved moved;
+  event::TierLost lost;
+  event::TierFetches fetches;
+  struct Lane {
+    event::TierLane now, before;  ///< before: an earlier one, for the rate
+    double bytes_per_second = 0;  ///< between the two
+  };
+  Lane store, load;
+};
+
 /// Everything a mirror knows, as plain data. Events change it; the Mirror answers from it.
 struct MirrorState {
   Units page_size = 1;
   bool has_words = false;
   std::vector<MirrorPool> pools;
-  event::TierMoved moved;  ///< to and from the tier below, as it was told last
+  MirrorTier tier;
   NodeBlocks nodes;
   std::size_t node_count = 0;
   std::vector<MirrorSpace> spaces;
@@ -59,6 +71,7 @@ struct MirrorState {
   std::uint64_t prompt_tokens = 0, hit_tokens = 0, evicted_tokens = 0, request_count = 0;
   std::uint32_t running = 0;
   std::uint64_t unknown_events = 0, damaged = 0;
+  std::uint64_t added_tokens = 0;  ///< of nodes that were added, a keyframe's counted
   /// The index's clock is here at least. No operation takes 2^32 steps of it: such a figure is not the engine's.
   void reach(Tick at) {
     if (at <= tick) return;

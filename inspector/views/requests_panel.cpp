@@ -59,7 +59,7 @@ bool RequestsPanel::middle_of(Miss miss, ImVec2& at) const {
 
 /// Every prompt has tokens of its last page that no match can give: that reason has nearly all requests.
 bool RequestsPanel::is_listed(const MirrorRequest& request, Units page_size) const {
-  if (filter_.running_only && request.ended()) return false;
+  if (request.fetch || (filter_.running_only && request.ended())) return false;
   if (filter_.space && request.space != *filter_.space) return false;
   if (!filter_.by_reason) return true;
   if (filter_.miss == Miss::rounding) return request.rounding(page_size) > 0;

@@ -113,6 +113,10 @@ TEST_CASE("export: each metric that the dashboard names is exported") {
     }
   }
   CHECK(named.size() > 20);
+  // The tests of tiers have those of a tier: this engine has none.
+  std::erase_if(named, [](const std::string& one) {
+    return one.starts_with("canopy_tier") || one.starts_with("canopy_lane") || one.starts_with("canopy_fetches");
+  });
   named.erase("canopy_hit_rate");  // absent before the first request that this exporter sees
   for (const std::string& one : named) CHECK_MESSAGE(has(once.out, "\n" + one + "{"), one);
 }

@@ -65,7 +65,7 @@ TEST_CASE("events: every kind is decoded to what was encoded, and no two kinds s
   round_trip(event::Relocked{kNode, 1, 19, kOther, 20}, kinds);
   round_trip(event::Relaxed{kNode, 1, 21, 22}, kinds);
   round_trip(event::Cleared{}, kinds);
-  round_trip(event::RequestBegun{23, 24, 25, NamespaceId{26}}, kinds);
+  round_trip(event::RequestBegun{23, 24, 25, NamespaceId{26}, true}, kinds);
   round_trip(event::RequestPages{27, 1, 28, kRuns}, kinds);
   round_trip(event::RequestProgress{29, RequestPhase::retracted, 30, 31, 32}, kinds);
   round_trip(event::Freed{1, kRuns}, kinds);
@@ -79,7 +79,10 @@ TEST_CASE("events: every kind is decoded to what was encoded, and no two kinds s
   round_trip(event::NodeJoined{kNode, kOther}, kinds);
   round_trip(event::TierPages{1, 47, 48, 49}, kinds);
   round_trip(event::TierMoved{50, 51, 52}, kinds);
-  CHECK(kinds.size() == 31);
+  round_trip(event::TierLane{true, 53, 54, 55, 56}, kinds);
+  round_trip(event::TierFetches{{57, 58, 59, 60, 61, ~0U}}, kinds);
+  round_trip(event::TierLost{62, 63, 64}, kinds);
+  CHECK(kinds.size() == 34);
   Event unknown;
   for (int kind = 0; kind < 256; ++kind) {
     unknown.kind = static_cast<std::uint8_t>(kind);

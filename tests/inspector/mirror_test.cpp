@@ -1,4 +1,5 @@
 #include <canopy/feed/reader.h>
+#include <canopy/support/random.h>
 #include <conformance/model/effort.h>
 #include <conformance/model/mismatch.h>
 #include <doctest/doctest.h>
@@ -38,10 +39,13 @@ struct Watcher {
 /// Everything visit(), waiting() and sizes() tell, against the mirror.
 struct Compare final : NodeVisitor, QueueVisitor {
   const Mirror& mirror;
-  const Engine& engine;
+  const EngineState& state;
+  bool below;
   std::set<std::uint64_t> seen, waiting_seen;
   std::size_t group = 0;
-  Compare(const Mirror& of, const Engine& with) : mirror(of), engine(with) {}
+  Compare(const Mirror& of, const Engine& with) : Compare(of, with.state()) {}
+  /// `of_tier`: the mirror is Mirror::below.
+  Compare(const Mirror& of, const EngineState& with, bool of_tier = false) : mirror(of), state(with), below(of_tier) {}
 
   void node(const NodeView& view) override {
     const auto id = static_cast<std::uint64_t>(view.facts.id);
@@ -58,7 +62,7 @@ struct Compare final : NodeVisitor, QueueVisitor {
     expect_equal("inserts", node->inserts, view.facts.inserts);
     expect_equal("priority", node->priority, view.facts.priority);
     expect_equal("created", node->created, view.facts.created);
-    if (engine.pool(0).needs().whole_path()) expect_equal("last access", node->last_access, view.facts.last_access);
+    if (state.pools[0].needs().whole_path()) expect_equal("last access", node->last_access, view.facts.last_access);
     for (std::size_t g = 0; g < mirror.groups(); ++g) {
       expect_equal("locks", mirror.locks(*node, g), std::uint64_t{view.locks[g]});
       std::vector<Page> pages(view.pages[g].size());
@@ -78,10 +82,10 @@ struct Compare final : NodeVisitor, QueueVisitor {
     if (node->rank[group] != rank) disagree("a node waits with another rank");
   }
   void run() {
-    engine.index().visit(*this);
+    state.index->visit(*this);
     expect_equal("nodes", mirror.node_count(), seen.size());
     for (group = 0; group < mirror.groups(); ++group) {
-      const Pool& pool = engine.pool(group);
+      const Pool& pool = state.pools[group];
       expect_equal("segments", mirror.pool(group).segments.size(), pool.segments().size());
       for (std::size_t i = 0; i < pool.segments().size(); ++i) {
         const inspector::MirrorPool::Segment& segment = mirror.pool(group).segments[i];
@@ -90,18 +94,18 @@ struct Compare final : NodeVisitor, QueueVisitor {
         expect_equal("state", static_cast<int>(segment.state), static_cast<int>(pool.segments()[i].state()));
       }
       expect_equal("limit", mirror.pool(group).limit, pool.limit());
-      const Sizes sizes = engine.index().sizes(group);
+      const Sizes sizes = state.index->sizes(group);
       const inspector::MirrorPool::Sums& counted = mirror.pool(group).counted;
-      expect_equal("free pages", counted.free, pool.occupancy().free);
+      expect_equal("free pages", counted.free, pool.occupancy().free + (below ? state.moving[group] : 0));
       expect_equal("evictable pages", counted.evictable, sizes.evictable / mirror.page_size());
       expect_equal("protected pages", counted.protected_, sizes.protected_ / mirror.page_size());
       waiting_seen.clear();
-      engine.index().waiting(group, *this);
+      state.index->waiting(group, *this);
       expect_equal("waiting", mirror.next_to_evict(group, ~std::size_t{0}).size(), waiting_seen.size());
       expect_equal("count of what waits", mirror.pool(group).waiting, std::uint64_t{waiting_seen.size()});
     }
     expect_equal("drift", mirror.drift(), std::uint64_t{0});
-    expect_equal("tick", mirror.tick(), engine.index().now());
+    if (!below) expect_equal("tick", mirror.tick(), state.index->now());
   }
 };
 
@@ -154,6 +158,72 @@ TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
       }
   // Pools that had to wait for requests were among it; a short run need not come to that.
   if (effort() >= 1) CHECK(blocked > 3);
+}
+
+TEST_CASE("mirror: the tree and the pools of the tier below equal its index, and its figures the engine's") {
+  for (const char* groups : {kFull, kAll}) {
+    CAPTURE(groups);
+    const auto engine =
+        engine_of(yaml(groups, "default", "token", "{ heap: { events: 262144, tokens: true } }") +
+                  "store: { host: { streams: { kv: 8 } } }\ntiers: { host: { capacity: 900, latency: 40 } }\n");
+    Watcher watcher(*engine);
+    Random random(3);
+    std::vector<std::vector<Token>> history{{1, 2}};
+    std::uint64_t now = 0, moving = 0;
+    const auto look = [&] {
+      engine->poll();
+      watcher.look();
+      const Mirror* const below = watcher.mirror.below();
+      if (!watcher.mirror.in_step() || !below) disagree("no keyframe of both came");
+      expect_equal("drift", watcher.mirror.drift(), std::uint64_t{0});
+      expect_equal("commits", below->commits(), watcher.mirror.commits());
+      Compare(watcher.mirror, *engine).run();
+      Compare(*below, *engine->host_tier(), true).run();
+      moving += engine->host_tier()->moving[0];
+    };
+    try {
+      for (std::size_t i = 0; i < with_effort(300); ++i) {
+        std::vector<Token> prompt = history[random.below(static_cast<std::uint32_t>(history.size()))];
+        prompt.resize(1 + random.below(static_cast<std::uint32_t>(prompt.size())));
+        for (std::uint32_t more = 1 + random.below(60); more > 0; --more) prompt.push_back(random.below(3));
+        if (prompt.size() > 200) prompt.resize(200);
+        const RequestSpec spec = arrival(prompt);
+        Fetch fetch = engine->fetch(spec);
+        engine->turn(now += random.below(60));
+        look();
+        Request request = engine->begin(spec, std::move(fetch));
+        const auto tokens = static_cast<std::uint32_t>(prompt.size());
+        if (request.reserve(tokens)) request.finish(tokens);
+        look();
+        history.push_back(std::move(prompt));
+      }
+      // The figures come with the totals: the next ones are the last.
+      for (int i = 0; i < 20; ++i) engine->begin(arrival(history[0])).abort();
+      look();
+    } catch (const Mismatch& difference) {
+      FAIL(std::string(difference.what()));
+    }
+    const TierFigures& moved = engine->tier_figures();
+    const inspector::MirrorTier& told = watcher.mirror.tier();
+    CHECK(moving > 0);
+    CHECK(told.moved.written == moved.written_tokens);
+    CHECK(told.moved.loaded == moved.loaded_tokens);
+    CHECK(told.moved.hits == engine->counters().hit_tokens_host);
+    CHECK(told.store.now.bytes == moved.written_bytes);
+    CHECK(told.load.now.bytes == moved.loaded_bytes);
+    CHECK(told.store.now.queued == moved.storing.copies);
+    CHECK(told.load.now.queued == moved.loading.copies);
+    CHECK(told.store.bytes_per_second > 0);
+    CHECK(told.lost.dropped == moved.dropped_tokens);
+    CHECK(told.lost.evicted == engine->host_tier()->counters.evicted_tokens);
+    for (std::size_t i = 0; i < kFetchOutcomeCount; ++i) CHECK(told.fetches.by_outcome[i] == moved.fetches[i]);
+    if (groups == kFull) CHECK(moved.loaded_tokens > 0);
+    // A reader that comes now is told of both trees at once.
+    Watcher late(*engine);
+    for (int i = 0; i < 3; ++i) engine->poll(), late.look();
+    REQUIRE(late.mirror.below());
+    Compare(*late.mirror.below(), *engine->host_tier(), true).run();
+  }
 }
 
 TEST_CASE("mirror: a reader that comes late or is lapped gets a keyframe, and is in step again") {
@@ -399,7 +469,7 @@ TEST_CASE("mirror: when more is evicted than it remembers the older is not known
   std::uint64_t life = 0;
   const auto serve_and_evict = [&](std::uint64_t digest) {
     const NodeId node{++life << 32 | 1};
-    events.push_back(event::RequestBegun{++request, 40, 0, {}}.encode());
+    events.push_back(event::RequestBegun{++request, 40, 0, {}, false}.encode());
     commit(Operation::begin);
     events.push_back(event::NodeAdded{node, 0, 8, {}, 0, 0}.encode());
     events.push_back(event::NodeNamed{node, digest, operations}.encode());

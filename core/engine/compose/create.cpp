@@ -126,7 +126,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   if (!index) return index.error();
   state.index = guarded<IndexGuard>(*index, config.index.name, registry, state);
   if (config.host_tier.capacity > 0) {
-    auto tier = create_host_tier(config, state, registry);
+    auto tier =
+        create_host_tier(config, state, registry, parts->publisher ? parts->publisher->writer_below() : nullptr);
     if (!tier) return tier.error();
     parts->tier = std::move(*tier);
     parts->pages.put_above(*parts->tier);

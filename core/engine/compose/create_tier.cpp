@@ -39,7 +39,7 @@ Result<Pool::Parts> parts_of(const EngineConfig& config, std::size_t group, Engi
 }  // namespace
 
 Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, EngineState& device,
-                                                   const Registry& registry) {
+                                                   const Registry& registry, FeedWriter* feed) {
   auto tier = std::make_unique<HostTier>(device, config.host_tier);
   EngineState& state = tier->state();
   state.page_size = device.page_size;
@@ -55,7 +55,7 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
                       config.groups[g].max_per_path});
     state.groups.push_back({pool.group(), config.groups[g].reach, config.host_tier.eviction.name, pool.eviction()});
   }
-  auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, nullptr});
+  auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
   if (!index) return index.error();
   state.index = guarded<IndexGuard>(*index, config.index.name, registry, state);
   tier->open(config.storage_tier.in.name.empty() ? 0 : kRecordHeader);

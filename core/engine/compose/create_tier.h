@@ -12,9 +12,10 @@
 namespace canopy {
 
 /// The tier below the pools of `device`, with the same index, codec and groups. REQUIRES: `device` has its pools and
-/// its index, and outlives the tier; config.host_tier has a capacity.
+/// its index, and outlives the tier; config.host_tier has a capacity. `feed`: is told of the tier's tree; null: nothing
+/// is.
 Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, EngineState& device,
-                                                   const Registry& registry);
+                                                   const Registry& registry, FeedWriter* feed);
 
 /// The storage below that tier. REQUIRES: `device` and `host` outlive it; config.storage_tier names a storage.
 Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,

@@ -117,12 +117,33 @@ void Publisher::texts() {
   paused();
 }
 
+FeedWriter* Publisher::writer_below() {
+  if (has_feed_ && !below_) below_.emplace(feed_);
+  return below_ ? &*below_ : nullptr;
+}
+
+/// All nodes of an index, and those of them that wait to be evicted.
+void Publisher::tree(const EngineState& state, FeedWriter& feed) {
+  NodeTeller teller(feed, state.groups.size());
+  state.index->visit(teller);
+  for (; teller.group < state.groups.size(); ++teller.group) state.index->waiting(teller.group, teller);
+}
+
+void Publisher::tier_keyframe(const EngineState& tier) {
+  for (std::size_t i = 0; i < state_.spaces.size(); ++i)
+    below_->push_text(TextKind::space, i, state_.spaces.name_of(static_cast<NamespaceId>(i)));
+  for (std::size_t g = 0; g < tier.groups.size(); ++g) {
+    below_->push_text(TextKind::group, g, tier.groups[g].name);
+    policy(tier.groups[g], g, *below_);
+  }
+  tree(tier, *below_);
+  for (Told& told : told_below_) told.pages = told.changes = kUnlimited;
+}
+
 void Publisher::keyframe() {
   feed_.push(event::Keyframe{});
   texts();
-  NodeTeller teller(feed_, state_.groups.size());
-  state_.index->visit(teller);
-  for (; teller.group < state_.groups.size(); ++teller.group) state_.index->waiting(teller.group, teller);
+  tree(state_, feed_);
   for (const RequestState* request : state_.live) {
     request_begun(*request);
     for (std::size_t g = 0; g < state_.pools.size(); ++g) own_pages(*request, g, request->own_from);
@@ -130,6 +151,7 @@ void Publisher::keyframe() {
   }
   for (const auto& [node, lock] : state_.pins) pinned(node, true);
   for (Told& told : told_) told.pages = told.changes = kUnlimited;
+  if (state_.below && below_) tier_keyframe(*state_.below);
   totals();
   commit(Operation::none);
 }
@@ -137,16 +159,20 @@ void Publisher::keyframe() {
 void Publisher::space(NamespaceId space) {
   if (TreeListener* listener = feed_.listener())
     listener->space(space, state_.spaces.salt_of(space), state_.spaces.adapter_of(space));
-  if (on()) feed_.push_text(TextKind::space, static_cast<std::size_t>(space), state_.spaces.name_of(space));
+  if (!on()) return;
+  for (FeedWriter* const feed : {&feed_, below_ ? &*below_ : nullptr})
+    if (feed) feed->push_text(TextKind::space, static_cast<std::size_t>(space), state_.spaces.name_of(space));
 }
 
 void Publisher::policy(std::size_t group) {
-  if (!on()) return;
-  const GroupLabel& label = state_.groups[group];
+  if (on()) policy(state_.groups[group], group, feed_);
+}
+
+void Publisher::policy(const GroupLabel& label, std::size_t group, FeedWriter& feed) {
   const PolicyText text = label.eviction ? label.eviction->describe() : PolicyText{};
-  feed_.push_text(TextKind::policy, group, label.policy);
-  feed_.push_text(TextKind::policy_rule, group, text.rule);
-  feed_.push_text(TextKind::policy_rank, group, text.rank);
+  feed.push_text(TextKind::policy, group, label.policy);
+  feed.push_text(TextKind::policy_rule, group, text.rule);
+  feed.push_text(TextKind::policy_rank, group, text.rank);
 }
 
 void Publisher::paused() {
@@ -158,7 +184,8 @@ void Publisher::pinned(NodeId node, bool pinned) {
 }
 
 void Publisher::request_begun(const RequestState& request) {
-  if (on()) feed_.push(event::RequestBegun{request.id, request.prompt, request.matched, request.space});
+  if (on())
+    feed_.push(event::RequestBegun{request.id, request.prompt, request.matched, request.space, request.fetches});
 }
 
 void Publisher::progress(const RequestState& request, RequestPhase phase) {
@@ -203,38 +230,58 @@ void Publisher::tier_totals(const EngineState& tier) {
     const Sizes sizes = tier.index->sizes(g);
     feed_.push(event::TierPages{g, (sizes.evictable + sizes.protected_) / tier.page_size, tier.moving[g],
                                 tier.pools[g].limit()});
+    // A reader knows of no page that a copy fills, so that it counts those as free.
+    if (below_)
+      below_->push(
+          event::Totals{g, 0, tier.pools[g].occupancy().free + tier.moving[g], sizes.evictable, sizes.protected_});
   }
-  feed_.push(
-      event::TierMoved{state_.moved.written_tokens, state_.moved.loaded_tokens, state_.counters.hit_tokens_host});
+  const TierFigures& moved = state_.moved;
+  feed_.push(event::TierMoved{moved.written_tokens, moved.loaded_tokens, state_.counters.hit_tokens_host});
+  feed_.push(event::TierLane{false, moved.storing.copies, moved.storing.bytes, moved.written_bytes, moved.now_us});
+  feed_.push(event::TierLane{true, moved.loading.copies, moved.loading.bytes, moved.loaded_bytes, moved.now_us});
+  event::TierFetches fetches;
+  static_assert(std::tuple_size_v<decltype(fetches.by_outcome)> == kFetchOutcomeCount);
+  for (std::size_t i = 0; i < kFetchOutcomeCount; ++i)
+    fetches.by_outcome[i] = static_cast<std::uint32_t>(moved.fetches[i]);
+  feed_.push(fetches);
+  feed_.push(event::TierLost{moved.dropped_tokens, moved.lost_tokens, tier.counters.evicted_tokens});
 }
 
-void Publisher::pool_changes() {
-  for (std::uint8_t g = 0; g < state_.pools.size(); ++g) {
-    const Pool& pool = state_.pools[g];
+void Publisher::pool_changes(const EngineState& state, FeedWriter& feed, ToldPools& told_pools) {
+  for (std::uint8_t g = 0; g < state.pools.size(); ++g) {
+    const Pool& pool = state.pools[g];
     const Occupancy occupancy = pool.occupancy();
-    Told& told = told_[g];
+    Told& told = told_pools[g];
     if (occupancy.capacity != told.pages || pool.limit() != told.limit) {
       told.pages = occupancy.capacity;
       told.limit = pool.limit();
-      feed_.push(event::PoolSized{g, pool.segment_pages(), occupancy.capacity, pool.limit()});
+      feed.push(event::PoolSized{g, pool.segment_pages(), occupancy.capacity, pool.limit()});
     }
     if (pool.changes() == told.changes) continue;
     told.changes = pool.changes();
     for (std::size_t i = 0; i < pool.segments().size(); ++i) {
       const PoolSegment& segment = pool.segments()[i];
-      feed_.push(event::SegmentChanged{g, i, segment.state(), segment.offered, segment.draining});
+      feed.push(event::SegmentChanged{g, i, segment.state(), segment.offered, segment.draining});
     }
   }
 }
 
 void Publisher::commit(Operation operation) {
-  pool_changes();
+  pool_changes(state_, feed_, told_);
+  if (state_.below && below_) pool_changes(*state_.below, *below_, told_below_);
   // A reader's sums stay wrong once they are: to compare now and then is enough. A prime, so that it is not always
   // after the same operation of those that every request comes with.
   constexpr std::uint64_t kTotalsEvery = 13;
   if (operation != Operation::none && state_.operations % kTotalsEvery == 0) totals();
   feed_.push(event::Commit{operation, state_.index->now(), state_.operations, state_.elapsed_us});
   feed_.publish();
+  published_ = feed_.at();
+}
+
+void Publisher::turn_below() {
+  if (!on() || !state_.below || feed_.at() == published_) return;
+  tier_totals(*state_.below);
+  turn(Operation::insert);
 }
 
 void Publisher::turn(Operation operation) {

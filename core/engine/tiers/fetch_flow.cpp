@@ -153,7 +153,9 @@ bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
     from_[g].resize(pages);
     std::erase(from_[g], Page{0});
   }
+  const std::uint64_t loaded = device_.moved.loaded_bytes;
   fetch.ends_us = tier_.load(from_, to_, fetch.tickets);
+  device_.moved.loading.add(fetch.bytes = device_.moved.loaded_bytes - loaded);
   device_.moved.loaded_tokens += fetch.until - fetch.from;
   pages_.digest().take(Digest::Step::fetch, fetch.from, fetch.until, fetch.ends_us);
   pages_.settle(Operation::reserve);
@@ -172,6 +174,7 @@ void FetchFlow::turn() {
 void FetchFlow::arrive(FetchState& fetch) {
   tier_.wait_for_loads(fetch.tickets);
   fetch.done = true;
+  device_.moved.loading.take(fetch.bytes);
   requests_.commit_fetch(*fetch.request, fetch.until);
   tier_.pages().release(std::exchange(fetch.source, Lock{}), nullptr);
   tier_.pages().settle(Operation::release);

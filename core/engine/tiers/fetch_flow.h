@@ -23,7 +23,7 @@ struct FetchState {
   RequestState* request = nullptr;  ///< computes nothing: its pages are filled from below
   Lock source{};                    ///< on the prefix below, until the copy has ended
   Units from = 0, until = 0;        ///< units that it brings
-  std::uint64_t ends_us = 0;
+  std::uint64_t ends_us = 0, bytes = 0;
   std::array<std::uint64_t, kMaxGroups> tickets{};
   std::uint32_t handles = 0;
   bool done = false;      ///< the copy has ended, or nothing comes

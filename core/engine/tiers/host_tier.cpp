@@ -120,7 +120,7 @@ void HostTier::copy(NamespaceId space, std::vector<std::uint32_t> words, const G
   device_.moved.dropped_tokens += (wanted - count) * state_.page_size;
   if (count == 0) return pages_.release(copy.lock, nullptr);
   copy.ends_us = store_lane_.begin(now_us_, copy.bytes);
-  bytes_on_way_ += copy.bytes;
+  device_.moved.storing.add(copy.bytes);
   device_.moved.written_tokens += count * state_.page_size;
   device_.moved.written_bytes += copy.bytes;
   pages_.digest().take(Digest::Step::copy, copy.from, count, copy.ends_us);
@@ -134,7 +134,8 @@ std::size_t HostTier::make_room(const GroupPages& from, std::size_t first, std::
   for (std::size_t g = 0; g < state_.pools.size(); ++g)
     bytes += pages_in(from[g].subspan(first, count)) * images_[g].image_bytes();
   // A copy that is larger than the bound goes alone.
-  const std::uint64_t room = copies_.empty() ? bytes : config_.in_flight - std::min(config_.in_flight, bytes_on_way_);
+  const std::uint64_t room =
+      copies_.empty() ? bytes : config_.in_flight - std::min(config_.in_flight, device_.moved.storing.bytes);
   if (bytes > room) count = static_cast<std::size_t>(room / (bytes / count + 1));
   for (std::size_t g = 0; g < state_.pools.size() && count > 0; ++g) {
     if (pages_.make_free(g, pages_in(from[g].subspan(first, count)))) continue;
@@ -214,6 +215,7 @@ void HostTier::sync(KVStore& store) {
 
 void HostTier::turn(std::uint64_t now_us) {
   now_us_ = std::max(now_us_, now_us);
+  device_.moved.now_us = now_us_;
   while (!copies_.empty() && copies_.front().ends_us <= now_us_) {
     arrive(copies_.front());
     copies_.pop_front();
@@ -224,7 +226,7 @@ void HostTier::turn(std::uint64_t now_us) {
 void HostTier::arrive(Copy& copy) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g)
     if (copy.tickets[g] > 0 && device_.pools[g].store()->saved() < copy.tickets[g]) sync(*device_.pools[g].store());
-  bytes_on_way_ -= copy.bytes;
+  device_.moved.storing.take(copy.bytes);
   const Key key{copy.space, copy.words};
   if (!copy.unwanted && copy.lock.length < copy.from) {  // an earlier copy has brought what is between
     const Lock deeper = lock_on(key, copy.from);

@@ -104,10 +104,10 @@ class HostTier final : public Below {
   HotPath hot_;
   Lane store_lane_, load_lane_;
   std::deque<Copy> copies_;  ///< on their way, in the order in which they began and end
-  std::uint64_t bytes_on_way_ = 0, begun_ = 0, now_us_ = 0;
   std::vector<Page> scratch_;
   std::vector<std::byte*> targets_;
   std::vector<const std::byte*> sources_;
+  std::uint64_t begun_ = 0, now_us_ = 0;
 };
 
 }  // namespace canopy

@@ -78,7 +78,7 @@ void FeedScript::lock(std::uint64_t node, std::uint32_t times) {
 
 void FeedScript::begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages,
                                std::uint32_t space) {
-  push(event::RequestBegun{id, prompt, matched, NamespaceId{space}});
+  push(event::RequestBegun{id, prompt, matched, NamespaceId{space}, false});
   if (own_pages == 0) return;
   push(event::RequestPages{id, 0, matched / 16, {Segment{static_cast<Page>(next_page_), own_pages}}});
   next_page_ += own_pages, owned_ += own_pages, free_ -= own_pages;

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ class Publisher {
   /// False: there is a listener alone, and the sink has no readers.
   bool has_feed() const { return has_feed_; }
   FeedWriter& writer() { return feed_; }
+  /// For the index of the tier below, whose events go into the same feed; null: there is no feed.
+  FeedWriter* writer_below();
   bool on() const { return feed_.on(); }
 
   /// A keyframe: what there is, as the events that would build it.
@@ -55,6 +58,8 @@ class Publisher {
 
   /// The end of an operation: publishes it, and serves readers that attached, detached or were lapped.
   void turn(Operation operation);
+  /// The end of Engine::turn: publishes what it changed in the tier below, if anything.
+  void turn_below();
   /// Serves a reader that asks for a keyframe while no operation happens.
   void serve_waiting_readers();
 
@@ -63,7 +68,9 @@ class Publisher {
   void texts();
   void totals();
   void tier_totals(const EngineState& tier);
-  void pool_changes();
+  void tier_keyframe(const EngineState& tier);
+  void tree(const EngineState& state, FeedWriter& feed);
+  void policy(const GroupLabel& label, std::size_t group, FeedWriter& feed);
   void commit(Operation operation);
   void answer(FeedDesk& desk);
   void listener_turn();
@@ -71,14 +78,18 @@ class Publisher {
   const EngineState& state_;
   std::unique_ptr<FeedSink> sink_;
   FeedWriter& feed_;
+  std::optional<FeedWriter> below_;  ///< of the tier below
   Texts texts_;
   bool has_feed_;
   /// What was told of each pool last.
   struct Told {
     std::uint64_t pages = 0, limit = 0, changes = 0;
   };
-  std::array<Told, kMaxGroups> told_{};
+  using ToldPools = std::array<Told, kMaxGroups>;
+  void pool_changes(const EngineState& state, FeedWriter& feed, ToldPools& told_pools);
+  ToldPools told_{}, told_below_{};
   std::uint64_t keyframes_told_ = 0, commits_ = 0;
+  std::uint64_t published_ = 0;  ///< FeedWriter::at after the last commit
   std::uint32_t readers_told_ = 0;                         ///< what the desk said when it was last looked at
   std::chrono::steady_clock::time_point keyframe_from_{};  ///< the next keyframe, but for some in advance
 };

@@ -26,6 +26,15 @@ struct TierFigures {
   std::uint64_t dropped_tokens = 0;  ///< not copied: too much was in flight, or the tier had no page for it
   std::uint64_t lost_tokens = 0;     ///< copied for nothing: what precedes it had left the tier, or was flushed
   std::array<std::uint64_t, kFetchOutcomeCount> fetches{};  ///< by outcome
+  /// Copies that have begun and not ended.
+  struct Queue {
+    std::uint32_t copies = 0;
+    std::uint64_t bytes = 0;
+    void add(std::uint64_t more) { ++copies, bytes += more; }
+    void take(std::uint64_t ended) { --copies, bytes -= ended; }
+  };
+  Queue storing, loading;    ///< to the tier, from it
+  std::uint64_t now_us = 0;  ///< what Engine::turn was told last
 };
 
 /// How it went to bring a prefix from the storage to the host tier.

@@ -16,12 +16,13 @@ struct RequestBegun {
   std::uint64_t request = 0;
   std::uint32_t prompt = 0, matched = 0;  ///< tokens
   NamespaceId space{};
+  bool fetch = false;  ///< it computes nothing: its pages are filled from the tier below
 
   Event encode() const {
-    return {kKind, 0, 0, prompt, request, detail::pair(matched, static_cast<std::uint32_t>(space)), 0};
+    return {kKind, 0, fetch, prompt, request, detail::pair(matched, static_cast<std::uint32_t>(space)), 0};
   }
   static RequestBegun decode(const Event& e) {
-    return {e.id, e.extra, detail::low(e.a), NamespaceId{detail::high(e.a)}};
+    return {e.id, e.extra, detail::low(e.a), NamespaceId{detail::high(e.a)}, e.flags == 1};
   }
 };
 
@@ -119,6 +120,50 @@ struct TierMoved {
 
   Event encode() const { return {kKind, 0, 0, 0, written, loaded, hits}; }
   static TierMoved decode(const Event& e) { return {e.id, e.a, e.b}; }
+};
+
+/// One of the two lanes between the pools and the tier below, in the time of Engine::turn.
+struct TierLane {
+  static constexpr std::uint8_t kKind = 32;
+  bool loads = false;              ///< from the tier below; else to it
+  std::uint32_t queued = 0;        ///< copies that have begun and not ended
+  std::uint64_t queued_bytes = 0;  ///< of those
+  std::uint64_t bytes = 0;         ///< of all that have begun, since the engine was made
+  std::uint64_t now_us = 0;        ///< the time that the last turn was told
+
+  Event encode() const { return {kKind, 0, loads, queued, queued_bytes, bytes, now_us}; }
+  static TierLane decode(const Event& e) { return {e.flags == 1, e.extra, e.id, e.a, e.b}; }
+};
+
+/// How fetches from the tier below went, since the engine was made: whole, cut, joined, nothing, too short, no room.
+struct TierFetches {
+  static constexpr std::uint8_t kKind = 33;
+  std::array<std::uint32_t, 6> by_outcome{};
+
+  Event encode() const {
+    return {kKind,
+            0,
+            0,
+            0,
+            detail::pair(by_outcome[0], by_outcome[1]),
+            detail::pair(by_outcome[2], by_outcome[3]),
+            detail::pair(by_outcome[4], by_outcome[5])};
+  }
+  static TierFetches decode(const Event& e) {
+    return {{detail::low(e.id), detail::high(e.id), detail::low(e.a), detail::high(e.a), detail::low(e.b),
+             detail::high(e.b)}};
+  }
+};
+
+/// What did not become a hit, in tokens of the first group, since the engine was made.
+struct TierLost {
+  static constexpr std::uint8_t kKind = 34;
+  std::uint64_t dropped = 0;  ///< that left the pools and were not copied
+  std::uint64_t lost = 0;     ///< that were copied for nothing
+  std::uint64_t evicted = 0;  ///< that left the tier below
+
+  Event encode() const { return {kKind, 0, 0, 0, dropped, lost, evicted}; }
+  static TierLost decode(const Event& e) { return {e.id, e.a, e.b}; }
 };
 
 // ---- Of the engine ----

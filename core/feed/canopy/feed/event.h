@@ -17,6 +17,8 @@ struct Event {
   std::uint32_t extra = 0;
   std::uint64_t id = 0, a = 0, b = 0;
 };
+/// In Event::group: the event is of the tier below the pools, which has an index, pools and groups of its own.
+inline constexpr std::uint8_t kOfTierBelow = 0x80;
 static_assert(sizeof(Event) == 32 && std::is_trivially_copyable_v<Event>);
 
 /// Whether an event is one of kind T.

@@ -39,11 +39,11 @@ struct ListOfEvents {
   }
 };
 
-using AllEvents = ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned,
-                               NodeUsed, NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked,
-                               Relaxed, Cleared, RequestBegun, RequestPages, RequestProgress, Freed, PoolSized,
-                               TextPiece, Keyframe, Totals, Commit, SegmentChanged, Pinned, NodeJoined,
-                               TierPages, TierMoved>;
+using AllEvents =
+    ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned, NodeUsed,
+                 NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked, Relaxed, Cleared,
+                 RequestBegun, RequestPages, RequestProgress, Freed, PoolSized, TextPiece, Keyframe, Totals, Commit,
+                 SegmentChanged, Pinned, NodeJoined, TierPages, TierMoved, TierLane, TierFetches, TierLost>;
 static_assert(AllEvents::distinct());
 
 }  // namespace canopy::event

@@ -17,10 +17,26 @@ class FeedWriter {
  public:
   FeedWriter(FeedHeader& header, FeedWord* words, std::uint64_t ring_events)
       : header_(header), shape_(header), words_(words), mask_(ring_events - 1) {}
+  /// Of the index of the tier below: what it pushes goes into the feed of `above`, marked with kOfTierBelow. It is on
+  /// when that one is; only push(), push_pages() and what an index asks for are called. REQUIRES: they are destroyed
+  /// together.
+  explicit FeedWriter(FeedWriter& above)
+      : header_(above.header_),
+        shape_(above.shape_),
+        words_(nullptr),
+        mask_(0),
+        digest_key_(above.digest_key_),
+        above_(&above) {
+    above.below_ = this;
+    on_ = above.on_;
+  }
   FeedWriter(const FeedWriter&) = delete;
 
   bool on() const { return on_; }
-  void turn(bool on) { on_ = on; }
+  void turn(bool on) {
+    on_ = on;
+    if (below_) below_->on_ = on;
+  }
 
   template <class T>
   void push(const T& event) {
@@ -123,6 +139,11 @@ class FeedWriter {
     if (listener_) (listener_->*hears)(event);
   }
   void put(const Event& event) {
+    if (above_) {
+      Event marked = event;
+      marked.group |= kOfTierBelow;
+      return above_->put(marked);
+    }
     if (at_ == claimed_) claim();
     // The ring is larger than a cache: its lines are asked for before they are written.
     constexpr std::uint64_t kAhead = 32;
@@ -149,6 +170,7 @@ class FeedWriter {
   void (*empty_)(void*) = nullptr;
   void* empty_context_ = nullptr;
   TreeListener* listener_ = nullptr;
+  FeedWriter *above_ = nullptr, *below_ = nullptr;  ///< of another tier, in the same feed
 };
 
 }  // namespace canopy
