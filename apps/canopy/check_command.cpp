@@ -129,14 +129,16 @@ int check_engines(const CheckArguments& arguments, const PluginFolders& folders)
     return summary->stopped ? Interrupt::exit_code() : kFine;
   }
   const check::Failure& failure = *summary->failure;
-  fmt::print("{} {}\n", terminal.red("violation:"), in_words(failure.found, failure.operations));
+  fmt::print("{} {}{}\n", terminal.red("violation:"), in_words(failure.found, failure.operations),
+             failure.repeats ? "" : "; the same operations were clean when they were run again");
   const auto written = write_file_atomically(file, check::text_of(failure.program, about(failure, arguments, file)));
   if (!written) {
     fmt::print(stderr, "{}\n", written.error().text);
     return kViolations;
   }
-  fmt::print("{}: {} of {}; canopy check --replay {} repeats it\n", file,
-             plural(failure.program.operations.size(), "operation"), grouped(failure.operations), file);
+  fmt::print("{}: {} of {}; canopy check --replay {} runs {} again\n", file,
+             plural(failure.program.operations.size(), "operation"), grouped(failure.operations), file,
+             failure.repeats ? "it" : "them");
   return kViolations;
 }
 

@@ -32,10 +32,10 @@ enum Exit : int {
 struct ReplayArguments {
   std::string config, trace, workload, report;
   std::string capacity, page_size, policy, index, store;  ///< as in the engine file
-  std::string serve, record;                       ///< a feed's name, or the file of a recording; empty: none
-  std::string publish, publish_replay, dialect;    ///< as in the engine file's events
-  bool await = false;                              ///< begin when a subscriber has come
-  bool stay = false;                               ///< answer the replay endpoint after the run
+  std::string serve, record;                              ///< a feed's name, or the file of a recording; empty: none
+  std::string publish, publish_replay, dialect;           ///< as in the engine file's events
+  bool await = false;                                     ///< begin when a subscriber has come
+  bool stay = false;                                      ///< answer the replay endpoint after the run
   std::optional<std::uint64_t> seed;
   std::uint64_t block = 0;  ///< tokens that an id of the trace stands for; 0: as its format is published
   std::vector<std::string> assignments, resizes;
@@ -130,6 +130,8 @@ struct Task {
   std::string config, source, report;  ///< names for the report; the file to write it to, or empty
   std::uint64_t engine_digest = 0;     ///< of the engine's configuration; 0: the printed title names only the source
   replay::Options options{};
+  /// Asked after the run; empty: no KV events are published.
+  std::function<replay::PublishedReport()> published{};
 };
 /// Runs with a progress bar, ends the feed, prints (`before`, then the run as a table, its violations and the verdict)
 /// and writes the report: in this order, so that a full disk loses nothing. A run that was interrupted is printed so

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <thread>
 
 #include <lab/compare.h>
@@ -15,6 +16,7 @@
 #include <report/report.h>
 #include "interrupt.h"
 #include "lab_arguments.h"
+#include "plugin_trouble.h"
 #include "terminal.h"
 
 namespace canopy::app {
@@ -213,6 +215,7 @@ int compare_policies(CompareArguments arguments, const PluginFolders& folders) {
   options.jobs =
       arguments.jobs ? static_cast<unsigned>(arguments.jobs) : std::max(1U, std::thread::hardware_concurrency());
   options.stopped = Interrupt::came;
+  options.watch = [] { return std::make_shared<HangWatch>(std::chrono::seconds(5)); };
   ProgressBar bar("compare", "requests");
   auto comparison =
       lab::compare(*trace, registry, options, [&](double share, std::uint64_t count) { bar.show(share, count); });

@@ -15,6 +15,7 @@
 #include <workload/generator.h>
 #include <workload/mooncake_line.h>
 #include <workload/trace_formats.h>
+#include "request_file.h"
 
 namespace canopy::app {
 namespace {
@@ -98,7 +99,7 @@ Result<std::vector<Amount>> sizes_of(std::string_view option, const std::string&
 }
 
 Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& source, std::string_view command) {
-  if (!source.trace.empty()) return workload::open_trace(source.trace, source.block);
+  if (!source.trace.empty()) return open_requests(source.trace, source.block);
   if (!source.workload.empty()) return workload::open_generator(source.workload, source.seed.value_or(0));
   return Error{fmt::format("{}: name a trace with --trace FILE or a workload with --workload FILE", command)};
 }
@@ -106,13 +107,19 @@ Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& so
 Result<std::uint64_t> block_of(const LabSource& source, bool blocks) {
   if (source.block != 0) return source.block;
   if (source.trace.empty()) return workload::kMooncakeBlock;
+  const auto no_blocks = [&] {
+    return Error{fmt::format("--blocks: {} has token ids and no blocks; leave it out, or name a page with --page-size",
+                             workload::trace_path(source.trace))};
+  };
+  if (is_recording(source.trace)) {
+    if (blocks) return no_blocks();
+    return 1;
+  }
   auto reader = workload::open_records(source.trace, {});
   if (!reader) return reader.error();
   workload::TraceRecord record;
   if (auto any = (*reader)->next(record); !any) return any.error();
-  if (record.block == 0 && blocks)
-    return Error{fmt::format("--blocks: {} has token ids and no blocks; leave it out, or name a page with --page-size",
-                             workload::trace_path(source.trace))};
+  if (record.block == 0 && blocks) return no_blocks();
   return std::max<std::uint64_t>(record.block, 1);
 }
 

@@ -23,6 +23,7 @@
 #include "route_command.h"
 #include "subscribe_command.h"
 #include "terminal.h"
+#include "tiers_command.h"
 
 namespace {
 
@@ -368,6 +369,7 @@ int run(int argc, char** argv) {
   add_events(program, status);
   add_subscribe(program, status);
   add_route(program, folders, status);
+  add_tiers(program, status);
   add_config(program, folders, status);
   add_verify(program, folders, status);
   refuse_empty_values(program);

@@ -41,6 +41,12 @@ void await_subscriber(const sockets::KvPublisher& publisher) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
+replay::PublishedReport published_by(sockets::KvPublisher& publisher) {
+  publisher.flush();
+  const sockets::KvPublisher::Figures figures = publisher.figures();
+  return {figures.batches, figures.bytes, figures.stored, figures.removed, figures.losses};
+}
+
 void end_publishing(sockets::KvPublisher& publisher, bool stay) {
   publisher.flush();
   if (stay && !Interrupt::came()) say("the run has ended; past KV events are answered for until Ctrl-C");

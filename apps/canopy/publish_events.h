@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include <replay/replay.h>
+
 namespace canopy::app {
 
 /// The publisher that an engine's file asks for; null if it asks for none. It waits where a server's would drop, since
@@ -13,6 +15,9 @@ Result<std::unique_ptr<sockets::KvPublisher>> open_publisher(const KvEventsConfi
 
 /// Waits until a subscriber is connected, or a signal comes. REQUIRES: an Interrupt lives.
 void await_subscriber(const sockets::KvPublisher& publisher);
+
+/// What was published, once all that the engine has told is. REQUIRES: the engine's thread, between its calls.
+replay::PublishedReport published_by(sockets::KvPublisher& publisher);
 
 /// Publishes the rest, answers for past batches until a signal comes (`stay`), and prints what was published. REQUIRES:
 /// an Interrupt lives; the engine does nothing more.

@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "publish_events.h"
+#include "request_file.h"
 
 namespace canopy::app {
 namespace {
@@ -51,7 +52,7 @@ Result<EngineConfig> config_of(const ReplayArguments& arguments, const Registry&
 }
 
 Result<std::unique_ptr<workload::RequestSource>> source_of(const ReplayArguments& arguments) {
-  if (!arguments.trace.empty()) return workload::open_trace(arguments.trace, arguments.block);
+  if (!arguments.trace.empty()) return open_requests(arguments.trace, arguments.block);
   if (!arguments.workload.empty()) return workload::open_generator(arguments.workload, arguments.seed.value_or(0));
   return Error{"canopy replay: nothing to replay; name a trace with --trace FILE or a workload with --workload FILE"};
 }
@@ -128,6 +129,7 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
             arguments.trace.empty() ? base_name(arguments.workload) : workload::trace_name(arguments.trace),
             arguments.report, digest_of(*config, registry), arguments.options};
   task.options.resizes = std::move(*resizes);
+  if (*publisher) task.published = [&] { return published_by(**publisher); };
   if (*publisher && arguments.await) await_subscriber(**publisher);
   const int status = run_task(**engine, **source, registry, task, {});
   if (*publisher) end_publishing(**publisher, arguments.stay);

@@ -167,6 +167,7 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
   report->config = task.config;
   report->source = task.source;
   report->engine_digest = task.engine_digest;
+  if (task.published) report->published = task.published();
   name_policies(*report, registry);
   print_whatever_happens([&] {
     if (before) before(*report);

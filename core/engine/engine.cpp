@@ -81,6 +81,7 @@ void Engine::turn(std::uint64_t now_us) {
     parts_->tier->turn(now_us);
     if (parts_->storage) parts_->storage->turn(now_us);
     parts_->fetches->turn();
+    if (parts_->storage) parts_->storage->evict_early();
     if (const std::uint64_t percent = parts_->tier->config().ahead)
       for (std::size_t g = 0; g < groups(); ++g)
         if (pool(g).limit() != kUnlimited) parts_->pages.make_free(g, pool(g).limit() * percent / 100);

@@ -21,9 +21,11 @@ void append_text(std::string& to, std::string_view text, unsigned shortest, std:
   to += text;
 }
 
-/// The canonical CBOR of (salt,): vLLM's extra keys of a first block.
+/// The canonical CBOR of (("cache_salt", salt),): vLLM's extra keys of a first block, since 0.31. Before, it was
+/// (salt,).
 std::string extra_keys_of(std::string_view salt) {
-  std::string cbor = "\x81";
+  std::string cbor = "\x81\x82";
+  append_text(cbor, "cache_salt", 0x60, 24, 0x78);
   append_text(cbor, salt, 0x60, 24, 0x78);
   return cbor;
 }
@@ -173,6 +175,7 @@ bool BlockEvents::store(const Node& node, std::uint16_t groups, std::span<const 
     event.set_nil(Field::lora_id);
     batch.set_text(event, Field::medium, kMedium);
     if (!space.adapter.empty()) batch.set_text(event, Field::lora_name, space.adapter);
+    else if (tells_groups_) event.set_nil(Field::lora_name);  // vLLM's own classes have no default for it
     if (tells_groups_) {
       if (block_ == 0 && node.parent == 0 && !space.salt.empty()) put_extra_keys(event, space, count, batch);
       put_group(event, group_, batch);

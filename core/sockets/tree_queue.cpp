@@ -35,10 +35,11 @@ std::string TreeQueue::begin(const Facts& facts) {
     return "events.zmq: KV events have no form for keys whose units are more than two tokens";
   shape_ = facts.shape;
   for (const std::string_view name : facts.names) groups_.emplace_back(name);
-  // Once more the words of a full index, and records for its nodes: while the reader is busy with a whole one.
+  // Twice the words of a full index, and records for its nodes: while the reader is busy with a whole one. So a record
+  // of one node that fills the index is at most half of the memory, which room() asks for.
   const std::uint64_t page = shape_.page_size;
   const std::uint64_t words = std::min(facts.words, kMostBytes);
-  const std::uint64_t wanted = words * 4 + words / page * (sizeof(Record) + 4 * shape_.overlap);
+  const std::uint64_t wanted = 2 * (words * 4 + sizeof(Record)) + words / page * (sizeof(Record) + 4 * shape_.overlap);
   size_ = std::bit_ceil(std::clamp(wanted, kLeastBytes, kMostBytes));
   void* const memory =
       ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

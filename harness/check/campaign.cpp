@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 #include <sstream>
@@ -28,8 +29,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr unsigned kMostJobs = 256;
-/// One episode takes a second or less; a sanitized one on a busy machine some.
-constexpr unsigned kPatience = 120;
+/// Seconds of processor time. One episode takes a second or less, a sanitized one some.
+constexpr unsigned kPatience = 30;
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
 /// Memory that processes share.
@@ -148,7 +149,7 @@ void work(const Options& options, const Registry& registry, Board& board, Board:
     const std::uint64_t number = board.next++;
     if (number >= all || number > board.failed) return;
     self.episode = number;
-    ::alarm(kPatience);
+    be_a_child(kPatience);
     try {
       bool whole = true;
       const Reached reached =
@@ -167,7 +168,8 @@ void work(const Options& options, const Registry& registry, Board& board, Board:
 }
 
 /// An episode once more, in a process of its own, with every operation on paper.
-Failure failure_of(const Options& options, std::uint64_t number, const Registry& registry) {
+/// `ended`: how the process ended that had it first.
+Failure failure_of(const Options& options, std::uint64_t number, const Verdict& ended, const Registry& registry) {
   Failure failure;
   failure.episode = number;
   const Episode episode = episode_of(options, number, registry);
@@ -191,6 +193,9 @@ Failure failure_of(const Options& options, std::uint64_t number, const Registry&
     return verdict;
   };
   failure.found = run_apart(again, kPatience, false);
+  failure.repeats = failure.found.kind != Verdict::Kind::clean;
+  if (!failure.repeats) failure.found = ended;
+  if (failure.found.sentence.empty()) failure.found.sentence = "a violation";
   failure.program.engine = episode.engine;
   if (const auto subject = subject_of(episode, registry)) failure.program.groups = (*subject)->groups;
   std::istringstream lines(std::string(log->text.data(), log->size));
@@ -227,7 +232,6 @@ Result<Summary> run(const Options& options, const Registry& registry,
     workers[i] = ::fork();
     if (workers[i] < 0) return Error{std::string("no process can be started: ") + std::strerror(errno)};
     if (workers[i] > 0) continue;
-    be_a_child(kPatience);
     work(options, registry, *board.operator->(), board->workers[i]);
     ::_exit(0);
   }
@@ -238,6 +242,7 @@ Result<Summary> run(const Options& options, const Registry& registry,
     for (unsigned i = 0; i < jobs; ++i) all += board->workers[i].operations;
     return all;
   };
+  std::map<std::uint64_t, Verdict> ends;  // of processes that did not end by themselves, by their episode
   for (unsigned left = jobs; left > 0;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     for (unsigned i = 0; i < jobs; ++i) {
@@ -246,7 +251,9 @@ Result<Summary> run(const Options& options, const Registry& registry,
       workers[i] = 0;
       --left;
       const std::uint64_t episode = board->workers[i].episode;
-      if (!(WIFEXITED(status) && WEXITSTATUS(status) == 0)) note_failure(*board.operator->(), episode);
+      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
+      ends[episode] = verdict_of(status, kPatience);
+      note_failure(*board.operator->(), episode);
     }
     if (options.seconds > 0 && passed() >= options.seconds) board->stop = true;
     if (options.stopped && options.stopped()) board->stop = summary.stopped = true;
@@ -262,8 +269,9 @@ Result<Summary> run(const Options& options, const Registry& registry,
   summary.reached.operations = operations();
   summary.seconds = passed();
   if (board->failed != kNone) {
-    summary.failure = failure_of(options, board->failed, registry);
-    shrink(*summary.failure, options, registry);
+    summary.failure = failure_of(options, board->failed, ends[board->failed], registry);
+    if (summary.failure->repeats) shrink(*summary.failure, options, registry);
+    else summary.failure->verdict = summary.failure->found;
   }
   return summary;
 }

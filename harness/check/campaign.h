@@ -30,6 +30,7 @@ struct Options {
 struct Failure {
   std::uint64_t episode = 0, operations = 0;  ///< of the program that was found
   Verdict found;                              ///< as it was found
+  bool repeats = true;                        ///< false: the same operations were clean when they were run again
   Program program;                            ///< the shrunk one
   Verdict verdict;                            ///< the shrunk one's
 };

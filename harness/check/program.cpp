@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -117,16 +118,22 @@ Verdict run_here(const Program& program, const Registry& registry) {
 
 void be_a_child(unsigned seconds) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (const int signal : {SIGALRM, SIGTERM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(signal, SIG_DFL);
+  for (const int signal : {SIGALRM, SIGPROF, SIGTERM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    std::signal(signal, SIG_DFL);
   std::signal(SIGINT, SIG_IGN);  // a terminal sends it to all; the parent decides
-  ::alarm(seconds);
+  ::alarm(seconds * 10);
+  const itimerval time{{}, {static_cast<time_t>(seconds), 0}};
+  ::setitimer(ITIMER_PROF, &time, nullptr);
 }
 
 Verdict verdict_of(int status, unsigned seconds) {
   if (WIFEXITED(status))
     return {Verdict::Kind::crash, 0, "the process ended with exit code " + std::to_string(WEXITSTATUS(status))};
+  if (WTERMSIG(status) == SIGPROF)
+    return {Verdict::Kind::hang, 0,
+            "it did not come to an end in " + std::to_string(seconds) + " seconds of processor time"};
   if (WTERMSIG(status) == SIGALRM)
-    return {Verdict::Kind::hang, 0, "it did not come to an end in " + std::to_string(seconds) + " seconds"};
+    return {Verdict::Kind::hang, 0, "it did not come to an end in " + std::to_string(seconds * 10) + " seconds"};
   return {Verdict::Kind::crash, 0, std::string("the process crashed: ") + ::strsignal(WTERMSIG(status))};
 }
 

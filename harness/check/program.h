@@ -43,10 +43,11 @@ std::string text_of(const Program& program, const std::vector<std::string>& abou
 
 /// Runs it here: a crash is one of this process.
 Verdict run_here(const Program& program, const Registry& registry);
-/// Calls work() in a process of its own, which is killed after so many seconds. `quiet`: what it writes to stderr is
+/// Calls work() in a process of its own, which has so many seconds. `quiet`: what it writes to stderr is
 /// lost. REQUIRES: this process has one thread.
 Verdict run_apart(const std::function<Verdict()>& work, unsigned seconds, bool quiet);
-/// In a child: it ends with its parent and after so many seconds, and a crash is a signal that the parent sees.
+/// In a child: it ends with its parent, and a crash is a signal that the parent sees. It has so many seconds of
+/// processor time from now on, and ten times as many on the clock, since a machine may be busy with something else.
 void be_a_child(unsigned seconds);
 /// What waitpid() says of a process that did not end by itself.
 Verdict verdict_of(int status, unsigned seconds);

@@ -9,8 +9,8 @@
 
 namespace canopy::check {
 
-/// How much of a prompt is resident, by a walk over the whole index. It is slow, and shares no code with the index's own
-/// match, which it checks.
+/// How much of a prompt is resident, by a walk over the whole index. It is slow, and shares no code with the index's
+/// own match, which it checks.
 class Residence {
  public:
   /// REQUIRES: `engine` outlives this.

@@ -133,6 +133,7 @@ class Comparing {
   }
 
   void work() {
+    const std::shared_ptr<void> watch = options_.watch ? options_.watch() : nullptr;
     for (;;) {
       const std::size_t at = board_.next++;
       if (at >= tasks_.size() || (options_.stopped && options_.stopped())) break;
@@ -216,7 +217,7 @@ class Comparing {
 
   std::optional<Error> replay(Task& task, Row& row) {
     EngineConfig config = task.contender->engine;
-    config.events = {};  // of the server that the file is for
+    config.events = {};                                           // of the server that the file is for
     const Units unit = trace_.cut.partial ? trace_.cut.unit : 1;  // tokens of what the engine takes for a token
     config.groups[0].capacity = task.capacity / unit;
     std::unique_ptr<Engine> engine;
@@ -233,7 +234,9 @@ class Comparing {
     replay::Options options;
     options.content = false;
     options.stopped = options_.stopped;
-    options.each = [&](const workload::ClientRequest&, std::uint32_t matched) { hits.push_back(matched / config.page_size); };
+    options.each = [&](const workload::ClientRequest&, std::uint32_t matched) {
+      hits.push_back(matched / config.page_size);
+    };
     std::uint64_t told = 0;
     auto report = replay::run(*engine, *replay_of(trace_), options,
                               [&](double, std::uint64_t done) { board_.requests += done - std::exchange(told, done); });

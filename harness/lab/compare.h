@@ -43,6 +43,8 @@ struct CompareOptions {
   double flop_depth = 8192;
   unsigned jobs = 1;                   ///< runs at once
   std::function<bool()> stopped = {};  ///< asked often, by each thread; true ends the work
+  /// Called in each thread that runs engines, before it does; what it returns lives until that thread's work is done.
+  std::function<std::shared_ptr<void>()> watch = {};
 };
 
 /// Why the optimum, lru_trimmed, the infinite cache and shares of the optimum do not exist for an engine, as a clause;

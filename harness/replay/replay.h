@@ -88,6 +88,13 @@ struct StorageReport {
   StorageFigures moved = {};
 };
 
+/// The KV events that told of the run.
+struct PublishedReport {
+  std::uint64_t batches = 0, bytes = 0;
+  std::uint64_t stored_blocks = 0, removed_blocks = 0;
+  std::uint64_t losses = 0;  ///< times that everything was cleared and told anew, since the queue was full
+};
+
 struct Report {
   std::string config, source;
   bool incomplete = false;  ///< the run was stopped: the figures are those until then
@@ -115,6 +122,7 @@ struct Report {
   std::vector<GroupReport> groups;
   std::optional<TierReport> host_tier;
   std::optional<StorageReport> storage;
+  std::optional<PublishedReport> published;
   std::vector<std::string> reports;  ///< violations in words
   std::vector<std::string> notes;    ///< memory that the system refused
   std::vector<Sample> samples;       ///< about a hundred, evenly spaced in requests

@@ -100,6 +100,12 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
                  {"most_running", report.most_running}});
   if (report.host_tier) json.update(tier_fields(report));
   if (report.storage) json.update(storage_fields(*report.storage));
+  if (report.published)
+    json["kv_events"] = {{"batches", report.published->batches},
+                         {"bytes", report.published->bytes},
+                         {"stored_blocks", report.published->stored_blocks},
+                         {"removed_blocks", report.published->removed_blocks},
+                         {"losses", report.published->losses}};
   if (report.engine_digest) json["engine_digest"] = fmt::format("{:016x}", report.engine_digest);
   if (!report.reports.empty()) json["violation_reports"] = report.reports;
   return write_json(path, json);

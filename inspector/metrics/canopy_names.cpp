@@ -6,23 +6,28 @@ namespace {
 
 std::string text_of(Units reach) { return reach == kWholePath ? "path" : std::to_string(reach); }
 
-void add_moment(const Moment& now, Families& to) {
+void add_tree(const Moment& now, Families& to) {
   to.gauge("canopy_tree_nodes", "Nodes in the prefix tree.", now.nodes);
   to.gauge("canopy_tree_depth_tokens", "Depth at which the deepest node ends.", now.depth);
   to.gauge("canopy_namespaces", "Namespaces that were seen; no prefix is shared across two.", now.namespaces);
-  to.gauge("canopy_requests_running", "Requests that have begun and not ended.", now.running);
-  to.gauge("canopy_pinned_nodes", "Nodes that a person has pinned.", now.pinned);
-  to.gauge("canopy_paused", "1 while a person has paused the engine.", std::uint64_t{now.paused});
   to.gauge("canopy_page_size_tokens", "Tokens in a page.", std::uint64_t{now.page_size});
   to.gauge("canopy_feed_drift_pages", "Pages by which the reader's sums and the engine's differ; 0, or a bug.",
            now.drift);
   to.gauge("canopy_feed_damaged_events", "Events that cannot be: another process has written into the feed.",
            now.damaged);
+}
+
+void add_pool_tokens(const PoolFigures& pool, const char* state, std::uint64_t value, Families& to) {
+  to.gauge("canopy_pool_tokens", "Tokens of a pool by what has them.", value,
+           {{"group", pool.group}, {"state", state}});
+}
+
+void add_engine(const Moment& now, Families& to) {
+  to.gauge("canopy_requests_running", "Requests that have begun and not ended.", now.running);
+  to.gauge("canopy_pinned_nodes", "Nodes that a person has pinned.", now.pinned);
+  to.gauge("canopy_paused", "1 while a person has paused the engine.", std::uint64_t{now.paused});
   for (const PoolFigures& pool : now.pools) {
-    const auto tokens = [&](const char* state, std::uint64_t value) {
-      to.gauge("canopy_pool_tokens", "Tokens of a pool by what has them.", value,
-               {{"group", pool.group}, {"state", state}});
-    };
+    const auto tokens = [&](const char* state, std::uint64_t value) { add_pool_tokens(pool, state, value, to); };
     tokens("free", pool.free);
     tokens("evictable", pool.evictable);
     tokens("protected", pool.protected_);
@@ -38,26 +43,25 @@ void add_moment(const Moment& now, Families& to) {
   }
 }
 
-void add_leaving(const std::string& group, const LeavingCounts& counts, Families& to) {
+void add_leaving(const std::string& group, const LeavingCounts& counts, bool from_events, Families& to) {
   const Labels labels = {{"group", group}};
   to.counter("canopy_evicted_tokens_total", "Tokens that were evicted for room.", counts.evicted_tokens, labels);
   to.counter("canopy_flushed_tokens_total", "Tokens that left because the tree was flushed.", counts.flushed_tokens,
              labels);
+  to.histogram("canopy_page_lifetime_seconds", "Time from the insertion of an evicted page to its eviction.",
+               counts.lifetime_s, labels);
+  if (from_events) return;
   to.histogram("canopy_eviction_age_seconds", "Time from the last use of an evicted page to its eviction.",
                counts.idle_s, labels);
   to.histogram("canopy_eviction_age_prompt_tokens",
                "Tokens of prompts that came from the last use of an evicted page to its eviction.", counts.idle_work,
                labels);
-  to.histogram("canopy_page_lifetime_seconds", "Time from the insertion of an evicted page to its eviction.",
-               counts.lifetime_s, labels);
 }
 
-void add_counts(const Counts& counts, Families& to) {
-  to.counter("canopy_operations_total", "Operations of the engine that the exporter has read.", counts.operations);
+void add_requests(const Counts& counts, Families& to) {
   to.counter("canopy_requests_ended_total", "Requests that ended.", counts.finished, {{"how", "finished"}});
   to.counter("canopy_requests_ended_total", "", counts.aborted, {{"how", "aborted"}});
   to.counter("canopy_retractions_total", "Times that a running request was retracted for room.", counts.retracted);
-  to.counter("canopy_inserted_tokens_total", "Tokens that entered the tree.", counts.inserted_tokens);
   for (const auto& [reason, tokens] : counts.missed_tokens)
     to.counter("canopy_missed_tokens_total", "Tokens of prompts that were not found, by what ended the match.", tokens,
                {{"reason", reason}});
@@ -67,7 +71,6 @@ void add_counts(const Counts& counts, Families& to) {
   to.histogram("canopy_request_prompt_tokens", "Tokens of the prompts of finished requests.", counts.prompt_tokens);
   to.histogram("canopy_request_computed_tokens", "Prompt tokens of finished requests that were not found.",
                counts.computed_tokens);
-  for (const auto& [group, leaving] : counts.leaving) add_leaving(group, leaving, to);
 }
 
 }  // namespace
@@ -77,20 +80,29 @@ void add_canopy(const Figures& figures, Families& to) {
   to.gauge("canopy_feed_in_step",
            "1 while the exporter knows the whole tree; 0 before the first keyframe and after a loss.",
            std::uint64_t{figures.now.has_value()});
-  if (figures.now) add_moment(*figures.now, to);
-  to.gauge("canopy_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.", figures.hit_rate);
+  if (figures.now) add_tree(*figures.now, to);
+  if (figures.now && !figures.from_events) add_engine(*figures.now, to);
+  if (figures.now && figures.from_events)
+    for (const PoolFigures& pool : figures.now->pools) add_pool_tokens(pool, "cached", pool.evictable, to);
+  if (!figures.from_events)
+    to.gauge("canopy_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.", figures.hit_rate);
   if (!figures.counts) return;
   to.counter("canopy_feed_attaches_total", "Times that the exporter found the feed.", figures.counts->attached);
   to.counter("canopy_feed_laps_total", "Times that the engine was faster than the exporter, and events were lost.",
              figures.counts->laps);
   for (const TenantFigures& tenant : figures.tenants) {
     const Labels labels = {{"namespace", tenant.label}};
+    to.gauge("canopy_tree_tokens", "Tokens in the tree.", tenant.resident_tokens, labels);
+    if (figures.from_events) continue;
     to.counter("canopy_requests_total", "Requests that began.", tenant.requests, labels);
     to.counter("canopy_prompt_tokens_total", "Tokens of the prompts of requests.", tenant.prompt_tokens, labels);
     to.counter("canopy_hit_tokens_total", "Tokens of prompts that were found in the tree.", tenant.hit_tokens, labels);
-    to.gauge("canopy_tree_tokens", "Tokens in the tree.", tenant.resident_tokens, labels);
   }
-  add_counts(*figures.counts, to);
+  const Counts& counts = *figures.counts;
+  to.counter("canopy_operations_total", "Operations of the engine that the exporter has read.", counts.operations);
+  to.counter("canopy_inserted_tokens_total", "Tokens that entered the tree.", counts.inserted_tokens);
+  for (const auto& [group, leaving] : counts.leaving) add_leaving(group, leaving, figures.from_events, to);
+  if (!figures.from_events) add_requests(counts, to);
 }
 
 }  // namespace canopy::metrics

@@ -55,21 +55,23 @@ void add_pools(const Moment& now, Families& to) {
 }  // namespace
 
 void add_sglang(const Figures& figures, Families& to) {
-  to.gauge("sglang:cache_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.",
-           figures.hit_rate);
-  if (figures.now) {
+  if (!figures.from_events)
+    to.gauge("sglang:cache_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.",
+             figures.hit_rate);
+  if (figures.now && !figures.from_events) {
     to.gauge("sglang:num_running_reqs", "Requests that have begun and not ended.", figures.now->running);
     add_pools(*figures.now, to);
   }
   if (!figures.counts) return;
+  std::uint64_t evicted = 0;
+  for (const auto& [group, leaving] : figures.counts->leaving) evicted += leaving.evicted_tokens;
+  to.counter("sglang:evicted_tokens_total", "Tokens that were evicted, over all pools.", evicted);
+  if (figures.from_events) return;
   std::uint64_t prompt = 0, hit = 0;
   for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
   to.counter("sglang:prompt_tokens_total", "Tokens of the prompts of requests, counted when they begin.", prompt);
   to.counter("sglang:cached_tokens_total", "Tokens of prompts that were found, counted when requests begin.", hit,
              {{"cache_source", "device"}});
-  std::uint64_t evicted = 0;
-  for (const auto& [group, leaving] : figures.counts->leaving) evicted += leaving.evicted_tokens;
-  to.counter("sglang:evicted_tokens_total", "Tokens that were evicted, over all pools.", evicted);
   to.histogram("sglang:prompt_tokens_histogram", "Tokens of the prompts of finished requests.",
                figures.counts->prompt_tokens);
   to.histogram("sglang:uncached_prompt_tokens_histogram", "Prompt tokens of finished requests that were not found.",

@@ -68,6 +68,7 @@ void Tally::take(std::span<const Event> events) {
   commits_before_ = mirror_->commits();
   if (!mirror_->in_step()) return;
   ever_in_step_ = true;
+  from_events_ = mirror_->is_from_events();
   for (std::size_t g = 0; g < mirror_->groups(); ++g) counts_.leaving[mirror_->pool(g).name];
 }
 
@@ -186,6 +187,7 @@ Moment Tally::moment() const {
 Figures Tally::figures() const {
   Figures figures;
   figures.feed = feed_;
+  figures.from_events = from_events_;
   figures.attached = mirror_.has_value();
   if (in_step()) figures.now = moment();
   if (ever_in_step_) figures.counts = counts_;

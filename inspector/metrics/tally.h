@@ -48,7 +48,7 @@ class Tally final : inspector::MirrorWatcher {
   std::string feed_;
   std::optional<inspector::Mirror> mirror_;
   std::uint64_t process_ = 0;
-  bool ever_in_step_ = false;
+  bool ever_in_step_ = false, from_events_ = false;
   Counts counts_;
   Tenants tenants_;
   std::uint64_t tree_tokens_ = 0, commits_before_ = 0;

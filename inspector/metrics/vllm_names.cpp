@@ -4,19 +4,19 @@
 #include "families.h"
 
 namespace canopy::metrics {
+namespace {
 
-void add_vllm(const Figures& figures, Families& to) {
-  if (figures.now && !figures.now->pools.empty()) {
-    const Moment& now = *figures.now;
-    const PoolFigures& pool = now.pools.front();
-    to.gauge("vllm:num_requests_running", "Requests that have begun and not ended.", now.running);
-    to.gauge("vllm:kv_cache_usage_perc", "Share of the first group's blocks that running requests use, 0 to 1.",
-             pool.total() == 0 ? 0.0 : static_cast<double>(pool.used()) / static_cast<double>(pool.total()));
-    to.gauge("vllm:cache_config_info", "1; the cache's configuration as labels.", std::uint64_t{1},
-             {{"block_size", std::to_string(now.page_size)},
-              {"num_gpu_blocks", std::to_string(now.page_size ? pool.total() / now.page_size : 0)}});
-  }
-  if (!figures.counts) return;
+void add_pool(const Moment& now, Families& to) {
+  const PoolFigures& pool = now.pools.front();
+  to.gauge("vllm:num_requests_running", "Requests that have begun and not ended.", now.running);
+  to.gauge("vllm:kv_cache_usage_perc", "Share of the first group's blocks that running requests use, 0 to 1.",
+           pool.total() == 0 ? 0.0 : static_cast<double>(pool.used()) / static_cast<double>(pool.total()));
+  to.gauge("vllm:cache_config_info", "1; the cache's configuration as labels.", std::uint64_t{1},
+           {{"block_size", std::to_string(now.page_size)},
+            {"num_gpu_blocks", std::to_string(now.page_size ? pool.total() / now.page_size : 0)}});
+}
+
+void add_requests(const Figures& figures, Families& to) {
   const Counts& counts = *figures.counts;
   std::uint64_t prompt = 0, hit = 0;
   for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
@@ -33,11 +33,21 @@ void add_vllm(const Figures& figures, Families& to) {
   to.histogram("vllm:request_prefill_kv_computed_tokens", "Prompt tokens of finished requests that were not found.",
                counts.computed_tokens);
   to.histogram("vllm:kv_block_reuse_gap_seconds", "Time between two uses of a block.", counts.reuse_gap_s);
-  if (!figures.now || figures.now->pools.empty()) return;
-  const auto leaving = counts.leaving.find(figures.now->pools.front().group);
-  if (leaving == counts.leaving.end()) return;
+}
+
+}  // namespace
+
+void add_vllm(const Figures& figures, Families& to) {
+  const bool has_pools = figures.now && !figures.now->pools.empty();
+  if (has_pools && !figures.from_events) add_pool(*figures.now, to);
+  if (!figures.counts) return;
+  if (!figures.from_events) add_requests(figures, to);
+  if (!has_pools) return;
+  const auto leaving = figures.counts->leaving.find(figures.now->pools.front().group);
+  if (leaving == figures.counts->leaving.end()) return;
   to.histogram("vllm:kv_block_lifetime_seconds", "Time from the insertion of an evicted block to its eviction.",
                leaving->second.lifetime_s);
+  if (figures.from_events) return;
   to.histogram("vllm:kv_block_idle_before_evict_seconds", "Time from the last use of an evicted block to its eviction.",
                leaving->second.idle_s);
 }

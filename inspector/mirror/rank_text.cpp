@@ -3,6 +3,7 @@
 #include <canopy/support/figures.h>
 
 #include <bit>
+#include <charconv>
 #include <cstdio>
 #include <optional>
 
@@ -37,14 +38,30 @@ std::string shown(std::uint64_t value, std::string_view as, Tick now) {
   return choice(as, value);
 }
 
-/// The value of "major", "minor:ago" and the like.
+/// Takes "FIRST-LAST" and returns those bits of `word`, 0 the lowest; nothing if it is no such range.
+std::optional<std::uint64_t> bits_of(std::uint64_t word, std::string_view range) {
+  std::uint32_t first = 0, last = 0;
+  const char* const end = range.data() + range.size();
+  const auto from = std::from_chars(range.data(), end, first);
+  if (from.ec != std::errc() || from.ptr == end || *from.ptr != '-') return {};
+  const auto to = std::from_chars(from.ptr + 1, end, last);
+  if (to.ec != std::errc() || to.ptr != end || last > 63 || first > last) return {};
+  return word << (63 - last) >> (63 - last + first);
+}
+
+/// The value of "major", "minor:ago", "minor.0-3:no|yes" and the like.
 std::optional<std::string> filled(std::string_view placeholder, const Rank& rank, Tick now) {
   const std::size_t colon = placeholder.find(':');
-  const std::string_view which = placeholder.substr(0, colon);
+  const std::string_view which = placeholder.substr(0, colon), word = which.substr(0, 5);
   const std::string_view as = colon == std::string_view::npos ? std::string_view{} : placeholder.substr(colon + 1);
-  if (which == "major") return shown(rank.major, as, now);
-  if (which == "minor") return shown(rank.minor, as, now);
-  return {};
+  if (word != "major" && word != "minor") return {};
+  std::uint64_t value = word == "major" ? rank.major : rank.minor;
+  if (which.size() > word.size()) {
+    const auto bits = which[word.size()] == '.' ? bits_of(value, which.substr(word.size() + 1)) : std::nullopt;
+    if (!bits) return {};
+    value = *bits;
+  }
+  return shown(value, as, now);
 }
 
 }  // namespace

@@ -144,10 +144,11 @@ void App::draw() {
   update();
   Scene scene = this->scene();
   const ImVec2 display = ImGui::GetIO().DisplaySize;
-  const Layout layout = lay_out_panels(panels(), display.x, display.y, em());
+  const Layout layout = lay_out_panels(panels(), display.x, display.y, em(), settings_.shares);
   ImGui::GetBackgroundDrawList()->AddRectFilled({0, 0}, display, palette().background);
   const Notice notice = notice_of(session_, mirror_);
   const bool shown = !picker_ && !behind_ && notice.what.empty();
+  if (shown && !full_window_ && !selection_.help) splitters_.update(layout, settings_.shares);
   draw_panels(scene, layout, shown);
   if (picker_) {
     picker_->draw(layout.body);
@@ -169,6 +170,12 @@ void draw_panel(Panel& panel, const PanelInfo& info, Scene& scene) {
   else panel.draw(scene);
 }
 
+/// REQUIRES: between begin_panel and end_panel.
+bool title_double_clicked(const Area& area) {
+  return ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && ImGui::IsWindowHovered() && !ImGui::IsAnyItemHovered() &&
+         ImGui::GetIO().MousePos.y < area.y + 1.8F * em();
+}
+
 std::string note_of(const Panel& panel, const PanelInfo& info, const Scene& scene) {
   return info.not_in_events != nullptr && scene.mirror.is_from_events() ? std::string() : panel.note(scene);
 }
@@ -179,6 +186,7 @@ std::string note_of(const Panel& panel, const PanelInfo& info, const Scene& scen
 void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
   const std::span<const PanelInfo> infos = panels();
   std::optional<std::size_t> tab;
+  char maximised = 0;
   for (std::size_t i = 0; i < infos.size(); ++i) {
     const PanelInfo& info = infos[i];
     if (!bars_below && info.row != Row::header) continue;
@@ -186,12 +194,14 @@ void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
     if (info.row == Row::tab || (info.row == Row::page && i != full_window_)) continue;
     if (full_window_ && !info.is_bar() && i != *full_window_) continue;
     const std::string title = info.is_bar() ? fmt::format("##{}", info.title) : info.title;
-    begin_panel(title.c_str(), i == full_window_ ? layout.rows : layout.panels[i], note_of(*panels_[i], info, scene),
-                info.help);
+    const Area& area = i == full_window_ ? layout.rows : layout.panels[i];
+    begin_panel(title.c_str(), area, note_of(*panels_[i], info, scene), info.help);
     draw_panel(*panels_[i], info, scene);
+    if (!info.is_bar() && title_double_clicked(area)) maximised = info.key;
     end_panel();
   }
   if (tab && !full_window_) draw_tabs(scene, layout.panels[*tab]);
+  if (maximised != 0) show_panel(maximised);
 }
 
 void App::draw_tabs(Scene& scene, const Area& area) {

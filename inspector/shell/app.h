@@ -13,6 +13,7 @@
 #include "loading.h"
 #include "picker.h"
 #include "settings.h"
+#include "splitters.h"
 
 namespace canopy::inspector {
 
@@ -118,6 +119,7 @@ class App {
   bool theme_changed_ = true;
   bool behind_ = false;  ///< of a recording, see loading()
   Loading loading_;
+  Splitters splitters_;
 };
 
 }  // namespace canopy::inspector

@@ -7,59 +7,104 @@ namespace canopy::inspector {
 namespace {
 
 /// The tabs share one place at the end of the bottom row, with this share of its width.
-constexpr unsigned kShareOfTabs = 38;
+constexpr float kShareOfTabs = 38;
+constexpr const char* kTabs = "TABS";
 
-/// Gives each panel of a row its part of the row's area, from left to right; the last one takes what is left.
-void split_row(std::span<const PanelInfo> panels, Row row, const Area& all, float gap, std::vector<Area>& areas) {
-  const bool has_tabs = row == Row::bottom && std::any_of(panels.begin(), panels.end(),
-                                                          [](const PanelInfo& panel) { return panel.row == Row::tab; });
-  unsigned shares = has_tabs ? kShareOfTabs : 0;
-  std::size_t count = has_tabs;
-  for (const PanelInfo& panel : panels)
-    if (panel.row == row) shares += panel.share, ++count;
-  const float width = all.width - gap * static_cast<float>(std::max<std::size_t>(count, 1) - 1);
-  float x = all.x, used = 0;
-  const auto next = [&](unsigned share) {
-    const float part =
-        --count == 0 ? width - used : std::round(width * static_cast<float>(share) / static_cast<float>(shares));
-    const Area area{x, all.y, part, all.height};
-    x += part + gap, used += part;
-    return area;
-  };
-  for (std::size_t i = 0; i < panels.size(); ++i)
-    if (panels[i].row == row) areas[i] = next(panels[i].share);
-  if (!has_tabs) return;
-  const Area tabs = next(kShareOfTabs);
-  for (std::size_t i = 0; i < panels.size(); ++i)
-    if (panels[i].row == Row::tab) areas[i] = tabs;
+/// One of several parts of a length.
+struct Part {
+  std::string name;
+  float share = 0;
+  std::vector<std::size_t> panels{};  ///< that are drawn there; none: it is a row
+};
+
+float share_of(const Shares& shares, const std::string& name, float otherwise) {
+  const auto found = shares.find(name);
+  return found == shares.end() ? otherwise : found->second;
+}
+
+/// Whole pixels for each part, in proportion to the shares; the last part takes what is left.
+std::vector<float> divide(std::span<const Part> parts, float length) {
+  float shares = 0, used = 0;
+  for (const Part& part : parts) shares += part.share;
+  std::vector<float> sizes;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    sizes.push_back(i + 1 == parts.size() ? length - used : std::round(length * parts[i].share / shares));
+    used += sizes.back();
+  }
+  return sizes;
+}
+
+void add_gap(std::vector<Gap>& gaps, std::span<const Part> parts, std::span<const float> sizes, std::size_t after,
+             const Area& area, bool upright) {
+  const std::size_t before = after - 1;
+  gaps.push_back({area,
+                  upright,
+                  parts[before].name,
+                  parts[after].name,
+                  {sizes[before], sizes[after]},
+                  {parts[before].share, parts[after].share}});
+}
+
+/// Gives each panel of a row its part of the row's area, from left to right.
+void split_row(std::span<const PanelInfo> panels, Row row, const Area& all, float gap, const Shares& shares,
+               Layout& layout) {
+  std::vector<Part> parts;
+  Part tabs{kTabs, share_of(shares, kTabs, kShareOfTabs)};
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    if (panels[i].row == row)
+      parts.push_back({panels[i].title, share_of(shares, panels[i].title, static_cast<float>(panels[i].share)), {i}});
+    if (panels[i].row == Row::tab) tabs.panels.push_back(i);
+  }
+  if (row == Row::bottom && !tabs.panels.empty()) parts.push_back(std::move(tabs));
+  if (parts.empty()) return;
+  const std::vector<float> sizes = divide(parts, all.width - gap * static_cast<float>(parts.size() - 1));
+  float x = all.x;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) add_gap(layout.gaps, parts, sizes, i, {x - gap, all.y, gap, all.height}, true);
+    for (const std::size_t panel : parts[i].panels) layout.panels[panel] = {x, all.y, sizes[i], all.height};
+    x += sizes[i] + gap;
+  }
 }
 
 }  // namespace
 
-Layout lay_out_panels(std::span<const PanelInfo> panels, float width, float height, float em) {
+Layout lay_out_panels(std::span<const PanelInfo> panels, float width, float height, float em, const Shares& shares) {
   const float gap = std::round(em * 0.3F);
   const float header = std::round(em * 2.1F), health = std::round(em * 3.6F), time = std::round(em * 2.8F);
   // The tree has most to show; the panels below it need some lines and no more.
-  const float rest = std::max(0.F, height - header - health - time - 7 * gap);
-  const float top = std::round(rest * 0.42F), middle = std::round(rest * 0.31F), bottom = rest - top - middle;
+  const std::vector<Part> parts = {{"top", share_of(shares, "top", 42)},
+                                   {"middle", share_of(shares, "middle", 31)},
+                                   {"bottom", share_of(shares, "bottom", 27)}};
+  const std::vector<float> tall = divide(parts, std::max(0.F, height - header - health - time - 7 * gap));
   Layout layout;
   layout.panels.resize(panels.size());
   float y = gap;
-  const auto row = [&](Row which, float tall) {
-    const Area area{gap, y, width - 2 * gap, tall};
-    split_row(panels, which, area, gap, layout.panels);
-    y += tall + gap;
+  const auto row = [&](Row which, float pixels) {
+    const Area area{gap, y, width - 2 * gap, pixels};
+    split_row(panels, which, area, gap, shares, layout);
+    y += pixels + gap;
     return area;
   };
   row(Row::header, header);
   layout.body = {gap, y, width - 2 * gap, height - y - gap};
   row(Row::health, health);
-  layout.rows = row(Row::top, top);
-  row(Row::middle, middle);
-  const Area last = row(Row::bottom, bottom);
+  layout.rows = row(Row::top, tall[0]);
+  add_gap(layout.gaps, parts, tall, 1, {gap, y - gap, width - 2 * gap, gap}, false);
+  row(Row::middle, tall[1]);
+  add_gap(layout.gaps, parts, tall, 2, {gap, y - gap, width - 2 * gap, gap}, false);
+  const Area last = row(Row::bottom, tall[2]);
   layout.rows.height = last.to().y - layout.rows.y;
   row(Row::time, time);
   return layout;
+}
+
+void move_gap(const Gap& gap, float pixels, float least, Shares& shares) {
+  const float both = gap.sizes[0] + gap.sizes[1], share = gap.shares[0] + gap.shares[1];
+  if (both <= 0) return;
+  const float lowest = std::min(least, gap.sizes[0]), highest = both - std::min(least, gap.sizes[1]);
+  const float before = std::clamp(gap.sizes[0] + pixels, lowest, std::max(lowest, highest));
+  shares[gap.before] = share * before / both;
+  shares[gap.after] = share - shares[gap.before];
 }
 
 }  // namespace canopy::inspector

@@ -28,7 +28,7 @@ class Line {
     else if (verb == "click") click(0, 1);
     else if (verb == "double") click(0, 2);
     else if (verb == "right") click(1, 1);
-    else if (verb == "move") move(number(), number());
+    else if (verb == "move") move(place());
     else if (verb == "drag") drag();
     else if (verb == "wheel") wheel();
     else if (verb == "key") key(word());
@@ -87,8 +87,12 @@ class Line {
     }
   }
   void frame() { canvas_.frame(app_); }
-  void move(float x, float y) {
-    ImGui::GetIO().MousePos = {x, y};
+  ImVec2 place() {
+    const float x = number();
+    return {x, number()};
+  }
+  void move(ImVec2 to) {
+    ImGui::GetIO().MousePos = to;
     frame();
   }
   void press(int mouse_button, int times) {
@@ -108,27 +112,26 @@ class Line {
       ImVec2 at;
       frame();
       if (!app_.tree_panel().middle_of(app_.tree(), node->id, at)) return complain("the node has no box of its own");
-      move(at.x, at.y);
+      move(at);
     } else {
       float x = 0;
       const auto [end, error] = std::from_chars(first.data(), first.data() + first.size(), x);
       if (error != std::errc() || end != first.data() + first.size())
         return complain(fmt::format("'{}' is no place", first));
-      move(x, number());
+      move({x, number()});
     }
     if (complaint_.empty()) press(mouse_button, times);
   }
   void drag() {
-    move(number(), number());
+    move(place());
     ImGui::GetIO().MouseDown[0] = true;
     frame();
-    const float x = number(), y = number();
-    move(x, y);
+    move(place());
     ImGui::GetIO().MouseDown[0] = false;
     frame();
   }
   void wheel() {
-    move(number(), number());
+    move(place());
     ImGui::GetIO().MouseWheel = number();
     frame();
     ImGui::GetIO().MouseWheel = 0;

@@ -12,6 +12,9 @@
 namespace canopy::inspector {
 namespace {
 
+constexpr std::string_view kShare = "share ";  ///< a panel or a row, in hundredths
+constexpr int kMostShare = 100'000;
+
 int whole(const std::string& text, int least, int most, int otherwise) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -47,6 +50,9 @@ Settings Settings::load(const std::string& path) {
     else if (key == "height") settings.height = whole(value, 400, 16384, settings.height);
     else if (key == "colour") choose(settings.colour, kColourNames, value);
     else if (key == "tree") choose(settings.tree, kTreeViewNames, value);
+    else if (key.starts_with(kShare))
+      if (const int hundredths = whole(value, 0, kMostShare, 0); hundredths > 0)
+        settings.shares[key.substr(kShare.size())] = static_cast<float>(hundredths) / 100;
   }
   return settings;
 }
@@ -60,6 +66,7 @@ bool Settings::save(const std::string& path) const {
         << "\nwidth = " << width << "\nheight = " << height
         << "\ncolour = " << kColourNames[static_cast<std::size_t>(colour)]
         << "\ntree = " << kTreeViewNames[static_cast<std::size_t>(tree)] << "\n";
+  for (const auto& [name, share] : shares) lines << kShare << name << " = " << static_cast<int>(share * 100) << "\n";
   return static_cast<bool>(write_file_atomically(path, lines.str()));
 }
 

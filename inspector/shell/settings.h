@@ -4,6 +4,7 @@
 
 #include <views/palette.h>
 #include <views/tree_view.h>
+#include "layout.h"
 
 namespace canopy::inspector {
 
@@ -14,6 +15,7 @@ struct Settings {
   ColourBy colour = ColourBy::state;
   TreeView tree = TreeView::icicle;
   int width = 1600, height = 900;  ///< of the window
+  Shares shares;                   ///< what panels were dragged to
 
   static std::string path();  ///< empty if neither variable names a folder
   /// Reads a file; a line that makes no sense is skipped.

@@ -58,8 +58,8 @@ void SizesPanel::draw(Scene& scene) {
   const float foot = ImGui::GetTextLineHeight() * 1.1F, axis = ImGui::CalcTextSize("999.9 M ").x;
   const float width = room.x - axis;
   update(scene, static_cast<std::size_t>(std::max(1.F, width / std::max(2.F, em() / 6))));
-  if (columns_.size() < 2 || room.y < foot * 4 || width < em() * 4)
-    return nothing_here("The chart begins with the first operations.");
+  if (room.y < foot * 4 || width < em() * 4) return nothing_here("No room for the chart.");
+  if (columns_.size() < 2) return nothing_here("The chart begins with the first operations.");
   const float bottom = from.y + room.y - 2 * foot, split = from.y + (bottom - from.y) * 0.62F;
   stack_ = {{from.x + axis, from.y + em() * 0.4F}, {from.x + room.x, split}};
   bars_ = {{from.x + axis, split + em() * 0.45F}, {from.x + room.x, bottom}};

@@ -65,8 +65,8 @@ class WhatIfPanel final : public Panel {
         return nothing_here(
             "Name a trace above and press compute: `canopy compare` then runs this engine's configuration over it, "
             "with "
-            "each policy, at each limit, with each page size. A workload's .yaml will do as well. A trace is not made "
-            "out of a recording, also where the recording has tokens: name the trace that was replayed.");
+            "each policy, at each limit, with each page size. A workload's .yaml will do as well, and a recording that "
+            "has tokens: one of an engine with tokens: true in its feed.");
       case WhatIf::State::running:
         return draw_progress(run);
       case WhatIf::State::failed:
@@ -96,7 +96,15 @@ class WhatIfPanel final : public Panel {
         limits += (limits.empty() ? "" : ",") + amount(one);
     limits_.propose(limits.empty() ? "1M,3M,10M,30M" : limits);
     pages_.propose(std::to_string(page));
-    trace_.propose(scene.session.trace);
+    trace_.propose(trace_of(scene));
+  }
+
+  /// The one that was named; otherwise the recording that is shown, if its requests can be read from it.
+  static std::string trace_of(const Scene& scene) {
+    const bool has_requests = scene.mirror.has_words() && !scene.mirror.is_from_events();
+    if (!scene.session.trace.empty() || scene.session.state != Session::State::recording || !has_requests)
+      return scene.session.trace;
+    return scene.session.name;
   }
 
   /// True when it shall start.
@@ -105,7 +113,7 @@ class WhatIfPanel final : public Panel {
     const float left = ImGui::GetCursorPosX(), button = em() * 6, column = (room - button - 4 * gap) / 8;
     const std::array<Column, 4> columns = {
         Column{trace_, "trace, or a workload's .yaml", 3,
-               "Any file that `canopy compare --trace` reads, or a workload (.yaml)."},
+               "Any file that `canopy compare --trace` reads, a recording with tokens, or a workload (.yaml)."},
         {policies_, "policies", 2,
          "Apart by commas, as `canopy plugins` names them; optimum and infinite are computed."},
         {limits_, "limits, in tokens", 2, "Of the first group's pool, apart by commas: 750k,1500k,3M."},

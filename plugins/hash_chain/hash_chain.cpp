@@ -51,6 +51,7 @@ HashChain::HashChain(const Config& config, const Context& context)
       overlap_(context.overlap),
       duplicates_(config.duplicates),
       policy_(nullptr),
+      feed_(context.feed),
       capacity_(kUnlimited),
       prefixes_(std::size_t{context.page_size} + context.overlap) {
   const auto groups = context.groups;
@@ -203,8 +204,10 @@ void HashChain::add(Page page, std::uint32_t slot) {
   Prefix& prefix = prefixes_[slot];
   blocks_[page] = {.prefix = slot, .users = 1};
   (prefix.last ? blocks_[prefix.last].twin : prefix.first) = page;
+  const bool is_new = prefix.last == 0;
   prefix.last = page;
   count(slot, 0, +1);
+  if (is_new) tell_added(slot);
 }
 
 Inserted HashChain::insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) try {
@@ -294,6 +297,7 @@ void HashChain::evict(Page page, Cause cause) {
   count(slot, -1, 0);
   blocks_[page] = {};
   given_back_.push_back(page);
+  if (prefix.first == 0) tell_removed(slot);
   prefixes_.prune(slot);
 }
 
@@ -342,6 +346,7 @@ GroupPages HashChain::clear() {
   sizes_ = {};
   by_space_.clear();
   policy_->cleared();
+  tell_cleared();
   return {given_back_};
 }
 

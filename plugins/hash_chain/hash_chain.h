@@ -38,7 +38,8 @@ struct Config {
 ///
 /// The order is fixed. The policy is told of requests and evictions, and never asked for a rank; so that no report
 /// names another order than the one in use, the index is refused with a policy that does not evict what was used
-/// longest ago. It serves one group, which needs the whole path, and writes nothing to a feed.
+/// longest ago. It serves one group, which needs the whole path. It writes nothing to a feed, and tells a TreeListener
+/// of each prefix whose first block comes and whose last one goes.
 class HashChain final : public PrefixIndex {
  public:
   using Config = hash_chain::Config;
@@ -90,12 +91,16 @@ class HashChain final : public PrefixIndex {
   /// Takes a block that waits out of the index, and keeps it in `given_back_`.
   void evict(Page page, Cause cause);
   void tell_leaving(Page page, LeavingVisitor& told);
+  void tell_added(std::uint32_t prefix) const;
+  void tell_removed(std::uint32_t prefix) const;
+  void tell_cleared() const;
   /// Moves units between evictable and protected, or into one of them.
   void count(std::uint32_t prefix, std::int64_t evictable, std::int64_t held);
 
   Units page_size_, overlap_;
   Duplicates duplicates_;
   EvictionStrategy* policy_;
+  FeedWriter* feed_;
   std::uint64_t capacity_;
   Tick now_ = 0;
   std::uint64_t allocated_ = 0;  ///< units

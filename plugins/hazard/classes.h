@@ -46,5 +46,6 @@ inline std::size_t class_of(const Use& use) {
 }
 inline std::size_t access_in(std::size_t of_class) { return of_class % kAccesses; }
 inline std::size_t hint_in(std::size_t of_class) { return of_class / kClassesOfHint; }
+inline bool session_ended_in(std::size_t of_class) { return hint_in(of_class) / (hint::kMostClass + 1) == 2; }
 
 }  // namespace canopy::hazard

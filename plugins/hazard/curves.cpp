@@ -62,8 +62,9 @@ std::size_t smooth_behind_peak(Hazards& hazards) {
 
 /// The best hits over time from each bin's begin on, over all bins at whose end one could stop. Behind the peak the
 /// rates only fall, so a bin of lower rate than the best so far ends the search.
-std::array<double, kBins> best_ratios(const Hazards& hazards, std::size_t peak) {
-  std::array<double, kBins> best{};
+Curves::Curve best_ratios(const Hazards& hazards, std::size_t peak) {
+  Curves::Curve curve;
+  auto& best = curve.index;
   for (std::size_t from = 0; from < kBins; ++from) {
     double alive = 1, hits = 0, time = 0;
     for (std::size_t bin = from; bin < kBins; ++bin) {
@@ -72,16 +73,17 @@ std::array<double, kBins> best_ratios(const Hazards& hazards, std::size_t peak) 
       hits += alive * hazards[bin];
       time += alive * occupied;
       alive *= 1 - hazards[bin];
-      best[from] = std::max(best[from], hits / time);
+      if (const double ratio = hits / time; ratio > best[from] || bin == from)
+        best[from] = ratio, curve.stop[from] = static_cast<std::uint8_t>(bin);
     }
   }
-  return best;
+  return curve;
 }
 
-std::array<double, kBins> curve_of(Hazards hazards) {
+Curves::Curve curve_of(Hazards hazards) {
   const std::size_t peak = smooth_behind_peak(hazards);
   auto curve = best_ratios(hazards, peak);
-  for (double& index : curve) index *= kAgesPerTurnover;
+  for (double& index : curve.index) index *= kAgesPerTurnover;
   return curve;
 }
 

@@ -51,17 +51,25 @@ Hazard::~Hazard() {
 
 Rank Hazard::rank(const NodeFacts& node) {
   clock_.follow(node.clock);
-  if (node.last_access == 0) return {0, node.created};  // part of a window that was never used
+  if (node.last_access == 0) return {0, rank_minor_unused(node.created)};  // part of a window that was never used
   if (*node.tag == 0) *node.tag = NodeTag::of(clock_.now(), class_of({1, ~std::uint32_t{0}, 0, 0}));
-  if (!curves_.learned()) return {0, node.last_access};
-  double worth = index(NodeTag(*node.tag));
-  // A use of the node would be one of its parent. Where the parent's last client gave a hint that makes the parent
-  // worth less, so is the node: an end of the same conversation, left behind by a later turn.
+  const NodeTag tag(*node.tag);
+  const std::uint64_t minor = rank_minor(node.last_access, tag.of_class(), outlook(tag));
+  if (!curves_.learned()) return {0, minor};
+  double worth = index(tag);
+  // A use of the node would be one of its parent. Where the parent's last client said that the session ended, the node
+  // is worth no more than the parent: it is what an earlier turn of the same session left behind.
   if (node.parent_tag && *node.parent_tag != 0)
-    if (const NodeTag parent(*node.parent_tag); hint_in(parent.of_class()) != 0) worth = std::min(worth, index(parent));
+    if (const NodeTag parent(*node.parent_tag); session_ended_in(parent.of_class()))
+      worth = std::min(worth, index(parent));
   if (config_.cost_weight > 0) worth *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
   // As a float, so that what differs in the last bits alone is equal.
-  return {std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth))), node.last_access};
+  return {std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth))), minor};
+}
+
+Outlook Hazard::outlook(NodeTag tag) const {
+  const std::size_t bin = bin_of(tag.age(clock_.now()));
+  return {bin, curves_.learned() ? curves_.stop(tag.of_class(), bin) : kBins};
 }
 
 void Hazard::arrived(const RequestFacts& request) {

@@ -8,6 +8,7 @@
 #include "curves.h"
 #include "lives.h"
 #include "prefix_history.h"
+#include "rank_words.h"
 #include "work_clock.h"
 
 namespace canopy::hazard {
@@ -46,9 +47,7 @@ class Hazard final : public EvictionStrategy {
 
   Rank rank(const NodeFacts& node) override;
   Volatility volatility() const override { return Volatility::epoch; }
-  PolicyText describe() const override {
-    return {kRule, "{major:real} hits expected for a token and turnover, used {minor:ago}"};
-  }
+  PolicyText describe() const override { return {kRule, rank_form().c_str()}; }
   Prints reads_prints() const override { return Prints::requests; }
   void arrived(const RequestFacts& request) override;
   void ended(const RequestFacts& request, Path& path) override;
@@ -64,6 +63,7 @@ class Hazard final : public EvictionStrategy {
   };
 
   double index(NodeTag tag) const { return curves_.index(tag.of_class(), tag.age(clock_.now())); }
+  Outlook outlook(NodeTag tag) const;
   void learn(const PolicyClock& clock);
   void fit();
   void follow(std::span<const std::uint64_t> prints, Use use);

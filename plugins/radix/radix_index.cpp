@@ -18,9 +18,10 @@ void RadixIndex::Config::visit(Options& options) {
       "accounting", accounting, kAccountingNames,
       "what counts as a use: ours, or that of SGLang's RadixCache (August 2026) or UnifiedRadixCache (0.5.23)");
   options.number("keep_free", keep_free, 0, 100,
-                 "percent of the storage in use that freed storage may keep in memory, beside what prefault took");
+                 "percent of the storage in use that freed storage may keep in memory, beside what prefault keeps");
   options.flag("prefault", prefault,
-               "take the memory of a full pool, up to 256 MiB, at the start, so that no insert waits for it");
+               "take the memory of a full pool, up to 256 MiB, at the start, and keep four "
+               "thirds of it, so that no insert waits for it");
 }
 
 RadixIndex::RadixIndex(const Config& config, const Context& context)

@@ -12,9 +12,9 @@ constexpr std::uint32_t kDropBlock = (std::uint32_t{8} << 10) / kGranuleBytes;  
 
 }  // namespace
 
-RunStore::RunStore(std::uint64_t keep_free, std::uint64_t ahead)
-    : keep_free_(keep_free), granules_ahead_(ahead / kGranuleWords) {
-  if (ahead && !memory_.reserve(granules_ahead_ * kGranuleBytes)) granules_ahead_ = 0;
+RunStore::RunStore(std::uint64_t keep_free, std::uint64_t ahead, std::uint64_t keep)
+    : keep_free_(keep_free), keep_granules_(keep / kGranuleWords) {
+  if (ahead && !memory_.reserve(ahead / kGranuleWords * kGranuleBytes)) keep_granules_ = 0;
 }
 
 std::uint32_t RunStore::granules(std::uint64_t words) {
@@ -127,12 +127,13 @@ std::uint32_t RunStore::unlink(Block block) {
 
 std::uint64_t RunStore::may_keep() const {
   const std::uint64_t used = end_ - free_granules_;
-  return std::max({kMayKeep, used * keep_free_ / 100, granules_ahead_ - std::min(used, granules_ahead_)});
+  return std::max({kMayKeep, used * keep_free_ / 100, keep_granules_ - std::min(used, keep_granules_)});
 }
 
+/// The largest blocks first, since take() asks for those last; and no more than must go.
 void RunStore::give_back() {
-  const std::uint64_t enough = may_keep() / 8 * 7;  // what is given back has to be faulted in again
-  for (std::size_t bin = bins_.size(); kept_granules_ > enough && bin-- > bin_of(kDropBlock);)
+  const std::uint64_t enough = may_keep() / 4 * 3;  // what is given back has to be faulted in again
+  for (std::size_t bin = bins_.size(); bin-- > bin_of(kDropBlock) && kept_granules_ > enough;)
     for (Block block = bins_[bin]; block && kept_granules_ > enough; block = header(block).next) {
       Header& head = header(block);
       const std::uint32_t size = head.size & ~kFree;

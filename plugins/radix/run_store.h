@@ -16,8 +16,9 @@ class RunStore {
   using Block = std::uint32_t;  ///< 0 is no block
 
   /// `keep_free`: memory that free blocks may keep, in percent of what is in use. `ahead`: words whose memory is taken
-  /// now and kept; if the system has not so much, the memory is taken when the words are used.
-  RunStore(std::uint64_t keep_free, std::uint64_t ahead);
+  /// now. `keep`: words whose memory stays once it was taken, whatever `keep_free` says. If the system has not so much
+  /// as `ahead`, memory is taken when it is used, and `keep_free` alone says what stays.
+  RunStore(std::uint64_t keep_free, std::uint64_t ahead, std::uint64_t keep);
 
   /// Room for `words`; 0 if the system has no memory.
   Block allocate(std::uint64_t words);
@@ -55,7 +56,7 @@ class RunStore {
   std::uint64_t may_keep() const;
 
   Mapping memory_;
-  std::uint64_t keep_free_, granules_ahead_;
+  std::uint64_t keep_free_, keep_granules_;
   Block end_ = 1;  ///< granules handed out so far; block 0 is never used
   std::array<Block, 512> bins_{};
   std::array<std::uint64_t, 8> filled_{};

@@ -7,15 +7,26 @@
 namespace canopy::radix {
 namespace {
 
-/// Words and page numbers of as many units as the largest pool may have, and an eighth for fragments. At most 256 MiB:
-/// a limit may be far above what is ever used, and the memory taken at the start must not end the process.
+constexpr std::uint64_t kMostAhead = (std::uint64_t{256} << 20) / sizeof(std::uint32_t);
+
+/// Words and page numbers of as many units as the largest pool may have; 0 if no pool has a limit. Of a limit that is
+/// far above what is ever used, at most 256 MiB: the memory taken at the start must not end the process.
 std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
   std::uint64_t units = 0;
   for (const Group& group : context.groups)
     if (group.capacity != kUnlimited) units = std::max(units, group.capacity);
-  constexpr std::uint64_t kMost = (std::uint64_t{256} << 20) / sizeof(std::uint32_t);
-  units = std::min(units, kMost);  // and no sum of them wraps
-  return std::min((units + units / context.page_size * context.groups.size()) / 8 * 9, kMost);
+  units = std::min(units, kMostAhead);  // and no sum of them wraps
+  return units + units / context.page_size * context.groups.size();
+}
+
+/// With an eighth for fragments.
+std::uint64_t words_ahead(std::uint64_t full_pool) { return std::min(full_pool / 8 * 9, kMostAhead); }
+
+/// A full pool evicts what the next request needs and fills it again. Free blocks are then a third of it at times, and
+/// in a small pool one long request more: given back, their memory would be faulted in again at each request.
+std::uint64_t words_to_keep(std::uint64_t full_pool) {
+  constexpr std::uint64_t kLongRequest = (std::uint64_t{1} << 20) / sizeof(std::uint32_t);
+  return full_pool ? std::min(full_pool / 3 * 4 + kLongRequest, kMostAhead) : 0;
 }
 
 }  // namespace
@@ -25,8 +36,8 @@ Runs::Runs(const PrefixIndex::Context& context, std::uint64_t keep_free, bool pr
       overlap_(context.overlap),
       groups_(context.groups.size()),
       keep_free_(keep_free),
-      words_ahead_(prefault ? words_of_full_pool(context) : 0),
-      store_(keep_free_, words_ahead_) {}
+      full_pool_(prefault ? words_of_full_pool(context) : 0),
+      store_(keep_free_, words_ahead(full_pool_), words_to_keep(full_pool_)) {}
 
 RunStore::Block Runs::add(const Key& key, Units depth, Units limit, const IncomingPages& incoming) {
   const std::size_t count = std::size_t{limit - depth} + overlap_, pages = (limit - depth) / page_size_;
@@ -59,8 +70,8 @@ void Runs::remove_window(const Node& node) {
 }
 
 void Runs::clear() {
-  store_ = RunStore(keep_free_, 0);  // first the old memory goes, then the new is taken
-  store_ = RunStore(keep_free_, words_ahead_);
+  store_ = RunStore(keep_free_, 0, 0);  // first the old memory goes, then the new is taken
+  store_ = RunStore(keep_free_, words_ahead(full_pool_), words_to_keep(full_pool_));
 }
 
 }  // namespace canopy::radix

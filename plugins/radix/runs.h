@@ -62,7 +62,7 @@ class Runs {
 
   Units page_size_, overlap_;
   std::size_t groups_;
-  std::uint64_t keep_free_, words_ahead_;  ///< of the RunStore
+  std::uint64_t keep_free_, full_pool_;  ///< full_pool_: words; 0: no memory is taken ahead
   RunStore store_;
 };
 

@@ -28,14 +28,16 @@ constexpr std::size_t kSpare = 1'000;
 FlushedSpaces::FlushedSpaces(std::string path) : path_(std::move(path)) {
   const UniqueFd file = open_file(path_, O_RDONLY, true);
   if (!file) return;
-  std::size_t lines = 0;
   for (Line line{}; ::read(file.get(), &line, sizeof line) == ssize_t{sizeof line} && line.sum == sum_of(line);
-       ++lines) {
+       ++lines_) {
     auto& up_to = up_to_[line.space];
     up_to = std::max(up_to, line.run);
     newest_ = std::max(newest_, line.run);
   }
-  if (lines < up_to_.size() + kSpare) return;
+}
+
+void FlushedSpaces::compact() const {
+  if (lines_ < up_to_.size() + kSpare) return;
   std::string text;
   for (const auto& [space, run] : up_to_) {
     Line line{space, run, 0};
@@ -47,6 +49,7 @@ FlushedSpaces::FlushedSpaces(std::string path) : path_(std::move(path)) {
 
 bool FlushedSpaces::add(std::uint64_t space, std::uint64_t run) {
   up_to_[space] = newest_ = run;
+  ++lines_;
   Line line{space, run, 0};
   line.sum = sum_of(line);
   const UniqueFd file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));

@@ -15,6 +15,9 @@ class FlushedSpaces {
   /// Reads the file, if it is there, up to where it is damaged. Throws std::runtime_error if it cannot be read.
   explicit FlushedSpaces(std::string path);
 
+  /// Makes the file shorter, where it has many lines for few spaces.
+  void compact() const;
+
   /// No record of the space with a run up to this one is wanted. False: that could not be made to last.
   bool add(std::uint64_t space, std::uint64_t run);
   /// Whether a record was flushed. One whose space is unknown (0) counts as one of every space.
@@ -27,6 +30,7 @@ class FlushedSpaces {
   std::string path_;
   std::map<std::uint64_t, std::uint64_t> up_to_;  ///< run by space
   std::uint64_t newest_ = 0;
+  std::size_t lines_ = 0;  ///< of the file
 };
 
 }  // namespace canopy::slots

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
@@ -34,7 +36,10 @@ std::string holder(int lock) {
   std::string number(text, count > 0 ? static_cast<std::size_t>(count) : 0);
   number.erase(std::find_if_not(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; }),
                number.end());
-  return number.empty() ? "another process" : "process " + number;
+  // Who reserves a folder to read it leaves no number, so the number may be of a process that has ended.
+  const long id = number.empty() ? 0 : std::strtol(number.c_str(), nullptr, 10);
+  if (id <= 0 || (::kill(static_cast<pid_t>(id), 0) != 0 && errno == ESRCH)) return "another process";
+  return "process " + number;
 }
 
 }  // namespace
@@ -56,8 +61,14 @@ Folder::Folder(const std::string& path, const PageStorage::Context& context)
     : path_((fs::path(path) / folder_name(context)).string()) {
   make_folder(path_);
   lock_ = open_file(file("lock"), O_RDWR | O_CREAT);
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+  // A process that lists the folder holds the lock for a moment.
+  int tries = 20;
+  while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     const int error = errno;
+    if (error == EINTR || (error == EWOULDBLOCK && --tries > 0)) {
+      ::usleep(10'000);
+      continue;
+    }
     if (error == EWOULDBLOCK) fail(path_, holder(lock_.get()) + " keeps its records here; a folder has one user", 0);
     fail(path_, "cannot be locked", error);
   }
@@ -78,17 +89,19 @@ UniqueFd open_file(const std::string& path, int flags, bool may_lack) {
   return opened;
 }
 
-std::string user_of(const std::string& folder) {
-  const UniqueFd lock = open_file(folder + "/lock", O_RDONLY, true);
-  if (!lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) return {};
-  return holder(lock.get());
+Reserved reserve(const std::string& folder) {
+  UniqueFd lock = open_file(folder + "/lock", O_RDONLY, true);
+  if (lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0) return {{}, holder(lock.get())};
+  return {std::move(lock), {}};
 }
 
 std::vector<std::string> folders_below(const std::string& path) {
   std::vector<std::string> found;
-  for (const auto& entry : fs::directory_iterator(path))
-    if (entry.is_directory() && entry.path().filename().string().find("-rank-") == 64)
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(path, problem))
+    if (std::error_code unknown; entry.is_directory(unknown) && entry.path().filename().string().find("-rank-") == 64)
       found.push_back(entry.path().string());
+  if (problem) fail(path, "cannot be read", problem.value());
   std::sort(found.begin(), found.end());
   return found;
 }

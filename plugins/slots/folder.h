@@ -37,8 +37,12 @@ std::string folder_name(const PageStorage::Context& context);
 /// Throws std::runtime_error with a sentence if it cannot be opened; with `may_lack`, a file that is not there is no
 /// error.
 UniqueFd open_file(const std::string& path, int flags, bool may_lack = false);
-/// The process that has locked the folder, in words: "process 4711"; empty: no process has it.
-std::string user_of(const std::string& folder);
+/// A folder that no process uses, and that none can begin to use while this object is there.
+struct Reserved {
+  UniqueFd lock;
+  std::string user;  ///< not empty: nothing is reserved, since this process uses the folder ("process 4711")
+};
+Reserved reserve(const std::string& folder);
 /// The folders of fingerprints and ranks below `path`, sorted.
 std::vector<std::string> folders_below(const std::string& path);
 /// "path: what (the system's words for errno)" as an exception.

@@ -39,8 +39,8 @@ class Records {
   /// used since `mark`. All that was given up is out of the table's file then.
   void take(std::size_t most, std::uint64_t mark, std::vector<Slot>& to);
   std::uint64_t mark() const { return runs_.uses(); }
-  /// Slots that were taken and have no record, or that a scan leaves out.
-  void give_back(Slot first, Slot count) { free_.add(first, count); }
+  /// A slot that was taken and has no record.
+  void give_back(Slot slot) { release(slot); }
   /// Records of one run, one after the other. `before`: the slot of the record before the first one, or kNoSlot.
   class NewRun;
   NewRun begin_run(Slot before);
@@ -53,6 +53,9 @@ class Records {
   std::uint64_t forget_space(const PageKey& space);
   /// What a scan found in slots from `first` on.
   void scanned(Slot first, std::span<const RecordHead> heads);
+
+  /// Slots that a scan leaves out.
+  void not_scanned(Slot first, Slot count) { free_.add(first, count); }
 
   /// Writes the table's changes to its file.
   void write() { table_.write(); }

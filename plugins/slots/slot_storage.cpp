@@ -67,6 +67,7 @@ SlotStorage::SlotStorage(const Config& config, const Context& context)
       scan_(must_scan(table_, files_, flushed_, folder_) ? std::make_unique<HeadScan>(files_) : nullptr),
       records_(table_, flushed_, files_.shape(), scan_ != nullptr) {
   if (!event_) fail(folder_.path(), "an eventfd cannot be had", errno);
+  flushed_.compact();
   if (!scan_) table_.complete();
   device_ = make_device(config, event_.get());
 }
@@ -173,9 +174,10 @@ std::size_t SlotStorage::poll(std::span<StorageDone> done) {
   for (const CallId id : told_) unused_.push_back(id);
   told_.clear();
   if (scan_) go_on_scanning();
-  if (moving_.empty() && ended_.empty()) return 0;
+  // Also where nothing is on its way: what has ended last may have been signalled after it was told.
   eventfd_t count = 0;
   ::eventfd_read(event_.get(), &count);
+  if (moving_.empty() && ended_.empty()) return 0;
   const auto now = Clock::now();
   for (const CallId id : moving_)
     if (now >= calls_[id].until) calls_[id].stop();
@@ -261,7 +263,7 @@ void SlotStorage::settle_put(Call& call) {
   for (std::size_t i = 0; i < call.keys.size(); ++i) {
     const Slot slot = call.slots[i], there = records_.find(call.keys[i]);
     if (slot == kNoSlot || i >= count || call.flushed || there != kNoSlot) {
-      if (slot != kNoSlot) records_.give_back(slot, 1);
+      if (slot != kNoSlot) records_.give_back(slot);
       if (there != kNoSlot) run = records_.begin_run(there);
       continue;
     }
@@ -283,7 +285,7 @@ void SlotStorage::go_on_scanning() {
 void SlotStorage::end_scan() {
   const Slot first = scan_->given();
   scan_.reset();
-  if (first < files_.shape().slots) records_.give_back(first, files_.shape().slots - first);
+  if (first < files_.shape().slots) records_.not_scanned(first, files_.shape().slots - first);
   table_.complete();
 }
 

@@ -11,7 +11,7 @@
 
 namespace canopy::slots {
 
-/// Keeps records on a disk of this machine, in files of slots of one size. See docs/slots.md.
+/// Keeps records on a disk of this machine, in files of slots of one size. See docs/storage_slots.md.
 ///
 /// A find is answered from memory; gets and puts move bytes between slots and the memory of the call, with no copy.
 /// There are no checksums and no syncs: the engine checks every record. What this class checks is the key that a record

@@ -25,7 +25,8 @@ std::uint32_t sum_of(const Entry& entry, Slot slot) {
 }
 std::uint64_t sum_of(const TableHead& head) { return XXH3_64bits(&head, offsetof(TableHead, sum)); }
 
-/// Reads until `count` bytes are there or the file ends. Returns how many there are.
+}  // namespace
+
 std::size_t read_at(int file, void* to, std::size_t count, std::uint64_t offset) {
   std::size_t done = 0;
   while (done < count) {
@@ -37,8 +38,6 @@ std::size_t read_at(int file, void* to, std::size_t count, std::uint64_t offset)
   }
   return done;
 }
-
-}  // namespace
 
 const char* read_head(int file, TableHead& head) {
   const TableHead expected;

@@ -38,6 +38,9 @@ struct TableHead {
   std::uint64_t sum = 0;  ///< over the rest
 };
 
+/// Reads until `count` bytes are there or the file ends. Returns how many there are.
+std::size_t read_at(int file, void* to, std::size_t count, std::uint64_t offset);
+
 /// Reads the head of a table. Returns why it cannot be used, in a few words; null: it can.
 const char* read_head(int file, TableHead& head);
 /// Reads the entries of slots from `first` on; those that are damaged, or of another slot, are empty. Returns how many

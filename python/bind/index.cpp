@@ -36,8 +36,10 @@ Index::Index(const Settings& settings) {
   state_.page_size = settings.page_size;
   state_.overlap = settings.bigram ? 1 : 0;
   state_.groups = {{"full", kWholePath, policy_.name, policy_.strategy.get()}};
-  if (!settings.feed.is_none())
-    publisher_ = take(Publisher::open(feed_of(settings.feed), state_, {"made by canopy.Index\n", {}, {}}));
+  if (settings.changes) changes_ = std::make_unique<Changes>();
+  if (changes_ || !settings.feed.is_none())
+    publisher_ =
+        take(Publisher::open(feed_of(settings.feed), state_, {"made by canopy.Index\n", {}, {}}, changes_.get()));
   const Group groups[] = {{"full", kWholePath, settings.capacity.value_or(kUnlimited), policy_.strategy.get()}};
   const PrefixIndex::Context context{state_.page_size, state_.overlap, groups,
                                      publisher_ ? &publisher_->writer() : nullptr};
@@ -102,7 +104,10 @@ NamespaceId Index::space_of(nb::handle space) {
   } else {
     throw nb::type_error("space: None, a name, or a tuple (tenant, adapter, salt)");
   }
-  if (publisher_ && state_.spaces.size() > had) publisher_->space(id);
+  if (state_.spaces.size() > had) {
+    if (changes_) changes_->name(id, nb::borrow(space));
+    if (publisher_) publisher_->space(id);
+  }
   return id;
 }
 
@@ -119,12 +124,17 @@ void Index::use_policy(nb::handle policy) {
   raise_failure();
 }
 
+nb::list Index::take_changes() {
+  if (!changes_) throw nb::value_error("take_changes: this index was made without changes=True");
+  return changes_->take();
+}
+
 void Index::poll() {
   if (publisher_) publisher_->serve_waiting_readers();
 }
 
 std::uint64_t Index::request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {
-  if (!publisher_) return 0;
+  if (!publisher_ || !publisher_->has_feed()) return 0;
   auto request = std::make_unique<RequestState>();
   request->id = ++last_request_;
   request->space = space;

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "changes.h"
 #include "integers.h"
 #include "registry.h"
 
@@ -25,7 +26,8 @@ class Index {
     std::optional<std::uint64_t> capacity;
     std::string accounting = "default";
     bool bigram = false;
-    bool paged = false;  ///< Python speaks of page numbers where it else speaks of slots
+    bool paged = false;    ///< Python speaks of page numbers where it else speaks of slots
+    bool changes = false;  ///< what comes and goes is kept for take_changes()
     nb::handle policy, feed;
   };
   explicit Index(const Settings& settings);
@@ -61,6 +63,8 @@ class Index {
   void release(const Lock& lock) noexcept;
 
   void use_policy(nb::handle policy);
+  /// See Changes::take. Throws ValueError if they are not kept.
+  nb::list take_changes();
   void poll();
 
   /// A request of the caller's, for the feed alone. 0, and nothing is told, without a feed.
@@ -72,7 +76,8 @@ class Index {
  private:
   void turn(Operation operation);
 
-  Policy policy_;  // outlives the index, as does the feed
+  Policy policy_;                     // outlives the index, as does the feed
+  std::unique_ptr<Changes> changes_;  // outlives the publisher
   std::unique_ptr<Publisher> publisher_;
   EngineState state_;
   std::unordered_map<std::uint64_t, std::unique_ptr<RequestState>> requests_;

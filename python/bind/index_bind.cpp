@@ -342,16 +342,17 @@ void bind_index(nb::module_& module) {
       .def(
           "__init__",
           [](Index* place, Units page_size, nb::object policy, std::optional<std::uint64_t> capacity,
-             const std::string& accounting, bool bigram, nb::object feed,
-             bool paged) { new (place) Index({page_size, capacity, accounting, bigram, paged, policy, feed}); },
+             const std::string& accounting, bool bigram, nb::object feed, bool paged, bool changes) {
+            new (place) Index({page_size, capacity, accounting, bigram, paged, changes, policy, feed});
+          },
           "page_size"_a = 1, "policy"_a = "lru", "capacity"_a = nb::none(), nb::kw_only(), "accounting"_a = "default",
-          "bigram"_a = false, "feed"_a = nb::none(), "paged"_a = false,
+          "bigram"_a = false, "feed"_a = nb::none(), "paged"_a = false, "changes"_a = false,
           "page_size: tokens in a page.\npolicy: a name of plugins(), {'slru': {'protect_after': 3}}, or a policy in "
           "Python.\ncapacity: tokens that the pool may hold, for policies; the index never evicts on its own.\n"
           "accounting: 'default', 'sglang' or 'sglang_unified': when hits count.\nbigram: keys of EAGLE: a unit is a "
           "token and the next one.\nfeed: a name under which an inspector can attach, or a pathlib.Path to record to.\n"
           "paged: what is said of slots is said of page numbers, from 1 on, one a page: for callers that have a table "
-          "from these to slots.")
+          "from these to slots.\nchanges: keep what comes and goes for take_changes().")
       .def("match", &match, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "limit"_a = nb::none(),
            "The longest prefix that is there. Counts as a use. `space`: a namespace, or a tuple (tenant, adapter, "
            "salt).")
@@ -393,6 +394,11 @@ void bind_index(nb::module_& module) {
            "tokens"_a,
            "Tells the feed how far it is. phase: 'running', 'committed', 'finished', 'aborted', 'retracted' or "
            "'resumed'.")
+      .def(
+          "take_changes", &Index::take_changes,
+          "What nodes came and left since the last call, oldest first: ('added', node, parent, space, words), words as "
+          "bytes of int64; ('split', node, upper, units): the first units are a new node above; ('removed', node); "
+          "('cleared',). A node is a number that is used again later; 0 is the root.")
       .def("poll", &Index::poll, "Serves an inspector that attached while nothing happened.")
       .def(
           "columns", [](Index& index) { return columns_of(index.tree(), index.state().spaces); },

@@ -312,3 +312,22 @@ def test_nothing_is_released_twice():
     canopy._core.release(held)
     canopy._core.release(None)
     assert tree.protected == 0
+
+
+def test_changes_say_what_came_and_left():
+    index = canopy.Index(page_size=2, changes=True)
+    words = lambda *tokens: numpy.array(tokens, dtype=numpy.int64).tobytes()  # noqa: E731
+    index.insert([1, 2, 3, 4, 5, 6], range(2, 8), space=("lora", None, "salt"))
+    index.insert([1, 2, 3, 4, 7, 8], range(8, 14), space=("lora", None, "salt"))
+    changes = index.take_changes()
+    (kind, node, parent, space, told), split, (_, other, below, _, rest) = changes
+    assert (kind, parent, space, told) == ("added", 0, ("lora", None, "salt"), words(1, 2, 3, 4, 5, 6))
+    assert split == ("split", node, below, 4) and rest == words(7, 8)
+    assert index.take_changes() == []
+    index.evict(2)
+    assert index.take_changes() == [("removed", node)]
+    index.clear()
+    assert index.take_changes() == [("cleared",)]
+    assert index.request_begun(4, 0) == 0  # a log is no feed
+    with pytest.raises(ValueError, match="changes=True"):
+        canopy.Index().take_changes()

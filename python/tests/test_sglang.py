@@ -85,7 +85,6 @@ def test_an_sglang_without_backends_is_told(sglang, monkeypatch, caplog):
         ({"is_hybrid_swa": True}, "full attention"),
         ({"is_hybrid_ssm": True}, "full attention"),
         ({"enable_hierarchical_cache": True}, "host tier"),
-        ({"enable_kv_cache_events": True}, "events"),
         ({"enable_session_radix_cache": True}, "session"),
         ({"token_to_kv_pool_allocator": values(page_size=64)}, "64 tokens"),
         ({"eviction_policy": "tlru"}, "'tlru'"),

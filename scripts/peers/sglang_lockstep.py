@@ -5,7 +5,7 @@
 
 WHEEL: the unpacked wheel of sglang RELEASE; torch, msgspec and canopy on the path. Two caches with pools of their own are
 driven through requests as a scheduler drives them: match, lock, evict what is missing, allocate, checkpoint, decode, finish
-or abort. After each operation lengths, slots, rows, sizes and what was evicted must be equal. Peers: `radix` is RadixCache
+or abort. After each operation lengths, slots, rows, sizes, what was evicted and the KV events must be equal. Peers: `radix` is RadixCache
 (accounting: sglang), `python` and `rust` are UnifiedRadixCache with its two tree cores (accounting: sglang_unified).
 `table` is our own cache with slots on the device, beside the one with slots on the host: its pools are tensors that count
 each copy to the host that the cache asks for, and there may be none.
@@ -38,7 +38,7 @@ class Side:
         self.allocator, self.pool = wrap(*sglang_wheel.pools(torch, size, page, ROWS, WIDTH))
         self.cache = make(sglang.params(
             disable=False, req_to_token_pool=self.pool, token_to_kv_pool_allocator=self.allocator, page_size=page,
-            is_eagle=eagle, eviction_policy=policy, eviction_policy_config=options))
+            is_eagle=eagle, eviction_policy=policy, eviction_policy_config=options, enable_kv_cache_events=True))
         self.requests = {}
 
     def key(self, tokens, space, limit=None):
@@ -114,6 +114,20 @@ class Side:
     def order(self, waiting):
         return self.cache.dfs_weight_order([self.match(*one).last_device_node for one in waiting])
 
+    def events(self):
+        """KV events block by block: SGLang's cores differ in what they put into one event."""
+        blocks = []
+        for event in self.cache.take_events():
+            facts = {name: getattr(event, name) for name in event.__struct_fields__}
+            hashes, tokens = facts.pop("block_hashes", [None]), facts.pop("token_ids", None)
+            for i, block in enumerate(hashes):
+                words = tokens and [list(word) if isinstance(word, tuple) else word
+                                    for word in tokens[i * event.block_size : (i + 1) * event.block_size]]
+                blocks.append((type(event).__name__, block, words, *facts.items()))
+                if "parent_block_hash" in facts:
+                    facts["parent_block_hash"] = block
+        return blocks
+
     def sizes(self):
         return self.cache.evictable_size(), self.cache.protected_size(), self.allocator.available_size()
 
@@ -179,7 +193,7 @@ def sequence(seed, operations, page, eagle, policy, one, other):
     for number in range(operations):
         method, arguments = next(source)
         answers = [getattr(side, method)(*arguments) for side in (one, other)]
-        sizes = [side.sizes() for side in (one, other)]
+        sizes = [side.sizes() + (side.events(),) for side in (one, other)]
         if number % 50 == 0:
             sizes = [size + (side.contents(),) for size, side in zip(sizes, (one, other))]
         if answers[0] != answers[1] or sizes[0] != sizes[1]:

@@ -3,6 +3,7 @@
 The caches, their tree cores (the Rust one too), keys, policies and the registry of caches are the wheel's own, and torch is
 real. All else that SGLang imports is replaced by empty modules; pools are the few lines below.
 """
+import hashlib
 import importlib.machinery
 import importlib.util
 import os
@@ -18,10 +19,10 @@ from unified_lockstep import Anything, EmptyModule, EmptyModules  # noqa: E402
 M = "sglang.srt.mem_cache."
 REAL = (
     M + "base_prefix_cache", M + "radix_cache", M + "evict_policy", M + "utils", M + "cache_init_params", M + "registry",
-    M + "unified_cache", M + "unified_radix_cache", M + "rust_tree_core", "sglang.srt.rust_extensions",
-    "sglang.srt.environ", "sglang.srt.utils.rank_consensus_checker",
+    M + "unified_cache", M + "unified_radix_cache", M + "rust_tree_core", M + "events", "sglang.srt.rust_extensions",
+    "sglang.srt.disaggregation.kv_events", "sglang.srt.environ", "sglang.srt.utils.rank_consensus_checker",
 )
-PACKAGES = ("sglang", "sglang.srt", "sglang.srt.mem_cache", "sglang.srt.utils")
+PACKAGES = ("sglang", "sglang.srt", "sglang.srt.mem_cache", "sglang.srt.utils", "sglang.srt.disaggregation")
 
 
 def load(folder, release):
@@ -56,9 +57,12 @@ def load(folder, release):
     session = types.ModuleType("sglang.srt.session.streaming_session")
     session.StreamingSession, session.is_virtual_node = NoSession, lambda node: False
     sys.modules["sglang.srt.session.streaming_session"] = session
-    events = types.ModuleType(M + "events")
-    events.KVCacheEventRecorder, events.KvEventLoraNames, events.LoRANameTable = NoEvents, dict, dict
-    sys.modules[M + "events"] = events
+    for name in ("zmq", "pydantic"):  # of the events' publisher, which is not used
+        if importlib.util.find_spec(name) is None:
+            sys.modules[name] = EmptyModule(name)
+    native = types.ModuleType(M + "cpp_utils.native_hash")
+    native.get_native_hash = native_hash
+    sys.modules[native.__name__] = native
     interleave = types.ModuleType(M + "allocator.page_interleave")
     interleave.page_interleave_shard_size = lambda allocator: 1
     sys.modules[M + "allocator.page_interleave"] = interleave
@@ -88,14 +92,15 @@ class NoSession:
         return lambda *_, **__: False if name == "try_cache_finished_req" or name == "try_checkpoint" else None
 
 
-class NoEvents:
-    enabled = False
-
-    def __init__(self, **_):
-        pass
-
-    def __getattr__(self, name):
-        return lambda *_, **__: []
+def native_hash(key, prior=None, page=None):
+    """What SGLang's compiled function gives for a RadixKey: a chain of SHA-256 over the tokens of each page."""
+    tokens, units, hashes = key.raw_token_ids(), len(key), []
+    for start in range(0, units, page or max(units, 1)):
+        end = min(start + (page or units), units)
+        words = [tokens[i + j] for i in range(start, end) for j in range(1 + key.is_bigram)]
+        prior = hashlib.sha256((prior or b"") + b"".join(word.to_bytes(4, "little") for word in words)).digest()
+        hashes.append(prior.hex())
+    return hashes if page else hashes[-1]
 
 
 def pools(torch, size, page, rows, width):

@@ -51,7 +51,7 @@ TEST_CASE("check: a wrong plugin is found with 1, and the file that is written r
   const std::string with = "--plugins " + plugins.string() + " ";
   const Ended found = check(workshop, with + "--seed 3 --ops 100000 --config " + engine);
   CHECK_MESSAGE(found.status == 1, (found.out + found.err));
-  CHECK(has(found.out, "canopy check --replay canopy-check-3.txt repeats it"));
+  CHECK(has(found.out, "canopy check --replay canopy-check-3.txt runs it again"));
   const std::string text = slurp(workshop.path / "canopy-check-3.txt");
   CHECK(has(text, "# canopy check --replay canopy-check-3.txt\n# found by seed 3 in episode "));
   CHECK(has(text, "\noperations:\n  - "));
@@ -63,6 +63,25 @@ TEST_CASE("check: a wrong plugin is found with 1, and the file that is written r
   CHECK(without.status == 2);
   CHECK_MESSAGE(has(without.err, "canopy-check-3.txt:"), without.err);
   fs::remove_all(plugins);
+}
+
+TEST_CASE(
+    "check: a process that was killed once is told as such, and its operations are clean when they are run again") {
+  const Workshop workshop;
+  const fs::path before = fs::current_path();
+  fs::current_path(workshop.path);
+  Started check(workshop, "check", "check --seed 4 --minutes 2 --jobs 1");
+  fs::current_path(before);
+  const std::string children =
+      "/proc/" + std::to_string(check.pid()) + "/task/" + std::to_string(check.pid()) + "/children";
+  pid_t worker = 0;
+  REQUIRE(soon([&] { return static_cast<bool>(std::ifstream(children) >> worker); }));
+  ::usleep(200'000);
+  ::kill(worker, SIGKILL);
+  const Ended ended = check.end(0);
+  CHECK_MESSAGE(ended.status == 1, (ended.out + ended.err));
+  CHECK_MESSAGE(has(ended.out, "the process crashed: Killed; the same operations were clean when they were run again"),
+                ended.out);
 }
 
 TEST_CASE("check: bad input ends with 2 and a sentence") {

@@ -91,12 +91,27 @@ TEST_CASE("export: each metric that the dashboard names is exported") {
   CHECK(has(once.out, "canopy_feed_up{feed=\"" + name + "\",pod=\"one\"} 1"));
   const auto board = nlohmann::json::parse(slurp(kSource / "configs/grafana/canopy.json"));
   std::set<std::string> named;
-  const std::regex metric("canopy_[a-z_]+");
-  for (const auto& panel : board.at("panels"))
+  std::set<int> ids;
+  std::set<std::pair<int, int>> cells;  // of Grafana's grid, which is 24 wide
+  const std::regex metric("canopy_[a-z_]+"), label("\\{\\{([a-z_]+)\\}\\}");
+  for (const auto& panel : board.at("panels")) {
+    const std::string title = panel.at("title");
+    CAPTURE(title);
+    CHECK(ids.insert(panel.at("id").get<int>()).second);
+    CHECK(!panel.at("type").get<std::string>().empty());
+    const auto& place = panel.at("gridPos");
+    for (int x = place.at("x"), end = x + place.at("w").get<int>(); x < end; ++x)
+      for (int y = place.at("y"), bottom = y + place.at("h").get<int>(); y < bottom; ++y)
+        CHECK((x < 24 && cells.insert({x, y}).second));
+    std::set<std::string> letters;
     for (const auto& target : panel.at("targets")) {
-      const std::string query = target.at("expr");
+      const std::string query = target.at("expr"), legend = target.value("legendFormat", "");
+      CHECK(letters.insert(target.at("refId")).second);
+      for (std::sregex_iterator at(legend.begin(), legend.end(), label), end; at != end; ++at)
+        CHECK_MESSAGE(has(once.out, (*at)[1].str() + "=\""), legend);
       for (std::sregex_iterator at(query.begin(), query.end(), metric), end; at != end; ++at) named.insert(at->str());
     }
+  }
   CHECK(named.size() > 20);
   named.erase("canopy_hit_rate");  // absent before the first request that this exporter sees
   for (const std::string& one : named) CHECK_MESSAGE(has(once.out, "\n" + one + "{"), one);

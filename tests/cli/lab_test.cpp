@@ -327,3 +327,43 @@ TEST_CASE("a curve has its points, exact ones without an error, and says what re
   CHECK(has(sampled.out, "with 95 % confidence"));
   CHECK(read(out)["points"][0].contains("error"));
 }
+
+TEST_CASE("a recording that has tokens is a trace: what it replays and compares is what was recorded") {
+  const Workshop workshop;
+  const std::string engine = (kSource / "configs/engines/lru.yaml").string();
+  const auto in = [&](const char* name) { return (workshop.path / name).string(); };
+  const auto report_of = [&](const std::string& options, const char* name) {
+    const Ended run = canopy(workshop, "replay " + engine + options + " --limit 300 --capacity 20k --store none" +
+                                           " --no-content --report " + in(name));
+    REQUIRE_MESSAGE(run.status == 0, run.err);
+    return read(in(name));
+  };
+  const json recorded =
+      report_of(kMixed + " --record " + in("run.feed") + " --set feed.file.tokens=true", "recorded.json");
+  const json again = report_of(" --trace " + in("run.feed"), "again.json");
+  REQUIRE(recorded["hit_tokens"] > 0);
+  REQUIRE(recorded["evicted_tokens"] > 0);
+  for (const char* key : {"requests", "prompt_tokens", "hit_tokens", "evicted_tokens", "digest"})
+    CHECK_MESSAGE(recorded[key] == again[key], key);
+  const Ended run =
+      compare(workshop, "--trace " + in("run.feed") + " --policies lru,optimum --capacities 20k --json " + in("c.json"),
+              engine);
+  REQUIRE_MESSAGE(run.status == 0, run.err);
+  CHECK(read(in("c.json"))["rows"][0]["digest"] == recorded["digest"]);
+
+  // Requests of namespaces, several at a time.
+  const json timed = report_of(" --workload " + (kSource / "configs/workloads/rag.yaml").string() +
+                                   " --mode timed --record " + in("timed.feed") + " --set feed.file.tokens=true",
+                               "timed.json");
+  const json serial = report_of(" --trace " + in("timed.feed"), "serial.json");
+  CHECK(serial["requests"] == timed["requests"]);
+  CHECK(serial["prompt_tokens"] == timed["prompt_tokens"]);
+
+  check_refused(compare(workshop, "--trace " + in("run.feed") + " --blocks --capacities 20k", engine),
+                "--blocks: " + in("run.feed") + " has token ids and no blocks");
+  report_of(kMixed + " --record " + in("bare.feed"), "bare.json");
+  check_refused(compare(workshop, "--trace " + in("bare.feed") + " --capacities 20k", engine),
+                in("bare.feed") +
+                    ": the recording has no tokens, so its requests are not known; record with tokens: "
+                    "true in the engine's feed");
+}

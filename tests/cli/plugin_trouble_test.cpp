@@ -24,14 +24,17 @@ struct House {
     for (const char* one : {"lying_policies.so", "lying_allocators.so"})
       fs::create_symlink(kBad / one, workshop.path / "plugins" / one);
   }
-  /// Runs a replay under a shell's eyes: the status that a shell gives a signal is 128 and its number.
   Ended replay(const std::string& arguments, int seconds = 60) const {
+    return run("replay", "--capacity 100000 --set store=none --limit 400 " + arguments, seconds);
+  }
+  /// Runs a command under a shell's eyes: the status that a shell gives a signal is 128 and its number.
+  Ended run(const std::string& command, const std::string& arguments, int seconds) const {
     const fs::path err = workshop.path / "stderr", out = workshop.path / "stdout";
-    const std::string line =
-        "timeout -s KILL " + std::to_string(seconds) + " " + (workshop.path / "bin/canopy").string() + " replay " +
-        (kSource / "configs/engines/lru.yaml").string() + " --workload " +
-        (kSource / "configs/workloads/mixed.yaml").string() + " --capacity 100000 --set store=none --limit 400 " +
-        arguments + " >" + out.string() + " 2>" + err.string() + " </dev/null";
+    const std::string line = "timeout -s KILL " + std::to_string(seconds) + " " +
+                             (workshop.path / "bin/canopy").string() + " " + command + " " +
+                             (kSource / "configs/engines/lru.yaml").string() + " --workload " +
+                             (kSource / "configs/workloads/mixed.yaml").string() + " " + arguments + " >" +
+                             out.string() + " 2>" + err.string() + " </dev/null";
     const int status = std::system(("sh -c '" + line + "'; exit $?").c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out), slurp(err)};
   }
@@ -64,6 +67,15 @@ TEST_CASE("a plugin that ends the process in a running engine is named on stderr
 TEST_CASE("a plugin that hangs in a running engine is named on stderr") {
   const House house;
   const Ended run = house.replay("--policy hangs", 8);
+  CHECK(run.status != 0);
+  CHECK_MESSAGE(
+      has(run.err, "canopy: eviction strategy 'hangs' (lying_policies.so), evicted: it has not returned for 5 s\n"),
+      run.err);
+}
+
+TEST_CASE("a plugin that hangs in a thread of a comparison is named on stderr") {
+  const House house;
+  const Ended run = house.run("compare", "--policies lru,hangs --capacities 100k --jobs 2", 8);
   CHECK(run.status != 0);
   CHECK_MESSAGE(
       has(run.err, "canopy: eviction strategy 'hangs' (lying_policies.so), evicted: it has not returned for 5 s\n"),

@@ -86,6 +86,7 @@ class Started {
   }
   Started(const Started&) = delete;
 
+  pid_t pid() const { return child_; }
   void signal(int number) const { ::kill(child_, number); }
   /// After a signal, 0: none. The exit code, or the negative number of the signal that ended it.
   Ended end(int number) {

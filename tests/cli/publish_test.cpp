@@ -1,6 +1,8 @@
 /// `canopy replay --publish`.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "program.h"
 
 using namespace cli;
@@ -21,14 +23,24 @@ TEST_CASE("a replay that publishes decides the same, says where, and counts what
   const Workshop workshop;
   const Ended alone = canopy(workshop, kReplay);
   const std::string endpoint = "ipc://" + (workshop.path / "e.sock").string();
-  const Ended told = canopy(workshop, kReplay + "--publish " + endpoint + " --publish-replay tcp://127.0.0.1:*");
+  const Ended told =
+      canopy(workshop, kReplay + "--publish " + endpoint + " --publish-replay tcp://127.0.0.1:* --report " +
+                           (workshop.path / "r.json").string());
   CHECK(told.status == 0);
   CHECK(digest_in(told.out) == digest_in(alone.out));
   CHECK(has(digest_in(told.out), ", digest "));
   CHECK(has(told.err, "KV events are published at " + endpoint));
   CHECK(has(told.err, "past KV events are answered for at tcp://127.0.0.1:"));
   CHECK_FALSE(has(told.err, "other machines"));
-  CHECK(has(told.out, "blocks stored and "));
+  const auto events = nlohmann::json::parse(slurp(workshop.path / "r.json")).at("kv_events");
+  CHECK(events.at("batches") > 10);
+  CHECK(events.at("stored_blocks") > 100);
+  CHECK(events.at("losses") == 0);
+  const auto figure = [&](const char* name) { return std::to_string(events.at(name).get<std::uint64_t>()); };
+  std::string plain = told.out;
+  std::erase(plain, ',');
+  CHECK(has(plain, figure("batches") + " batches with "));
+  CHECK(has(plain, figure("stored_blocks") + " blocks stored and " + figure("removed_blocks") + " removed"));
   CHECK_FALSE(fs::exists(workshop.path / "e.sock"));
 }
 

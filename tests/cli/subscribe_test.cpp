@@ -48,6 +48,19 @@ TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what
   CHECK(has(top.out, "100.0 %"));  // of rank 1
   CHECK(has(top.out, "whole, 1 gap, 1 of their messages came later"));
   CHECK(has(top.out, "drift 0"));
+  // An exporter serves what events tell, and no figure of what they do not: not even 0.
+  const Ended figures =
+      canopy(workshop, "export --feed " + name + " --once --names canopy --names sglang --names vllm");
+  CHECK(figures.status == 0);
+  CHECK(has(figures.out, "namespace=\"rank 0, salt s\"} 2\n"));
+  CHECK(has(figures.out, "group=\"GPU\",state=\"cached\"} 12\n"));
+  CHECK(has(figures.out, "canopy_page_lifetime_seconds_count"));
+  for (const char* unknown :
+       {"canopy_requests",     "canopy_prompt_tokens", "canopy_hit",    "canopy_pool_limit", "canopy_evictable",
+        "canopy_missed",       "canopy_eviction_age",  "canopy_reuse",  "state=\"free\"",    "canopy_pool_info",
+        "sglang:kv_",          "sglang:token_usage",   "sglang:prompt", "sglang:num_",       "vllm:prefix_cache",
+        "vllm:kv_cache_usage", "vllm:prompt",          "vllm:num_",     "vllm:cache_config", "idle_before_evict"})
+    CHECK_MESSAGE(!has(figures.out, unknown), unknown);
   const Ended ended = subscribe.end(SIGINT);
   CHECK(ended.status == 130);
   CHECK(has(ended.out, "rank 1: 2 blocks, whole"));

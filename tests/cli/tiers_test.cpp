@@ -80,7 +80,7 @@ TEST_CASE("tiers: a replay over a storage finds what left the host tier, decides
     const auto faulty = run(line);
     CHECK(faulty["damaged_records_storage"] > 0);
     CHECK(sum(faulty) == faulty["hit_tokens"]);
-    CHECK(faulty["hit_tokens"] < good["hit_tokens"]);
+    CHECK(faulty["fetches_storage"]["damaged"] > 0);
   }
 }
 

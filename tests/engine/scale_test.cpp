@@ -1,7 +1,9 @@
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <functional>
 
+#include <canopy/support/random.h>
 #include <support/engines.h>
 
 using namespace canopy;
@@ -167,6 +169,29 @@ TEST_CASE("the node storage for a full pool is reserved at the start and stays t
   const Tree wish(16, "{}", std::uint64_t{1} << 45);
   CHECK(wish.index->use().bytes >= std::uint64_t{256} << 20);
   CHECK(wish.index->use().bytes < std::uint64_t{260} << 20);
+}
+
+TEST_CASE("a full pool takes no memory from the system for what it evicts and fills again") {
+  constexpr Units kPool = 400'000, kPage = 16;
+  Tree tree(kPage, "{}", kPool);
+  std::vector<Token> words(60'000);
+  Random prng(7);
+  const auto fill_again = [&](Units requests) {
+    rusage before, after;
+    getrusage(RUSAGE_THREAD, &before);
+    for (Units request = 0; request < requests; ++request) {
+      const Units length = prng.below(20) == 0 ? 60'000 : 600 + static_cast<Units>(prng.below(12'000));
+      const std::span<Token> prompt = std::span(words).first(length / kPage * kPage);
+      std::iota(prompt.begin(), prompt.end(), static_cast<Token>(prng.below(1U << 30)));
+      if (const std::uint64_t used = tree.index->sizes(0).evictable; used + prompt.size() > kPool)
+        tree.index->evict(0, (used + prompt.size() - kPool) / kPage + 1);
+      tree.index->release(tree.insert({}, prompt, kPage));
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    return after.ru_minflt - before.ru_minflt;
+  };
+  fill_again(300);
+  CHECK(fill_again(600) < 600);  // words and page numbers are some ten system pages a request
 }
 
 TEST_CASE("what freed storage keeps in memory follows keep_free") {

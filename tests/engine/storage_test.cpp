@@ -146,11 +146,10 @@ std::vector<Token> put_down(Engine& engine, Token first = 100) {
   leave(engine, prompt);
   engine.make_free(0, 16);
   engine.turn(1);
-  for (int i = 0; i < 9 && in_host(engine) > 0; ++i) {
-    engine.turn(1);
-    ByHand::last->end('p');
-    engine.turn(1);
-  }
+  ByHand::last->end('p');
+  engine.turn(1);
+  REQUIRE(in_host(engine) == 0);
+  REQUIRE(ByHand::last->kept.size() == 10);
   return prompt;
 }
 
@@ -196,6 +195,42 @@ TEST_CASE("storage: pages are moving until a put has ended, and until a get has,
   check_settled(*engine);
 }
 
+TEST_CASE(
+    "storage: what continues a prefix that the pools alone have is brought, and the prefix is copied down for it") {
+  const auto engine = stored_engine({"tiers.host.latency=100"});
+  ByHand& storage = *ByHand::last;
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(100);
+  storage.end('p');
+  engine->turn(101);
+  REQUIRE(storage.kept.size() == 10);
+  REQUIRE(in_host(*engine) == 0);
+  leave(*engine, {prompt.begin(), prompt.begin() + 20});
+  Fetch fetch = engine->fetch(arrival(prompt));
+  REQUIRE(storage.begun.size() == 1);
+  CHECK(storage.begun[0].keys.size() == 5);
+  storage.end('f');
+  engine->turn(200);
+  CHECK(engine->host_tier()->moving[0] == 10);  // five come down, and five from the storage
+  storage.end('g');
+  engine->turn(201);
+  CHECK(in_host(*engine) == 0);
+  CHECK(engine->host_tier()->moving[0] == 10);  // the five from the storage wait
+  CHECK(engine->next_end_us() == 300);
+  engine->turn(300);
+  CHECK(in_host(*engine) == 40);
+  engine->turn(400);
+  REQUIRE(fetch.done());
+  CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 40);
+  CHECK(engine->counters().hit_tokens_storage == 20);
+  CHECK(engine->counters().hit_tokens_host == 0);
+  storage.end('p');
+  engine->turn(500);
+  check_settled(*engine);
+}
+
 TEST_CASE("storage: what is late holds nobody up, and its pages are kept until the storage has ended the call") {
   const auto engine = stored_engine({"tiers.storage.within=1000", "tiers.storage.find_within=500"});
   ByHand& storage = *ByHand::last;
@@ -232,7 +267,6 @@ TEST_CASE("storage: a record that is not the one that was put is a miss, and is 
     const auto engine = stored_engine();
     ByHand& storage = *ByHand::last;
     const auto prompt = put_down(*engine);
-    REQUIRE(storage.kept.size() == 10);
     const Fetch fetch = engine->fetch(arrival(prompt));
     storage.end('f');
     engine->turn(2);

@@ -141,6 +141,20 @@ TEST_CASE("tiers: a chain that leaves node by node is one copy, and what the tie
   check_settled(*engine);
 }
 
+TEST_CASE("tiers: what is on its way below is not copied again") {
+  const auto engine = engine_of(kTiered);
+  const auto prompt = tokens(100, 40);
+  leave(*engine, {prompt.begin(), prompt.begin() + 24});
+  engine->make_free(0, 16);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  CHECK(engine->tier_figures().written_tokens == 40);
+  engine->turn(1000);
+  CHECK(below(*engine) == 40);
+  CHECK(engine->tier_figures().lost_tokens == 0);
+  check_settled(*engine);
+}
+
 TEST_CASE("tiers: a fetch may outlive its engine, and what cannot be is said") {
   std::optional<Fetch> fetch;
   {

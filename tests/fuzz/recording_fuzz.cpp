@@ -3,6 +3,7 @@
 
 #include <canopy/support/random.h>
 #include <mirror/mirror.h>
+#include <sources/recorded_requests.h>
 #include <sources/recording.h>
 
 #include <cstring>
@@ -52,6 +53,10 @@ void check(std::string_view bytes) {
   mirror.take((*recording)->events(half, ~std::uint64_t{0}));
   look_at(mirror);
   static_cast<void>(Mirror::difference(then, mirror.moment()));
+  const auto requests = inspector::RecordedRequests::open(file.path());
+  if (!requests) return fuzz::expect_sentence(requests.error().text);
+  for (inspector::RecordedRequest request; (*requests)->next(request); request = {})
+    EXPECT((*requests)->progress() <= 1, "a recording");
 }
 
 }  // namespace

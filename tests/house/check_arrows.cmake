@@ -19,7 +19,7 @@ room(core/sockets           canopy/sockets           core/api core/support core/
 room(core/attach            canopy/attach            core/api core/support core/feed core/wire)
 room(core/config            canopy/config            core/api core/support)
 room(core/loading           canopy/loading           core/api core/support core/config)
-room(core/engine            canopy/engine            core/api core/support core/config core/feed core/loading)
+room(core/engine            canopy/engine            core/api core/support core/config core/feed core/loading core/wire)  # wire: the hash of keys
 room(core/scheduling        canopy/scheduling        core/api)
 room(core/routing           canopy/routing           core/api core/support core/wire)
 file(GLOB folders RELATIVE ${ROOT} ${ROOT}/plugins/*)
@@ -30,6 +30,7 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 list(APPEND below_plugins/radix core/feed)            # the events with which it announces its nodes
+list(APPEND below_plugins/hash_chain core/feed)       # the same
 list(APPEND below_plugins/hazard core/support)        # its file
 list(APPEND below_plugins/redis core/support)         # descriptors, sentences
 list(APPEND below_plugins/sim_storage core/support)   # random numbers

@@ -4,6 +4,7 @@
 #include <canopy/wire/stream.h>
 #include <conformance/model/effort.h>
 #include <conformance/model/mismatch.h>
+#include <sockets/replay_desk.h>
 #include <sockets/socket.h>
 #include <unistd.h>
 
@@ -111,18 +112,21 @@ TEST_CASE("a subscriber's tree is the engine's after random requests, in every f
     KvEventsConfig::Dialect dialect;
     KvEventsConfig::Hashes hashes;
     const char* written_as;
+    const char* index = "radix";
   };
   using Dialect = KvEventsConfig::Dialect;
   using Hashes = KvEventsConfig::Hashes;
   const Form forms[] = {{"full", "token", Dialect::maps, Hashes::sglang, "M2"},
                         {"full window", "token", Dialect::arrays, Hashes::vllm, "A3"},
                         {"full state", "token", Dialect::maps, Hashes::vllm, "M1"},
-                        {"full window", "bigram", Dialect::maps, Hashes::sglang, "M2"}};
+                        {"full window", "bigram", Dialect::maps, Hashes::sglang, "M2"},
+                        {"full", "token", Dialect::maps, Hashes::vllm, "M1", "hash_chain"}};
   std::uint64_t seed = 0;
   for (const Form& form : forms) {
     CAPTURE(form.groups);
     CAPTURE(form.written_as);
-    std::string yaml = fmt::format("page_size: 4\nkey: {}\nindex: radix\nsegment_pages: 7\ngroups:\n", form.key);
+    std::string yaml =
+        fmt::format("page_size: 4\nkey: {}\nindex: {}\nsegment_pages: 7\ngroups:\n", form.key, form.index);
     std::istringstream groups(form.groups);
     for (std::string group; groups >> group;)
       yaml +=
@@ -159,6 +163,10 @@ TEST_CASE("a subscriber's tree is the engine's after random requests, in every f
     CHECK(publisher->figures().losses == 0);
     CHECK(publisher->figures().removed > 100);
     CHECK(wire::dialect_of(subscriber.batch) != "A1");
+    // vLLM's classes refuse a stored event without lora_name.
+    for (const wire::Event& event : subscriber.batch.events)
+      if (event.kind == wire::EventKind::stored && std::string(form.written_as) == "M1")
+        CHECK(event.is_present(wire::Field::lora_name));
   }
 }
 
@@ -209,6 +217,46 @@ TEST_CASE("what a subscriber missed is answered for, in order, with the topic, a
   CHECK(publisher->figures().batches >= 41);
   CHECK(tree.blocks == IndexTree(*engine, true, 1).tree.blocks);
   CHECK(tree.blocks.size() == 400);
+}
+
+TEST_CASE("a prompt that fills the index is told whole") {
+  const auto publisher = publisher_of(config_of("tcp://127.0.0.1:*"));
+  Subscriber subscriber(publisher->published_at());
+  await_subscribers(*publisher, 1);
+  constexpr std::uint32_t kTokens = 200'000;  // their words are more than half of the least queue
+  const auto engine = engine_of(
+      "page_size: 1000\nindex: radix\n"
+      "groups:\n  full: { reach: path, capacity: 200000, allocator: free_list, eviction: lru }\n",
+      {}, &publisher->listener());
+  Request request = engine->begin(arrival(tokens(1, kTokens)));
+  REQUIRE(request.reserve(kTokens));
+  request.finish(kTokens);
+  publisher->flush();
+  subscriber.take_until(publisher->figures().batches);
+  CHECK(publisher->figures().losses == 0);
+  CHECK(subscriber.tree.blocks == IndexTree(*engine, true, 1).tree.blocks);
+  CHECK(subscriber.tree.blocks.size() == 200);
+}
+
+TEST_CASE("the replay endpoint keeps the newest 10,000 batches under their own numbers") {
+  const sockets::Context context;
+  auto router = sockets::Socket::open(context, sockets::Kind::router, {100'000, 100'000, 0});
+  REQUIRE(router);
+  const auto bound = router->bind("tcp://127.0.0.1:*");
+  REQUIRE(bound);
+  sockets::ReplayDesk desk("kv@");
+  for (std::uint64_t sequence = 0; sequence < 10'005; ++sequence) desk.keep(sequence, std::to_string(sequence));
+  CHECK(desk.kept() == 10'000);
+  Client client(sockets::Kind::dealer, *bound);
+  client.ask(0);
+  for (int tries = 0; desk.replayed() < 10'000 && tries < 10'000; ++tries)
+    if (!desk.serve(*router)) router->wait(1);
+  wire::Message message;
+  for (std::uint64_t sequence = 5; sequence < 10'005; ++sequence) {
+    REQUIRE(client.next(message));
+    REQUIRE(message.sequence == sequence);
+    REQUIRE(message.payload == std::to_string(sequence));
+  }
 }
 
 TEST_CASE("a subscriber that takes nothing costs the others nothing, and no memory without end") {

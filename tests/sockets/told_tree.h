@@ -85,10 +85,10 @@ class IndexTree final : public NodeVisitor {
     if (digest.size == 0) return 0;
     return (sglang_ ? wire::SglangChain::name(digest) : wire::VllmChain::name(digest)).value;
   }
-  /// Canonical CBOR of (salt,), for salts of less than 24 bytes.
+  /// Canonical CBOR of (("cache_salt", salt),), for salts of less than 24 bytes.
   static std::string keys_of(std::string_view salt) {
     REQUIRE(salt.size() < 24);
-    return "\x81" + std::string(1, static_cast<char>(0x60 + salt.size())) + std::string(salt);
+    return "\x81\x82jcache_salt" + std::string(1, static_cast<char>(0x60 + salt.size())) + std::string(salt);
   }
 
   const Engine& engine_;

@@ -229,6 +229,7 @@ TEST_CASE("salts and adapters keep prompts apart, pairs count by their first tok
   CHECK(world.find({1, 2}, root_of("", "s"))[0].total() == 1);
   CHECK(world.find({1, 2}, root_of("l", ""))[0].total() == 1);
   CHECK(world.find({1, 2}, root_of("s", ""))[0].total() == 0);
+  CHECK(world.find({1, 2}, root_of("", "t"))[0].total() == 0);
   wire::Event pairs = stored(batch, {3}, {}, {5, 6, 6, 7}, 2);
   pairs.token_pairs = true;
   world.take(1, pairs);
@@ -236,6 +237,17 @@ TEST_CASE("salts and adapters keep prompts apart, pairs count by their first tok
   CHECK(world.find({5, 6, 7})[1].total() == 1);
   world.take(1, removed(batch, 3));
   CHECK(world.find({5, 6, 7})[1].total() == 0);
+}
+
+TEST_CASE("a hash that a worker gives to another block takes the first one away") {
+  World world;
+  world.take(0, stored(world.batch, {1}, {}, {1, 2}, 2));
+  world.take(0, stored(world.batch, {1}, {}, {3, 4}, 2));
+  CHECK(world.find({1, 2})[0].total() == 0);
+  CHECK(world.find({3, 4})[0].total() == 1);
+  CHECK(world.index.blocks(0) == 1);
+  world.take(0, removed(world.batch, 1));
+  CHECK(world.index.blocks() == 0);
 }
 
 TEST_CASE("the recorded streams of SGLang are placed whole") {

@@ -119,7 +119,7 @@ TEST_CASE("loading: a component that cannot be used is refused alone") {
         "component 'of_yesterday' implements canopy.EvictionStrategy/0, this host has canopy.EvictionStrategy/4");
   CHECK(other.refusals()[1].why ==
         "component 'of_others' implements somebody.Elses/7, this host has canopy.EvictionStrategy/4, "
-        "canopy.KeyCodec/1, canopy.KVStore/4, canopy.PrefixIndex/8, canopy.SlotAllocator/1");
+        "canopy.KeyCodec/1, canopy.KVStore/4, canopy.PageStorage/1, canopy.PrefixIndex/8, canopy.SlotAllocator/1");
   CHECK(make(other, "of_today"));
 }
 

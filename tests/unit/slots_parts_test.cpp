@@ -3,6 +3,7 @@
 #include <conformance/model/storage_caller.h>
 #include <slots/call.h>
 #include <slots/free_slots.h>
+#include <slots/records.h>
 #include <slots/runs.h>
 
 #include <doctest/doctest.h>
@@ -153,4 +154,32 @@ TEST_CASE("a put that finds the disk full ends as full, and its slot is not trie
   planned.call.transfers[0].write = true;
   CHECK(planned.end(0, -ENOSPC) == 3);
   CHECK(planned.call.fate() == Fate::full);
+}
+
+TEST_CASE("a slot that was retired is not taken again, and one that is read not before that has ended") {
+  const Planned folder({});
+  const std::string path = folder.folder + "/table";
+  TableFile table(path, {4096, 4}, {});
+  const FlushedSpaces flushed(folder.folder + "/flushed");
+  Records records(table, flushed, {4096, 4}, false);
+  std::vector<Slot> taken;
+  records.take(4, 0, taken);
+  REQUIRE(taken == std::vector<Slot>{0, 1, 2, 3});
+  records.retire(2);
+  for (const Slot slot : {2U, 3U}) records.give_back(slot);
+  CHECK(records.retired() == 1);
+  auto run = records.begin_run(kNoSlot);
+  run.keep(0, test::key_of(1, 0), test::key_of(0, 0), true);
+  run.keep(1, test::key_of(1, 1), test::key_of(0, 0), true);
+  records.hold(1);
+  records.forget(1);
+  taken.clear();
+  records.take(4, records.mark(), taken);  // gives up what is in slot 0
+  CHECK(taken == std::vector<Slot>{3, 0});
+  CHECK(records.count() == 0);
+  records.let_go(1);
+  taken.clear();
+  records.take(4, records.mark(), taken);
+  CHECK(taken == std::vector<Slot>{1});
+  ::unlink(path.c_str());
 }

@@ -120,6 +120,7 @@ struct PolicyText {
   ///   signed     a number from INT32_MIN on           real   the bits of a positive double
   ///   number     any double, turned so that words compare as numbers do: all bits of a negative one, else the top bit
   ///   no|yes     one of these words, by value; the last one for all larger values
+  /// Behind a full stop, in front of the colon, some bits of it, 0 the lowest: "{minor.0-1:never|once|more often}".
   /// Empty: the rank's two numbers.
   const char* rank = "";
 };

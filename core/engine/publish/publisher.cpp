@@ -55,6 +55,7 @@ class ListenerTeller final : public NodeVisitor {
   explicit ListenerTeller(TreeListener& listener) : listener_(listener) {}
   void node(const NodeView& node) override {
     const NodeFacts& facts = node.facts;
+    if (life_of(facts.id) == 0) return;  // one more block of a prefix that is told of already
     listener_.added({facts.id, slot_of(node.parent), facts.length, facts.space, resident_groups(node), 0},
                     node.words.data());
   }

@@ -193,8 +193,8 @@ void FetchFlow::credit(FetchState& fetch, Units matched) {
 
 std::uint64_t FetchFlow::ends_us(const FetchState& fetch) const {
   if (fetch.request || !fetch.bring) return fetch.ends_us;
-  // What has been brought goes on at the next turn.
-  return storage_->in_real_time() ? storage_->next_us() : std::max(fetch.bring->ends_us, tier_.now_us());
+  if (storage_->in_real_time()) return storage_->next_us();
+  return fetch.bring->open > 0 ? fetch.bring->ends_us : std::max(tier_.next_us(), tier_.now_us());
 }
 
 void FetchFlow::let_go(FetchState& fetch) {

@@ -50,10 +50,13 @@ void HostTier::ended(const Key& key, std::int32_t priority) {
   const Units until = std::min(hot_.until(), units_of(key.words));
   hot_.forget();
   if (until == 0) return;
-  const Key hot{key.space, key.words.first(until + state_.overlap)};
-  const Found found = device_.index->find(hot);
-  if (found.length == until)
-    copy(key.space, {hot.words.begin(), hot.words.end()}, device_.index->pages(found.node, 0), priority);
+  copy_down({key.space, key.words.first(until + state_.overlap)}, priority);
+}
+
+void HostTier::copy_down(const Key& key, std::int32_t priority) {
+  const Found found = device_.index->find(key);
+  if (found.length == units_of(key.words))
+    copy(key.space, {key.words.begin(), key.words.end()}, device_.index->pages(found.node, 0), priority);
 }
 
 void HostTier::flushed(NamespaceId space) {
@@ -61,7 +64,6 @@ void HostTier::flushed(NamespaceId space) {
   pages_.flush(space);
 }
 
-/// How many units of a path the copies that are on their way bring, in whole pages.
 Units HostTier::on_its_way(const Key& key) const {
   const std::size_t page_words = state_.page_size + state_.overlap;
   Units most = 0;

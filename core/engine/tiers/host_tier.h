@@ -57,6 +57,10 @@ class HostTier final : public Below {
 
   /// The memory behind the pages of a group.
   HostPages& images(std::size_t group) { return images_[group]; }
+  /// Begins to copy a whole path from the pools, if they have it, whatever the policy.
+  void copy_down(const Key& key, std::int32_t priority);
+  /// How many units of a path the copies that are on their way bring, in whole pages.
+  Units on_its_way(const Key& key) const;
   /// A lock on exactly `length` units of a path; an empty one if they are not here.
   Lock lock_on(const Key& key, Units length);
 
@@ -81,7 +85,6 @@ class HostTier final : public Below {
   };
 
   void copy(NamespaceId space, std::vector<std::uint32_t> words, const GroupPages& from, std::int32_t priority);
-  Units on_its_way(const Key& key) const;
   std::size_t make_room(const GroupPages& from, std::size_t first, std::size_t count);
   bool take_pages(Copy& copy, const GroupPages& from, std::size_t count);
   bool save(Copy& copy, const GroupPages& from);

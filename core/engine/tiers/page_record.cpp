@@ -1,5 +1,7 @@
 #include "tiers/page_record.h"
 
+#include <canopy/engine/record_says.h>
+
 #include <xxhash.h>
 
 #include <algorithm>
@@ -94,6 +96,27 @@ const char* flaw_of_record(const std::byte* record, const RecordFacts& expected)
   if (std::memcmp(record + sizeof found, words.data(), words.size_bytes()) != 0) return "it has other words";
   if (found.image_sum != sum_of(record + kRecordHeader, expected.image_bytes, 0)) return "its image is damaged";
   return nullptr;
+}
+
+RecordSays read_record(std::span<const std::byte> record) {
+  Header found{};
+  RecordSays says;
+  if (record.size() < kRecordHeader) {
+    says.flaw = "it ends too early";
+    return says;
+  }
+  std::memcpy(&found, record.data(), sizeof found);
+  const Header right = header_of({});
+  says.key = found.key;
+  says.fingerprint = found.fingerprint;
+  if (std::memcmp(found.magic, right.magic, sizeof found.magic) != 0) says.flaw = "it is no record";
+  else if (found.format != right.format || found.header_bytes != right.header_bytes)
+    says.flaw = "it has another format";
+  else if (found.header_sum != header_sum(record.data())) says.flaw = "its header is damaged";
+  else if (found.image_bytes > record.size() - kRecordHeader) says.flaw = "it ends too early";
+  else if (found.image_sum != sum_of(record.data() + kRecordHeader, found.image_bytes, 0))
+    says.flaw = "its image is damaged";
+  return says;
 }
 
 }  // namespace canopy

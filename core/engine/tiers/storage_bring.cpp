@@ -13,17 +13,16 @@ std::shared_ptr<Bring> StorageTier::bring(const Key& key, Units there, Units wan
   if (asked >= keys_.pages()) return nullptr;
   const PageKey first_key = keys_.key(asked, 0);
   for (const auto& bring : brings_)
-    if (!bring->over && !bring->unwanted && bring->asked_key == first_key) return count(BringOutcome::joined), bring;
+    if (!bring->over && !bring->unwanted && bring->first_key == first_key) return count(BringOutcome::joined), bring;
   if (!breaker_.may_call(now_us_)) return count(BringOutcome::refused), nullptr;
   auto bring = std::make_shared<Bring>();
   bring->job = ++jobs_;
   bring->space = key.space;
   bring->priority = priority;
   bring->words.assign(key.words.begin(), key.words.end());
-  bring->first = there / state_.page_size;
-  bring->asked = asked;
+  bring->first = asked;
   bring->end = keys_.pages();
-  bring->asked_key = first_key;
+  bring->first_key = first_key;
   bring->lock = host_.lock_on(key, there);
   if (bring->lock.length < there) return count(BringOutcome::no_room), nullptr;
   brings_.push_back(bring);
@@ -41,18 +40,22 @@ std::shared_ptr<Bring> StorageTier::bring(const Key& key, Units there, Units wan
 }
 
 void StorageTier::found(Bring& bring, const StorageCall& call) {
-  bring.end = std::min(bring.end, bring.asked + (call.fate == Fate::done ? call.found : 0));
+  bring.end = std::min(bring.end, bring.first + (call.fate == Fate::done ? call.found : 0));
   if (call.fate == Fate::done || bring.why != BringOutcome::whole) return;
   bring.why = call.fate == Fate::late ? BringOutcome::late : BringOutcome::failed;
 }
 
 /// The storage has said what there is: takes pages for it, and asks for the records.
 void StorageTier::get(Bring& bring) {
-  const bool none = bring.unwanted || bring.end == bring.asked;
+  const bool none = bring.unwanted || bring.end == bring.first;
   if (none) return close(bring, bring.why == BringOutcome::whole ? BringOutcome::nothing : bring.why);
-  if ((bring.end - bring.asked) * state_.page_size < config_.least) return close(bring, BringOutcome::too_short);
+  if ((bring.end - bring.first) * state_.page_size < config_.least) return close(bring, BringOutcome::too_short);
+  // What the pools alone have of the path comes down meanwhile: in the host tier's index nothing precedes itself.
+  const Units from = static_cast<Units>(bring.first) * state_.page_size;
+  if (bring.lock.length < from)
+    host_.copy_down({bring.space, std::span(bring.words).first(from + state_.overlap)}, bring.priority);
   const std::size_t wanted = bring.end - bring.first, count = take_pages(bring, wanted);
-  if (bring.first + count <= bring.asked || !ask_for_records(bring)) {
+  if (count == 0 || !ask_for_records(bring)) {
     free_pages(bring, 0);
     return close(bring, BringOutcome::no_room);
   }
@@ -142,16 +145,36 @@ bool StorageTier::right(Bring& bring, std::size_t group, std::size_t page) {
   return flaw_of_record(record, facts_of(bring.first + page, group, bring.words)) == nullptr;
 }
 
-/// All calls for records have ended. Those from the first on that are right become the index's.
+/// How many records have come and are right, from the first on.
+std::size_t StorageTier::right_ones(const Bring& bring) const {
+  std::size_t count = bring.pages[0].size();
+  for (std::size_t g = 0; g < calls_.groups(); ++g) {
+    const auto wrong = std::find(bring.right[g].begin(), bring.right[g].end(), false);
+    count = std::min(count, static_cast<std::size_t>(wrong - bring.right[g].begin()));
+  }
+  return count;
+}
+
+/// Whether the host tier has what precedes the records, and the bring's lock is on it.
+bool StorageTier::stands(Bring& bring) {
+  const Units from = static_cast<Units>(bring.first) * state_.page_size;
+  if (bring.lock.length >= from) return true;
+  const Lock deeper = host_.lock_on({bring.space, bring.words}, from);
+  if (deeper.length < from) return false;
+  host_.pages().release(std::exchange(bring.lock, deeper), nullptr);
+  return true;
+}
+
+/// All calls for records have ended. Those from the first on that are right become the index's, once the host tier has
+/// what precedes them.
 void StorageTier::arrive(Bring& bring) {
-  std::size_t count = 0;
-  const auto is_right = [&](std::size_t i) {
-    for (std::size_t g = 0; g < calls_.groups(); ++g)
-      if (!bring.right[g][i]) return false;
-    return true;
-  };
-  if (!bring.over && !bring.unwanted)
-    while (count < bring.pages[0].size() && is_right(count)) ++count;
+  std::size_t count = bring.over || bring.unwanted || bring.lost ? 0 : right_ones(bring);
+  if (count > 0 && !stands(bring)) {
+    const Key before{bring.space, std::span(bring.words).first(bring.first * state_.page_size + state_.overlap)};
+    if (host_.on_its_way(before) >= bring.first * state_.page_size) return;
+    bring.why = BringOutcome::gone;
+    count = 0;
+  }
   if (count > 0) insert(bring, count);
   if (!bring.lost) free_pages(bring, 0);
   host_.pages().settle(Operation::insert);

@@ -6,7 +6,6 @@
 
 namespace canopy {
 
-/// Evicts from the host tier until a part of it is free or on its way to the storage.
 void StorageTier::evict_early() {
   if (config_.write == PutPolicy::none || config_.ahead == 0) return;
   for (std::size_t g = 0; g < calls_.groups(); ++g) {

@@ -61,11 +61,11 @@ void StorageTier::turn(std::uint64_t now_us) {
   now_us_ = std::max(now_us_, now_us);
   budget_.turn(now_us_);
   while (const auto call = calls_.next(now_us_)) ended(*call);
+  arrive_late();
   if (in_real_time()) {
     give_up_what_is_late();
     give_up_the_storage();
   }
-  evict_early();
   device_.stored.breaks = breaker_.opened();
 }
 
@@ -89,8 +89,14 @@ void StorageTier::ended(StorageCall& call) {
   if (bring.open > 0) return;
   if (!bring.gets && !bring.over) get(bring);
   else if (bring.gets) arrive(bring);
-  // A new search: get() may have begun calls, and no other bring has come or gone.
   if (bring.over && bring.open == 0 && !bring.lost) brings_.erase(at);
+}
+
+/// Brings whose records have come, and that wait for what precedes them.
+void StorageTier::arrive_late() {
+  for (const auto& bring : brings_)
+    if (bring->gets && bring->open == 0 && !bring->over) arrive(*bring);
+  std::erase_if(brings_, [](const auto& bring) { return bring->over && bring->open == 0 && !bring->lost; });
 }
 
 /// What a call's end says of the storage.

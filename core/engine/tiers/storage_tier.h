@@ -45,8 +45,11 @@ class StorageTier final : public Below {
   /// `there`. Null: nothing comes, and the outcome is counted.
   std::shared_ptr<Bring> bring(const Key& key, Units there, Units wanted, std::int32_t priority);
 
-  /// What has ended by now becomes visible, and the host tier evicts early.
+  /// What has ended by now becomes visible.
   void turn(std::uint64_t now_us);
+  /// Evicts from the host tier until a part of it is free or on its way to the storage. Each turn ends with it: what
+  /// has come to the host tier is locked by then if a fetch goes on from it.
+  void evict_early();
   /// When the next call ends, as for Engine::next_end_us.
   std::uint64_t next_us() const;
   /// Calls are on their way whose end the storage alone knows.
@@ -83,6 +86,7 @@ class StorageTier final : public Below {
   RecordFacts facts_of(std::size_t page, std::size_t group, std::span<const std::uint32_t> words);
   void ended(StorageCall& call);
   void account(const StorageCall& call);
+  void arrive_late();
   void give_up_what_is_late();
   void give_up_the_storage();
 
@@ -94,12 +98,13 @@ class StorageTier final : public Below {
   void got(Bring& bring, const StorageCall& call);
   bool right(Bring& bring, std::size_t group, std::size_t page);
   void arrive(Bring& bring);
+  bool stands(Bring& bring);
+  std::size_t right_ones(const Bring& bring) const;
   void insert(Bring& bring, std::size_t count);
   void free_pages(Bring& bring, std::size_t first);
   void close(Bring& bring, BringOutcome outcome);
 
   // storage_put.cpp
-  void evict_early();
   std::uint64_t to_evict(std::size_t group) const;
   void put(const Departures::Departure& departure);
   std::size_t seal(const Departures::Departure& departure, std::size_t first, std::size_t end, Put& put);

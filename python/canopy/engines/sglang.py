@@ -104,8 +104,6 @@ def reason_against(context: TreeCacheBuildContext) -> str:
         return "only models with full attention are supported, and this one has sliding windows or recurrent states"
     if context.enable_hierarchical_cache:
         return "a host tier (hierarchical cache) is not supported"
-    if params.enable_kv_cache_events:
-        return "KV cache events are not published yet"
     if params.component_registry_override or params.enable_session_radix_cache:
         return "session-aware caching and components of other kinds are not supported"
     page = getattr(params.token_to_kv_pool_allocator, "page_size", params.page_size)

@@ -21,6 +21,7 @@ from sglang.srt.mem_cache.base_prefix_cache import (
 
 from .. import Added, Hit, Hold, Index, _core
 from .sglang import Settings
+from .sglang_events import Events
 
 if TYPE_CHECKING:
     from sglang.srt.managers.schedule_batch import Req
@@ -70,7 +71,9 @@ class CanopyRadixCache(BasePrefixCache):
             bigram=self.is_eagle,
             feed=settings.feed,
             paged=self.paged,
+            changes=params.enable_kv_cache_events,
         )
+        self._events = Events(params, self.index) if params.enable_kv_cache_events else None
         # Called some times for each request that waits: no Python between SGLang and the index.
         self.lock, self.unlock = self.index.hold_whole, _core.release
         self._told: dict[str, int] | None = {} if settings.feed else None
@@ -205,6 +208,9 @@ class CanopyRadixCache(BasePrefixCache):
 
     def dfs_weight_order(self, node_handles: Sequence[Hit]) -> list[int]:
         return self.index.dfs_weight_order(list(node_handles))
+
+    def take_events(self) -> list:
+        return [] if self._events is None else self._events.take()
 
     def pretty_print(self) -> None:
         print(self.index.tree())

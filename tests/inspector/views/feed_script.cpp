@@ -162,6 +162,18 @@ void Headless::hold(inspector::App& app, ImVec2 at, float seconds) {
 void Headless::click(inspector::App& app, ImVec2 at) { button(app, at, 0); }
 void Headless::right_click(inspector::App& app, ImVec2 at) { button(app, at, 1); }
 
+void Headless::drag(inspector::App& app, ImVec2 from, ImVec2 to) {
+  ImGuiIO& io = ImGui::GetIO();
+  io.MousePos = from;
+  frame(app);
+  io.MouseDown[0] = true;
+  frame(app);
+  io.MousePos = to;
+  for (int i = 0; i < 3; ++i) frame(app);
+  io.MouseDown[0] = false;
+  frame(app);
+}
+
 void Headless::press(inspector::App& app, ImGuiKey key) {
   ImGui::GetIO().KeysDown[key] = true;
   frame(app);

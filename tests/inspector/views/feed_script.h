@@ -100,6 +100,7 @@ class Headless {
   void click(inspector::App& app, ImVec2 at);
   /// Presses a place for a time, and lets go.
   void hold(inspector::App& app, ImVec2 at, float seconds = 1);
+  void drag(inspector::App& app, ImVec2 from, ImVec2 to);
   void right_click(inspector::App& app, ImVec2 at);
   void key(inspector::App& app, char character);
   void press(inspector::App& app, ImGuiKey key);

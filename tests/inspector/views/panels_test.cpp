@@ -134,6 +134,69 @@ TEST_CASE("a panel that is added to the table gets room beside the others of its
   }
 }
 
+TEST_CASE("a gap that is dragged moves between its two sides alone, and never so far that one is gone") {
+  const Layout own = lay_out_panels(panels(), 1600, 900, 14);
+  for (std::size_t g = 0; g < own.gaps.size(); ++g) {
+    const Gap& gap = own.gaps[g];
+    CAPTURE(gap.before + " | " + gap.after);
+    Shares shares;
+    move_gap(gap, 20, 100, shares);
+    const Layout moved = lay_out_panels(panels(), 1600, 900, 14, shares);
+    check_areas(places(panels(), moved), 1600, 900, 14);
+    REQUIRE(moved.gaps.size() == own.gaps.size());
+    const auto place = [&](const Layout& layout, std::size_t i) {
+      return gap.upright ? layout.gaps[i].area.x : layout.gaps[i].area.y;
+    };
+    CHECK(place(moved, g) == doctest::Approx(place(own, g) + 20).epsilon(0.002));
+    for (std::size_t other = 0; other < own.gaps.size(); ++other)
+      if (other != g && own.gaps[other].upright == gap.upright)
+        CHECK(place(moved, other) == doctest::Approx(place(own, other)).epsilon(0.002));
+    for (const float far : {-5000.F, 5000.F}) {
+      move_gap(gap, far, 100, shares);
+      const Layout end = lay_out_panels(panels(), 1600, 900, 14, shares);
+      CHECK(std::min(end.gaps[g].sizes[0], end.gaps[g].sizes[1]) >= 99);
+    }
+  }
+}
+
+TEST_CASE("a mouse drags gaps, a double click takes that back, and one on a title lets the panel fill the window") {
+  FeedScript script;
+  script.add(script.add(0, 10), 30);
+  App app(std::make_unique<ScriptLink>(script, script.commit()), Settings{});
+  Headless screen;
+  app.pump(std::chrono::milliseconds(10));
+  screen.frame(app), screen.frame(app);
+  const Layout own = lay_out_panels(panels(), 1600, 900, em());
+  const auto middle = [](const Area& area) { return ImVec2(area.x + area.width / 2, area.y + area.height / 2); };
+  const Gap& gap = *std::find_if(own.gaps.begin(), own.gaps.end(), [](const Gap& each) { return !each.upright; });
+  const ImVec2 from = middle(gap.area);
+  screen.drag(app, from, {from.x, from.y + 60});
+  const Shares dragged = app.settings().shares;
+  REQUIRE(dragged.size() == 2);
+  CHECK(lay_out_panels(panels(), 1600, 900, em(), dragged).rows.height == own.rows.height);
+  const auto top = [](const Gap& each) { return each.area.y; };
+  const Layout now = lay_out_panels(panels(), 1600, 900, em(), dragged);
+  const Gap& same = now.gaps[static_cast<std::size_t>(&gap - own.gaps.data())];
+  CHECK(top(same) == doctest::Approx(top(gap) + 60).epsilon(0.01));
+  // In a panel a drag is the panel's own.
+  screen.drag(app, {from.x, from.y - 100}, {from.x, from.y + 100});
+  CHECK(app.settings().shares == dragged);
+  for (int i = 0; i < 2; ++i) screen.click(app, middle(same.area));
+  CHECK(app.settings().shares.empty());
+
+  const auto drawn = [] {
+    return std::count_if(panels().begin(), panels().end(), [](const PanelInfo& info) { return is_drawn(info); });
+  };
+  const auto all = drawn();
+  const Area& tree = own.panels[2];
+  for (int i = 0; i < 2; ++i) screen.click(app, {tree.x + em(), tree.y + em()});
+  screen.frame(app);
+  CHECK(drawn() < all);
+  screen.press(app, ImGuiKey_Escape);
+  screen.frame(app);
+  CHECK(drawn() == all);
+}
+
 TEST_CASE("a panel's key lets it fill the window until its key again or Esc, and a tab's key brings it to the front") {
   FeedScript script;
   script.add(script.add(0, 10), 30);

@@ -46,6 +46,11 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
     colours.insert(static_cast<std::uint32_t>(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]));
   CHECK(colours.size() > 50);
 
+  // Across, then down: the gap below the tree, 20 pixels down.
+  std::istringstream drag("drag 1000 333 1000 353\n");
+  CHECK(Script{}.run(drag, *canvas, app) == "");
+  CHECK(app.settings().shares.contains("top"));
+
   for (const auto& [line, complaint] : {std::pair("jump", "1: 'jump' is no command"),
                                         {"select node 99", "1: there is no node '99'"},
                                         {"click over there", "1: 'over' is no place"},

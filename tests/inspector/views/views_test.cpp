@@ -154,6 +154,7 @@ TEST_CASE("theme, scale, colour, view and size are remembered, and nonsense in t
   Settings settings;
   settings.light = true, settings.scale = 1.5F, settings.colour = ColourBy::hits, settings.width = 2000;
   settings.tree = TreeView::nodes;
+  settings.shares = {{"TREE", 71.25F}, {"bottom", 9}};
   CHECK(settings.save(path));
   const Settings again = Settings::load(path);
   CHECK(again.light);
@@ -161,7 +162,9 @@ TEST_CASE("theme, scale, colour, view and size are remembered, and nonsense in t
   CHECK(again.colour == ColourBy::hits);
   CHECK(again.tree == TreeView::nodes);
   CHECK(again.width == 2000);
-  std::ofstream(path) << "width = many\n\x01\nscale_percent = 999999\ntheme";
+  CHECK(again == settings);
+  std::ofstream(path) << "width = many\n\x01\nscale_percent = 999999\nshare TREE = -3\nshare POOL = lots\ntheme";
+  CHECK(Settings::load(path).shares.empty());
   CHECK(Settings::load(path).width == Settings{}.width);
   CHECK(Settings::load(path).scale == doctest::Approx(4));
   CHECK_FALSE(Settings::load((folder / "none").string()).light);

@@ -32,6 +32,10 @@ TEST_CASE("ranks are words a person can check") {
   CHECK(rank_words("", {0, 1234}, 0) == "1,234");
   CHECK(rank_words("", {5, 1234}, 0) == "5 / 1,234");
   CHECK(rank_words("{major:signed}", {std::uint64_t{1} << 63, 0}, 0) == "9223372034707292160");
+  CHECK(rank_words("{minor.0-1:no|yes|later}, {minor.2-63:ago}", {0, 90 << 2 | 2}, 100) == "later, 10 ticks ago");
+  CHECK(rank_words("{major.63-63} {minor.0-63}", {std::uint64_t{1} << 63, 7}, 0) == "1 7");
+  for (const char* form : {"{minor.}", "{minor.3}", "{minor.3-2}", "{minor.0-64}", "{minors}", "{major.-1-2:x|y}"})
+    CHECK(rank_words(form, {1, 1}, 0) == form);
   CHECK(rank_words("{other} and {", {5, 1234}, 0) == "{other} and {");
 }
 

@@ -35,7 +35,7 @@ enum class BringOutcome : std::uint8_t {
   nothing,    ///< the storage has nothing that continues the prefix
   too_short,  ///< what it has is shorter than `least`
   no_room,    ///< the host tier had no room
-  gone,       ///< a record was found, and was not there any more
+  gone,       ///< a record that was found, or what precedes it in the tiers above, was not there any more
   damaged,    ///< a record was not the one that it should be
   late,       ///< an answer or a record did not come in its time
   failed,     ///< the storage failed

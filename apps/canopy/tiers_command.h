@@ -1,0 +1,12 @@
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace canopy::app {
+
+/// `canopy tiers ls` and `canopy tiers check`: folders of the storage `slots`.
+void add_tiers(CLI::App& program, int& status);
+
+}  // namespace canopy::app

@@ -1,0 +1,65 @@
+"""KV events for routers, made by SGLang's own recorder of what comes and goes in Canopy's index: its classes, its hashes.
+
+Only sglang_cache.py imports this: it needs SGLang.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from sglang.srt.mem_cache.events import KVCacheEventRecorder
+from sglang.srt.mem_cache.radix_cache import RadixKey
+from sglang.srt.mem_cache.utils import split_node_hash_value
+
+from .. import Index
+
+
+class Node:
+    """As much of SGLang's TreeNode as its recorder looks at."""
+
+    __slots__ = ("key", "parent", "hash_value", "event_hash_value")
+
+    def __init__(self, key, parent, hash_value=None, event_hash_value=None):
+        self.key, self.parent, self.hash_value, self.event_hash_value = key, parent, hash_value, event_hash_value
+
+
+class Events:
+    """The events of one cache. It keeps the tokens and the hashes of each node of the index."""
+
+    def __init__(self, params, index: Index):
+        self._index, self._bigram, self._page = index, params.is_eagle, params.page_size
+        self._recorder = KVCacheEventRecorder(
+            enabled=True,
+            page_size=params.page_size,
+            dynamo_format=params.dynamo_kv_event_format,
+            lora_names=params.kv_event_lora_names,
+        )
+        self._cleared()  # as SGLang's caches tell when they are made
+
+    def take(self) -> list:
+        """Events since the last call."""
+        for kind, *facts in self._index.take_changes():
+            getattr(self, "_" + kind)(*facts)
+        return self._recorder.take()
+
+    def _added(self, number, parent, space, words) -> None:
+        tokens = array("q")
+        tokens.frombytes(words)
+        extra_key, _, cache_salt = space or (None, None, None)
+        key = RadixKey(tokens, extra_key, is_bigram=self._bigram, cache_salt=cache_salt)
+        node = self._nodes[number] = Node(key, self._nodes[parent])
+        self._recorder.record_store(node)
+
+    def _split(self, number, upper, units) -> None:
+        lower = self._nodes[number]
+        hashes, lower.hash_value = split_node_hash_value(lower.hash_value, units, self._page)
+        event_hashes, lower.event_hash_value = split_node_hash_value(lower.event_hash_value, units, self._page)
+        lower.parent = self._nodes[upper] = Node(lower.key[:units], lower.parent, hashes, event_hashes)
+        lower.key = lower.key[units:]
+
+    def _removed(self, number) -> None:
+        self._recorder.record_remove(self._nodes.pop(number))
+
+    def _cleared(self) -> None:
+        self._nodes = {0: Node(RadixKey(array("q")), None, [])}
+        self._recorder.record_all_cleared()

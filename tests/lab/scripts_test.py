@@ -1,0 +1,113 @@
+"""scripts/hint_trace and scripts/policies over a trace of sessions whose ends are known.
+
+    scripts_test.py CANOPY SOURCE_FOLDER
+"""
+
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+CANOPY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+SESSIONS, BLOCK = 80, 512
+
+
+def run(*command):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=100)
+
+
+def hinted(*arguments):
+    """The requests that hint_trace writes."""
+    done = run(SOURCE / "scripts/hint_trace", *arguments)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def sessions_of_turns():
+    """Requests of sessions of one to five turns, eight at a time, below a prompt that all share; and who is the last."""
+    chosen, running, requests, started = random.Random(3), [], [], 0
+    while running or started < SESSIONS:
+        if len(running) < 8 and started < SESSIONS:
+            running.append({"number": started, "left": chosen.randint(1, 5), "blocks": [0]})
+            started += 1
+        session = chosen.choice(running)
+        session["left"] -= 1
+        first = len(requests) * 100 + 1
+        session["blocks"] = session["blocks"] + list(range(first, first + chosen.randint(1, 4)))
+        requests.append({"timestamp": len(requests) * 500, "input_length": len(session["blocks"]) * BLOCK + 7,
+                         "output_length": 20, "hash_ids": session["blocks"] + [first + 50],
+                         "session": session["number"], "last": session["left"] == 0})
+        if session["left"] == 0:
+            running.remove(session)
+    return requests
+
+
+def says_ended(request):
+    return "session_ended" in request.get("hints", [])
+
+
+def test_hints(trace, requests):
+    exact = hinted(trace, "--told", 1, "--wrong", 0)
+    assert [says_ended(request) for request in exact] == [request["last"] for request in requests]
+    for request in exact:
+        request.pop("hints", None)
+    assert exact == requests, "the rest of a line stays as it was"
+
+    some = hinted(trace)
+    right = sum(says_ended(request) and request["last"] for request in some)
+    wrong = sum(says_ended(request) and not request["last"] for request in some)
+    assert (right, wrong) == (round(0.8 * SESSIONS), round(0.8 * SESSIONS * 0.05 / 0.95)), (right, wrong)
+    assert some == hinted(trace) and some != hinted(trace, "--seed", 2)
+
+    by_client = hinted(trace, "--clients", "--wrong", 0)
+    telling = {request["session"] for request in by_client if "class_1" in request.get("hints", [])}
+    assert len(telling) == round(0.8 * SESSIONS)
+    for request in by_client:
+        known = request["session"] in telling
+        assert ("class_1" in request.get("hints", [])) == known and says_ended(request) == (known and request["last"])
+
+
+def test_bad_input(folder):
+    bad = folder / "bad.jsonl"
+    for text, expected in [("{}\n", "bad.jsonl:1: KeyError"), ("\n[1]\n", "bad.jsonl:2: TypeError"),
+                           ('{"input_length": 2000, "hash_ids": [1]}\n', "bad.jsonl:1: 1 hash_ids; expected one for")]:
+        bad.write_text(text)
+        done = run(SOURCE / "scripts/hint_trace", bad)
+        assert done.returncode == 1 and expected in done.stderr and "Traceback" not in done.stderr, done.stderr
+    done = run(SOURCE / "scripts/hint_trace", folder / "missing.jsonl")
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+
+
+def test_policies(trace, folder):
+    told = folder / "told.jsonl"
+    told.write_text("".join(json.dumps(request) + "\n" for request in hinted(trace, "--told", 1, "--wrong", 0)))
+    policies = [SOURCE / "scripts/policies", "--canopy", CANOPY, "--config", SOURCE / "configs/engines/lru.yaml"]
+    done = run(*policies, "--policies", "lru,fifo", "--capacities", "30k,300k", trace, told)
+    assert done.returncode == 0, done.stderr
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "jsonl" in line]
+    assert [row[:2] for row in rows] == [[name, capacity] for name in ("trace.jsonl", "told.jsonl")
+                                         for capacity in ("30k", "300k")], done.stdout
+    replayed = run(CANOPY, "replay", SOURCE / "configs/engines/lru.yaml", "--trace", trace, "--policy", "lru",
+                   "--capacity", "30k", "--page-size", 16, "--store", "none", "--no-content")
+    assert f"{rows[0][2]} tokens" in replayed.stdout, (rows, replayed.stdout)
+    assert rows[0][2:] == rows[2][2:], "neither policy looks at hints"
+    assert "worst against lru: " in done.stdout
+
+    done = run(*policies, "--policies", "lru,lruu", "--capacities", "30k", trace)
+    assert done.returncode == 1 and "lruu" in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        requests, trace = sessions_of_turns(), folder / "trace.jsonl"
+        trace.write_text("".join(json.dumps(request) + "\n" for request in requests))
+        test_hints(trace, requests)
+        test_bad_input(folder)
+        test_policies(trace, folder)
+
+
+if __name__ == "__main__":
+    main()
