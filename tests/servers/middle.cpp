@@ -44,7 +44,8 @@ Middle::~Middle() {
   thread_.join();
 }
 
-bool Middle::answer(int client, std::string_view bytes) {
+bool Middle::answer(int client, std::string_view bytes, bool& silent) {
+  if (silent) return true;
   std::string changed(bytes);
   switch (harm_.load()) {
     case Harm::none:
@@ -66,6 +67,7 @@ bool Middle::answer(int client, std::string_view bytes) {
       changed = "HTTP/1.1 400 Bad Request\r\n\r\n";
       break;
     case Harm::silence:
+      silent = true;
       return true;
   }
   return send_all(client, changed);
@@ -74,6 +76,7 @@ bool Middle::answer(int client, std::string_view bytes) {
 void Middle::run() {
   struct Pair {
     UniqueFd client, server;
+    bool silent = false;
   };
   std::vector<Pair> pairs;
   std::vector<char> bytes(256 << 10);
@@ -91,7 +94,8 @@ void Middle::run() {
         if (!(client ? from_client : from_server) || !open) continue;
         const ssize_t got = ::recv((client ? pairs[i].client : pairs[i].server).get(), bytes.data(), bytes.size(), 0);
         const std::string_view view(bytes.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-        open = got > 0 && (client ? send_all(pairs[i].server.get(), view) : answer(pairs[i].client.get(), view));
+        open = got > 0 &&
+               (client ? send_all(pairs[i].server.get(), view) : answer(pairs[i].client.get(), view, pairs[i].silent));
       }
       if (!open) pairs.erase(pairs.begin() + static_cast<std::ptrdiff_t>(i));
     }

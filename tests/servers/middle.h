@@ -19,7 +19,7 @@ class Middle {
     flip,      ///< a bit in about a thousand bytes
     truncate,  ///< closes in the middle of an answer
     nonsense,  ///< answers with something of its own
-    silence,   ///< the answers do not arrive
+    silence,   ///< nothing arrives on this connection any more
   };
   explicit Middle(const std::string& server);
   ~Middle();
@@ -30,7 +30,7 @@ class Middle {
  private:
   void run();
   /// False: the connection is to be closed.
-  bool answer(int client, std::string_view bytes);
+  bool answer(int client, std::string_view bytes, bool& silent);
 
   const std::string server_, path_;
   UniqueFd listener_;

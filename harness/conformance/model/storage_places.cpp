@@ -93,6 +93,7 @@ std::vector<StorageKind> storage_kinds() {
       for (const Variant& variant : kVariants)
         if (is_of_it(variant)) add(variant.options, variant.faulty);
   }
+  if (kinds.empty()) disagree("it needs a server, and CANOPY_STORAGE_OPTIONS names none, such as 'at: cache-1:7001'");
   return kinds;
 }
 

@@ -32,7 +32,7 @@ struct StorageKind {
 /// Every storage under test in each way that is tried. One whose place cannot be made here is left out, and stderr says
 /// so. A component with an option `path` gets a temporary folder. Options in $CANOPY_STORAGE_OPTIONS, such as
 /// "at: cache-1:7001", are for those that Canopy knows no options of, and then only those are tried. One with an
-/// option `at` needs them, since it needs a server.
+/// option `at` needs them, since it needs a server. A Mismatch if nothing is left to be tried.
 std::vector<StorageKind> storage_kinds();
 
 }  // namespace canopy::test
