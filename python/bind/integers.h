@@ -5,15 +5,36 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace nb = nanobind;
 
 namespace canopy::python {
 
-/// A vector of this thread that is used again, so that a call allocates nothing in the long run.
+/// Makes no zeros: what grows is written right away.
+template <class T>
+struct Unfilled : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = Unfilled<U>;
+  };
+  template <class U>
+  void construct(U* place) noexcept {
+    ::new (static_cast<void*>(place)) U;
+  }
+  template <class U, class... From>
+  void construct(U* place, From&&... from) {
+    ::new (static_cast<void*>(place)) U(std::forward<From>(from)...);
+  }
+};
+
+/// A vector of this thread that is used again, so that a call allocates nothing in the long run. What resize() adds is
+/// not set.
 template <class T>
 class Scratch {
  public:
@@ -28,12 +49,12 @@ class Scratch {
   }
   Scratch(const Scratch&) = delete;
 
-  std::vector<T> values;
+  std::vector<T, Unfilled<T>> values;
 
  private:
   static constexpr std::size_t kMostKept = std::size_t{1} << 20;
-  static std::vector<std::vector<T>>& spare() {
-    thread_local std::vector<std::vector<T>> vectors;
+  static std::vector<std::vector<T, Unfilled<T>>>& spare() {
+    thread_local std::vector<std::vector<T, Unfilled<T>>> vectors;
     return vectors;
   }
 };
