@@ -176,6 +176,22 @@ TEST_CASE("metrics: what a late reader cannot know is absent, not 0") {
   CHECK(figures.counts->missed_tokens.at("not_known_before_attach") > 0);
 }
 
+TEST_CASE("metrics: the hit rate is that of the last 128 requests") {
+  const auto engine = engine_of(kYaml);
+  Reading reading(*engine, 2);
+  reading.look();
+  for (Token first = 1; first < 500; first += 100) serve(*engine, tokens(first, 41));  // nothing is found
+  for (int i = 0; i < 100; ++i) serve(*engine, tokens(1, 21));                         // all but one are
+  const auto before = engine->counters();
+  for (std::size_t i = 0; i < metrics::kHitRateRequests; ++i) serve(*engine, tokens(1, 41));
+  const auto after = engine->counters();
+  const Figures figures = reading.look();
+  REQUIRE(figures.hit_rate);
+  CHECK(*figures.hit_rate == static_cast<double>(after.hit_tokens - before.hit_tokens) /
+                                 static_cast<double>(after.prompt_tokens - before.prompt_tokens));
+  CHECK(*figures.hit_rate > 0.9);
+}
+
 TEST_CASE("metrics: of a feed made from KV events, what they do not tell is absent") {
   const auto engine = engine_of(kYaml);
   Reading reading(*engine, 2);
