@@ -109,6 +109,7 @@ class Vllm(Server):
 
 class Sglang(Server):
     packages = ("sglang",)
+    more = ()  # arguments
     ours = ["configs/engines/sglang_lru.yaml"]
 
     def command(self):
@@ -117,7 +118,7 @@ class Sglang(Server):
                 "cpu", "--dtype", "float32", "--attention-backend", "torch_native", "--sampling-backend", "pytorch",
                 "--disable-cuda-graph", "--host", "127.0.0.1", "--port", str(self.port), "--context-length", "1024",
                 "--page-size", str(PAGE), "--max-total-tokens", str(PAGE * PAGES), "--skip-server-warmup",
-                "--kv-events-config", json.dumps(events)]
+                "--kv-events-config", json.dumps(events), *self.more]
 
     def generate(self, tokens, salt):
         answer = self.request("/generate", {"input_ids": tokens, "sampling_params": {"max_new_tokens": 1, "temperature": 0},
