@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kShrink = 16;  ///< observations that a coarser curve counts for
 
-using Hazards = std::array<double, kBins>;  ///< the probability of a return in each bin for what is alive at its begin
+using Hazards = Curves::Hazards;
 
 /// In proportion to the part of the bin in the logarithm of the age: a hazard of about 0.3 / age.
 const Hazards& without_data() {
@@ -62,8 +62,7 @@ std::size_t smooth_behind_peak(Hazards& hazards) {
 
 /// The best hits over time from each bin's begin on, over all bins at whose end one could stop. Behind the peak the
 /// rates only fall, so a bin of lower rate than the best so far ends the search.
-Curves::Curve best_ratios(const Hazards& hazards, std::size_t peak) {
-  Curves::Curve curve;
+void best_ratios(const Hazards& hazards, std::size_t peak, Curves::Curve& curve) {
   auto& best = curve.index;
   for (std::size_t from = 0; from < kBins; ++from) {
     double alive = 1, hits = 0, time = 0;
@@ -77,14 +76,6 @@ Curves::Curve best_ratios(const Hazards& hazards, std::size_t peak) {
         best[from] = ratio, curve.stop[from] = static_cast<std::uint8_t>(bin);
     }
   }
-  return curve;
-}
-
-Curves::Curve curve_of(Hazards hazards) {
-  const std::size_t peak = smooth_behind_peak(hazards);
-  auto curve = best_ratios(hazards, peak);
-  for (double& index : curve.index) index *= kAgesPerTurnover;
-  return curve;
 }
 
 void add(ReuseByAge& to, const ReuseByAge& more) {
@@ -93,7 +84,15 @@ void add(ReuseByAge& to, const ReuseByAge& more) {
 
 }  // namespace
 
-Curves::Curves() { curves_.push_back(curve_of(without_data())); }
+Curves::Curves() { curves_.push_back({without_data()}); }
+
+void Curves::read_off(Curve& curve) {
+  Hazards smooth = curve.hazards;
+  const std::size_t peak = smooth_behind_peak(smooth);
+  best_ratios(smooth, peak, curve);
+  for (double& index : curve.index) index *= kAgesPerTurnover;
+  curve.read = true;
+}
 
 void Curves::fit(const ReuseCounts& counts) {
   ReuseByAge all{};
@@ -114,7 +113,7 @@ void Curves::fit(const ReuseCounts& counts) {
   std::array<Hazards, kAccesses> by_access;
   for (std::size_t access = 0; access < kAccesses; ++access) {
     by_access[access] = shrunk(of_access[access], whole);
-    curves_.push_back(curve_of(by_access[access]));
+    curves_.push_back({by_access[access]});
   }
   // A class without counts has the curve of the classes of equally many uses, under its hint if that has counts.
   std::array<std::array<Hazards, kAccesses>, kHints> by_hint;
@@ -125,14 +124,14 @@ void Curves::fit(const ReuseCounts& counts) {
       if (several_hints && hinted[hint]) {
         by_hint[hint][access] = shrunk(of_hint[hint][access], by_access[access]);
         curve = curves_.size();
-        curves_.push_back(curve_of(by_hint[hint][access]));
+        curves_.push_back({by_hint[hint][access]});
       }
       for (std::size_t i = access; i < kClassesOfHint; i += kAccesses)
         curve_of_[hint * kClassesOfHint + i] = static_cast<std::uint16_t>(curve);
     }
   for (const std::size_t k : counts.known()) {
     curve_of_[k] = static_cast<std::uint16_t>(curves_.size());
-    curves_.push_back(curve_of(shrunk(counts.of(k), by_hint[hint_in(k)][access_in(k)])));
+    curves_.push_back({shrunk(counts.of(k), by_hint[hint_in(k)][access_in(k)])});
   }
   learned_ |= counts.weight() > 0;
 }

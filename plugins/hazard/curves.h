@@ -18,9 +18,13 @@ namespace canopy::hazard {
 /// oldest has the lowest index: without data the order is that of lru.
 class Curves {
  public:
+  using Hazards =
+      std::array<double, kBins>;  ///< the probability of a return in each bin for what is alive at its begin
   struct Curve {
+    Hazards hazards{};
     std::array<double, kBins> index{};       ///< at the youngest age of each bin
     std::array<std::uint8_t, kBins> stop{};  ///< the bin at whose end it is best given up
+    bool read = false;                       ///< index and stop are there
   };
   Curves();
 
@@ -31,20 +35,28 @@ class Curves {
   /// The bin at whose end a token of this class and bin is best given up; of what is older than all bins, the last
   /// one. REQUIRES: of_class < kClasses.
   std::size_t stop(std::size_t of_class, std::size_t bin) const {
-    return curves_[curve_of_[of_class]].stop[std::min(bin, kBins - 1)];
+    return curve(of_class).stop[std::min(bin, kBins - 1)];
   }
   /// REQUIRES: of_class < kClasses, age >= 0.
   double index(std::size_t of_class, double age) const {
     const std::size_t bin = bin_of(age);
-    const auto& curve = curves_[curve_of_[of_class]].index;
-    if (bin >= kBins - 1) return curve[kBins - 1];
+    const auto& index = curve(of_class).index;
+    if (bin >= kBins - 1) return index[kBins - 1];
     const double share = (age - kBinEdges[bin]) * kPerWidth[bin];
-    return curve[bin] + (curve[bin + 1] - curve[bin]) * share;
+    return index[bin] + (index[bin + 1] - index[bin]) * share;
   }
 
  private:
+  /// Read off its hazards when it is first asked for: of the classes with counts, few have nodes that wait.
+  const Curve& curve(std::size_t of_class) const {
+    Curve& one = curves_[curve_of_[of_class]];
+    if (!one.read) read_off(one);
+    return one;
+  }
+  static void read_off(Curve& curve);
+
   std::array<std::uint16_t, kClasses> curve_of_{};
-  std::vector<Curve> curves_;
+  mutable std::vector<Curve> curves_;
   bool learned_ = false;
 };
 

@@ -44,7 +44,7 @@ NodeFacts Groups::facts(Slot slot, std::size_t group) const {
   facts.clock = clock(group);
   Word& word = holds_.word(slot, group);
   facts.spared = word.spared;
-  facts.tag = &word.tag;                                    // the policy's own, also in a const visit
+  facts.tag = &word.tag;  // the policy's own, also in a const visit
   facts.parent_tag = &holds_.word(node.parent, group).tag;  // a root's is 0
   return facts;
 }

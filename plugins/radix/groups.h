@@ -17,8 +17,8 @@ namespace canopy::radix {
 struct GroupState {
   Group group;
   VictimQueue queue;
-  std::uint64_t allocated = 0;         ///< units ever inserted
-  std::uint64_t ranked_at = 0;         ///< `allocated` when all nodes were last ranked (Volatility::epoch)
+  std::uint64_t allocated = 0;  ///< units ever inserted
+  std::uint64_t ranked_at = 0;  ///< `allocated` when all nodes were last ranked (Volatility::epoch)
   Prints reads_prints = Prints::none;  ///< of its policy
 
   bool whole_path() const { return group.reach == kWholePath; }
