@@ -53,7 +53,9 @@ void add_tier_rows(Table& table, const replay::Report& report) {
                                          moved(tier.moved.written_tokens, tier.moved.written_bytes),
                                          grouped(tier.moved.dropped_tokens), grouped(tier.moved.lost_tokens)));
   table.row("  copied up",
-            fmt::format("{}; requests waited {}", moved(tier.moved.loaded_tokens, tier.moved.loaded_bytes),
+            fmt::format("{} in {}, {} of it hidden; requests waited {}",
+                        moved(tier.moved.loaded_tokens, tier.moved.loaded_bytes),
+                        seconds(static_cast<double>(tier.load_us) / 1e6), percent(tier.hidden_us, tier.load_us),
                         seconds(static_cast<double>(tier.waited_us) / 1e6)));
   if (report.storage) add_storage_rows(table, report.storage->moved);
   table.row("fetches", outcomes(tier.moved.fetches, kFetchOutcomes));

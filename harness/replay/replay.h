@@ -79,7 +79,10 @@ struct TierReport {
   std::uint64_t index_bytes = 0;
   double index_seconds = 0;
   TierFigures moved = {};
-  std::uint64_t waited_us = 0;  ///< simulated, of all requests for their fetches
+  // Simulated time, over all requests:
+  std::uint64_t load_us = 0;    ///< from asking for a fetch to its end
+  std::uint64_t hidden_us = 0;  ///< of that, while other requests were served
+  std::uint64_t waited_us = 0;  ///< that starts were later for a fetch; time goes on in steps, so this may be more
 };
 
 /// The storage below that tier.

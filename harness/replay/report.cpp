@@ -41,6 +41,8 @@ static ordered_json tier_fields(const Report& report) {
           {"index_bytes_host", tier.index_bytes},
           {"index_seconds_host", tier.index_seconds},
           {"fetch_wait_us", tier.waited_us},
+          {"fetch_load_us", tier.load_us},
+          {"fetch_hidden_us", tier.hidden_us},
           {"fetches", std::move(fetches)}};
 }
 

@@ -18,7 +18,8 @@ Fetch fetch_at_once(Run& run, const RequestSpec& spec, std::uint64_t& now_us) {
   Fetch fetch = run.fetch(spec);
   const std::uint64_t from = now_us;
   while (!fetch.done()) run.turn(now_us = std::max(now_us, fetch.ends_us()));
-  run.waited(now_us - from);
+  run.loaded(now_us - from, now_us - from);
+  run.idled(now_us - from);
   return fetch;
 }
 
@@ -79,6 +80,8 @@ void Run::report_tier() {
   told.index_seconds = tier->counters.index_seconds;
   told.moved = engine.tier_figures();
   told.waited_us = waited_us_;
+  told.load_us = load_us_;
+  told.hidden_us = load_us_ - std::min(load_us_, idle_us_);
   if (engine.has_storage()) report.storage = {engine.counters().hit_tokens_storage, engine.storage_figures()};
   report.inserts_cut_short += use.inserts_cut_short;
 }
@@ -159,8 +162,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
   report.resizes = counters.resizes;
   report.relocated_pages = counters.relocated_pages;
   report.resident_tokens = sizes.evictable + sizes.protected_;
-  report.capacity_tokens =
-      engine.pool(0).limit() == kUnlimited ? kUnlimited : engine.pool(0).limit() * engine.page_size();
+  report.capacity_tokens = run.capacity();
   for (std::size_t g = 0; g < engine.groups(); ++g) {
     const Pool& pool = engine.pool(g);
     if (std::string note = pool.memory(); !note.empty()) report.notes.push_back(std::move(note));

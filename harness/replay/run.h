@@ -24,8 +24,20 @@ class Run {
   Fetch fetch(const RequestSpec& spec) { return engine.host_tier() ? engine.fetch(spec) : Fetch(); }
   /// Engine::turn. While a storage works in real time, simulated time passes no faster.
   void turn(std::uint64_t now_us);
-  /// Simulated time that a request waited for its fetch.
-  void waited(std::uint64_t us) { waited_us_ += us; }
+  /// What was fetched for a request took `load_us` of simulated time; for `wait_us` of it the request could have
+  /// started.
+  void loaded(std::uint64_t load_us, std::uint64_t wait_us) {
+    if (load_us == 0) return;
+    waited_us_ += wait_us;
+    load_us_ += load_us;
+  }
+  /// Nothing else was done for so long while a fetch was waited for.
+  void idled(std::uint64_t us) { idle_us_ += us; }
+  /// Tokens of the first pool.
+  std::uint64_t capacity() const {
+    const std::uint64_t pages = engine.pool(0).limit();
+    return pages == kUnlimited ? kUnlimited : pages * engine.page_size();
+  }
   void report_tier();
 
   Engine& engine;
@@ -39,7 +51,7 @@ class Run {
   workload::RequestSource& source_;
   const Progress& progress_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  std::uint64_t waited_us_ = 0, now_us_ = 0;
+  std::uint64_t waited_us_ = 0, load_us_ = 0, idle_us_ = 0, now_us_ = 0;
   std::uint64_t taken_ = 0, sample_every_ = 1;
 };
 

@@ -37,7 +37,9 @@ class Scheduler {
       } else if (queue_.front().client.arrival_ms > now_ms_) {
         now_ms_ = queue_.front().client.arrival_ms;
       } else if (!queue_.front().fetch.done()) {
-        now_ms_ = std::max(now_ms_ + 1, (queue_.front().fetch.ends_us() + 999) / 1000);
+        const std::uint64_t then_ms = std::max(now_ms_ + 1, (queue_.front().fetch.ends_us() + 999) / 1000);
+        run_.idled((then_ms - now_ms_) * 1000);
+        now_ms_ = then_ms;
       } else if (!queue_.drop_fetches()) {
         // Nothing runs, so no page will be released: a request that does not fit now never will.
         ++run_.report.rejected;
@@ -52,6 +54,7 @@ class Scheduler {
     while (running_.size() < run_.options.running) {
       if (auto more = queue_.fill(now_ms_, processed_); !more) return more.error();
       if (!ordered) queue_.order(now_ms_, processed_);
+      if (!ordered) queue_.fetch_ahead(now_ms_);
       ordered = true;
       if (queue_.empty() || queue_.front().client.arrival_ms > now_ms_ || !start(queue_.front())) break;
     }
@@ -68,12 +71,12 @@ class Scheduler {
       queue_.pop_front();
       return true;
     }
-    if (verdict == Admission::Verdict::now && has_come(job, arrival)) {
+    if (verdict == Admission::Verdict::now && has_come(job)) {
       const bool is_new = !job.request;
       if (is_new) job.request.emplace(run_.engine.begin(arrival, std::move(job.fetch)));
       else job.request->resume();
       job.fetch = {};
-      job.fetched = false;
+      job.asked = Job::Asked::no;
       // Takes the pages of the whole prompt now. Else another request could start on pages promised to this one.
       const std::uint32_t first_chunk = job.request->matched() + run_.options.prefill_tokens;
       if (job.request->reserve(job.known(), first_chunk)) {
@@ -87,15 +90,14 @@ class Scheduler {
     return false;
   }
 
-  /// Whether what a tier below has for the request is there. It is asked for when the request could start.
-  bool has_come(Job& job, const RequestSpec& arrival) {
-    if (!std::exchange(job.fetched, true)) {
-      job.fetch = run_.fetch(arrival);
-      job.asked_us = now_ms_ * 1000;
-      run_.turn(job.asked_us);  // a copy that takes no time
-    }
+  /// Whether what a tier below has for a request that could start is there. What was asked for while it waited is asked
+  /// for once more: some of its prefix may have left the pools since.
+  bool has_come(Job& job) {
+    if (job.fetch.done() && job.asked != Job::Asked::now) queue_.fetch(job, Job::Asked::now, now_ms_);
+    const std::uint64_t now_us = now_ms_ * 1000;
+    if (!job.ready_us) job.ready_us = now_us;
     if (!job.fetch.done()) return false;
-    if (job.fetch.tokens() > 0) run_.waited(now_ms_ * 1000 - job.asked_us);
+    run_.loaded(std::exchange(job.load_us, 0), now_us - *std::exchange(job.ready_us, {}));
     return true;
   }
 

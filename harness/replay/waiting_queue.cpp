@@ -2,6 +2,7 @@
 
 #include <workload/answer.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace canopy::replay {
@@ -12,7 +13,8 @@ bool WaitingQueue::reads_ahead() const {
 }
 
 Result<std::monostate> WaitingQueue::fill(std::uint64_t now_ms, std::uint64_t processed) {
-  while (!source_ended_ && (jobs_.empty() || (reads_ahead() && jobs_.back().client.arrival_ms <= now_ms))) {
+  while (!source_ended_ &&
+         (jobs_.empty() || ((reads_ahead() || fetches_ahead()) && jobs_.back().client.arrival_ms <= now_ms))) {
     Job next;
     auto more = run_.next(next.client);
     if (!more) return more.error();
@@ -30,12 +32,36 @@ Result<std::monostate> WaitingQueue::fill(std::uint64_t now_ms, std::uint64_t pr
   return std::monostate{};
 }
 
+void WaitingQueue::fetch(Job& job, Job::Asked when, std::uint64_t now_ms) {
+  const std::uint64_t now_us = now_ms * 1000;
+  Fetch fetch = run_.fetch(job.spec(run_.options.prefill_tokens));
+  job.asked = when;
+  run_.turn(now_us);  // a copy that takes no time
+  if (!fetch.done()) job.load_us += fetch.ends_us() - std::min(now_us, fetch.ends_us());
+  // What was brought before stays the request's if nothing is missing.
+  if (fetch.tokens() > 0 || job.fetch.tokens() == 0) job.fetch = std::move(fetch);
+}
+
+void WaitingQueue::fetch_ahead(std::uint64_t now_ms) {
+  if (!run_.engine.host_tier() || dropped_) return;
+  const std::uint64_t most = run_.capacity() / 4;
+  std::uint64_t held = 0;
+  std::uint32_t looked = 0;
+  for (auto job = jobs_.begin(); job != jobs_.end() && job->client.arrival_ms <= now_ms; ++job) {
+    if (looked++ == run_.options.running || held >= most) return;
+    if (job->asked == Job::Asked::no) fetch(*job, Job::Asked::early, now_ms);
+    held += job->fetch.tokens();
+  }
+}
+
 bool WaitingQueue::drop_fetches() {
+  dropped_ = true;
   bool any = false;
   for (Job& job : jobs_) {
     any |= job.fetch.tokens() > 0;
     job.fetch = {};
-    job.fetched = false;
+    job.asked = Job::Asked::no;
+    job.load_us = 0;
   }
   return any;
 }

@@ -18,10 +18,12 @@ struct Job {
   bool has_waited = false;
   std::uint64_t processed = 0;  ///< prompt tokens that the server had computed when it arrived
   NamespaceId space{};
-  Fetch fetch{};                   ///< what comes for it from a tier below
-  bool fetched = false;            ///< it has been asked for
-  std::uint64_t asked_us = 0;      ///< when
-  std::optional<Request> request;  ///< from its first start on
+  Fetch fetch{};  ///< what comes for it from a tier below
+  enum class Asked : std::uint8_t { no, early, now };
+  Asked asked = Asked::no;                     ///< whether it was asked for: while it waited, or when it could start
+  std::uint64_t load_us = 0;                   ///< how long what was asked for takes, simulated
+  std::optional<std::uint64_t> ready_us = {};  ///< it could have started then, had its fetch been done
+  std::optional<Request> request;              ///< from its first start on
   std::optional<Trail> trail;
   std::uint32_t offered = 0;  ///< its whole pages up to this token were offered to the index
 
@@ -38,7 +40,8 @@ using Jobs = std::list<Job>;
 
 /// The requests of a timed replay that wait: retracted ones, those that have arrived, and perhaps the next one to come.
 /// Where the order is that of arrival, a request is read when the ones before it have started, so that a long queue
-/// takes no memory. Any other order needs all that have arrived.
+/// takes no memory; with a tier below, as many as may run at once are read as they arrive. Any other order needs all
+/// that have arrived.
 class WaitingQueue {
  public:
   /// REQUIRES: `run` outlives it.
@@ -50,25 +53,38 @@ class WaitingQueue {
   /// so.
   void order(std::uint64_t now_ms, std::uint64_t processed);
 
+  /// Asks for what a tier below has of the requests that wait, so that the copies run while others compute. The first
+  /// ones come first; what they bring holds a quarter of the pool at most, since the pool serves those that run.
+  void fetch_ahead(std::uint64_t now_ms);
+  /// Asks for what a tier below has of one request.
+  void fetch(Job& job, Job::Asked when, std::uint64_t now_ms);
   /// Gives back what was fetched for requests that still wait. False: there was nothing.
   bool drop_fetches();
 
   bool empty() const { return jobs_.empty(); }
   Job& front() { return jobs_.front(); }
-  void pop_front() { jobs_.pop_front(); }
+  void pop_front() {
+    jobs_.pop_front();
+    dropped_ = false;
+  }
   /// The first one runs now.
-  void move_front(Jobs& running) { running.splice(running.end(), jobs_, jobs_.begin()); }
+  void move_front(Jobs& running) {
+    running.splice(running.end(), jobs_, jobs_.begin());
+    dropped_ = false;
+  }
   /// A retracted request waits again, before all others.
   void put_back(Jobs& running, Jobs::iterator job) { jobs_.splice(jobs_.begin(), running, job); }
 
  private:
   bool reads_ahead() const;
+  bool fetches_ahead() const { return run_.engine.host_tier() && jobs_.size() <= run_.options.running; }
   std::uint32_t abort_at(const Job& job) const;
   scheduling::Waiter look_up(const Job& job, bool in_cache) const;
 
   Run& run_;
   Jobs jobs_;
   bool source_ended_ = false;
+  bool dropped_ = false;  ///< fetches were given back so that the first one can start: none is begun ahead until then
   std::uint64_t read_ = 0;
   std::vector<scheduling::Waiter> waiters_;
 };

@@ -130,14 +130,17 @@ void App::update() {
   if (std::exchange(selection_.choose_wanted, false)) choose();
   if (const char key = std::exchange(selection_.panel_wanted, 0); key != 0) show_panel(key);
   if (selection_.group >= mirror_.groups()) selection_.group = 0;
+  if (!mirror_.below()) selection_.show_tier(false);
   if (selection_.request_wanted != 0 && (!time_.seekable || time_.at == time_.wanted))
     if (const MirrorRequest* wanted = mirror_.request(std::exchange(selection_.request_wanted, 0)))
       selection_.select_request(*wanted);
   if (behind_) return;
   const auto began = std::chrono::steady_clock::now();
-  if (mirror_.groups() != 0 && index_.update(mirror_, selection_.group, tree_panel().folded()))
+  if (mirror_.groups() != 0 && index_.update(shown(), selection_.group, tree_panel().folded()))
     if (const auto took = std::chrono::steady_clock::now() - began; took > std::chrono::milliseconds(10))
       rests_until_ = began + took * 6;
+  if (mirror_.groups() != 0 && selection_.colour == ColourBy::tier)
+    shares_.update(shown(), selection_.tier ? &mirror_ : mirror_.below(), selection_.group);
 }
 
 void App::draw() {
@@ -182,6 +185,18 @@ std::string note_of(const Panel& panel, const PanelInfo& info, const Scene& scen
 
 }  // namespace
 
+/// While the tree is that of the tier below, the other panels show the pools: a node that is selected there is one of
+/// theirs, and brings the tree back.
+void App::draw_content(std::size_t panel, Scene& scene) {
+  const PanelInfo& info = panels()[panel];
+  if (!selection_.tier || info.shows_tier) return draw_panel(*panels_[panel], info, scene);
+  const std::uint64_t node = std::exchange(selection_.node, 0);
+  Scene pools{mirror_, index_, selection_, mailbox_, session_, time_, *what_if_, mirror_, shares_};
+  draw_panel(*panels_[panel], info, pools);
+  if (selection_.node != 0) selection_.tier = false;
+  else if (selection_.tier) selection_.node = node;
+}
+
 /// The header alone where there is nothing to show below it.
 void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
   const std::span<const PanelInfo> infos = panels();
@@ -196,7 +211,7 @@ void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
     const std::string title = info.is_bar() ? fmt::format("##{}", info.title) : info.title;
     const Area& area = i == full_window_ ? layout.rows : layout.panels[i];
     begin_panel(title.c_str(), area, note_of(*panels_[i], info, scene), info.help);
-    draw_panel(*panels_[i], info, scene);
+    draw_content(i, scene);
     if (!info.is_bar() && title_double_clicked(area)) maximised = info.key;
     end_panel();
   }
@@ -218,7 +233,7 @@ void App::draw_tabs(Scene& scene, const Area& area) {
       explain(infos[i].help);
       if (!open) continue;
       ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, padding);
-      draw_panel(*panels_[i], infos[i], scene);
+      draw_content(i, scene);
       ImGui::PopStyleVar();
       ImGui::EndTabItem();
     }

@@ -60,8 +60,10 @@ class App {
   Mailbox& mailbox() { return mailbox_; }
   const Session& session() const { return session_; }
   const Mirror& mirror() const { return mirror_; }
+  /// What the tree shows: the mirror, or its tier below.
+  const Mirror& shown() const { return selection_.tier && mirror_.below() ? *mirror_.below() : mirror_; }
   const TreeIndex& tree() const { return index_; }
-  Scene scene() { return {mirror_, index_, selection_, mailbox_, session_, time_, *what_if_}; }
+  Scene scene() { return {shown(), index_, selection_, mailbox_, session_, time_, *what_if_, mirror_, shares_}; }
   const WhatIf& what_if() const { return *what_if_; }
   TreePanel& tree_panel() { return panel<TreePanel>(); }
   const TreePanel& tree_panel() const { return panel<TreePanel>(); }
@@ -99,6 +101,7 @@ class App {
   void attach_again();
   void update();
   void draw_panels(Scene& scene, const Layout& layout, bool bars_below);
+  void draw_content(std::size_t panel, Scene& scene);
   void draw_tabs(Scene& scene, const Area& area);
 
   Sources sources_;
@@ -112,6 +115,7 @@ class App {
   Mailbox mailbox_;
   Timeline time_;
   TreeIndex index_;
+  TierShares shares_;
   std::unique_ptr<WhatIf> what_if_ = std::make_unique<WhatIf>();
   std::vector<std::unique_ptr<Panel>> panels_;      ///< in the order of the table
   std::optional<std::size_t> full_window_, front_;  ///< places in the table; front_: the tab that shall come there

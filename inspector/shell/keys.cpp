@@ -43,11 +43,15 @@ void zoom(App& app, char) {
   app.tree_panel().zoom_to(app.scene(), app.tree().place_of(slot));
 }
 
-void fold(App& app, char) { app.tree_panel().fold(app.mirror(), app.selection().node); }
+void fold(App& app, char) { app.tree_panel().fold(app.shown(), app.selection().node); }
+
+void other_tier(App& app, char) {
+  if (app.mirror().below()) app.selection().show_tier(!app.selection().tier);
+}
 
 void pin(App& app, char) {
   const std::uint64_t id = app.selection().node;
-  if (id == 0) return;
+  if (id == 0 || app.selection().tier) return;  // a tier below has no pins
   const bool pinned = app.mirror().pins().contains(id);
   app.mailbox().send(pinned ? Command::Kind::unpin : Command::Kind::pin, id);
 }
@@ -84,6 +88,7 @@ constexpr KeyLine kLines[] = {
     {"up  down", "the selected node's parent, its first child"},
     {"Page Up  Page Down", "its sibling before, its sibling after"},
     {"v", "the tree as an icicle, or as nodes and links", "v", other_view},
+    {"b", "the tree and the pages of the pools, or of the tier below them", "b", other_tier},
     {"z", "the tree: go into the selected node; Esc shows all again", "z", zoom},
     {"f", "the tree: fold and unfold the selected node", "f", fold},
     {"wheel, drag", "the tree: zoom and pan; with Ctrl the wheel goes up and down"},
@@ -91,7 +96,7 @@ constexpr KeyLine kLines[] = {
     {"drag a gap", "panels beside it, or rows, get larger and smaller; a double click on it takes that back"},
     {"p", "pin the selected node's path, or unpin it, if the engine takes controls", "p", pin},
     {"e  w", "the engine goes on until it evicts from this group, until a request misses", "ew", run_until},
-    {"c", "another meaning of colour: state, last use, hits, namespace", "c", other_colour},
+    {"c", "another meaning of colour: state, last use, hits, namespace, tier", "c", other_colour},
     {"g", "another KV cache group", "g", next_group},
     {"o", "another feed, or a recording", "o", choose, true},
     {"t", "dark or light", "t", theme, true},
@@ -116,7 +121,7 @@ void press_time_keys(App& app) {
 
 /// Through the tree, from the selected node.
 void press_tree_keys(App& app) {
-  const Mirror& mirror = app.mirror();
+  const Mirror& mirror = app.shown();
   const MirrorNode* node = app.selection().node ? mirror.find(app.selection().node) : nullptr;
   if (!node) return;
   const auto go = [&](std::uint32_t slot) {

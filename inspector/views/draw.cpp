@@ -260,6 +260,13 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
     case ColourBy::space:
       space_legend(mirror);
       break;
+    case ColourBy::tier:
+      swatch(colours.in_pools, "pools alone");
+      next();
+      swatch(colours.in_both, "both tiers");
+      next();
+      swatch(colours.on_host, "host alone");
+      break;
   }
 }
 

@@ -49,7 +49,7 @@ const char* operation_word(Operation operation) {
 
 bool is_change(const LogLine& line) {
   return line.added || line.split || line.removed || line.tombstones || line.operation == Operation::begin ||
-         line.operation == Operation::flush || line.operation == Operation::policy ||
+         line.is_transfer() || line.operation == Operation::flush || line.operation == Operation::policy ||
          line.operation == Operation::resize || line.operation == Operation::retract ||
          line.operation == Operation::control;
 }
@@ -58,13 +58,15 @@ bool is_change(const LogLine& line) {
 
 std::string sentence_of(const LogLine& line) {
   std::string words = operation_word(line.operation);
-  if (line.request) words += fmt::format(" req {}", line.request);
+  if (line.request) words += fmt::format(" {} {}", line.fetch ? "fetch" : "req", line.request);
   if (line.added) words += fmt::format(", {} added", plural(line.added, "node"));
   if (line.split) words += fmt::format(", {} split", grouped(line.split));
   if (line.removed) words += fmt::format(", {} evicted", plural(line.removed, "node"));
   if (line.tombstones) words += fmt::format(", {} made", plural(line.tombstones, "tombstone"));
   if (line.tokens) words += fmt::format(", {}", plural(line.tokens, "token"));
   if (line.node) words += " " + node_name(line.node);
+  if (line.copied_below) words += fmt::format(", {} came to the host", plural(line.copied_below, "token"));
+  if (line.evicted_below) words += fmt::format(", {} left it", plural(line.evicted_below, "token"));
   return words;
 }
 
@@ -102,8 +104,8 @@ class EventsTab final : public Panel {
     ImGui::InputTextWithHint("##find", "#12, r 4711, evict", find_.data(), find_.size());
     ImGui::PopStyleVar();
     explain(
-        "Only what is about a node (#12, also where a line has it among others), about a request (r 4711), or has "
-        "these words.");
+        "Only what is about a node (#12, also where a line has it among others), about a request (r 4711), about the "
+        "tier below (transfer), or has these words.");
     list(scene);
     held_.draw_new(new_);
     if (rows_.empty())
@@ -150,7 +152,9 @@ class EventsTab final : public Panel {
     std::uint64_t request = 0;
     std::unordered_set<std::uint64_t> commits;  ///< that changed the node
     std::string words;
+    bool transfers = false;  ///< between the pools and the tier below
     bool has(const LogLine& line) const {
+      if (transfers) return line.is_transfer();
       if (request != 0) return line.request == request;
       if (some) return commits.contains(line.commit);
       return words.empty() || sentence_of(line).find(words) != std::string::npos;
@@ -171,6 +175,8 @@ class EventsTab final : public Panel {
         if (is_it(moment.node)) wanted.commits.insert(moment.commit);
       for (const LogLine& line : mirror.log())
         if (is_it(line.node)) wanted.commits.insert(line.commit);
+    } else if (text == "transfer") {
+      wanted.transfers = true;
     } else {
       wanted.words = text;
     }

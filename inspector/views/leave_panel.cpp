@@ -22,7 +22,9 @@ std::string rule_of(const MirrorPool& pool) {
 /// The nodes that eviction takes next, in order, each with its rank.
 class LeavePanel final : public Panel {
  public:
-  std::string note(const Scene& scene) const override { return scene.pool().policy; }
+  std::string note(const Scene& scene) const override {
+    return scene.selection.tier ? scene.pool().policy + ", on the host" : scene.pool().policy;
+  }
 
   void draw(Scene& scene) override {
     explain(rule_of(scene.pool()));
@@ -51,7 +53,8 @@ class LeavePanel final : public Panel {
   static constexpr std::size_t kMost = 200;
 
   void list(const Scene& scene) {
-    const bool same_group = std::exchange(group_, scene.selection.group) == scene.selection.group;
+    const bool same_tier = std::exchange(shown_, scene.shown()) == scene.shown();
+    const bool same_group = std::exchange(group_, scene.selection.group) == scene.selection.group && same_tier;
     if (at_ == scene.mirror.commits() && same_group && changed_ == 0) return;
     at_ = scene.mirror.commits();
     std::vector<std::uint64_t> now;
@@ -110,6 +113,7 @@ class LeavePanel final : public Panel {
   }
 
   std::uint64_t at_ = ~std::uint64_t{0};
+  std::uint64_t shown_ = 0;              ///< Scene::shown
   std::size_t group_ = 0, changed_ = 0;  ///< changed_: nodes that would be in the list, and it holds still
   std::vector<std::uint64_t> rows_;      ///< ids
   std::uint64_t picked_ = 0;             ///< node that was selected here, and still is
@@ -127,6 +131,7 @@ PanelInfo leave_panel() {
       .help = "Which nodes are evicted next, in order, and because of what?",
       .make = make_panel<LeavePanel>,
       .not_in_events = "Not known: KV events say which blocks were evicted, not which will be.",
+      .shows_tier = true,
   };
 }
 

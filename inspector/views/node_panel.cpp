@@ -172,6 +172,7 @@ class NodePanel final : public Panel {
   }
 
   void draw(Scene& scene) override {
+    if (std::exchange(shown_, scene.shown()) != scene.shown()) node_ = 0;
     const MirrorNode* node = scene.node();
     if (!node && scene.selection.node != 0) return draw_evicted(scene);
     if (!node)
@@ -297,6 +298,7 @@ class NodePanel final : public Panel {
   }
 
   std::uint64_t at_ = 0, node_ = 0;     ///< the moment of what follows
+  std::uint64_t shown_ = 0;             ///< Scene::shown
   std::vector<std::uint64_t> path_;     ///< ids, root first
   std::vector<std::uint64_t> lockers_;  ///< running requests that end in or below it
   std::vector<NodeMoment> history_;
@@ -313,6 +315,7 @@ PanelInfo node_panel() {
       .key = 'S',
       .help = "All about one node: depth, use, path, locks, rank, history, pages",
       .make = make_panel<NodePanel>,
+      .shows_tier = true,
   };
 }
 

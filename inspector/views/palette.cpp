@@ -25,6 +25,9 @@ constexpr Palette kDark = {.background = rgb(0x14171C),
                            .owned = rgb(0xCC79A7),
                            .tombstone = rgb(0x6B7480),
                            .absent = rgb(0x0B0D10),
+                           .in_pools = rgb(0xE8DD5A),
+                           .in_both = rgb(0x35B08A),
+                           .on_host = rgb(0x7E9BD9),
                            .good = rgb(0x35B08A),
                            .warn = rgb(0xF0E442),
                            .bad = rgb(0xF0764A),
@@ -45,6 +48,9 @@ constexpr Palette kLight = {.background = rgb(0xECEEF2),
                             .owned = rgb(0xD58AB3),
                             .tombstone = rgb(0xA3ADBA),
                             .absent = rgb(0xFAFBFC),
+                            .in_pools = rgb(0xE0C93A),
+                            .in_both = rgb(0x35B08A),
+                            .on_host = rgb(0x7E9BD9),
                             .good = rgb(0x00734F),
                             .warn = rgb(0x6E6100),
                             .bad = rgb(0xB84300),
@@ -100,6 +106,7 @@ ImU32 colour_of(const MirrorNode& node, NodeState state, ColourBy by, Tick now) 
   const Palette& colours = palette();
   switch (by) {
     case ColourBy::state:
+    case ColourBy::tier:  // a node may be of two: draw_place
       break;
     case ColourBy::recency: {
       // Each step of the scale is eight times as long ago.

@@ -10,14 +10,15 @@
 namespace canopy::inspector {
 
 /// What a colour means, in the tree and in the pool alike; the legend says it.
-enum class ColourBy : std::uint8_t { state, recency, hits, space };
-inline constexpr std::array<const char*, 4> kColourNames = {"state", "last use", "hits", "namespace"};
+enum class ColourBy : std::uint8_t { state, recency, hits, space, tier };
+inline constexpr std::array<const char*, 5> kColourNames = {"state", "last use", "hits", "namespace", "tier"};
 
 /// Every colour of the inspector. Hues are Okabe and Ito's, which all common kinds of colour vision tell apart; what
 /// is protected or a tombstone is hatched as well.
 struct Palette {
   ImU32 background, panel, line, text, dim, accent, accent_text;
   ImU32 free, evictable, protected_, owned, tombstone, absent;
+  ImU32 in_pools, in_both, on_host;  ///< which tiers have it
   ImU32 good, warn, bad;
   ImU32 on_fill;  ///< text on any of the fills of a state
   ImU32 selected;

@@ -36,6 +36,9 @@ struct PanelInfo {
   /// null: they do.
   const char* not_in_events = nullptr;
 
+  /// It can show the tier below the pools (Selection::tier); any other panel shows the pools and the requests.
+  bool shows_tier = false;
+
   bool is_bar() const { return row == Row::header || row == Row::health || row == Row::time; }
 };
 

@@ -23,6 +23,7 @@ namespace canopy::inspector {
   PANEL(plugins_tab)         \
   PANEL(config_tab)          \
   PANEL(compare_tab)         \
+  PANEL(tiers_panel)         \
   PANEL(servers_tab)         \
   PANEL(what_if_panel)       \
   PANEL(time_bar)

@@ -25,7 +25,7 @@ ImU32 colour_of_cell(const Scene& scene, const PoolMap::Cell& cell) {
     default:
       break;
   }
-  if (scene.selection.colour != ColourBy::state && cell.sample > 0 &&
+  if (scene.selection.colour != ColourBy::state && scene.selection.colour != ColourBy::tier && cell.sample > 0 &&
       static_cast<std::size_t>(cell.sample) < scene.mirror.slots())
     return colour_of(scene.mirror.node(static_cast<std::uint32_t>(cell.sample)), NodeState::evictable,
                      scene.selection.colour, scene.mirror.tick());
@@ -104,8 +104,8 @@ class PoolPanel final : public Panel {
  public:
   std::string note(const Scene& scene) const override {
     const MirrorPool& pool = scene.pool();
-    return fmt::format("{}: {} pages, {} tokens", pool.name, grouped(pool.pages),
-                       brief(static_cast<double>(pool.pages * scene.mirror.page_size())));
+    return fmt::format("{}{}: {} pages, {} tokens", scene.selection.tier ? "host, " : "", pool.name,
+                       grouped(pool.pages), brief(static_cast<double>(pool.pages * scene.mirror.page_size())));
   }
   void draw(Scene& scene) override {
     const MirrorPool& pool = scene.pool();
@@ -130,10 +130,9 @@ class PoolPanel final : public Panel {
 
  private:
   void update(const Scene& scene, std::size_t most) {
-    if (at_ == scene.mirror.commits() && group_ == scene.selection.group && most_ == most &&
-        feed_ == scene.session.feed)
+    if (at_ == scene.mirror.commits() && group_ == scene.selection.group && most_ == most && feed_ == scene.shown())
       return;
-    at_ = scene.mirror.commits(), group_ = scene.selection.group, most_ = most, feed_ = scene.session.feed;
+    at_ = scene.mirror.commits(), group_ = scene.selection.group, most_ = most, feed_ = scene.shown();
     map_.update(scene.mirror, scene.tree, group_, most, feed_);
   }
 
@@ -187,7 +186,8 @@ class PoolPanel final : public Panel {
                                        {"protected", colours.protected_}}) {
       const float wide = ImGui::CalcTextSize(name).x + em() * 2;
       const bool state = colour == colours.evictable || colour == colours.protected_;
-      if (!first && (ImGui::GetItemRectMax().x + wide > right || (state && scene.selection.colour != ColourBy::state)))
+      if (!first && (ImGui::GetItemRectMax().x + wide > right ||
+                     (state && scene.selection.colour != ColourBy::state && scene.selection.colour != ColourBy::tier)))
         return;
       if (!std::exchange(first, false)) ImGui::SameLine(0, em() * 0.9F);
       swatch(colour, name);
@@ -225,6 +225,7 @@ PanelInfo pool_panel() {
       .help = "Which pages are whose, and how scattered are the free ones?",
       .make = make_panel<PoolPanel>,
       .not_in_events = "Not known: KV events tell no page numbers, and not how many pages there are or are free.",
+      .shows_tier = true,
   };
 }
 

@@ -11,6 +11,7 @@
 #include <mirror/mirror.h>
 #include <sources/what_if.h>
 #include "palette.h"
+#include "tier_shares.h"
 #include "tree_index.h"
 
 namespace canopy::inspector {
@@ -19,6 +20,7 @@ namespace canopy::inspector {
 struct Selection {
   std::uint64_t node = 0, request = 0;  ///< ids; 0 none
   std::size_t group = 0;
+  bool tier = false;  ///< the tree, its nodes and pages are those of the tier below; the node is one of its
   ColourBy colour = ColourBy::state;
   bool reveal = false;               ///< the tree brings the node into sight
   bool pause_wanted = false;         ///< space, or its button
@@ -32,9 +34,14 @@ struct Selection {
     node = id;
     reveal = bring_into_sight && id != 0;
   }
+  /// A node's id means another one in the other tier.
+  void show_tier(bool below) {
+    if (std::exchange(tier, below) != below) node = 0;
+  }
   /// The request, and its last node if that is known.
   void select_request(const MirrorRequest& chosen) {
     request = chosen.id;
+    show_tier(false);  // it ran in the pools
     reveal_request = true;
     if (chosen.last_node != 0) select_node(chosen.last_node);
   }
@@ -119,10 +126,14 @@ struct Scene {
   const Session& session;
   Timeline& time;
   WhatIf& what_if;
+  const Mirror& pools;       ///< `mirror`, but where that is the tier below
+  const TierShares& shares;  ///< of `mirror`'s nodes, while they have the colour of their tier
 
   /// Whether the moment changes by itself: lists that are read must hold still then.
   bool moves() const { return !time.seekable || time.playing; }
   const MirrorPool& pool() const { return mirror.pool(selection.group); }
+  /// Another number: another feed, or the other tier.
+  std::uint64_t shown() const { return session.feed * 2 + selection.tier; }
   /// The selected node; null if none is selected or it was evicted.
   const MirrorNode* node() const { return selection.node ? mirror.find(selection.node) : nullptr; }
 };

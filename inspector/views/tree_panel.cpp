@@ -67,6 +67,13 @@ bool TreePanel::unfold_selected(const Scene& scene) {
 }
 
 void TreePanel::draw_bar(Scene& scene) {
+  if (scene.pools.below()) {
+    for (const bool tier : {false, true}) {
+      ImGui::SameLine(0, em() * (tier ? 0.4F : 1.F));
+      if (choice(tier ? "host" : "pools", scene.selection.tier == tier)) scene.selection.show_tier(tier);
+      explain(tier ? "The tree of the tier below: copies in memory of the host." : "The tree of the pools.");
+    }
+  }
   for (std::size_t i = 0; i < kTreeViewNames.size(); ++i) {
     ImGui::SameLine(0, em() * (i == 0 ? 1.F : 0.4F));
     if (choice(kTreeViewNames[i], view_ == static_cast<TreeView>(i))) view_ = static_cast<TreeView>(i);
@@ -76,8 +83,10 @@ void TreePanel::draw_bar(Scene& scene) {
   for (std::size_t i = 0; i < kColourNames.size(); ++i) {
     const auto by = static_cast<ColourBy>(i);
     if (scene.mirror.is_from_events() && (by == ColourBy::recency || by == ColourBy::hits)) continue;
+    if (by == ColourBy::tier && !scene.pools.below()) continue;
     ImGui::SameLine(0, em() * 0.4F);
     if (choice(kColourNames[i], scene.selection.colour == by)) scene.selection.colour = by;
+    if (by == ColourBy::tier) explain("Which tiers have each prefix: the pools, the host, or both.");
   }
   ImGui::SameLine(0, em() * 1.2F);
   const float width = std::min(em() * 22, ImGui::GetContentRegionAvail().x);
@@ -130,7 +139,9 @@ void TreePanel::show_hit(Scene& scene) {
 }
 
 void TreePanel::draw_foot(const Scene& scene) {
-  colour_legend(scene.selection.colour, scene.mirror);
+  if (scene.selection.colour == ColourBy::tier && !scene.shares.known())
+    dim("which tiers: not known, the feed has no 'tokens: true'");
+  else colour_legend(scene.selection.colour, scene.mirror);
   const std::string scale = view_ == TreeView::icicle ? icicle_.scale(scene.tree) : nodes_.scale(scene);
   const float width = ImGui::CalcTextSize(scale.c_str()).x;
   ImGui::SameLine();
@@ -147,6 +158,7 @@ PanelInfo tree_panel() {
       .key = 'T',
       .help = "Where did my tokens go: every cached prefix, as an icicle or as nodes and links",
       .make = make_panel<TreePanel>,
+      .shows_tier = true,
   };
 }
 

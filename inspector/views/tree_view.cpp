@@ -22,13 +22,28 @@ void lock_mark(ImDrawList* list, ImVec2 right, std::uint32_t locks, ImU32 colour
   list->PathStroke(colour, 0, std::max(1.F, em() / 12));
 }
 
+/// How much of a place's own tokens both tiers have: of a chain, all its nodes'.
+float share_of(const Scene& scene, const TreeIndex::Node& place) {
+  float both = 0;
+  std::uint32_t slot = place.slot;
+  for (std::uint32_t i = 0; i < place.chain && slot != 0; ++i, slot = scene.mirror.node(slot).first_child)
+    both += scene.shares.of(slot) * static_cast<float>(scene.mirror.node(slot).length);
+  return place.own == 0 ? 0 : both / static_cast<float>(place.own);
+}
+
+/// The colour of most of a place.
+ImU32 tier_colour(const Scene& scene, float both) {
+  return both > 0.5F ? palette().in_both : scene.selection.tier ? palette().on_host : palette().in_pools;
+}
+
 }  // namespace
 
 void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, std::uint32_t place) {
   const Palette& colours = palette();
   const TreeIndex::Node& node = scene.tree[place];
   const float width = to.x - from.x;
-  const bool by_state = scene.selection.colour == ColourBy::state;
+  const bool by_state =
+      scene.selection.colour == ColourBy::state || (scene.selection.colour == ColourBy::tier && !scene.shares.known());
   if (node.slot == 0) {
     list->AddRectFilled(from, to, colours.line, em() * 0.15F);
     if (width < em() * 2) return;
@@ -41,12 +56,19 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
     return;
   }
   const MirrorNode& told = scene.mirror.node(node.slot);
-  const ImU32 colour = colour_of(told, node.state, scene.selection.colour, scene.mirror.tick());
+  const bool by_tier = scene.selection.colour == ColourBy::tier && scene.shares.known();
+  const float both = by_tier ? share_of(scene, node) : 0;
+  const ImU32 colour =
+      by_tier ? tier_colour(scene, both) : colour_of(told, node.state, scene.selection.colour, scene.mirror.tick());
   if (width < em() * 0.8F) {
     list->AddRectFilled(from, to, colour);
     return;
   }
-  if (by_state) state_box(list, from, to, node.state);
+  if (by_tier) {
+    const float cut = from.x + width * both;
+    list->AddRectFilled(from, {cut, to.y}, colours.in_both);
+    list->AddRectFilled({cut, from.y}, to, tier_colour(scene, 0));
+  } else if (by_state) state_box(list, from, to, node.state);
   else list->AddRectFilled(from, to, colour);
   if (node.folded) {
     const float size = em() * 0.35F;
@@ -83,7 +105,9 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
 ImU32 colour_of_many(const Scene& scene, const TreeIndex::Mix& mix, std::uint32_t one) {
   const std::uint32_t slot = scene.tree[one].slot;
   if (slot == 0) return palette().line;
-  return scene.selection.colour == ColourBy::state
+  if (scene.selection.colour == ColourBy::tier && scene.shares.known())
+    return tier_colour(scene, share_of(scene, scene.tree[one]));
+  return scene.selection.colour == ColourBy::state || scene.selection.colour == ColourBy::tier
              ? palette().of(mix.most())
              : colour_of(scene.mirror.node(slot), mix.most(), scene.selection.colour, scene.mirror.tick());
 }

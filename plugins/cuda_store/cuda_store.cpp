@@ -191,6 +191,25 @@ class CudaStore final : public KVStore {
     });
   }
 
+  // The kernel that gathers runs before what is queued later; the bus is crossed beside it.
+  std::uint64_t begin_save(std::span<const Page> from, std::span<std::byte* const> images) override {
+    return leave_images(from, images, [&](Transfer::Lane& lane, std::span<const Piece> pieces, const ImageJob& job) {
+      if (!launch(Kernel::image_gather, job, lane.stream)) return;
+      transfer_->then(lane, stream_);
+      transfer_->to_host(lane, pieces);
+    });
+  }
+  std::uint64_t begin_load(std::span<const std::byte* const> images, std::span<const Page> to) override {
+    // As in load: nothing writes through these pointers.
+    const std::span<std::byte* const> read(const_cast<std::byte* const*>(images.data()), images.size());
+    return leave_images(to, read, [&](Transfer::Lane& lane, std::span<const Piece> pieces, const ImageJob& job) {
+      if (transfer_->to_device(lane, pieces)) launch(Kernel::image_scatter, job, lane.stream);
+      transfer_->then(lane, stream_);
+    });
+  }
+  std::uint64_t saved() const override { return ended(); }
+  std::uint64_t loaded() const override { return ended(); }
+
   bool back(std::uint32_t segment) override {
     const ContextScope scope(gpu_.driver(), gpu_.context());
     return segments_->back(segment);
@@ -221,6 +240,7 @@ class CudaStore final : public KVStore {
   const char* sync() override {
     const ContextScope scope(gpu_.driver(), gpu_.context());
     gpu_.wait(stream_);
+    transfer_->wait();
     if (!gpu_.broken()) segments_->reap(true);
     return gpu_.failure();
   }
@@ -322,6 +342,35 @@ class CudaStore final : public KVStore {
     }
     transfer_->end(stream_);
   }
+  /// As each_image, but each image lies at a place of its own, and the host does not wait. Returns the ticket.
+  template <class Chunk>
+  std::uint64_t leave_images(std::span<const Page> pages, std::span<std::byte* const> images, Chunk&& chunk) {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    if (pages.empty() || !may_wait("page images") || !transfer_->begin(stream_)) return 0;
+    ++tickets_;
+    ImageJob job{};
+    job.pool = pool_;
+    job.image_stride = image_bytes();
+    const std::size_t most = std::min<std::size_t>(transfer_->bytes() / job.image_stride, kInlineImages);
+    std::vector<Piece> pieces;
+    for (std::size_t done = 0; done < pages.size() && !gpu_.broken(); done += most) {
+      const std::size_t count = std::min(most, pages.size() - done);
+      Transfer::Lane& lane = transfer_->lane();
+      job.count = static_cast<std::uint32_t>(count);
+      job.images = reinterpret_cast<std::byte*>(lane.buffer);
+      std::copy_n(pages.begin() + static_cast<std::ptrdiff_t>(done), count, job.inline_pages);
+      pieces.clear();
+      for (std::size_t i = 0; i < count; ++i)
+        pieces.push_back({images[done + i], i * job.image_stride, job.image_stride});
+      chunk(lane, std::span<const Piece>(pieces), job);
+      transfer_->leave(lane, tickets_);
+    }
+    return tickets_;
+  }
+  std::uint64_t ended() const {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    return transfer_->ended(tickets_);
+  }
   bool launch(Kernel kernel, const ImageJob& job, StreamHandle stream) {
     const std::uint32_t by = width(job);
     return gpu_.launch(kernel, by, pages_grid(pool_, job.count, by, gpu_.multiprocessors(), kFeedsTheBus), &job,
@@ -344,6 +393,7 @@ class CudaStore final : public KVStore {
   std::unique_ptr<Transfer> transfer_;
   std::unique_ptr<PageLists> lists_;
   StreamHandle own_ = nullptr, stream_ = nullptr;
+  std::uint64_t tickets_ = 0;  ///< of begin_save and begin_load
 };
 
 }  // namespace

@@ -59,6 +59,7 @@ void Transfer::finish(Lane& lane) {
   if (lane.copied->wait())
     for (const Piece& piece : lane.to_unpack) std::memcpy(piece.host, lane.pinned + piece.offset, piece.bytes);
   lane.to_unpack.clear();
+  lane.ticket = 0;
 }
 
 Transfer::Lane& Transfer::lane() {
@@ -96,9 +97,32 @@ void Transfer::to_host(Lane& lane, std::span<const Piece> pieces) {
 void Transfer::end(StreamHandle stream) {
   for (Lane& lane : lanes_) {
     finish(lane);
-    order_->record(lane.stream);
-    order_->before(stream);
+    then(lane, stream);
   }
+}
+
+void Transfer::then(Lane& lane, StreamHandle stream) {
+  order_->record(lane.stream);
+  order_->before(stream);
+}
+
+void Transfer::leave(Lane& lane, std::uint64_t ticket) {
+  lane.copied->record(lane.stream);
+  lane.ticket = ticket;
+}
+
+std::uint64_t Transfer::ended(std::uint64_t last) {
+  for (Lane& lane : lanes_) {
+    if (lane.ticket == 0) continue;
+    if (lane.copied->done()) finish(lane);
+    else last = std::min(last, lane.ticket - 1);
+  }
+  return last;
+}
+
+void Transfer::wait() {
+  for (Lane& lane : lanes_)
+    if (lane.ticket != 0) finish(lane);
 }
 
 }  // namespace canopy::cuda

@@ -38,6 +38,7 @@ class Transfer {
     std::byte* pinned = nullptr;
     std::unique_ptr<Event> copied;  ///< the copy engine is done with the host's memory
     std::vector<Piece> to_unpack;   ///< pieces in `pinned` that the host has to copy out
+    std::uint64_t ticket = 0;       ///< of the transfer that was left to it; 0: the host has waited for it
   };
 
   /// Orders the transfer after the work queued on `stream`. False if there is no memory for it (Gpu::failure says why).
@@ -49,6 +50,16 @@ class Transfer {
   void to_host(Lane& lane, std::span<const Piece> pieces);
   /// Afterwards the host may use its memory again, and work queued on `stream` comes after the transfer.
   void end(StreamHandle stream);
+
+  // In the place of end(), for a transfer that the host does not wait for:
+  /// Work queued on `stream` from now on comes after what the lane's own stream has by now.
+  void then(Lane& lane, StreamHandle stream);
+  /// The lane's work is part of this transfer. The host's memory is in use until ended() says so.
+  void leave(Lane& lane, std::uint64_t ticket);
+  /// Every transfer that was left, up to this ticket, has ended; `last` is the latest. It copies out what has come.
+  std::uint64_t ended(std::uint64_t last);
+  /// Waits for all of them.
+  void wait();
 
  private:
   bool open(Lane& lane);

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "columns.h"
@@ -93,6 +94,29 @@ class PyRequest {
   Request request_;
 };
 
+/// A fetch, whose engine lives as long.
+class PyFetch {
+ public:
+  PyFetch(nb::handle engine, Fetch fetch) : engine_(nb::borrow(engine)), fetch_(std::move(fetch)) {}
+  ~PyFetch() { fetch_ = Fetch(); }
+  const Fetch& get() const { return fetch_; }
+  /// For the request that begins on it; from then on it holds nothing.
+  Fetch give(nb::handle engine) {
+    if (!engine_.is(engine)) throw nb::value_error("fetch: it is another engine's");
+    if (std::exchange(given_, true)) throw nb::value_error("fetch: a request has begun on it already");
+    return std::move(fetch_);
+  }
+  void drop() {
+    given_ = true;
+    fetch_ = Fetch();
+  }
+
+ private:
+  nb::object engine_;
+  Fetch fetch_;
+  bool given_ = false;
+};
+
 NamespaceId space_of(Engine& engine, nb::handle space) {
   if (space.is_none()) return NamespaceId::shared;
   std::string parts[3];
@@ -121,12 +145,22 @@ RequestSpec spec_of(const Tokens& prompt, NamespaceId space, const Arrival& arri
           arrival.min_uncached, arrival.chunk};
 }
 
-std::unique_ptr<PyRequest> begin(nb::handle_t<PyEngine> self, nb::handle ids, nb::handle space, Arrival arrival) {
+std::unique_ptr<PyRequest> begin(nb::handle_t<PyEngine> self, nb::handle ids, nb::handle space, Arrival arrival,
+                                 PyFetch* fetched) {
   PyEngine& engine = *nb::inst_ptr<PyEngine>(self);
   const Tokens prompt(ids);
-  Request request = engine->begin(spec_of(prompt, space_of(*engine, space), arrival));
+  const NamespaceId interned = space_of(*engine, space);
+  Request request = engine->begin(spec_of(prompt, interned, arrival), fetched ? fetched->give(self) : Fetch());
   engine.check();
   return std::make_unique<PyRequest>(self, std::move(request));
+}
+
+std::unique_ptr<PyFetch> fetch(nb::handle_t<PyEngine> self, nb::handle ids, nb::handle space, Arrival arrival) {
+  PyEngine& engine = *nb::inst_ptr<PyEngine>(self);
+  const Tokens prompt(ids);
+  Fetch fetch = engine->fetch(spec_of(prompt, space_of(*engine, space), arrival));
+  engine.check();
+  return std::make_unique<PyFetch>(self, std::move(fetch));
 }
 
 nb::tuple admits(PyEngine& engine, nb::handle ids, nb::handle space, Arrival arrival) {
@@ -149,6 +183,29 @@ nb::dict counters_of(PyEngine& engine) {
   row["retracted"] = counters.retracted;
   row["repointed_pages"] = counters.repointed_pages;
   row["index_seconds"] = counters.index_seconds;
+  return row;
+}
+
+/// The tier below the pools; None: there is none.
+nb::object host_tier_of(PyEngine& engine) {
+  const EngineState* const tier = engine->host_tier();
+  if (!tier) return nb::none();
+  const TierFigures& moved = engine->tier_figures();
+  const Sizes sizes = tier->index->sizes(0);
+  nb::dict row, fetches;
+  row["limit"] = tier->pools[0].limit();
+  row["resident"] = (sizes.evictable + sizes.protected_) / tier->page_size;
+  row["moving"] = tier->moving[0];
+  row["hit_tokens"] = engine->counters().hit_tokens_host;
+  row["written_tokens"] = moved.written_tokens;
+  row["written_bytes"] = moved.written_bytes;
+  row["loaded_tokens"] = moved.loaded_tokens;
+  row["loaded_bytes"] = moved.loaded_bytes;
+  row["dropped_tokens"] = moved.dropped_tokens;
+  row["lost_tokens"] = moved.lost_tokens;
+  row["evicted_tokens"] = tier->counters.evicted_tokens;
+  for (std::size_t i = 0; i < kFetchOutcomeCount; ++i) fetches[kFetchOutcomes[i]] = moved.fetches[i];
+  row["fetches"] = fetches;
   return row;
 }
 
@@ -253,12 +310,29 @@ void bind_request(nb::module_& module) {
       });
 }
 
+void bind_fetch(nb::module_& module) {
+  nb::class_<PyFetch>(module, "Fetch",
+                      "A prefix that Engine.fetch brings from the tier below for a request that waits. It becomes "
+                      "visible in Engine.turn, and is held until Engine.begin takes it; drop() or losing it gives the "
+                      "prefix up.")
+      .def_prop_ro(
+          "done", [](const PyFetch& fetch) { return fetch.get().done(); },
+          "nothing more comes: all is there, or nothing was to be had")
+      .def_prop_ro(
+          "tokens", [](const PyFetch& fetch) { return fetch.get().tokens(); }, "that it brings or has brought")
+      .def_prop_ro(
+          "ends_us", [](const PyFetch& fetch) { return fetch.get().ends_us(); },
+          "when the copy ends, in the time of Engine.turn; 0: it is done")
+      .def("drop", &PyFetch::drop, "Gives the prefix up.");
+}
+
 }  // namespace
 
 void bind_engine(nb::module_& module) {
   using namespace nb::literals;
   module.def("group_names", [](nb::handle config) { return groups_of(document_of(config)); }, "config"_a);
   bind_request(module);
+  bind_fetch(module);
   nb::class_<PyEngine>(
       module, "Engine",
       "A whole prefix cache, composed from a configuration: index, pools, stores, policies and the life of "
@@ -273,11 +347,40 @@ void bind_engine(nb::module_& module) {
       .def(
           "begin",
           [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,
-             std::uint64_t hints, std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk) {
-            return begin(self, prompt, space, {priority, hints, output_limit, min_uncached, chunk});
+             std::uint64_t hints, std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk,
+             PyFetch* fetched) {
+            return begin(self, prompt, space, {priority, hints, output_limit, min_uncached, chunk}, fetched);
           },
           "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
-          "min_uncached"_a = 1, "chunk"_a = 0, "A request with the longest resident prefix under lock.")
+          "min_uncached"_a = 1, "chunk"_a = 0, "fetch"_a.none() = nb::none(),
+          "A request with the longest resident prefix under lock. fetch: what fetch() gave for it.")
+      .def(
+          "fetch",
+          [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,
+             std::uint64_t hints, std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk) {
+            return fetch(self, prompt, space, {priority, hints, output_limit, min_uncached, chunk});
+          },
+          "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
+          "min_uncached"_a = 1, "chunk"_a = 0,
+          "Begins to bring what the tier below has of a request that waits, beyond the pools. Nothing comes without a "
+          "tier.")
+      .def(
+          "turn",
+          [](PyEngine& engine, std::uint64_t now_us) {
+            engine->turn(now_us);
+            engine.check();
+          },
+          "now_us"_a,
+          "Copies that have ended by then become visible. Call it once before each step; the time is the caller's.")
+      .def_prop_ro(
+          "next_end_us",
+          [](PyEngine& engine) {
+            const std::uint64_t next = engine->next_end_us();
+            return next == kUnlimited ? nb::none() : nb::object(nb::int_(next));
+          },
+          "when the next copy ends, in the time of turn(); None: none is on its way")
+      .def_prop_ro("host_tier", &host_tier_of,
+                   "the tier below the pools: pages of the first group, and what moved; None: there is none")
       .def(
           "admits",
           [](PyEngine& engine, nb::handle prompt, nb::handle space, std::int32_t priority, std::uint64_t hints,

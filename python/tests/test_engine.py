@@ -111,3 +111,65 @@ def test_flush_resize_and_tree():
     assert engine.flush("acme") == 8
     engine.resize(4)
     assert engine.pool()["limit"] == 4 and engine.make_free(4) and not engine.make_free(5)
+
+
+TIER = {
+    "page_size": 4,
+    "groups": {"full": {"capacity": 64, "allocator": "free_list", "eviction": "lru"}},
+    "tiers": {"host": {"capacity": 4096, "latency": 50}},
+}
+
+
+def run(engine, prompt, **begin):
+    request = engine.begin(prompt, **begin)
+    matched = request.matched
+    assert request.reserve(len(prompt))
+    request.finish(len(prompt))
+    return matched
+
+
+def test_what_left_the_pools_is_fetched_from_the_tier_below():
+    engine = canopy.Engine(TIER)
+    first, other = list(range(48)), list(range(100, 160))
+    run(engine, first)
+    run(engine, other)  # no room for both: most of the first is copied down
+    assert engine.host_tier["moving"] > 0 and engine.next_end_us == 50
+    engine.turn(50)
+    assert engine.host_tier["moving"] == 0 and engine.next_end_us is None
+    fetch = engine.fetch([*first, 1])
+    assert not fetch.done and fetch.tokens == 48 and fetch.ends_us == 100
+    engine.turn(fetch.ends_us)
+    assert fetch.done and fetch.ends_us == 0
+    request = engine.begin([*first, 1], fetch=fetch)
+    assert request.matched == 48
+    assert engine.host_tier["hit_tokens"] == 48 and engine.host_tier["fetches"]["whole"] == 1
+    with pytest.raises(ValueError, match="a request has begun on it already"):
+        engine.begin(first, fetch=fetch)
+    with pytest.raises(ValueError, match="another engine's"):
+        canopy.Engine(TIER).begin(first, fetch=engine.fetch(other))
+    request.abort()
+    engine.audit()
+
+
+def test_a_fetch_that_is_given_up_leaves_nothing_behind():
+    engine = canopy.Engine(TIER)
+    first = list(range(48))
+    run(engine, first)
+    run(engine, list(range(100, 160)))
+    engine.turn(50)
+    fetch = engine.fetch([*first, 1])
+    assert not fetch.done
+    fetch.drop()
+    assert fetch.done and fetch.tokens == 0
+    kept = engine.fetch([*first, 1])  # outlives the name of its engine
+    engine.turn(1000)
+    del engine
+    gc.collect()
+    assert kept.done
+
+
+def test_without_a_tier_nothing_is_fetched():
+    engine = canopy.Engine(CONFIG)
+    fetch = engine.fetch(range(10))
+    assert fetch.done and fetch.tokens == 0 and engine.host_tier is None and engine.next_end_us is None
+    assert run(engine, list(range(10)), fetch=fetch) == 0

@@ -30,6 +30,12 @@ TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells
     CHECK(json["hit_tokens_device"].get<std::uint64_t>() + json["hit_tokens_host"].get<std::uint64_t>() ==
           json["hit_tokens"]);
     CHECK(json["read_bytes_host"] > 0);
+    // One after the other nothing hides a copy; side by side they run while others compute.
+    const auto load = json["fetch_load_us"].get<std::uint64_t>(), hidden = json["fetch_hidden_us"].get<std::uint64_t>();
+    CHECK(load > 0);
+    if (mode == std::string("serial")) CHECK(hidden == 0);
+    else CHECK(hidden * 2 > load);
+    CHECK(hidden <= load);
     CHECK(json["content_checks"] >= json["hit_tokens"]);
     std::uint64_t fetches = 0;
     for (const auto& count : json["fetches"]) fetches += count.get<std::uint64_t>();
@@ -150,4 +156,27 @@ TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
                                          "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 64, "
                                          "allocator: free_list, eviction: lru } }\ntiers: { host: { write: none } }\n");
   CHECK(has(cli::canopy(workshop, "config check " + file).err, "tiers.host has no 'capacity'"));
+}
+
+TEST_CASE(
+    "tiers: top has a line for the tier and each lane, and an export has their figures under HiCache's names too") {
+  const Workshop workshop;
+  const std::string name = "tiers-" + std::to_string(::getpid());
+  Started served(workshop, "served",
+                 "replay " + kTiers + " --workload " + (kSource / "configs/workloads/chat.yaml").string() +
+                     " --capacity 20k --set tiers.host.capacity=300k --pace 2000 --serve " + name);
+  Ended top, exported;
+  REQUIRE(soon([&] {
+    top = cli::canopy(workshop, "top " + name + " --once");
+    exported = cli::canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
+    return top.status == 0 && exported.status == 0;
+  }));
+  for (const char* line : {"host tier", "to host", "from host", "fetches", "copies on the way"})
+    CHECK_MESSAGE(has(top.out, line), top.out);
+  for (const char* metric :
+       {"canopy_tier_tokens{", "canopy_tier_limit_tokens{", "canopy_lane_queued_bytes{", "canopy_lane_bytes_total{",
+        "canopy_fetches_total{", "canopy_tier_hit_tokens_total{", "canopy_tier_evicted_tokens_total{",
+        "canopy_tier_dropped_tokens_total{", "sglang:hicache_host_used_tokens{", "sglang:hicache_backup_tokens_total{",
+        "sglang:load_back_tokens_total{", "sglang:hicache_dropped_tokens_total{", "cache_source=\"host\""})
+    CHECK_MESSAGE(has(exported.out, metric), metric);
 }

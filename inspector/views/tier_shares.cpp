@@ -1,0 +1,107 @@
+#include "tier_shares.h"
+
+#include <canopy/support/random.h>
+
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+
+namespace canopy::inspector {
+namespace {
+
+using Words = std::span<const std::uint32_t>;
+
+/// The children of a tree's nodes by the words of their first page.
+class Children {
+ public:
+  Children(const Mirror& mirror, std::size_t group) : mirror_(mirror), page_(mirror.page_size()) {
+    places_.reserve(mirror.node_count());
+    mirror.each_node([&](const MirrorNode& node) {
+      if (node.has(group) && node.words.size() >= page_)
+        places_.emplace(key(above(node), node.words), slot_of(NodeId{node.id}));
+    });
+  }
+
+  /// The child below a slot, or below the root of a namespace, that begins with these words; 0 if there is none.
+  std::uint32_t find(std::uint32_t parent, NamespaceId space, Words words) const {
+    const auto [from, to] = places_.equal_range(key(parent != 0 ? parent : root(space), words));
+    for (auto at = from; at != to; ++at) {
+      const MirrorNode& node = mirror_.node(at->second);
+      if (node.parent == parent && node.space == space &&
+          std::ranges::equal(words.first(page_), Words(node.words).first(page_)))
+        return at->second;
+    }
+    return 0;
+  }
+
+ private:
+  static std::uint64_t root(NamespaceId space) { return (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(space); }
+  static std::uint64_t above(const MirrorNode& node) { return node.parent != 0 ? node.parent : root(node.space); }
+  std::uint64_t key(std::uint64_t parent, Words words) const {
+    for (const std::uint32_t word : words.first(page_)) parent = splitmix64(parent ^ word);
+    return parent;
+  }
+
+  const Mirror& mirror_;
+  std::size_t page_;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> places_;
+};
+
+/// A depth in the other tree: so many units of a node; node 0: the root.
+struct Place {
+  std::uint32_t node = 0;
+  std::size_t units = 0;
+};
+
+/// How many of a node's words, in whole pages, go on from a place in the other tree; the place moves along.
+std::size_t follow(const MirrorNode& node, Place& at, const Mirror& other, const Children& children, std::size_t page) {
+  const Words words = node.words;
+  std::size_t same = 0;
+  while (same + page <= words.size()) {
+    const MirrorNode* there = at.node != 0 ? &other.node(at.node) : nullptr;
+    if (!there || at.units == there->words.size()) {
+      const std::uint32_t next = children.find(at.node, node.space, words.subspan(same));
+      if (next == 0) break;
+      at = {next, page};
+      same += page;
+      continue;
+    }
+    const Words theirs = there->words;
+    if (at.units + page > theirs.size() ||
+        !std::ranges::equal(theirs.subspan(at.units, page), words.subspan(same, page)))
+      break;
+    at.units += page, same += page;
+  }
+  return same;
+}
+
+}  // namespace
+
+void TierShares::update(const Mirror& shown, const Mirror* other, std::size_t group) {
+  if (shown_ == &shown && commits_ == shown.commits() && group_ == group && known_ == (other && shown.has_words()))
+    return;
+  shown_ = &shown, commits_ = shown.commits(), group_ = group;
+  known_ = other && shown.has_words();
+  shares_.assign(known_ ? shown.slots() : 0, 0);
+  if (!known_) return;
+  const Children children(*other, group);
+  struct Step {
+    std::uint32_t slot;
+    Place at;
+  };
+  std::vector<Step> steps;
+  for (const Mirror::Space& space : shown.spaces())
+    for (std::uint32_t slot = space.first_child; slot != 0; slot = shown.node(slot).next) steps.push_back({slot, {}});
+  while (!steps.empty()) {
+    Step step = steps.back();
+    steps.pop_back();
+    const MirrorNode& node = shown.node(step.slot);
+    const std::size_t same = follow(node, step.at, *other, children, shown.page_size());
+    shares_[step.slot] = node.length == 0 ? 0 : static_cast<float>(same) / static_cast<float>(node.length);
+    if (same != node.length) continue;
+    for (std::uint32_t child = node.first_child; child != 0; child = shown.node(child).next)
+      steps.push_back({child, step.at});
+  }
+}
+
+}  // namespace canopy::inspector

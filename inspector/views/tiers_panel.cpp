@@ -1,0 +1,133 @@
+#include <canopy/support/figures.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "draw.h"
+#include "panels.h"
+
+namespace canopy::inspector {
+namespace {
+
+/// Resident and moving pages as parts of the limit.
+void bar(const MirrorPool::Below& pool, float width) {
+  const ImVec2 from = ImGui::GetCursorScreenPos();
+  const float height = em() * 0.9F, limit = static_cast<float>(pool.limit);
+  const float top = from.y + em() * 0.15F;
+  ImDrawList* const list = ImGui::GetWindowDrawList();
+  list->AddRectFilled({from.x, top}, {from.x + width, top + height}, palette().free);
+  const float resident = width * std::min(1.F, static_cast<float>(pool.resident) / limit);
+  const float moving = std::min(width - resident, width * static_cast<float>(pool.moving) / limit);
+  list->AddRectFilled({from.x, top}, {from.x + resident, top + height}, palette().evictable);
+  list->AddRectFilled({from.x + resident, top}, {from.x + resident + moving, top + height}, palette().owned);
+  ImGui::Dummy({width, ImGui::GetTextLineHeight()});
+}
+
+/// What the tier below has, what moves between it and the pools, and how fetches went.
+class TiersPanel final : public Panel {
+ public:
+  void draw(Scene& scene) override {
+    const Mirror& mirror = scene.mirror;
+    if (mirror.groups() == 0 || mirror.pool(0).below.limit == 0)
+      return nothing_here(
+          "There is no tier below the pools: what is evicted is lost.\n\n"
+          "'tiers' in the engine's file makes one.");
+    ImGui::BeginChild("tiers");
+    draw_pools(mirror);
+    draw_lanes(mirror.tier());
+    draw_fetches(mirror.tier());
+    ImGui::EndChild();
+  }
+
+ private:
+  static constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
+
+  static void draw_pools(const Mirror& mirror) {
+    if (!ImGui::BeginTable("pools", 4, kFlags)) return;
+    ImGui::TableSetupColumn("on the host", ImGuiTableColumnFlags_WidthFixed, em() * 5.5F);
+    ImGui::TableSetupColumn("");
+    ImGui::TableSetupColumn("tokens", ImGuiTableColumnFlags_WidthFixed, em() * 7.5F);
+    ImGui::TableSetupColumn("moving", ImGuiTableColumnFlags_WidthFixed, em() * 4);
+    column_heads({{"on the host"}, {""}, {"tokens", true}, {"moving", true}});
+    for (std::size_t g = 0; g < mirror.groups(); ++g) {
+      const MirrorPool& pool = mirror.pool(g);
+      const std::uint64_t page = mirror.page_size();
+      const auto in_tokens = [&](std::uint64_t pages) { return brief(static_cast<double>(pages * page)); };
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      text(fitted(pool.name, ImGui::GetContentRegionAvail().x));
+      ImGui::TableNextColumn();
+      bar(pool.below, std::max(em(), ImGui::GetContentRegionAvail().x));
+      explain(fmt::format("{} of {} are resident, copies fill {}", grouped(pool.below.resident),
+                          plural(pool.below.limit, "page"), grouped(pool.below.moving)));
+      ImGui::TableNextColumn();
+      number(fmt::format("{} of {}", in_tokens(pool.below.resident), in_tokens(pool.below.limit)));
+      ImGui::TableNextColumn();
+      number(in_tokens(pool.below.moving));
+    }
+    ImGui::EndTable();
+  }
+
+  static void draw_lanes(const MirrorTier& tier) {
+    if (!ImGui::BeginTable("lanes", 5, kFlags)) return;
+    ImGui::TableSetupColumn("lane", ImGuiTableColumnFlags_WidthFixed, em() * 5.5F);
+    ImGui::TableSetupColumn("copies", ImGuiTableColumnFlags_WidthFixed, em() * 4);
+    for (const char* name : {"queued", "a second", "in all"})
+      ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthStretch);
+    column_heads({{"lane"}, {"copies", true}, {"queued", true}, {"a second", true}, {"in all", true}});
+    draw_lane("to the host", tier.store, tier.moved.written);
+    draw_lane("from it", tier.load, tier.moved.loaded);
+    ImGui::EndTable();
+  }
+
+  static void draw_lane(const char* name, const MirrorTier::Lane& lane, std::uint64_t tokens) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    text(name, lane.now.queued != 0 ? palette().text : palette().dim);
+    ImGui::TableNextColumn();
+    number(grouped(lane.now.queued));
+    explain("Copies that have begun and not ended.");
+    ImGui::TableNextColumn();
+    number(bytes(lane.now.queued_bytes));
+    ImGui::TableNextColumn();
+    number(bytes(static_cast<std::uint64_t>(lane.bytes_per_second)));
+    explain("Over about a second of the time that the engine's turns are told, which a replay simulates.");
+    ImGui::TableNextColumn();
+    number(lane.now.bytes != 0 ? bytes(lane.now.bytes) : brief(static_cast<double>(tokens)) + " tok");
+    explain(plural(tokens, "token"));
+  }
+
+  static void draw_fetches(const MirrorTier& tier) {
+    constexpr std::array<const char*, 6> kOutcomes = {"whole",         "cut: no room", "joined",
+                                                      "nothing there", "too short",    "no room at all"};
+    std::string words;
+    for (std::size_t i = 0; i < kOutcomes.size(); ++i)
+      if (const std::uint32_t count = tier.fetches.by_outcome[i]; count != 0)
+        words += fmt::format("{}{} {}", words.empty() ? "" : ", ", grouped(count), kOutcomes[i]);
+    fact("fetches", words.empty() ? "none" : words, kFacts);
+    fact("found", plural(tier.moved.hits, "token") + " that a fetch had brought", kFacts);
+    fact("not kept",
+         fmt::format("{} not copied, {} copied for nothing, {} evicted there",
+                     brief(static_cast<double>(tier.lost.dropped)), brief(static_cast<double>(tier.lost.lost)),
+                     brief(static_cast<double>(tier.lost.evicted))),
+         kFacts);
+  }
+
+  static constexpr float kFacts = 5.5F;  // ems: the width of the tables' first column
+};
+
+}  // namespace
+
+PanelInfo tiers_panel() {
+  return {
+      .title = "TIERS",
+      .row = Row::page,
+      .key = '7',
+      .help = "What has the tier below the pools, what moves between them, and how did fetches go?",
+      .make = make_panel<TiersPanel>,
+      .not_in_events = "Not known: KV events of other servers tell of one tier alone.",
+  };
+}
+
+}  // namespace canopy::inspector
