@@ -231,7 +231,7 @@ TEST_CASE(
   check_settled(*engine);
 }
 
-TEST_CASE("storage: what is late holds nobody up, and its pages are kept until the storage has ended the call") {
+TEST_CASE("storage: what is late holds up no request, and its pages are kept until the storage has ended the call") {
   const auto engine = stored_engine({"tiers.storage.within=1000", "tiers.storage.find_within=500"});
   ByHand& storage = *ByHand::last;
   const auto prompt = put_down(*engine);
