@@ -33,7 +33,7 @@ TEST_CASE("a replay that publishes decides the same, says where, and counts what
   CHECK(has(told.err, "past KV events are answered for at tcp://127.0.0.1:"));
   CHECK_FALSE(has(told.err, "other machines"));
   const auto events = nlohmann::json::parse(slurp(workshop.path / "r.json")).at("kv_events");
-  CHECK(events.at("batches") > 10);
+  CHECK(events.at("batches") > 0);  // how many, depends on how often the publisher looks
   CHECK(events.at("stored_blocks") > 100);
   CHECK(events.at("losses") == 0);
   const auto figure = [&](const char* name) { return std::to_string(events.at(name).get<std::uint64_t>()); };
