@@ -312,6 +312,49 @@ TEST_CASE("storage: a flush takes what is on its way from it, and says if it can
   check_settled(*engine);
 }
 
+TEST_CASE("storage: what is put counts against the budget, until time has passed") {
+  const auto engine = stored_engine({"tiers.storage.budget=16384"});  // of two records
+  put_down(*engine);
+  leave(*engine, tokens(500, 41));
+  engine->make_free(0, 16);
+  engine->turn(1);
+  CHECK(in_host(*engine) == 40);
+  CHECK(ByHand::last->begun.empty());
+  engine->turn(1'000'001);
+  CHECK_FALSE(ByHand::last->begun.empty());
+  ByHand::last->end('p');
+  engine->turn(1'000'002);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: tenants, adapters and salts of one length are different ones") {
+  const auto engine = stored_engine();
+  const auto prompt = tokens(100, 41);
+  const auto of = [&](const Space& tuple) {
+    RequestSpec spec = arrival(prompt);
+    spec.space = engine->intern(tuple);
+    return spec;
+  };
+  Request request = engine->begin(of({"ab", "cd", "ef"}));
+  REQUIRE(request.reserve(41));
+  request.finish(41);
+  engine->make_free(0, 16);
+  engine->turn(1);
+  ByHand::last->end('p');
+  engine->turn(2);
+  std::uint64_t now = 3, read = 0;
+  const auto found = [&](const Space& tuple) {
+    const Fetch fetch = engine->fetch(of(tuple));
+    for (const char kind : {'f', 'g'}) {
+      ByHand::last->end(kind);
+      engine->turn(now++);
+    }
+    return engine->storage_figures().read_tokens - std::exchange(read, engine->storage_figures().read_tokens);
+  };
+  for (const Space& other : {Space{"ax", "cd", "ef"}, {"ab", "cx", "ef"}, {"ab", "cd", "ex"}}) CHECK(found(other) == 0);
+  CHECK(found({"ab", "cd", "ef"}) == 40);
+}
+
 TEST_CASE("storage: another model, dtype, layout, tenant or salt finds nothing") {
   std::map<std::array<std::uint64_t, 4>, std::vector<std::byte>> kept;
   std::vector<Token> prompt;

@@ -101,6 +101,7 @@ TEST_CASE("page keys: nothing that changes the bytes or the tenant leaves a key 
        "groups.more.eviction=lru"}};
   const std::vector<Space> tuples = {{},
                                      {"a", "bc", ""},
+                                     {"x", "bc", ""},
                                      {"ab", "c", ""},
                                      {"a", "", "bc"},
                                      {"", "a", ""},
