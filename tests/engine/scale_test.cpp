@@ -172,8 +172,8 @@ TEST_CASE("the node storage for a full pool is reserved at the start and stays t
 }
 
 TEST_CASE("a full pool takes no memory from the system for what it evicts and fills again") {
-  constexpr Units kPool = 400'000, kPage = 16;
-  Tree tree(kPage, "{}", kPool);
+  constexpr Units kTokens = 400'000, kPage = 16;
+  Tree tree(kPage, "{}", kTokens);
   std::vector<Token> words(60'000);
   Random prng(7);
   const auto fill_again = [&](Units requests) {
@@ -183,8 +183,8 @@ TEST_CASE("a full pool takes no memory from the system for what it evicts and fi
       const Units length = prng.below(20) == 0 ? 60'000 : 600 + static_cast<Units>(prng.below(12'000));
       const std::span<Token> prompt = std::span(words).first(length / kPage * kPage);
       std::iota(prompt.begin(), prompt.end(), static_cast<Token>(prng.below(1U << 30)));
-      if (const std::uint64_t used = tree.index->sizes(0).evictable; used + prompt.size() > kPool)
-        tree.index->evict(0, (used + prompt.size() - kPool) / kPage + 1);
+      if (const std::uint64_t used = tree.index->sizes(0).evictable; used + prompt.size() > kTokens)
+        tree.index->evict(0, (used + prompt.size() - kTokens) / kPage + 1);
       tree.index->release(tree.insert({}, prompt, kPage));
     }
     getrusage(RUSAGE_THREAD, &after);
