@@ -50,6 +50,7 @@ inline void add_numbers(std::string_view text, std::vector<std::uint32_t>& numbe
 inline std::pair<std::string_view, std::string_view> setting(std::string_view part) {
   const std::size_t equals = part.find('=');
   if (equals == std::string_view::npos) return {{}, part};
+  if (equals == 0) disagree("'{}' has nothing in front of '='", part);
   return {part.substr(0, equals), part.substr(equals + 1)};
 }
 
