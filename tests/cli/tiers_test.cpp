@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/sanitizers.h>
 #include <support/shared_folder.h>
 #include <nlohmann/json.hpp>
 
@@ -92,6 +93,10 @@ TEST_CASE("tiers: a replay over a storage finds what left the host tier, decides
 
 // The bounds are those of a simulation of blocks, less what whole nodes cost.
 TEST_CASE("tiers: on a recorded trace a tier fed by evictions finds more than one that copies what is inserted") {
+  if (canopy::test::kSanitized) {
+    MESSAGE("SKIPPED: figures of one thread, of minutes under a sanitizer; shorter replays run the same code");
+    return;
+  }
   const fs::path trace = canopy::test::shared_file("traces/conversation_trace.jsonl");
   if (trace.empty()) return;
   const Workshop workshop;

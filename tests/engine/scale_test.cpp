@@ -5,19 +5,16 @@
 
 #include <canopy/support/random.h>
 #include <support/engines.h>
+#include <support/sanitizers.h>
 
 using namespace canopy;
 using namespace canopy::test;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kStack = std::size_t{2} << 20;  // sanitized frames are many times larger
-constexpr Units kMillion = 100'000;
-#else
-constexpr std::size_t kStack = std::size_t{256} << 10;
-constexpr Units kMillion = 1'000'000;
-#endif
+constexpr std::size_t kStack =
+    kSanitized ? std::size_t{2} << 20 : std::size_t{256} << 10;  // sanitized frames are large
+constexpr Units kMillion = kSanitized ? 100'000 : 1'000'000;
 
 /// Runs `work` on a thread with a small stack: whatever recurses on the depth of its data dies here.
 void on_small_stack(const std::function<void()>& work) {

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/sanitizers.h>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -16,14 +17,6 @@ using namespace canopy;
 using namespace canopy::test;
 
 namespace {
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kThreadsWatched = true;
-#elif defined(__has_feature)
-constexpr bool kThreadsWatched = __has_feature(thread_sanitizer);
-#else
-constexpr bool kThreadsWatched = false;
-#endif
 
 constexpr std::uint64_t kLarge = (2 << 20) + 4096;
 
@@ -85,8 +78,8 @@ TEST_CASE("a server that is not there yet is found when it comes") {
 
 TEST_CASE("a host is known by its name, with several addresses or none") {
   if (server_program().empty()) return;
-  if (kThreadsWatched) {
-    std::puts("SKIPPED: getaddrinfo_a has a thread that ThreadSanitizer does not know, and ends in its malloc");
+  if (kThreadSanitizer) {
+    MESSAGE("SKIPPED: getaddrinfo_a has a thread that ThreadSanitizer does not know, and ends in its malloc");
     return;
   }
   const Server server(Server::Listens::loopback);

@@ -17,5 +17,6 @@ inline constexpr bool kThreadSanitizer = true;
 #else
 inline constexpr bool kThreadSanitizer = false;
 #endif
+inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
 }  // namespace canopy::test

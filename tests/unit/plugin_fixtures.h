@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
+#include <support/sanitizers.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,14 +15,6 @@
 namespace canopy::test {
 
 namespace fs = std::filesystem;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;  // plugins are then linked to stay mapped, for the sake of traces
-#elif defined(__has_feature)
-inline constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 /// A new folder that goes with its object.
 class Scratch {
