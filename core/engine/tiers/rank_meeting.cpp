@@ -17,8 +17,9 @@ const char* RankMeeting::bring(std::span<std::int64_t> values) {
     ++exchanges_;
     all_came_.notify_all();
   } else {
-    all_came_.wait(lock, [&, before = exchanges_] { return left_ || exchanges_ != before; });
-    if (left_) return "a rank has left";
+    const std::uint64_t before = exchanges_;
+    all_came_.wait(lock, [&] { return left_ || exchanges_ != before; });
+    if (exchanges_ == before) return "a rank has left";
   }
   std::ranges::copy(told_, values.begin());
   return nullptr;
