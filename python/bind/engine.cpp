@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "agreement.h"
 #include "columns.h"
 #include "configuration.h"
 #include "integers.h"
@@ -23,14 +24,15 @@
 namespace canopy::python {
 namespace {
 
-/// An engine, and the policies in Python that it uses.
+/// An engine, and what it uses of Python: policies, and an agreement with other ranks.
 class PyEngine {
  public:
-  PyEngine(nb::handle config, nb::handle changes) {
+  PyEngine(nb::handle config, nb::handle changes, nb::handle agreement) {
     YamlNode document = document_of(config);
     set_values(document, changes);
     config_ = config_of(document);
-    engine_ = take(Engine::create(config_, registry()));
+    if (!agreement.is_none()) agreement_ = std::make_unique<PythonAgreement>(nb::borrow(agreement));
+    engine_ = take(Engine::create(config_, registry(), nullptr, agreement_.get()));
   }
   Engine& operator*() { return *engine_; }
   Engine* operator->() { return engine_.get(); }
@@ -46,11 +48,16 @@ class PyEngine {
     if (group >= engine_->groups())
       throw nb::index_error(("there are " + std::to_string(engine_->groups()) + " groups; they count from 0").c_str());
   }
-  /// Raises what a policy in Python threw, or else RuntimeError for a violation that the last call brought.
+  /// Raises what a policy or the agreement in Python raised, or else RuntimeError for a violation that the last call
+  /// brought.
   void check() {
     for (const auto& policy : in_python_)
       if (policy->failed()) policy->raise_failure();
     const Ledger& ledger = engine_->ledger();
+    if (agreement_ && agreement_->failed()) {
+      seen_ = ledger.violations();
+      agreement_->raise_failure();
+    }
     if (ledger.violations() == seen_) return;
     seen_ = ledger.violations();
     const std::string why = ledger.reports().empty() ? "the ledger has a violation" : ledger.reports().back();
@@ -62,6 +69,7 @@ class PyEngine {
  private:
   EngineConfig config_;
   std::vector<std::shared_ptr<PythonPolicy>> in_python_;
+  std::unique_ptr<PythonAgreement> agreement_;  ///< null: there is one rank
   std::unique_ptr<Engine> engine_;
   std::uint64_t seen_ = 0;  ///< violations that were raised
 };
@@ -340,9 +348,14 @@ void bind_engine(nb::module_& module) {
       "RuntimeError with its sentence.")
       .def(
           "__init__",
-          [](PyEngine* place, nb::handle config, nb::handle changes) { new (place) PyEngine(config, changes); },
-          "config"_a, "set"_a = nb::none(),
+          [](PyEngine* place, nb::handle config, nb::handle changes, nb::handle agreement) {
+            new (place) PyEngine(config, changes, agreement);
+          },
+          "config"_a, "set"_a = nb::none(), nb::kw_only(), "agreement"_a = nb::none(),
           "config: a path, YAML text, or a dictionary.\nset: changes on top, {'groups.full.capacity': 3_000_000}.\n"
+          "agreement: where each rank of a model has an engine, a callable that turn() calls once with a NumPy array "
+          "of int64, and that leaves in each place the least of all ranks: lambda values: "
+          "torch.distributed.all_reduce(torch.from_numpy(values), torch.distributed.ReduceOp.MIN, group).\n"
           "Raises ValueError with the place of each mistake.")
       .def(
           "begin",
