@@ -77,9 +77,10 @@ Fetch Engine::fetch(const RequestSpec& spec) {
 }
 void Engine::turn(std::uint64_t now_us) {
   serve("Engine::turn", [&] {
+    const TurnBoard* const agreed = parts_->board ? agree(now_us) : nullptr;
     if (!parts_->tier) return;
     parts_->tier->turn(now_us);
-    if (parts_->storage) parts_->storage->turn(now_us);
+    if (parts_->storage) parts_->storage->turn(now_us, agreed);
     parts_->fetches->turn();
     if (parts_->storage) parts_->storage->evict_early();
     if (const std::uint64_t percent = parts_->tier->config().ahead)
@@ -88,6 +89,28 @@ void Engine::turn(std::uint64_t now_us) {
     parts_->drainer.go_on();
     if (parts_->publisher) parts_->publisher->turn_below();
   });
+}
+/// The one exchange of a turn. `now_us` becomes the time of all ranks. Null: they do not agree, and this one goes on
+/// without its tiers.
+const TurnBoard* Engine::agree(std::uint64_t& now_us) {
+  TurnBoard& board = *parts_->board;
+  const EngineState& state = parts_->state;
+  const std::uint64_t words[] = {digest(), state.live.size(), state.stored.breaks,
+                                 parts_->storage ? parts_->storage->calls_made() : 0};
+  board.begin(now_us, XXH3_64bits(words, sizeof(words)));
+  const bool agreed_before = !board.stopped();
+  if (agreed_before && parts_->storage) parts_->storage->offer(board, now_us);
+  if (board.exchange()) {
+    now_us = board.now_us();
+    return &board;
+  }
+  if (agreed_before) {
+    misused(board.why());
+    if (parts_->tier) parts_->tier->stop();
+    if (parts_->storage) parts_->storage->stop();
+    if (parts_->fetches) parts_->fetches->stop();
+  }
+  return nullptr;
 }
 std::uint64_t Engine::next_end_us() const {
   if (!parts_->tier) return kUnlimited;

@@ -10,6 +10,7 @@
 #include "request/request_flow.h"
 #include "tiers/fetch_flow.h"
 #include "tiers/host_tier.h"
+#include "tiers/turn_board.h"
 
 namespace canopy {
 
@@ -23,6 +24,7 @@ struct Engine::Parts {
   std::unique_ptr<HostTier> tier;        ///< null: there is none
   std::unique_ptr<StorageTier> storage;  ///< null: there is none. It reads and fills the memory of the tier
   std::unique_ptr<FetchFlow> fetches;    ///< null: there is no tier
+  std::unique_ptr<TurnBoard> board;      ///< null: there is one rank
   Pins pins{pages, drainer};
   RemoteControl control;
 

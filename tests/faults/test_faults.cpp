@@ -61,7 +61,7 @@ constexpr Check kChecks[] = {
      {"core/sockets", "plugins/hash_chain/told"}},
     {"planted_inspector", {"--source-file=*metrics_test*"}, {"inspector/metrics"}},
     {"planted_model", {"--source-file=*hash_chain_test*"}, {"plugins/hash_chain"}},
-    {"planted_engine", {"--source-file=*tiers_*"}, {"core/engine/tiers"}},
+    {"planted_engine", {"--source-file=*tiers_*,*ranks_*"}, {"core/engine/tiers"}},
     {"planted_policies",
      {"--test-case-exclude=*conversation trace*,*shipped workloads*"},
      {"plugins/hazard", "plugins/queues"}},

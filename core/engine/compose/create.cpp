@@ -82,7 +82,7 @@ Publisher::Texts texts_of(const EngineConfig& config, const Registry& registry) 
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const Registry& registry,
-                                               TreeListener* listener) {
+                                               TreeListener* listener, Agreement* agreement) {
   if (std::string why = flaw_of(config); !why.empty()) return Error{std::move(why)};
   if (config.events.on && !listener)
     return Error{config.message(
@@ -137,6 +137,12 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
       parts->storage = std::move(*storage);
     }
     parts->fetches = std::make_unique<FetchFlow>(parts->requests, parts->pages, *parts->tier, parts->storage.get());
+  }
+  if (agreement) {
+    // What one rank lacked later would be a difference.
+    if (parts->tier && !parts->tier->take_memory())
+      return Error{config.message("tiers.host: the system has not the memory for its pages")};
+    parts->board = std::make_unique<TurnBoard>(*agreement);
   }
   if (parts->publisher && parts->publisher->on())
     parts->publisher->keyframe();  // a recording begins with what there is

@@ -165,6 +165,7 @@ void visit_model(Walker& o, ModelConfig& model) {
   o.number("rank", model.rank, 0, 65535, "of this process among those that have the model together");
   o.number("ranks", model.ranks, 1, 65536, "processes that have the model together");
   o.rule("rank", flaw_of_rank(model));
+  o.flag("replicated", model.replicated, "whether all ranks have the same rows: rank 0 puts their records");
 }
 
 template <class Walker>

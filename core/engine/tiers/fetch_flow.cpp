@@ -12,7 +12,7 @@ FetchFlow::~FetchFlow() {
 }
 
 std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
-  if (requests_.refuses(spec, "Engine::fetch")) return nullptr;
+  if (stopped_ || requests_.refuses(spec, "Engine::fetch")) return nullptr;
   auto [key, facts] = requests_.arrival(spec, tier_.pages().prints_wanted());
   const Units here = device_.index->peek(key).length;
   const Lock found = look_up(key, facts);
@@ -87,7 +87,7 @@ void FetchFlow::go_on() {
 }
 
 void FetchFlow::go_on(std::shared_ptr<FetchState> fetch) {
-  if (fetch->handles > 0) {
+  if (fetch->handles > 0 && !stopped_) {
     const auto [key, facts] = requests_.arrival(fetch->spec, false);
     const Units here = device_.index->peek(key).length;
     Found found;

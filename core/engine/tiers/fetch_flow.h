@@ -46,6 +46,8 @@ class FetchFlow {
   void touch(const RequestSpec& spec);
   /// A request has begun that waited for the fetch: `matched` units were there.
   void credit(FetchState& fetch, Units matched);
+  /// Nothing is brought any more but what is on its way to the pools.
+  void stop() { stopped_ = true; }
   /// Fetches whose copies have ended by the tier's time are committed.
   void turn();
   /// When the next one ends; kUnlimited: none is on its way.
@@ -78,6 +80,7 @@ class FetchFlow {
   std::deque<std::shared_ptr<FetchState>> on_way_;    ///< in the order in which they began and end
   std::vector<FetchState*> arrived_;                  ///< hold their prefix for a handle
   std::array<std::vector<Page>, kMaxGroups> from_, to_;
+  bool stopped_ = false;
 };
 
 }  // namespace canopy

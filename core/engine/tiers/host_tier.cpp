@@ -32,6 +32,12 @@ void HostTier::open(std::uint64_t header_bytes) {
   device_.below = &state_;
 }
 
+bool HostTier::take_memory() {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (!images_[g].take(static_cast<Page>(state_.pools[g].limit()))) return false;
+  return true;
+}
+
 LeavingVisitor* HostTier::leaving() { return config_.write == WritePolicy::write_back ? &departures_ : nullptr; }
 
 void HostTier::left() {

@@ -43,6 +43,10 @@ class HostTier final : public Below {
   HotPath* watches() override { return config_.write == WritePolicy::write_through_selective ? &hot_ : nullptr; }
   void ended(const Key& key, std::int32_t priority) override;
   void flushed(NamespaceId space) override;
+  /// No further copy to this tier begins.
+  void stop() { config_.write = WritePolicy::none; }
+  /// Takes the memory of all pages now, so that no copy finds none later. False if the system does not have it.
+  bool take_memory();
 
   /// Copies that have ended by then are inserted.
   void turn(std::uint64_t now_us);

@@ -39,10 +39,11 @@ std::shared_ptr<Bring> StorageTier::bring(const Key& key, Units there, Units wan
   return bring;
 }
 
-void StorageTier::found(Bring& bring, const StorageCall& call) {
-  bring.end = std::min(bring.end, bring.first + (call.fate == Fate::done ? call.found : 0));
-  if (call.fate == Fate::done || bring.why != BringOutcome::whole) return;
-  bring.why = call.fate == Fate::late ? BringOutcome::late : BringOutcome::failed;
+void StorageTier::found(Bring& bring, const CallEnd& end) {
+  const bool done = end.how == CallEnd::How::done;
+  bring.end = std::min(bring.end, bring.first + (done ? end.count : 0));
+  if (done || bring.why != BringOutcome::whole) return;
+  bring.why = end.how == CallEnd::How::late ? BringOutcome::late : BringOutcome::failed;
 }
 
 /// The storage has said what there is: takes pages for it, and asks for the records.
@@ -113,31 +114,35 @@ bool StorageTier::ask_for_records(Bring& bring) {
   return true;
 }
 
-/// Checks the records of a call: those that came are right, or they are no records.
-void StorageTier::got(Bring& bring, const StorageCall& call) {
-  if (bring.over) return;
-  const auto spoilt = [&](BringOutcome why) {
-    if (bring.why == BringOutcome::whole || bring.why == BringOutcome::cut) bring.why = why;
-  };
-  if (call.lost) return spoilt(BringOutcome::failed);
+/// Checks the records of a call: those that came are right, or they are no records, and are removed.
+CallEnd StorageTier::check(Bring& bring, const StorageCall& call) {
+  CallEnd end{CallEnd::how_of(call.fate)};
   keys_.follow(space_key(bring.space), bring.words);
   key_scratch_.clear();
-  std::uint32_t checked = 0;
   for (std::size_t i = 0; i < call.fates.size(); ++i) {
-    const std::size_t page = call.first + i;
-    if (call.fates[i] == Fate::done) {
-      ++checked;
-      if (right(bring, call.group, page)) bring.right[call.group][page] = true;
-      else key_scratch_.push_back(keys_.key(bring.first + page, call.group)), spoilt(BringOutcome::damaged);
-    } else {
-      spoilt(call.fates[i] == Fate::absent ? BringOutcome::gone
-             : call.fates[i] == Fate::late ? BringOutcome::late
-                                           : BringOutcome::failed);
-    }
+    if (call.fates[i] != Fate::done) continue;
+    ++end.checked;
+    if (!right(bring, call.group, call.first + i))
+      key_scratch_.push_back(keys_.key(bring.first + call.first + i, call.group));
+    else if (end.count == i) ++end.count;
   }
-  breaker_.checked(now_us_, checked, static_cast<std::uint32_t>(key_scratch_.size()));
-  device_.stored.damaged_records += key_scratch_.size();
+  end.sound = static_cast<std::uint32_t>(call.fates.size() - key_scratch_.size());
   if (!key_scratch_.empty()) calls_.storage(call.group).remove(space_key(bring.space), key_scratch_);
+  return end;
+}
+
+void StorageTier::got(Bring& bring, const StorageCall& call, const CallEnd& end) {
+  if (bring.over) return;
+  using How = CallEnd::How;
+  const std::uint32_t damaged = end.how == How::lost ? 0 : call.records - end.sound;
+  std::fill_n(bring.right[call.group].begin() + static_cast<std::ptrdiff_t>(call.first), end.count, true);
+  if (end.count < call.records && (bring.why == BringOutcome::whole || bring.why == BringOutcome::cut))
+    bring.why = damaged > 0              ? BringOutcome::damaged
+                : end.how == How::absent ? BringOutcome::gone
+                : end.how == How::late   ? BringOutcome::late
+                                         : BringOutcome::failed;
+  breaker_.checked(now_us_, end.checked, damaged);
+  device_.stored.damaged_records += damaged;
 }
 
 bool StorageTier::right(Bring& bring, std::size_t group, std::size_t page) {

@@ -37,16 +37,24 @@ class StorageTier final : public Below {
     Fingerprint fingerprint{};
   };
   /// REQUIRES: a place for each group. `device` and `host` outlive it. `shared`: the fingerprint of all groups.
+  /// `puts`: false: another rank puts what this one would.
   StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const Fingerprint& shared,
-              std::vector<Place> places);
+              std::vector<Place> places, bool puts);
   ~StorageTier();
 
   /// Begins to bring what the storage has of a path beyond its first `wanted` units, of which the host tier has
   /// `there`. Null: nothing comes, and the outcome is counted.
   std::shared_ptr<Bring> bring(const Key& key, Units there, Units wanted, std::int32_t priority);
 
-  /// What has ended by now becomes visible.
-  void turn(std::uint64_t now_us);
+  /// What has ended by now becomes visible. `agreed`: what has ended on every rank; null: there is one rank.
+  void turn(std::uint64_t now_us, const TurnBoard* agreed = nullptr);
+  /// Puts on the board what has ended here.
+  void offer(TurnBoard& board, std::uint64_t now_us);
+  /// Calls the storage no more, and nothing comes of what is on its way. Pages that calls have stay `moving` until they
+  /// end.
+  void stop();
+  /// Differs between ranks that have made other calls.
+  std::uint64_t calls_made() const { return calls_.made(); }
   /// Evicts from the host tier until a part of it is free or on its way to the storage. Each turn ends with it: what
   /// has come to the host tier is locked by then if a fetch goes on from it.
   void evict_early();
@@ -84,18 +92,21 @@ class StorageTier final : public Below {
 
   const PageKey& space_key(NamespaceId space);
   RecordFacts facts_of(std::size_t page, std::size_t group, std::span<const std::uint32_t> words);
-  void ended(StorageCall& call);
-  void account(const StorageCall& call);
+  CallEnd end_of(const StorageCall& call);
+  void ended(const StorageCall& call, const CallEnd& end);
+  void account(const CallEnd& end);
+  void end_calls();
   void arrive_late();
   void give_up_what_is_late();
   void give_up_the_storage();
 
   // storage_bring.cpp
-  void found(Bring& bring, const StorageCall& call);
+  CallEnd check(Bring& bring, const StorageCall& call);
+  void found(Bring& bring, const CallEnd& end);
   void get(Bring& bring);
   std::size_t take_pages(Bring& bring, std::size_t count);
   bool ask_for_records(Bring& bring);
-  void got(Bring& bring, const StorageCall& call);
+  void got(Bring& bring, const StorageCall& call, const CallEnd& end);
   bool right(Bring& bring, std::size_t group, std::size_t page);
   void arrive(Bring& bring);
   bool stands(Bring& bring);
@@ -110,12 +121,13 @@ class StorageTier final : public Below {
   std::size_t seal(const Departures::Departure& departure, std::size_t first, std::size_t end, Put& put);
   void send(Put& put, std::size_t group, NamespaceId space, std::size_t first);
   void free_the_others(const GroupPages& evicted);
-  void put_ended(Put& put, const StorageCall& call);
+  void put_ended(Put& put, const StorageCall& call, const CallEnd& end);
 
   EngineState& device_;
   HostTier& host_;
   EngineState& state_;  ///< of the host tier
   StorageTierConfig config_;
+  bool puts_here_;  ///< false: another rank puts
   StorageCalls calls_;
   PageKeys keys_;
   std::vector<Fingerprint> prints_;  ///< by group

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/agreement.h>
 #include <canopy/engine/engine_config.h>
 #include <canopy/engine/fetch.h>
 #include <canopy/engine/request.h>
@@ -14,6 +15,8 @@
 #include <vector>
 
 namespace canopy {
+
+class TurnBoard;
 
 /// The one caller of all components: index, allocators, stores and policies, composed into one prefix cache. A
 /// request's life:
@@ -34,9 +37,10 @@ namespace canopy {
 class Engine {
  public:
   /// `listener`: hears of the tree (EngineConfig::events); null: the configuration may name no events.
-  /// REQUIRES: `registry` and `listener` outlive the engine.
+  /// `agreement`: with the engines of the other ranks, which get the same calls (docs/tiers.md, Ranks); null: there is
+  /// one rank. REQUIRES: `registry`, `listener` and `agreement` outlive the engine.
   static Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry,
-                                                TreeListener* listener = nullptr);
+                                                TreeListener* listener = nullptr, Agreement* agreement = nullptr);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -63,7 +67,9 @@ class Engine {
   Fetch fetch(const RequestSpec& spec);
   /// What has ended by now becomes visible, in the order in which it began: copies to the tier below and fetches.
   /// Nothing else makes it so. Call it once before each step of the scheduler. `now_us` is a time of the caller's own:
-  /// a smaller one than before counts as that.
+  /// a smaller one than before counts as that. With an agreement it asks the other ranks, once in each turn: what has
+  /// ended on all of them becomes visible, at the smallest of their times. If they differ, the ledger has a violation,
+  /// and nothing moves between the tiers from then on.
   void turn(std::uint64_t now_us);
   /// When the next copy, fetch or call of the storage ends, in the time of turn(); kUnlimited: none is on its way.
   /// While in_real_time(), at the latest when to ask again.
@@ -132,6 +138,7 @@ class Engine {
   auto serve(const char* call, Serve&& serve) const;
   template <class Serve>
   auto serve(const char* call, std::size_t group, Serve&& serve) const;
+  const TurnBoard* agree(std::uint64_t& now_us);
   void misused(std::string sentence) const;
   std::unique_ptr<Parts> parts_;
 };

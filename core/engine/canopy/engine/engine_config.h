@@ -61,6 +61,10 @@ struct ModelConfig {
   std::string name = {}, revision = {}, dtype = {};
   std::string extra = {};             ///< what else changes the bytes: scales, the position encoding, a patch
   std::uint32_t rank = 0, ranks = 1;  ///< of the processes that have the model together
+  /// All ranks have the same rows: they share their records, and rank 0 puts them.
+  bool replicated = false;
+
+  bool puts() const { return !replicated || rank == 0; }
 };
 
 /// Which pages of the host tier are put into the storage, and when.
