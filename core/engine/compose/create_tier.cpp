@@ -63,7 +63,8 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
 }
 
 Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
-                                                         HostTier& host, const Registry& registry) {
+                                                         HostTier& host, const CostModel& costs,
+                                                         const Registry& registry) {
   const ComponentConfig& in = config.storage_tier.in;
   std::vector<StorageTier::Place> places;
   for (std::size_t g = 0; g < device.pools.size(); ++g) {
@@ -75,7 +76,7 @@ Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& con
                           std::move(*storage), registry.component(PageStorage::kInterface, in.name), device.ledger),
                       fingerprint});
   }
-  auto tier = std::make_unique<StorageTier>(device, host, config.storage_tier,
+  auto tier = std::make_unique<StorageTier>(device, host, config.storage_tier, costs, config.prefetch.share,
                                             fingerprint_of(fingerprint_text(config, device)), std::move(places));
   host.pages().put_above(*tier);
   return tier;

@@ -5,11 +5,13 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "pages/below.h"
 #include "tiers/breaker.h"
 #include "tiers/bring.h"
+#include "tiers/cost_model.h"
 #include "tiers/departures.h"
 #include "tiers/host_tier.h"
 #include "tiers/page_keys.h"
@@ -36,14 +38,18 @@ class StorageTier final : public Below {
     std::unique_ptr<StorageGuard> storage;
     Fingerprint fingerprint{};
   };
-  /// REQUIRES: a place for each group. `device` and `host` outlive it. `shared`: the fingerprint of all groups.
-  StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const Fingerprint& shared,
-              std::vector<Place> places);
+  /// REQUIRES: a place for each group. `device`, `host` and `costs` outlive it. `shared`: the fingerprint of all
+  /// groups. `share`: percent of the host tier that may be on its way from here.
+  StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const CostModel& costs,
+              std::uint32_t share, const Fingerprint& shared, std::vector<Place> places);
   ~StorageTier();
 
   /// Begins to bring what the storage has of a path beyond its first `wanted` units, of which the host tier has
   /// `there`. Null: nothing comes, and the outcome is counted.
   std::shared_ptr<Bring> bring(const Key& key, Units there, Units wanted, std::int32_t priority);
+
+  /// When a bring that is not over will be, by what its lane has to do or what was seen; nothing: that is not known.
+  std::optional<std::uint64_t> ends_us(const Bring& bring) const;
 
   /// What has ended by now becomes visible.
   void turn(std::uint64_t now_us);
@@ -91,9 +97,13 @@ class StorageTier final : public Below {
   void give_up_the_storage();
 
   // storage_bring.cpp
+  bool worth(std::size_t first, std::size_t pages);
+  std::uint64_t get_us(std::size_t pages) const;
+  std::uint64_t lane_bytes(std::size_t group, std::size_t records) const;
   void found(Bring& bring, const StorageCall& call);
   void get(Bring& bring);
   std::size_t take_pages(Bring& bring, std::size_t count);
+  std::size_t shared_out(std::size_t count) const;
   bool ask_for_records(Bring& bring);
   void got(Bring& bring, const StorageCall& call);
   bool right(Bring& bring, std::size_t group, std::size_t page);
@@ -116,6 +126,9 @@ class StorageTier final : public Below {
   HostTier& host_;
   EngineState& state_;  ///< of the host tier
   StorageTierConfig config_;
+  const CostModel& costs_;
+  std::uint32_t share_;
+  SeenRate seen_;
   StorageCalls calls_;
   PageKeys keys_;
   std::vector<Fingerprint> prints_;  ///< by group
