@@ -110,7 +110,7 @@ int export_feed(ExportArguments arguments) {
   if (!server) return unusable(server.error().text);
   if (*wildcard)
     fmt::print(stderr,
-               "canopy export: {} is every address of this machine: whoever reaches it can read the figures "
+               "canopy export: {} is every address of this machine: any program that reaches it can read the figures "
                "and the names of namespaces\n",
                arguments.listen);
   const bool six = arguments.listen.find(':') != std::string::npos;

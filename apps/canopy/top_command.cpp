@@ -133,9 +133,10 @@ void add_tier(const Mirror& mirror, Table& table) {
   table.row("to host", lane(tier.store, tier.moved.written));
   table.row("from host", lane(tier.load, tier.moved.loaded));
   const auto& fetches = tier.fetches.by_outcome;
-  table.row("fetches", fmt::format("{} whole, {} cut, {} joined, {} found nothing, {} too short, {} no room",
-                                   grouped(fetches[0]), grouped(fetches[1]), grouped(fetches[2]), grouped(fetches[3]),
-                                   grouped(fetches[4]), grouped(fetches[5])));
+  table.row("fetches",
+            fmt::format("{} whole, {} cut, {} joined, {} found nothing, {} too short, {} no room, {} not worth it",
+                        grouped(fetches[0]), grouped(fetches[1]), grouped(fetches[2]), grouped(fetches[3]),
+                        grouped(fetches[4]), grouped(fetches[5]), grouped(fetches[6])));
 }
 
 /// Prints one screen. `before` is the sample of the last screen, for rates.

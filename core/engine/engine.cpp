@@ -71,9 +71,18 @@ Request Engine::begin(const RequestSpec& spec, Fetch fetched) {
 Fetch Engine::fetch(const RequestSpec& spec) {
   return serve("Engine::fetch", [&] {
     Fetch fetch;
-    if (parts_->fetches) fetch.hold(parts_->fetches->fetch(spec));
+    if (parts_->fetches) {
+      const std::size_t least = std::min<std::size_t>(spec.min_uncached, spec.prompt.size());
+      fetch.hold(parts_->fetches->fetch(spec), whole_pages(spec.prompt.size() - least));
+    }
     return fetch;
   });
+}
+std::uint64_t Engine::recompute_us(std::uint32_t tokens, std::uint32_t depth) const {
+  return parts_->costs.recompute_us(depth, tokens);
+}
+void Engine::computed(std::uint32_t tokens, std::uint32_t depth, std::uint64_t us) {
+  serve("Engine::computed", [&] { parts_->costs.computed(depth, tokens, us); });
 }
 void Engine::turn(std::uint64_t now_us) {
   serve("Engine::turn", [&] {

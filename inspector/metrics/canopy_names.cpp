@@ -34,7 +34,7 @@ void add_tier(const TierNow& now, Families& to) {
 }
 
 void add_tier_counts(const TierCounts& tier, Families& to) {
-  static constexpr const char* kOutcomes[] = {"whole", "cut", "joined", "nothing", "too_short", "no_room"};
+  static constexpr const char* kOutcomes[] = {"whole", "cut", "joined", "nothing", "too_short", "no_room", "not_worth"};
   static_assert(std::size(kOutcomes) == std::tuple_size_v<decltype(tier.fetches)>);
   to.counter("canopy_tier_hit_tokens_total", "Tokens of prompts that were found because a fetch had brought them.",
              tier.hits, kHost);

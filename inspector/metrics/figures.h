@@ -69,7 +69,7 @@ struct TierNow {
 struct TierCounts {
   std::uint64_t written = 0, loaded = 0, hits = 0, dropped = 0, lost = 0, evicted = 0;  ///< tokens of the first group
   std::uint64_t written_bytes = 0, loaded_bytes = 0;
-  std::array<std::uint64_t, 6> fetches{};
+  std::array<std::uint64_t, 7> fetches{};
 };
 
 /// The cache as it is now.

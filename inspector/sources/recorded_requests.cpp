@@ -13,7 +13,7 @@ constexpr std::uint32_t kMostPrompt = std::uint32_t{1} << 25;
 
 }  // namespace
 
-/// Notes who begins and who ends in a commit. What they have is read when the whole commit has been applied.
+/// Notes the requests that begin and end in a commit. What they have is read when the whole commit has been applied.
 struct RecordedRequests::Watcher final : MirrorWatcher {
   void begun(const MirrorRequest& request) override { begins.push_back(request.id); }
   void progressed(const MirrorRequest& request) override {

@@ -99,8 +99,8 @@ class TiersPanel final : public Panel {
   }
 
   static void draw_fetches(const MirrorTier& tier) {
-    constexpr std::array<const char*, 6> kOutcomes = {"whole",         "cut: no room", "joined",
-                                                      "nothing there", "too short",    "no room at all"};
+    constexpr std::array<const char*, 7> kOutcomes = {"whole",     "cut: no room",   "joined",   "nothing there",
+                                                      "too short", "no room at all", "not worth"};
     std::string words;
     for (std::size_t i = 0; i < kOutcomes.size(); ++i)
       if (const std::uint32_t count = tier.fetches.by_outcome[i]; count != 0)

@@ -12,8 +12,8 @@
 
 namespace canopy::redis {
 
-/// A namespace and its epoch, a random number that is part of each record's name. Whoever sets another one makes all
-/// records of the space unreachable: that is how a space is flushed. The epoch is kept on the server.
+/// A namespace and its epoch, a random number that is part of each record's name. Another epoch makes all records
+/// of the space unreachable: that is how a space is flushed. The epoch is kept on the server.
 struct Space {
   PageKey name;
   bool known = false;

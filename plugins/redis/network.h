@@ -22,7 +22,7 @@ class CommandUser {
   virtual std::byte* place(const Command& command, std::uint64_t bytes) = 0;  ///< as ReplySink
   virtual void answer(const Command& command, const Element& element) = 0;    ///< an answer is one element
   virtual void fail(const Command& command) = 0;                              ///< no server takes the command
-  virtual void say(const std::string& sentence) = 0;                          ///< to the person who runs this
+  virtual void say(const std::string& sentence) = 0;                          ///< for the user, on stderr
 
  protected:
   ~CommandUser() = default;

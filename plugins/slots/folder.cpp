@@ -36,7 +36,7 @@ std::string holder(int lock) {
   std::string number(text, count > 0 ? static_cast<std::size_t>(count) : 0);
   number.erase(std::find_if_not(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; }),
                number.end());
-  // Who reserves a folder to read it leaves no number, so the number may be of a process that has ended.
+  // A process that reserves a folder to read it writes no number, so the number may be of one that has ended.
   const long id = number.empty() ? 0 : std::strtol(number.c_str(), nullptr, 10);
   if (id <= 0 || (::kill(static_cast<pid_t>(id), 0) != 0 && errno == ESRCH)) return "another process";
   return "process " + number;

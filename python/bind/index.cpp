@@ -32,9 +32,9 @@ Index::Index(const Settings& settings) {
   if (settings.page_size == 0) throw nb::value_error("page_size must be at least 1 token");
   if (settings.capacity == std::uint64_t{0}) throw nb::value_error("capacity must be at least 1 token, or None");
   policy_ = make_policy(settings.policy);
-  paged_ = settings.paged;
+  slots_a_page_ = settings.slots_a_page;
   state_.page_size = settings.page_size;
-  state_.overlap = settings.bigram ? 1 : 0;
+  state_.overlap = settings.overlap;
   state_.groups = {{"full", kWholePath, policy_.name, policy_.strategy.get()}};
   if (settings.changes) changes_ = std::make_unique<Changes>();
   if (changes_ || !settings.feed.is_none())

@@ -343,7 +343,8 @@ void bind_index(nb::module_& module) {
           "__init__",
           [](Index* place, Units page_size, nb::object policy, std::optional<std::uint64_t> capacity,
              const std::string& accounting, bool bigram, nb::object feed, bool paged, bool changes) {
-            new (place) Index({page_size, capacity, accounting, bigram, paged, changes, policy, feed});
+            new (place)
+                Index({page_size, capacity, accounting, Units{bigram}, paged ? 1 : page_size, changes, policy, feed});
           },
           "page_size"_a = 1, "policy"_a = "lru", "capacity"_a = nb::none(), nb::kw_only(), "accounting"_a = "default",
           "bigram"_a = false, "feed"_a = nb::none(), "paged"_a = false, "changes"_a = false,

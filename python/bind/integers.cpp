@@ -6,15 +6,10 @@
 #include <string>
 #include <type_traits>
 
+#include "wide.h"
+
 namespace canopy::python {
 namespace {
-
-// On x86-64 these loops exist twice: for AVX2, and for any machine. The system's loader chooses.
-#if defined(__x86_64__) && defined(__ELF__)
-#define CANOPY_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define CANOPY_WIDE
-#endif
 
 /// Whether all of them fit.
 CANOPY_WIDE bool narrow_all(const std::int64_t* from, std::size_t count, Token* to) {

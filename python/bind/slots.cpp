@@ -6,14 +6,10 @@
 #include <memory>
 #include <string>
 
+#include "wide.h"
+
 namespace canopy::python {
 namespace {
-
-#if defined(__x86_64__) && defined(__ELF__)
-#define CANOPY_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define CANOPY_WIDE
-#endif
 
 /// Whether each page is `page` slots that follow one another from a multiple of `page` on, up to page 2^32 - 1.
 template <class T>

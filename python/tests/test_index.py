@@ -280,7 +280,7 @@ def test_slots_without_numpy():
     assert memoryview(tree.all_slot_buffer()).tolist() == tree.all_slots().tolist()
     assert memoryview(tree.slot_buffer(tree.match(()))).tolist() == []
     del buffer
-    assert view[0] == 44  # the memory is the buffer's own, as long as anybody looks
+    assert view[0] == 44  # the memory is the buffer's own, as long as a view of it lives
     left = tree.evict_buffer(4)
     assert memoryview(left).tolist() == list(range(40, 52)) and len(tree.evict_buffer(1)) == 0
     with pytest.raises(RuntimeError, match="evicted between"):

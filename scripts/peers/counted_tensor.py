@@ -13,7 +13,7 @@ COPIES = {
 class OnDevice(torch.Tensor):
     """What comes out of operations on one is one."""
 
-    copies = 0  # while someone watches
+    copies = 0  # while `watched` is set
     watched = False
 
     @classmethod

@@ -161,7 +161,7 @@ def main():
         ]
         requests = recorded(args.trace, args.requests) if args.trace else generated(args.requests, turn)
         for number, tokens in enumerate(requests):
-            for peer in peers if number % 2 else reversed(peers):  # who comes second finds the tokens in the cache
+            for peer in peers if number % 2 else reversed(peers):  # the second one finds the tokens in the processor's cache
                 peer.serve(tokens)
         for peer in peers:
             totals.setdefault(peer.name, []).append(peer)

@@ -1,5 +1,5 @@
-/// The CUDA store and the one on the host are given the same random calls: all bytes must be the same, and what nobody
-/// wrote must still be the poison that was put there.
+/// The CUDA store and the one on the host are given the same random calls: all bytes must be the same, and bytes that
+/// no call wrote must still be the poison that was put there.
 #include <conformance/model/effort.h>
 #include <fmt/format.h>
 

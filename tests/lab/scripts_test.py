@@ -26,7 +26,7 @@ def hinted(*arguments):
 
 
 def sessions_of_turns():
-    """Requests of sessions of one to five turns, eight at a time, below a prompt that all share; and who is the last."""
+    """Requests of sessions of one to five turns, eight at a time, below a prompt that all share; and the last of each."""
     chosen, running, requests, started = random.Random(3), [], [], 0
     while running or started < SESSIONS:
         if len(running) < 8 and started < SESSIONS:

@@ -299,7 +299,7 @@ TEST_CASE("hazard: no file but its own is replaced") {
 
 namespace {
 
-/// Learned: what nobody said anything about comes back between 100 and 125; under any hint nothing does.
+/// Learned: what came without a hint comes back between 100 and 125; under any hint nothing does.
 Hazard learned_from(const CountsFile& file, std::size_t plain, std::initializer_list<std::size_t> hinted) {
   ReuseCounts counts;
   for (std::size_t bin = 0; bin < kBins; ++bin) {

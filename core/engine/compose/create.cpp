@@ -87,7 +87,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   if (config.events.on && !listener)
     return Error{config.message(
         "events.zmq: this program publishes no KV events, `canopy replay` does; leave `events` out, or say `off`")};
-  auto parts = std::make_unique<Parts>(registry, config.insert_at_finish);
+  auto parts = std::make_unique<Parts>(registry, config);
   EngineState& state = parts->state;
   state.page_size = config.page_size;
   auto codec = make_component<KeyCodec>(config.key, registry, {});
@@ -132,11 +132,12 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
     parts->tier = std::move(*tier);
     parts->pages.put_above(*parts->tier);
     if (!config.storage_tier.in.name.empty()) {
-      auto storage = create_storage_tier(config, state, *parts->tier, registry);
+      auto storage = create_storage_tier(config, state, *parts->tier, parts->costs, registry);
       if (!storage) return storage.error();
       parts->storage = std::move(*storage);
     }
-    parts->fetches = std::make_unique<FetchFlow>(parts->requests, parts->pages, *parts->tier, parts->storage.get());
+    parts->fetches = std::make_unique<FetchFlow>(parts->requests, parts->pages, *parts->tier, parts->storage.get(),
+                                                 config.prefetch, parts->costs);
   }
   if (agreement) {
     // What one rank lacked later would be a difference.

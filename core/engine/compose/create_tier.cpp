@@ -63,7 +63,8 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
 }
 
 Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
-                                                         HostTier& host, const Registry& registry) {
+                                                         HostTier& host, const CostModel& costs,
+                                                         const Registry& registry) {
   const ComponentConfig& in = config.storage_tier.in;
   const ModelConfig& model = config.model;
   const bool one_place = model.replicated || model.ranks == 1;
@@ -83,9 +84,9 @@ Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& con
           "expected a storage that does, such as redis",
           model.ranks, registry.component(PageStorage::kInterface, in.name)))};
   }
-  auto tier =
-      std::make_unique<StorageTier>(device, host, config.storage_tier, fingerprint_of(fingerprint_text(config, device)),
-                                    std::move(places), model.puts());
+  auto tier = std::make_unique<StorageTier>(device, host, config.storage_tier, costs, config.prefetch.share,
+                                            fingerprint_of(fingerprint_text(config, device)), std::move(places),
+                                            model.puts());
   host.pages().put_above(*tier);
   return tier;
 }

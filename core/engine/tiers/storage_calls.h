@@ -4,6 +4,7 @@
 #include <canopy/engine/ledger.h>
 #include <canopy/page_storage.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
@@ -46,9 +47,14 @@ class StorageCalls {
 
   std::size_t groups() const { return storages_.size(); }
   StorageGuard& storage(std::size_t group) { return *storages_[group]; }
+  const StorageGuard& storage(std::size_t group) const { return *storages_[group]; }
   /// Without a bandwidth a call ends when its storage says so.
   bool simulated() const { return lane_.bandwidth > 0; }
   bool idle() const { return calls_.empty(); }
+  /// Simulated: how long gets of so many bytes in so many calls would take if they began now.
+  std::uint64_t get_us(std::uint64_t bytes, std::uint64_t calls, std::uint64_t now_us) const {
+    return get_lane_.ends_us(now_us, bytes) - now_us + (calls - std::min<std::uint64_t>(calls, 1)) * lane_.latency;
+  }
 
   /// Each of them: when the call ends; `now_us` in real time.
   std::uint64_t find(std::size_t group, std::uint64_t job, const PageKey& space, std::span<const PageKey> keys,

@@ -87,8 +87,8 @@ void StorageTier::send(Put& put, std::size_t group, NamespaceId space, std::size
     }
     breaker_.called();
     ++put.open;
-    calls_.put(group, put.job, i, space_key(space), key_scratch_, sources_,
-               (end - i) * host_.images(group).record_bytes(), config_.within, config_.keep, now_us_);
+    calls_.put(group, put.job, i, space_key(space), key_scratch_, sources_, lane_bytes(group, end - i), config_.within,
+               config_.keep, now_us_);
   }
 }
 

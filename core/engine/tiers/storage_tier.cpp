@@ -22,12 +22,14 @@ std::vector<std::unique_ptr<StorageGuard>> storages_of(std::vector<StorageTier::
 
 }  // namespace
 
-StorageTier::StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config,
-                         const Fingerprint& shared, std::vector<Place> places, bool puts)
+StorageTier::StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const CostModel& costs,
+                         std::uint32_t share, const Fingerprint& shared, std::vector<Place> places, bool puts)
     : device_(device),
       host_(host),
       state_(host.state()),
       config_(config),
+      costs_(costs),
+      share_(share),
       puts_here_(puts),
       calls_(storages_of(places), config.lane, device.ledger, puts),
       keys_(shared, device.page_size, device.overlap),

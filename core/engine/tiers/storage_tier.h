@@ -5,11 +5,13 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "pages/below.h"
 #include "tiers/breaker.h"
 #include "tiers/bring.h"
+#include "tiers/cost_model.h"
 #include "tiers/departures.h"
 #include "tiers/host_tier.h"
 #include "tiers/page_keys.h"
@@ -36,15 +38,19 @@ class StorageTier final : public Below {
     std::unique_ptr<StorageGuard> storage;
     Fingerprint fingerprint{};
   };
-  /// REQUIRES: a place for each group. `device` and `host` outlive it. `shared`: the fingerprint of all groups.
-  /// `puts`: false: another rank puts what this one would.
-  StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const Fingerprint& shared,
-              std::vector<Place> places, bool puts);
+  /// REQUIRES: a place for each group. `device`, `host` and `costs` outlive it. `shared`: the fingerprint of all
+  /// groups. `share`: percent of the host tier that may be on its way from here. `puts`: false: another rank puts what
+  /// this one would.
+  StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const CostModel& costs,
+              std::uint32_t share, const Fingerprint& shared, std::vector<Place> places, bool puts);
   ~StorageTier();
 
   /// Begins to bring what the storage has of a path beyond its first `wanted` units, of which the host tier has
   /// `there`. Null: nothing comes, and the outcome is counted.
   std::shared_ptr<Bring> bring(const Key& key, Units there, Units wanted, std::int32_t priority);
+
+  /// When a bring that is not over will be, by what its lane has to do or what was seen; nothing: that is not known.
+  std::optional<std::uint64_t> ends_us(const Bring& bring) const;
 
   /// What has ended by now becomes visible. `agreed`: what has ended on every rank; null: there is one rank.
   void turn(std::uint64_t now_us, const TurnBoard* agreed = nullptr);
@@ -103,8 +109,12 @@ class StorageTier final : public Below {
   // storage_bring.cpp
   CallEnd check(Bring& bring, const StorageCall& call);
   void found(Bring& bring, const CallEnd& end);
+  bool worth(std::size_t first, std::size_t pages);
+  std::uint64_t get_us(std::size_t pages) const;
+  std::uint64_t lane_bytes(std::size_t group, std::size_t records) const;
   void get(Bring& bring);
   std::size_t take_pages(Bring& bring, std::size_t count);
+  std::size_t shared_out(std::size_t count) const;
   bool ask_for_records(Bring& bring);
   void got(Bring& bring, const StorageCall& call, const CallEnd& end);
   bool right(Bring& bring, std::size_t group, std::size_t page);
@@ -127,7 +137,10 @@ class StorageTier final : public Below {
   HostTier& host_;
   EngineState& state_;  ///< of the host tier
   StorageTierConfig config_;
+  const CostModel& costs_;
+  std::uint32_t share_;
   bool puts_here_;  ///< false: another rank puts
+  SeenRate seen_;
   StorageCalls calls_;
   PageKeys keys_;
   std::vector<Fingerprint> prints_;  ///< by group

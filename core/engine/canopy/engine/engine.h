@@ -63,8 +63,14 @@ class Engine {
 
   /// With a tier below the pools: looks up what it has of a request that waits, and begins to bring what the pools
   /// lack. Begin the request when it is done(), or earlier with what is there then. Cheap to ask for every request that
-  /// waits: a prefix that is on its way already is not brought twice. Without a tier nothing comes.
+  /// waits: a prefix that is on its way already is not brought twice. Without a tier nothing comes. What takes longer
+  /// than computing it does not come, if `tiers.recompute` says what that takes.
   Fetch fetch(const RequestSpec& spec);
+  /// Microseconds that computing `tokens` of a prompt behind `depth` others takes, by `tiers.recompute`; 0: not known.
+  std::uint64_t recompute_us(std::uint32_t tokens, std::uint32_t depth) const;
+  /// A prefill has computed `tokens` behind `depth` others in so many microseconds. It corrects what recompute_us()
+  /// tells, and so what is fetched, if `tiers.recompute.learn` says so. REQUIRES: all ranks are told the same.
+  void computed(std::uint32_t tokens, std::uint32_t depth, std::uint64_t us);
   /// What has ended by now becomes visible, in the order in which it began: copies to the tier below and fetches.
   /// Nothing else makes it so. Call it once before each step of the scheduler. `now_us` is a time of the caller's own:
   /// a smaller one than before counts as that. With an agreement it asks the other ranks, once in each turn: what has
