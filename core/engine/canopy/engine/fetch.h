@@ -22,8 +22,11 @@ class Fetch {
 
   /// Nothing more comes: all is there, or nothing was to be had.
   bool done() const;
-  std::uint32_t tokens() const;   ///< that it brings or has brought
+  std::uint32_t tokens() const;   ///< that it brings or has brought of the request's own prompt
   std::uint64_t ends_us() const;  ///< when the copy ends, in the time of Engine::turn; 0: it is done
+
+  /// Microseconds from the request's asking to the end of the copy; until now if it has not ended.
+  std::uint64_t took_us() const;
 
   /// Whether the request should begin now: all is there, or by the policy of `tiers.prefetch` it has waited enough, and
   /// computes what is missing. `again_us`: in how many microseconds it is asked again at the earliest, such as the next
