@@ -342,7 +342,7 @@ TEST_CASE("storage: a fetch waits no longer than computing takes, and what comes
   CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 0);
   storage.end('g');
   engine->turn(1100);
-  CHECK(in_host(*engine) == 40);
+  CHECK(engine->storage_figures().read_tokens == 40);
   CHECK(brings(*engine, BringOutcome::whole) == 1);
 
   // It took 800 us: it is not worth it any more, until it is tried once again.

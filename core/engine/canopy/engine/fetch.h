@@ -32,7 +32,7 @@ class Fetch {
   /// computes what is missing. `again_us`: in how many microseconds it is asked again at the earliest, such as the next
   /// step of the scheduler; what ends sooner is of no use sooner.
   bool ready(std::uint64_t again_us = 0) const;
-  /// When ready() is true at the latest, by what is known now, in the time of Engine::turn; 0: it is.
+  /// When to turn and to ask that again: it may be true then. In the time of Engine::turn; 0: it is.
   std::uint64_t ready_us(std::uint64_t again_us = 0) const;
 
  private:
