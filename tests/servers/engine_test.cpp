@@ -9,6 +9,8 @@
 #include <chrono>
 #include <ctime>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -51,6 +53,18 @@ class Served {
         at + "' } }, ahead: 50, trust_again: 1, find_within: " + std::to_string(kFindWithin) +
         ", within: " + std::to_string(kWithin) + " } }\n");
     content_.emplace(*engine_);
+  }
+
+  /// Of a call of the engine.
+  template <class Call>
+  auto timed(Call&& call) {
+    const auto start = Clock::now();
+    const double cpu = thread_cpu_ms();
+    auto answer = call();
+    const Took took{std::chrono::duration<double, std::milli>(Clock::now() - start).count(), thread_cpu_ms() - cpu};
+    if (took.wall_ms > worst.wall_ms) worst = took;
+    worst_cpu_ms = std::max(worst_cpu_ms, took.cpu_ms);
+    return answer;
   }
 
   /// A request for one of 40 prompts of 20 pages.
@@ -115,17 +129,6 @@ class Served {
     timed([&] { return engine_->turn(now), 0; });
     return now;
   }
-  template <class Call>
-  auto timed(Call&& call) {
-    const auto start = Clock::now();
-    const double cpu = thread_cpu_ms();
-    auto answer = call();
-    const Took took{std::chrono::duration<double, std::milli>(Clock::now() - start).count(), thread_cpu_ms() - cpu};
-    if (took.wall_ms > worst.wall_ms) worst = took;
-    worst_cpu_ms = std::max(worst_cpu_ms, took.cpu_ms);
-    return answer;
-  }
-
   std::unique_ptr<Engine> engine_;
   std::optional<replay::Content> content_;
   Random random_{7};
