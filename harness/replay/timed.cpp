@@ -30,78 +30,107 @@ class Scheduler {
       if (!running_.empty()) {
         if (!run_.may_go_on()) return std::monostate{};  // the destructor aborts what runs
         step();
-        now_ms_ += run_.options.step_ms;
+        now_ms_ += step_ms_;
         ++run_.report.steps;
       } else if (queue_.empty()) {
         return std::monostate{};
-      } else if (queue_.front().client.arrival_ms > now_ms_) {
-        now_ms_ = queue_.front().client.arrival_ms;
-      } else if (!queue_.front().fetch.done()) {
-        const std::uint64_t then_ms = std::max(now_ms_ + 1, (queue_.front().fetch.ends_us() + 999) / 1000);
-        run_.idled((then_ms - now_ms_) * 1000);
+      } else if (const bool waits = queue_.waits_for_fetch(now_ms_);
+                 waits || queue_.at(0)->client.arrival_ms > now_ms_) {
+        const std::uint64_t then_ms = queue_.next_ms(now_ms_);
+        if (waits) run_.idled((then_ms - now_ms_) * 1000);
         now_ms_ = then_ms;
       } else if (!queue_.drop_fetches()) {
         // Nothing runs, so no page will be released: a request that does not fit now never will.
         ++run_.report.rejected;
-        queue_.pop_front();
+        queue_.drop(queue_.at(0));
       }
     }
   }
 
-  /// Starts requests that have arrived and fit, in order. None overtakes the first that must wait.
+  /// Starts requests that have arrived and fit, in order. None overtakes the first that waits for pages. One that waits
+  /// for its fetch holds up only those that would take the pages it is going to need.
   Result<std::monostate> admit() {
     bool ordered = false;
+    std::size_t passed = 0;
+    std::uint32_t kept = 0;  // tokens that those need
     while (running_.size() < run_.options.running) {
       if (auto more = queue_.fill(now_ms_, processed_); !more) return more.error();
       if (!ordered) queue_.order(now_ms_, processed_);
       if (!ordered) queue_.fetch_ahead(now_ms_);
       ordered = true;
-      if (queue_.empty() || queue_.front().client.arrival_ms > now_ms_ || !start(queue_.front())) break;
+      if (passed == queue_.size() || queue_.at(passed)->client.arrival_ms > now_ms_) break;
+      const auto job = queue_.at(passed);
+      const Start start = this->start(job, kept);
+      if (start == Start::no_room) break;
+      if (start == Start::not_ready) {
+        ++passed;
+        kept += job->total();
+      }
     }
     return std::monostate{};
   }
 
-  /// Takes the first request out of the queue: to run, or to reject it if it can never fit. False if it must wait.
-  bool start(Job& job) {
+  enum class Start : std::uint8_t { taken, not_ready, no_room };
+
+  /// Takes a request out of the queue: to run beside `kept` tokens of others, or to reject it if it can never fit.
+  Start start(Jobs::iterator at, std::uint32_t kept) {
+    Job& job = *at;
+    if (job.waits_us) job.waited_us += now_ms_ * 1000 - *std::exchange(job.waits_us, {});
     const RequestSpec arrival = job.spec(run_.options.prefill_tokens);
-    const Admission::Verdict verdict = run_.engine.admits(arrival).verdict;
+    RequestSpec all = arrival;
+    all.output_limit += kept;
+    const Admission::Verdict verdict = run_.engine.admits(all).verdict;
+    if (kept > 0 && verdict == Admission::Verdict::never) return Start::no_room;
     if (verdict == Admission::Verdict::never) {
       ++run_.report.rejected;
       if (!job.request) run_.count(job.client, 0);
-      queue_.pop_front();
-      return true;
+      queue_.drop(at);
+      return Start::taken;
     }
-    if (verdict == Admission::Verdict::now && has_come(job)) {
+    const bool ready = verdict != Admission::Verdict::now || has_come(job);
+    if (verdict == Admission::Verdict::now && ready) {
       const bool is_new = !job.request;
+      const std::uint32_t brought = job.fetch.done() ? job.fetch.tokens() : 0;
+      job.load_us += job.fetch.took_us();
       if (is_new) job.request.emplace(run_.engine.begin(arrival, std::move(job.fetch)));
       else job.request->resume();
-      job.fetch = {};
+      began(job, brought);
       job.asked = Job::Asked::no;
       // Takes the pages of the whole prompt now. Else another request could start on pages promised to this one.
       const std::uint32_t first_chunk = job.request->matched() + run_.options.prefill_tokens;
       if (job.request->reserve(job.known(), first_chunk)) {
-        run(job, is_new);
-        return true;
+        run(at, is_new);
+        return Start::taken;
       }
       if (is_new) job.request.reset();
       else job.request->retract();
     }
     run_.report.waited += !std::exchange(job.has_waited, true);
+    return ready ? Start::no_room : Start::not_ready;
+  }
+
+  /// Whether a request that could start has waited enough for what a tier below has for it. What was asked for while it
+  /// waited is asked for once more: some of its prefix may have left the pools since.
+  bool has_come(Job& job) {
+    if (job.fetch.done() && job.asked != Job::Asked::now) queue_.fetch(job, Job::Asked::now, now_ms_);
+    if (job.fetch.ready(running_.empty() ? 0 : step_ms_ * 1000)) return true;
+    job.waits_us = now_ms_ * 1000;
     return false;
   }
 
-  /// Whether what a tier below has for a request that could start is there. What was asked for while it waited is asked
-  /// for once more: some of its prefix may have left the pools since.
-  bool has_come(Job& job) {
-    if (job.fetch.done() && job.asked != Job::Asked::now) queue_.fetch(job, Job::Asked::now, now_ms_);
-    const std::uint64_t now_us = now_ms_ * 1000;
-    if (!job.ready_us) job.ready_us = now_us;
-    if (!job.fetch.done()) return false;
-    run_.loaded(std::exchange(job.load_us, 0), now_us - *std::exchange(job.ready_us, {}));
-    return true;
+  /// A request has begun, and waited for its fetch, which brought `brought` tokens.
+  void began(Job& job, std::uint32_t brought) {
+    const std::uint32_t matched = job.request->matched(), prompt = job.known();
+    const std::uint32_t resident = matched - std::min(matched, brought);
+    job.fetch = {};
+    const std::uint64_t wait_us = std::exchange(job.waited_us, 0);
+    run_.loaded(std::exchange(job.load_us, 0), wait_us);
+    run_.weighed(wait_us + run_.engine.recompute_us(prompt - matched, matched),
+                 run_.engine.recompute_us(prompt - resident, resident));
   }
 
-  void run(Job& job, bool is_new) {
+  void run(Jobs::iterator at, bool is_new) {
+    Job& job = *at;
     const std::uint32_t matched = job.request->matched();
     job.offered = 0;
     if (is_new) {
@@ -113,12 +142,13 @@ class Scheduler {
       job.trail->follow(job.tokens());
       run_.content->check(*job.request, *job.trail, 0, matched);
     }
-    queue_.move_front(running_);
+    queue_.move(at, running_);
     run_.report.most_running = std::max(run_.report.most_running, static_cast<std::uint32_t>(running_.size()));
   }
 
   void step() {
     std::uint32_t budget = run_.options.prefill_tokens;
+    prefill_us_ = 0;
     for (auto at = running_.begin(); at != running_.end();) {
       if (at->abort_at && at->request->computed() >= at->abort_at) {
         at = running_.erase(at);  // its client aborted: so does the destructor
@@ -134,6 +164,7 @@ class Scheduler {
         at = retract(at);
       }
     }
+    step_ms_ = std::max<std::uint64_t>(run_.options.step_ms, (prefill_us_ + 999) / 1000);
   }
 
   /// A chunk of prefill or one decoded token; false if there is no page for it.
@@ -148,6 +179,7 @@ class Scheduler {
     if (!job.request->reserve(until)) return false;
     if (until <= known) {
       budget -= until - computed;
+      prefill_us_ += run_.engine.recompute_us(until - computed, computed);
       processed_ += until - computed;
     } else {
       job.request->append(workload::answer_token(job.answer, known - job.prompt()));
@@ -192,7 +224,9 @@ class Scheduler {
   WaitingQueue queue_;
   Waits waits_;
   std::uint64_t now_ms_ = 0;
-  std::uint64_t processed_ = 0;  ///< prompt tokens computed so far
+  std::uint64_t step_ms_ = run_.options.step_ms;  ///< that the last step took: its prefill may take longer
+  std::uint64_t prefill_us_ = 0;                  ///< of the step that runs, by the engine's costs
+  std::uint64_t processed_ = 0;                   ///< prompt tokens computed so far
 };
 
 }  // namespace

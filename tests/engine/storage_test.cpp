@@ -327,6 +327,64 @@ TEST_CASE("storage: what is put counts against the budget, until time has passed
   check_settled(*engine);
 }
 
+TEST_CASE("storage: a fetch waits no longer than computing takes, and what comes later is there for others") {
+  const auto engine = stored_engine({"tiers.recompute.per_token=10000"});  // 40 tokens: 400 us
+  ByHand& storage = *ByHand::last;
+  const auto prompt = put_down(*engine);
+  Fetch fetch = engine->fetch(arrival(prompt));
+  storage.end('f');
+  engine->turn(300);
+  CHECK_FALSE(fetch.done());
+  CHECK_FALSE(fetch.ready());
+  engine->turn(401);
+  CHECK(fetch.done());
+  CHECK(engine->storage_figures().outwaited == 1);
+  CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 0);
+  storage.end('g');
+  engine->turn(1100);
+  CHECK(engine->storage_figures().read_tokens == 40);
+  CHECK(brings(*engine, BringOutcome::whole) == 1);
+
+  // It took 800 us: it is not worth it any more, until it is tried once again.
+  const auto other = tokens(500, 41);
+  int refused = 0;
+  while (engine->fetch(arrival(other)).done() && refused < 100) ++refused;
+  CHECK(refused == 31);
+  CHECK(brings(*engine, BringOutcome::not_worth) == 31);
+  storage.end('f');
+  storage.end('p');
+  engine->turn(2000);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: what is on its way takes a share of the host tier, unless it comes alone") {
+  for (const auto& [share, second] : {std::pair{"tiers.prefetch.share=25", 0}, {"tiers.prefetch.share=100", 2}}) {
+    CAPTURE(share);
+    const auto engine = stored_engine({share});
+    ByHand& storage = *ByHand::last;
+    const auto prompt = put_down(*engine), other = tokens(500, 41);
+    leave(*engine, other);
+    engine->make_free(0, 16);
+    engine->turn(2);
+    storage.end('p');
+    engine->turn(3);
+    REQUIRE(storage.kept.size() == 20);
+    {
+      const Fetch one = engine->fetch(arrival(prompt)), two = engine->fetch(arrival(other));
+      storage.end('f');
+      engine->turn(4);
+      CHECK(engine->host_tier()->moving[0] == static_cast<std::uint64_t>(10 + second));
+      CHECK(brings(*engine, BringOutcome::no_room) == (second == 0));
+      storage.end('g');
+      engine->turn(5);
+    }
+    storage.end('p');
+    engine->turn(6);
+    engine->turn(7);
+    check_settled(*engine);
+  }
+}
+
 TEST_CASE("storage: tenants, adapters and salts of one length are different ones") {
   const auto engine = stored_engine();
   const auto prompt = tokens(100, 41);

@@ -2,9 +2,35 @@
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "tiers/cost_model.h"
+#include "tiers/lane.h"
+
 namespace canopy {
 
 namespace {
+
+/// Why nothing is ever fetched through a lane, whatever a prompt is; empty: something is, or what it takes is not
+/// known. `most`: tokens of the longest prompt.
+std::string why_never_worth(const EngineConfig& config, const LaneConfig& lane, std::uint64_t most) {
+  const CostModel costs(config.recompute);
+  const std::uint64_t bytes_a_token = config.host_tier.kv_bytes;
+  if (!costs.known() || lane.bandwidth == 0 || bytes_a_token == 0) return {};
+  // The deeper the tokens, the dearer: the end of the longest prompt is worth most, and how much of it is tried out.
+  constexpr std::uint64_t kTries = 256;
+  const std::uint64_t longest = std::min<std::uint64_t>(most, std::uint64_t{1} << 31);
+  for (std::uint64_t i = 1; i <= kTries; ++i) {
+    const std::uint64_t count = std::max<std::uint64_t>(longest * i / kTries, std::min<std::uint64_t>(longest, 1));
+    const auto depth = static_cast<Units>(longest - count);
+    if (costs.worth(Lane(lane).ends_us(0, count * bytes_a_token), depth, static_cast<Units>(count))) return {};
+  }
+  const auto a_token = [&](std::uint64_t us) { return seconds(static_cast<double>(us) / 1e6 / 1000); };
+  const auto end = static_cast<Units>(std::max<std::uint64_t>(longest, 1000) - 1000);
+  return fmt::format("a token of {} takes {} at {}/s, and computing one {} at most: nothing will be fetched from it",
+                     bytes(bytes_a_token), a_token(bytes_a_token * 1'000'000'000 / lane.bandwidth),
+                     bytes(lane.bandwidth), a_token(costs.allowed_us(end, 1000)));
+}
 
 void find_in_storage(const EngineConfig& config, std::vector<std::string>& found) {
   const StorageTierConfig& storage = config.storage_tier;
@@ -17,6 +43,7 @@ void find_in_storage(const EngineConfig& config, std::vector<std::string>& found
     say("with `ahead: 0` the host tier evicts for room alone, and what is evicted for room is not put");
   if (storage.least > config.groups[0].capacity)
     say(fmt::format("no prefix that fits the pools is as long as `least`, {} tokens", grouped(storage.least)));
+  if (std::string why = why_never_worth(config, storage.lane, config.groups[0].capacity); !why.empty()) say(why);
   if (storage.lane.bandwidth == 0 && storage.lane.latency > 0)
     found.push_back("tiers.storage.latency is of a simulated storage: without a bandwidth nothing is simulated");
 }
@@ -38,6 +65,9 @@ std::vector<std::string> pointless_parts(const EngineConfig& config) {
         grouped(tier.capacity), grouped(pool)));
   if (tier.least > tier.capacity)
     say(fmt::format("no prefix that it can have is as long as `least`, {} tokens", grouped(tier.least)));
+  if (std::string why = why_never_worth(config, tier.lane, pool); !why.empty()) say(why);
+  if (config.recompute.learn && !CostModel(config.recompute).known())
+    found.push_back("tiers.recompute.learn corrects figures, and there are none: expected `per_token` beside it");
   find_in_storage(config, found);
   return found;
 }

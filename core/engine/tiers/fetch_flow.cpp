@@ -111,6 +111,7 @@ void FetchFlow::go_on(std::shared_ptr<FetchState> fetch) {
     if (load(fetch->spec, here, found.node, found.length, fetch)) return;
   }
   fetch->done = true;
+  fetch->ends_us = tier_.now_us();
   end(*fetch);
 }
 
