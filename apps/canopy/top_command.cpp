@@ -18,6 +18,7 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "terminal.h"
+#include "top_storage.h"
 
 namespace canopy::app {
 namespace {
@@ -175,6 +176,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                               plural(pool.pages, "page")));
   }
   if (mirror.pool(0).below.limit > 0) add_tier(mirror, table);
+  add_storage(mirror, table);
   table.row("tree", plural(mirror.node_count(), "node"));
   table.print(terminal);
 

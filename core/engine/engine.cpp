@@ -86,7 +86,9 @@ void Engine::turn(std::uint64_t now_us) {
       for (std::size_t g = 0; g < groups(); ++g)
         if (pool(g).limit() != kUnlimited) parts_->pages.make_free(g, pool(g).limit() * percent / 100);
     parts_->drainer.go_on();
-    if (parts_->publisher) parts_->publisher->turn_below();
+    if (!parts_->publisher || !parts_->publisher->on()) return;
+    if (parts_->storage) parts_->storage->show();
+    parts_->publisher->turn_below();
   });
 }
 std::uint64_t Engine::next_end_us() const {

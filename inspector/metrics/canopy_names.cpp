@@ -25,7 +25,7 @@ void add_tier(const TierNow& now, Families& to) {
              of_host("group", group.name));
   }
   const auto lane = [&](const char* name, std::uint64_t copies, std::uint64_t bytes) {
-    to.gauge("canopy_lane_copies", "Copies that have begun and not ended.", copies, of_host("lane", name));
+    to.gauge("canopy_lane_copies", "Copies that have begun and not ended; calls of a storage.", copies, of_host("lane", name));
     to.gauge("canopy_lane_queued_bytes", "Bytes of the copies that have begun and not ended.", bytes,
              of_host("lane", name));
   };
@@ -75,6 +75,7 @@ void add_engine(const Moment& now, Families& to) {
   to.gauge("canopy_pinned_nodes", "Nodes that a person has pinned.", now.pinned);
   to.gauge("canopy_paused", "1 while a person has paused the engine.", std::uint64_t{now.paused});
   if (now.tier) add_tier(*now.tier, to);
+  if (now.storage) add_storage(*now.storage, to);
   for (const PoolFigures& pool : now.pools) {
     const auto tokens = [&](const char* state, std::uint64_t value) { add_pool_tokens(pool, state, value, to); };
     tokens("free", pool.free);
@@ -153,6 +154,7 @@ void add_canopy(const Figures& figures, Families& to) {
   for (const auto& [group, leaving] : counts.leaving) add_leaving(group, leaving, figures.from_events, to);
   if (!figures.from_events) add_requests(counts, to);
   if (figures.tier) add_tier_counts(*figures.tier, to);
+  if (figures.storage) add_storage_counts(*figures.storage, to);
 }
 
 }  // namespace canopy::metrics

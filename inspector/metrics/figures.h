@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "histogram.h"
+#include "storage_figures.h"
 
 namespace canopy::metrics {
 
@@ -80,7 +81,8 @@ struct Moment {
   std::uint64_t running = 0, pinned = 0, drift = 0, damaged = 0;
   bool paused = false;
   std::vector<PoolFigures> pools;
-  std::optional<TierNow> tier;  ///< nothing: there is none
+  std::optional<TierNow> tier;        ///< nothing: there is none
+  std::optional<StorageNow> storage;  ///< nothing: there is none
 };
 
 /// What a scrape shows. What is not known is nothing, never 0.
@@ -94,6 +96,7 @@ struct Figures {
   std::optional<double> hit_rate;  ///< of the last kHitRateRequests requests; nothing: none came
   std::optional<Counts> counts;    ///< nothing: no keyframe has ever come
   std::optional<TierCounts> tier;  ///< nothing: no tier below was ever told of
+  std::optional<StorageCounts> storage;  ///< nothing: no storage was ever told of
   std::vector<TenantFigures> tenants;
 };
 

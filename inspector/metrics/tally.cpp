@@ -69,10 +69,11 @@ void Tally::take(std::span<const Event> events) {
     const auto count = static_cast<std::size_t>(end - events.begin()) + (end != events.end());
     mirror_->take(events.first(count), this);
     events = events.subspan(count);
-    if (in_step()) tier_at_step_ = tier_told();
+    if (in_step()) tier_at_step_ = tier_told(), storage_at_step_ = StorageCounts::told(mirror_->storage());
   }
   mirror_->take(events, this);
   has_tier_ |= in_step() && tier().has_value();
+  has_storage_ |= in_step() && mirror_->storage();
   counts_.operations += mirror_->commits() - commits_before_;
   commits_before_ = mirror_->commits();
   if (!mirror_->in_step()) return;
@@ -82,13 +83,13 @@ void Tally::take(std::span<const Event> events) {
 }
 
 void Tally::lost() {
-  tier_counts_ = tier_counted();
+  tier_counts_ = tier_counted(), storage_counts_ = storage_counted();
   ++counts_.laps;
   if (mirror_) mirror_->lost();
 }
 
 void Tally::detach() {
-  tier_counts_ = tier_counted();
+  tier_counts_ = tier_counted(), storage_counts_ = storage_counted();
   mirror_.reset();
   begin_again(false);
 }
@@ -192,6 +193,12 @@ TierCounts Tally::tier_counted() const {
   return sum;
 }
 
+StorageCounts Tally::storage_counted() const {
+  StorageCounts sum = storage_counts_;
+  if (in_step()) sum.add(storage_at_step_, StorageCounts::told(mirror_->storage()));
+  return sum;
+}
+
 std::optional<TierNow> Tally::tier() const {
   if (mirror_->groups() == 0 || mirror_->pool(0).below.limit == 0) return {};
   TierNow now;
@@ -234,6 +241,7 @@ Moment Tally::moment() const {
     if (pool.limit != kUnlimited) figures.limit = pool.limit * page;
   }
   now.tier = tier();
+  if (const inspector::MirrorStorage* const storage = mirror_->storage()) now.storage = StorageNow::of(*storage);
   return now;
 }
 
@@ -245,6 +253,7 @@ Figures Tally::figures() const {
   if (in_step()) figures.now = moment();
   if (ever_in_step_) figures.counts = counts_;
   if (has_tier_) figures.tier = tier_counted();
+  if (has_storage_) figures.storage = storage_counted();
   if (last_prompt_ > 0) figures.hit_rate = static_cast<double>(last_hit_) / static_cast<double>(last_prompt_);
   figures.tenants = tenants_.figures(in_step() ? &*mirror_ : nullptr, tree_tokens_);
   return figures;

@@ -146,6 +146,7 @@ void Mirror::forget() {
   }
   for (Space& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
   state_.first_pages.clear();
+  state_.storage = {};
   state_.plugins.clear();
   state_.refusals.clear();
   state_.workers.clear();

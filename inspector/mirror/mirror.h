@@ -59,6 +59,8 @@ class Mirror {
   const MirrorPool& pool(std::size_t group) const { return state_.pools[group]; }
 
   const MirrorTier& tier() const { return state_.tier; }
+  /// Null: there is none.
+  const MirrorStorage* storage() const { return state_.storage.name.empty() ? nullptr : &state_.storage; }
   /// The tree and the pools of the tier below, as a mirror of its own; null: no such tree was told of. Its clock of
   /// nodes is that tier's own, and pages that a copy fills count as free (MirrorPool::below has them).
   const Mirror* below() const { return below_.empty() ? nullptr : &below_.front(); }

@@ -63,7 +63,8 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
 }
 
 Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
-                                                         HostTier& host, const Registry& registry) {
+                                                         HostTier& host, const Registry& registry,
+                                                         FeedWriter* feed) {
   const ComponentConfig& in = config.storage_tier.in;
   std::vector<StorageTier::Place> places;
   for (std::size_t g = 0; g < device.pools.size(); ++g) {
@@ -76,7 +77,8 @@ Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& con
                       fingerprint});
   }
   auto tier = std::make_unique<StorageTier>(device, host, config.storage_tier,
-                                            fingerprint_of(fingerprint_text(config, device)), std::move(places));
+                                            fingerprint_of(fingerprint_text(config, device)), std::move(places), feed);
+  device.board.name = in.name;
   host.pages().put_above(*tier);
   return tier;
 }

@@ -9,13 +9,15 @@
 
 namespace canopy {
 
-StorageCalls::StorageCalls(std::vector<std::unique_ptr<StorageGuard>> storages, LaneConfig lane, Ledger& ledger)
+StorageCalls::StorageCalls(std::vector<std::unique_ptr<StorageGuard>> storages, LaneConfig lane, Ledger& ledger,
+                           StorageBoard& board)
     : storages_(std::move(storages)),
       lane_(lane),
       find_lane_({0, lane.latency}),
       get_lane_(lane),
       put_lane_(lane),
-      ledger_(ledger) {}
+      ledger_(ledger),
+      board_(board) {}
 
 std::uint64_t StorageCalls::begin(StorageCall::Kind kind, std::size_t group, std::uint64_t job, std::size_t first,
                                   Lane& lane, std::uint64_t now_us, std::uint64_t bytes) {
@@ -26,6 +28,9 @@ std::uint64_t StorageCalls::begin(StorageCall::Kind kind, std::size_t group, std
   made->job = job;
   made->first = first;
   made->ends_us = simulated() ? lane.begin(now_us, bytes) : now_us;
+  made->began_us = now_us;
+  made->bytes = bytes;
+  board_.lane(kind).begun(now_us, bytes);
   const std::uint64_t ends_us = made->ends_us;
   // Behind all that end as early.
   const auto later = [](std::uint64_t end, const auto& other) { return end < other->ends_us; };
@@ -114,7 +119,18 @@ std::unique_ptr<StorageCall> StorageCalls::next(std::uint64_t now_us) {
   }
   auto call = std::move(*at);
   calls_.erase(at);
+  show_end(*call, simulated() ? call->ends_us : now_us);
   return call;
+}
+
+void StorageCalls::show_end(const StorageCall& call, std::uint64_t now_us) {
+  StorageBoard::Lane& lane = board_.lane(call.kind);
+  const auto count = [&](Fate fate) { ++lane.fates[static_cast<std::size_t>(fate)]; };
+  for (const Fate fate : call.fates) count(fate);
+  if (call.kind == StorageCall::Kind::find && !call.lost)
+    count(call.fate == Fate::done && call.found == 0 ? Fate::absent : call.fate);
+  const auto done = static_cast<std::uint64_t>(std::ranges::count(call.fates, Fate::done));
+  lane.ended(call.began_us, now_us, call.bytes, done == 0 ? 0 : call.bytes / call.fates.size() * done);
 }
 
 std::uint64_t StorageCalls::next_us() const {

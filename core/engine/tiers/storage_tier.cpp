@@ -23,12 +23,14 @@ std::vector<std::unique_ptr<StorageGuard>> storages_of(std::vector<StorageTier::
 }  // namespace
 
 StorageTier::StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config,
-                         const Fingerprint& shared, std::vector<Place> places)
+                         const Fingerprint& shared, std::vector<Place> places,
+                         FeedWriter* feed)
     : device_(device),
       host_(host),
       state_(host.state()),
       config_(config),
-      calls_(storages_of(places), config.lane, device.ledger),
+      feed_(feed),
+      calls_(storages_of(places), config.lane, device.ledger, device.board),
       keys_(shared, device.page_size, device.overlap),
       breaker_(config.trust_again * kSecond),
       budget_(config.budget),
@@ -67,6 +69,7 @@ void StorageTier::turn(std::uint64_t now_us) {
     give_up_the_storage();
   }
   device_.stored.breaks = breaker_.opened();
+  show_breaker();
 }
 
 std::uint64_t StorageTier::next_us() const { return in_real_time() ? now_us_ + kAskAgain : calls_.next_us(); }

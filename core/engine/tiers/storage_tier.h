@@ -2,6 +2,7 @@
 
 #include <canopy/engine/engine_config.h>
 #include <canopy/engine/state.h>
+#include <canopy/feed/writer.h>
 
 #include <deque>
 #include <memory>
@@ -37,8 +38,9 @@ class StorageTier final : public Below {
     Fingerprint fingerprint{};
   };
   /// REQUIRES: a place for each group. `device` and `host` outlive it. `shared`: the fingerprint of all groups.
+  /// `feed`: of the host tier's index; null: there is none.
   StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const Fingerprint& shared,
-              std::vector<Place> places);
+              std::vector<Place> places, FeedWriter* feed = nullptr);
   ~StorageTier();
 
   /// Begins to bring what the storage has of a path beyond its first `wanted` units, of which the host tier has
@@ -66,6 +68,8 @@ class StorageTier final : public Below {
   /// Pages of the host tier that calls read or fill, for the audit.
   void add_moving(std::array<std::vector<Page>, kMaxGroups>& pages) const;
   const Breaker& breaker() const { return breaker_; }
+  /// Brings EngineState::board up to date, as a reader is to see it.
+  void show();
 
  private:
   /// A run of a path on its way to the storage.
@@ -104,6 +108,10 @@ class StorageTier final : public Below {
   void free_pages(Bring& bring, std::size_t first);
   void close(Bring& bring, BringOutcome outcome);
 
+  // storage_show.cpp
+  void show_breaker();
+  void show_brought(const Bring& bring, NodeId end);
+
   // storage_put.cpp
   std::uint64_t to_evict(std::size_t group) const;
   void put(const Departures::Departure& departure);
@@ -116,6 +124,7 @@ class StorageTier final : public Below {
   HostTier& host_;
   EngineState& state_;  ///< of the host tier
   StorageTierConfig config_;
+  FeedWriter* feed_;
   StorageCalls calls_;
   PageKeys keys_;
   std::vector<Fingerprint> prints_;  ///< by group

@@ -68,6 +68,7 @@ enum class TextKind : std::uint8_t {
   /// and groups alone. Locks, ranks, requests, page numbers, and pages that are free are not known.
   origin,
   worker,  ///< a server whose events are in the feed; fields apart by tabs (WorkerField)
+  storage,  ///< name of the storage below the tier below; it is told if there is one
 };
 
 /// The fields of a TextKind::worker, in this order. Figures are of tokens.
