@@ -143,10 +143,10 @@ void add_tier(const Mirror& mirror, Table& table) {
 void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
            const Terminal& terminal) {
   const Sample now = mirror.samples().empty() ? Sample{} : mirror.samples().back();
-  fmt::print(
-      "{}  {}\n", terminal.bold(fmt::format("canopy top: {}", name_of(header))),
-      terminal.dim(fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid, header.page_size,
-                               grouped(mirror.tick()), grouped(mirror.commits()), mirror.drift())));
+  fmt::print("{}  {}\n", terminal.bold(fmt::format("canopy top: {}", name_of(header))),
+             terminal.dim(fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid,
+                                      header.page_size, grouped(mirror.tick()), grouped(mirror.commits()),
+                                      mirror.no_nodes().empty() ? std::to_string(mirror.drift()) : "not known")));
   if (mirror.damaged() != 0)
     fmt::print("{} another process has written into this feed ({}): figures below may be wrong\n",
                terminal.red("damaged:"), plural(mirror.damaged(), "event") + " that cannot be");
@@ -156,8 +156,10 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                                     share(now.hit_tokens, now.prompt_tokens),
                                     share(now.hit_tokens - before.hit_tokens, now.prompt_tokens - before.prompt_tokens),
                                     grouped(now.requests), now.running));
-  table.row("evicted", plural(now.evicted_tokens, "token") +
-                           fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
+  const bool told = mirror.no_nodes().empty();
+  if (told)
+    table.row("evicted", plural(now.evicted_tokens, "token") +
+                             fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
   const std::vector<inspector::MissGroup> misses = mirror.misses();
   std::uint64_t missed = 0;
   for (const inspector::MissGroup& group : misses) missed += group.tokens;
@@ -177,8 +179,9 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
   }
   if (mirror.pool(0).below.limit > 0) add_tier(mirror, table);
   add_storage(mirror, table);
-  table.row("tree", plural(mirror.node_count(), "node"));
+  table.row("tree", told ? plural(mirror.node_count(), "node") : "not known: " + printable(mirror.no_nodes()));
   table.print(terminal);
+  if (!told) return;
 
   fmt::print("\n{}\n", terminal.bold("Hottest prefixes"));
   Grid hot({"namespace and depth", "tokens", "hits", "locks", "last use"});

@@ -91,6 +91,8 @@ struct Figures {
   /// The feed is made from the KV events of other servers. They do not tell requests, locks, uses, or the size of a
   /// pool: all that is counted of these is not known, whatever its value here.
   bool from_events = false;
+  /// The index tells of no node: what is counted of nodes is not known either.
+  bool no_nodes = false;
   bool attached = false;           ///< the feed is there and its writer lives
   std::optional<Moment> now;       ///< nothing: no keyframe has come, or the feed has ended
   std::optional<double> hit_rate;  ///< of the last kHitRateRequests requests; nothing: none came

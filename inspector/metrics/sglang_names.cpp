@@ -92,7 +92,8 @@ void add_sglang(const Figures& figures, Families& to) {
   if (!figures.counts) return;
   std::uint64_t evicted = 0;
   for (const auto& [group, leaving] : figures.counts->leaving) evicted += leaving.evicted_tokens;
-  to.counter("sglang:evicted_tokens_total", "Tokens that were evicted, over all pools.", evicted);
+  if (!figures.no_nodes)
+    to.counter("sglang:evicted_tokens_total", "Tokens that were evicted, over all pools.", evicted);
   if (figures.from_events) return;
   std::uint64_t prompt = 0, hit = 0;
   const std::uint64_t stored = figures.storage ? figures.storage->hits : 0;

@@ -37,6 +37,8 @@ const char* label_of(Miss miss) {
       return "not_known_lost_in_lap";
     case Miss::forgotten:
       return "not_known_forgotten";
+    case Miss::no_nodes:
+      return "not_known_no_nodes";
   }
   return "ended_before_insert";
 }
@@ -49,7 +51,7 @@ double seconds_since(std::uint64_t then, std::uint64_t now) { return static_cast
 
 Tally::Tally(std::string feed, std::size_t tenants) : feed_(std::move(feed)), tenants_(tenants) {
   // A reason that did not occur is 0, which is known.
-  for (auto miss = Miss::unknown; miss <= Miss::forgotten; miss = static_cast<Miss>(static_cast<unsigned>(miss) + 1))
+  for (auto miss = Miss::unknown; miss <= Miss::no_nodes; miss = static_cast<Miss>(static_cast<unsigned>(miss) + 1))
     counts_.missed_tokens[label_of(miss)] = 0;
 }
 
@@ -79,6 +81,7 @@ void Tally::take(std::span<const Event> events) {
   if (!mirror_->in_step()) return;
   ever_in_step_ = true;
   from_events_ = mirror_->is_from_events();
+  no_nodes_ = !mirror_->no_nodes().empty();
   for (std::size_t g = 0; g < mirror_->groups(); ++g) counts_.leaving[mirror_->pool(g).name];
 }
 
@@ -249,6 +252,7 @@ Figures Tally::figures() const {
   Figures figures;
   figures.feed = feed_;
   figures.from_events = from_events_;
+  figures.no_nodes = no_nodes_;
   figures.attached = mirror_.has_value();
   if (in_step()) figures.now = moment();
   if (ever_in_step_) figures.counts = counts_;

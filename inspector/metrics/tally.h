@@ -52,7 +52,7 @@ class Tally final : inspector::MirrorWatcher {
   std::string feed_;
   std::optional<inspector::Mirror> mirror_;
   std::uint64_t process_ = 0;
-  bool ever_in_step_ = false, from_events_ = false;
+  bool ever_in_step_ = false, from_events_ = false, no_nodes_ = false;
   Counts counts_;
   Tenants tenants_;
   bool has_tier_ = false;    ///< one was told of

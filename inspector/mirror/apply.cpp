@@ -62,6 +62,9 @@ void Apply::operator()(const event::TextPiece& piece) {
     case TextKind::origin:
       state_.origin = text;
       return;
+    case TextKind::no_nodes:
+      state_.no_nodes = text;
+      return;
     case TextKind::storage:
       state_.storage.name = text;
       return;

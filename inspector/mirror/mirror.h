@@ -113,6 +113,9 @@ class Mirror {
   /// or empty here, and must be shown as not known: locks, ranks, requests, page numbers, free pages.
   const std::string& origin() const { return state_.origin; }
   bool is_from_events() const { return !state_.origin.empty(); }
+  /// Why the feed tells of no node; empty: it does. Nodes, the owners of pages, and why a prompt missed are not known
+  /// then, and a pool's sums are the engine's own.
+  const std::string& no_nodes() const { return state_.no_nodes; }
   const std::vector<std::string>& workers() const { return state_.workers; }  ///< fields (WorkerField) apart by tabs
 
   const std::string& config() const { return state_.config; }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <canopy/feed/events.h>
+
 #include <canopy/types.h>
 
 #include <cstdint>
@@ -81,7 +83,7 @@ struct MirrorState {
   MirrorPast past;
   Horizon horizon;
   std::set<std::uint64_t> pins;
-  std::string config, paused, origin;
+  std::string config, paused, origin, no_nodes;
   std::vector<std::string> plugins, refusals, workers;
   std::string text;  ///< pieces of the text that is being told
 

@@ -159,6 +159,7 @@ PanelInfo tree_panel() {
       .key = 'T',
       .help = "Where did my tokens go: every cached prefix, as an icicle or as nodes and links",
       .make = make_panel<TreePanel>,
+      .needs_nodes = true,
       .shows_tier = true,
   };
 }

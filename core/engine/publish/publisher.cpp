@@ -130,6 +130,7 @@ FeedWriter* Publisher::writer_below() {
 
 /// All nodes of an index, and those of them that wait to be evicted.
 void Publisher::tree(const EngineState& state, FeedWriter& feed) {
+  if (feed.no_nodes()) return feed.push_text(TextKind::no_nodes, 0, feed.no_nodes());
   NodeTeller teller(feed, state.groups.size());
   state.index->visit(teller);
   for (; teller.group < state.groups.size(); ++teller.group) state.index->waiting(teller.group, teller);
@@ -281,7 +282,8 @@ void Publisher::commit(Operation operation) {
   // A reader's sums stay wrong once they are: to compare now and then is enough. A prime, so that it is not always
   // after the same operation of those that every request comes with.
   constexpr std::uint64_t kTotalsEvery = 13;
-  if (operation != Operation::none && state_.operations % kTotalsEvery == 0) totals();
+  // Where no nodes are told, a reader has these sums and no others.
+  if (operation != Operation::none && (feed_.no_nodes() || state_.operations % kTotalsEvery == 0)) totals();
   feed_.push(event::Commit{operation, state_.index->now(), state_.operations, state_.elapsed_us});
   feed_.publish();
   published_ = feed_.at();
