@@ -248,6 +248,10 @@ TEST_CASE("slots: a prefix is shortened from its end, the one that was not used 
   // More than there is room for: the first ones are kept.
   CHECK(done_in(caller.put_now(kSpace, path_of(4, 13))) == 12);
   CHECK(caller.find_now(kSpace, path_of(4, 13)) == 12);
+  // Also where the first ones are there already, and nothing else could be given up.
+  caller.storage().remove(kSpace, path_of(4, 4, 8));
+  CHECK(done_in(caller.put_now(kSpace, path_of(4, 14))) == 12);
+  CHECK(caller.find_now(kSpace, path_of(4, 14)) == 12);
 }
 
 TEST_CASE("slots: without its table a folder's records are found in the slots, while calls are answered") {
@@ -276,11 +280,11 @@ TEST_CASE("slots: what was flushed stays away, with its table, with an older one
     REQUIRE(done_in(caller.put_now(other, path_of(500, 4))) == 4);
   };
   refill();
-  const auto table = slurp(disk.file("table"));
+  const auto table = slurp(disk.file("table")), slots = slurp(disk.file("slots.0"));
   REQUIRE(disk.open().storage().flush(kSpace));
   for (const bool older : {false, true}) {
     CAPTURE(older);
-    if (older) spill(disk.file("table"), table);
+    if (older) spill(disk.file("table"), table), spill(disk.file("slots.0"), slots);
     StorageCaller caller = disk.open();
     CHECK(there(caller, 10, 4) == 0);
     CHECK(done_in(caller.get_now(other, path_of(500, 4))) == 4);
@@ -299,6 +303,21 @@ TEST_CASE("slots: what was flushed stays away, with its table, with an older one
   while (caller.storage().use().records < known) caller.find_now(kSpace, path_of(0, 4));
   CHECK(there(caller, 10, 4) == (disk.wipes() ? 40 : 0));
   CHECK(done_in(caller.get_now(other, path_of(500, 4))) == (disk.wipes() ? 4 : 0));
+}
+
+TEST_CASE("slots: what is on its way while its namespace is flushed is not kept, and what is of another one is") {
+  const Disk disk;
+  const PageKey other = key_of(0xFFFFFFFF, 1);
+  StorageCaller caller = disk.open();
+  const std::uint64_t flushed = caller.put(kSpace, path_of(1, 8)), kept = caller.put(other, path_of(2, 8));
+  REQUIRE(caller.storage().flush(kSpace));
+  CHECK(caller.find_now(kSpace, path_of(1, 8)) == 0);
+  caller.wait(flushed);
+  CHECK(done_in(caller.wait(kept).fates) == 8);
+  CHECK(caller.find_now(kSpace, path_of(1, 8)) == 0);
+  CHECK(caller.find_now(other, path_of(2, 8)) == 8);
+  CHECK(done_in(caller.put_now(kSpace, path_of(1, 8))) == 8);  // and from now on it is
+  CHECK(caller.find_now(kSpace, path_of(1, 8)) == 8);
 }
 
 TEST_CASE("slots: a flush that is killed at any point comes undone with the table and without it, or with neither") {
