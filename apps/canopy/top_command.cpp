@@ -18,6 +18,7 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "terminal.h"
+#include "top_storage.h"
 
 namespace canopy::app {
 namespace {
@@ -143,10 +144,10 @@ void add_tier(const Mirror& mirror, Table& table) {
 void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
            const Terminal& terminal) {
   const Sample now = mirror.samples().empty() ? Sample{} : mirror.samples().back();
-  fmt::print(
-      "{}  {}\n", terminal.bold(fmt::format("canopy top: {}", name_of(header))),
-      terminal.dim(fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid, header.page_size,
-                               grouped(mirror.tick()), grouped(mirror.commits()), mirror.drift())));
+  fmt::print("{}  {}\n", terminal.bold(fmt::format("canopy top: {}", name_of(header))),
+             terminal.dim(fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid,
+                                      header.page_size, grouped(mirror.tick()), grouped(mirror.commits()),
+                                      mirror.no_nodes().empty() ? std::to_string(mirror.drift()) : "not known")));
   if (mirror.damaged() != 0)
     fmt::print("{} another process has written into this feed ({}): figures below may be wrong\n",
                terminal.red("damaged:"), plural(mirror.damaged(), "event") + " that cannot be");
@@ -156,8 +157,10 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                                     share(now.hit_tokens, now.prompt_tokens),
                                     share(now.hit_tokens - before.hit_tokens, now.prompt_tokens - before.prompt_tokens),
                                     grouped(now.requests), now.running));
-  table.row("evicted", plural(now.evicted_tokens, "token") +
-                           fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
+  const bool told = mirror.no_nodes().empty();
+  if (told)
+    table.row("evicted", plural(now.evicted_tokens, "token") +
+                             fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
   const std::vector<inspector::MissGroup> misses = mirror.misses();
   std::uint64_t missed = 0;
   for (const inspector::MissGroup& group : misses) missed += group.tokens;
@@ -176,8 +179,10 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                               plural(pool.pages, "page")));
   }
   if (mirror.pool(0).below.limit > 0) add_tier(mirror, table);
-  table.row("tree", plural(mirror.node_count(), "node"));
+  add_storage(mirror, table);
+  table.row("tree", told ? plural(mirror.node_count(), "node") : "not known: " + printable(mirror.no_nodes()));
   table.print(terminal);
+  if (!told) return;
 
   fmt::print("\n{}\n", terminal.bold("Hottest prefixes"));
   Grid hot({"namespace and depth", "tokens", "hits", "locks", "last use"});

@@ -96,7 +96,9 @@ void Engine::turn(std::uint64_t now_us) {
       for (std::size_t g = 0; g < groups(); ++g)
         if (pool(g).limit() != kUnlimited) parts_->pages.make_free(g, pool(g).limit() * percent / 100);
     parts_->drainer.go_on();
-    if (parts_->publisher) parts_->publisher->turn_below();
+    if (!parts_->publisher || !parts_->publisher->on()) return;
+    if (parts_->storage) parts_->storage->show();
+    parts_->publisher->turn_below();
   });
 }
 /// The one exchange of a turn. `now_us` becomes the time of all ranks. Null: they do not agree, and this one goes on

@@ -6,6 +6,7 @@
 
 #include "draw.h"
 #include "panels.h"
+#include "storage_facts.h"
 
 namespace canopy::inspector {
 namespace {
@@ -24,7 +25,7 @@ void bar(const MirrorPool::Below& pool, float width) {
   ImGui::Dummy({width, ImGui::GetTextLineHeight()});
 }
 
-/// What the tier below has, what moves between it and the pools, and how fetches went.
+/// What the tiers below have, what moves between it and the pools, and how fetches went.
 class TiersPanel final : public Panel {
  public:
   void draw(Scene& scene) override {
@@ -35,8 +36,9 @@ class TiersPanel final : public Panel {
           "'tiers' in the engine's file makes one.");
     ImGui::BeginChild("tiers");
     draw_pools(mirror);
-    draw_lanes(mirror.tier());
+    draw_lanes(mirror);
     draw_fetches(mirror.tier());
+    storage_facts(mirror, kFacts);
     ImGui::EndChild();
   }
 
@@ -69,15 +71,17 @@ class TiersPanel final : public Panel {
     ImGui::EndTable();
   }
 
-  static void draw_lanes(const MirrorTier& tier) {
+  static void draw_lanes(const Mirror& mirror) {
+    const MirrorTier& tier = mirror.tier();
     if (!ImGui::BeginTable("lanes", 5, kFlags)) return;
-    ImGui::TableSetupColumn("lane", ImGuiTableColumnFlags_WidthFixed, em() * 5.5F);
+    ImGui::TableSetupColumn("lane", ImGuiTableColumnFlags_WidthFixed, em() * 6);
     ImGui::TableSetupColumn("copies", ImGuiTableColumnFlags_WidthFixed, em() * 4);
     for (const char* name : {"queued", "a second", "in all"})
       ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthStretch);
     column_heads({{"lane"}, {"copies", true}, {"queued", true}, {"a second", true}, {"in all", true}});
     draw_lane("to the host", tier.store, tier.moved.written);
-    draw_lane("from it", tier.load, tier.moved.loaded);
+    draw_lane("from the host", tier.load, tier.moved.loaded);
+    storage_lanes(mirror);
     ImGui::EndTable();
   }
 

@@ -126,13 +126,13 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   if (!index) return index.error();
   state.index = guarded<IndexGuard>(*index, config.index.name, registry, state);
   if (config.host_tier.capacity > 0) {
-    auto tier =
-        create_host_tier(config, state, registry, parts->publisher ? parts->publisher->writer_below() : nullptr);
+    FeedWriter* const below = parts->publisher ? parts->publisher->writer_below() : nullptr;
+    auto tier = create_host_tier(config, state, registry, below);
     if (!tier) return tier.error();
     parts->tier = std::move(*tier);
     parts->pages.put_above(*parts->tier);
     if (!config.storage_tier.in.name.empty()) {
-      auto storage = create_storage_tier(config, state, *parts->tier, parts->costs, registry);
+      auto storage = create_storage_tier(config, state, *parts->tier, parts->costs, registry, below);
       if (!storage) return storage.error();
       parts->storage = std::move(*storage);
     }

@@ -64,7 +64,7 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
 
 Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
                                                          HostTier& host, const CostModel& costs,
-                                                         const Registry& registry) {
+                                                         const Registry& registry, FeedWriter* feed) {
   const ComponentConfig& in = config.storage_tier.in;
   const ModelConfig& model = config.model;
   const bool one_place = model.replicated || model.ranks == 1;
@@ -84,9 +84,12 @@ Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& con
           "expected a storage that does, such as redis",
           model.ranks, registry.component(PageStorage::kInterface, in.name)))};
   }
-  auto tier = std::make_unique<StorageTier>(device, host, config.storage_tier, costs, config.prefetch.share,
-                                            fingerprint_of(fingerprint_text(config, device)), std::move(places),
-                                            model.puts());
+  auto tier = std::make_unique<StorageTier>(
+      device, host, costs,
+      StorageTier::Plan{config.storage_tier, config.prefetch.share, model.puts(),
+                        fingerprint_of(fingerprint_text(config, device))},
+      std::move(places), feed);
+  device.board.name = in.name;
   host.pages().put_above(*tier);
   return tier;
 }

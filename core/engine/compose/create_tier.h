@@ -18,8 +18,9 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
                                                    const Registry& registry, FeedWriter* feed);
 
 /// The storage below that tier. REQUIRES: `device`, `host` and `costs` outlive it; config.storage_tier names a storage.
+/// `feed`: that of `host`.
 Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
                                                          HostTier& host, const CostModel& costs,
-                                                         const Registry& registry);
+                                                         const Registry& registry, FeedWriter* feed);
 
 }  // namespace canopy

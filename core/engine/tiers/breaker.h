@@ -29,6 +29,8 @@ class Breaker {
     if (!open_) return State::closed;
     return now >= until_ && until_ != kForEver ? State::half_open : State::open;
   }
+  /// While it is open: when it is half open. kUnlimited: never.
+  std::uint64_t until() const { return until_; }
   /// Times that it opened.
   std::uint64_t opened() const { return opened_; }
 

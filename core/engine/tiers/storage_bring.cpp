@@ -254,9 +254,10 @@ void StorageTier::insert(Bring& bring, std::size_t count) {
   }
   device_.stored.read_tokens += kept * state_.page_size;
   pages.digest().take(Digest::Step::bring, from, inserted.had, inserted.lock.length);
-  pages.release(inserted.lock, nullptr);
   bring.from = from;
   bring.until = from + static_cast<Units>(kept) * state_.page_size;
+  show_brought(bring, inserted.lock.node);
+  pages.release(inserted.lock, nullptr);
 }
 
 /// The pages from a place on are free again.

@@ -10,13 +10,14 @@
 namespace canopy {
 
 StorageCalls::StorageCalls(std::vector<std::unique_ptr<StorageGuard>> storages, LaneConfig lane, Ledger& ledger,
-                           bool puts)
+                           StorageBoard& board, bool puts)
     : storages_(std::move(storages)),
       lane_(lane),
       find_lane_({0, lane.latency}),
       get_lane_(lane),
       put_lane_(lane),
       ledger_(ledger),
+      board_(board),
       puts_(puts) {}
 
 std::uint64_t StorageCalls::begin(StorageCall::Kind kind, std::size_t group, std::uint64_t job, std::size_t first,
@@ -29,6 +30,9 @@ std::uint64_t StorageCalls::begin(StorageCall::Kind kind, std::size_t group, std
   made->first = first;
   made->records = static_cast<std::uint32_t>(records);
   made->ends_us = simulated() ? lane.begin(now_us, bytes) : now_us;
+  made->began_us = now_us;
+  made->bytes = bytes;
+  board_.lane(kind).begun(now_us, bytes);
   const std::uint64_t ends_us = made->ends_us;
   // Behind all that end as early.
   const auto later = [](std::uint64_t end, const auto& other) { return end < other->ends_us; };
@@ -145,7 +149,18 @@ std::unique_ptr<StorageCall> StorageCalls::next(std::uint64_t now_us) {
   }
   auto call = std::move(*at);
   calls_.erase(at);
+  show_end(*call, simulated() ? call->ends_us : now_us);
   return call;
+}
+
+void StorageCalls::show_end(const StorageCall& call, std::uint64_t now_us) {
+  StorageBoard::Lane& lane = board_.lane(call.kind);
+  const auto count = [&](Fate fate) { ++lane.fates[static_cast<std::size_t>(fate)]; };
+  for (const Fate fate : call.fates) count(fate);
+  if (call.kind == StorageCall::Kind::find && !call.lost)
+    count(call.fate == Fate::done && call.found == 0 ? Fate::absent : call.fate);
+  const auto done = static_cast<std::uint64_t>(std::ranges::count(call.fates, Fate::done));
+  lane.ended(call.began_us, now_us, call.bytes, done == 0 ? 0 : call.bytes / call.fates.size() * done);
 }
 
 std::uint64_t StorageCalls::next_us() const {

@@ -2,6 +2,7 @@
 
 #include <canopy/engine/engine_config.h>
 #include <canopy/engine/ledger.h>
+#include <canopy/engine/storage_board.h>
 #include <canopy/page_storage.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ namespace canopy {
 
 /// A call of a storage, from its beginning until its end has been seen.
 struct StorageCall {
-  enum class Kind : std::uint8_t { find, get, put };
+  using Kind = StorageLane;
   Kind kind{};
   std::size_t group = 0;
   std::uint64_t ticket = 0;
@@ -29,6 +30,7 @@ struct StorageCall {
   std::size_t first = 0;  ///< get, put: its first record among those of the job
   std::uint32_t records = 0;
   std::uint64_t ends_us = 0;  ///< simulated: when it ends
+  std::uint64_t began_us = 0, bytes = 0;
   bool ended = false;         ///< the storage has told so
   bool lost = false;          ///< it never will: what it was given is the storage's for ever
   Fate fate = Fate::failed;   ///< as StorageDone tells it
@@ -41,9 +43,10 @@ struct StorageCall {
 /// when the storages tell theirs: in that of the simulated ends, or, in real time, in that of the calls.
 class StorageCalls {
  public:
-  /// `puts`: false: another rank puts the same records into the same storage. A put here is no call of the storage, and
-  /// has ended at once.
-  StorageCalls(std::vector<std::unique_ptr<StorageGuard>> storages, LaneConfig lane, Ledger& ledger, bool puts);
+  /// `board`: what the feed shows of the calls. `puts`: false: another rank puts the same records into the same storage.
+  /// A put here is no call of the storage, and has ended at once.
+  StorageCalls(std::vector<std::unique_ptr<StorageGuard>> storages, LaneConfig lane, Ledger& ledger,
+               StorageBoard& board, bool puts);
 
   std::size_t groups() const { return storages_.size(); }
   StorageGuard& storage(std::size_t group) { return *storages_[group]; }
@@ -107,11 +110,13 @@ class StorageCalls {
       if (next[lane] < Agreement::kSlots) each(call, lane, next[lane]++);
     }
   }
+  void show_end(const StorageCall& call, std::uint64_t now_us);
 
   std::vector<std::unique_ptr<StorageGuard>> storages_;  ///< by group
   LaneConfig lane_;
   Lane find_lane_, get_lane_, put_lane_;
   Ledger& ledger_;
+  StorageBoard& board_;
   std::uint64_t tickets_ = 0;
   bool puts_;
   bool gone_ = false;                               ///< a storage did not end a call

@@ -22,19 +22,20 @@ std::vector<std::unique_ptr<StorageGuard>> storages_of(std::vector<StorageTier::
 
 }  // namespace
 
-StorageTier::StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const CostModel& costs,
-                         std::uint32_t share, const Fingerprint& shared, std::vector<Place> places, bool puts)
+StorageTier::StorageTier(EngineState& device, HostTier& host, const CostModel& costs, const Plan& plan,
+                         std::vector<Place> places, FeedWriter* feed)
     : device_(device),
       host_(host),
       state_(host.state()),
-      config_(config),
+      config_(plan.config),
       costs_(costs),
-      share_(share),
-      puts_here_(puts),
-      calls_(storages_of(places), config.lane, device.ledger, puts),
-      keys_(shared, device.page_size, device.overlap),
-      breaker_(config.trust_again * kSecond),
-      budget_(config.budget),
+      share_(plan.share),
+      puts_here_(plan.puts),
+      feed_(feed),
+      calls_(storages_of(places), config_.lane, device.ledger, device.board, plan.puts),
+      keys_(plan.shared, device.page_size, device.overlap),
+      breaker_(config_.trust_again * kSecond),
+      budget_(config_.budget),
       departures_(device.pools.size()) {
   for (const Place& place : places) prints_.push_back(place.fingerprint);
   for (std::size_t g = 0; g < calls_.groups(); ++g) host_.images(g).use(calls_.storage(g));
@@ -74,6 +75,7 @@ void StorageTier::turn(std::uint64_t now_us, const TurnBoard* agreed) {
     give_up_the_storage();
   }
   device_.stored.breaks = breaker_.opened();
+  show_breaker();
 }
 
 std::uint64_t StorageTier::next_us() const { return in_real_time() ? now_us_ + kAskAgain : calls_.next_us(); }

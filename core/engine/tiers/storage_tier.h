@@ -2,6 +2,7 @@
 
 #include <canopy/engine/engine_config.h>
 #include <canopy/engine/state.h>
+#include <canopy/feed/writer.h>
 
 #include <deque>
 #include <memory>
@@ -38,11 +39,16 @@ class StorageTier final : public Below {
     std::unique_ptr<StorageGuard> storage;
     Fingerprint fingerprint{};
   };
-  /// REQUIRES: a place for each group. `device`, `host` and `costs` outlive it. `shared`: the fingerprint of all
-  /// groups. `share`: percent of the host tier that may be on its way from here. `puts`: false: another rank puts what
-  /// this one would.
-  StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const CostModel& costs,
-              std::uint32_t share, const Fingerprint& shared, std::vector<Place> places, bool puts);
+  struct Plan {
+    StorageTierConfig config;
+    std::uint32_t share = 100;  ///< percent of the host tier that may be on its way from here
+    bool puts = true;           ///< false: another rank puts what this one would
+    Fingerprint shared{};       ///< of all groups
+  };
+  /// REQUIRES: a place for each group. `device`, `host` and `costs` outlive it. `feed`: of the host tier's index; null:
+  /// there is none.
+  StorageTier(EngineState& device, HostTier& host, const CostModel& costs, const Plan& plan, std::vector<Place> places,
+              FeedWriter* feed);
   ~StorageTier();
 
   /// Begins to bring what the storage has of a path beyond its first `wanted` units, of which the host tier has
@@ -80,6 +86,8 @@ class StorageTier final : public Below {
   /// Pages of the host tier that calls read or fill, for the audit.
   void add_moving(std::array<std::vector<Page>, kMaxGroups>& pages) const;
   const Breaker& breaker() const { return breaker_; }
+  /// Brings EngineState::board up to date, as a reader is to see it.
+  void show();
 
  private:
   /// A run of a path on its way to the storage.
@@ -125,6 +133,10 @@ class StorageTier final : public Below {
   void free_pages(Bring& bring, std::size_t first);
   void close(Bring& bring, BringOutcome outcome);
 
+  // storage_show.cpp
+  void show_breaker();
+  void show_brought(const Bring& bring, NodeId end);
+
   // storage_put.cpp
   std::uint64_t to_evict(std::size_t group) const;
   void put(const Departures::Departure& departure);
@@ -139,8 +151,9 @@ class StorageTier final : public Below {
   StorageTierConfig config_;
   const CostModel& costs_;
   std::uint32_t share_;
-  bool puts_here_;  ///< false: another rank puts
+  bool puts_here_;
   SeenRate seen_;
+  FeedWriter* feed_;
   StorageCalls calls_;
   PageKeys keys_;
   std::vector<Fingerprint> prints_;  ///< by group
