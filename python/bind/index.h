@@ -25,9 +25,9 @@ class Index {
     Units page_size = 1;
     std::optional<std::uint64_t> capacity;
     std::string accounting = "default";
-    bool bigram = false;
-    bool paged = false;    ///< Python speaks of page numbers where it else speaks of slots
-    bool changes = false;  ///< what comes and goes is kept for take_changes()
+    Units overlap = 0;
+    Units slots_a_page = 1;  ///< see slots_a_page()
+    bool changes = false;    ///< what comes and goes is kept for take_changes()
     nb::handle policy, feed;
   };
   explicit Index(const Settings& settings);
@@ -48,8 +48,8 @@ class Index {
   NamespaceId space_of(nb::handle space);
   Units page() const { return state_.page_size; }
   Units overlap() const { return state_.overlap; }
-  /// Numbers that stand for a page towards Python.
-  Units slots_a_page() const { return paged_ ? 1 : state_.page_size; }
+  /// Numbers that stand for a page towards Python, one after the other: its slots, or one number for the page itself.
+  Units slots_a_page() const { return slots_a_page_; }
   PrefixIndex& tree() { return *state_.index; }
   const EngineState& state() const { return state_; }
   std::size_t whole_pages(std::size_t tokens) const { return state_.whole_pages(tokens) / page(); }
@@ -82,7 +82,8 @@ class Index {
   EngineState state_;
   std::unordered_map<std::uint64_t, std::unique_ptr<RequestState>> requests_;
   std::uint64_t last_request_ = 0;
-  bool busy_ = false, paged_ = false;
+  Units slots_a_page_ = 1;
+  bool busy_ = false;
   std::vector<Lock> late_;  ///< to be released when the running operation ends
 };
 

@@ -3,6 +3,7 @@
 #include "engine.h"
 #include "feed.h"
 #include "index.h"
+#include "key_matcher.h"
 #include "node.h"
 #include "lab.h"
 #include "policy.h"
@@ -16,6 +17,7 @@ NB_MODULE(_core, module) {
   bind_node(module);
   bind_policy(module);
   bind_index(module);
+  bind_key_matcher(module);
   bind_engine(module);
   bind_replay(module);
   bind_lab(module);

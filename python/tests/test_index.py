@@ -204,7 +204,7 @@ def test_namespaces():
 
 
 def test_bigrams():
-    tree = canopy.Index(2, bigram=True)
+    tree = canopy.Index(2, overlap=1)
     assert tree.insert([1, 2, 3, 4, 5], slots(1, 4, 2)).length == 4  # 4 bigrams
     assert tree.match([1, 2, 3, 4, 5]).length == 4
     assert tree.match([1, 2, 3, 4]).length == 2
@@ -290,7 +290,7 @@ def test_slots_without_numpy():
 
 
 def test_an_index_of_page_numbers():
-    tree = canopy.Index(page_size=4, paged=True)
+    tree = canopy.Index(page_size=4, slots_a_page=1)
     added = tree.insert(range(12), [7, 3, 9])
     assert added.length == 12
     hit = tree.match(range(8))

@@ -16,11 +16,10 @@ from .sglang_cache import CanopyRadixCache, tensor_of
 class CanopyTableCache(CanopyRadixCache):
     """CanopyRadixCache with the same answers."""
 
-    paged = True
+    slots_a_page = 1
 
     def __init__(self, params, settings):
         super().__init__(params, settings)
-        self._tokens_a_number = self.page_size
         # An own number stands for a page of the pool, so there are never more of them.
         self._pages = self.token_to_kv_pool_allocator.size // self.page_size
         self._table = self._new_table(self._pages + 1)
