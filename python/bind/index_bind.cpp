@@ -164,17 +164,20 @@ void bind_index(nb::module_& module) {
           [](Index* place, Units page_size, nb::object policy, std::optional<std::uint64_t> capacity,
              const std::string& accounting, Units overlap, std::optional<Units> slots_a_page, bool changes,
              nb::object feed) {
-            new (place)
-                Index({page_size, capacity, accounting, overlap, slots_a_page.value_or(page_size), changes, policy, feed});
+            new (place) Index(
+                {page_size, capacity, accounting, overlap, slots_a_page.value_or(page_size), changes, policy, feed});
           },
           "page_size"_a = 1, "policy"_a = "lru", "capacity"_a = nb::none(), nb::kw_only(), "accounting"_a = "default",
           "overlap"_a = 0, "slots_a_page"_a = nb::none(), "changes"_a = false, "feed"_a = nb::none(),
           "page_size: tokens in a page.\npolicy: a name of plugins(), {'slru': {'protect_after': 3}}, or a policy in "
           "Python.\ncapacity: tokens that the pool may hold, for policies; the index never evicts on its own.\n"
-          "accounting: 'default', 'sglang' or 'sglang_unified': when hits count.\noverlap: tokens that a unit shares with "
+          "accounting: 'default', 'sglang' or 'sglang_unified': when hits count.\noverlap: tokens that a unit shares "
+          "with "
           "the next one. 1: keys of EAGLE, whose units are bigrams.\nslots_a_page: numbers of the caller's for a page, "
-          "which follow one another: a page's slots, page_size of them, unless said otherwise. 1: numbers of pages, for "
-          "callers that have a table from these to slots.\nchanges: keep what comes and goes for take_changes().\nfeed: "
+          "which follow one another: a page's slots, page_size of them, unless said otherwise. 1: numbers of pages, "
+          "for "
+          "callers that have a table from these to slots.\nchanges: keep what comes and goes for "
+          "take_changes().\nfeed: "
           "a name under which an inspector can attach, or a pathlib.Path to record to.")
       .def("match", &match_ids, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "limit"_a = nb::none(),
            "The longest prefix that is there. Counts as a use. `space`: a namespace, or a tuple (tenant, adapter, "

@@ -98,7 +98,8 @@ bool Integers::read_buffer(nb::handle from) {
   constexpr std::string_view kSigned = "bhilqn", kUnsigned = "BHILQN";
   const bool is_signed = kSigned.find(kind) != std::string_view::npos;
   if (!native || (!is_signed && kUnsigned.find(kind) == std::string_view::npos))
-    throw nb::type_error((std::string(what_) + " must be integers, not of the buffer format '" + std::string(format) + "'").c_str());
+    throw nb::type_error(
+        (std::string(what_) + " must be integers, not of the buffer format '" + std::string(format) + "'").c_str());
   if (buffer_.ndim != 1)
     throw nb::value_error((std::string(what_) + " must have 1 dimension, not " + std::to_string(buffer_.ndim)).c_str());
   take(buffer_.buf, static_cast<std::size_t>(buffer_.shape[0]), buffer_.strides[0], is_signed,
