@@ -116,7 +116,7 @@ nb::list Index::take_changes() {
 }
 
 void Index::poll() {
-  if (publisher_) publisher_->serve_waiting_readers();
+  if (publisher_ && !busy_) publisher_->serve_waiting_readers();
 }
 
 std::uint64_t Index::request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {

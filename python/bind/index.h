@@ -65,6 +65,7 @@ class Index {
   void use_policy(nb::handle policy);
   /// See Changes::take. Throws ValueError if they are not kept.
   nb::list take_changes();
+  /// Serves an inspector that attached while nothing happened. Does nothing within a call of the index.
   void poll();
 
   /// A request of the caller's, for the feed alone. 0, and nothing is told, without a feed.

@@ -22,6 +22,7 @@ from sglang.srt.mem_cache.base_prefix_cache import (
 from .. import Added, Hit, Hold, Index, _core
 from .sglang import Settings
 from .sglang_events import Events
+from .sglang_feed import Requests
 
 if TYPE_CHECKING:
     from sglang.srt.managers.schedule_batch import Req
@@ -81,7 +82,7 @@ class CanopyRadixCache(BasePrefixCache):
         matcher = _core.KeyMatcher(self.index, MatchResult, UNSET)
         self.match_prefix, self.touch_prefix = matcher.match, matcher.touch
         self._tokens_a_number = self.page_size // (self.slots_a_page or self.page_size)
-        self._told: dict[str, int] | None = {} if settings.feed else None
+        self._requests = Requests(self.index) if settings.feed else None
         self._locks: dict[int, list[Hold]] = {}
         rows = getattr(self.req_to_token_pool, "req_to_token", None)
         self._rows = rows.numpy() if rows is not None and rows.device.type == "cpu" else None
@@ -122,8 +123,8 @@ class CanopyRadixCache(BasePrefixCache):
             theirs = self._on_device(self.index.slot_buffer(hold.hit, protected))[: added.had - protected]
             self.req_to_token_pool.write((kv.req_pool_idx, slice(protected, added.had)), theirs)
         self._taken(added, brought, aligned)
-        if self._told is not None:
-            self._tell(req, protected, "committed", added.length)
+        if self._requests is not None:
+            self._requests.committed(req, space_of(req), protected, added.length)
         kv.cache_protected_len = added.length
         kv.cache_inserted_len = max(kv.cache_inserted_len, aligned)
         if hold is not req.lock:
@@ -132,10 +133,8 @@ class CanopyRadixCache(BasePrefixCache):
         req.last_node = hold.hit
 
     def on_release(self, req: Req, *, checkpointed: bool) -> None:
-        if self._told is not None and req.rid in self._told:
-            self._tell(req, 0, "finished" if req.finished() else "retracted", req.kv.cache_protected_len)
-            if req.finished():
-                del self._told[req.rid]
+        if self._requests is not None:
+            self._requests.released(req)
 
     def evict(self, params: EvictParams) -> EvictResult:
         if params.num_tokens <= 0:
@@ -237,12 +236,3 @@ class CanopyRadixCache(BasePrefixCache):
 
     def _left(self, numbers: _core.SlotBuffer) -> None:
         """These numbers have left the index, and their slots are freed."""
-
-    def _tell(self, req: Req, matched: int, phase: str, committed: int) -> None:
-        """For the feed."""
-        number = self._told.get(req.rid)
-        if number is None:
-            prompt = len(req.origin_input_ids)
-            number = self._told[req.rid] = self.index.request_begun(prompt, min(matched, prompt), space=space_of(req))
-        tokens = len(req.full_untruncated_fill_ids)
-        self.index.request_progress(number, phase, min(committed, tokens), committed, tokens)
