@@ -97,14 +97,15 @@ nb::object evict(Index& index, std::uint64_t tokens) {
   return given_back(index, Operation::evict, [&](PrefixIndex& tree) { return tree.evict(0, pages); });
 }
 /// Without a NumPy array; a policy's exception has the slots as one.
-SlotBuffer evict_buffer(Index& index, std::uint64_t tokens) {
+SlotBuffer evict_buffer(Index& index, std::uint64_t tokens, std::optional<Units> slots_a_page) {
+  if (slots_a_page == Units{0}) throw nb::value_error("slots_a_page must be at least 1");
   const std::uint64_t pages = tokens / index.page() + (tokens % index.page() != 0);
   SlotBuffer slots;
   nb::object lost;
   {
     const Index::Step step(index, Operation::evict);
     const std::span<const Page> left = index.tree().evict(0, pages)[0];
-    slots = buffer_of(left, index.slots_a_page());
+    slots = buffer_of(left, slots_a_page.value_or(index.slots_a_page()));
     if (index.failed()) lost = slots_of(left, index.slots_a_page());
   }
   index.raise_failure(lost);
@@ -189,7 +190,8 @@ void bind_index(nb::module_& module) {
            "eviction. Raises ValueError if it was evicted.")
       .def("slot_buffer", &buffer_of_hit, "hit"_a, "start"_a = 0, "slots() as a SlotBuffer.")
       .def("hold_whole", &hold_whole, "hit"_a, "hold(), or RuntimeError if any of it was evicted meanwhile.")
-      .def("evict_buffer", &evict_buffer, "tokens"_a, "evict() as a SlotBuffer.")
+      .def("evict_buffer", &evict_buffer, "tokens"_a, "slots_a_page"_a = nb::none(),
+           "evict() as a SlotBuffer. slots_a_page: as in Index; 1 gives page numbers.")
       .def(
           "all_slots", [](Index& index) { return slots_of(all_pages(index), index.slots_a_page()); },
           "All slots that the index has: int64. O(tree).")

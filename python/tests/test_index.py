@@ -285,6 +285,8 @@ def test_slots_without_numpy():
     assert view[0] == 44  # the memory is the buffer's own, as long as anybody looks
     left = tree.evict_buffer(4)
     assert memoryview(left).tolist() == list(range(40, 52)) and len(tree.evict_buffer(1)) == 0
+    tree.insert(range(12), range(40, 52))
+    assert memoryview(tree.evict_buffer(1, 1)).tolist() == [10, 11, 12], "numbers of pages"
     with pytest.raises(RuntimeError, match="evicted between"):
         tree.hold_whole(hit)
     with pytest.raises(ValueError, match="evicted"):

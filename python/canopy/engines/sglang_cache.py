@@ -81,13 +81,16 @@ class CanopyRadixCache(BasePrefixCache):
         self.lock, self.unlock = self.index.hold_whole, _core.release
         matcher = _core.KeyMatcher(self.index, MatchResult, UNSET)
         self.match_prefix, self.touch_prefix = matcher.match, matcher.touch
-        self._tokens_a_number = self.page_size // (self.slots_a_page or self.page_size)
         self._requests = Requests(self.index) if settings.feed else None
         self._locks: dict[int, list[Hold]] = {}
         rows = getattr(self.req_to_token_pool, "req_to_token", None)
         self._rows = rows.numpy() if rows is not None and rows.device.type == "cpu" else None
         if self.slots_a_page is None and (self._rows is not None or self.device.type == "cpu"):
-            self._on_device = tensor_of
+            self._on_device = self._page_ids = tensor_of
+        # SGLang's allocators of undivided pages free pages by their numbers: no slot of them is written down for that.
+        allocator = self.token_to_kv_pool_allocator
+        if hasattr(allocator, "free_page_ids") and getattr(allocator, "shard_size", 1) == 1:
+            self._free_page_ids = allocator.free_page_ids
         self.root_node = self.index.match(())
 
     def reset(self) -> None:
@@ -140,10 +143,10 @@ class CanopyRadixCache(BasePrefixCache):
         if params.num_tokens <= 0:
             return EvictResult()
         start = time.perf_counter() if self.metrics_collector is not None else 0.0
-        left = self.index.evict_buffer(params.num_tokens)
-        tokens = len(left) * self._tokens_a_number
+        left = self.index.evict_buffer(params.num_tokens, 1)
+        tokens = len(left) * self.page_size
         if tokens:
-            self.token_to_kv_pool_allocator.free_segment(self._on_device(left), start_pos=0)
+            self._free_page_ids(self._page_ids(left))
             if self.slots_a_page is not None:
                 self._left(left)
         if self.metrics_collector is not None:
@@ -221,6 +224,14 @@ class CanopyRadixCache(BasePrefixCache):
     def _on_device(self, numbers: _core.SlotBuffer) -> torch.Tensor:
         """The slots that numbers of the index stand for. On a CPU that is tensor_of."""
         return tensor_of(numbers).to(self.device)
+
+    def _page_ids(self, numbers: _core.SlotBuffer) -> torch.Tensor:
+        """The allocator's pages behind numbers of the index, which are one a page."""
+        return tensor_of(numbers).to(self.device)
+
+    def _free_page_ids(self, pages: torch.Tensor) -> None:
+        slots = pages[:, None] * self.page_size + torch.arange(self.page_size, device=pages.device)
+        self.token_to_kv_pool_allocator.free_segment(slots.flatten(), start_pos=0)
 
     def _brought(self, row: int, start: int, end: int):
         """Numbers for the index that stand for the slots of a request's row; on a GPU this waits for it."""

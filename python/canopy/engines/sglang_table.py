@@ -40,6 +40,9 @@ class CanopyTableCache(CanopyRadixCache):
         first = self._table[self._upload(tensor_of(numbers))]
         return (first[:, None] + self._within).flatten() if self.page_size > 1 else first
 
+    def _page_ids(self, numbers: _core.SlotBuffer) -> torch.Tensor:
+        return self._table[self._upload(tensor_of(numbers))] // self.page_size
+
     def _brought(self, row: int, start: int, end: int):
         return self._numbers_of(self.req_to_token_pool.req_to_token[row, start:end])
 
