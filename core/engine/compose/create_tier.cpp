@@ -84,11 +84,10 @@ Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& con
           "expected a storage that does, such as redis",
           model.ranks, registry.component(PageStorage::kInterface, in.name)))};
   }
-  auto tier = std::make_unique<StorageTier>(
-      device, host, costs,
-      StorageTier::Plan{config.storage_tier, config.prefetch.share, model.puts(),
-                        fingerprint_of(fingerprint_text(config, device))},
-      std::move(places), feed);
+  auto tier = std::make_unique<StorageTier>(device, host, costs,
+                                            StorageTier::Plan{config.storage_tier, config.prefetch.share, model.puts(),
+                                                              fingerprint_of(fingerprint_text(config, device))},
+                                            std::move(places), feed);
   device.board.name = in.name;
   host.pages().put_above(*tier);
   return tier;

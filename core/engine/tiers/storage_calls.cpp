@@ -130,6 +130,7 @@ std::vector<std::unique_ptr<StorageCall>> StorageCalls::take(const TurnBoard& bo
     const CallEnd end = board.agreed(lane, slot);
     if (end.how == CallEnd::How::open) return;
     call->end = end;
+    show_end(*call, simulated() ? call->ends_us : board.now_us());
     taken.push_back(std::move(call));
   });
   std::erase(calls_, nullptr);

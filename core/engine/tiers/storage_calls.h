@@ -31,9 +31,9 @@ struct StorageCall {
   std::uint32_t records = 0;
   std::uint64_t ends_us = 0;  ///< simulated: when it ends
   std::uint64_t began_us = 0, bytes = 0;
-  bool ended = false;         ///< the storage has told so
-  bool lost = false;          ///< it never will: what it was given is the storage's for ever
-  Fate fate = Fate::failed;   ///< as StorageDone tells it
+  bool ended = false;        ///< the storage has told so
+  bool lost = false;         ///< it never will: what it was given is the storage's for ever
+  Fate fate = Fate::failed;  ///< as StorageDone tells it
   std::uint32_t found = 0;
   std::vector<Fate> fates;
   std::optional<CallEnd> end;  ///< what it came to here, once that has been looked at
@@ -43,8 +43,8 @@ struct StorageCall {
 /// when the storages tell theirs: in that of the simulated ends, or, in real time, in that of the calls.
 class StorageCalls {
  public:
-  /// `board`: what the feed shows of the calls. `puts`: false: another rank puts the same records into the same storage.
-  /// A put here is no call of the storage, and has ended at once.
+  /// `board`: what the feed shows of the calls. `puts`: false: another rank puts the same records into the same
+  /// storage. A put here is no call of the storage, and has ended at once.
   StorageCalls(std::vector<std::unique_ptr<StorageGuard>> storages, LaneConfig lane, Ledger& ledger,
                StorageBoard& board, bool puts);
 
