@@ -37,14 +37,14 @@ class Curves {
   std::size_t stop(std::size_t of_class, std::size_t bin) const {
     return curve(of_class).stop[std::min(bin, kBins - 1)];
   }
-  /// REQUIRES: of_class < kClasses, age >= 0.
-  double index(std::size_t of_class, double age) const {
-    const std::size_t bin = bin_of(age);
+  /// REQUIRES: of_class < kClasses, age >= 0, bin == bin_of(age).
+  double index(std::size_t of_class, double age, std::size_t bin) const {
     const auto& index = curve(of_class).index;
     if (bin >= kBins - 1) return index[kBins - 1];
     const double share = (age - kBinEdges[bin]) * kPerWidth[bin];
     return index[bin] + (index[bin + 1] - index[bin]) * share;
   }
+  double index(std::size_t of_class, double age) const { return index(of_class, age, bin_of(age)); }
 
  private:
   /// Read off its hazards when it is first asked for: of the classes with counts, few have nodes that wait.
@@ -54,9 +54,12 @@ class Curves {
     return one;
   }
   static void read_off(Curve& curve);
+  void forget_hints();
 
-  std::array<std::uint16_t, kClasses> curve_of_{};
-  mutable std::vector<Curve> curves_;
+  std::array<std::uint16_t, kClasses> curve_of_;
+  mutable std::vector<Curve> curves_;  ///< the first ones are those of all classes of equally many uses
+  std::array<bool, kHints> hinted_{};  ///< which hints had counts at the last fit
+  std::array<std::array<ReuseByAge, kAccesses>, kHints> of_hint_;  ///< sums, while `fit` runs
   bool learned_ = false;
 };
 

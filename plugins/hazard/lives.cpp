@@ -21,18 +21,23 @@ void Lives::stride_returned(Id id, double now) {
 }
 
 void Lives::pass(double now, ReuseCounts& counts) {
+  if (now < due_) return;
+  due_ = now + kBinEdges[kBins];
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     Passing& passing = passing_[bin];
-    if (now < passing.due) continue;
-    for (passing.due = now; passing.next < end_; ++passing.next) {
-      Life& life = at(passing.next);
-      if (now - life.began < kBinEdges[bin + 1]) {
-        passing.due = life.began + kBinEdges[bin + 1];
-        break;
+    if (now >= passing.due) {
+      const double edge = kBinEdges[bin + 1];
+      Id next = passing.next;
+      for (; next < end_; ++next) {
+        Life& life = at(next);
+        if (now - life.began < edge) break;
+        if (life.left + life.returning > 0) counts.add(life.of_class, bin, {life.returning, life.left});
+        life.returning = 0;
       }
-      if (life.left + life.returning > 0) counts.add(life.of_class, bin, {life.returning, life.left});
-      life.returning = 0;
+      passing.next = next;
+      passing.due = (next < end_ ? at(next).began : now) + edge;
     }
+    due_ = std::min(due_, passing.due);
   }
   first_ = passing_[kBins - 1].next;
 }
