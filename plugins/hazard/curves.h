@@ -32,25 +32,28 @@ class Curves {
   void fit(const ReuseCounts& counts);
   /// Whether `fit` has seen any data.
   bool learned() const { return learned_; }
-  /// The bin at whose end a token of this class and bin is best given up; of what is older than all bins, the last
-  /// one. REQUIRES: of_class < kClasses.
-  std::size_t stop(std::size_t of_class, std::size_t bin) const {
-    return curve(of_class).stop[std::min(bin, kBins - 1)];
-  }
-  /// REQUIRES: of_class < kClasses, age >= 0, bin == bin_of(age).
-  double index(std::size_t of_class, double age, std::size_t bin) const {
-    const auto& index = curve(of_class).index;
-    if (bin >= kBins - 1) return index[kBins - 1];
+  /// What a curve says of an age.
+  struct Reading {
+    double index = 0;
+    std::size_t bin = 0;   ///< bin_of(age)
+    std::size_t stop = 0;  ///< the bin at whose end it is best given up; the last one for what is older than all bins
+  };
+  /// REQUIRES: of_class < kClasses, age >= 0.
+  Reading at(std::size_t of_class, double age) const {
+    const std::size_t bin = bin_of(age);
+    const Curve& curve = this->curve(of_class);
+    if (bin >= kBins - 1) return {curve.index[kBins - 1], bin, curve.stop[kBins - 1]};
     const double share = (age - kBinEdges[bin]) * kPerWidth[bin];
-    return index[bin] + (index[bin + 1] - index[bin]) * share;
+    return {curve.index[bin] + (curve.index[bin + 1] - curve.index[bin]) * share, bin, curve.stop[bin]};
   }
-  double index(std::size_t of_class, double age) const { return index(of_class, age, bin_of(age)); }
+  double index(std::size_t of_class, double age) const { return at(of_class, age).index; }
 
  private:
   /// Read off its hazards when it is first asked for: of the classes with counts, few have nodes that wait.
   const Curve& curve(std::size_t of_class) const {
     Curve& one = curves_[curve_of_[of_class]];
-    if (!one.read) read_off(one);
+    if (!one.read) [[unlikely]]
+      read_off(one);
     return one;
   }
   static void read_off(Curve& curve);

@@ -65,16 +65,16 @@ Rank Hazard::rank_now(const NodeFacts& node) const {
   if (node.last_access == 0) return {0, rank_minor_unused(node.created)};  // part of a window that was never used
   if (*node.tag == 0) *node.tag = NodeTag::of(clock_.now(), class_of({1, ~std::uint32_t{0}, 0, 0}));
   const NodeTag tag(*node.tag);
-  const double age = tag.age(clock_.now());
-  const std::size_t of_class = tag.of_class(), bin = bin_of(age);
-  if (!curves_.learned()) return {0, rank_minor(node.last_access, of_class, {bin, kBins})};
-  const std::uint64_t minor = rank_minor(node.last_access, of_class, {bin, curves_.stop(of_class, bin)});
-  double worth = curves_.index(of_class, age, bin);
+  const double now = clock_.now();
+  const Curves::Reading says = curves_.at(tag.of_class(), tag.age(now));
+  if (!curves_.learned()) return {0, rank_minor(node.last_access, tag.of_class(), {says.bin, kBins})};
+  const std::uint64_t minor = rank_minor(node.last_access, tag.of_class(), {says.bin, says.stop});
+  double worth = says.index;
   // A use of the node would be one of its parent. Where the parent's last client said that the session ended, the node
   // is worth no more than the parent: it is what an earlier turn of the same session left behind.
   if (node.parent_tag && *node.parent_tag != 0)
     if (const NodeTag parent(*node.parent_tag); session_ended_in(parent.of_class()))
-      worth = std::min(worth, curves_.index(parent.of_class(), parent.age(clock_.now())));
+      worth = std::min(worth, curves_.index(parent.of_class(), parent.age(now)));
   if (config_.cost_weight > 0) worth *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
   // As a float, so that what differs in the last bits alone is equal.
   return {std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth))), minor};

@@ -27,8 +27,10 @@ void PrefixHistory::forget_old() {
   std::size_t free = 0;
   while (places_[free].count() != 0) ++free;
   for (std::size_t i = 1; i <= places_.size(); ++i) {
-    Entry entry = std::exchange(places_[(free + i) & (places_.size() - 1)], Entry{});
-    if (entry.is_young()) entry.age(), place_of(entry.print()) = entry;
+    Entry& place = places_[(free + i) & (places_.size() - 1)];
+    if (place.count() == 0) continue;
+    Entry entry = std::exchange(place, Entry{});
+    if (entry.is_young()) entry.make_old(), place_of(entry.print()) = entry;
   }
   old_ = std::exchange(young_, 0);
 }

@@ -25,7 +25,8 @@ class PrefixHistory {
     /// REQUIRES: 0 < count <= kMostCounted.
     void set(std::uint32_t count, Lives::Id life) { word_ = life << kLifeAt | kYoung | count; }
     bool is_young() const { return word_ & kYoung; }
-    void age() { word_ &= ~kYoung; }
+    void make_young() { word_ |= kYoung; }
+    void make_old() { word_ &= ~kYoung; }
 
    private:
     static constexpr std::uint64_t kMostCounted = 7, kYoung = 8;
@@ -44,8 +45,9 @@ class PrefixHistory {
     Entry& entry = place_of(print);
     if (entry.is_young()) return entry;
     ++young_;
-    if (entry.count() == 0) entry = Entry(print);
-    else --old_;
+    if (entry.count() == 0) return entry = Entry(print);
+    --old_;
+    entry.make_young();
     return entry;
   }
   /// Asks for the memory that `use` will read a few prints behind prints[at].

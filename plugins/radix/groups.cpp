@@ -1,7 +1,7 @@
 #include "groups.h"
 
 #include <array>
-#include <memory>
+#include <new>
 #include <span>
 
 namespace canopy::radix {
@@ -87,7 +87,7 @@ void Groups::rank_all(std::size_t group) {
   groups_[group].ranked_at = groups_[group].allocated;
   groups_[group].queue.rerank([&](std::span<QueuedNode> entries) {
     for (std::size_t i = 0; i < entries.size(); ++i)
-      std::construct_at(&batch.nodes[i], facts(entries[i].slot, group, clock));
+      ::new (&batch.nodes[i]) NodeFacts(facts(entries[i].slot, group, clock));
     groups_[group].group.eviction->rank_many({batch.nodes.data(), entries.size()}, {ranks.data(), entries.size()});
     for (std::size_t i = 0; i < entries.size(); ++i) entries[i].rank = ranks[i];
     for (std::size_t i = 0; told && i < entries.size(); ++i)
