@@ -68,7 +68,7 @@ struct StorageFates {
 /// How it went to bring prefixes to the host tier: six outcomes (BringOutcome) from `first` on.
 struct StorageBrings {
   static constexpr std::uint8_t kKind = 38;
-  static constexpr std::size_t kOutcomes = 11, kEach = 6;
+  static constexpr std::size_t kOutcomes = 12, kEach = 6;
   std::uint32_t first = 0;
   std::array<std::uint32_t, kEach> by_outcome{};
 
