@@ -82,10 +82,7 @@ void Calls::answered(Call& call) {
 void Calls::finish(Call& call) {
   if (call.kind == Call::Kind::find) finish_find(call);
   if (call.kind == Call::Kind::put) finish_put(call);
-  if (call.kind != Call::Kind::find) {
-    const auto bad = std::find_if(call.fates.begin(), call.fates.end(), [](Fate fate) { return fate != Fate::done; });
-    call.fate = bad == call.fates.end() ? Fate::done : *bad;
-  }
+  if (call.kind != Call::Kind::find) call.fate = fate_of(call.fates);
   deadlines_.erase({call.deadline, &call});
   mailbox_.ended(call);
 }

@@ -52,13 +52,10 @@ class Epochs {
   void save(Space& space, Micros now);
   static void settle(Space& space, std::string_view text);
 
-  struct Hash {
-    std::size_t operator()(const PageKey& key) const { return static_cast<std::size_t>(key.bits[0]); }
-  };
   Network& network_;
   const Micros refresh_;
   Random random_;
-  std::unordered_map<PageKey, Space, Hash> spaces_;
+  std::unordered_map<PageKey, Space, PageKey::Hash> spaces_;
   std::vector<Space*> flushed_;  ///< by this process; kept for ever
 };
 

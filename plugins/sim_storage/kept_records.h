@@ -31,13 +31,10 @@ class KeptRecords {
     std::vector<std::byte> bytes;  ///< without the zeros at the record's end
   };
   using Order = std::list<Record>;  ///< the last used one first
-  struct Hash {
-    std::size_t operator()(const PageKey& key) const { return key.bits[0]; }
-  };
 
   std::uint64_t record_bytes_, most_;
   Order order_;
-  std::unordered_map<PageKey, Order::iterator, Hash> by_key_;
+  std::unordered_map<PageKey, Order::iterator, PageKey::Hash> by_key_;
 };
 
 }  // namespace canopy::sim_storage

@@ -118,8 +118,7 @@ class SimStorage final : public PageStorage {
     call.fates.assign(call.keys.size(), fault);
     if (call.kind == Kind::get) end_get(call, reached);
     else end_put(call, reached);
-    const auto worse = std::find_if(call.fates.begin(), call.fates.end(), [](Fate fate) { return fate != Fate::done; });
-    done.fate = worse == call.fates.end() ? Fate::done : *worse;
+    done.fate = fate_of(call.fates);
     done.fates = call.fates;
     return done;
   }

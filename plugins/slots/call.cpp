@@ -112,9 +112,4 @@ void Call::stop() {
 
 bool Call::is_unsure() const { return std::find(unsure.begin(), unsure.end(), char{1}) != unsure.end(); }
 
-Fate Call::fate() const {
-  const auto worse = std::find_if(fates.begin(), fates.end(), [](Fate fate) { return fate != Fate::done; });
-  return worse == fates.end() ? Fate::done : *worse;
-}
-
 }  // namespace canopy::slots

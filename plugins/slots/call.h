@@ -46,8 +46,7 @@ struct Call {
   void stop();
   bool has_moved() const { return ended == begun && begun == transfers.size(); }
   bool is_unsure() const;
-  /// The first fate that is not done.
-  Fate fate() const;
+  Fate fate() const { return fate_of(fates); }
 };
 
 }  // namespace canopy::slots

@@ -15,7 +15,7 @@ constexpr Slot kPart = 256;
 constexpr unsigned kThreads = 16;
 
 struct alignas(4096) Block {
-  std::byte bytes[RecordHead::kBytes];
+  std::byte bytes[kDirectBytes];
 };
 
 }  // namespace

@@ -141,7 +141,7 @@ void Records::scanned(Slot first, std::span<const RecordHead> heads) {
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const Slot slot = first + static_cast<Slot>(i);
     const RecordHead& head = heads[i];
-    if (!head.is_record || find(head.key) != kNoSlot) {
+    if (!head.is_record() || find(head.key) != kNoSlot) {
       free_.add(slot, 1);
       continue;
     }

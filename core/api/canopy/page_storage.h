@@ -12,6 +12,9 @@ struct PageKey {
   std::array<std::uint64_t, 4> bits{};
   std::uint64_t home() const { return bits[3]; }
   friend bool operator==(const PageKey&, const PageKey&) = default;
+  struct Hash {
+    std::size_t operator()(const PageKey& key) const { return static_cast<std::size_t>(key.bits[0]); }
+  };
 };
 
 /// How one record of a call ended.
@@ -23,11 +26,18 @@ enum class Fate : std::uint32_t {
   failed,  ///< the storage refused, is broken or is gone
 };
 
+/// How a call of several records ended: the first of their fates that is not done.
+inline Fate fate_of(std::span<const Fate> fates) {
+  for (const Fate fate : fates)
+    if (fate != Fate::done) return fate;
+  return Fate::done;
+}
+
 /// A call that has ended. The spans are valid until the next call on the storage.
 struct StorageDone {
   std::uint64_t ticket = 0;
-  Fate fate = Fate::done;   ///< find: done, or why there is no answer. get, put: the first of `fates` that is not done
-  std::uint32_t found = 0;  ///< find: how many of the keys are there, from the first one on
+  Fate fate = Fate::done;       ///< find: done, or why there is no answer. get, put: fate_of(fates)
+  std::uint32_t found = 0;      ///< find: how many of the keys are there, from the first one on
   std::span<const Fate> fates;  ///< get, put: one for each record; find: empty
 };
 

@@ -1,6 +1,7 @@
 #include "tiers/page_record.h"
 
 #include <canopy/engine/record_says.h>
+#include <canopy/record_head.h>
 
 #include <xxhash.h>
 
@@ -17,7 +18,7 @@ struct Sum {
 
 /// A header up to its words, as it lies in a record. Little endian.
 struct Header {
-  char magic[8];
+  std::array<char, 8> magic;
   std::uint32_t format, header_bytes;
   std::uint64_t record_bytes, unused;
   PageKey key, parent;
@@ -29,11 +30,10 @@ struct Header {
   Sum image_sum;
   Sum header_sum;  ///< of the whole header but this field
 };
-static_assert(offsetof(Header, key) == 32 && offsetof(Header, fingerprint) == 96 && offsetof(Header, group) == 128 &&
+static_assert(offsetof(Header, key) == offsetof(RecordHead, key) &&
+              offsetof(Header, fingerprint) == sizeof(RecordHead) && offsetof(Header, group) == 128 &&
               offsetof(Header, image_sum) == 224 && sizeof(Header) == 256);
 static_assert(sizeof(Header) + kRecordWords * sizeof(std::uint32_t) == kRecordHeader);
-
-constexpr char kMagic[] = "CNPYPAGE";
 
 // The library's functions, which choose the processor's best instructions when they run.
 Sum sum_of(const std::byte* bytes, std::size_t count, std::uint64_t seed) {
@@ -48,7 +48,7 @@ Sum header_sum(const std::byte* record) {
 
 Header header_of(const RecordFacts& facts) {
   Header header{};
-  std::memcpy(header.magic, kMagic, sizeof header.magic);
+  header.magic = RecordHead::kMagic;
   header.format = 1;
   header.header_bytes = static_cast<std::uint32_t>(kRecordHeader);
   header.record_bytes = kRecordHeader + facts.image_bytes;
@@ -82,7 +82,7 @@ void seal_record(std::byte* record, const RecordFacts& facts) {
 const char* flaw_of_record(const std::byte* record, const RecordFacts& expected) {
   Header found, right = header_of(expected);
   std::memcpy(&found, record, sizeof found);
-  if (std::memcmp(found.magic, right.magic, sizeof found.magic) != 0) return "it is no record";
+  if (found.magic != right.magic) return "it is no record";
   if (found.format != right.format || found.header_bytes != right.header_bytes) return "it has another format";
   if (found.record_bytes != right.record_bytes || found.image_bytes != right.image_bytes) return "it has another size";
   if (found.header_sum != header_sum(record)) return "its header is damaged";
@@ -109,7 +109,7 @@ RecordSays read_record(std::span<const std::byte> record) {
   const Header right = header_of({});
   says.key = found.key;
   says.fingerprint = found.fingerprint;
-  if (std::memcmp(found.magic, right.magic, sizeof found.magic) != 0) says.flaw = "it is no record";
+  if (found.magic != right.magic) says.flaw = "it is no record";
   else if (found.format != right.format || found.header_bytes != right.header_bytes)
     says.flaw = "it has another format";
   else if (found.header_sum != header_sum(record.data())) says.flaw = "its header is damaged";

@@ -8,9 +8,9 @@ namespace canopy {
 
 std::shared_ptr<Bring> StorageTier::bring(const Key& key, Units there, Units wanted, std::int32_t priority) {
   const auto count = [&](BringOutcome outcome) { ++device_.stored.brings[static_cast<std::size_t>(outcome)]; };
+  if (wanted >= state_.whole_pages(key.words.size())) return nullptr;  // and no key is computed
   keys_.follow(space_key(key.space), key.words);
   const std::size_t asked = wanted / state_.page_size;
-  if (asked >= keys_.pages()) return nullptr;
   const PageKey first_key = keys_.key(asked, 0);
   for (const auto& bring : brings_)
     if (!bring->over && !bring->unwanted && bring->first_key == first_key) return count(BringOutcome::joined), bring;
