@@ -106,8 +106,10 @@ void Engine::turn(std::uint64_t now_us) {
 const TurnBoard* Engine::agree(std::uint64_t& now_us) {
   TurnBoard& board = *parts_->board;
   const EngineState& state = parts_->state;
+  constexpr Units kMany = 1 << 20;  // tokens, so that what the ranks were told of their speed is seen
   const std::uint64_t words[] = {digest(), state.live.size(), state.stored.breaks,
-                                 parts_->storage ? parts_->storage->calls_made() : 0};
+                                 parts_->storage ? parts_->storage->calls_made() : 0,
+                                 parts_->costs.recompute_us(0, kMany)};
   board.begin(now_us, XXH3_64bits(words, sizeof(words)));
   const bool agreed_before = !board.stopped();
   if (agreed_before && parts_->storage) parts_->storage->offer(board, now_us);
