@@ -49,22 +49,27 @@ class Scheduler {
   /// Starts requests that have arrived and fit, in order. None overtakes the first that waits for pages. One that waits
   /// for its fetch holds up only those that would take its place or the pages it is going to need.
   Result<std::monostate> admit() {
-    bool ordered = false;
-    std::size_t passed = 0;
-    std::uint32_t kept = 0;  // tokens that those need
-    while (running_.size() + passed < run_.options.running) {
-      if (auto more = queue_.fill(now_ms_, processed_); !more) return more.error();
-      if (!ordered) queue_.order(now_ms_, processed_);
-      if (!ordered) queue_.fetch_ahead(now_ms_);
-      ordered = true;
-      if (passed == queue_.size() || queue_.at(passed)->client.arrival_ms > now_ms_) break;
-      const auto job = queue_.at(passed);
-      const Start start = this->start(job, kept);
-      if (start == Start::no_room) break;
-      if (start == Start::not_ready) {
-        ++passed;
-        kept += job->total();
+    bool ordered = false, again = true;
+    // One that starts makes the next step longer, and perhaps too long for those that wait: they are asked again.
+    while (again) {
+      const std::size_t before = running_.size();
+      std::size_t passed = 0;
+      std::uint32_t kept = 0;  // tokens that those need
+      while (running_.size() + passed < run_.options.running) {
+        if (auto more = queue_.fill(now_ms_, processed_); !more) return more.error();
+        if (!ordered) queue_.order(now_ms_, processed_);
+        if (!ordered) queue_.fetch_ahead(now_ms_);
+        ordered = true;
+        if (passed == queue_.size() || queue_.at(passed)->client.arrival_ms > now_ms_) break;
+        const auto job = queue_.at(passed);
+        const Start start = this->start(job, kept);
+        if (start == Start::no_room) break;
+        if (start == Start::not_ready) {
+          ++passed;
+          kept += job->total();
+        }
       }
+      again = passed > 0 && running_.size() > before;
     }
     return std::monostate{};
   }

@@ -42,9 +42,10 @@ std::string why_never_worth(const EngineConfig& config, const LaneConfig& lane, 
   }
   const auto a_token = [&](std::uint64_t us) { return seconds(static_cast<double>(us) / 1e6 / 1000); };
   const auto end = static_cast<Units>(std::max<std::uint64_t>(longest, 1000) - 1000);
-  return fmt::format("a token of {} takes {} at {}/s, and computing one {} at most: nothing will be fetched from it",
-                     bytes(bytes_a_token), a_token(bytes_a_token * 1'000'000'000 / lane.bandwidth),
-                     bytes(lane.bandwidth), a_token(costs.allowed_us(end, 1000)));
+  return fmt::format(
+      "a token of {} takes {} at {:.3g} GB/s, and computing one {} at most: nothing will be fetched from it",
+      bytes(bytes_a_token), a_token(bytes_a_token * 1'000'000'000 / lane.bandwidth),
+      static_cast<double>(lane.bandwidth) / 1e9, a_token(costs.allowed_us(end, 1000)));
 }
 
 void find_in_storage(const EngineConfig& config, std::uint64_t a_token, std::vector<std::string>& found) {
