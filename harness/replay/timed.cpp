@@ -30,7 +30,6 @@ class Scheduler {
       if (!running_.empty()) {
         if (!run_.may_go_on()) return std::monostate{};  // the destructor aborts what runs
         step();
-        now_ms_ += step_ms_;
         ++run_.report.steps;
       } else if (queue_.empty()) {
         return std::monostate{};
@@ -48,24 +47,29 @@ class Scheduler {
   }
 
   /// Starts requests that have arrived and fit, in order. None overtakes the first that waits for pages. One that waits
-  /// for its fetch holds up only those that would take the pages it is going to need.
+  /// for its fetch holds up only those that would take its place or the pages it is going to need.
   Result<std::monostate> admit() {
-    bool ordered = false;
-    std::size_t passed = 0;
-    std::uint32_t kept = 0;  // tokens that those need
-    while (running_.size() < run_.options.running) {
-      if (auto more = queue_.fill(now_ms_, processed_); !more) return more.error();
-      if (!ordered) queue_.order(now_ms_, processed_);
-      if (!ordered) queue_.fetch_ahead(now_ms_);
-      ordered = true;
-      if (passed == queue_.size() || queue_.at(passed)->client.arrival_ms > now_ms_) break;
-      const auto job = queue_.at(passed);
-      const Start start = this->start(job, kept);
-      if (start == Start::no_room) break;
-      if (start == Start::not_ready) {
-        ++passed;
-        kept += job->total();
+    bool ordered = false, again = true;
+    // One that starts makes the next step longer, and perhaps too long for those that wait: they are asked again.
+    while (again) {
+      const std::size_t before = running_.size();
+      std::size_t passed = 0;
+      std::uint32_t kept = 0;  // tokens that those need
+      while (running_.size() + passed < run_.options.running) {
+        if (auto more = queue_.fill(now_ms_, processed_); !more) return more.error();
+        if (!ordered) queue_.order(now_ms_, processed_);
+        if (!ordered) queue_.fetch_ahead(now_ms_);
+        ordered = true;
+        if (passed == queue_.size() || queue_.at(passed)->client.arrival_ms > now_ms_) break;
+        const auto job = queue_.at(passed);
+        const Start start = this->start(job, kept);
+        if (start == Start::no_room) break;
+        if (start == Start::not_ready) {
+          ++passed;
+          kept += job->total();
+        }
       }
+      again = passed > 0 && running_.size() > before;
     }
     return std::monostate{};
   }
@@ -113,9 +117,22 @@ class Scheduler {
   /// waited is asked for once more: some of its prefix may have left the pools since.
   bool has_come(Job& job) {
     if (job.fetch.done() && job.asked != Job::Asked::now) queue_.fetch(job, Job::Asked::now, now_ms_);
-    if (job.fetch.ready(running_.empty() ? 0 : step_ms_ * 1000)) return true;
+    if (job.fetch.done() || job.fetch.ready(next_step_us())) return true;
     job.waits_us = now_ms_ * 1000;
     return false;
+  }
+
+  /// How long the next step takes with those that run now; 0: none does.
+  std::uint64_t next_step_us() const {
+    std::uint32_t budget = run_.options.prefill_tokens;
+    std::uint64_t prefill_us = 0;
+    for (const Job& job : running_) {
+      const std::uint32_t computed = job.request->computed();
+      const std::uint32_t chunk = std::min(budget, job.known() - std::min(job.known(), computed));
+      budget -= chunk;
+      prefill_us += run_.engine.recompute_us(chunk, computed);
+    }
+    return running_.empty() ? 0 : std::max<std::uint64_t>(run_.options.step_ms * std::uint64_t{1000}, prefill_us);
   }
 
   /// A request has begun, and waited for its fetch, which brought `brought` tokens.
@@ -164,7 +181,7 @@ class Scheduler {
         at = retract(at);
       }
     }
-    step_ms_ = std::max<std::uint64_t>(run_.options.step_ms, (prefill_us_ + 999) / 1000);
+    now_ms_ += std::max<std::uint64_t>(run_.options.step_ms, (prefill_us_ + 999) / 1000);
   }
 
   /// A chunk of prefill or one decoded token; false if there is no page for it.
@@ -224,9 +241,8 @@ class Scheduler {
   WaitingQueue queue_;
   Waits waits_;
   std::uint64_t now_ms_ = 0;
-  std::uint64_t step_ms_ = run_.options.step_ms;  ///< that the last step took: its prefill may take longer
-  std::uint64_t prefill_us_ = 0;                  ///< of the step that runs, by the engine's costs
-  std::uint64_t processed_ = 0;                   ///< prompt tokens computed so far
+  std::uint64_t prefill_us_ = 0;  ///< of the step that runs, by the engine's costs
+  std::uint64_t processed_ = 0;   ///< prompt tokens computed so far
 };
 
 }  // namespace
