@@ -128,7 +128,7 @@ PanelInfo tiers_panel() {
       .title = "TIERS",
       .row = Row::page,
       .key = '7',
-      .help = "What has the tier below the pools, what moves between them, and how did fetches go?",
+      .help = "What have the tiers below the pools, what moves between them, and how did fetches go?",
       .make = make_panel<TiersPanel>,
       .not_in_events = "Not known: KV events of other servers tell of one tier alone.",
   };

@@ -211,6 +211,30 @@ TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
   CHECK(has(cli::canopy(workshop, "config check " + file).err, "tiers.host has no 'capacity'"));
 }
 
+TEST_CASE("tiers: top has lines for a storage and its lanes, and an export has their figures") {
+  const Workshop workshop;
+  const std::string name = "stored-" + std::to_string(::getpid());
+  Started served(workshop, "served",
+                 "replay " + kTiers + " --workload " + (kSource / "configs/workloads/chat.yaml").string() +
+                     " --capacity 20k --set tiers.host.capacity=40k --set tiers.storage.in=sim_storage --set "
+                     "tiers.storage.bandwidth=2G --set model.name=m --set model.revision=r --set model.dtype=bf16 "
+                     "--pace 2000 --serve " +
+                     name);
+  Ended top, exported;
+  REQUIRE(soon([&] {
+    top = cli::canopy(workshop, "top " + name + " --once");
+    exported = cli::canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
+    return top.status == 0 && exported.status == 0;
+  }));
+  for (const char* line : {"storage", "sim_storage: called", "asked", "from storage", "to storage", "brought"})
+    CHECK_MESSAGE(has(top.out, line), top.out);
+  for (const char* metric :
+       {"canopy_tier_breaker{", "canopy_tier_records{", "canopy_lane_records_total{", "canopy_lane_calls_total{",
+        "canopy_tier_breaks_total{", "canopy_tier_damaged_records_total{", "sglang:prefetched_tokens_total{",
+        "sglang:backuped_tokens_total{", "cache_source=\"storage\""})
+    CHECK_MESSAGE(has(exported.out, metric), metric);
+}
+
 TEST_CASE(
     "tiers: top has a line for the tier and each lane, and an export has their figures under HiCache's names too") {
   const Workshop workshop;
