@@ -174,9 +174,11 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
     table.row(printable(pool.name),
               fmt::format("{}  {}", bar(pool, std::clamp<std::size_t>(width, 60, 160) - 30, terminal),
                           terminal.dim(pool.policy)));
-    table.row("", fmt::format("{} protected, {} evictable, {} owned, {} free of {}", grouped(pool.counted.protected_),
-                              grouped(pool.counted.evictable), grouped(pool.counted.owned), grouped(pool.counted.free),
-                              plural(pool.pages, "page")));
+    const std::string in_tree =
+        fmt::format("{} protected, {} evictable", grouped(pool.counted.protected_), grouped(pool.counted.evictable));
+    table.row("", pool.pages == 0 ? in_tree + "; the feed tells of the tree's pages alone"
+                                  : fmt::format("{}, {} owned, {} free of {}", in_tree, grouped(pool.counted.owned),
+                                                grouped(pool.counted.free), plural(pool.pages, "page")));
   }
   if (mirror.pool(0).below.limit > 0) add_tier(mirror, table);
   add_storage(mirror, table);

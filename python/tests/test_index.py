@@ -201,6 +201,8 @@ def test_namespaces():
     assert tree.match([1, 2], space=("tenant", "lora")).length == 0
     assert tree.match([1, 2], space=("tenant", None, "lora")).length == 0
     assert "tenant/lora/*" in tree.tree()
+    tree.insert([1, 2], [3, 4], space=("tenant", "lora", "another salt"))
+    assert "tenant/lora/*1  2 tokens" in tree.tree() and "tenant/lora/*4  2 tokens" in tree.tree(), "two secrets"
     with pytest.raises(TypeError, match="space"):
         tree.match([1], space=7)
 

@@ -26,7 +26,7 @@ from .sglang_feed import Requests
 
 if TYPE_CHECKING:
     from sglang.srt.managers.schedule_batch import Req
-    from sglang.srt.mem_cache.base_prefix_cache import EvictParams, InsertParams
+    from sglang.srt.mem_cache.base_prefix_cache import EvictParams, InsertParams, MatchPrefixParams
     from sglang.srt.mem_cache.cache_init_params import CacheInitParams
     from sglang.srt.mem_cache.radix_cache import RadixKey
 
@@ -53,8 +53,6 @@ class CanopyRadixCache(BasePrefixCache):
     the new ones to the host (sglang_table.py does not)."""
 
     slots_a_page: int | None = None  # what the index keeps of a page: its slots, or a number of its own (1)
-    # Each object's own, set in __init__.
-    match_prefix = touch_prefix = None
 
     def __init__(self, params: CacheInitParams, settings: Settings = Settings()):
         self.disable = False
@@ -79,8 +77,9 @@ class CanopyRadixCache(BasePrefixCache):
         self._events = Events(params, self.index) if params.enable_kv_cache_events else None
         # Called some times for each request that waits: no Python between SGLang and the index.
         self.lock, self.unlock = self.index.hold_whole, _core.release
-        matcher = _core.KeyMatcher(self.index, MatchResult, UNSET)
-        self.match_prefix, self.touch_prefix = matcher.match, matcher.touch
+        self._matcher = _core.KeyMatcher(self.index, MatchResult, UNSET)
+        if type(self).match_prefix is CanopyRadixCache.match_prefix:
+            self.match_prefix = self._matcher.match
         self._requests = Requests(self.index) if settings.feed else None
         self._locks: dict[int, list[Hold]] = {}
         rows = getattr(self.req_to_token_pool, "req_to_token", None)
@@ -99,6 +98,12 @@ class CanopyRadixCache(BasePrefixCache):
         self.root_node = self.index.match(())
 
     # ---- A request's way through the cache ----
+
+    def match_prefix(self, params: MatchPrefixParams) -> MatchResult:
+        return self._matcher.match(params)
+
+    def touch_prefix(self, key: RadixKey) -> None:
+        self._matcher.touch(key)
 
     def path_device_indices(self, node: Hit) -> torch.Tensor:
         return self._on_device(self.index.slot_buffer(node))
