@@ -24,7 +24,7 @@ Result<std::vector<std::string>> check(const std::string& file, const std::vecto
   }
   const auto config = load_engine_config(file, assignments, registry);
   if (!config) return config.error();
-  return pointless_parts(*config);
+  return pointless_parts(*config, registry);
 }
 
 }  // namespace

@@ -30,7 +30,10 @@ void add_storage_rows(Table& table, const StorageFigures& storage) {
   table.row("  put", fmt::format("{}; {} not kept", moved(storage.written_tokens, storage.written_bytes),
                                  grouped(storage.unkept_tokens)));
   table.row("  got", moved(storage.read_tokens, storage.read_bytes));
-  table.row("  asked", outcomes(storage.brings, kBringOutcomes));
+  table.row("  asked",
+            outcomes(storage.brings, kBringOutcomes) +
+                (storage.outwaited > 0 ? fmt::format("; {} not waited for to the end", grouped(storage.outwaited))
+                                       : std::string()));
 }
 
 /// Hits by tier, and what moved between them.
@@ -59,6 +62,13 @@ void add_tier_rows(Table& table, const replay::Report& report) {
                         seconds(static_cast<double>(tier.waited_us) / 1e6)));
   if (report.storage) add_storage_rows(table, report.storage->moved);
   table.row("fetches", outcomes(tier.moved.fetches, kFetchOutcomes));
+  table.row("  of these", outcomes(tier.moved.ends, kFetchEnds));
+  if (tier.moved.saved_us > 0)
+    table.row("prefill time",
+              fmt::format("{} saved, {} lost by waiting; {} more than 5 % later than computing, {} at most",
+                          seconds(static_cast<double>(tier.moved.saved_us) / 1e6),
+                          seconds(static_cast<double>(tier.waited_us) / 1e6), plural(tier.later, "request"),
+                          seconds(static_cast<double>(tier.latest_us) / 1e6)));
 }
 
 void print_report(const replay::Report& report, const std::string& title) {

@@ -18,6 +18,7 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "terminal.h"
+#include "top_storage.h"
 
 namespace canopy::app {
 namespace {
@@ -133,19 +134,20 @@ void add_tier(const Mirror& mirror, Table& table) {
   table.row("to host", lane(tier.store, tier.moved.written));
   table.row("from host", lane(tier.load, tier.moved.loaded));
   const auto& fetches = tier.fetches.by_outcome;
-  table.row("fetches", fmt::format("{} whole, {} cut, {} joined, {} found nothing, {} too short, {} no room",
-                                   grouped(fetches[0]), grouped(fetches[1]), grouped(fetches[2]), grouped(fetches[3]),
-                                   grouped(fetches[4]), grouped(fetches[5])));
+  table.row("fetches",
+            fmt::format("{} whole, {} cut, {} joined, {} found nothing, {} too short, {} no room, {} not worth it",
+                        grouped(fetches[0]), grouped(fetches[1]), grouped(fetches[2]), grouped(fetches[3]),
+                        grouped(fetches[4]), grouped(fetches[5]), grouped(fetches[6])));
 }
 
 /// Prints one screen. `before` is the sample of the last screen, for rates.
 void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
            const Terminal& terminal) {
   const Sample now = mirror.samples().empty() ? Sample{} : mirror.samples().back();
-  fmt::print(
-      "{}  {}\n", terminal.bold(fmt::format("canopy top: {}", name_of(header))),
-      terminal.dim(fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid, header.page_size,
-                               grouped(mirror.tick()), grouped(mirror.commits()), mirror.drift())));
+  fmt::print("{}  {}\n", terminal.bold(fmt::format("canopy top: {}", name_of(header))),
+             terminal.dim(fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid,
+                                      header.page_size, grouped(mirror.tick()), grouped(mirror.commits()),
+                                      mirror.no_nodes().empty() ? std::to_string(mirror.drift()) : "not known")));
   if (mirror.damaged() != 0)
     fmt::print("{} another process has written into this feed ({}): figures below may be wrong\n",
                terminal.red("damaged:"), plural(mirror.damaged(), "event") + " that cannot be");
@@ -155,8 +157,10 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                                     share(now.hit_tokens, now.prompt_tokens),
                                     share(now.hit_tokens - before.hit_tokens, now.prompt_tokens - before.prompt_tokens),
                                     grouped(now.requests), now.running));
-  table.row("evicted", plural(now.evicted_tokens, "token") +
-                           fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
+  const bool told = mirror.no_nodes().empty();
+  if (told)
+    table.row("evicted", plural(now.evicted_tokens, "token") +
+                             fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
   const std::vector<inspector::MissGroup> misses = mirror.misses();
   std::uint64_t missed = 0;
   for (const inspector::MissGroup& group : misses) missed += group.tokens;
@@ -170,13 +174,17 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
     table.row(printable(pool.name),
               fmt::format("{}  {}", bar(pool, std::clamp<std::size_t>(width, 60, 160) - 30, terminal),
                           terminal.dim(pool.policy)));
-    table.row("", fmt::format("{} protected, {} evictable, {} owned, {} free of {}", grouped(pool.counted.protected_),
-                              grouped(pool.counted.evictable), grouped(pool.counted.owned), grouped(pool.counted.free),
-                              plural(pool.pages, "page")));
+    const std::string in_tree =
+        fmt::format("{} protected, {} evictable", grouped(pool.counted.protected_), grouped(pool.counted.evictable));
+    table.row("", pool.pages == 0 ? in_tree + "; the feed tells of the tree's pages alone"
+                                  : fmt::format("{}, {} owned, {} free of {}", in_tree, grouped(pool.counted.owned),
+                                                grouped(pool.counted.free), plural(pool.pages, "page")));
   }
   if (mirror.pool(0).below.limit > 0) add_tier(mirror, table);
-  table.row("tree", plural(mirror.node_count(), "node"));
+  add_storage(mirror, table);
+  table.row("tree", told ? plural(mirror.node_count(), "node") : "not known: " + printable(mirror.no_nodes()));
   table.print(terminal);
+  if (!told) return;
 
   fmt::print("\n{}\n", terminal.bold("Hottest prefixes"));
   Grid hot({"namespace and depth", "tokens", "hits", "locks", "last use"});

@@ -71,23 +71,59 @@ Request Engine::begin(const RequestSpec& spec, Fetch fetched) {
 Fetch Engine::fetch(const RequestSpec& spec) {
   return serve("Engine::fetch", [&] {
     Fetch fetch;
-    if (parts_->fetches) fetch.hold(parts_->fetches->fetch(spec));
+    if (parts_->fetches) {
+      const std::size_t least = std::min<std::size_t>(spec.min_uncached, spec.prompt.size());
+      fetch.hold(parts_->fetches->fetch(spec), whole_pages(spec.prompt.size() - least));
+    }
     return fetch;
   });
 }
+std::uint64_t Engine::recompute_us(std::uint32_t tokens, std::uint32_t depth) const {
+  return parts_->costs.recompute_us(depth, tokens);
+}
+void Engine::computed(std::uint32_t tokens, std::uint32_t depth, std::uint64_t us) {
+  serve("Engine::computed", [&] { parts_->costs.computed(depth, tokens, us); });
+}
 void Engine::turn(std::uint64_t now_us) {
   serve("Engine::turn", [&] {
+    const TurnBoard* const agreed = parts_->board ? agree(now_us) : nullptr;
     if (!parts_->tier) return;
     parts_->tier->turn(now_us);
-    if (parts_->storage) parts_->storage->turn(now_us);
+    if (parts_->storage) parts_->storage->turn(now_us, agreed);
     parts_->fetches->turn();
     if (parts_->storage) parts_->storage->evict_early();
     if (const std::uint64_t percent = parts_->tier->config().ahead)
       for (std::size_t g = 0; g < groups(); ++g)
         if (pool(g).limit() != kUnlimited) parts_->pages.make_free(g, pool(g).limit() * percent / 100);
     parts_->drainer.go_on();
-    if (parts_->publisher) parts_->publisher->turn_below();
+    if (!parts_->publisher || !parts_->publisher->on()) return;
+    if (parts_->storage) parts_->storage->show();
+    parts_->publisher->turn_below();
   });
+}
+/// The one exchange of a turn. `now_us` becomes the time of all ranks. Null: they do not agree, and this one goes on
+/// without its tiers.
+const TurnBoard* Engine::agree(std::uint64_t& now_us) {
+  TurnBoard& board = *parts_->board;
+  const EngineState& state = parts_->state;
+  constexpr Units kMany = 1 << 20;  // tokens, so that what the ranks were told of their speed is seen
+  const std::uint64_t words[] = {digest(), state.live.size(), state.stored.breaks,
+                                 parts_->storage ? parts_->storage->calls_made() : 0,
+                                 parts_->costs.recompute_us(0, kMany)};
+  board.begin(now_us, XXH3_64bits(words, sizeof(words)));
+  const bool agreed_before = !board.stopped();
+  if (agreed_before && parts_->storage) parts_->storage->offer(board, now_us);
+  if (board.exchange()) {
+    now_us = board.now_us();
+    return &board;
+  }
+  if (agreed_before) {
+    misused(board.why());
+    if (parts_->tier) parts_->tier->stop();
+    if (parts_->storage) parts_->storage->stop();
+    if (parts_->fetches) parts_->fetches->stop();
+  }
+  return nullptr;
 }
 std::uint64_t Engine::next_end_us() const {
   if (!parts_->tier) return kUnlimited;

@@ -8,8 +8,10 @@
 #include "drain/drainer.h"
 #include "pages/page_flow.h"
 #include "request/request_flow.h"
+#include "tiers/cost_model.h"
 #include "tiers/fetch_flow.h"
 #include "tiers/host_tier.h"
+#include "tiers/turn_board.h"
 
 namespace canopy {
 
@@ -20,14 +22,18 @@ struct Engine::Parts {
   PageFlow pages{state};
   Drainer drainer{pages};
   RequestFlow requests;
+  CostModel costs;
   std::unique_ptr<HostTier> tier;        ///< null: there is none
   std::unique_ptr<StorageTier> storage;  ///< null: there is none. It reads and fills the memory of the tier
   std::unique_ptr<FetchFlow> fetches;    ///< null: there is no tier
+  std::unique_ptr<TurnBoard> board;      ///< null: there is one rank
   Pins pins{pages, drainer};
   RemoteControl control;
 
-  Parts(const Registry& registry, bool insert_at_finish)
-      : requests(pages, drainer, insert_at_finish), control(pages, drainer, pins, registry) {}
+  Parts(const Registry& registry, const EngineConfig& config)
+      : requests(pages, drainer, config.insert_at_finish),
+        costs(config.recompute),
+        control(pages, drainer, pins, registry) {}
 };
 
 }  // namespace canopy

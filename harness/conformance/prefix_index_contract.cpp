@@ -227,6 +227,21 @@ TEST_CASE("the same calls give the same answers, node numbers and ticks") {
   });
 }
 
+TEST_CASE("a key that differs in one word matches up to that word") {
+  for_every_index([](const std::string& name) {
+    Bench bench(name, 1);
+    std::vector<std::uint32_t> words(300);
+    for (std::uint32_t i = 0; i < words.size(); ++i) words[i] = i % 7;
+    bench.index->release(bench.insert({}, words, 1).lock);
+    const bool keeps = bench.index->peek({.words = words}).length > 0;
+    for (std::uint32_t i = 0; i < words.size(); ++i) {
+      words[i] += 100;
+      CHECK(bench.index->peek({.words = words}).length == (keeps ? i : 0));
+      words[i] -= 100;
+    }
+  });
+}
+
 TEST_CASE("neither a chain of a hundred thousand nodes nor as many children of one node is too much") {
   for_every_index([](const std::string& name) {
     constexpr std::uint32_t kMany = 100'000;

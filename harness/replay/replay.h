@@ -46,10 +46,12 @@ struct Options {
   // Mode::timed alone:
   std::uint32_t running = 32;           ///< requests at once
   std::uint32_t prefill_tokens = 8192;  ///< most prompt tokens that a step computes
-  std::uint32_t step_ms = 25;           ///< simulated; each running request decodes one token a step
-  std::uint32_t abort_permille = 10;    ///< of the requests, cancelled by their client at some step
-  bool rematch = false;                 ///< Request::rematch before each step of a prefill
-  scheduling::Rules order = {};         ///< the order in which requests that wait are started
+  /// Simulated; each running request decodes one token a step. A step takes longer if its prefill does, by
+  /// `tiers.recompute`.
+  std::uint32_t step_ms = 25;
+  std::uint32_t abort_permille = 10;  ///< of the requests, cancelled by their client at some step
+  bool rematch = false;               ///< Request::rematch before each step of a prefill
+  scheduling::Rules order = {};       ///< the order in which requests that wait are started
 };
 
 /// A moment of the hit rate over time, for charts.
@@ -82,7 +84,10 @@ struct TierReport {
   // Simulated time, over all requests:
   std::uint64_t load_us = 0;    ///< from asking for a fetch to its end
   std::uint64_t hidden_us = 0;  ///< of that, while other requests were served
-  std::uint64_t waited_us = 0;  ///< that starts were later for a fetch; time goes on in steps, so this may be more
+  std::uint64_t waited_us = 0;  ///< that requests waited for a fetch although there was room; in whole steps
+  // Where `tiers.recompute` says what computing takes (else 0):
+  std::uint64_t later = 0;      ///< requests computed more than 5 % later than if they had not waited for a fetch
+  std::uint64_t latest_us = 0;  ///< the most that a request was later
 };
 
 /// The storage below that tier.

@@ -23,7 +23,8 @@ static void to_json(ordered_json& json, const GroupReport& group) {
 /// The hits of each tier, and what moved between them.
 static ordered_json tier_fields(const Report& report) {
   const TierReport& tier = *report.host_tier;
-  ordered_json fetches;
+  ordered_json fetches, ends;
+  for (std::size_t i = 0; i < kFetchEndCount; ++i) ends[kFetchEnds[i]] = tier.moved.ends[i];
   for (std::size_t i = 0; i < kFetchOutcomeCount; ++i) fetches[kFetchOutcomes[i]] = tier.moved.fetches[i];
   const std::uint64_t stored = report.storage ? report.storage->hit_tokens : 0;
   return {{"hit_tokens_device", report.hit_tokens - tier.hit_tokens - stored},
@@ -43,7 +44,11 @@ static ordered_json tier_fields(const Report& report) {
           {"fetch_wait_us", tier.waited_us},
           {"fetch_load_us", tier.load_us},
           {"fetch_hidden_us", tier.hidden_us},
-          {"fetches", std::move(fetches)}};
+          {"fetch_saved_us", tier.moved.saved_us},
+          {"fetch_later_requests", tier.later},
+          {"fetch_latest_us", tier.latest_us},
+          {"fetches", std::move(fetches)},
+          {"fetch_ends", std::move(ends)}};
 }
 
 static ordered_json storage_fields(const StorageReport& storage) {
@@ -58,6 +63,7 @@ static ordered_json storage_fields(const StorageReport& storage) {
           {"read_bytes_storage", storage.moved.read_bytes},
           {"damaged_records_storage", storage.moved.damaged_records},
           {"breaks_storage", storage.moved.breaks},
+          {"outwaited_storage", storage.moved.outwaited},
           {"fetches_storage", std::move(brings)}};
 }
 

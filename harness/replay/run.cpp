@@ -81,6 +81,8 @@ void Run::report_tier() {
   told.moved = engine.tier_figures();
   told.waited_us = waited_us_;
   told.load_us = load_us_;
+  told.later = later_;
+  told.latest_us = latest_us_;
   told.hidden_us = load_us_ - std::min(load_us_, idle_us_);
   if (engine.has_storage()) report.storage = {engine.counters().hit_tokens_storage, engine.storage_figures()};
   report.inserts_cut_short += use.inserts_cut_short;

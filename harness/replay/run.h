@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -31,6 +32,14 @@ class Run {
     waited_us_ += wait_us;
     load_us_ += load_us;
   }
+  /// A request began when it had waited for its fetch: its prompt is computed `fetched_us` after it could have begun,
+  /// and would have been after `alone_us` without. Both are 0 if the engine does not know what computing takes.
+  void weighed(std::uint64_t fetched_us, std::uint64_t alone_us) {
+    constexpr std::uint64_t kMore = 20;  // a twentieth
+    if (alone_us == 0) return;
+    later_ += fetched_us > alone_us + alone_us / kMore;
+    latest_us_ = std::max(latest_us_, fetched_us - std::min(fetched_us, alone_us));
+  }
   /// Nothing else was done for so long while a fetch was waited for.
   void idled(std::uint64_t us) { idle_us_ += us; }
   /// Tokens of the first pool.
@@ -52,6 +61,7 @@ class Run {
   const Progress& progress_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::uint64_t waited_us_ = 0, load_us_ = 0, idle_us_ = 0, now_us_ = 0;
+  std::uint64_t later_ = 0, latest_us_ = 0;
   std::uint64_t taken_ = 0, sample_every_ = 1;
 };
 

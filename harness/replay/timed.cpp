@@ -30,78 +30,124 @@ class Scheduler {
       if (!running_.empty()) {
         if (!run_.may_go_on()) return std::monostate{};  // the destructor aborts what runs
         step();
-        now_ms_ += run_.options.step_ms;
         ++run_.report.steps;
       } else if (queue_.empty()) {
         return std::monostate{};
-      } else if (queue_.front().client.arrival_ms > now_ms_) {
-        now_ms_ = queue_.front().client.arrival_ms;
-      } else if (!queue_.front().fetch.done()) {
-        const std::uint64_t then_ms = std::max(now_ms_ + 1, (queue_.front().fetch.ends_us() + 999) / 1000);
-        run_.idled((then_ms - now_ms_) * 1000);
+      } else if (const bool waits = queue_.waits_for_fetch(now_ms_);
+                 waits || queue_.at(0)->client.arrival_ms > now_ms_) {
+        const std::uint64_t then_ms = queue_.next_ms(now_ms_);
+        if (waits) run_.idled((then_ms - now_ms_) * 1000);
         now_ms_ = then_ms;
       } else if (!queue_.drop_fetches()) {
         // Nothing runs, so no page will be released: a request that does not fit now never will.
         ++run_.report.rejected;
-        queue_.pop_front();
+        queue_.drop(queue_.at(0));
       }
     }
   }
 
-  /// Starts requests that have arrived and fit, in order. None overtakes the first that must wait.
+  /// Starts requests that have arrived and fit, in order. None overtakes the first that waits for pages. One that waits
+  /// for its fetch holds up only those that would take its place or the pages it is going to need.
   Result<std::monostate> admit() {
-    bool ordered = false;
-    while (running_.size() < run_.options.running) {
-      if (auto more = queue_.fill(now_ms_, processed_); !more) return more.error();
-      if (!ordered) queue_.order(now_ms_, processed_);
-      if (!ordered) queue_.fetch_ahead(now_ms_);
-      ordered = true;
-      if (queue_.empty() || queue_.front().client.arrival_ms > now_ms_ || !start(queue_.front())) break;
+    bool ordered = false, again = true;
+    // One that starts makes the next step longer, and perhaps too long for those that wait: they are asked again.
+    while (again) {
+      const std::size_t before = running_.size();
+      std::size_t passed = 0;
+      std::uint32_t kept = 0;  // tokens that those need
+      while (running_.size() + passed < run_.options.running) {
+        if (auto more = queue_.fill(now_ms_, processed_); !more) return more.error();
+        if (!ordered) queue_.order(now_ms_, processed_);
+        if (!ordered) queue_.fetch_ahead(now_ms_);
+        ordered = true;
+        if (passed == queue_.size() || queue_.at(passed)->client.arrival_ms > now_ms_) break;
+        const auto job = queue_.at(passed);
+        const Start start = this->start(job, kept);
+        if (start == Start::no_room) break;
+        if (start == Start::not_ready) {
+          ++passed;
+          kept += job->total();
+        }
+      }
+      again = passed > 0 && running_.size() > before;
     }
     return std::monostate{};
   }
 
-  /// Takes the first request out of the queue: to run, or to reject it if it can never fit. False if it must wait.
-  bool start(Job& job) {
+  enum class Start : std::uint8_t { taken, not_ready, no_room };
+
+  /// Takes a request out of the queue: to run beside `kept` tokens of others, or to reject it if it can never fit.
+  Start start(Jobs::iterator at, std::uint32_t kept) {
+    Job& job = *at;
+    if (job.waits_us) job.waited_us += now_ms_ * 1000 - *std::exchange(job.waits_us, {});
     const RequestSpec arrival = job.spec(run_.options.prefill_tokens);
-    const Admission::Verdict verdict = run_.engine.admits(arrival).verdict;
+    RequestSpec all = arrival;
+    all.output_limit += kept;
+    const Admission::Verdict verdict = run_.engine.admits(all).verdict;
+    if (kept > 0 && verdict == Admission::Verdict::never) return Start::no_room;
     if (verdict == Admission::Verdict::never) {
       ++run_.report.rejected;
       if (!job.request) run_.count(job.client, 0);
-      queue_.pop_front();
-      return true;
+      queue_.drop(at);
+      return Start::taken;
     }
-    if (verdict == Admission::Verdict::now && has_come(job)) {
+    const bool ready = verdict != Admission::Verdict::now || has_come(job);
+    if (verdict == Admission::Verdict::now && ready) {
       const bool is_new = !job.request;
+      const std::uint32_t brought = job.fetch.done() ? job.fetch.tokens() : 0;
+      job.load_us += job.fetch.took_us();
       if (is_new) job.request.emplace(run_.engine.begin(arrival, std::move(job.fetch)));
       else job.request->resume();
-      job.fetch = {};
+      began(job, brought);
       job.asked = Job::Asked::no;
       // Takes the pages of the whole prompt now. Else another request could start on pages promised to this one.
       const std::uint32_t first_chunk = job.request->matched() + run_.options.prefill_tokens;
       if (job.request->reserve(job.known(), first_chunk)) {
-        run(job, is_new);
-        return true;
+        run(at, is_new);
+        return Start::taken;
       }
       if (is_new) job.request.reset();
       else job.request->retract();
     }
     run_.report.waited += !std::exchange(job.has_waited, true);
+    return ready ? Start::no_room : Start::not_ready;
+  }
+
+  /// Whether a request that could start has waited enough for what a tier below has for it. What was asked for while it
+  /// waited is asked for once more: some of its prefix may have left the pools since.
+  bool has_come(Job& job) {
+    if (job.fetch.done() && job.asked != Job::Asked::now) queue_.fetch(job, Job::Asked::now, now_ms_);
+    if (job.fetch.done() || job.fetch.ready(next_step_us())) return true;
+    job.waits_us = now_ms_ * 1000;
     return false;
   }
 
-  /// Whether what a tier below has for a request that could start is there. What was asked for while it waited is asked
-  /// for once more: some of its prefix may have left the pools since.
-  bool has_come(Job& job) {
-    if (job.fetch.done() && job.asked != Job::Asked::now) queue_.fetch(job, Job::Asked::now, now_ms_);
-    const std::uint64_t now_us = now_ms_ * 1000;
-    if (!job.ready_us) job.ready_us = now_us;
-    if (!job.fetch.done()) return false;
-    run_.loaded(std::exchange(job.load_us, 0), now_us - *std::exchange(job.ready_us, {}));
-    return true;
+  /// How long the next step takes with those that run now; 0: none does.
+  std::uint64_t next_step_us() const {
+    std::uint32_t budget = run_.options.prefill_tokens;
+    std::uint64_t prefill_us = 0;
+    for (const Job& job : running_) {
+      const std::uint32_t computed = job.request->computed();
+      const std::uint32_t chunk = std::min(budget, job.known() - std::min(job.known(), computed));
+      budget -= chunk;
+      prefill_us += run_.engine.recompute_us(chunk, computed);
+    }
+    return running_.empty() ? 0 : std::max<std::uint64_t>(run_.options.step_ms * std::uint64_t{1000}, prefill_us);
   }
 
-  void run(Job& job, bool is_new) {
+  /// A request has begun, and waited for its fetch, which brought `brought` tokens.
+  void began(Job& job, std::uint32_t brought) {
+    const std::uint32_t matched = job.request->matched(), prompt = job.known();
+    const std::uint32_t resident = matched - std::min(matched, brought);
+    job.fetch = {};
+    const std::uint64_t wait_us = std::exchange(job.waited_us, 0);
+    run_.loaded(std::exchange(job.load_us, 0), wait_us);
+    run_.weighed(wait_us + run_.engine.recompute_us(prompt - matched, matched),
+                 run_.engine.recompute_us(prompt - resident, resident));
+  }
+
+  void run(Jobs::iterator at, bool is_new) {
+    Job& job = *at;
     const std::uint32_t matched = job.request->matched();
     job.offered = 0;
     if (is_new) {
@@ -113,12 +159,13 @@ class Scheduler {
       job.trail->follow(job.tokens());
       run_.content->check(*job.request, *job.trail, 0, matched);
     }
-    queue_.move_front(running_);
+    queue_.move(at, running_);
     run_.report.most_running = std::max(run_.report.most_running, static_cast<std::uint32_t>(running_.size()));
   }
 
   void step() {
     std::uint32_t budget = run_.options.prefill_tokens;
+    prefill_us_ = 0;
     for (auto at = running_.begin(); at != running_.end();) {
       if (at->abort_at && at->request->computed() >= at->abort_at) {
         at = running_.erase(at);  // its client aborted: so does the destructor
@@ -134,6 +181,7 @@ class Scheduler {
         at = retract(at);
       }
     }
+    now_ms_ += std::max<std::uint64_t>(run_.options.step_ms, (prefill_us_ + 999) / 1000);
   }
 
   /// A chunk of prefill or one decoded token; false if there is no page for it.
@@ -148,6 +196,7 @@ class Scheduler {
     if (!job.request->reserve(until)) return false;
     if (until <= known) {
       budget -= until - computed;
+      prefill_us_ += run_.engine.recompute_us(until - computed, computed);
       processed_ += until - computed;
     } else {
       job.request->append(workload::answer_token(job.answer, known - job.prompt()));
@@ -192,7 +241,8 @@ class Scheduler {
   WaitingQueue queue_;
   Waits waits_;
   std::uint64_t now_ms_ = 0;
-  std::uint64_t processed_ = 0;  ///< prompt tokens computed so far
+  std::uint64_t prefill_us_ = 0;  ///< of the step that runs, by the engine's costs
+  std::uint64_t processed_ = 0;   ///< prompt tokens computed so far
 };
 
 }  // namespace

@@ -37,9 +37,25 @@ void WaitingQueue::fetch(Job& job, Job::Asked when, std::uint64_t now_ms) {
   Fetch fetch = run_.fetch(job.spec(run_.options.prefill_tokens));
   job.asked = when;
   run_.turn(now_us);  // a copy that takes no time
-  if (!fetch.done()) job.load_us += fetch.ends_us() - std::min(now_us, fetch.ends_us());
   // What was brought before stays the request's if nothing is missing.
-  if (fetch.tokens() > 0 || job.fetch.tokens() == 0) job.fetch = std::move(fetch);
+  if (fetch.done() && fetch.tokens() == 0 && job.fetch.tokens() > 0) return;
+  job.load_us += job.fetch.took_us();
+  job.fetch = std::move(fetch);
+}
+
+std::uint64_t WaitingQueue::next_ms(std::uint64_t now_ms) const {
+  std::uint64_t next = kUnlimited;
+  for (const Job& job : jobs_) {
+    if (job.client.arrival_ms > now_ms) next = std::min(next, job.client.arrival_ms);
+    else if (const std::uint64_t ready_us = job.fetch.ready_us(); ready_us > 0)
+      next = std::min(next, std::max(now_ms + 1, (ready_us + 999) / 1000));
+  }
+  return next;
+}
+
+bool WaitingQueue::waits_for_fetch(std::uint64_t now_ms) const {
+  return std::ranges::any_of(jobs_,
+                             [&](const Job& job) { return job.client.arrival_ms <= now_ms && !job.fetch.ready(); });
 }
 
 void WaitingQueue::fetch_ahead(std::uint64_t now_ms) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <iterator>
 #include <list>
 #include <optional>
 #include <span>
@@ -21,8 +22,9 @@ struct Job {
   Fetch fetch{};  ///< what comes for it from a tier below
   enum class Asked : std::uint8_t { no, early, now };
   Asked asked = Asked::no;                     ///< whether it was asked for: while it waited, or when it could start
-  std::uint64_t load_us = 0;                   ///< how long what was asked for takes, simulated
-  std::optional<std::uint64_t> ready_us = {};  ///< it could have started then, had its fetch been done
+  std::uint64_t load_us = 0;                   ///< how long what was asked for before `fetch` took, simulated
+  std::optional<std::uint64_t> waits_us = {};  ///< it had room then, and waited for its fetch
+  std::uint64_t waited_us = 0;                 ///< and did so before
   std::optional<Request> request;              ///< from its first start on
   std::optional<Trail> trail;
   std::uint32_t offered = 0;  ///< its whole pages up to this token were offered to the index
@@ -61,15 +63,23 @@ class WaitingQueue {
   /// Gives back what was fetched for requests that still wait. False: there was nothing.
   bool drop_fetches();
 
+  /// When, at the earliest, a request arrives or one that waits for its fetch has waited enough; kUnlimited: neither
+  /// will be.
+  std::uint64_t next_ms(std::uint64_t now_ms) const;
+  /// Whether a request that has arrived waits for its fetch.
+  bool waits_for_fetch(std::uint64_t now_ms) const;
+
   bool empty() const { return jobs_.empty(); }
-  Job& front() { return jobs_.front(); }
-  void pop_front() {
-    jobs_.pop_front();
+  std::size_t size() const { return jobs_.size(); }
+  /// REQUIRES: place < size().
+  Jobs::iterator at(std::size_t place) { return std::next(jobs_.begin(), static_cast<std::ptrdiff_t>(place)); }
+  void drop(Jobs::iterator job) {
+    jobs_.erase(job);
     dropped_ = false;
   }
-  /// The first one runs now.
-  void move_front(Jobs& running) {
-    running.splice(running.end(), jobs_, jobs_.begin());
+  /// It runs now.
+  void move(Jobs::iterator job, Jobs& running) {
+    running.splice(running.end(), jobs_, job);
     dropped_ = false;
   }
   /// A retracted request waits again, before all others.

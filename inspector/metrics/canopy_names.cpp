@@ -25,7 +25,7 @@ void add_tier(const TierNow& now, Families& to) {
              of_host("group", group.name));
   }
   const auto lane = [&](const char* name, std::uint64_t copies, std::uint64_t bytes) {
-    to.gauge("canopy_lane_copies", "Copies that have begun and not ended.", copies, of_host("lane", name));
+    to.gauge("canopy_lane_copies", "Copies that have begun and not ended; calls of a storage.", copies, of_host("lane", name));
     to.gauge("canopy_lane_queued_bytes", "Bytes of the copies that have begun and not ended.", bytes,
              of_host("lane", name));
   };
@@ -34,7 +34,7 @@ void add_tier(const TierNow& now, Families& to) {
 }
 
 void add_tier_counts(const TierCounts& tier, Families& to) {
-  static constexpr const char* kOutcomes[] = {"whole", "cut", "joined", "nothing", "too_short", "no_room"};
+  static constexpr const char* kOutcomes[] = {"whole", "cut", "joined", "nothing", "too_short", "no_room", "not_worth"};
   static_assert(std::size(kOutcomes) == std::tuple_size_v<decltype(tier.fetches)>);
   to.counter("canopy_tier_hit_tokens_total", "Tokens of prompts that were found because a fetch had brought them.",
              tier.hits, kHost);
@@ -54,13 +54,16 @@ void add_tier_counts(const TierCounts& tier, Families& to) {
                of_host("outcome", kOutcomes[i]));
 }
 
-void add_tree(const Moment& now, Families& to) {
-  to.gauge("canopy_tree_nodes", "Nodes in the prefix tree.", now.nodes);
-  to.gauge("canopy_tree_depth_tokens", "Depth at which the deepest node ends.", now.depth);
+void add_tree(const Moment& now, bool no_nodes, Families& to) {
+  if (!no_nodes) {
+    to.gauge("canopy_tree_nodes", "Nodes in the prefix tree.", now.nodes);
+    to.gauge("canopy_tree_depth_tokens", "Depth at which the deepest node ends.", now.depth);
+  }
   to.gauge("canopy_namespaces", "Namespaces that were seen; no prefix is shared across two.", now.namespaces);
   to.gauge("canopy_page_size_tokens", "Tokens in a page.", std::uint64_t{now.page_size});
-  to.gauge("canopy_feed_drift_pages", "Pages by which the reader's sums and the engine's differ; 0, or a bug.",
-           now.drift);
+  if (!no_nodes)
+    to.gauge("canopy_feed_drift_pages", "Pages by which the reader's sums and the engine's differ; 0, or a bug.",
+             now.drift);
   to.gauge("canopy_feed_damaged_events", "Events that cannot be: another process has written into the feed.",
            now.damaged);
 }
@@ -70,11 +73,12 @@ void add_pool_tokens(const PoolFigures& pool, const char* state, std::uint64_t v
            {{"group", pool.group}, {"state", state}});
 }
 
-void add_engine(const Moment& now, Families& to) {
+void add_engine(const Moment& now, bool no_nodes, Families& to) {
   to.gauge("canopy_requests_running", "Requests that have begun and not ended.", now.running);
   to.gauge("canopy_pinned_nodes", "Nodes that a person has pinned.", now.pinned);
   to.gauge("canopy_paused", "1 while a person has paused the engine.", std::uint64_t{now.paused});
   if (now.tier) add_tier(*now.tier, to);
+  if (now.storage) add_storage(*now.storage, to);
   for (const PoolFigures& pool : now.pools) {
     const auto tokens = [&](const char* state, std::uint64_t value) { add_pool_tokens(pool, state, value, to); };
     tokens("free", pool.free);
@@ -83,10 +87,11 @@ void add_engine(const Moment& now, Families& to) {
     tokens("owned", pool.owned);
     to.gauge("canopy_pool_limit_tokens", "Tokens that a pool may have. Absent: no limit.", pool.limit,
              {{"group", pool.group}});
-    to.gauge("canopy_evictable_nodes",
-             "Nodes that can be evicted next: no lock holds them and, where the group needs the whole path, they are "
-             "leaves.",
-             pool.waiting, {{"group", pool.group}});
+    if (!no_nodes)
+      to.gauge("canopy_evictable_nodes",
+               "Nodes that can be evicted next: no lock holds them and, where the group needs the whole path, they are "
+               "leaves.",
+               pool.waiting, {{"group", pool.group}});
     to.gauge("canopy_pool_info", "1; the group's policy and reach as labels.", std::uint64_t{1},
              {{"group", pool.group}, {"policy", pool.policy}, {"reach", text_of(pool.reach)}});
   }
@@ -107,16 +112,18 @@ void add_leaving(const std::string& group, const LeavingCounts& counts, bool fro
                labels);
 }
 
-void add_requests(const Counts& counts, Families& to) {
+void add_requests(const Counts& counts, bool no_nodes, Families& to) {
   to.counter("canopy_requests_ended_total", "Requests that ended.", counts.finished, {{"how", "finished"}});
   to.counter("canopy_requests_ended_total", "", counts.aborted, {{"how", "aborted"}});
   to.counter("canopy_retractions_total", "Times that a running request was retracted for room.", counts.retracted);
   for (const auto& [reason, tokens] : counts.missed_tokens)
     to.counter("canopy_missed_tokens_total", "Tokens of prompts that were not found, by what ended the match.", tokens,
                {{"reason", reason}});
-  to.histogram("canopy_reuse_gap_seconds", "Time between two uses of a page of the first group.", counts.reuse_gap_s);
-  to.histogram("canopy_reuse_distance_prompt_tokens",
-               "Tokens of prompts that came between two uses of a page of the first group.", counts.reuse_distance);
+  if (!no_nodes) {
+    to.histogram("canopy_reuse_gap_seconds", "Time between two uses of a page of the first group.", counts.reuse_gap_s);
+    to.histogram("canopy_reuse_distance_prompt_tokens",
+                 "Tokens of prompts that came between two uses of a page of the first group.", counts.reuse_distance);
+  }
   to.histogram("canopy_request_prompt_tokens", "Tokens of the prompts of finished requests.", counts.prompt_tokens);
   to.histogram("canopy_request_computed_tokens", "Prompt tokens of finished requests that were not found.",
                counts.computed_tokens);
@@ -129,8 +136,8 @@ void add_canopy(const Figures& figures, Families& to) {
   to.gauge("canopy_feed_in_step",
            "1 while the exporter knows the whole tree; 0 before the first keyframe and after a loss.",
            std::uint64_t{figures.now.has_value()});
-  if (figures.now) add_tree(*figures.now, to);
-  if (figures.now && !figures.from_events) add_engine(*figures.now, to);
+  if (figures.now) add_tree(*figures.now, figures.no_nodes, to);
+  if (figures.now && !figures.from_events) add_engine(*figures.now, figures.no_nodes, to);
   if (figures.now && figures.from_events)
     for (const PoolFigures& pool : figures.now->pools) add_pool_tokens(pool, "cached", pool.evictable, to);
   if (!figures.from_events)
@@ -141,7 +148,7 @@ void add_canopy(const Figures& figures, Families& to) {
              figures.counts->laps);
   for (const TenantFigures& tenant : figures.tenants) {
     const Labels labels = {{"namespace", tenant.label}};
-    to.gauge("canopy_tree_tokens", "Tokens in the tree.", tenant.resident_tokens, labels);
+    if (!figures.no_nodes) to.gauge("canopy_tree_tokens", "Tokens in the tree.", tenant.resident_tokens, labels);
     if (figures.from_events) continue;
     to.counter("canopy_requests_total", "Requests that began.", tenant.requests, labels);
     to.counter("canopy_prompt_tokens_total", "Tokens of the prompts of requests.", tenant.prompt_tokens, labels);
@@ -149,10 +156,13 @@ void add_canopy(const Figures& figures, Families& to) {
   }
   const Counts& counts = *figures.counts;
   to.counter("canopy_operations_total", "Operations of the engine that the exporter has read.", counts.operations);
-  to.counter("canopy_inserted_tokens_total", "Tokens that entered the tree.", counts.inserted_tokens);
-  for (const auto& [group, leaving] : counts.leaving) add_leaving(group, leaving, figures.from_events, to);
-  if (!figures.from_events) add_requests(counts, to);
+  if (!figures.no_nodes) {
+    to.counter("canopy_inserted_tokens_total", "Tokens that entered the tree.", counts.inserted_tokens);
+    for (const auto& [group, leaving] : counts.leaving) add_leaving(group, leaving, figures.from_events, to);
+  }
+  if (!figures.from_events) add_requests(counts, figures.no_nodes, to);
   if (figures.tier) add_tier_counts(*figures.tier, to);
+  if (figures.storage) add_storage_counts(*figures.storage, to);
 }
 
 }  // namespace canopy::metrics

@@ -51,9 +51,11 @@ std::vector<prometheus::MetricFamily> families_of(const Figures& figures, const 
 /// Why a label of the user cannot be added; empty if it can.
 std::string flaw_of_label(const std::string& name);
 
-// A file each; families_of() calls them.
+// A file each; families_of() calls the first three.
 void add_canopy(const Figures& figures, Families& to);
 void add_sglang(const Figures& figures, Families& to);
 void add_vllm(const Figures& figures, Families& to);
+void add_storage(const StorageNow& now, Families& to);
+void add_storage_counts(const StorageCounts& storage, Families& to);
 
 }  // namespace canopy::metrics

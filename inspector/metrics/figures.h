@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "histogram.h"
+#include "storage_figures.h"
 
 namespace canopy::metrics {
 
@@ -69,7 +70,7 @@ struct TierNow {
 struct TierCounts {
   std::uint64_t written = 0, loaded = 0, hits = 0, dropped = 0, lost = 0, evicted = 0;  ///< tokens of the first group
   std::uint64_t written_bytes = 0, loaded_bytes = 0;
-  std::array<std::uint64_t, 6> fetches{};
+  std::array<std::uint64_t, 7> fetches{};
 };
 
 /// The cache as it is now.
@@ -80,7 +81,8 @@ struct Moment {
   std::uint64_t running = 0, pinned = 0, drift = 0, damaged = 0;
   bool paused = false;
   std::vector<PoolFigures> pools;
-  std::optional<TierNow> tier;  ///< nothing: there is none
+  std::optional<TierNow> tier;        ///< nothing: there is none
+  std::optional<StorageNow> storage;  ///< nothing: there is none
 };
 
 /// What a scrape shows. What is not known is nothing, never 0.
@@ -89,11 +91,14 @@ struct Figures {
   /// The feed is made from the KV events of other servers. They do not tell requests, locks, uses, or the size of a
   /// pool: all that is counted of these is not known, whatever its value here.
   bool from_events = false;
+  /// The index tells of no node: what is counted of nodes is not known either.
+  bool no_nodes = false;
   bool attached = false;           ///< the feed is there and its writer lives
   std::optional<Moment> now;       ///< nothing: no keyframe has come, or the feed has ended
   std::optional<double> hit_rate;  ///< of the last kHitRateRequests requests; nothing: none came
   std::optional<Counts> counts;    ///< nothing: no keyframe has ever come
   std::optional<TierCounts> tier;  ///< nothing: no tier below was ever told of
+  std::optional<StorageCounts> storage;  ///< nothing: no storage was ever told of
   std::vector<TenantFigures> tenants;
 };
 

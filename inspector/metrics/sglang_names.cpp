@@ -65,6 +65,14 @@ void add_host(const TierCounts& tier, Families& to) {
              {{"reason", "host_pressure"}, {"pool", "kv"}});
 }
 
+/// HiCache's, for its storage. What its buffers reject is here what left the host for room before it was put.
+void add_storage_of_sglang(const StorageCounts& storage, Families& to) {
+  to.counter("sglang:prefetched_tokens_total", "Tokens that came from the storage to the host.", storage.read);
+  to.counter("sglang:backuped_tokens_total", "Tokens that were put into the storage, or were there.", storage.written);
+  to.counter("sglang:hicache_backup_dropped_tokens_total", "Tokens that left the host and were not put.",
+             storage.dropped);
+}
+
 }  // namespace
 
 void add_sglang(const Figures& figures, Families& to) {
@@ -84,16 +92,22 @@ void add_sglang(const Figures& figures, Families& to) {
   if (!figures.counts) return;
   std::uint64_t evicted = 0;
   for (const auto& [group, leaving] : figures.counts->leaving) evicted += leaving.evicted_tokens;
-  to.counter("sglang:evicted_tokens_total", "Tokens that were evicted, over all pools.", evicted);
+  if (!figures.no_nodes)
+    to.counter("sglang:evicted_tokens_total", "Tokens that were evicted, over all pools.", evicted);
   if (figures.from_events) return;
   std::uint64_t prompt = 0, hit = 0;
+  const std::uint64_t stored = figures.storage ? figures.storage->hits : 0;
   for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
   to.counter("sglang:prompt_tokens_total", "Tokens of the prompts of requests, counted when they begin.", prompt);
   to.counter("sglang:cached_tokens_total", "Tokens of prompts that were found, counted when requests begin.",
-             hit - (figures.tier ? std::min(hit, figures.tier->hits) : 0), {{"cache_source", "device"}});
+             hit - std::min(hit, (figures.tier ? figures.tier->hits : 0) + stored), {{"cache_source", "device"}});
   if (figures.tier) {
     to.counter("sglang:cached_tokens_total", "", std::min(hit, figures.tier->hits), {{"cache_source", "host"}});
     add_host(*figures.tier, to);
+  }
+  if (figures.storage) {
+    to.counter("sglang:cached_tokens_total", "", std::min(hit, stored), {{"cache_source", "storage"}});
+    add_storage_of_sglang(*figures.storage, to);
   }
   to.histogram("sglang:prompt_tokens_histogram", "Tokens of the prompts of finished requests.",
                figures.counts->prompt_tokens);

@@ -37,6 +37,8 @@ const char* label_of(Miss miss) {
       return "not_known_lost_in_lap";
     case Miss::forgotten:
       return "not_known_forgotten";
+    case Miss::no_nodes:
+      return "not_known_no_nodes";
   }
   return "ended_before_insert";
 }
@@ -49,7 +51,7 @@ double seconds_since(std::uint64_t then, std::uint64_t now) { return static_cast
 
 Tally::Tally(std::string feed, std::size_t tenants) : feed_(std::move(feed)), tenants_(tenants) {
   // A reason that did not occur is 0, which is known.
-  for (auto miss = Miss::unknown; miss <= Miss::forgotten; miss = static_cast<Miss>(static_cast<unsigned>(miss) + 1))
+  for (auto miss = Miss::unknown; miss <= Miss::no_nodes; miss = static_cast<Miss>(static_cast<unsigned>(miss) + 1))
     counts_.missed_tokens[label_of(miss)] = 0;
 }
 
@@ -69,26 +71,28 @@ void Tally::take(std::span<const Event> events) {
     const auto count = static_cast<std::size_t>(end - events.begin()) + (end != events.end());
     mirror_->take(events.first(count), this);
     events = events.subspan(count);
-    if (in_step()) tier_at_step_ = tier_told();
+    if (in_step()) tier_at_step_ = tier_told(), storage_at_step_ = StorageCounts::told(mirror_->storage());
   }
   mirror_->take(events, this);
   has_tier_ |= in_step() && tier().has_value();
+  has_storage_ |= in_step() && mirror_->storage();
   counts_.operations += mirror_->commits() - commits_before_;
   commits_before_ = mirror_->commits();
   if (!mirror_->in_step()) return;
   ever_in_step_ = true;
   from_events_ = mirror_->is_from_events();
+  no_nodes_ = !mirror_->no_nodes().empty();
   for (std::size_t g = 0; g < mirror_->groups(); ++g) counts_.leaving[mirror_->pool(g).name];
 }
 
 void Tally::lost() {
-  tier_counts_ = tier_counted();
+  tier_counts_ = tier_counted(), storage_counts_ = storage_counted();
   ++counts_.laps;
   if (mirror_) mirror_->lost();
 }
 
 void Tally::detach() {
-  tier_counts_ = tier_counted();
+  tier_counts_ = tier_counted(), storage_counts_ = storage_counted();
   mirror_.reset();
   begin_again(false);
 }
@@ -192,6 +196,12 @@ TierCounts Tally::tier_counted() const {
   return sum;
 }
 
+StorageCounts Tally::storage_counted() const {
+  StorageCounts sum = storage_counts_;
+  if (in_step()) sum.add(storage_at_step_, StorageCounts::told(mirror_->storage()));
+  return sum;
+}
+
 std::optional<TierNow> Tally::tier() const {
   if (mirror_->groups() == 0 || mirror_->pool(0).below.limit == 0) return {};
   TierNow now;
@@ -234,6 +244,7 @@ Moment Tally::moment() const {
     if (pool.limit != kUnlimited) figures.limit = pool.limit * page;
   }
   now.tier = tier();
+  if (const inspector::MirrorStorage* const storage = mirror_->storage()) now.storage = StorageNow::of(*storage);
   return now;
 }
 
@@ -241,10 +252,12 @@ Figures Tally::figures() const {
   Figures figures;
   figures.feed = feed_;
   figures.from_events = from_events_;
+  figures.no_nodes = no_nodes_;
   figures.attached = mirror_.has_value();
   if (in_step()) figures.now = moment();
   if (ever_in_step_) figures.counts = counts_;
   if (has_tier_) figures.tier = tier_counted();
+  if (has_storage_) figures.storage = storage_counted();
   if (last_prompt_ > 0) figures.hit_rate = static_cast<double>(last_hit_) / static_cast<double>(last_prompt_);
   figures.tenants = tenants_.figures(in_step() ? &*mirror_ : nullptr, tree_tokens_);
   return figures;

@@ -46,17 +46,20 @@ class Tally final : inspector::MirrorWatcher {
   std::optional<TierNow> tier() const;
   TierCounts tier_told() const;
   TierCounts tier_counted() const;
+  StorageCounts storage_counted() const;
   std::uint64_t pages(const inspector::MirrorNode& node) const { return node.length / mirror_->page_size(); }
 
   std::string feed_;
   std::optional<inspector::Mirror> mirror_;
   std::uint64_t process_ = 0;
-  bool ever_in_step_ = false, from_events_ = false;
+  bool ever_in_step_ = false, from_events_ = false, no_nodes_ = false;
   Counts counts_;
   Tenants tenants_;
   bool has_tier_ = false;    ///< one was told of
   TierCounts tier_counts_;   ///< until the last loss or end of the feed
   TierCounts tier_at_step_;  ///< what the feed told when the mirror came into step
+  bool has_storage_ = false;
+  StorageCounts storage_counts_, storage_at_step_;  ///< as those of the tier
   std::uint64_t tree_tokens_ = 0, commits_before_ = 0;
   std::map<Units, std::uint64_t> ends_;  ///< depths at which nodes end, and how many
   /// Requests whose begin was seen and whose end was not.

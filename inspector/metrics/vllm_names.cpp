@@ -32,7 +32,7 @@ void add_requests(const Figures& figures, Families& to) {
   to.counter("vllm:num_preemptions_total", "Times that a running request was retracted for room.", counts.retracted);
   to.histogram("vllm:request_prefill_kv_computed_tokens", "Prompt tokens of finished requests that were not found.",
                counts.computed_tokens);
-  to.histogram("vllm:kv_block_reuse_gap_seconds", "Time between two uses of a block.", counts.reuse_gap_s);
+  if (!figures.no_nodes) to.histogram("vllm:kv_block_reuse_gap_seconds", "Time between two uses of a block.", counts.reuse_gap_s);
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ void add_vllm(const Figures& figures, Families& to) {
   if (has_pools && !figures.from_events) add_pool(*figures.now, to);
   if (!figures.counts) return;
   if (!figures.from_events) add_requests(figures, to);
-  if (!has_pools) return;
+  if (!has_pools || figures.no_nodes) return;
   const auto leaving = figures.counts->leaving.find(figures.now->pools.front().group);
   if (leaving == figures.counts->leaving.end()) return;
   to.histogram("vllm:kv_block_lifetime_seconds", "Time from the insertion of an evicted block to its eviction.",

@@ -62,6 +62,12 @@ void Apply::operator()(const event::TextPiece& piece) {
     case TextKind::origin:
       state_.origin = text;
       return;
+    case TextKind::no_nodes:
+      state_.no_nodes = text;
+      return;
+    case TextKind::storage:
+      state_.storage.name = text;
+      return;
     case TextKind::worker:
       if (number >= kMostWorkers) return;
       if (state_.workers.size() <= number) state_.workers.resize(number + 1);

@@ -50,6 +50,16 @@ class Apply {
   void operator()(const event::TierLane& lane);
   void operator()(const event::TierFetches& fetches);
   void operator()(const event::TierLost& lost);
+  // The storage: apply_storage.cpp.
+  void operator()(const event::StorageQueue& queue);
+  void operator()(const event::StorageSpeed& speed);
+  void operator()(const event::StorageFates& fates);
+  void operator()(const event::StorageBrings& brings);
+  void operator()(const event::StorageMoved& moved);
+  void operator()(const event::StorageLost& lost);
+  void operator()(const event::StorageHealth& health);
+  void operator()(const event::StorageRoom& room);
+  void operator()(const event::NodeBrought& brought);
   // Requests: apply_requests.cpp.
   void operator()(const event::RequestBegun& begun);
   void operator()(const event::RequestProgress& progress);

@@ -174,6 +174,11 @@ void Apply::operator()(const event::NodeJoined& joined) {
     above.pages.push_back(run);
   }
   if (above.words.size() == above.length) above.words.insert(above.words.end(), below.words.begin(), below.words.end());
+  if (below.brought.until > below.brought.from) {
+    // Two parts that do not meet: one of them is forgotten, which says less and nothing wrong.
+    const bool meet = above.brought.until >= below.brought.from && above.brought.until > above.brought.from;
+    above.brought = {meet ? above.brought.from : below.brought.from, below.brought.until};
+  }
   above.length += below.length;
   above.first_child = below.first_child, above.last_child = below.last_child, above.children = below.children;
   for (std::uint32_t child = above.first_child; child; child = nodes[child].next) nodes[child].parent = upper;

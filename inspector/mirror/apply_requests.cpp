@@ -87,7 +87,9 @@ void Apply::not_known(MirrorRequest& request) const {
 /// The request has just inserted: what its insert did to the tree tells why its match found no more.
 void Apply::find_reason(MirrorRequest& request) {
   const CommitSoFar& now = state_.now;
-  if (now.revived.id) {
+  if (!state_.no_nodes.empty()) {
+    request.miss = Miss::no_nodes;
+  } else if (now.revived.id) {
     request.miss = Miss::evicted;
     request.missed_since = now.revived.evicted_at;
     request.missed_tokens = now.revived.length;

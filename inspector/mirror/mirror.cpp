@@ -146,11 +146,13 @@ void Mirror::forget() {
   }
   for (Space& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
   state_.first_pages.clear();
+  state_.storage = {};
   state_.plugins.clear();
   state_.refusals.clear();
   state_.workers.clear();
   state_.paused.clear();
   state_.origin.clear();
+  state_.no_nodes.clear();
   state_.pins.clear();
   for (MirrorRequest& request : state_.requests.all())
     if (!request.ended()) request.pages.clear();
@@ -164,6 +166,8 @@ void Mirror::commit(const Event& event) {
   const auto apart = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };
   if (state_.now.totalled) {
     state_.drift = 0;
+    if (!state_.no_nodes.empty())  // there is nothing of its own to compare
+      for (MirrorPool& pool : state_.pools) pool.counted = pool.told;
     for (const MirrorPool& pool : state_.pools)
       state_.drift += apart(pool.counted.free, pool.told.free) + apart(pool.counted.evictable, pool.told.evictable) +
                       apart(pool.counted.protected_, pool.told.protected_) + apart(pool.counted.owned, pool.told.owned);

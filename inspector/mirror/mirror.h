@@ -59,6 +59,8 @@ class Mirror {
   const MirrorPool& pool(std::size_t group) const { return state_.pools[group]; }
 
   const MirrorTier& tier() const { return state_.tier; }
+  /// Null: there is none.
+  const MirrorStorage* storage() const { return state_.storage.name.empty() ? nullptr : &state_.storage; }
   /// The tree and the pools of the tier below, as a mirror of its own; null: no such tree was told of. Its clock of
   /// nodes is that tier's own, and pages that a copy fills count as free (MirrorPool::below has them).
   const Mirror* below() const { return below_.empty() ? nullptr : &below_.front(); }
@@ -111,6 +113,9 @@ class Mirror {
   /// or empty here, and must be shown as not known: locks, ranks, requests, page numbers, free pages.
   const std::string& origin() const { return state_.origin; }
   bool is_from_events() const { return !state_.origin.empty(); }
+  /// Why the feed tells of no node; empty: it does. Nodes, the owners of pages, and why a prompt missed are not known
+  /// then, and a pool's sums are the engine's own.
+  const std::string& no_nodes() const { return state_.no_nodes; }
   const std::vector<std::string>& workers() const { return state_.workers; }  ///< fields (WorkerField) apart by tabs
 
   const std::string& config() const { return state_.config; }

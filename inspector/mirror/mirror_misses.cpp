@@ -32,6 +32,8 @@ std::string reason_words(const MissGroup& group) {
       return "not known: lost in a lap";
     case Miss::forgotten:
       return "not known: forgotten";
+    case Miss::no_nodes:
+      return "not known: no nodes told";
   }
   return {};
 }
@@ -82,6 +84,8 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
     case Miss::lost_in_lap:
       return "not known: lost in a lap. Events were lost up to tick " + grouped(request.missed_since) +
              ", and it was not here since then";
+    case Miss::no_nodes:
+      return "not known: " + state_.no_nodes;
     case Miss::forgotten:
       return "not known: forgotten. It was not here since tick " + grouped(request.missed_since) +
              ", and of what was evicted before I kept nothing: it was too much";

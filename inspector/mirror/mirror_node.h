@@ -42,11 +42,20 @@ struct MirrorNode {
   std::uint64_t added_us = 0;        ///< of the engine's clock; kTimeNotKnown
   std::uint64_t used_us = 0;         ///< of its last use, or added_us before the first; kTimeNotKnown
   std::uint64_t used_work = 0;       ///< tokens of prompts that had come by then, since the mirror began
+  /// Of its path, units that have come from a storage, as far as it was told; what is beside them is not known.
+  struct Brought {
+    Units from = 0, until = 0;
+  } brought{};
   std::vector<PageRun> pages;        ///< of all groups
   std::vector<std::uint32_t> words;  ///< only if the feed carries tokens
 
   Units end() const { return begin + length; }
   bool has(std::size_t group) const { return resident >> group & 1; }
+  /// How many of its own units have come from a storage.
+  Units from_storage() const {
+    const Units first = brought.from > begin ? brought.from : begin, last = brought.until < end() ? brought.until : end();
+    return last > first ? last - first : 0;
+  }
 };
 
 /// Nodes by slot, in blocks that are made when they are first written: slots may be few and far apart. Copies share

@@ -28,6 +28,7 @@ enum class Miss : std::uint8_t {
   before_attach,  ///< it began to listen later than the engine began
   lost_in_lap,    ///< events were lost
   forgotten,      ///< more nodes were evicted than it remembers
+  no_nodes,       ///< the feed tells of no node
 };
 
 /// From which moment on a mirror knows all that was inserted and evicted.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <canopy/feed/events.h>
+
 #include <canopy/types.h>
 
 #include <cstdint>
@@ -47,12 +49,31 @@ struct MirrorTier {
   Lane store, load;
 };
 
+/// To and from the storage below the tier below, as it was told last. There is none while `name` is empty.
+struct MirrorStorage {
+  std::string name;
+  struct Lane {
+    event::StorageQueue queue;
+    event::StorageSpeed speed;
+    event::StorageFates fates;
+  };
+  std::array<Lane, kStorageLanes> lanes{};  ///< by StorageLane
+  std::array<std::uint32_t, event::StorageBrings::kOutcomes> brings{};
+  event::StorageMoved moved;
+  event::StorageLost lost;
+  event::StorageHealth health;
+  event::StorageRoom room;
+
+  const Lane& lane(StorageLane which) const { return lanes[static_cast<std::size_t>(which)]; }
+};
+
 /// Everything a mirror knows, as plain data. Events change it; the Mirror answers from it.
 struct MirrorState {
   Units page_size = 1;
   bool has_words = false;
   std::vector<MirrorPool> pools;
   MirrorTier tier;
+  MirrorStorage storage;
   NodeBlocks nodes;
   std::size_t node_count = 0;
   std::vector<MirrorSpace> spaces;
@@ -62,7 +83,7 @@ struct MirrorState {
   MirrorPast past;
   Horizon horizon;
   std::set<std::uint64_t> pins;
-  std::string config, paused, origin;
+  std::string config, paused, origin, no_nodes;
   std::vector<std::string> plugins, refusals, workers;
   std::string text;  ///< pieces of the text that is being told
 

@@ -170,6 +170,8 @@ namespace {
 /// What nothing is known of is said to be unknown, not drawn as empty.
 void draw_panel(Panel& panel, const PanelInfo& info, Scene& scene) {
   if (info.not_in_events != nullptr && scene.mirror.is_from_events()) nothing_here(info.not_in_events);
+  else if (info.needs_nodes && !scene.mirror.no_nodes().empty())
+    nothing_here("Not known: " + scene.mirror.no_nodes() + ".");
   else panel.draw(scene);
 }
 
@@ -180,7 +182,9 @@ bool title_double_clicked(const Area& area) {
 }
 
 std::string note_of(const Panel& panel, const PanelInfo& info, const Scene& scene) {
-  return info.not_in_events != nullptr && scene.mirror.is_from_events() ? std::string() : panel.note(scene);
+  const bool known = info.not_in_events == nullptr || !scene.mirror.is_from_events();
+  const bool told = !info.needs_nodes || scene.mirror.no_nodes().empty();
+  return known && told ? panel.note(scene) : std::string();
 }
 
 }  // namespace

@@ -270,6 +270,20 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
   }
 }
 
+void storage_line(ImDrawList* list, ImVec2 from, ImVec2 to) {
+  const float thick = std::max(2.F, std::round(em() * 0.18F));
+  list->AddRectFilled({from.x, to.y - thick}, to, palette().on_fill);
+  list->AddRectFilled({from.x, to.y - thick + std::floor(thick / 2)}, to, palette().selected);
+}
+
+void storage_legend() {
+  ImGui::SameLine(0, em() * 0.9F);
+  const auto [from, to] = swatch_place();
+  ImGui::GetWindowDrawList()->AddRectFilled(from, to, palette().in_both);
+  storage_line(ImGui::GetWindowDrawList(), from, to);
+  dim("came from the storage; of the rest it is not known");
+}
+
 void column_heads(std::initializer_list<ColumnHead> heads) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (const ColumnHead& head : heads) {

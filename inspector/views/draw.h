@@ -60,6 +60,10 @@ void state_box(ImDrawList* list, ImVec2 from, ImVec2 to, NodeState state);
 /// A swatch and a word in a line of widgets.
 void swatch(ImU32 colour, std::string_view word);
 void swatch(NodeState state, std::string_view word);
+/// The mark of what has come from a storage, along the lower edge of a box.
+void storage_line(ImDrawList* list, ImVec2 from, ImVec2 to);
+/// Its legend, behind that of the colours.
+void storage_legend();
 /// What the colours mean now.
 void colour_legend(ColourBy by, const Mirror& mirror);
 

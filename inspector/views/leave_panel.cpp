@@ -131,6 +131,7 @@ PanelInfo leave_panel() {
       .help = "Which nodes are evicted next, in order, and because of what?",
       .make = make_panel<LeavePanel>,
       .not_in_events = "Not known: KV events say which blocks were evicted, not which will be.",
+      .needs_nodes = true,
       .shows_tier = true,
   };
 }

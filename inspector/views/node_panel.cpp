@@ -315,6 +315,7 @@ PanelInfo node_panel() {
       .key = 'S',
       .help = "All about one node: depth, use, path, locks, rank, history, pages",
       .make = make_panel<NodePanel>,
+      .needs_nodes = true,
       .shows_tier = true,
   };
 }

@@ -36,6 +36,8 @@ struct PanelInfo {
   /// null: they do.
   const char* not_in_events = nullptr;
 
+  /// It shows nodes, or the owners of pages: an index may tell of none (Mirror::no_nodes).
+  bool needs_nodes = false;
   /// It can show the tier below the pools (Selection::tier); any other panel shows the pools and the requests.
   bool shows_tier = false;
 

@@ -225,6 +225,7 @@ PanelInfo pool_panel() {
       .help = "Which pages are whose, and how scattered are the free ones?",
       .make = make_panel<PoolPanel>,
       .not_in_events = "Not known: KV events tell no page numbers, and not how many pages there are or are free.",
+      .needs_nodes = true,
       .shows_tier = true,
   };
 }

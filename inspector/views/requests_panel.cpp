@@ -42,6 +42,8 @@ const char* meaning_of(Miss miss) {
     case Miss::lost_in_lap:
       return "Events came faster than they were read, and some were lost: whether it was evicted then, or never here, "
              "is not known.";
+    case Miss::no_nodes:
+      return "The index tells of no node: why a prompt missed is not known.";
     case Miss::forgotten:
       return "More nodes were evicted than are remembered here, and the older ones were forgotten: whether it was "
              "among them is not known.";

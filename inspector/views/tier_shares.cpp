@@ -53,8 +53,17 @@ struct Place {
   std::size_t units = 0;
 };
 
-/// How many of a node's words, in whole pages, go on from a place in the other tree; the place moves along.
-std::size_t follow(const MirrorNode& node, Place& at, const Mirror& other, const Children& children, std::size_t page) {
+/// A path's parts follow one another: what is between two of them is taken for one.
+void add(MirrorNode::Brought& sum, MirrorNode::Brought more) {
+  if (more.until <= more.from) return;
+  if (sum.until <= sum.from) sum = more;
+  else sum = {std::min(sum.from, more.from), std::max(sum.until, more.until)};
+}
+
+/// How many of a node's words, in whole pages, go on from a place in the other tree; the place moves along. `brought`
+/// becomes what the other tree's nodes there tell of a storage.
+std::size_t follow(const MirrorNode& node, Place& at, const Mirror& other, const Children& children, std::size_t page,
+                   MirrorNode::Brought& brought) {
   const Words words = node.words;
   std::size_t same = 0;
   while (same + page <= words.size()) {
@@ -64,15 +73,28 @@ std::size_t follow(const MirrorNode& node, Place& at, const Mirror& other, const
       if (next == 0) break;
       at = {next, page};
       same += page;
+      add(brought, other.node(next).brought);
       continue;
     }
     const Words theirs = there->words;
+    add(brought, there->brought);
     if (at.units + page > theirs.size() ||
         !std::ranges::equal(theirs.subspan(at.units, page), words.subspan(same, page)))
       break;
     at.units += page, same += page;
   }
   return same;
+}
+
+/// Of a node's first `units` units.
+TierShares::Part part_of(const MirrorNode& node, MirrorNode::Brought brought, std::size_t units) {
+  const auto within = [&](Units at) {
+    const Units last = node.begin + static_cast<Units>(units);
+    return static_cast<float>(std::clamp(at, node.begin, last) - node.begin) / static_cast<float>(node.length);
+  };
+  if (node.length == 0 || brought.until <= brought.from) return {};
+  const TierShares::Part part{within(brought.from), within(brought.until)};
+  return part.until > part.from ? part : TierShares::Part{};
 }
 
 }  // namespace
@@ -83,7 +105,11 @@ void TierShares::update(const Mirror& shown, const Mirror* other, std::size_t gr
   shown_ = &shown, commits_ = shown.commits(), group_ = group;
   known_ = other && shown.has_words();
   shares_.assign(known_ ? shown.slots() : 0, 0);
+  stored_.assign(known_ ? shown.slots() : 0, {});
   if (!known_) return;
+  shown.each_node([&](const MirrorNode& node) {
+    stored_[slot_of(NodeId{node.id})] = part_of(node, node.brought, node.length);
+  });
   const Children children(*other, group);
   struct Step {
     std::uint32_t slot;
@@ -96,7 +122,10 @@ void TierShares::update(const Mirror& shown, const Mirror* other, std::size_t gr
     Step step = steps.back();
     steps.pop_back();
     const MirrorNode& node = shown.node(step.slot);
-    const std::size_t same = follow(node, step.at, *other, children, shown.page_size());
+    MirrorNode::Brought brought{};
+    const std::size_t same = follow(node, step.at, *other, children, shown.page_size(), brought);
+    // The tier that is told of a storage is one of the two.
+    if (const Part part = part_of(node, brought, same); part.until > 0) stored_[step.slot] = part;
     shares_[step.slot] = node.length == 0 ? 0 : static_cast<float>(same) / static_cast<float>(node.length);
     if (same != node.length) continue;
     for (std::uint32_t child = node.first_child; child != 0; child = shown.node(child).next)

@@ -19,6 +19,12 @@ class TierShares {
   bool known() const { return known_; }
   /// From 0, only the shown tier has the node, to 1, both have all of it.
   float of(std::uint32_t slot) const { return slot < shares_.size() ? shares_[slot] : 0; }
+  /// The part of a node that has come from a storage: from 0, its begin, to 1, its end; empty: it is not known that any
+  /// has. The pools' nodes have it from those of the tier below that are the same.
+  struct Part {
+    float from = 0, until = 0;
+  };
+  Part stored(std::uint32_t slot) const { return slot < stored_.size() ? stored_[slot] : Part{}; }
 
  private:
   const Mirror* shown_ = nullptr;
@@ -26,6 +32,7 @@ class TierShares {
   std::size_t group_ = 0;
   bool known_ = false;
   std::vector<float> shares_;  ///< by slot
+  std::vector<Part> stored_;   ///< by slot
 };
 
 }  // namespace canopy::inspector

@@ -6,6 +6,7 @@
 
 #include "draw.h"
 #include "panels.h"
+#include "storage_facts.h"
 
 namespace canopy::inspector {
 namespace {
@@ -24,7 +25,7 @@ void bar(const MirrorPool::Below& pool, float width) {
   ImGui::Dummy({width, ImGui::GetTextLineHeight()});
 }
 
-/// What the tier below has, what moves between it and the pools, and how fetches went.
+/// What the tiers below have, what moves between it and the pools, and how fetches went.
 class TiersPanel final : public Panel {
  public:
   void draw(Scene& scene) override {
@@ -35,8 +36,9 @@ class TiersPanel final : public Panel {
           "'tiers' in the engine's file makes one.");
     ImGui::BeginChild("tiers");
     draw_pools(mirror);
-    draw_lanes(mirror.tier());
+    draw_lanes(mirror);
     draw_fetches(mirror.tier());
+    storage_facts(mirror, kFacts);
     ImGui::EndChild();
   }
 
@@ -69,15 +71,17 @@ class TiersPanel final : public Panel {
     ImGui::EndTable();
   }
 
-  static void draw_lanes(const MirrorTier& tier) {
+  static void draw_lanes(const Mirror& mirror) {
+    const MirrorTier& tier = mirror.tier();
     if (!ImGui::BeginTable("lanes", 5, kFlags)) return;
-    ImGui::TableSetupColumn("lane", ImGuiTableColumnFlags_WidthFixed, em() * 5.5F);
+    ImGui::TableSetupColumn("lane", ImGuiTableColumnFlags_WidthFixed, em() * 6);
     ImGui::TableSetupColumn("copies", ImGuiTableColumnFlags_WidthFixed, em() * 4);
     for (const char* name : {"queued", "a second", "in all"})
       ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthStretch);
     column_heads({{"lane"}, {"copies", true}, {"queued", true}, {"a second", true}, {"in all", true}});
     draw_lane("to the host", tier.store, tier.moved.written);
-    draw_lane("from it", tier.load, tier.moved.loaded);
+    draw_lane("from the host", tier.load, tier.moved.loaded);
+    storage_lanes(mirror);
     ImGui::EndTable();
   }
 
@@ -99,8 +103,8 @@ class TiersPanel final : public Panel {
   }
 
   static void draw_fetches(const MirrorTier& tier) {
-    constexpr std::array<const char*, 6> kOutcomes = {"whole",         "cut: no room", "joined",
-                                                      "nothing there", "too short",    "no room at all"};
+    constexpr std::array<const char*, 7> kOutcomes = {"whole",     "cut: no room",   "joined",   "nothing there",
+                                                      "too short", "no room at all", "not worth"};
     std::string words;
     for (std::size_t i = 0; i < kOutcomes.size(); ++i)
       if (const std::uint32_t count = tier.fetches.by_outcome[i]; count != 0)
@@ -124,7 +128,7 @@ PanelInfo tiers_panel() {
       .title = "TIERS",
       .row = Row::page,
       .key = '7',
-      .help = "What has the tier below the pools, what moves between them, and how did fetches go?",
+      .help = "What have the tiers below the pools, what moves between them, and how did fetches go?",
       .make = make_panel<TiersPanel>,
       .not_in_events = "Not known: KV events of other servers tell of one tier alone.",
   };

@@ -142,6 +142,7 @@ void TreePanel::draw_foot(const Scene& scene) {
   if (scene.selection.colour == ColourBy::tier && !scene.shares.known())
     dim("which tiers: not known, the feed has no 'tokens: true'");
   else colour_legend(scene.selection.colour, scene.mirror);
+  if (scene.selection.colour == ColourBy::tier && scene.shares.known() && scene.pools.storage()) storage_legend();
   const std::string scale = view_ == TreeView::icicle ? icicle_.scale(scene.tree) : nodes_.scale(scene);
   const float width = ImGui::CalcTextSize(scale.c_str()).x;
   ImGui::SameLine();
@@ -158,6 +159,7 @@ PanelInfo tree_panel() {
       .key = 'T',
       .help = "Where did my tokens go: every cached prefix, as an icicle or as nodes and links",
       .make = make_panel<TreePanel>,
+      .needs_nodes = true,
       .shows_tier = true,
   };
 }

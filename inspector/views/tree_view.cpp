@@ -22,18 +22,51 @@ void lock_mark(ImDrawList* list, ImVec2 right, std::uint32_t locks, ImU32 colour
   list->PathStroke(colour, 0, std::max(1.F, em() / 12));
 }
 
+/// Calls visit(slot, units before it) of each node of a place.
+template <class Visit>
+void each_of_chain(const Scene& scene, const TreeIndex::Node& place, Visit&& visit) {
+  std::uint64_t before = 0;
+  std::uint32_t slot = place.slot;
+  for (std::uint32_t i = 0; i < place.chain && slot != 0; ++i, slot = scene.mirror.node(slot).first_child) {
+    visit(slot, before);
+    before += scene.mirror.node(slot).length;
+  }
+}
+
 /// How much of a place's own tokens both tiers have: of a chain, all its nodes'.
 float share_of(const Scene& scene, const TreeIndex::Node& place) {
   float both = 0;
-  std::uint32_t slot = place.slot;
-  for (std::uint32_t i = 0; i < place.chain && slot != 0; ++i, slot = scene.mirror.node(slot).first_child)
+  each_of_chain(scene, place, [&](std::uint32_t slot, std::uint64_t) {
     both += scene.shares.of(slot) * static_cast<float>(scene.mirror.node(slot).length);
+  });
   return place.own == 0 ? 0 : both / static_cast<float>(place.own);
 }
 
 /// The colour of most of a place.
 ImU32 tier_colour(const Scene& scene, float both) {
   return both > 0.5F ? palette().in_both : scene.selection.tier ? palette().on_host : palette().in_pools;
+}
+
+/// A line under the part that has come from a storage.
+void draw_stored(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, const TreeIndex::Node& place) {
+  const float scale = place.own == 0 ? 0 : (to.x - from.x) / static_cast<float>(place.own);
+  each_of_chain(scene, place, [&](std::uint32_t slot, std::uint64_t before) {
+    const TierShares::Part part = scene.shares.stored(slot);
+    if (part.until <= part.from) return;
+    const auto length = static_cast<float>(scene.mirror.node(slot).length);
+    const auto x = [&](float at) { return from.x + scale * (static_cast<float>(before) + at * length); };
+    storage_line(list, {x(part.from), from.y}, {x(part.until), to.y});
+  });
+}
+
+std::string stored_words(const Scene& scene, const TreeIndex::Node& place) {
+  float units = 0;
+  each_of_chain(scene, place, [&](std::uint32_t slot, std::uint64_t) {
+    const TierShares::Part part = scene.shares.stored(slot);
+    units += (part.until - part.from) * static_cast<float>(scene.mirror.node(slot).length);
+  });
+  if (units < 1) return "whether the storage has it is not known";
+  return fmt::format("{} tokens have come from the storage", grouped(static_cast<std::uint64_t>(units + 0.5F)));
 }
 
 }  // namespace
@@ -68,6 +101,7 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
     const float cut = from.x + width * both;
     list->AddRectFilled(from, {cut, to.y}, colours.in_both);
     list->AddRectFilled({cut, from.y}, to, tier_colour(scene, 0));
+    draw_stored(scene, list, from, to, node);
   } else if (by_state) state_box(list, from, to, node.state);
   else list->AddRectFilled(from, to, colour);
   if (node.folded) {
@@ -138,6 +172,7 @@ void tell_place(const Scene& scene, std::uint32_t place) {
       dim(fmt::format("a chain of {} nodes to {}, each the only child of the one before", grouped(node.chain),
                       node_name(last.id)));
     dim(fmt::format("with all below: {} tokens in {}", grouped(node.tokens), plural(node.nodes, "node")));
+    if (scene.pools.storage() && scene.shares.known()) dim(stored_words(scene, node));
     if (scene.mirror.is_from_events()) dim("locks, hits and last use are not known from KV events");
     else
       dim(fmt::format("{}, {}, used {} ticks ago", node.locks ? plural(node.locks, "lock") : "no lock",

@@ -1,5 +1,6 @@
 #include "hash_chain.h"
 
+#include <canopy/feed/writer.h>
 #include <canopy/plugin.h>
 
 #include <algorithm>
@@ -59,6 +60,7 @@ HashChain::HashChain(const Config& config, const Context& context)
     throw std::invalid_argument("it serves one KV cache group, which needs the whole path");
   if (!is_least_recently_used(*groups[0].eviction))
     throw std::invalid_argument("it evicts in vLLM's order, so the group's policy must be lru");
+  if (feed_) feed_->tell_no_nodes("hash_chain keeps blocks in a table, and no tree");
   policy_ = groups[0].eviction;
   capacity_ = groups[0].capacity;
 }

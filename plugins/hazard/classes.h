@@ -44,6 +44,10 @@ inline std::size_t class_of(const Use& use) {
   const std::size_t answer = use.answer < 128 ? 0 : 1;
   return ((hint_of(use.hints) * kAnswers + answer) * kNews + news_of(use.fresh)) * kAccesses + access_of(use.count);
 }
+/// The class of a use that differs from one of class `of_class` in its count alone.
+inline std::size_t class_with(std::size_t of_class, std::uint32_t count) {
+  return of_class - of_class % kAccesses + access_of(count);
+}
 inline std::size_t access_in(std::size_t of_class) { return of_class % kAccesses; }
 inline std::size_t hint_in(std::size_t of_class) { return of_class / kClassesOfHint; }
 inline bool session_ended_in(std::size_t of_class) { return hint_in(of_class) / (hint::kMostClass + 1) == 2; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace canopy::hazard {
 namespace {
@@ -21,18 +22,15 @@ const Hazards& without_data() {
   return hazards;
 }
 
-Hazards shrunk(const ReuseByAge& counts, const Hazards& coarser) {
-  Hazards hazards;
+void shrink(const ReuseByAge& counts, const Hazards& coarser, Hazards& hazards) {
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     const Reuse& count = counts[bin];
     hazards[bin] = (count.returned + kShrink * coarser[bin]) / (count.returned + count.survived + kShrink);
   }
-  return hazards;
 }
 
 /// From the bin with the highest rate on, rates that do not fall are pooled with those before them: they are noise.
-/// Returns that bin.
-std::size_t smooth_behind_peak(Hazards& hazards) {
+void smooth_behind_peak(Hazards& hazards) {
   struct Pool {
     double rate, width;
     std::size_t bins;
@@ -57,24 +55,32 @@ std::size_t smooth_behind_peak(Hazards& hazards) {
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t end = bin + pools[i].bins; bin < end; ++bin)
       if (pools[i].bins > 1) hazards[bin] = -std::expm1(-pools[i].rate * bin_width(bin));
-  return peak;
 }
 
-/// The best hits over time from each bin's begin on, over all bins at whose end one could stop. Behind the peak the
-/// rates only fall, so a bin of lower rate than the best so far ends the search.
-void best_ratios(const Hazards& hazards, std::size_t peak, Curves::Curve& curve) {
-  auto& best = curve.index;
-  for (std::size_t from = 0; from < kBins; ++from) {
-    double alive = 1, hits = 0, time = 0;
-    for (std::size_t bin = from; bin < kBins; ++bin) {
-      const double occupied = bin_width(bin) * (1 - 0.5 * hazards[bin]);  // a return comes in the middle of its bin
-      if (bin > peak && hazards[bin] < best[from] * occupied) break;
-      hits += alive * hazards[bin];
-      time += alive * occupied;
-      alive *= 1 - hazards[bin];
-      if (const double ratio = hits / time; ratio > best[from] || bin == from)
-        best[from] = ratio, curve.stop[from] = static_cast<std::uint8_t>(bin);
+/// For each bin the most hits over time from its begin on, over all bins at whose end one could stop: a bin is joined
+/// with what follows it for as long as that brings more for its time than the bin and what was joined before.
+void best_ratios(const Hazards& hazards, Curves::Curve& curve) {
+  struct Stretch {
+    double hits, time, alive, ratio;
+    std::uint8_t last;
+  };
+  std::array<Stretch, kBins> behind;
+  std::size_t count = 0;
+  for (std::size_t bin = kBins; bin-- > 0;) {
+    const double hazard = hazards[bin];
+    const double occupied = bin_width(bin) * (1 - 0.5 * hazard);  // a return comes in the middle of its bin
+    Stretch all{hazard, occupied, 1 - hazard, hazard / occupied, static_cast<std::uint8_t>(bin)};
+    for (; count > 0 && behind[count - 1].ratio > all.ratio; --count) {
+      const Stretch& next = behind[count - 1];
+      all.hits += all.alive * next.hits;
+      all.time += all.alive * next.time;
+      all.alive *= next.alive;
+      all.ratio = all.hits / all.time;
+      all.last = next.last;
     }
+    curve.index[bin] = all.ratio * kAgesPerTurnover;
+    curve.stop[bin] = all.last;
+    behind[count++] = all;
   }
 }
 
@@ -84,55 +90,60 @@ void add(ReuseByAge& to, const ReuseByAge& more) {
 
 }  // namespace
 
-Curves::Curves() { curves_.push_back({without_data()}); }
+Curves::Curves() : curves_(kAccesses, Curve{without_data()}) { forget_hints(); }
 
 void Curves::read_off(Curve& curve) {
   Hazards smooth = curve.hazards;
-  const std::size_t peak = smooth_behind_peak(smooth);
-  best_ratios(smooth, peak, curve);
-  for (double& index : curve.index) index *= kAgesPerTurnover;
+  smooth_behind_peak(smooth);
+  best_ratios(smooth, curve);
   curve.read = true;
 }
 
+void Curves::forget_hints() {
+  for (std::size_t k = 0; k < kClasses; ++k) curve_of_[k] = static_cast<std::uint16_t>(access_in(k));
+}
+
 void Curves::fit(const ReuseCounts& counts) {
-  ReuseByAge all{};
-  std::array<ReuseByAge, kAccesses> of_access{};
-  std::array<std::array<ReuseByAge, kAccesses>, kHints> of_hint{};
   std::array<bool, kHints> hinted{};
   for (const std::size_t k : counts.known()) {
-    const ReuseByAge& one = counts.of(k);
-    add(all, one);
-    add(of_access[access_in(k)], one);
-    add(of_hint[hint_in(k)][access_in(k)], one);
-    hinted[hint_in(k)] = true;
+    auto& sums = of_hint_[hint_in(k)];
+    if (!std::exchange(hinted[hint_in(k)], true)) sums = {};
+    add(sums[access_in(k)], counts.of(k));
   }
-  const bool several_hints = std::count(hinted.begin(), hinted.end(), true) > 1;
-
-  curves_.clear();
-  const Hazards whole = shrunk(all, without_data());
-  std::array<Hazards, kAccesses> by_access;
+  if (hinted_ != hinted) forget_hints();
+  hinted_ = hinted;
+  std::array<ReuseByAge, kAccesses> of_access{};
+  ReuseByAge all{};
   for (std::size_t access = 0; access < kAccesses; ++access) {
-    by_access[access] = shrunk(of_access[access], whole);
-    curves_.push_back({by_access[access]});
+    for (std::size_t hint = 0; hint < kHints; ++hint)
+      if (hinted[hint]) add(of_access[access], of_hint_[hint][access]);
+    add(all, of_access[access]);
   }
+
   // A class without counts has the curve of the classes of equally many uses, under its hint if that has counts.
-  std::array<std::array<Hazards, kAccesses>, kHints> by_hint;
-  for (std::size_t hint = 0; hint < kHints; ++hint)
-    for (std::size_t access = 0; access < kAccesses; ++access) {
-      std::size_t curve = access;
-      by_hint[hint][access] = by_access[access];
-      if (several_hints && hinted[hint]) {
-        by_hint[hint][access] = shrunk(of_hint[hint][access], by_access[access]);
-        curve = curves_.size();
-        curves_.push_back({by_hint[hint][access]});
-      }
-      for (std::size_t i = access; i < kClassesOfHint; i += kAccesses)
-        curve_of_[hint * kClassesOfHint + i] = static_cast<std::uint16_t>(curve);
+  Hazards whole;
+  shrink(all, without_data(), whole);
+  const auto hints = static_cast<std::size_t>(std::count(hinted.begin(), hinted.end(), true));
+  curves_.resize(kAccesses * (1 + (hints > 1 ? hints : 0)) + counts.known().size());
+  std::size_t made = 0;
+  const auto make = [&](const ReuseByAge& of, const Hazards& coarser) {
+    shrink(of, coarser, curves_[made].hazards);
+    curves_[made].read = false;
+    return static_cast<std::uint16_t>(made++);
+  };
+  for (const ReuseByAge& access : of_access) make(access, whole);
+  std::array<std::size_t, kHints> first{};  // of the curves of a hint, by uses
+  for (std::size_t hint = 0; hint < kHints; ++hint) {
+    if (!hinted[hint]) continue;
+    if (hints > 1) {
+      first[hint] = made;
+      for (std::size_t access = 0; access < kAccesses; ++access) make(of_hint_[hint][access], curves_[access].hazards);
     }
-  for (const std::size_t k : counts.known()) {
-    curve_of_[k] = static_cast<std::uint16_t>(curves_.size());
-    curves_.push_back({shrunk(counts.of(k), by_hint[hint_in(k)][access_in(k)])});
+    for (std::size_t i = 0; i < kClassesOfHint; ++i)
+      curve_of_[hint * kClassesOfHint + i] = static_cast<std::uint16_t>(first[hint] + i % kAccesses);
   }
+  for (const std::size_t k : counts.known())
+    curve_of_[k] = make(counts.of(k), curves_[first[hint_in(k)] + access_in(k)].hazards);
   learned_ |= counts.weight() > 0;
 }
 

@@ -32,31 +32,37 @@ class Curves {
   void fit(const ReuseCounts& counts);
   /// Whether `fit` has seen any data.
   bool learned() const { return learned_; }
-  /// The bin at whose end a token of this class and bin is best given up; of what is older than all bins, the last
-  /// one. REQUIRES: of_class < kClasses.
-  std::size_t stop(std::size_t of_class, std::size_t bin) const {
-    return curve(of_class).stop[std::min(bin, kBins - 1)];
-  }
+  /// What a curve says of an age.
+  struct Reading {
+    double index = 0;
+    std::size_t bin = 0;   ///< bin_of(age)
+    std::size_t stop = 0;  ///< the bin at whose end it is best given up; the last one for what is older than all bins
+  };
   /// REQUIRES: of_class < kClasses, age >= 0.
-  double index(std::size_t of_class, double age) const {
+  Reading at(std::size_t of_class, double age) const {
     const std::size_t bin = bin_of(age);
-    const auto& index = curve(of_class).index;
-    if (bin >= kBins - 1) return index[kBins - 1];
+    const Curve& curve = this->curve(of_class);
+    if (bin >= kBins - 1) return {curve.index[kBins - 1], bin, curve.stop[kBins - 1]};
     const double share = (age - kBinEdges[bin]) * kPerWidth[bin];
-    return index[bin] + (index[bin + 1] - index[bin]) * share;
+    return {curve.index[bin] + (curve.index[bin + 1] - curve.index[bin]) * share, bin, curve.stop[bin]};
   }
+  double index(std::size_t of_class, double age) const { return at(of_class, age).index; }
 
  private:
   /// Read off its hazards when it is first asked for: of the classes with counts, few have nodes that wait.
   const Curve& curve(std::size_t of_class) const {
     Curve& one = curves_[curve_of_[of_class]];
-    if (!one.read) read_off(one);
+    if (!one.read) [[unlikely]]
+      read_off(one);
     return one;
   }
   static void read_off(Curve& curve);
+  void forget_hints();
 
-  std::array<std::uint16_t, kClasses> curve_of_{};
-  mutable std::vector<Curve> curves_;
+  std::array<std::uint16_t, kClasses> curve_of_;
+  mutable std::vector<Curve> curves_;  ///< the first ones are those of all classes of equally many uses
+  std::array<bool, kHints> hinted_{};  ///< which hints had counts at the last fit
+  std::array<std::array<ReuseByAge, kAccesses>, kHints> of_hint_;  ///< sums, while `fit` runs
   bool learned_ = false;
 };
 

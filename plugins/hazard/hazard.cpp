@@ -51,25 +51,33 @@ Hazard::~Hazard() {
 
 Rank Hazard::rank(const NodeFacts& node) {
   clock_.follow(node.clock);
+  return rank_now(node);
+}
+
+void Hazard::rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    clock_.follow(nodes[i].clock);
+    ranks[i] = rank_now(nodes[i]);
+  }
+}
+
+Rank Hazard::rank_now(const NodeFacts& node) const {
   if (node.last_access == 0) return {0, rank_minor_unused(node.created)};  // part of a window that was never used
   if (*node.tag == 0) *node.tag = NodeTag::of(clock_.now(), class_of({1, ~std::uint32_t{0}, 0, 0}));
   const NodeTag tag(*node.tag);
-  const std::uint64_t minor = rank_minor(node.last_access, tag.of_class(), outlook(tag));
-  if (!curves_.learned()) return {0, minor};
-  double worth = index(tag);
+  const double now = clock_.now();
+  const Curves::Reading says = curves_.at(tag.of_class(), tag.age(now));
+  if (!curves_.learned()) return {0, rank_minor(node.last_access, tag.of_class(), {says.bin, kBins})};
+  const std::uint64_t minor = rank_minor(node.last_access, tag.of_class(), {says.bin, says.stop});
+  double worth = says.index;
   // A use of the node would be one of its parent. Where the parent's last client said that the session ended, the node
   // is worth no more than the parent: it is what an earlier turn of the same session left behind.
   if (node.parent_tag && *node.parent_tag != 0)
     if (const NodeTag parent(*node.parent_tag); session_ended_in(parent.of_class()))
-      worth = std::min(worth, index(parent));
+      worth = std::min(worth, curves_.index(parent.of_class(), parent.age(now)));
   if (config_.cost_weight > 0) worth *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
   // As a float, so that what differs in the last bits alone is equal.
   return {std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth))), minor};
-}
-
-Outlook Hazard::outlook(NodeTag tag) const {
-  const std::size_t bin = bin_of(tag.age(clock_.now()));
-  return {bin, curves_.learned() ? curves_.stop(tag.of_class(), bin) : kBins};
 }
 
 void Hazard::arrived(const RequestFacts& request) {
@@ -112,6 +120,7 @@ void Hazard::follow(std::span<const std::uint64_t> prints, Use use) {
   history_.promise(prints.size());
   Lives::Id before = 0;
   std::size_t of_class = kClasses, strides = 0;
+  const std::size_t any_count = class_of(use);
   const auto begin_life = [&] {
     if (strides > 0) lives_.begin(clock_.now(), of_class, std::exchange(strides, 0));
   };
@@ -122,7 +131,7 @@ void Hazard::follow(std::span<const std::uint64_t> prints, Use use) {
     lives_.stride_returned(life, clock_.now());
     use.count = std::min(entry.count() + 1, kMostCount);
     times_.push_back(use.count);
-    const std::size_t now_of = class_of(use);
+    const std::size_t now_of = class_with(any_count, use.count);
     if (life != before || now_of != of_class) begin_life();
     before = life, of_class = now_of;
     entry.set(use.count, lives_.next());

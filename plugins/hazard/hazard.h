@@ -46,6 +46,7 @@ class Hazard final : public EvictionStrategy {
   ~Hazard() override;
 
   Rank rank(const NodeFacts& node) override;
+  void rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) override;
   Volatility volatility() const override { return Volatility::epoch; }
   PolicyText describe() const override { return {kRule, rank_form().c_str()}; }
   Prints reads_prints() const override { return Prints::requests; }
@@ -62,8 +63,7 @@ class Hazard final : public EvictionStrategy {
     Tick arrived = 0;         ///< the last time
   };
 
-  double index(NodeTag tag) const { return curves_.index(tag.of_class(), tag.age(clock_.now())); }
-  Outlook outlook(NodeTag tag) const;
+  Rank rank_now(const NodeFacts& node) const;
   void learn(const PolicyClock& clock);
   void fit();
   void follow(std::span<const std::uint64_t> prints, Use use);

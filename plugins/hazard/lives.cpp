@@ -21,18 +21,28 @@ void Lives::stride_returned(Id id, double now) {
 }
 
 void Lives::pass(double now, ReuseCounts& counts) {
+  if (now < due_) return;
+  Life* const ring = ring_.data();
+  const std::uint64_t mask = ring_.size() - 1;
+  const Id end = end_;
+  due_ = now + kBinEdges[kBins];
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     Passing& passing = passing_[bin];
-    if (now < passing.due) continue;
-    for (passing.due = now; passing.next < end_; ++passing.next) {
-      Life& life = at(passing.next);
-      if (now - life.began < kBinEdges[bin + 1]) {
-        passing.due = life.began + kBinEdges[bin + 1];
-        break;
+    if (now >= passing.due) {
+      const double edge = kBinEdges[bin + 1];
+      Id next = passing.next;
+      for (; next < end; ++next) {
+        Life& life = ring[next & mask];
+        if (now - life.began < edge) break;
+        const Reuse more{life.returning, life.left};
+        if (more.returned + more.survived <= 0) continue;
+        counts.add(life.of_class, bin, more);
+        life.returning = 0;
       }
-      if (life.left + life.returning > 0) counts.add(life.of_class, bin, {life.returning, life.left});
-      life.returning = 0;
+      passing.next = next;
+      passing.due = (next < end ? ring[next & mask].began : now) + edge;
     }
+    due_ = std::min(due_, passing.due);
   }
   first_ = passing_[kBins - 1].next;
 }

@@ -40,7 +40,7 @@ class Lives {
   /// The first life that has not passed a bin. Lives pass in the order in which they began.
   struct Passing {
     Id next = 1;
-    double due = 0;  ///< when it passes, or before
+    double due = 0;  ///< when it passes, or before; of lives to come, too
   };
   Life& at(Id id) { return ring_[id & (ring_.size() - 1)]; }
   void grow();
@@ -48,6 +48,7 @@ class Lives {
   std::vector<Life> ring_ = std::vector<Life>(256);  ///< as many as a power of two
   Id first_ = 1, end_ = 1;
   std::array<Passing, kBins> passing_{};
+  double due_ = 0;  ///< the first of all bins
 };
 
 }  // namespace canopy::hazard

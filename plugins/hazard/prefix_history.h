@@ -9,9 +9,9 @@
 
 namespace canopy::hazard {
 
-/// Remembers which prefixes were used and how often, long after their nodes were evicted. Two generations: what is used
-/// goes to the young one; when that has `limit` prefixes the old one is forgotten, and the young one is the old one
-/// from then on. So nothing is ever erased, and at least the last `limit` prefixes are known.
+/// Remembers which prefixes were used and how often, long after their nodes were evicted. There are two generations:
+/// what is used is young; when `limit` prefixes are young the old ones are forgotten, and the young ones are old from
+/// then on. So at least the last `limit` prefixes are known.
 class PrefixHistory {
  public:
   /// 16 bytes a prefix. An entry with count 0 is new.
@@ -20,15 +20,18 @@ class PrefixHistory {
     Entry() = default;
     explicit Entry(std::uint64_t print) : print_(print) {}
     std::uint64_t print() const { return print_; }
-    std::uint32_t count() const { return static_cast<std::uint32_t>(life_and_count_ & kMostCounted); }
-    Lives::Id life() const { return life_and_count_ >> kCountBits; }
+    std::uint32_t count() const { return static_cast<std::uint32_t>(word_ & kMostCounted); }
+    Lives::Id life() const { return word_ >> kLifeAt; }
     /// REQUIRES: 0 < count <= kMostCounted.
-    void set(std::uint32_t count, Lives::Id life) { life_and_count_ = life << kCountBits | count; }
+    void set(std::uint32_t count, Lives::Id life) { word_ = life << kLifeAt | kYoung | count; }
+    bool is_young() const { return word_ & kYoung; }
+    void make_young() { word_ |= kYoung; }
+    void make_old() { word_ &= ~kYoung; }
 
    private:
-    static constexpr int kCountBits = 3;
-    static constexpr std::uint32_t kMostCounted = (1U << kCountBits) - 1;
-    std::uint64_t print_ = 0, life_and_count_ = 0;
+    static constexpr std::uint64_t kMostCounted = 7, kYoung = 8;
+    static constexpr int kLifeAt = 4;
+    std::uint64_t print_ = 0, word_ = 0;
   };
 
   /// The prefixes of a generation at most.
@@ -38,29 +41,39 @@ class PrefixHistory {
   /// From now on `count` calls of `use` leave earlier references valid.
   void promise(std::size_t count);
   /// The entry of a prefix that is used now; the caller sets it. REQUIRES: promise.
-  Entry& use(std::uint64_t print);
+  Entry& use(std::uint64_t print) {
+    Entry& entry = place_of(print);
+    if (entry.is_young()) return entry;
+    ++young_;
+    if (entry.count() == 0) return entry = Entry(print);
+    --old_;
+    entry.make_young();
+    return entry;
+  }
   /// Asks for the memory that `use` will read a few prints behind prints[at].
-  void prefetch_behind(std::span<const std::uint64_t> prints, std::size_t at) const;
+  void prefetch_behind(std::span<const std::uint64_t> prints, std::size_t at) const {
+    constexpr std::size_t kAhead = 8;
+    if (at + kAhead < prints.size()) __builtin_prefetch(&places_[first_place(prints[at + kAhead])]);
+  }
 
  private:
-  /// Open addressing with linear probing, at most half full.
-  struct Generation {
-    std::vector<Entry> places;  ///< as many as a power of two, or none
-    std::size_t size = 0;
+  std::size_t first_place(std::uint64_t print) const {
+    return static_cast<std::size_t>((print * 0x9E3779B97F4A7C15U) >> shift_);
+  }
+  /// Its own, or the free one.
+  Entry& place_of(std::uint64_t print) {
+    std::size_t at = first_place(print);
+    while (places_[at].count() != 0 && places_[at].print() != print) at = (at + 1) & (places_.size() - 1);
+    return places_[at];
+  }
+  void forget_old();
+  void grow(std::size_t size);
 
-    const Entry* find(std::uint64_t print) const;
-    Entry& place_of(std::uint64_t print);  ///< its own, or the free one. REQUIRES: a free one
-    void reserve(std::size_t count);
-    void clear();
-    void prefetch(std::uint64_t print) const {
-      if (!places.empty()) __builtin_prefetch(&places[first_place(print)]);
-    }
-
-   private:
-    std::size_t first_place(std::uint64_t print) const;
-  };
-
-  Generation young_, old_;
+  // Open addressing with linear probing, at most half full.
+  static constexpr int kLeastBits = 10;
+  std::vector<Entry> places_ = std::vector<Entry>(std::size_t{1} << kLeastBits);  ///< as many as a power of two
+  int shift_ = 64 - kLeastBits;
+  std::size_t young_ = 0, old_ = 0;  ///< prefixes
   std::size_t limit_ = 65536;
 };
 

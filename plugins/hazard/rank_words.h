@@ -2,6 +2,7 @@
 
 #include <canopy/eviction_strategy.h>
 
+#include <array>
 #include <string>
 
 #include "age_bins.h"
@@ -24,13 +25,21 @@ struct Outlook {
 
 inline constexpr int kWordBits = 22;
 
+/// The bits of each class.
+inline constexpr std::array<std::uint16_t, kClasses> kClassBits = [] {
+  std::array<std::uint16_t, kClasses> bits{};
+  for (std::size_t k = 0; k < kClasses; ++k) {
+    const std::size_t accesses = k % kAccesses, news = k / kAccesses % kNews;
+    const std::size_t answer = k / (kAccesses * kNews) % kAnswers, hints = k / kClassesOfHint;
+    const std::size_t expectation = hints / (hint::kMostClass + 1), client = hints % (hint::kMostClass + 1);
+    bits[k] = static_cast<std::uint16_t>((accesses + 1) | news << 3 | answer << 6 | expectation << 7 | client << 9);
+  }
+  return bits;
+}();
+
 /// A node that was used, of this class.
 constexpr std::uint64_t rank_minor(Tick used, std::size_t of_class, const Outlook& outlook) {
-  const std::size_t accesses = of_class % kAccesses, news = of_class / kAccesses % kNews;
-  const std::size_t answer = of_class / (kAccesses * kNews) % kAnswers, hints = of_class / kClassesOfHint;
-  const std::size_t expectation = hints / (hint::kMostClass + 1), client = hints % (hint::kMostClass + 1);
-  return used << kWordBits | (accesses + 1) | news << 3 | answer << 6 | expectation << 7 | client << 9 |
-         outlook.age_bin << 12 | outlook.stop_bin << 17;
+  return used << kWordBits | kClassBits[of_class] | outlook.age_bin << 12 | outlook.stop_bin << 17;
 }
 /// A node that no request has used.
 constexpr std::uint64_t rank_minor_unused(Tick created) { return created << kWordBits; }

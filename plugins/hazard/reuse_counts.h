@@ -25,7 +25,14 @@ class ReuseCounts {
   ReuseCounts() : classes_(kClasses) {}
 
   /// REQUIRES: of_class < kClasses, bin < kBins.
-  void add(std::size_t of_class, std::size_t bin, const Reuse& more);
+  void add(std::size_t of_class, std::size_t bin, const Reuse& more) {
+    Class& counts = classes_[of_class];
+    if (!counts.known) [[unlikely]]
+      counts.known = true, known_.push_back(of_class);
+    counts.by_age[bin] += more;
+    weight_ += more.returned + more.survived;
+    added_ += more.returned + more.survived;
+  }
   /// All counts become `part` of what they are.
   void fade(double part);
 

@@ -38,10 +38,11 @@ class NodeTag {
     return (static_cast<std::uint64_t>(now * kSteps) + 1) << kClassBits | of_class;
   }
   explicit NodeTag(std::uint64_t tag) : tag_(tag) {}
-  double age(double now) const { return std::max(0.0, now - static_cast<double>((tag_ >> kClassBits) - 1) / kSteps); }
+  double age(double now) const { return std::max(0.0, now - static_cast<double>(steps() - 1) / kSteps); }
   std::size_t of_class() const { return tag_ & ((1U << kClassBits) - 1); }
 
  private:
+  std::int64_t steps() const { return static_cast<std::int64_t>(tag_ >> kClassBits); }
   static constexpr double kSteps = 1024;
   static constexpr int kClassBits = 12;
   std::uint64_t tag_;

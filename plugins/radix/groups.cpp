@@ -1,6 +1,7 @@
 #include "groups.h"
 
 #include <array>
+#include <new>
 #include <span>
 
 namespace canopy::radix {
@@ -28,7 +29,7 @@ PolicyClock Groups::clock(std::size_t group) const {
   return {groups_[group].allocated, sizes.evictable + sizes.protected_, groups_[group].group.capacity, now_};
 }
 
-NodeFacts Groups::facts(Slot slot, std::size_t group) const {
+NodeFacts Groups::facts(Slot slot, std::size_t group, const PolicyClock& clock) const {
   const Node& node = nodes_[slot];
   NodeFacts facts;
   facts.id = nodes_.id(slot);
@@ -41,10 +42,10 @@ NodeFacts Groups::facts(Slot slot, std::size_t group) const {
   facts.priority = node.priority;
   facts.created = node.created;
   facts.last_access = holds_(slot, group).last_access;
-  facts.clock = clock(group);
+  facts.clock = clock;
   Word& word = holds_.word(slot, group);
   facts.spared = word.spared;
-  facts.tag = &word.tag;  // the policy's own, also in a const visit
+  facts.tag = &word.tag;                                    // the policy's own, also in a const visit
   facts.parent_tag = &holds_.word(node.parent, group).tag;  // a root's is 0
   return facts;
 }
@@ -76,16 +77,21 @@ void Groups::use_policy(std::size_t group, EvictionStrategy* policy) {
 }
 
 void Groups::rank_all(std::size_t group) {
+  union Batch {  // each of its nodes is made where it stands
+    Batch() {}
+    std::array<NodeFacts, RankHeap::kBatch> nodes;
+  } batch;
+  std::array<Rank, RankHeap::kBatch> ranks;
+  const PolicyClock clock = this->clock(group);
+  const bool told = events_.told();
   groups_[group].ranked_at = groups_[group].allocated;
   groups_[group].queue.rerank([&](std::span<QueuedNode> entries) {
-    std::array<NodeFacts, RankHeap::kBatch> nodes;
-    std::array<Rank, RankHeap::kBatch> ranks;
-    for (std::size_t i = 0; i < entries.size(); ++i) nodes[i] = facts(entries[i].slot, group);
-    groups_[group].group.eviction->rank_many({nodes.data(), entries.size()}, {ranks.data(), entries.size()});
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      entries[i].rank = ranks[i];
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      ::new (&batch.nodes[i]) NodeFacts(facts(entries[i].slot, group, clock));
+    groups_[group].group.eviction->rank_many({batch.nodes.data(), entries.size()}, {ranks.data(), entries.size()});
+    for (std::size_t i = 0; i < entries.size(); ++i) entries[i].rank = ranks[i];
+    for (std::size_t i = 0; told && i < entries.size(); ++i)
       events_.tell<event::NodeRanked>(entries[i].slot, static_cast<std::uint8_t>(group), ranks[i]);
-    }
   });
 }
 

@@ -17,8 +17,8 @@ namespace canopy::radix {
 struct GroupState {
   Group group;
   VictimQueue queue;
-  std::uint64_t allocated = 0;  ///< units ever inserted
-  std::uint64_t ranked_at = 0;  ///< `allocated` when all nodes were last ranked (Volatility::epoch)
+  std::uint64_t allocated = 0;         ///< units ever inserted
+  std::uint64_t ranked_at = 0;         ///< `allocated` when all nodes were last ranked (Volatility::epoch)
   Prints reads_prints = Prints::none;  ///< of its policy
 
   bool whole_path() const { return group.reach == kWholePath; }
@@ -46,7 +46,8 @@ class Groups {
   bool one_whole_path() const { return one_whole_path_; }
 
   PolicyClock clock(std::size_t group) const;
-  NodeFacts facts(Slot slot, std::size_t group) const;
+  NodeFacts facts(Slot slot, std::size_t group) const { return facts(slot, group, clock(group)); }
+  NodeFacts facts(Slot slot, std::size_t group, const PolicyClock& clock) const;
   /// A whole-path group may evict leaves only; a window or a state may be evicted anywhere and leaves a tombstone (a
   /// gap).
   bool may_evict(Slot slot, std::size_t group) const {

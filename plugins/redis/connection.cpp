@@ -139,7 +139,8 @@ void Connection::flush(Micros now) {
       return lose(receive(now) ? why : trouble_);
     }
     outbox_.sent(static_cast<std::size_t>(sent));
-    silent_since_ = now;  // slow is not silent
+    // Slow is not silent: it took more after the socket had been full. That it takes the first bytes says nothing.
+    if (silent_since_ == kNever || watches_writable_) silent_since_ = now;
     if (outbox_.unsent() == 0 && !more) return watch(false);
   }
 }

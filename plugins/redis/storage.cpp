@@ -97,7 +97,8 @@ class RedisStorage final : public PageStorage {
 
   std::size_t poll(std::span<StorageDone> done) override { return mailbox_.poll(done); }
   int descriptor() const override { return mailbox_.told(); }
-  StorageUse use() const override { return {}; }
+  /// What a server has is of all that use it, and in no memory of this process.
+  StorageUse use() const override { return {kUnlimited, kUnlimited, kUnlimited}; }
 
  private:
   static Network::Settings settings(const Config& config, const Context& context) {

@@ -18,6 +18,9 @@ namespace {
 struct Line {
   std::uint64_t space, run, sum;
 };
+/// In Line::space: all slots without a record were wiped. No namespace has this number.
+constexpr std::uint64_t kWiped = 0;
+
 std::uint64_t sum_of(const Line& line) { return XXH3_64bits(&line, offsetof(Line, sum)); }
 
 /// Lines for one space are put together once there are this many more than spaces.
@@ -30,6 +33,8 @@ FlushedSpaces::FlushedSpaces(std::string path) : path_(std::move(path)) {
   if (!file) return;
   for (Line line{}; ::read(file.get(), &line, sizeof line) == ssize_t{sizeof line} && line.sum == sum_of(line);
        ++lines_) {
+    may_be_left_ = line.space != kWiped;
+    if (line.space == kWiped) continue;
     auto& up_to = up_to_[line.space];
     up_to = std::max(up_to, line.run);
     newest_ = std::max(newest_, line.run);
@@ -39,16 +44,27 @@ FlushedSpaces::FlushedSpaces(std::string path) : path_(std::move(path)) {
 void FlushedSpaces::compact() const {
   if (lines_ < up_to_.size() + kSpare) return;
   std::string text;
-  for (const auto& [space, run] : up_to_) {
+  const auto add = [&](std::uint64_t space, std::uint64_t run) {
     Line line{space, run, 0};
     line.sum = sum_of(line);
     text.append(std::string_view(reinterpret_cast<const char*>(&line), sizeof line));
-  }
+  };
+  for (const auto& [space, run] : up_to_) add(space, run);
+  if (!may_be_left_) add(kWiped, newest_);
   static_cast<void>(write_file_atomically(path_, text));  // else the longer one stays
 }
 
 bool FlushedSpaces::add(std::uint64_t space, std::uint64_t run) {
   up_to_[space] = newest_ = run;
+  may_be_left_ = true;
+  return append(space, run);
+}
+
+void FlushedSpaces::wiped() {
+  if (append(kWiped, newest_)) may_be_left_ = false;
+}
+
+bool FlushedSpaces::append(std::uint64_t space, std::uint64_t run) {
   ++lines_;
   Line line{space, run, 0};
   line.sum = sum_of(line);

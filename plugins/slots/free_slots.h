@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,6 +17,13 @@ class FreeSlots {
   };
 
   std::uint64_t size() const { return size_; }
+  std::size_t runs() const { return by_first_.size(); }
+  /// Whether visit(first, count) was true of each run; it ends with the first that is not.
+  template <class Visit>
+  bool all(Visit&& visit) const {
+    return std::all_of(by_first_.begin(), by_first_.end(),
+                       [&](const auto& run) { return visit(run.first, run.second); });
+  }
   /// REQUIRES: the slots are not here.
   void add(Slot first, Slot count) {
     size_ += count;

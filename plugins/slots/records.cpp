@@ -124,10 +124,17 @@ void Records::retire(Slot slot) {
   if (table_[slot].run > 0) forget(slot);
 }
 
-std::uint64_t Records::forget_space(const PageKey& space) {
+void Records::forget_space(const PageKey& space) {
   for (Slot slot = 0; slot < shape_.slots; ++slot)
     if (table_[slot].run > 0 && (table_[slot].space == space.bits[0] || table_[slot].space == 0)) forget(slot);
-  return last_number_;
+}
+
+bool Records::wipe(const SlotFiles& files) const {
+  constexpr std::size_t kMostRuns = std::size_t{1} << 16;  // a second or two of a file system's time
+  if (free_.runs() > kMostRuns) return false;
+  for (Slot slot = 0; retired_ > 0 && slot < shape_.slots; ++slot)
+    if (state_[slot].retired && !files.wipe(slot, 1)) return false;
+  return free_.all([&](Slot first, Slot count) { return files.wipe(first, count); });
 }
 
 void Records::scanned(Slot first, std::span<const RecordHead> heads) {

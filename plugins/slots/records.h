@@ -49,8 +49,12 @@ class Records {
   void forget(Slot slot);
   /// The same, and nothing is written into the slot any more. Also for a slot that was taken.
   void retire(Slot slot);
-  /// Forgets all records of the space and those whose space is unknown. Returns the number of the last run until now.
-  std::uint64_t forget_space(const PageKey& space);
+  /// Forgets all records of the space and those whose space is unknown.
+  void forget_space(const PageKey& space);
+  /// The number of the last run until now.
+  std::uint64_t last_run() const { return last_number_; }
+  /// Wipes all slots that have no record. REQUIRES: none is taken, held or unknown. False: it could not be done.
+  bool wipe(const SlotFiles& files) const;
   /// What a scan found in slots from `first` on.
   void scanned(Slot first, std::span<const RecordHead> heads);
 

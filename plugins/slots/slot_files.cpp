@@ -76,6 +76,22 @@ UniqueFd SlotFiles::open_one(const std::string& path) {
   return open_file(path, O_RDWR | O_CREAT);
 }
 
+bool SlotFiles::wipe(Slot first, Slot count) const {
+  while (count > 0) {
+    const Slot here = std::min(count, shape_.slots_a_file() - first % shape_.slots_a_file());
+    while (::fallocate(descriptor_of(first), FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
+                       static_cast<off_t>(shape_.offset_of(first)),
+                       static_cast<off_t>(here * shape_.record_bytes)) != 0)
+      if (errno != EINTR) return false;
+    first += here, count -= here;
+  }
+  return true;
+}
+
+bool SlotFiles::sync() const {
+  return std::all_of(files_.begin(), files_.end(), [](const UniqueFd& file) { return ::fdatasync(file.get()) == 0; });
+}
+
 void SlotFiles::remove_from(const std::string& path, Slot first) {
   while (::unlink((path + "/slots." + std::to_string(first)).c_str()) == 0) ++first;
 }

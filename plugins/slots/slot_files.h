@@ -36,6 +36,11 @@ class SlotFiles {
   const Shape& shape() const { return shape_; }
   bool direct() const { return direct_; }
   int descriptor_of(Slot slot) const { return files_[shape_.file_of(slot)].get(); }
+  /// Makes slots read as zeros, which are no record. It moves no bytes, and lasts once sync() has returned. False: the
+  /// file system cannot do so, or failed.
+  bool wipe(Slot first, Slot count) const;
+  /// Waits for the disk. False: it failed.
+  bool sync() const;
   /// Whether any of the files had bytes in it before it was opened here.
   bool had_bytes() const { return had_bytes_; }
 

@@ -28,11 +28,11 @@ Shape shape_of(const SlotStorage::Config& config, const PageStorage::Context& co
 /// Whether what lies in the slots is looked for, since there is no table of it.
 bool must_scan(const TableFile& table, const SlotFiles& files, const FlushedSpaces& flushed, const Folder& folder) {
   if (table.trouble().empty() || !files.had_bytes()) return false;
-  const char* const what =
-      flushed.any() ? "its records are forgotten, since some were flushed" : "its records are looked for in the slots";
+  const char* const what = flushed.may_be_left() ? "its records are forgotten, since some were flushed"
+                                                 : "its records are looked for in the slots";
   std::fprintf(stderr, "canopy: slots: %s has no table that can be used (%s); %s\n", folder.path().c_str(),
                table.trouble().c_str(), what);
-  return !flushed.any();
+  return !flushed.may_be_left();
 }
 
 std::unique_ptr<Device> make_device(const SlotStorage::Config& config, int event) {
@@ -157,7 +157,10 @@ void SlotStorage::remove(const PageKey&, std::span<const PageKey> keys) {
 bool SlotStorage::flush(const PageKey& space) {
   // Records that were not found yet may be of this space.
   if (scan_) end_scan();
-  const std::uint64_t last = records_.forget_space(space);
+  // The line first: a process that is killed behind it finds nothing, with its table or without, and one that is killed
+  // before it finds all.
+  const bool lasts = flushed_.add(space.bits[0], records_.last_run());
+  records_.forget_space(space);
   records_.write();
   for (const CallId id : moving_)
     if (calls_[id].space == space) calls_[id].flushed = true;
@@ -167,7 +170,13 @@ bool SlotStorage::flush(const PageKey& space) {
     call.found = 0;
     std::replace(call.fates.begin(), call.fates.end(), Fate::done, Fate::absent);
   }
-  return flushed_.add(space.bits[0], last);
+  if (lasts && wipe()) flushed_.wiped();
+  return lasts;
+}
+
+bool SlotStorage::wipe() {
+  while (!moving_.empty()) take_ended(true);  // a slot that is being written is neither free nor a record's
+  return records_.wipe(files_) && files_.sync();
 }
 
 std::size_t SlotStorage::poll(std::span<StorageDone> done) {

@@ -65,6 +65,8 @@ class SlotStorage final : public PageStorage {
   void end(CallId id);
   void go_on_scanning();
   void end_scan();
+  /// No slot without a record has one's bytes any more. Waits for all calls. False: that could not be done.
+  bool wipe();
 
   Folder folder_;
   SlotFiles files_;

@@ -1,9 +1,46 @@
 #pragma once
 
+#include <canopy/engine/engine.h>
+#include <canopy/engine/engine_file.h>
 #include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agreement.h"
+#include "policy.h"
+
+namespace nb = nanobind;
 
 namespace canopy::python {
 
-void bind_engine(nanobind::module_& module);
+/// An engine, and what it uses of Python: policies, and an agreement with other ranks.
+class PyEngine {
+ public:
+  /// See Engine in Python. Throws ValueError with the place of each mistake.
+  PyEngine(nb::handle config, nb::handle changes, nb::handle agreement);
+  Engine& operator*() { return *engine_; }
+  Engine* operator->() { return engine_.get(); }
+
+  NamespaceId space_of(nb::handle space);
+  void use_policy(nb::handle policy, std::size_t group);
+  /// Throws IndexError if there is no such group.
+  void need_group(std::size_t group) const;
+  /// Raises what a policy or the agreement in Python raised, or else RuntimeError for a violation that the last call
+  /// brought.
+  void check();
+  /// The whole configuration as YAML.
+  std::string dump() const;
+
+ private:
+  EngineConfig config_;
+  std::vector<std::shared_ptr<PythonPolicy>> in_python_;
+  std::unique_ptr<PythonAgreement> agreement_;  ///< null: there is one rank
+  std::unique_ptr<Engine> engine_;
+  std::uint64_t seen_ = 0;  ///< violations that were raised
+};
+
+void bind_engine(nb::module_& module);
 
 }  // namespace canopy::python

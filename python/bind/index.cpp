@@ -8,6 +8,8 @@
 #include <chrono>
 #include <string_view>
 
+#include "spaces.h"
+
 namespace canopy::python {
 namespace {
 
@@ -31,6 +33,7 @@ FeedConfig feed_of(nb::handle feed) {
 Index::Index(const Settings& settings) {
   if (settings.page_size == 0) throw nb::value_error("page_size must be at least 1 token");
   if (settings.capacity == std::uint64_t{0}) throw nb::value_error("capacity must be at least 1 token, or None");
+  if (settings.slots_a_page == 0) throw nb::value_error("slots_a_page must be at least 1");
   policy_ = make_policy(settings.policy);
   slots_a_page_ = settings.slots_a_page;
   state_.page_size = settings.page_size;
@@ -85,25 +88,8 @@ void Index::release(const Lock& lock) noexcept {
 }
 
 NamespaceId Index::space_of(nb::handle space) {
-  if (space.is_none()) return NamespaceId::shared;
   const std::size_t had = state_.spaces.size();
-  NamespaceId id{};
-  if (nb::isinstance<nb::str>(space)) {
-    Py_ssize_t size = 0;
-    const char* const text = PyUnicode_AsUTF8AndSize(space.ptr(), &size);
-    if (!text) nb::raise_python_error();
-    id = state_.spaces.intern({{text, static_cast<std::size_t>(size)}, {}, {}});
-  } else if (nb::isinstance<nb::tuple>(space) && nb::len(space) <= 3) {
-    std::string parts[3];
-    std::size_t i = 0;
-    for (const nb::handle part : space) {
-      if (!part.is_none()) parts[i] = nb::str(part).c_str();
-      ++i;
-    }
-    id = state_.spaces.intern({parts[0], parts[1], parts[2]});
-  } else {
-    throw nb::type_error("space: None, a name, or a tuple (tenant, adapter, salt)");
-  }
+  const NamespaceId id = python::space_of(space, [&](const Space& parts) { return state_.spaces.intern(parts); });
   if (state_.spaces.size() > had) {
     if (changes_) changes_->name(id, nb::borrow(space));
     if (publisher_) publisher_->space(id);
@@ -130,7 +116,7 @@ nb::list Index::take_changes() {
 }
 
 void Index::poll() {
-  if (publisher_) publisher_->serve_waiting_readers();
+  if (publisher_ && !busy_) publisher_->serve_waiting_readers();
 }
 
 std::uint64_t Index::request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {

@@ -25,8 +25,8 @@ class Index {
     Units page_size = 1;
     std::optional<std::uint64_t> capacity;
     std::string accounting = "default";
-    Units overlap = 0;       ///< 1: keys of EAGLE, whose units are a token and the next one
-    Units slots_a_page = 1;  ///< numbers that stand for a page towards Python: page_size slots, or its own number alone
+    Units overlap = 0;
+    Units slots_a_page = 1;  ///< see slots_a_page()
     bool changes = false;    ///< what comes and goes is kept for take_changes()
     nb::handle policy, feed;
   };
@@ -48,7 +48,7 @@ class Index {
   NamespaceId space_of(nb::handle space);
   Units page() const { return state_.page_size; }
   Units overlap() const { return state_.overlap; }
-  /// Numbers that stand for a page towards Python.
+  /// Numbers that stand for a page towards Python, one after the other: its slots, or one number for the page itself.
   Units slots_a_page() const { return slots_a_page_; }
   PrefixIndex& tree() { return *state_.index; }
   const EngineState& state() const { return state_; }
@@ -65,6 +65,7 @@ class Index {
   void use_policy(nb::handle policy);
   /// See Changes::take. Throws ValueError if they are not kept.
   nb::list take_changes();
+  /// Serves an inspector that attached while nothing happened. Does nothing within a call of the index.
   void poll();
 
   /// A request of the caller's, for the feed alone. 0, and nothing is told, without a feed.

@@ -6,7 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "index.h"
+#include "hold.h"
+#include "insert.h"
 #include "nodes.h"
 #include "slots.h"
 #include "waiting_order.h"
@@ -16,87 +17,19 @@ namespace {
 
 using Self = nb::handle_t<Index>;
 
-/// An index, which lives as long as this does.
-class Owner {
- public:
-  explicit Owner(Self self) : object_(nb::borrow(self)), index_(nb::inst_ptr<Index>(self)) {}
-  Index& operator*() const { return *index_; }
-  Index* operator->() const { return index_; }
-
- private:
-  nb::object object_;
-  Index* index_;
-};
-
-/// What a match found. It holds nothing: what it found may be evicted.
-struct Hit {
-  Owner index;
-  NamespaceId space{};
-  NodeId node{};
-  Units length = 0;
-};
-
-/// A path that stays until it is released.
-class Hold {
- public:
-  Hold(Self index, NamespaceId space, const Lock& lock) : index_(index), space_(space), lock_(lock) {}
-  Hold(const Hold&) = delete;
-  ~Hold() { release(); }
-
-  void release() {
-    if (std::exchange(held_, false)) index_->release(lock_);
-  }
-  Index& index() const { return *index_; }
-  NamespaceId space() const { return space_; }
-  const Lock& lock() const { return lock_; }
-  Hit hit() const { return {index_, space_, lock_.node, lock_.length}; }
-  /// The namespace of what is inserted; it can be chosen as long as nothing is held.
-  void use_space(nb::handle space) {
-    if (space.is_none()) return;
-    const NamespaceId wanted = index_->space_of(space);
-    if (lock_.length > 0 && wanted != space_) throw nb::value_error("insert: the hold is in another namespace");
-    space_ = wanted;
-  }
-  /// To read or replace. Throws ValueError if it was released.
-  Lock& held() {
-    if (!held_) throw nb::value_error("this hold was released");
-    return lock_;
-  }
-
- private:
-  Owner index_;
-  NamespaceId space_{};
-  Lock lock_;
-  bool held_ = true;
-};
-
-/// What an insert did.
-struct Added {
-  Units length = 0, had = 0;
-  nb::object spare;
-};
-
-std::unique_ptr<Hit> match(Self self, nb::handle ids, nb::handle space, std::optional<std::size_t> limit) {
-  const Owner index(self);
+nb::object match_ids(Self self, nb::handle ids, nb::handle space, std::optional<std::size_t> limit) {
   const Tokens tokens(ids, limit);
-  const NamespaceId in = index->space_of(space);
-  Found found;
-  {
-    const Index::Step step(*index, Operation::begin);
-    found = index->tree().find({in, tokens.get()});
-  }
-  index->raise_failure();
-  return std::make_unique<Hit>(Hit{index, in, found.node, found.length});
+  return match(self, tokens, nb::inst_ptr<Index>(self)->space_of(space)).hit;
 }
 
 /// A lock that a policy's exception ends at once.
-std::unique_ptr<Hold> held(Self self, NamespaceId space, const Lock& lock) {
-  auto hold = std::make_unique<Hold>(self, space, lock);
+nb::object held(Self self, NamespaceId space, const Lock& lock) {
+  nb::object hold = made<Hold>(self, space, lock);
   nb::inst_ptr<Index>(self)->raise_failure();
   return hold;
 }
 
-std::unique_ptr<Hold> lock(Self self, nb::handle ids, nb::handle space) {
+nb::object lock(Self self, nb::handle ids, nb::handle space) {
   const Owner index(self);
   const Tokens tokens(ids);
   const NamespaceId in = index->space_of(space);
@@ -108,7 +41,7 @@ std::unique_ptr<Hold> lock(Self self, nb::handle ids, nb::handle space) {
   return held(self, in, lock);
 }
 
-std::unique_ptr<Hold> hold(Self self, const Hit& hit) {
+nb::object hold(Self self, const Hit& hit) {
   const Owner index(self);
   if (&*index != &*hit.index) throw nb::value_error("hold: this hit is of another index");
   Lock lock;
@@ -117,11 +50,6 @@ std::unique_ptr<Hold> hold(Self self, const Hit& hit) {
     lock = index->tree().hold(hit.node);
   }
   return held(self, hit.space, lock);
-}
-
-void need_start(const Index& index, Units start, Units length) {
-  if (start > length || start % index.page() != 0)
-    throw nb::value_error("slots: `start` must be a multiple of the page size, and at most the length");
 }
 
 /// The pages of a hit, as `gives` hands them out.
@@ -142,73 +70,14 @@ SlotBuffer buffer_of_hit(Index& index, const Hit& hit, Units start) {
   return pages_of_hit(index, hit, start, buffer_of);
 }
 
-nb::object slots(Hold& hold, Units start) {
-  const Lock& lock = hold.held();
-  Index& index = hold.index();
-  need_start(index, start, lock.length);
-  const Index::Step step(index, Operation::none);
-  return slots_of(index.tree().pages(lock, start)[0], index.slots_a_page());
-}
-
 /// As hold, for a caller that must have all of it.
-std::unique_ptr<Hold> hold_whole(Self self, const Hit& hit) {
-  auto held = hold(self, hit);
-  if (held->lock().length != hit.length) {
+nb::object hold_whole(Self self, const Hit& hit) {
+  nb::object held = hold(self, hit);
+  if (nb::inst_ptr<Hold>(held)->lock().length != hit.length) {
     PyErr_SetString(PyExc_RuntimeError, "what this hit found was evicted between its match and its lock");
     throw nb::python_error();
   }
   return held;
-}
-
-/// Adds below `lock`, which becomes the deeper one.
-Added insert(Index& index, Lock& lock, NamespaceId space, const Tokens& tokens, nb::handle slots, InsertFacts facts) {
-  const Integers given(slots, "slots");
-  const std::size_t whole = index.whole_pages(tokens.size()), first = lock.length / index.page();
-  if (whole < first) throw nb::value_error("insert: there are fewer tokens than the hold has");
-  Scratch<Page> scratch;
-  const std::span<const Page> pages = pages_of(given, index.slots_a_page(), whole - first, scratch);
-  Added added;
-  {
-    const Index::Step step(index, Operation::insert);
-    const Inserted inserted = index.tree().insert(lock, {space, tokens.get()}, {pages}, facts);
-    added = {inserted.lock.length, inserted.had, slots_of(inserted.spare[0], index.slots_a_page())};
-    lock = inserted.lock;
-  }
-  return added;
-}
-
-Added insert_from_root(Self self, nb::handle tokens, nb::handle slots, nb::handle space, std::int32_t priority) {
-  const Owner index(self);
-  Lock lock;
-  Added added = insert(*index, lock, index->space_of(space), Tokens(tokens), slots, {.priority = priority});
-  index->release(lock);
-  if (index->failed()) index->raise_failure(nb::cast(added));
-  return added;
-}
-
-/// Ends a node at the whole pages of `tokens`, which are there: what lies behind them can then be evicted alone.
-void split(Index& index, NamespaceId space, std::span<const Token> tokens, std::int32_t priority) {
-  const std::size_t whole = index.whole_pages(tokens.size());
-  Scratch<Page> none;  // page 0: nothing is brought
-  none.values.assign(whole, 0);
-  const Index::Step step(index, Operation::insert);
-  const InsertFacts facts{.priority = priority, .inserted = static_cast<Units>(whole * index.page())};
-  index.tree().release(index.tree().insert({}, {space, tokens}, {std::span<const Page>(none.values)}, facts).lock);
-}
-
-Added insert_below(Hold& hold, nb::handle ids, nb::handle slots, nb::handle space, std::int32_t priority, bool chunked,
-                   Units inserted, std::size_t boundary, std::optional<std::size_t> limit) {
-  const Tokens tokens(ids, limit);
-  Index& index = hold.index();
-  hold.use_space(space);
-  Added added = insert(index, hold.held(), hold.space(), tokens, slots,
-                       {.priority = priority, .chunked = chunked, .inserted = inserted});
-  const std::size_t whole = index.whole_pages(std::min(boundary, tokens.size()));
-  if (whole > 0 && whole * index.page() < added.length)
-    split(index, hold.space(), tokens.get().first(std::min(boundary, tokens.size())),
-          priority + (priority < INT32_MAX));
-  if (index.failed()) index.raise_failure(nb::cast(added));
-  return added;
 }
 
 /// The slots of the pages that `gives` gives back.
@@ -228,14 +97,15 @@ nb::object evict(Index& index, std::uint64_t tokens) {
   return given_back(index, Operation::evict, [&](PrefixIndex& tree) { return tree.evict(0, pages); });
 }
 /// Without a NumPy array; a policy's exception has the slots as one.
-SlotBuffer evict_buffer(Index& index, std::uint64_t tokens) {
+SlotBuffer evict_buffer(Index& index, std::uint64_t tokens, std::optional<Units> slots_a_page) {
+  if (slots_a_page == Units{0}) throw nb::value_error("slots_a_page must be at least 1");
   const std::uint64_t pages = tokens / index.page() + (tokens % index.page() != 0);
   SlotBuffer slots;
   nb::object lost;
   {
     const Index::Step step(index, Operation::evict);
     const std::span<const Page> left = index.tree().evict(0, pages)[0];
-    slots = buffer_of(left, index.slots_a_page());
+    slots = buffer_of(left, slots_a_page.value_or(index.slots_a_page()));
     if (index.failed()) lost = slots_of(left, index.slots_a_page());
   }
   index.raise_failure(lost);
@@ -274,62 +144,13 @@ nb::dict use_of(Index& index) {
   return row;
 }
 
-void bind_hit(nb::module_& module) {
-  using namespace nb::literals;
-  nb::class_<Hit>(module, "Hit", "What Index.match found. It holds nothing: any later call may evict it.")
-      .def_prop_ro(
-          "length", [](const Hit& hit) { return hit.length; }, "tokens found, in whole pages")
-      .def_prop_ro(
-          "node", [](const Hit& hit) { return static_cast<std::uint64_t>(hit.node); },
-          "id of the node in which the match ended; 0: nothing was found")
-      .def("__len__", [](const Hit& hit) { return hit.length; })
-      .def("__repr__", [](const Hit& hit) { return "<canopy.Hit of " + std::to_string(hit.length) + " tokens>"; });
-
-  nb::class_<Added>(module, "Added", "What an insert did.")
-      .def_ro("length", &Added::length, "tokens of the key that are in the index now, in whole pages")
-      .def_ro("had", &Added::had, "of those, tokens that were there before")
-      .def_ro("spare", &Added::spare, "int64 slots that the caller brought for these, and frees")
-      .def("__repr__", [](const Added& added) {
-        return "<canopy.Added: " + std::to_string(added.length) + " tokens, " + std::to_string(added.had) +
-               " were there>";
-      });
-
-  nb::class_<Hold>(module, "Hold",
-                   "A prefix that cannot be evicted until release(), the end of a `with` block, or the object's end.")
-      .def_prop_ro(
-          "length", [](const Hold& hold) { return hold.lock().length; }, "tokens held, in whole pages")
-      .def_prop_ro("node", [](const Hold& hold) { return static_cast<std::uint64_t>(hold.lock().node); })
-      .def_prop_ro("hit", &Hold::hit, "the same prefix as a hit, which holds nothing")
-      .def("slots", &slots, "start"_a = 0,
-           "The slots of the held tokens from `start` on: int64, shape (length - start,). `start` is a multiple of the "
-           "page size.")
-      .def("insert", &insert_below, "tokens"_a, "slots"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0,
-           "chunked"_a = false, "inserted"_a = 0, "boundary"_a = 0, "limit"_a = nb::none(),
-           "Adds the whole pages of `tokens`, which begin with those held, and holds them too. `slots`: one a token "
-           "from "
-           "the held length on. `chunked`: the request is still in its prefill.\n`inserted`: tokens that this request "
-           "has inserted before.\n`space`: the namespace, where nothing is held yet.\n`boundary`: a node ends behind "
-           "the whole pages of so many tokens, such as the prompt's, so that what follows can be\nevicted alone.")
-      .def("release", &Hold::release, "Lets the prefix be evicted again. Does nothing the second time.")
-      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__exit__", [](Hold& hold, nb::args) { hold.release(); })
-      .def("__len__", [](const Hold& hold) { return hold.lock().length; })
-      .def("__repr__",
-           [](const Hold& hold) { return "<canopy.Hold of " + std::to_string(hold.lock().length) + " tokens>"; });
-}
-
 }  // namespace
 
 void bind_index(nb::module_& module) {
   using namespace nb::literals;
-  bind_hit(module);
+  bind_hold(module);
+  bind_insert(module);
   bind_slots(module);
-  module.def(
-      "release",
-      [](Hold* hold) {
-        if (hold) hold->release();
-      },
-      "hold"_a.none(), "Releases a Hold; None is nothing to release.");
   nb::class_<Index>(module, "Index",
                     "A longest-prefix index over pages of KV cache: a radix tree that knows token ids, slots and "
                     "holds, and the order "
@@ -342,19 +163,24 @@ void bind_index(nb::module_& module) {
       .def(
           "__init__",
           [](Index* place, Units page_size, nb::object policy, std::optional<std::uint64_t> capacity,
-             const std::string& accounting, bool bigram, nb::object feed, bool paged, bool changes) {
-            new (place)
-                Index({page_size, capacity, accounting, Units{bigram}, paged ? 1 : page_size, changes, policy, feed});
+             const std::string& accounting, Units overlap, std::optional<Units> slots_a_page, bool changes,
+             nb::object feed) {
+            new (place) Index(
+                {page_size, capacity, accounting, overlap, slots_a_page.value_or(page_size), changes, policy, feed});
           },
           "page_size"_a = 1, "policy"_a = "lru", "capacity"_a = nb::none(), nb::kw_only(), "accounting"_a = "default",
-          "bigram"_a = false, "feed"_a = nb::none(), "paged"_a = false, "changes"_a = false,
+          "overlap"_a = 0, "slots_a_page"_a = nb::none(), "changes"_a = false, "feed"_a = nb::none(),
           "page_size: tokens in a page.\npolicy: a name of plugins(), {'slru': {'protect_after': 3}}, or a policy in "
           "Python.\ncapacity: tokens that the pool may hold, for policies; the index never evicts on its own.\n"
-          "accounting: 'default', 'sglang' or 'sglang_unified': when hits count.\nbigram: keys of EAGLE: a unit is a "
-          "token and the next one.\nfeed: a name under which an inspector can attach, or a pathlib.Path to record to.\n"
-          "paged: what is said of slots is said of page numbers, from 1 on, one a page: for callers that have a table "
-          "from these to slots.\nchanges: keep what comes and goes for take_changes().")
-      .def("match", &match, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "limit"_a = nb::none(),
+          "accounting: 'default', 'sglang' or 'sglang_unified': when hits count.\noverlap: tokens that a unit shares "
+          "with "
+          "the next one. 1: keys of EAGLE, whose units are bigrams.\nslots_a_page: numbers of the caller's for a page, "
+          "which follow one another: a page's slots, page_size of them, unless said otherwise. 1: numbers of pages, "
+          "for "
+          "callers that have a table from these to slots.\nchanges: keep what comes and goes for "
+          "take_changes().\nfeed: "
+          "a name under which an inspector can attach, or a pathlib.Path to record to.")
+      .def("match", &match_ids, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "limit"_a = nb::none(),
            "The longest prefix that is there. Counts as a use. `space`: a namespace, or a tuple (tenant, adapter, "
            "salt).")
       .def("hold", &hold, "hit"_a,
@@ -364,7 +190,8 @@ void bind_index(nb::module_& module) {
            "eviction. Raises ValueError if it was evicted.")
       .def("slot_buffer", &buffer_of_hit, "hit"_a, "start"_a = 0, "slots() as a SlotBuffer.")
       .def("hold_whole", &hold_whole, "hit"_a, "hold(), or RuntimeError if any of it was evicted meanwhile.")
-      .def("evict_buffer", &evict_buffer, "tokens"_a, "evict() as a SlotBuffer.")
+      .def("evict_buffer", &evict_buffer, "tokens"_a, "slots_a_page"_a = nb::none(),
+           "evict() as a SlotBuffer. slots_a_page: as in Index; 1 gives page numbers.")
       .def(
           "all_slots", [](Index& index) { return slots_of(all_pages(index), index.slots_a_page()); },
           "All slots that the index has: int64. O(tree).")

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "wide.h"
@@ -90,14 +91,15 @@ bool Integers::read_buffer(nb::handle from) {
     buffer_.obj = nullptr;
     return false;
   }
-  const std::string format = buffer_.format ? buffer_.format : "B";
+  const std::string_view format = buffer_.format ? buffer_.format : "B";
   const char kind = format.back();
   const bool native =
       format.size() == 1 || (format.size() == 2 && (format[0] == '@' || format[0] == '<' || format[0] == '='));
   constexpr std::string_view kSigned = "bhilqn", kUnsigned = "BHILQN";
   const bool is_signed = kSigned.find(kind) != std::string_view::npos;
   if (!native || (!is_signed && kUnsigned.find(kind) == std::string_view::npos))
-    throw nb::type_error((std::string(what_) + " must be integers, not of the buffer format '" + format + "'").c_str());
+    throw nb::type_error(
+        (std::string(what_) + " must be integers, not of the buffer format '" + std::string(format) + "'").c_str());
   if (buffer_.ndim != 1)
     throw nb::value_error((std::string(what_) + " must have 1 dimension, not " + std::to_string(buffer_.ndim)).c_str());
   take(buffer_.buf, static_cast<std::size_t>(buffer_.shape[0]), buffer_.strides[0], is_signed,

@@ -3,8 +3,9 @@
 #include "engine.h"
 #include "feed.h"
 #include "index.h"
-#include "node.h"
+#include "key_matcher.h"
 #include "lab.h"
+#include "node.h"
 #include "policy.h"
 #include "registry.h"
 #include "replay.h"
@@ -16,6 +17,7 @@ NB_MODULE(_core, module) {
   bind_node(module);
   bind_policy(module);
   bind_index(module);
+  bind_key_matcher(module);
   bind_engine(module);
   bind_replay(module);
   bind_lab(module);

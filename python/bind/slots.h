@@ -20,7 +20,7 @@ std::span<const Page> pages_of(const Integers& slots, Units page, std::size_t co
 /// it.
 struct SlotBuffer {
   std::unique_ptr<std::int64_t[]> slots;
-  std::size_t count = 0;
+  Py_ssize_t count = 0;  ///< a Py_ssize_t: the buffer's shape points to it
 };
 SlotBuffer buffer_of(std::span<const Page> pages, Units page);
 void bind_slots(nb::module_& module);

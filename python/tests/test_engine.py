@@ -1,6 +1,9 @@
+import concurrent.futures
 import gc
+import threading
 
 import canopy
+import numpy as np
 import pytest
 
 CONFIG = {
@@ -173,3 +176,54 @@ def test_without_a_tier_nothing_is_fetched():
     fetch = engine.fetch(range(10))
     assert fetch.done and fetch.tokens == 0 and engine.host_tier is None and engine.next_end_us is None
     assert run(engine, list(range(10)), fetch=fetch) == 0
+
+
+STORED = {
+    **TIER,
+    "model": {"name": "m", "revision": "r", "dtype": "bf16"},
+    "tiers": {"host": {"capacity": 64}, "storage": {"in": {"sim_storage": {"linger": 3}}, "ahead": 50}},
+}
+
+
+def test_ranks_agree_by_a_callable():
+    """Two ranks in two threads, whose storages end their calls in orders of their own."""
+    values = [None, None]
+    met = threading.Barrier(2)
+
+    def agreement(rank):
+        def least(mine):
+            values[rank] = mine.copy()
+            met.wait(60)
+            np.minimum(values[0], values[1], out=mine)
+            met.wait(60)
+
+        return least
+
+    def decisions(rank):
+        engine = canopy.Engine(STORED, {"tiers.storage.in.sim_storage.seed": rank}, agreement=agreement(rank))
+        matched = []
+        for now in range(60):
+            prompt = list(range(100 * (now % 4), 100 * (now % 4) + 48))
+            fetch = engine.fetch([*prompt, 1])
+            engine.turn(now * 10 + rank)
+            matched.append(run(engine, [*prompt, 1], fetch=fetch))
+        engine.audit()
+        return matched, engine.digest
+
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(decisions, range(2))
+    assert first == second and sum(first[0]) > 0
+
+
+def test_an_agreement_that_fails_stops_the_tiers():
+    def fails(values):
+        assert values.dtype == np.int64
+        raise ConnectionError("the group is gone")
+
+    engine = canopy.Engine(STORED, agreement=fails)
+    with pytest.raises(ConnectionError, match="the group is gone"):
+        engine.turn(1)
+    engine.turn(2)
+    assert engine.fetch(range(10)).done
+    with pytest.raises(TypeError, match="agreement: expected a callable"):
+        canopy.Engine(STORED, agreement=3)

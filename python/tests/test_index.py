@@ -1,5 +1,7 @@
 import array
 import gc
+import types
+import typing
 
 import canopy
 import numpy
@@ -199,12 +201,14 @@ def test_namespaces():
     assert tree.match([1, 2], space=("tenant", "lora")).length == 0
     assert tree.match([1, 2], space=("tenant", None, "lora")).length == 0
     assert "tenant/lora/*" in tree.tree()
+    tree.insert([1, 2], [3, 4], space=("tenant", "lora", "another salt"))
+    assert "tenant/lora/*1  2 tokens" in tree.tree() and "tenant/lora/*4  2 tokens" in tree.tree(), "two secrets"
     with pytest.raises(TypeError, match="space"):
         tree.match([1], space=7)
 
 
 def test_bigrams():
-    tree = canopy.Index(2, bigram=True)
+    tree = canopy.Index(2, overlap=1)
     assert tree.insert([1, 2, 3, 4, 5], slots(1, 4, 2)).length == 4  # 4 bigrams
     assert tree.match([1, 2, 3, 4, 5]).length == 4
     assert tree.match([1, 2, 3, 4]).length == 2
@@ -283,6 +287,8 @@ def test_slots_without_numpy():
     assert view[0] == 44  # the memory is the buffer's own, as long as a view of it lives
     left = tree.evict_buffer(4)
     assert memoryview(left).tolist() == list(range(40, 52)) and len(tree.evict_buffer(1)) == 0
+    tree.insert(range(12), range(40, 52))
+    assert memoryview(tree.evict_buffer(1, 1)).tolist() == [10, 11, 12], "numbers of pages"
     with pytest.raises(RuntimeError, match="evicted between"):
         tree.hold_whole(hit)
     with pytest.raises(ValueError, match="evicted"):
@@ -290,7 +296,7 @@ def test_slots_without_numpy():
 
 
 def test_an_index_of_page_numbers():
-    tree = canopy.Index(page_size=4, paged=True)
+    tree = canopy.Index(page_size=4, slots_a_page=1)
     added = tree.insert(range(12), [7, 3, 9])
     assert added.length == 12
     hit = tree.match(range(8))
@@ -302,6 +308,57 @@ def test_an_index_of_page_numbers():
     assert sorted(tree.evict(100).tolist()) == [3, 5, 7, 9]
     with pytest.raises(ValueError, match="page 0"):
         tree.insert(range(4), [0])
+
+
+class Key(typing.NamedTuple):
+    token_ids: object
+    limit: int | None = None
+    extra_key: str | None = None
+    cache_salt: str | None = None
+
+
+class Result(typing.NamedTuple):
+    length: int
+    first: canopy.Hit
+    second: canopy.Hit
+    third: canopy.Hit
+    more: int = 7
+
+
+def test_keys_that_are_objects():
+    tree = canopy.Index(page_size=4)
+    tree.insert(range(12), range(4, 16))
+    tree.insert(range(8), range(20, 28), space=("lora", None, "salt"))
+    matcher = canopy._core.KeyMatcher(tree, Result, (7,))
+    match = lambda *key: matcher.match(types.SimpleNamespace(key=Key(*key)))  # noqa: E731
+    result = match(array.array("q", range(12)))
+    assert type(result) is Result and result.length == 12 and result.more == 7
+    assert result.first is result.second is result.third and tree.slots(result.first).tolist() == list(range(4, 16))
+    assert match(range(12), 11).length == 8
+    assert match(range(12), None, "lora", "salt").length == 8
+    assert match(range(12), None, "lora").length == match(range(12), None, None, "salt").length == 0
+    for wrong, error in ((types.SimpleNamespace(key=Key("text")), TypeError), (types.SimpleNamespace(key=3), AttributeError),
+                         (types.SimpleNamespace(key=Key(range(4), -1)), OverflowError)):
+        with pytest.raises(error):
+            matcher.match(wrong)
+    tree.match(range(12))
+    matcher.touch(Key(range(12), None, "lora", "salt"))
+    assert sorted(tree.evict(1).tolist()) == list(range(12, 16)), "what was touched last stays"
+    with pytest.raises(TypeError, match="tuple"):
+        canopy._core.KeyMatcher(tree, int, (7,))
+
+
+def test_hits_and_holds_that_are_used_again():
+    tree = filled()
+    kept = [tree.match(IDS) for _ in range(600)]
+    holds = [tree.hold(hit) for hit in kept]
+    assert {hit.length for hit in kept} == {64} and tree.protected == 64
+    del kept[::2], holds[::2]
+    assert tree.match(IDS[:16]).length == 16 and {hit.length for hit in kept} == {64}
+    assert tree.protected == 64 and {hold.length for hold in holds} == {64}
+    del holds
+    gc.collect()
+    assert tree.protected == 0
 
 
 def test_nothing_is_released_twice():

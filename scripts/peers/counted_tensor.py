@@ -37,7 +37,6 @@ def watching(yes=True):
 def on_device(allocator, pool):
     """Pools of sglang_wheel.pools whose tensors are on such a device. What they do themselves is not counted."""
     pool.req_to_token = pool.req_to_token.as_subclass(OnDevice)
-    alloc, free, segment, write = allocator.alloc, allocator.free, allocator.free_segment, pool.write
 
     def unseen(call):
         def function(*args, **named):
@@ -47,8 +46,9 @@ def on_device(allocator, pool):
 
         return function
 
-    allocator.alloc, allocator.free, allocator.free_segment = unseen(alloc), unseen(free), unseen(segment)
-    pool.write = unseen(write)
+    for owner, names in ((allocator, ("alloc", "free", "free_segment", "free_page_ids")), (pool, ("write",))):
+        for name in names:
+            setattr(owner, name, unseen(getattr(owner, name)))
     return allocator, pool
 
 

@@ -43,6 +43,9 @@ class Allocator:
     def free_segment(self, slots, *, start_pos):
         self.free += slots.numel()
 
+    def free_page_ids(self, pages):
+        self.free += pages.numel() * self.page_size
+
     def get_kvcache(self):
         return None
 

@@ -134,7 +134,10 @@ def pools(torch, size, page, rows, width):
 
         def free_segment(self, slots, *, start_pos):
             assert start_pos % page == 0
-            self.free_pages += (slots[::page] // page).tolist()
+            self.free_page_ids(slots[::page] // page)
+
+        def free_page_ids(self, pages):
+            self.free_pages += pages.tolist()
 
         def get_kvcache(self):
             return None

@@ -91,6 +91,37 @@ TEST_CASE("tiers: a replay over a storage finds what left the host tier, decides
   }
 }
 
+TEST_CASE("tiers: with what computing takes, a replay tells what fetches saved, and that none made a request late") {
+  const Workshop workshop;
+  const auto run = [&](const std::string& more) {
+    const std::string report = (workshop.path / "report").string();
+    const Ended ended = cli::canopy(workshop, "replay " + kTiers + kChat + " --mode timed --capacity 20k --report " +
+                                                  report + " --set tiers.host.capacity=300k" + more);
+    CHECK_MESSAGE(ended.status == 0, ended.out, ended.err);
+    CHECK(has(ended.out, "of these"));
+    auto json = nlohmann::json::parse(slurp(report));
+    json["text"] = ended.out;
+    return json;
+  };
+  const auto unknown = run("");
+  CHECK_FALSE(has(unknown["text"].get<std::string>(), "prefill time"));
+  CHECK(unknown["fetch_saved_us"] == 0);
+  CHECK(unknown["fetch_ends"]["used"] > 0);
+  // 128 KiB a token: 5.2 us at 25 GB/s.
+  const std::string large = " --set tiers.host.kv_bytes=131072 --set tiers.recompute.per_token=";
+  const auto worth = run(large + "50000");
+  CHECK(has(worth["text"].get<std::string>(), "prefill time"));
+  CHECK(worth["fetch_saved_us"] > 0);
+  CHECK(worth["fetch_later_requests"] == 0);
+  CHECK(worth["hit_tokens_host"] > 0);
+  const auto never = run(large + "5000");
+  CHECK(never["hit_tokens_host"] == 0);
+  CHECK(never["fetches"]["not_worth"] > 0);
+  CHECK(never["fetches"]["whole"] == 0);
+  const auto early = run(large + "50000 --set tiers.prefetch.policy=best_effort");
+  CHECK(early["fetch_wait_us"] == 0);
+}
+
 // The bounds are those of a simulation of blocks, less what whole nodes cost.
 TEST_CASE("tiers: on a recorded trace a tier fed by evictions finds more than one that copies what is inserted") {
   if (canopy::test::kSanitized) {
@@ -130,6 +161,23 @@ TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
   CHECK(has(check("tiers.host.least=1M").out, "no prefix that it can have is as long as `least`"));
   CHECK(has(check("index=null").out, "the index 'null' keeps nothing"));
 
+  // 128 KiB at 1 GB/s take 131 us.
+  const std::string slow = "tiers.host.bandwidth=1G --set tiers.host.kv_bytes=131072 --set tiers.recompute.per_token=";
+  const Ended never = check(slow + "50000");
+  CHECK(never.status == 0);
+  CHECK_MESSAGE(has(never.out, "note: tiers.host is of no use: a token of 128.0 KiB takes 131.1 us at 1 GB/s"),
+                never.out);
+  CHECK(has(never.out, "nothing will be fetched from it"));
+  CHECK_FALSE(has(check(slow + "140000").out, "note:"));
+  // At the end of 200,000 tokens attention alone takes 120 us.
+  CHECK_FALSE(has(check(slow + "50000 --set tiers.recompute.per_token_depth=600").out, "note:"));
+  CHECK(has(check("tiers.recompute.learn=true").out, "expected `per_token` beside it"));
+  CHECK(has(check("tiers.recompute.per_tokn=5").err, "Did you mean 'per_token'?"));
+  CHECK(has(check("tiers.recompute.margin=0").err, "is outside 1..10000"));
+  CHECK(has(check("tiers.prefetch.policy=worthy").err, "worthwhile"));
+  CHECK(has(check("tiers.prefetch=now").err, "expected a map"));
+  CHECK(has(check("tiers.host=none --set tiers.prefetch.share=10").err, "expected tiers.host beside it"));
+
   const Ended unlimited = check("groups.full.capacity=unlimited");
   CHECK(unlimited.status == 2);
   CHECK_MESSAGE(has(unlimited.err, "tiers.host.capacity: the pool of group 'full' is unlimited"), unlimited.err);
@@ -161,6 +209,30 @@ TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
                                          "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 64, "
                                          "allocator: free_list, eviction: lru } }\ntiers: { host: { write: none } }\n");
   CHECK(has(cli::canopy(workshop, "config check " + file).err, "tiers.host has no 'capacity'"));
+}
+
+TEST_CASE("tiers: top has lines for a storage and its lanes, and an export has their figures") {
+  const Workshop workshop;
+  const std::string name = "stored-" + std::to_string(::getpid());
+  Started served(workshop, "served",
+                 "replay " + kTiers + " --workload " + (kSource / "configs/workloads/chat.yaml").string() +
+                     " --capacity 20k --set tiers.host.capacity=40k --set tiers.storage.in=sim_storage --set "
+                     "tiers.storage.bandwidth=2G --set model.name=m --set model.revision=r --set model.dtype=bf16 "
+                     "--pace 2000 --serve " +
+                     name);
+  Ended top, exported;
+  REQUIRE(soon([&] {
+    top = cli::canopy(workshop, "top " + name + " --once");
+    exported = cli::canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
+    return top.status == 0 && exported.status == 0;
+  }));
+  for (const char* line : {"storage", "sim_storage: called", "asked", "from storage", "to storage", "brought"})
+    CHECK_MESSAGE(has(top.out, line), top.out);
+  for (const char* metric :
+       {"canopy_tier_breaker{", "canopy_tier_records{", "canopy_lane_records_total{", "canopy_lane_calls_total{",
+        "canopy_tier_breaks_total{", "canopy_tier_damaged_records_total{", "sglang:prefetched_tokens_total{",
+        "sglang:backuped_tokens_total{", "cache_source=\"storage\""})
+    CHECK_MESSAGE(has(exported.out, metric), metric);
 }
 
 TEST_CASE(

@@ -4,7 +4,9 @@
 #include <support/engines.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 using namespace canopy;
@@ -324,6 +326,119 @@ TEST_CASE("storage: what is put counts against the budget, until time has passed
   CHECK_FALSE(ByHand::last->begun.empty());
   ByHand::last->end('p');
   engine->turn(1'000'002);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: a fetch waits no longer than computing takes, and what comes later is there for others") {
+  const auto engine = stored_engine({"tiers.recompute.per_token=10000"});  // 40 tokens: 400 us
+  ByHand& storage = *ByHand::last;
+  const auto prompt = put_down(*engine);
+  Fetch fetch = engine->fetch(arrival(prompt));
+  storage.end('f');
+  engine->turn(300);
+  CHECK_FALSE(fetch.done());
+  CHECK_FALSE(fetch.ready());
+  engine->turn(401);
+  CHECK(fetch.done());
+  CHECK(engine->storage_figures().outwaited == 1);
+  CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 0);
+  storage.end('g');
+  engine->turn(1100);
+  CHECK(engine->storage_figures().read_tokens == 40);
+  CHECK(brings(*engine, BringOutcome::whole) == 1);
+
+  // It took 800 us: it is not worth it any more, until it is tried once again.
+  const auto other = tokens(500, 41);
+  int refused = 0;
+  while (engine->fetch(arrival(other)).done() && refused < 100) ++refused;
+  CHECK(refused == 31);
+  CHECK(brings(*engine, BringOutcome::not_worth) == 31);
+  storage.end('f');
+  storage.end('p');
+  engine->turn(2000);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: what is on its way takes a share of the host tier, unless it comes alone") {
+  for (const auto& [share, second] : {std::pair{"tiers.prefetch.share=25", 0}, {"tiers.prefetch.share=100", 2}}) {
+    CAPTURE(share);
+    const auto engine = stored_engine({share});
+    ByHand& storage = *ByHand::last;
+    const auto prompt = put_down(*engine), other = tokens(500, 41);
+    leave(*engine, other);
+    engine->make_free(0, 16);
+    engine->turn(2);
+    storage.end('p');
+    engine->turn(3);
+    REQUIRE(storage.kept.size() == 20);
+    {
+      const Fetch one = engine->fetch(arrival(prompt)), two = engine->fetch(arrival(other));
+      storage.end('f');
+      engine->turn(4);
+      CHECK(engine->host_tier()->moving[0] == static_cast<std::uint64_t>(10 + second));
+      CHECK(brings(*engine, BringOutcome::no_room) == (second == 0));
+      storage.end('g');
+      engine->turn(5);
+    }
+    storage.end('p');
+    engine->turn(6);
+    engine->turn(7);
+    check_settled(*engine);
+  }
+}
+
+TEST_CASE("storage: what is put is put behind what precedes it, so that what is there can be found") {
+  const auto engine = stored_engine({"tiers.storage.ahead=100"});
+  ByHand& storage = *ByHand::last;
+  auto prompt = tokens(100, 25);
+  leave(*engine, prompt);
+  for (std::size_t i = 12; i < prompt.size(); ++i) prompt[i] += 1000;
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(1);
+  engine->turn(2);
+  REQUIRE(storage.begun.size() == 3);  // what they share, and each one's own
+  std::set<std::array<std::uint64_t, 4>> put;
+  for (const ByHand::Call& call : storage.begun)
+    for (std::size_t i = 0; i < call.keys.size(); ++i) {
+      PageKey before;  // as the record tells it
+      std::memcpy(&before, call.from[i] + 64, sizeof before);
+      CHECK((put.empty() || put.contains(before.bits)));
+      put.insert(call.keys[i].bits);
+    }
+  CHECK(put.size() == 9);
+  storage.end('p');
+  engine->turn(3);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: after five failures it is not called, then on trial, and then as before") {
+  const auto engine = stored_engine();
+  ByHand& storage = *ByHand::last;
+  const auto prompt = put_down(*engine);
+  const auto asks = [&](Fate fate, std::uint64_t now) {
+    const Fetch fetch = engine->fetch(arrival(prompt));
+    const bool asked = !storage.begun.empty();
+    storage.end('f', fate);
+    engine->turn(now);
+    storage.end('g');
+    engine->turn(now);
+    return asked;
+  };
+  for (std::uint64_t now = 2; now < 7; ++now) CHECK(asks(Fate::failed, now));
+  CHECK(engine->storage_figures().breaks == 1);
+  CHECK(engine->state().board.health.state == StorageState::open);
+  CHECK_FALSE(asks(Fate::done, 1000));
+  CHECK(brings(*engine, BringOutcome::refused) == 1);
+  engine->turn(200'000);
+  CHECK(engine->state().board.health.state == StorageState::half_open);
+  storage.kept.clear();  // so that each is asked for again
+  for (std::uint64_t now = 200'001; now < 200'004; ++now) {
+    CHECK(engine->state().board.health.state == StorageState::half_open);
+    CHECK(asks(Fate::done, now));
+  }
+  CHECK(engine->state().board.health.state == StorageState::closed);
+  CHECK(engine->storage_figures().breaks == 1);
   check_settled(*engine);
 }
 

@@ -2,12 +2,15 @@
 #include <conformance/model/effort.h>
 #include <conformance/model/mismatch.h>
 #include <conformance/model/storage_caller.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <slots/slot_storage.h>
+#include <slots/table_file.h>
 #include <support/folder.h>
 #include <support/sanitizers.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -46,6 +49,19 @@ struct Disk {
     context.record_bytes = kRecord;
   }
   StorageCaller open() const { return {std::make_shared<SlotStorage>(config, context), context, 1}; }
+  /// Whether its file system can make slots read as zeros.
+  bool wipes() const {
+    const int file = ::open((folder.path() / "probe").c_str(), O_RDWR | O_CREAT, 0600);
+    REQUIRE(file >= 0);
+    const bool can = ::fallocate(file, 0, 0, 8192) == 0 && ::fallocate(file, FALLOC_FL_ZERO_RANGE, 0, 4096) == 0;
+    ::close(file);
+    return can;
+  }
+  bool table_is_complete() const {
+    const UniqueFd table = slots::open_file(file("table"), O_RDONLY);
+    slots::TableHead head;
+    return slots::read_head(table.get(), head) == nullptr && head.complete != 0;
+  }
   fs::path file(const char* name) const { return folder.path() / slots::folder_name(context) / name; }
 };
 
@@ -81,6 +97,41 @@ int in_a_process(const std::function<void()>& work, const std::function<void(pid
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+enum class Killed { yes, no, cannot };
+/// Runs `work` in a process of its own, which stops itself once, and kills it `calls` entries and exits of system calls
+/// later. no: it ended before that. cannot: the system lets no process be traced.
+Killed killed_at(const std::function<void()>& work, int calls) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) std::_Exit(77);
+    ::raise(SIGSTOP);
+    try {
+      work();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+    }
+    std::_Exit(1);
+  }
+  int status = 0;
+  const auto next = [&](auto request) {
+    return ::ptrace(request, child, nullptr, nullptr) == 0 && ::waitpid(child, &status, 0) == child &&
+           WIFSTOPPED(status);
+  };
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return Killed::cannot;
+  bool running = WIFSTOPPED(status) && next(PTRACE_CONT);  // until it stops itself
+  for (int i = 0; running && i < calls; ++i) running = next(PTRACE_SYSCALL);
+  if (!running) {
+    REQUIRE(WIFEXITED(status));
+    REQUIRE(WEXITSTATUS(status) == 0);
+    return Killed::no;
+  }
+  ::kill(child, SIGKILL);
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return Killed::yes;
 }
 
 std::vector<char> slurp(const fs::path& file) {
@@ -183,6 +234,10 @@ TEST_CASE("slots: a prefix is shortened from its end, the one that was not used 
   // More than there is room for: the first ones are kept.
   CHECK(done_in(caller.put_now(kSpace, path_of(4, 13))) == 12);
   CHECK(caller.find_now(kSpace, path_of(4, 13)) == 12);
+  // Also where the first ones are there already, and nothing else could be given up.
+  caller.storage().remove(kSpace, path_of(4, 4, 8));
+  CHECK(done_in(caller.put_now(kSpace, path_of(4, 14))) == 12);
+  CHECK(caller.find_now(kSpace, path_of(4, 14)) == 12);
 }
 
 TEST_CASE("slots: without its table a folder's records are found in the slots, while calls are answered") {
@@ -211,11 +266,11 @@ TEST_CASE("slots: what was flushed stays away, with its table, with an older one
     REQUIRE(done_in(caller.put_now(other, path_of(500, 4))) == 4);
   };
   refill();
-  const auto table = slurp(disk.file("table"));
+  const auto table = slurp(disk.file("table")), slots = slurp(disk.file("slots.0"));
   REQUIRE(disk.open().storage().flush(kSpace));
   for (const bool older : {false, true}) {
     CAPTURE(older);
-    if (older) spill(disk.file("table"), table);
+    if (older) spill(disk.file("table"), table), spill(disk.file("slots.0"), slots);
     StorageCaller caller = disk.open();
     CHECK(there(caller, 10, 4) == 0);
     CHECK(done_in(caller.get_now(other, path_of(500, 4))) == 4);
@@ -227,9 +282,71 @@ TEST_CASE("slots: what was flushed stays away, with its table, with an older one
     StorageCaller caller = disk.open();
     CHECK(there(caller, 10, 4) == 40);
   }
+  // Without a table no record says whether it was flushed. So none may be left in the slots, or all are forgotten.
   fs::remove(disk.file("table"));
   StorageCaller caller = disk.open();
-  CHECK(there(caller, 10, 4) == 0);
+  const std::uint64_t known = disk.wipes() ? 44 : 0;
+  while (caller.storage().use().records < known) caller.find_now(kSpace, path_of(0, 4));
+  CHECK(there(caller, 10, 4) == (disk.wipes() ? 40 : 0));
+  CHECK(done_in(caller.get_now(other, path_of(500, 4))) == (disk.wipes() ? 4 : 0));
+}
+
+TEST_CASE("slots: what is on its way while its namespace is flushed is not kept, and what is of another one is") {
+  const Disk disk;
+  const PageKey other = key_of(0xFFFFFFFF, 1);
+  StorageCaller caller = disk.open();
+  const std::uint64_t flushed = caller.put(kSpace, path_of(1, 8)), kept = caller.put(other, path_of(2, 8));
+  REQUIRE(caller.storage().flush(kSpace));
+  CHECK(caller.find_now(kSpace, path_of(1, 8)) == 0);
+  caller.wait(flushed);
+  CHECK(done_in(caller.wait(kept).fates) == 8);
+  CHECK(caller.find_now(kSpace, path_of(1, 8)) == 0);
+  CHECK(caller.find_now(other, path_of(2, 8)) == 8);
+  CHECK(done_in(caller.put_now(kSpace, path_of(1, 8))) == 8);  // and from now on it is
+  CHECK(caller.find_now(kSpace, path_of(1, 8)) == 8);
+}
+
+TEST_CASE("slots: a flush that is killed at any point comes undone with the table and without it, or with neither") {
+  bool took_effect = false, ended = false;
+  std::size_t kept = 0;
+  for (int point = 0; !ended; ++point) {
+    CAPTURE(point);
+    REQUIRE(point < 500);
+    Disk disk(64);
+    const PageKey other = key_of(0xFFFFFFFF, 1);
+    fill(disk, 4);
+    {
+      StorageCaller caller = disk.open();
+      REQUIRE(done_in(caller.put_now(other, path_of(500, 4))) == 4);
+      REQUIRE(done_in(caller.put_now(kSpace, path_of(4, 4))) == 4);
+      caller.storage().remove(kSpace, path_of(4, 4));  // its bytes stay in slots that are free
+    }
+    const auto flush = [&] {
+      SlotStorage storage(disk.config, disk.context);
+      ::raise(SIGSTOP);
+      if (!storage.flush(kSpace)) throw std::runtime_error("the flush did not last");
+      std::_Exit(0);
+    };
+    const Killed killed = killed_at(flush, point);
+    if (killed == Killed::cannot) {
+      MESSAGE("SKIPPED: no process can be traced here");
+      return;
+    }
+    ended = killed == Killed::no;
+    Disk copy(64);
+    fs::copy(disk.folder.path(), copy.folder.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    fs::remove(copy.file("table"));
+    StorageCaller with_table = disk.open(), without = copy.open();
+    const std::size_t found = there(with_table, 4, 4);
+    CHECK(done_in(with_table.get_now(other, path_of(500, 4))) == 4);
+    while (!copy.table_is_complete()) without.find_now(kSpace, path_of(0, 4));
+    if (ended) kept = done_in(without.get_now(other, path_of(500, 4)));
+    CHECK((found == 0 || !took_effect));
+    took_effect |= found == 0;
+    if (found == 0) CHECK(there(without, 5, 4) == 0);
+  }
+  CHECK(took_effect);
+  CHECK(kept == (Disk(1).wipes() ? 4 : 0));
 }
 
 TEST_CASE("slots: damaged files cost records, never give wrong ones, and the storage goes on") {
@@ -276,7 +393,8 @@ TEST_CASE("slots: damaged files cost records, never give wrong ones, and the sto
     damage.make(bytes);
     spill(disk.file(damage.file), bytes);
     StorageCaller caller = disk.open();
-    there(caller, 12, 4);  // the caller compares
+    while (!disk.table_is_complete()) caller.find_now(kSpace, path_of(0, 4));  // slots that are not known are not free
+    there(caller, 12, 4);                                                      // the caller compares
     for (std::uint32_t number = 0; number < 12; ++number)
       CHECK(done_in(caller.put_now(kSpace, path_of(number, 4))) == 4);
     CHECK(there(caller, 12, 4) == 48);

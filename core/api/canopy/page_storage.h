@@ -50,8 +50,9 @@ struct StorageTraits {
   std::uint32_t calls = 8;   ///< calls at a time that suit it best
 };
 
+/// kUnlimited: the storage does not know.
 struct StorageUse {
-  std::uint64_t capacity = kUnlimited;  ///< bytes that it may take; kUnlimited: it does not know
+  std::uint64_t capacity = kUnlimited;  ///< bytes that it may take
   std::uint64_t used = 0;               ///< bytes
   std::uint64_t records = 0;
 };

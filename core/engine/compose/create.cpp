@@ -82,12 +82,12 @@ Publisher::Texts texts_of(const EngineConfig& config, const Registry& registry) 
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const Registry& registry,
-                                               TreeListener* listener) {
+                                               TreeListener* listener, Agreement* agreement) {
   if (std::string why = flaw_of(config); !why.empty()) return Error{std::move(why)};
   if (config.events.on && !listener)
     return Error{config.message(
         "events.zmq: this program publishes no KV events, `canopy replay` does; leave `events` out, or say `off`")};
-  auto parts = std::make_unique<Parts>(registry, config.insert_at_finish);
+  auto parts = std::make_unique<Parts>(registry, config);
   EngineState& state = parts->state;
   state.page_size = config.page_size;
   auto codec = make_component<KeyCodec>(config.key, registry, {});
@@ -126,17 +126,24 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   if (!index) return index.error();
   state.index = guarded<IndexGuard>(*index, config.index.name, registry, state);
   if (config.host_tier.capacity > 0) {
-    auto tier =
-        create_host_tier(config, state, registry, parts->publisher ? parts->publisher->writer_below() : nullptr);
+    FeedWriter* const below = parts->publisher ? parts->publisher->writer_below() : nullptr;
+    auto tier = create_host_tier(config, state, registry, below);
     if (!tier) return tier.error();
     parts->tier = std::move(*tier);
     parts->pages.put_above(*parts->tier);
     if (!config.storage_tier.in.name.empty()) {
-      auto storage = create_storage_tier(config, state, *parts->tier, registry);
+      auto storage = create_storage_tier(config, state, *parts->tier, parts->costs, registry, below);
       if (!storage) return storage.error();
       parts->storage = std::move(*storage);
     }
-    parts->fetches = std::make_unique<FetchFlow>(parts->requests, parts->pages, *parts->tier, parts->storage.get());
+    parts->fetches = std::make_unique<FetchFlow>(parts->requests, parts->pages, *parts->tier, parts->storage.get(),
+                                                 config.prefetch, parts->costs);
+  }
+  if (agreement) {
+    // What one rank lacked later would be a difference.
+    if (parts->tier && !parts->tier->take_memory())
+      return Error{config.message("tiers.host: the system has not the memory for its pages")};
+    parts->board = std::make_unique<TurnBoard>(*agreement);
   }
   if (parts->publisher && parts->publisher->on())
     parts->publisher->keyframe();  // a recording begins with what there is

@@ -63,20 +63,32 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
 }
 
 Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
-                                                         HostTier& host, const Registry& registry) {
+                                                         HostTier& host, const CostModel& costs,
+                                                         const Registry& registry, FeedWriter* feed) {
   const ComponentConfig& in = config.storage_tier.in;
+  const ModelConfig& model = config.model;
+  const bool one_place = model.replicated || model.ranks == 1;
   std::vector<StorageTier::Place> places;
   for (std::size_t g = 0; g < device.pools.size(); ++g) {
     const Fingerprint fingerprint = fingerprint_of(fingerprint_text(config, device, g));
     auto storage = make_component<PageStorage>(
-        in, registry, {host.images(g).record_bytes(), fingerprint, config.model.rank, config.model.ranks});
+        in, registry,
+        {host.images(g).record_bytes(), fingerprint, one_place ? 0 : model.rank, one_place ? 1 : model.ranks});
     if (!storage) return storage.error();
     places.push_back({std::make_unique<StorageGuard>(
                           std::move(*storage), registry.component(PageStorage::kInterface, in.name), device.ledger),
                       fingerprint});
+    if (model.replicated && model.ranks > 1 && !places.back().storage->traits().shared)
+      return Error{config.message(fmt::format(
+          "model.replicated: rank 0 puts the records of all {} ranks, and {} shows them to no other process; "
+          "expected a storage that does, such as redis",
+          model.ranks, registry.component(PageStorage::kInterface, in.name)))};
   }
-  auto tier = std::make_unique<StorageTier>(device, host, config.storage_tier,
-                                            fingerprint_of(fingerprint_text(config, device)), std::move(places));
+  auto tier = std::make_unique<StorageTier>(device, host, costs,
+                                            StorageTier::Plan{config.storage_tier, config.prefetch.share, model.puts(),
+                                                              fingerprint_of(fingerprint_text(config, device))},
+                                            std::move(places), feed);
+  device.board.name = in.name;
   host.pages().put_above(*tier);
   return tier;
 }

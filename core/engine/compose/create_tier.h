@@ -17,8 +17,10 @@ namespace canopy {
 Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, EngineState& device,
                                                    const Registry& registry, FeedWriter* feed);
 
-/// The storage below that tier. REQUIRES: `device` and `host` outlive it; config.storage_tier names a storage.
+/// The storage below that tier. REQUIRES: `device`, `host` and `costs` outlive it; config.storage_tier names a storage.
+/// `feed`: that of `host`.
 Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
-                                                         HostTier& host, const Registry& registry);
+                                                         HostTier& host, const CostModel& costs,
+                                                         const Registry& registry, FeedWriter* feed);
 
 }  // namespace canopy

@@ -58,6 +58,10 @@ class EngineCheck final : public Options {
     if (engine.host_tier.capacity > 0) visit_host_tier(host, engine.host_tier, flaw_of_tier(engine));
     EngineCheck storage(fmt::format("{}{}.storage.", prefix_, name), flaw_);
     if (!engine.storage_tier.in.name.empty()) visit_storage_tier(storage, engine.storage_tier, flaw_of_storage(engine));
+    EngineCheck recompute(fmt::format("{}{}.recompute.", prefix_, name), flaw_);
+    visit_recompute(recompute, engine.recompute);
+    EngineCheck prefetch(fmt::format("{}{}.prefetch.", prefix_, name), flaw_);
+    visit_prefetch(prefetch, engine.prefetch);
   }
   void feed(const char* name, FeedConfig& feed, const char*) {
     if (feed.kind == FeedConfig::Kind::off) return;

@@ -68,6 +68,10 @@ class EngineDump final : public DumpOptions {
       visit_storage_tier(storage, engine.storage_tier, {});
       tiers += ", storage: " + storage.flow();
     }
+    EngineDump recompute(registry_), prefetch(registry_);
+    visit_recompute(recompute, engine.recompute);
+    visit_prefetch(prefetch, engine.prefetch);
+    tiers += ", recompute: " + recompute.flow() + ", prefetch: " + prefetch.flow();
     add(name, fmt::format("{{ {} }}", tiers));
   }
   void model(const char* name, ModelConfig& model, const char*) {

@@ -48,11 +48,15 @@ class EngineHelp final : public HelpOptions {
     visit_group(inner, group, page_size);
   }
   void tiers(const char* name, EngineConfig& engine, const char* help) {
-    add(name, "host, and storage below it", "none", help);
+    add(name, "host, storage below it, recompute and prefetch", "none", help);
     EngineHelp host(fmt::format("{}{}.host.", prefix_, name), found_, registry_);
     visit_host_tier(host, engine.host_tier, {});
     EngineHelp storage(fmt::format("{}{}.storage.", prefix_, name), found_, registry_);
     visit_storage_tier(storage, engine.storage_tier, {});
+    EngineHelp recompute(fmt::format("{}{}.recompute.", prefix_, name), found_, registry_);
+    visit_recompute(recompute, engine.recompute);
+    EngineHelp prefetch(fmt::format("{}{}.prefetch.", prefix_, name), found_, registry_);
+    visit_prefetch(prefetch, engine.prefetch);
   }
   void model(const char* name, ModelConfig& model, const char* help) {
     add(name, "a map", "none", help);

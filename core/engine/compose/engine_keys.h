@@ -49,6 +49,7 @@ std::string flaw_of_rank(const ModelConfig& model);
 /// many times its pool.
 std::uint64_t host_tier_pages(const EngineConfig& engine, std::size_t group);
 inline constexpr const char* kPutPolicies[] = {"on_evict", "none"};
+inline constexpr const char* kPrefetchPolicies[] = {"worthwhile", "wait_complete", "timeout", "best_effort"};
 inline constexpr const char* kWritePolicies[] = {"write_back", "write_through", "write_through_selective", "none"};
 
 template <class Walker>
@@ -123,6 +124,31 @@ void visit_host_tier(Walker& o, HostTierConfig& tier, const std::string& flaw) {
   o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
            "bytes a second in each direction, in simulated time; 0: copies end at the next turn");
   o.number("latency", tier.lane.latency, 0, 1'000'000'000, "microseconds that each copy takes besides");
+  o.number("kv_bytes", tier.kv_bytes, 0, std::uint64_t{1} << 30,
+           "bytes that a token counts for in simulated lanes, those of a storage too; 0: as many as the stores keep");
+}
+
+template <class Walker>
+void visit_recompute(Walker& o, RecomputeConfig& recompute) {
+  o.number("fixed", recompute.fixed, 0, 1'000'000'000, "microseconds that computing any part of a prompt takes");
+  o.number("per_token", recompute.per_token, 0, 1'000'000'000, "nanoseconds for each token of it besides");
+  o.number("per_token_depth", recompute.per_token_depth, 0, 1'000'000,
+           "picoseconds for each token of it and each token in front of that one: attention");
+  o.number("margin", recompute.margin, 1, 10'000, "percent of that time that a fetch may take");
+  o.flag("learn", recompute.learn, "whether the times that Engine::computed is told correct these figures");
+}
+
+template <class Walker>
+void visit_prefetch(Walker& o, PrefetchConfig& prefetch) {
+  constexpr std::uint64_t kHour = 3'600'000'000;
+  o.choice("policy", prefetch.policy, kPrefetchPolicies,
+           "how long a request waits for what comes for it: while that is faster than computing it, until it is "
+           "there, for a time, or not at all");
+  o.number("base", prefetch.base, 0, kHour, "microseconds that `timeout` waits");
+  o.number("per_1k", prefetch.per_1k, 0, kHour, "microseconds that it waits besides for each 1,024 tokens");
+  o.number("max", prefetch.max, 0, kHour, "microseconds that `timeout` and `worthwhile` wait at most");
+  o.number("share", prefetch.share, 1, 100,
+           "percent of the host tier that may be on its way from a storage; one fetch alone may be more");
 }
 
 template <class Walker>
@@ -165,6 +191,7 @@ void visit_model(Walker& o, ModelConfig& model) {
   o.number("rank", model.rank, 0, 65535, "of this process among those that have the model together");
   o.number("ranks", model.ranks, 1, 65536, "processes that have the model together");
   o.rule("rank", flaw_of_rank(model));
+  o.flag("replicated", model.replicated, "whether all ranks have the same rows: rank 0 puts their records");
 }
 
 template <class Walker>

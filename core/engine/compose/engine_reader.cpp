@@ -115,7 +115,7 @@ class EngineReader final : public YamlOptions {
     if (given == nullptr || given->kind == Kind::null || is_word(*given, "none")) return done();
     if (std::string why = why_no_map(*given, name, "host: { capacity: ... }"); !why.empty())
       return complain(given->mark, why), done();
-    const std::vector<std::string> known{"host", "storage"};
+    const std::vector<std::string> known{"host", "storage", "recompute", "prefetch"};
     for (const YamlNode::Entry& entry : given->entries)
       if (std::ranges::find(known, entry.first.scalar) == known.end())
         complain(entry.first.mark, fmt::format("no tier is called {}{}", in_quotes(entry.first.scalar),
@@ -124,6 +124,10 @@ class EngineReader final : public YamlOptions {
               [&](EngineReader& inner) { visit_host_tier(inner, engine.host_tier, {}); });
     read_tier(*given, "storage", "in", engine, flaw_of_storage,
               [&](EngineReader& inner) { visit_storage_tier(inner, engine.storage_tier, {}); });
+    read_part(*given, "recompute", "per_token: 50000", engine,
+              [&](EngineReader& inner) { visit_recompute(inner, engine.recompute); });
+    read_part(*given, "prefetch", "policy: worthwhile", engine,
+              [&](EngineReader& inner) { visit_prefetch(inner, engine.prefetch); });
     done();
   }
   void feed(const char* name, FeedConfig& feed, const char*) {
@@ -177,6 +181,21 @@ class EngineReader final : public YamlOptions {
     const YamlNode* const at = given->find(first);
     if (at == nullptr || !complaints_.empty()) return;
     if (std::string why = flaw(engine); !why.empty()) complain(at->mark, owner + "." + first + why);
+  }
+
+  /// Settings of all tiers, which mean nothing without one.
+  template <class Visit>
+  void read_part(const YamlNode& tiers, const char* name, const char* example, const EngineConfig& engine,
+                 Visit&& visit) {
+    const YamlNode* const given = tiers.find(name);
+    if (given == nullptr || given->kind == Kind::null || is_word(*given, "none")) return;
+    const std::string owner = std::string("tiers.") + name;
+    if (std::string why = why_no_map(*given, owner, example); !why.empty()) return complain(given->mark, why);
+    EngineReader inner(*given, owner, registry_, complaints_);
+    visit(inner);
+    inner.finish();
+    if (engine.host_tier.capacity == 0 && complaints_.empty())
+      complain(given->mark, owner + " is about fetches from tiers, and there is none; expected tiers.host beside it");
   }
 
   void read_feed(const YamlNode& value, FeedConfig& feed) {

@@ -45,7 +45,7 @@ NamespaceId Spaces::intern(const Space& space) {
     tuples_.push_back(
         {std::move(salt), std::string(space.adapter), std::string(space.tenant), std::string(space.salt)});
     names_.push_back(fmt::format("{}{}{}{}", space.tenant, space.adapter.empty() ? "" : "/", space.adapter,
-                                 space.salt.empty() ? "" : "/*"));  // a salt is a secret
+                                 space.salt.empty() ? "" : fmt::format("/*{}", names_.size())));
   }
   return found->second;
 }

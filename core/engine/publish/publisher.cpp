@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "publish/storage_teller.h"
+
 namespace canopy {
 namespace {
 
@@ -102,7 +104,10 @@ Result<std::unique_ptr<Publisher>> Publisher::open(FeedConfig feed, const Engine
 }
 
 Publisher::Publisher(std::unique_ptr<FeedSink> sink, const EngineState& state, Texts texts, bool has_feed)
-    : state_(state), sink_(std::move(sink)), feed_(sink_->writer()), texts_(std::move(texts)), has_feed_(has_feed) {}
+    : state_(state), sink_(std::move(sink)), feed_(sink_->writer()), texts_(std::move(texts)), has_feed_(has_feed),
+      storage_(std::make_unique<StorageTeller>()) {}
+
+Publisher::~Publisher() = default;
 
 void Publisher::texts() {
   for (std::size_t i = 0; i < state_.spaces.size(); ++i)
@@ -114,6 +119,7 @@ void Publisher::texts() {
   feed_.push_text(TextKind::config, 0, texts_.config);
   for (std::size_t i = 0; i < texts_.plugins.size(); ++i) feed_.push_text(TextKind::plugin, i, texts_.plugins[i]);
   for (std::size_t i = 0; i < texts_.refusals.size(); ++i) feed_.push_text(TextKind::refusal, i, texts_.refusals[i]);
+  if (!state_.board.name.empty()) feed_.push_text(TextKind::storage, 0, state_.board.name);
   paused();
 }
 
@@ -124,6 +130,7 @@ FeedWriter* Publisher::writer_below() {
 
 /// All nodes of an index, and those of them that wait to be evicted.
 void Publisher::tree(const EngineState& state, FeedWriter& feed) {
+  if (feed.no_nodes()) return feed.push_text(TextKind::no_nodes, 0, feed.no_nodes());
   NodeTeller teller(feed, state.groups.size());
   state.index->visit(teller);
   for (; teller.group < state.groups.size(); ++teller.group) state.index->waiting(teller.group, teller);
@@ -152,8 +159,10 @@ void Publisher::keyframe() {
   for (const auto& [node, lock] : state_.pins) pinned(node, true);
   for (Told& told : told_) told.pages = told.changes = kUnlimited;
   if (state_.below && below_) tier_keyframe(*state_.below);
+  storage_->forget();
   totals();
   commit(Operation::none);
+  storage_->forget();  // a reader that was in step has passed over this
 }
 
 void Publisher::space(NamespaceId space) {
@@ -245,6 +254,7 @@ void Publisher::tier_totals(const EngineState& tier) {
     fetches.by_outcome[i] = static_cast<std::uint32_t>(moved.fetches[i]);
   feed_.push(fetches);
   feed_.push(event::TierLost{moved.dropped_tokens, moved.lost_tokens, tier.counters.evicted_tokens});
+  storage_->tell(state_, feed_);
 }
 
 void Publisher::pool_changes(const EngineState& state, FeedWriter& feed, ToldPools& told_pools) {
@@ -272,14 +282,17 @@ void Publisher::commit(Operation operation) {
   // A reader's sums stay wrong once they are: to compare now and then is enough. A prime, so that it is not always
   // after the same operation of those that every request comes with.
   constexpr std::uint64_t kTotalsEvery = 13;
-  if (operation != Operation::none && state_.operations % kTotalsEvery == 0) totals();
+  // Where no nodes are told, a reader has these sums and no others.
+  if (operation != Operation::none && (feed_.no_nodes() || state_.operations % kTotalsEvery == 0)) totals();
   feed_.push(event::Commit{operation, state_.index->now(), state_.operations, state_.elapsed_us});
   feed_.publish();
   published_ = feed_.at();
 }
 
 void Publisher::turn_below() {
-  if (!on() || !state_.below || feed_.at() == published_) return;
+  if (!on() || !state_.below) return;
+  storage_->tell(state_, feed_);
+  if (feed_.at() == published_) return;
   tier_totals(*state_.below);
   turn(Operation::insert);
 }

@@ -9,7 +9,7 @@ namespace canopy {
 /// Keeps calls away from a storage that does not serve them. Time is what Engine::turn is told.
 ///
 ///   closed     all calls go. It opens after five failures in a row, or half of the last 32 calls
-///   open       none goes, until a while has passed: 100 ms, and twice as long each time, up to 5 s
+///   open       none goes, until a while has passed: 100 ms, and twice as long each time, up to 1.5 s
 ///   half open  one call at a time goes. Three that end well close it, and one that does not opens it again
 ///
 /// Damaged records are another matter: three within a thousand that were checked open it for as long as the caller
@@ -29,6 +29,8 @@ class Breaker {
     if (!open_) return State::closed;
     return now >= until_ && until_ != kForEver ? State::half_open : State::open;
   }
+  /// While it is open: when it is half open. kUnlimited: never.
+  std::uint64_t until() const { return until_; }
   /// Times that it opened.
   std::uint64_t opened() const { return opened_; }
 
@@ -63,7 +65,7 @@ class Breaker {
  private:
   static constexpr std::uint32_t kInARow = 5, kGood = 3;
   static constexpr int kOfRecent = 16;
-  static constexpr std::uint64_t kFirstWait = 100'000, kLongestWait = 5'000'000, kWithin = 1000;
+  static constexpr std::uint64_t kFirstWait = 100'000, kLongestWait = 1'500'000, kWithin = 1000;
   static constexpr std::uint64_t kForEver = ~std::uint64_t{0};
 
   void ended(bool badly) {

@@ -12,7 +12,7 @@ FetchFlow::~FetchFlow() {
 }
 
 std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
-  if (requests_.refuses(spec, "Engine::fetch")) return nullptr;
+  if (stopped_ || requests_.refuses(spec, "Engine::fetch")) return nullptr;
   auto [key, facts] = requests_.arrival(spec, tier_.pages().prints_wanted());
   const Units here = device_.index->peek(key).length;
   const Lock found = look_up(key, facts);
@@ -22,7 +22,7 @@ std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
       return fetch;
     }
     if (auto bring = storage_->bring(key, found.length, std::max(here, found.length), spec.priority))
-      return wait_for(std::move(bring), spec);
+      return wait_for(std::move(bring), spec, here);
   }
   return load(spec, here, found.node, found.length, nullptr);
 }
@@ -38,8 +38,8 @@ std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, Units here,
   } else if (there > here) {
     // Handles of one fetch cannot become another's: what has waited for the storage brings its own copy.
     if (!asked) fetch = on_way(spec, there);
-    outcome = fetch ? FetchOutcome::joined : FetchOutcome::no_room;
-    if (!fetch) {
+    outcome = fetch ? FetchOutcome::joined : worth(here, there) ? FetchOutcome::no_room : FetchOutcome::not_worth;
+    if (outcome == FetchOutcome::no_room) {
       fetch = asked ? std::move(asked) : std::make_shared<FetchState>();
       if (begin(*fetch, spec, node)) outcome = fetch->until < there ? FetchOutcome::cut : FetchOutcome::whole;
       else fetch = nullptr;
@@ -61,22 +61,35 @@ std::shared_ptr<FetchState> FetchFlow::waits_for_storage(const RequestSpec& spec
   return nullptr;
 }
 
-std::shared_ptr<FetchState> FetchFlow::wait_for(std::shared_ptr<Bring> bring, const RequestSpec& spec) {
+std::shared_ptr<FetchState> FetchFlow::wait_for(std::shared_ptr<Bring> bring, const RequestSpec& spec, Units here) {
   auto fetch = std::make_shared<FetchState>();
   fetch->flow = this;
   fetch->bring = std::move(bring);
   fetch->prompt.assign(spec.prompt.begin(), spec.prompt.end());
   fetch->spec = spec;
   fetch->spec.prompt = fetch->prompt;
+  fetch->from = fetch->until = here;
+  fetch->asked_us = tier_.now_us();
   waiting_.push_back(fetch);
   tier_.pages().settle(Operation::begin);
   return fetch;
 }
 
+/// Whether the storage takes longer than computing what it may bring. The request has what the host tier has then.
+bool FetchFlow::outwaited(const FetchState& fetch) const {
+  const Bring& bring = *fetch.bring;
+  if (bring.over || !prefetch_.weighs()) return false;
+  const Units page = device_.page_size, from = static_cast<Units>(bring.first) * page,
+              until = static_cast<Units>(bring.end) * page;
+  return tier_.now_us() - fetch.asked_us >= prefetch_.costs().allowed_us(from, until - from);
+}
+
 /// Fetches whose storage has brought what it could go on from the host tier.
 void FetchFlow::go_on() {
   for (std::size_t i = 0; i < waiting_.size();) {
-    if (!waiting_[i]->bring->over) {
+    const bool without = outwaited(*waiting_[i]);
+    device_.stored.outwaited += without;
+    if (!waiting_[i]->bring->over && !without) {
       ++i;
       continue;
     }
@@ -87,7 +100,7 @@ void FetchFlow::go_on() {
 }
 
 void FetchFlow::go_on(std::shared_ptr<FetchState> fetch) {
-  if (fetch->handles > 0) {
+  if (fetch->handles > 0 && !stopped_) {
     const auto [key, facts] = requests_.arrival(fetch->spec, false);
     const Units here = device_.index->peek(key).length;
     Found found;
@@ -98,6 +111,7 @@ void FetchFlow::go_on(std::shared_ptr<FetchState> fetch) {
     if (load(fetch->spec, here, found.node, found.length, fetch)) return;
   }
   fetch->done = true;
+  fetch->ends_us = tier_.now_us();
   end(*fetch);
 }
 
@@ -141,7 +155,8 @@ bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
   for (std::size_t g = 0; g < device_.pools.size(); ++g) from_[g].assign(below[g].begin(), below[g].end());
   const std::size_t pages = requests_.reserve_fetch(*fetch.request, from_);
   fetch.until = fetch.from + static_cast<Units>(pages) * device_.page_size;
-  if (pages == 0) {
+  if (pages == 0 || !worth(fetch.from, fetch.until)) {
+    fetch.until = fetch.from;
     end(fetch);
     return false;
   }
@@ -160,6 +175,25 @@ bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
   pages_.digest().take(Digest::Step::fetch, fetch.from, fetch.until, fetch.ends_us);
   pages_.settle(Operation::reserve);
   return true;
+}
+
+bool FetchFlow::worth(Units from, Units until) const {
+  return until > from && prefetch_.costs().worth(tier_.load_us(until - from), from, until - from);
+}
+
+std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::uint64_t asked_us,
+                                   std::uint64_t again_us) const {
+  Awaited awaited{fetch.from, 0, asked_us, ends_us(fetch), true};
+  Units until = fetch.until;
+  if (!fetch.request && fetch.bring) {
+    until = static_cast<Units>(fetch.bring->end) * device_.page_size;
+    const auto brought_us = fetch.bring->over ? tier_.now_us() : storage_->ends_us(*fetch.bring);
+    awaited.end_is_known = brought_us.has_value();
+    if (brought_us) awaited.ends_us = *brought_us + tier_.load_us(until - std::min(until, fetch.from));
+  }
+  awaited.count = std::min(until, usable) - std::min({until, usable, fetch.from});
+  awaited.ends_us = std::max(awaited.ends_us, tier_.now_us() + 1);  // it is not there yet
+  return prefetch_.begins_us(awaited, tier_.now_us(), again_us);
 }
 
 void FetchFlow::turn() {
@@ -183,6 +217,9 @@ void FetchFlow::arrive(FetchState& fetch) {
 }
 
 void FetchFlow::credit(FetchState& fetch, Units matched) {
+  fetch.begun = true;
+  if (fetch.done && fetch.until == fetch.from) return;  // nothing came
+  ++device_.moved.ends[static_cast<std::size_t>(fetch.done ? FetchEnd::used : FetchEnd::late)];
   if (!fetch.done || std::exchange(fetch.credited, true)) return;
   const Units end = std::min(std::max(matched, fetch.from), fetch.until);
   Units stored = 0;
@@ -192,6 +229,7 @@ void FetchFlow::credit(FetchState& fetch, Units matched) {
   }
   device_.counters.hit_tokens_storage += stored;
   device_.counters.hit_tokens_host += end - fetch.from - stored;
+  device_.moved.saved_us += prefetch_.costs().recompute_us(fetch.from, end - fetch.from);
 }
 
 std::uint64_t FetchFlow::ends_us(const FetchState& fetch) const {
@@ -208,6 +246,8 @@ void FetchFlow::let_go(FetchState& fetch) {
 void FetchFlow::end(FetchState& fetch) {
   fetch.flow = nullptr;
   std::erase(arrived_, &fetch);
+  if (fetch.request && !fetch.begun && fetch.until > fetch.from)
+    ++device_.moved.ends[static_cast<std::size_t>(FetchEnd::unused)];
   tier_.pages().release(std::exchange(fetch.source, Lock{}), nullptr);
   if (RequestState* const request = std::exchange(fetch.request, nullptr)) requests_.end_fetch(*request);
 }

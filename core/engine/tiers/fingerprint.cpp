@@ -21,11 +21,11 @@ std::string layout_of(const EngineState& device, std::size_t group) {
 
 std::string fingerprint_text(const EngineConfig& config, const EngineState& device) {
   const ModelConfig& model = config.model;
-  std::string text =
-      "canopy record 1\n" + line("model", model.name) + line("revision", model.revision) + line("dtype", model.dtype) +
-      line("extra", model.extra) +
-      fmt::format("rank {} of {}\npage {} overlap {}\n", model.rank, model.ranks, device.page_size, device.overlap) +
-      line("key", config.key.name);
+  const std::string ranks = model.replicated ? "replicated\n" : fmt::format("rank {} of {}\n", model.rank, model.ranks);
+  std::string text = "canopy record 1\n" + line("model", model.name) + line("revision", model.revision) +
+                     line("dtype", model.dtype) + line("extra", model.extra) + ranks +
+                     fmt::format("page {} overlap {}\n", device.page_size, device.overlap) +
+                     line("key", config.key.name);
   for (std::size_t g = 0; g < device.pools.size(); ++g)
     text += line("group", config.groups[g].name) +
             fmt::format("reach {} every {}\n", config.groups[g].reach, config.groups[g].every) + layout_of(device, g);

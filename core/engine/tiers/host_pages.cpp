@@ -14,6 +14,13 @@ HostPages::HostPages(std::uint64_t image_bytes, std::uint64_t header_bytes)
 
 void HostPages::Unmap::operator()(std::byte* memory) const { munmap(memory, bytes); }
 
+bool HostPages::take(Page last) {
+  if (record_bytes() == 0) return true;
+  for (std::size_t piece = 0; piece <= last / pages_at_once_; ++piece)
+    if (!record(static_cast<Page>(piece * pages_at_once_))) return false;
+  return true;
+}
+
 std::byte* HostPages::record(Page page) {
   const std::size_t number = page / pages_at_once_;
   if (number >= pieces_.size()) pieces_.resize(number + 1);

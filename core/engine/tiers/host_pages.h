@@ -25,6 +25,8 @@ class HostPages {
     std::byte* const bytes = record(page);
     return bytes ? bytes + header_bytes_ : nullptr;
   }
+  /// Takes the memory of all pages up to this one now. False if the system does not have it.
+  bool take(Page last);
   /// Is told of memory from now on. REQUIRES: no memory was taken yet. The storage ends before the memory does.
   void use(PageStorage& storage) { storage_ = &storage; }
 

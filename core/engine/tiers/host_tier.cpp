@@ -32,6 +32,12 @@ void HostTier::open(std::uint64_t header_bytes) {
   device_.below = &state_;
 }
 
+bool HostTier::take_memory() {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (!images_[g].take(static_cast<Page>(state_.pools[g].limit()))) return false;
+  return true;
+}
+
 LeavingVisitor* HostTier::leaving() { return config_.write == WritePolicy::write_back ? &departures_ : nullptr; }
 
 void HostTier::left() {
@@ -119,7 +125,7 @@ void HostTier::copy(NamespaceId space, std::vector<std::uint32_t> words, const G
   }
   device_.moved.dropped_tokens += (wanted - count) * state_.page_size;
   if (count == 0) return pages_.release(copy.lock, nullptr);
-  copy.ends_us = store_lane_.begin(now_us_, copy.bytes);
+  copy.ends_us = store_lane_.begin(now_us_, copy.lane_bytes);
   device_.moved.storing.add(copy.bytes);
   device_.moved.written_tokens += count * state_.page_size;
   device_.moved.written_bytes += copy.bytes;
@@ -162,6 +168,7 @@ bool HostTier::take_pages(Copy& copy, const GroupPages& from, std::size_t count)
     for (std::size_t i = 0; i < count; ++i)
       if (source[i] != 0) copy.pages[g][i] = scratch_[next++];
     copy.bytes += scratch_.size() * images_[g].image_bytes();
+    copy.lane_bytes += lane_bytes(g, scratch_.size());
   }
   if (taken && save(copy, from)) {
     ++begun_;
@@ -191,16 +198,24 @@ bool HostTier::save(Copy& copy, const GroupPages& from) {
 
 std::uint64_t HostTier::load(std::span<const std::vector<Page>> from, std::span<const std::vector<Page>> to,
                              std::span<std::uint64_t> tickets) {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, carried = 0;
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     bytes += from[g].size() * images_[g].image_bytes();
+    carried += lane_bytes(g, from[g].size());
     if (images_[g].image_bytes() == 0 || from[g].empty()) continue;
     sources_.clear();
     for (const Page page : from[g]) sources_.push_back(images_[g].image(page));
     tickets[g] = device_.pools[g].store()->begin_load(sources_, to[g]);
   }
   device_.moved.loaded_bytes += bytes;
-  return load_lane_.begin(now_us_, bytes);
+  return load_lane_.begin(now_us_, carried);
+}
+
+std::uint64_t HostTier::load_us(Units units) const {
+  std::uint64_t carried = 0;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    carried += lane_bytes(g, std::min(units, state_.groups[g].reach) / state_.page_size);
+  return load_lane_.ends_us(now_us_, carried) - now_us_;
 }
 
 void HostTier::wait_for_loads(std::span<const std::uint64_t> tickets) {

@@ -43,6 +43,10 @@ class HostTier final : public Below {
   HotPath* watches() override { return config_.write == WritePolicy::write_through_selective ? &hot_ : nullptr; }
   void ended(const Key& key, std::int32_t priority) override;
   void flushed(NamespaceId space) override;
+  /// No further copy to this tier begins.
+  void stop() { config_.write = WritePolicy::none; }
+  /// Takes the memory of all pages now, so that no copy finds none later. False if the system does not have it.
+  bool take_memory();
 
   /// Copies that have ended by then are inserted.
   void turn(std::uint64_t now_us);
@@ -54,6 +58,12 @@ class HostTier final : public Below {
   /// `ticket` is the store's number of it.
   std::uint64_t load(std::span<const std::vector<Page>> from, std::span<const std::vector<Page>> to,
                      std::span<std::uint64_t> tickets);
+  /// How long such a copy of the last `units` of a path would take if it began now, behind what is on its way.
+  std::uint64_t load_us(Units units) const;
+  /// Bytes that pages of a group take in a simulated lane.
+  std::uint64_t lane_bytes(std::size_t group, std::uint64_t pages) const {
+    return pages * (config_.kv_bytes > 0 ? config_.kv_bytes * state_.page_size : images_[group].image_bytes());
+  }
 
   /// The memory behind the pages of a group.
   HostPages& images(std::size_t group) { return images_[group]; }
@@ -81,7 +91,7 @@ class HostTier final : public Below {
     Lock lock{};  ///< on what this tier had of the path, so that it stays until then
     std::uint64_t ends_us = 0;
     std::array<std::uint64_t, kMaxGroups> tickets{};
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0, lane_bytes = 0;
   };
 
   void copy(NamespaceId space, std::vector<std::uint32_t> words, const GroupPages& from, std::int32_t priority);

@@ -15,6 +15,7 @@ std::shared_ptr<Bring> StorageTier::bring(const Key& key, Units there, Units wan
   for (const auto& bring : brings_)
     if (!bring->over && !bring->unwanted && bring->first_key == first_key) return count(BringOutcome::joined), bring;
   if (!breaker_.may_call(now_us_)) return count(BringOutcome::refused), nullptr;
+  if (!worth(asked, keys_.pages() - asked)) return count(BringOutcome::not_worth), nullptr;
   auto bring = std::make_shared<Bring>();
   bring->job = ++jobs_;
   bring->space = key.space;
@@ -39,10 +40,43 @@ std::shared_ptr<Bring> StorageTier::bring(const Key& key, Units there, Units wan
   return bring;
 }
 
-void StorageTier::found(Bring& bring, const StorageCall& call) {
-  bring.end = std::min(bring.end, bring.first + (call.fate == Fate::done ? call.found : 0));
-  if (call.fate == Fate::done || bring.why != BringOutcome::whole) return;
-  bring.why = call.fate == Fate::late ? BringOutcome::late : BringOutcome::failed;
+/// Whether it is faster to bring so many pages from `first` on, and to copy them up, than to compute them.
+bool StorageTier::worth(std::size_t first, std::size_t pages) {
+  const Units depth = static_cast<Units>(first) * state_.page_size,
+              units = static_cast<Units>(pages) * state_.page_size;
+  if (costs_.worth(get_us(pages) + host_.load_us(units), depth, units)) return true;
+  return !calls_.simulated() && seen_.try_anyway();
+}
+
+/// How long it would take to get so many pages of a path if it began now.
+std::uint64_t StorageTier::get_us(std::size_t pages) const {
+  std::uint64_t bytes = 0, calls = 0;
+  for (std::size_t g = 0; g < calls_.groups(); ++g) {
+    const std::size_t batch = calls_.storage(g).traits().batch;
+    bytes += calls_.simulated() ? lane_bytes(g, pages) : pages * host_.images(g).record_bytes();
+    calls += (pages + batch - 1) / batch;
+  }
+  return calls_.simulated() ? calls_.get_us(bytes, calls, now_us_) : seen_.us(bytes);
+}
+
+/// Bytes that records take in a simulated lane.
+std::uint64_t StorageTier::lane_bytes(std::size_t group, std::size_t records) const {
+  const std::uint64_t image = host_.images(group).image_bytes();
+  return records * (host_.images(group).record_bytes() - image) + host_.lane_bytes(group, records);
+}
+
+std::optional<std::uint64_t> StorageTier::ends_us(const Bring& bring) const {
+  if (calls_.simulated()) return std::max(bring.ends_us, now_us_) + (bring.gets ? 0 : get_us(bring.end - bring.first));
+  const std::uint64_t took = get_us(bring.gets ? bring.pages[0].size() : bring.end - bring.first);
+  if (took == 0) return {};
+  return bring.gets ? bring.late_us - config_.within + took : now_us_ + took;
+}
+
+void StorageTier::found(Bring& bring, const CallEnd& end) {
+  const bool done = end.how == CallEnd::How::done;
+  bring.end = std::min(bring.end, bring.first + (done ? end.count : 0));
+  if (done || bring.why != BringOutcome::whole) return;
+  bring.why = end.how == CallEnd::How::late ? BringOutcome::late : BringOutcome::failed;
 }
 
 /// The storage has said what there is: takes pages for it, and asks for the records.
@@ -50,6 +84,7 @@ void StorageTier::get(Bring& bring) {
   const bool none = bring.unwanted || bring.end == bring.first;
   if (none) return close(bring, bring.why == BringOutcome::whole ? BringOutcome::nothing : bring.why);
   if ((bring.end - bring.first) * state_.page_size < config_.least) return close(bring, BringOutcome::too_short);
+  if (!worth(bring.first, bring.end - bring.first)) return close(bring, BringOutcome::not_worth);
   // What the pools alone have of the path comes down meanwhile: in the host tier's index nothing precedes itself.
   const Units from = static_cast<Units>(bring.first) * state_.page_size;
   if (bring.lock.length < from)
@@ -65,6 +100,7 @@ void StorageTier::get(Bring& bring) {
 /// Pages of the host tier for as many as there is room, from the first on.
 std::size_t StorageTier::take_pages(Bring& bring, std::size_t count) {
   PageFlow& pages = host_.pages();
+  count = shared_out(count);
   for (std::size_t g = 0; g < state_.pools.size(); ++g)
     if (!pages.make_free(g, count)) count = std::min<std::size_t>(count, state_.pools[g].allocator().occupancy().free);
   for (std::size_t g = 0; g < state_.pools.size() && count > 0; ++g) {
@@ -81,6 +117,14 @@ std::size_t StorageTier::take_pages(Bring& bring, std::size_t count) {
   bring.end = bring.first + count;
   pages.settle(Operation::reserve);
   return count;
+}
+
+/// How many of so many pages the tier's share for what is on its way leaves. What comes alone has all.
+std::size_t StorageTier::shared_out(std::size_t count) const {
+  std::uint64_t on_way = 0;
+  for (const auto& other : brings_) on_way += other->pages[0].size();
+  const std::uint64_t most = state_.pools[0].limit() * share_ / 100;
+  return on_way == 0 ? count : std::min<std::uint64_t>(count, most - std::min(most, on_way));
 }
 
 /// False if the system has no memory for a page.
@@ -104,40 +148,46 @@ bool StorageTier::ask_for_records(Bring& bring) {
       }
       breaker_.called();
       ++bring.open;
-      const std::uint64_t bytes = (end - first) * host_.images(g).record_bytes();
-      const std::uint64_t ends_us =
-          calls_.get(g, bring.job, first, space, key_scratch_, targets_, bytes, config_.within, now_us_);
+      const std::uint64_t ends_us = calls_.get(g, bring.job, first, space, key_scratch_, targets_,
+                                               lane_bytes(g, end - first), config_.within, now_us_);
       bring.ends_us = std::max(bring.ends_us, ends_us);
     }
   }
   return true;
 }
 
-/// Checks the records of a call: those that came are right, or they are no records.
-void StorageTier::got(Bring& bring, const StorageCall& call) {
-  if (bring.over) return;
-  const auto spoilt = [&](BringOutcome why) {
-    if (bring.why == BringOutcome::whole || bring.why == BringOutcome::cut) bring.why = why;
-  };
-  if (call.lost) return spoilt(BringOutcome::failed);
+/// Checks the records of a call: those that came are right, or they are no records, and are removed.
+CallEnd StorageTier::check(Bring& bring, const StorageCall& call) {
+  CallEnd end{CallEnd::how_of(call.fate)};
   keys_.follow(space_key(bring.space), bring.words);
   key_scratch_.clear();
-  std::uint32_t checked = 0;
   for (std::size_t i = 0; i < call.fates.size(); ++i) {
-    const std::size_t page = call.first + i;
-    if (call.fates[i] == Fate::done) {
-      ++checked;
-      if (right(bring, call.group, page)) bring.right[call.group][page] = true;
-      else key_scratch_.push_back(keys_.key(bring.first + page, call.group)), spoilt(BringOutcome::damaged);
-    } else {
-      spoilt(call.fates[i] == Fate::absent ? BringOutcome::gone
-             : call.fates[i] == Fate::late ? BringOutcome::late
-                                           : BringOutcome::failed);
-    }
+    if (call.fates[i] != Fate::done) continue;
+    ++end.checked;
+    if (!right(bring, call.group, call.first + i))
+      key_scratch_.push_back(keys_.key(bring.first + call.first + i, call.group));
+    else if (end.count == i) ++end.count;
   }
-  breaker_.checked(now_us_, checked, static_cast<std::uint32_t>(key_scratch_.size()));
-  device_.stored.damaged_records += key_scratch_.size();
+  end.sound = static_cast<std::uint32_t>(call.fates.size() - key_scratch_.size());
   if (!key_scratch_.empty()) calls_.storage(call.group).remove(space_key(bring.space), key_scratch_);
+  return end;
+}
+
+void StorageTier::got(Bring& bring, const StorageCall& call, const CallEnd& end) {
+  using How = CallEnd::How;
+  if (bring.open == 0 && (end.how == How::done || end.how == How::late) && !calls_.simulated())
+    seen_.add(bring.pages[0].size() * host_.images(0).record_bytes() * calls_.groups(),
+              now_us_ - (bring.late_us - config_.within));
+  if (bring.over) return;
+  const std::uint32_t damaged = end.how == How::lost ? 0 : call.records - end.sound;
+  std::fill_n(bring.right[call.group].begin() + static_cast<std::ptrdiff_t>(call.first), end.count, true);
+  if (end.count < call.records && (bring.why == BringOutcome::whole || bring.why == BringOutcome::cut))
+    bring.why = damaged > 0              ? BringOutcome::damaged
+                : end.how == How::absent ? BringOutcome::gone
+                : end.how == How::late   ? BringOutcome::late
+                                         : BringOutcome::failed;
+  breaker_.checked(now_us_, end.checked, damaged);
+  device_.stored.damaged_records += damaged;
 }
 
 bool StorageTier::right(Bring& bring, std::size_t group, std::size_t page) {
@@ -204,9 +254,10 @@ void StorageTier::insert(Bring& bring, std::size_t count) {
   }
   device_.stored.read_tokens += kept * state_.page_size;
   pages.digest().take(Digest::Step::bring, from, inserted.had, inserted.lock.length);
-  pages.release(inserted.lock, nullptr);
   bring.from = from;
   bring.until = from + static_cast<Units>(kept) * state_.page_size;
+  show_brought(bring, inserted.lock.node);
+  pages.release(inserted.lock, nullptr);
 }
 
 /// The pages from a place on are free again.

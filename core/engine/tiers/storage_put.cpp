@@ -69,7 +69,7 @@ std::size_t StorageTier::seal(const Departures::Departure& departure, std::size_
       if (pages[g][page] == 0 || !host_.images(g).record(pages[g][page])) return page;
     for (std::size_t g = 0; g < calls_.groups(); ++g) {
       put.pages[g].push_back(pages[g][page]);
-      seal_record(host_.images(g).record(pages[g][page]), facts_of(page, g, departure.words));
+      if (puts_here_) seal_record(host_.images(g).record(pages[g][page]), facts_of(page, g, departure.words));
     }
   }
   return end;
@@ -87,8 +87,8 @@ void StorageTier::send(Put& put, std::size_t group, NamespaceId space, std::size
     }
     breaker_.called();
     ++put.open;
-    calls_.put(group, put.job, i, space_key(space), key_scratch_, sources_,
-               (end - i) * host_.images(group).record_bytes(), config_.within, config_.keep, now_us_);
+    calls_.put(group, put.job, i, space_key(space), key_scratch_, sources_, lane_bytes(group, end - i), config_.within,
+               config_.keep, now_us_);
   }
 }
 
@@ -103,16 +103,16 @@ void StorageTier::free_the_others(const GroupPages& evicted) {
   }
 }
 
-void StorageTier::put_ended(Put& put, const StorageCall& call) {
-  if (!put.late) account(call);
-  put.lost |= call.lost;
+void StorageTier::put_ended(Put& put, const StorageCall& call, const CallEnd& end) {
+  if (!put.late) account(end);
+  put.lost |= end.how == CallEnd::How::lost;
   --put.open;
-  const auto kept = static_cast<std::uint64_t>(std::ranges::count(call.fates, Fate::done));
+  const std::uint64_t kept = end.count;
   StorageFigures& figures = device_.stored;
   figures.written_bytes += kept * host_.images(call.group).record_bytes();
   if (call.group == 0) {
     figures.written_tokens += kept * state_.page_size;
-    figures.unkept_tokens += (call.fates.size() - kept) * state_.page_size;
+    figures.unkept_tokens += (call.records - kept) * state_.page_size;
   }
   if (put.open > 0) return;
   bytes_put_ -= put.bytes;

@@ -22,16 +22,20 @@ std::vector<std::unique_ptr<StorageGuard>> storages_of(std::vector<StorageTier::
 
 }  // namespace
 
-StorageTier::StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config,
-                         const Fingerprint& shared, std::vector<Place> places)
+StorageTier::StorageTier(EngineState& device, HostTier& host, const CostModel& costs, const Plan& plan,
+                         std::vector<Place> places, FeedWriter* feed)
     : device_(device),
       host_(host),
       state_(host.state()),
-      config_(config),
-      calls_(storages_of(places), config.lane, device.ledger),
-      keys_(shared, device.page_size, device.overlap),
-      breaker_(config.trust_again * kSecond),
-      budget_(config.budget),
+      config_(plan.config),
+      costs_(costs),
+      share_(plan.share),
+      puts_here_(plan.puts),
+      feed_(feed),
+      calls_(storages_of(places), config_.lane, device.ledger, device.board, plan.puts),
+      keys_(plan.shared, device.page_size, device.overlap),
+      breaker_(config_.trust_again * kSecond),
+      budget_(config_.budget),
       departures_(device.pools.size()) {
   for (const Place& place : places) prints_.push_back(place.fingerprint);
   for (std::size_t g = 0; g < calls_.groups(); ++g) host_.images(g).use(calls_.storage(g));
@@ -57,35 +61,74 @@ RecordFacts StorageTier::facts_of(std::size_t page, std::size_t group, std::span
           host_.images(group).image_bytes()};
 }
 
-void StorageTier::turn(std::uint64_t now_us) {
+void StorageTier::turn(std::uint64_t now_us, const TurnBoard* agreed) {
   now_us_ = std::max(now_us_, now_us);
   budget_.turn(now_us_);
-  while (const auto call = calls_.next(now_us_)) ended(*call);
+  if (agreed) {
+    for (const auto& call : calls_.take(*agreed)) ended(*call, *call->end);
+  } else {
+    end_calls();
+  }
   arrive_late();
   if (in_real_time()) {
     give_up_what_is_late();
     give_up_the_storage();
   }
   device_.stored.breaks = breaker_.opened();
+  show_breaker();
 }
 
 std::uint64_t StorageTier::next_us() const { return in_real_time() ? now_us_ + kAskAgain : calls_.next_us(); }
 
-void StorageTier::ended(StorageCall& call) {
-  if (call.lost) breaker_.open_for_ever();
+/// Calls that have ended here are on their way no more.
+void StorageTier::end_calls() {
+  while (const auto call = calls_.next(now_us_)) ended(*call, call->end ? *call->end : end_of(*call));
+}
+
+void StorageTier::offer(TurnBoard& board, std::uint64_t now_us) {
+  calls_.offer(board, std::max(now_us_, now_us), [&](const StorageCall& call) { return end_of(call); });
+}
+
+void StorageTier::stop() {
+  breaker_.open_for_ever();
+  for (const auto& bring : brings_)
+    if (!bring->over) {
+      if (bring->open == 0 && !bring->lost) free_pages(*bring, 0);
+      close(*bring, BringOutcome::failed);
+    }
+}
+
+/// What a call came to on this rank.
+CallEnd StorageTier::end_of(const StorageCall& call) {
+  if (call.lost) return {CallEnd::How::lost};
+  CallEnd end{CallEnd::how_of(call.fate)};
+  if (call.kind == StorageCall::Kind::find) {
+    end.count = call.fate == Fate::done ? call.found : 0;
+  } else if (call.kind == StorageCall::Kind::put) {
+    end.count = static_cast<std::uint32_t>(std::ranges::count(call.fates, Fate::done));
+  } else {
+    Bring& bring = **std::ranges::find(brings_, call.job, [](const auto& one) { return one->job; });
+    if (!bring.over) end = check(bring, call);
+  }
+  return end;
+}
+
+void StorageTier::ended(const StorageCall& call, const CallEnd& end) {
+  const bool lost = end.how == CallEnd::How::lost;
+  if (lost) breaker_.open_for_ever();
   if (call.kind == StorageCall::Kind::put) {
     const auto at = std::ranges::find(puts_, call.job, [](const auto& put) { return put->job; });
-    put_ended(**at, call);
+    put_ended(**at, call, end);
     if ((*at)->open == 0 && !(*at)->lost) puts_.erase(at);
     return;
   }
   const auto at = std::ranges::find(brings_, call.job, [](const auto& bring) { return bring->job; });
   Bring& bring = **at;
-  if (!bring.over) account(call);
-  bring.lost |= call.lost;
+  if (!bring.over) account(end);
+  bring.lost |= lost;
   --bring.open;
-  if (call.kind == StorageCall::Kind::find) found(bring, call);
-  else got(bring, call);
+  if (call.kind == StorageCall::Kind::find) found(bring, end);
+  else got(bring, call, end);
   if (bring.open > 0) return;
   if (!bring.gets && !bring.over) get(bring);
   else if (bring.gets) arrive(bring);
@@ -100,8 +143,9 @@ void StorageTier::arrive_late() {
 }
 
 /// What a call's end says of the storage.
-void StorageTier::account(const StorageCall& call) {
-  if (call.fate == Fate::late || call.fate == Fate::failed) breaker_.failed(now_us_);
+void StorageTier::account(const CallEnd& end) {
+  const bool badly = end.how == CallEnd::How::lost || end.how == CallEnd::How::late || end.how == CallEnd::How::failed;
+  if (badly) breaker_.failed(now_us_);
   else breaker_.served(now_us_);
 }
 
@@ -127,7 +171,7 @@ void StorageTier::give_up_the_storage() {
   device_.notes.push_back(fmt::format("{} did not end a call {} s after its time, and is not called any more",
                                       calls_.storage(0).component(), kOverdue / kSecond));
   calls_.abandon();
-  while (const auto call = calls_.next(now_us_)) ended(*call);
+  end_calls();
 }
 
 void StorageTier::left() { device_.stored.dropped_tokens += std::exchange(dropped_.tokens, 0); }

@@ -2,14 +2,17 @@
 
 #include <canopy/engine/engine_config.h>
 #include <canopy/engine/state.h>
+#include <canopy/feed/writer.h>
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "pages/below.h"
 #include "tiers/breaker.h"
 #include "tiers/bring.h"
+#include "tiers/cost_model.h"
 #include "tiers/departures.h"
 #include "tiers/host_tier.h"
 #include "tiers/page_keys.h"
@@ -36,17 +39,34 @@ class StorageTier final : public Below {
     std::unique_ptr<StorageGuard> storage;
     Fingerprint fingerprint{};
   };
-  /// REQUIRES: a place for each group. `device` and `host` outlive it. `shared`: the fingerprint of all groups.
-  StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config, const Fingerprint& shared,
-              std::vector<Place> places);
+  struct Plan {
+    StorageTierConfig config;
+    std::uint32_t share = 100;  ///< percent of the host tier that may be on its way from here
+    bool puts = true;           ///< false: another rank puts what this one would
+    Fingerprint shared{};       ///< of all groups
+  };
+  /// REQUIRES: a place for each group. `device`, `host` and `costs` outlive it. `feed`: of the host tier's index; null:
+  /// there is none.
+  StorageTier(EngineState& device, HostTier& host, const CostModel& costs, const Plan& plan, std::vector<Place> places,
+              FeedWriter* feed);
   ~StorageTier();
 
   /// Begins to bring what the storage has of a path beyond its first `wanted` units, of which the host tier has
   /// `there`. Null: nothing comes, and the outcome is counted.
   std::shared_ptr<Bring> bring(const Key& key, Units there, Units wanted, std::int32_t priority);
 
-  /// What has ended by now becomes visible.
-  void turn(std::uint64_t now_us);
+  /// When a bring that is not over will be, by what its lane has to do or what was seen; nothing: that is not known.
+  std::optional<std::uint64_t> ends_us(const Bring& bring) const;
+
+  /// What has ended by now becomes visible. `agreed`: what has ended on every rank; null: there is one rank.
+  void turn(std::uint64_t now_us, const TurnBoard* agreed = nullptr);
+  /// Puts on the board what has ended here.
+  void offer(TurnBoard& board, std::uint64_t now_us);
+  /// Calls the storage no more, and nothing comes of what is on its way. Pages that calls have stay `moving` until they
+  /// end.
+  void stop();
+  /// Differs between ranks that have made other calls.
+  std::uint64_t calls_made() const { return calls_.made(); }
   /// Evicts from the host tier until a part of it is free or on its way to the storage. Each turn ends with it: what
   /// has come to the host tier is locked by then if a fetch goes on from it.
   void evict_early();
@@ -66,6 +86,8 @@ class StorageTier final : public Below {
   /// Pages of the host tier that calls read or fill, for the audit.
   void add_moving(std::array<std::vector<Page>, kMaxGroups>& pages) const;
   const Breaker& breaker() const { return breaker_; }
+  /// Brings EngineState::board up to date, as a reader is to see it.
+  void show();
 
  private:
   /// A run of a path on its way to the storage.
@@ -84,18 +106,25 @@ class StorageTier final : public Below {
 
   const PageKey& space_key(NamespaceId space);
   RecordFacts facts_of(std::size_t page, std::size_t group, std::span<const std::uint32_t> words);
-  void ended(StorageCall& call);
-  void account(const StorageCall& call);
+  CallEnd end_of(const StorageCall& call);
+  void ended(const StorageCall& call, const CallEnd& end);
+  void account(const CallEnd& end);
+  void end_calls();
   void arrive_late();
   void give_up_what_is_late();
   void give_up_the_storage();
 
   // storage_bring.cpp
-  void found(Bring& bring, const StorageCall& call);
+  CallEnd check(Bring& bring, const StorageCall& call);
+  void found(Bring& bring, const CallEnd& end);
+  bool worth(std::size_t first, std::size_t pages);
+  std::uint64_t get_us(std::size_t pages) const;
+  std::uint64_t lane_bytes(std::size_t group, std::size_t records) const;
   void get(Bring& bring);
   std::size_t take_pages(Bring& bring, std::size_t count);
+  std::size_t shared_out(std::size_t count) const;
   bool ask_for_records(Bring& bring);
-  void got(Bring& bring, const StorageCall& call);
+  void got(Bring& bring, const StorageCall& call, const CallEnd& end);
   bool right(Bring& bring, std::size_t group, std::size_t page);
   void arrive(Bring& bring);
   bool stands(Bring& bring);
@@ -104,18 +133,27 @@ class StorageTier final : public Below {
   void free_pages(Bring& bring, std::size_t first);
   void close(Bring& bring, BringOutcome outcome);
 
+  // storage_show.cpp
+  void show_breaker();
+  void show_brought(const Bring& bring, NodeId end);
+
   // storage_put.cpp
   std::uint64_t to_evict(std::size_t group) const;
   void put(const Departures::Departure& departure);
   std::size_t seal(const Departures::Departure& departure, std::size_t first, std::size_t end, Put& put);
   void send(Put& put, std::size_t group, NamespaceId space, std::size_t first);
   void free_the_others(const GroupPages& evicted);
-  void put_ended(Put& put, const StorageCall& call);
+  void put_ended(Put& put, const StorageCall& call, const CallEnd& end);
 
   EngineState& device_;
   HostTier& host_;
   EngineState& state_;  ///< of the host tier
   StorageTierConfig config_;
+  const CostModel& costs_;
+  std::uint32_t share_;
+  bool puts_here_;
+  SeenRate seen_;
+  FeedWriter* feed_;
   StorageCalls calls_;
   PageKeys keys_;
   std::vector<Fingerprint> prints_;  ///< by group

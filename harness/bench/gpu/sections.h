@@ -16,7 +16,7 @@ void measure_rooflines(Session& session, bool bus);
 std::vector<double> seconds_to_decline(const std::filesystem::path& plugin);
 void measure_declining(Session& session, std::vector<double> seconds);
 
-/// A1 to A13 as far as the session knows them.
+/// A1 to A13 and T15 as far as the session knows them.
 std::vector<Demand> judge(const Session& session);
 
 }  // namespace canopy::bench::gpu

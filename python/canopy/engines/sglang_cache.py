@@ -22,6 +22,7 @@ from sglang.srt.mem_cache.base_prefix_cache import (
 from .. import Added, Hit, Hold, Index, _core
 from .sglang import Settings
 from .sglang_events import Events
+from .sglang_feed import Requests
 
 if TYPE_CHECKING:
     from sglang.srt.managers.schedule_batch import Req
@@ -42,16 +43,16 @@ NO_SLOTS = torch.empty(0, dtype=torch.int64)
 UNSET = tuple(MatchResult(0, None, None, None))[4:]
 
 
-def tensor_of(slots: _core.SlotBuffer) -> torch.Tensor:
+def tensor_of(slots: _core.SlotBuffer, frombuffer=torch.frombuffer, dtype=torch.int64) -> torch.Tensor:
     """Numbers of the index on the host, not copied."""
-    return torch.frombuffer(slots, dtype=torch.int64) if len(slots) else NO_SLOTS
+    return frombuffer(slots, dtype=dtype) if len(slots) else NO_SLOTS
 
 
 class CanopyRadixCache(BasePrefixCache):
     """One whole-path index for full attention. The index keeps the slots themselves, so on a GPU each checkpoint copies
     the new ones to the host (sglang_table.py does not)."""
 
-    paged = False  # what the index keeps: slots, or numbers of pages of its own
+    slots_a_page: int | None = None  # what the index keeps of a page: its slots, or a number of its own (1)
 
     def __init__(self, params: CacheInitParams, settings: Settings = Settings()):
         self.disable = False
@@ -68,18 +69,27 @@ class CanopyRadixCache(BasePrefixCache):
             settings.policy,
             getattr(self.token_to_kv_pool_allocator, "size", None),
             accounting=settings.accounting,
-            bigram=self.is_eagle,
+            overlap=int(self.is_eagle),
             feed=settings.feed,
-            paged=self.paged,
+            slots_a_page=self.slots_a_page,
             changes=params.enable_kv_cache_events,
         )
         self._events = Events(params, self.index) if params.enable_kv_cache_events else None
         # Called some times for each request that waits: no Python between SGLang and the index.
         self.lock, self.unlock = self.index.hold_whole, _core.release
-        self._told: dict[str, int] | None = {} if settings.feed else None
+        self._matcher = _core.KeyMatcher(self.index, MatchResult, UNSET)
+        if type(self).match_prefix is CanopyRadixCache.match_prefix:
+            self.match_prefix = self._matcher.match
+        self._requests = Requests(self.index) if settings.feed else None
         self._locks: dict[int, list[Hold]] = {}
         rows = getattr(self.req_to_token_pool, "req_to_token", None)
         self._rows = rows.numpy() if rows is not None and rows.device.type == "cpu" else None
+        if self.slots_a_page is None and (self._rows is not None or self.device.type == "cpu"):
+            self._on_device = self._page_ids = tensor_of
+        # SGLang's allocators of undivided pages free pages by their numbers: no slot of them is written down for that.
+        allocator = self.token_to_kv_pool_allocator
+        if hasattr(allocator, "free_page_ids") and getattr(allocator, "shard_size", 1) == 1:
+            self._free_page_ids = allocator.free_page_ids
         self.root_node = self.index.match(())
 
     def reset(self) -> None:
@@ -90,12 +100,10 @@ class CanopyRadixCache(BasePrefixCache):
     # ---- A request's way through the cache ----
 
     def match_prefix(self, params: MatchPrefixParams) -> MatchResult:
-        key = params.key
-        hit = self.index.match(key.token_ids, space=space_of(key), limit=key.limit)
-        return tuple.__new__(MatchResult, (hit.length, hit, hit, hit, *UNSET))
+        return self._matcher.match(params)
 
     def touch_prefix(self, key: RadixKey) -> None:
-        self.index.match(key.token_ids, space=space_of(key), limit=key.limit)
+        self._matcher.touch(key)
 
     def path_device_indices(self, node: Hit) -> torch.Tensor:
         return self._on_device(self.index.slot_buffer(node))
@@ -123,8 +131,8 @@ class CanopyRadixCache(BasePrefixCache):
             theirs = self._on_device(self.index.slot_buffer(hold.hit, protected))[: added.had - protected]
             self.req_to_token_pool.write((kv.req_pool_idx, slice(protected, added.had)), theirs)
         self._taken(added, brought, aligned)
-        if self._told is not None:
-            self._tell(req, protected, "committed", added.length)
+        if self._requests is not None:
+            self._requests.committed(req, space_of(req), protected, added.length)
         kv.cache_protected_len = added.length
         kv.cache_inserted_len = max(kv.cache_inserted_len, aligned)
         if hold is not req.lock:
@@ -133,22 +141,22 @@ class CanopyRadixCache(BasePrefixCache):
         req.last_node = hold.hit
 
     def on_release(self, req: Req, *, checkpointed: bool) -> None:
-        if self._told is not None and req.rid in self._told:
-            self._tell(req, 0, "finished" if req.finished() else "retracted", req.kv.cache_protected_len)
-            if req.finished():
-                del self._told[req.rid]
+        if self._requests is not None:
+            self._requests.released(req)
 
     def evict(self, params: EvictParams) -> EvictResult:
         if params.num_tokens <= 0:
             return EvictResult()
-        start = time.perf_counter()
-        left = self.index.evict_buffer(params.num_tokens)
-        tokens = len(left) * self._tokens_a_number
+        start = time.perf_counter() if self.metrics_collector is not None else 0.0
+        left = self.index.evict_buffer(params.num_tokens, 1)
+        tokens = len(left) * self.page_size
         if tokens:
-            self.token_to_kv_pool_allocator.free_segment(self._on_device(left), start_pos=0)
-            self._left(left)
-        self.update_eviction_metrics(tokens, start)
-        return EvictResult(num_tokens_evicted=tokens)
+            self._free_page_ids(self._page_ids(left))
+            if self.slots_a_page is not None:
+                self._left(left)
+        if self.metrics_collector is not None:
+            self.update_eviction_metrics(tokens, start)
+        return EvictResult(tokens)
 
     # ---- The older names for some of these, which SGLang's tests and plugins use ----
 
@@ -218,12 +226,17 @@ class CanopyRadixCache(BasePrefixCache):
 
     # ---- Between host and device ----
 
-    _tokens_a_number = 1
-
     def _on_device(self, numbers: _core.SlotBuffer) -> torch.Tensor:
-        """The slots that numbers of the index stand for."""
-        tensor = tensor_of(numbers)
-        return tensor if self._rows is not None or self.device.type == "cpu" else tensor.to(self.device)
+        """The slots that numbers of the index stand for. On a CPU that is tensor_of."""
+        return tensor_of(numbers).to(self.device)
+
+    def _page_ids(self, numbers: _core.SlotBuffer) -> torch.Tensor:
+        """The allocator's pages behind numbers of the index, which are one a page."""
+        return tensor_of(numbers).to(self.device)
+
+    def _free_page_ids(self, pages: torch.Tensor) -> None:
+        slots = pages[:, None] * self.page_size + torch.arange(self.page_size, device=pages.device)
+        self.token_to_kv_pool_allocator.free_segment(slots.flatten(), start_pos=0)
 
     def _brought(self, row: int, start: int, end: int):
         """Numbers for the index that stand for the slots of a request's row; on a GPU this waits for it."""
@@ -239,12 +252,3 @@ class CanopyRadixCache(BasePrefixCache):
 
     def _left(self, numbers: _core.SlotBuffer) -> None:
         """These numbers have left the index, and their slots are freed."""
-
-    def _tell(self, req: Req, matched: int, phase: str, committed: int) -> None:
-        """For the feed."""
-        number = self._told.get(req.rid)
-        if number is None:
-            prompt = len(req.origin_input_ids)
-            number = self._told[req.rid] = self.index.request_begun(prompt, min(matched, prompt), space=space_of(req))
-        tokens = len(req.full_untruncated_fill_ids)
-        self.index.request_progress(number, phase, min(committed, tokens), committed, tokens)

@@ -16,11 +16,10 @@ from .sglang_cache import CanopyRadixCache, tensor_of
 class CanopyTableCache(CanopyRadixCache):
     """CanopyRadixCache with the same answers."""
 
-    paged = True
+    slots_a_page = 1
 
     def __init__(self, params, settings):
         super().__init__(params, settings)
-        self._tokens_a_number = self.page_size
         # An own number stands for a page of the pool, so there are never more of them.
         self._pages = self.token_to_kv_pool_allocator.size // self.page_size
         self._table = self._new_table(self._pages + 1)
@@ -40,6 +39,9 @@ class CanopyTableCache(CanopyRadixCache):
     def _on_device(self, numbers: _core.SlotBuffer) -> torch.Tensor:
         first = self._table[self._upload(tensor_of(numbers))]
         return (first[:, None] + self._within).flatten() if self.page_size > 1 else first
+
+    def _page_ids(self, numbers: _core.SlotBuffer) -> torch.Tensor:
+        return self._table[self._upload(tensor_of(numbers))] // self.page_size
 
     def _brought(self, row: int, start: int, end: int):
         return self._numbers_of(self.req_to_token_pool.req_to_token[row, start:end])

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/agreement.h>
 #include <canopy/engine/engine_config.h>
 #include <canopy/engine/fetch.h>
 #include <canopy/engine/request.h>
@@ -14,6 +15,8 @@
 #include <vector>
 
 namespace canopy {
+
+class TurnBoard;
 
 /// The one caller of all components: index, allocators, stores and policies, composed into one prefix cache. A
 /// request's life:
@@ -34,9 +37,10 @@ namespace canopy {
 class Engine {
  public:
   /// `listener`: hears of the tree (EngineConfig::events); null: the configuration may name no events.
-  /// REQUIRES: `registry` and `listener` outlive the engine.
+  /// `agreement`: with the engines of the other ranks, which get the same calls (docs/tiers.md, Ranks); null: there is
+  /// one rank. REQUIRES: `registry`, `listener` and `agreement` outlive the engine.
   static Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry,
-                                                TreeListener* listener = nullptr);
+                                                TreeListener* listener = nullptr, Agreement* agreement = nullptr);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -59,11 +63,19 @@ class Engine {
 
   /// With a tier below the pools: looks up what it has of a request that waits, and begins to bring what the pools
   /// lack. Begin the request when it is done(), or earlier with what is there then. Cheap to ask for every request that
-  /// waits: a prefix that is on its way already is not brought twice. Without a tier nothing comes.
+  /// waits: a prefix that is on its way already is not brought twice. Without a tier nothing comes. What takes longer
+  /// than computing it does not come, if `tiers.recompute` says what that takes.
   Fetch fetch(const RequestSpec& spec);
+  /// Microseconds that computing `tokens` of a prompt behind `depth` others takes, by `tiers.recompute`; 0: not known.
+  std::uint64_t recompute_us(std::uint32_t tokens, std::uint32_t depth) const;
+  /// A prefill has computed `tokens` behind `depth` others in so many microseconds. It corrects what recompute_us()
+  /// tells, and so what is fetched, if `tiers.recompute.learn` says so. REQUIRES: all ranks are told the same.
+  void computed(std::uint32_t tokens, std::uint32_t depth, std::uint64_t us);
   /// What has ended by now becomes visible, in the order in which it began: copies to the tier below and fetches.
   /// Nothing else makes it so. Call it once before each step of the scheduler. `now_us` is a time of the caller's own:
-  /// a smaller one than before counts as that.
+  /// a smaller one than before counts as that. With an agreement it asks the other ranks, once in each turn: what has
+  /// ended on all of them becomes visible, at the smallest of their times. If they differ, the ledger has a violation,
+  /// and nothing moves between the tiers from then on.
   void turn(std::uint64_t now_us);
   /// When the next copy, fetch or call of the storage ends, in the time of turn(); kUnlimited: none is on its way.
   /// While in_real_time(), at the latest when to ask again.
@@ -132,6 +144,7 @@ class Engine {
   auto serve(const char* call, Serve&& serve) const;
   template <class Serve>
   auto serve(const char* call, std::size_t group, Serve&& serve) const;
+  const TurnBoard* agree(std::uint64_t& now_us);
   void misused(std::string sentence) const;
   std::unique_ptr<Parts> parts_;
 };

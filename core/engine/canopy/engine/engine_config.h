@@ -53,6 +53,32 @@ struct HostTierConfig {
   std::uint32_t least = 0;  ///< tokens; a shorter prefix is not fetched
   std::uint64_t in_flight = std::uint64_t{256} << 20;  ///< bytes on their way to the tier at most; more are dropped
   LaneConfig lane = {};                                ///< to the tier, and another from it
+  /// Bytes that a token counts for in simulated lanes, those of a storage too; 0: as many as the stores keep of it. So
+  /// a replay without rows takes the time of a model's.
+  std::uint64_t kv_bytes = 0;
+};
+
+/// What computing a part of a prompt takes, so that a fetch can be weighed against it: for n tokens behind d others
+/// fixed + per_token n + per_token_depth n (d + n / 2). All 0: not known, and every fetch is worth it.
+struct RecomputeConfig {
+  std::uint64_t fixed = 0;            ///< microseconds
+  std::uint64_t per_token = 0;        ///< nanoseconds
+  std::uint64_t per_token_depth = 0;  ///< picoseconds for a token and each token in front of it
+  std::uint32_t margin = 100;         ///< percent of this time that a fetch may take
+  bool learn = false;                 ///< whether Engine::computed corrects it
+};
+
+/// How long a request that could begin waits for what comes for it from below.
+enum class PrefetchPolicy : std::uint32_t {
+  worthwhile,     ///< as long as the rest of the fetch is faster than computing it; `max` at most
+  wait_complete,  ///< until it is there
+  timeout,        ///< `base`, and `per_1k` for each 1,024 tokens, since it was asked for; `max` at most
+  best_effort,    ///< not at all
+};
+struct PrefetchConfig {
+  PrefetchPolicy policy = PrefetchPolicy::worthwhile;
+  std::uint64_t base = 2'000'000, per_1k = 100'000, max = 30'000'000;  ///< microseconds
+  std::uint32_t share = 25;  ///< percent of the host tier that may be on its way from a storage; one alone may be more
 };
 
 /// The model whose rows the pages hold. Rows are bytes to an engine, so what they mean has to be said where others may
@@ -61,6 +87,10 @@ struct ModelConfig {
   std::string name = {}, revision = {}, dtype = {};
   std::string extra = {};             ///< what else changes the bytes: scales, the position encoding, a patch
   std::uint32_t rank = 0, ranks = 1;  ///< of the processes that have the model together
+  /// All ranks have the same rows: they share their records, and rank 0 puts them.
+  bool replicated = false;
+
+  bool puts() const { return !replicated || rank == 0; }
 };
 
 /// Which pages of the host tier are put into the storage, and when.
@@ -99,6 +129,8 @@ struct EngineConfig {
   ComponentConfig store = {"none"};      ///< "none": index and page numbers only
   HostTierConfig host_tier = {};         ///< `tiers: { host: ... }` in a file
   StorageTierConfig storage_tier = {};   ///< `tiers: { storage: ... }` in a file
+  RecomputeConfig recompute = {};        ///< `tiers: { recompute: ... }` in a file
+  PrefetchConfig prefetch = {};          ///< `tiers: { prefetch: ... }` in a file
   ModelConfig model = {};                ///< needed with a storage
   FeedConfig feed = {};
   /// What a program that gives Engine::create a listener makes of it. The engine itself opens no socket.

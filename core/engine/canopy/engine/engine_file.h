@@ -41,8 +41,9 @@ Result<EngineConfig> load_engine_config(const std::string& path, std::span<const
 /// one; "none" takes the stores away.
 void use_store(YamlNode& document, const std::string& name);
 
-/// What of a configuration can be read and is pointless, a sentence each: "tiers.host ...".
-std::vector<std::string> pointless_parts(const EngineConfig& config);
+/// What of a configuration can be read and is pointless, a sentence each: "tiers.host ...". A store is made to learn
+/// what a token takes; where it cannot be, nothing is said of that.
+std::vector<std::string> pointless_parts(const EngineConfig& config, const Registry& registry);
 
 /// The whole configuration with every option, as YAML that reads back to the same.
 std::string dump_engine_config(const EngineConfig& config, const Registry& registry);

@@ -15,6 +15,8 @@
 
 namespace canopy {
 
+class StorageTeller;
+
 /// Tells a feed what happens. It reads the plain state and changes nothing of it.
 ///
 /// An index that is used without an engine can be told of as well: fill EngineState's page_size, overlap and groups,
@@ -33,6 +35,8 @@ class Publisher {
   /// overlap, groups and pools are known.
   static Result<std::unique_ptr<Publisher>> open(FeedConfig feed, const EngineState& state, Texts texts,
                                                  TreeListener* listener = nullptr);
+
+  ~Publisher();
 
   FeedSink& sink() { return *sink_; }
   /// False: there is a listener alone, and the sink has no readers.
@@ -88,6 +92,7 @@ class Publisher {
   using ToldPools = std::array<Told, kMaxGroups>;
   void pool_changes(const EngineState& state, FeedWriter& feed, ToldPools& told_pools);
   ToldPools told_{}, told_below_{};
+  std::unique_ptr<StorageTeller> storage_;
   std::uint64_t keyframes_told_ = 0, commits_ = 0;
   std::uint64_t published_ = 0;  ///< FeedWriter::at after the last commit
   std::uint32_t readers_told_ = 0;                         ///< what the desk said when it was last looked at

@@ -22,8 +22,8 @@ class Spaces {
   NamespaceId intern(const Space& space);
   std::size_t size() const { return names_.size(); }
   bool knows(NamespaceId space) const { return static_cast<std::size_t>(space) < names_.size(); }
-  /// "tenant/adapter/salt" without what is empty, for people; a salt shows as "*". "unknown" if no such namespace was
-  /// interned.
+  /// "tenant/adapter/salt" without what is empty, for people; a salt is a secret and shows as "*" and the namespace's
+  /// number. "unknown" if no such namespace was interned.
   const std::string& name_of(NamespaceId space) const;
   /// A text that no other namespace has, and the same in every process: the salt itself where the tuple has nothing
   /// else, otherwise "tenant:T/adapter:A/salt" without what is empty. Empty for the shared one. REQUIRES: it is known.

@@ -4,6 +4,7 @@
 #include <canopy/engine/pool.h>
 #include <canopy/engine/spaces.h>
 #include <canopy/engine/stop_condition.h>
+#include <canopy/engine/storage_board.h>
 #include <canopy/engine/tier_figures.h>
 #include <canopy/eviction_strategy.h>
 #include <canopy/key_codec.h>
@@ -95,6 +96,7 @@ struct EngineState {
   const EngineState* below = nullptr;  ///< the tier below: its index, pools and counters; null: there is none
   TierFigures moved;                   ///< to and from that tier
   StorageFigures stored;               ///< to and from the storage below it
+  StorageBoard board;                  ///< of that storage, for people
   Ledger ledger;
   std::atomic<const char*> inside{nullptr};      ///< the call that is running; null: none (Entry)
   std::atomic<const char*> overlapped{nullptr};  ///< a call that was refused because it came while that one ran

@@ -135,23 +135,24 @@ struct TierLane {
   static TierLane decode(const Event& e) { return {e.flags == 1, e.extra, e.id, e.a, e.b}; }
 };
 
-/// How fetches from the tier below went, since the engine was made: whole, cut, joined, nothing, too short, no room.
+/// How fetches from the tier below went, since the engine was made: whole, cut, joined, nothing, too short, no room,
+/// not worth it.
 struct TierFetches {
   static constexpr std::uint8_t kKind = 33;
-  std::array<std::uint32_t, 6> by_outcome{};
+  std::array<std::uint32_t, 7> by_outcome{};
 
   Event encode() const {
     return {kKind,
             0,
             0,
-            0,
+            by_outcome[6],
             detail::pair(by_outcome[0], by_outcome[1]),
             detail::pair(by_outcome[2], by_outcome[3]),
             detail::pair(by_outcome[4], by_outcome[5])};
   }
   static TierFetches decode(const Event& e) {
     return {{detail::low(e.id), detail::high(e.id), detail::low(e.a), detail::high(e.a), detail::low(e.b),
-             detail::high(e.b)}};
+             detail::high(e.b), e.extra}};
   }
 };
 

@@ -67,7 +67,9 @@ enum class TextKind : std::uint8_t {
   /// Which KV events of other servers the feed is made from; empty: it is an engine's own. Such events tell of nodes
   /// and groups alone. Locks, ranks, requests, page numbers, and pages that are free are not known.
   origin,
-  worker,  ///< a server whose events are in the feed; fields apart by tabs (WorkerField)
+  worker,    ///< a server whose events are in the feed; fields apart by tabs (WorkerField)
+  no_nodes,  ///< why the index tells of no node; empty: it tells of all. Then Totals come with each operation
+  storage,   ///< name of the storage below the tier below; it is told if there is one
 };
 
 /// The fields of a TextKind::worker, in this order. Figures are of tokens.

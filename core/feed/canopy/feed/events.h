@@ -1,6 +1,6 @@
 #pragma once
 /// Every kind of event: one struct each, its encoding and its decoding side by side. To add a kind: a struct with the
-/// next free kKind in index_events.h or engine_events.h, its name in AllEvents, a call that pushes it, and a
+/// next free kKind in index_events.h, engine_events.h or storage_events.h, its name in AllEvents, a call that pushes it, and a
 /// function of the inspector's Apply. Older readers skip it and count it.
 ///
 /// An operation's events come first and its Commit last: a reader takes whole commits or nothing. A keyframe is the
@@ -8,6 +8,7 @@
 
 #include <canopy/feed/engine_events.h>
 #include <canopy/feed/index_events.h>
+#include <canopy/feed/storage_events.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -43,7 +44,9 @@ using AllEvents =
     ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned, NodeUsed,
                  NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked, Relaxed, Cleared,
                  RequestBegun, RequestPages, RequestProgress, Freed, PoolSized, TextPiece, Keyframe, Totals, Commit,
-                 SegmentChanged, Pinned, NodeJoined, TierPages, TierMoved, TierLane, TierFetches, TierLost>;
+                 SegmentChanged, Pinned, NodeJoined, TierPages, TierMoved, TierLane, TierFetches, TierLost,
+                 StorageQueue, StorageSpeed, StorageFates, StorageBrings, StorageMoved, StorageLost, StorageHealth,
+                 StorageRoom, NodeBrought>;
 static_assert(AllEvents::distinct());
 
 }  // namespace canopy::event

@@ -43,6 +43,10 @@ class FeedWriter {
     put(event.encode());
   }
 
+  /// Of an index that pushes no nodes: why, in a few words. It outlives the writer.
+  void tell_no_nodes(const char* why) { no_nodes_ = why; }
+  const char* no_nodes() const { return no_nodes_; }  ///< null: it pushes all
+
   /// What else hears of the tree, whether a reader is attached or not; null: nothing does. It outlives the writer.
   TreeListener* listener() const { return listener_; }
   void listen(TreeListener* listener) { listener_ = listener; }
@@ -170,6 +174,7 @@ class FeedWriter {
   void (*empty_)(void*) = nullptr;
   void* empty_context_ = nullptr;
   TreeListener* listener_ = nullptr;
+  const char* no_nodes_ = nullptr;
   FeedWriter *above_ = nullptr, *below_ = nullptr;  ///< of another tier, in the same feed
 };
 

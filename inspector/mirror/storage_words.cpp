@@ -1,0 +1,37 @@
+#include "storage_words.h"
+
+#include <canopy/support/figures.h>
+#include <fmt/format.h>
+
+namespace canopy::inspector {
+
+std::string breaker_words(const event::StorageHealth& health, std::uint64_t now_us) {
+  switch (health.state) {
+    case StorageState::closed:
+      return health.breaks == 0 ? "called" : fmt::format("called again, {} breaks so far", grouped(health.breaks));
+    case StorageState::half_open:
+      return "on trial: one call at a time";
+    case StorageState::open:
+      break;
+  }
+  if (health.until_us == kUnlimited) return "not called any more";
+  const std::uint64_t left = health.until_us > now_us ? health.until_us - now_us : 0;
+  return fmt::format("not called for another {:.1f} s", static_cast<double>(left) / 1e6);
+}
+
+std::string room_words(const event::StorageRoom& room) {
+  if (room.records == kUnlimited) return "how many records it has is not known";
+  const std::string of = room.capacity == kUnlimited ? "" : " of " + bytes(room.capacity);
+  return fmt::format("{}, {}{}", plural(room.records, "record"),
+                     room.used == kUnlimited ? "bytes not known" : bytes(room.used), of);
+}
+
+std::string fate_words(const event::StorageFates& fates) {
+  std::string words;
+  for (std::size_t i = 0; i < kFateWords.size(); ++i)
+    if (fates.by_fate[i] != 0)
+      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", grouped(fates.by_fate[i]), kFateWords[i]);
+  return words.empty() ? "none" : words;
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "mirror_state.h"
+
+namespace canopy::inspector {
+
+/// For people, in the order of the events' fields.
+inline constexpr std::array<const char*, event::StorageBrings::kOutcomes> kBringWords = {
+    "whole",   "cut: no room", "nothing there", "too short",           "no room at all", "gone meanwhile",
+    "damaged", "late",         "failed",        "refused: not called", "joined",         "computing is faster"};
+inline constexpr std::array<const char*, 5> kFateWords = {"done", "absent", "full", "late", "failed"};
+
+/// "not called for another 0.4 s". `now_us`: as Engine::turn was told.
+std::string breaker_words(const event::StorageHealth& health, std::uint64_t now_us);
+/// "1,204 records, 1.2 GiB of 4.0 GiB"; says so where the storage does not tell.
+std::string room_words(const event::StorageRoom& room);
+/// "310 done, 2 late": what is 0 is left out. "none" if all are.
+std::string fate_words(const event::StorageFates& fates);
+
+}  // namespace canopy::inspector

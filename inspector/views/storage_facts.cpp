@@ -1,0 +1,77 @@
+#include "storage_facts.h"
+
+#include <canopy/support/figures.h>
+#include <fmt/format.h>
+#include <mirror/storage_words.h>
+
+#include <string>
+
+#include "draw.h"
+
+namespace canopy::inspector {
+namespace {
+
+void lane(const char* name, const MirrorStorage::Lane& lane, bool carries_bytes) {
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  text(name, lane.queue.on_way != 0 ? palette().text : palette().dim);
+  ImGui::TableNextColumn();
+  number(grouped(lane.queue.on_way));
+  explain("Calls that have begun and not ended.");
+  ImGui::TableNextColumn();
+  number(carries_bytes ? bytes(lane.queue.on_way_bytes) : "");
+  ImGui::TableNextColumn();
+  number(carries_bytes && lane.speed.bytes_per_second != 0 ? bytes(lane.speed.bytes_per_second) : "");
+  explain(lane.queue.calls == 0 ? "No call has ended."
+                                : fmt::format("A call takes {} us lately. The rate is over the last seconds in which "
+                                              "calls were on their way.",
+                                              grouped(lane.speed.call_us)));
+  ImGui::TableNextColumn();
+  number(carries_bytes ? bytes(lane.queue.bytes) : plural(lane.queue.calls, "call"));
+  explain(fmt::format("{} have ended. {}: {}", plural(lane.queue.calls, "call"), carries_bytes ? "Records" : "Calls",
+                      fate_words(lane.fates)));
+}
+
+}  // namespace
+
+void storage_lanes(const Mirror& mirror) {
+  const MirrorStorage* const storage = mirror.storage();
+  if (!storage) return;
+  lane("asks storage", storage->lane(StorageLane::find), false);
+  lane("from storage", storage->lane(StorageLane::get), true);
+  lane("to storage", storage->lane(StorageLane::put), true);
+}
+
+void storage_facts(const Mirror& mirror, float column) {
+  const MirrorStorage* const storage = mirror.storage();
+  if (!storage) return;
+  const event::StorageHealth& health = storage->health;
+  const ImU32 colour = health.state == StorageState::closed ? palette().good
+                       : health.state == StorageState::open ? palette().bad
+                                                            : palette().warn;
+  ImGui::Spacing();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float radius = em() * 0.25F;
+  fact("storage", "    " + storage->name + ", " + breaker_words(health, mirror.tier().store.now.now_us), column);
+  ImGui::GetWindowDrawList()->AddCircleFilled({at.x + em() * (column + 0.4F), at.y + em() * 0.55F}, radius, colour);
+  explain("After five calls that fail or are late, none is made for a while, which doubles up to five seconds.");
+  fact("keeps", room_words(storage->room), column);
+  std::string words;
+  for (std::size_t i = 0; i < storage->brings.size(); ++i)
+    if (storage->brings[i] != 0)
+      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", grouped(storage->brings[i]), kBringWords[i]);
+  fact("brought", words.empty() ? "nothing was asked for" : words, column);
+  fact("found", plural(storage->moved.hits, "token") + " that the storage had", column);
+  const event::StorageLost& lost = storage->lost;
+  fact("not kept",
+       fmt::format("{} refused, {} not put, {} damaged", brief(static_cast<double>(lost.unkept)),
+                   brief(static_cast<double>(lost.dropped)), plural(lost.damaged, "record")),
+       column);
+  if (health.held_bytes + health.lost_bytes != 0)
+    fact("quarantine",
+         fmt::format("{} wait for calls that were given up, {} are lost", bytes(health.held_bytes),
+                     bytes(health.lost_bytes)),
+         column);
+}
+
+}  // namespace canopy::inspector

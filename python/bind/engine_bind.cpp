@@ -1,0 +1,229 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <utility>
+
+#include "configuration.h"
+#include "integers.h"
+#include "nodes.h"
+#include "request.h"
+
+namespace canopy::python {
+namespace {
+
+struct Arrival {
+  std::int32_t priority = 0;
+  std::uint64_t hints = 0;
+  std::uint32_t output_limit = 0, min_uncached = 1, chunk = 0;
+};
+
+RequestSpec spec_of(const Tokens& prompt, NamespaceId space, const Arrival& arrival) {
+  return {prompt.get(),         space,        arrival.priority, arrival.hints, arrival.output_limit,
+          arrival.min_uncached, arrival.chunk};
+}
+
+std::unique_ptr<PyRequest> begin(nb::handle_t<PyEngine> self, nb::handle ids, nb::handle space, Arrival arrival,
+                                 PyFetch* fetched) {
+  PyEngine& engine = *nb::inst_ptr<PyEngine>(self);
+  const Tokens prompt(ids);
+  const NamespaceId interned = engine.space_of(space);
+  Request request = engine->begin(spec_of(prompt, interned, arrival), fetched ? fetched->give(self) : Fetch());
+  engine.check();
+  return std::make_unique<PyRequest>(self, std::move(request));
+}
+
+std::unique_ptr<PyFetch> fetch(nb::handle_t<PyEngine> self, nb::handle ids, nb::handle space, Arrival arrival) {
+  PyEngine& engine = *nb::inst_ptr<PyEngine>(self);
+  const Tokens prompt(ids);
+  Fetch fetch = engine->fetch(spec_of(prompt, engine.space_of(space), arrival));
+  engine.check();
+  return std::make_unique<PyFetch>(self, std::move(fetch));
+}
+
+nb::tuple admits(PyEngine& engine, nb::handle ids, nb::handle space, Arrival arrival) {
+  const Tokens prompt(ids);
+  const Admission answer = engine->admits(spec_of(prompt, engine.space_of(space), arrival));
+  const char* const kVerdicts[] = {"now", "wait", "never"};
+  return nb::make_tuple(kVerdicts[static_cast<std::size_t>(answer.verdict)], answer.reason);
+}
+
+nb::dict counters_of(PyEngine& engine) {
+  const Counters& counters = engine->counters();
+  nb::dict row;
+  row["requests"] = counters.requests;
+  row["prompt_tokens"] = counters.prompt_tokens;
+  row["hit_tokens"] = counters.hit_tokens;
+  row["evict_calls"] = counters.evict_calls;
+  row["evicted_tokens"] = counters.evicted_tokens;
+  row["finished"] = counters.finished;
+  row["aborted"] = counters.aborted;
+  row["retracted"] = counters.retracted;
+  row["repointed_pages"] = counters.repointed_pages;
+  row["index_seconds"] = counters.index_seconds;
+  return row;
+}
+
+/// The tier below the pools; None: there is none.
+nb::object host_tier_of(PyEngine& engine) {
+  const EngineState* const tier = engine->host_tier();
+  if (!tier) return nb::none();
+  const TierFigures& moved = engine->tier_figures();
+  const Sizes sizes = tier->index->sizes(0);
+  nb::dict row, fetches;
+  row["limit"] = tier->pools[0].limit();
+  row["resident"] = (sizes.evictable + sizes.protected_) / tier->page_size;
+  row["moving"] = tier->moving[0];
+  row["hit_tokens"] = engine->counters().hit_tokens_host;
+  row["written_tokens"] = moved.written_tokens;
+  row["written_bytes"] = moved.written_bytes;
+  row["loaded_tokens"] = moved.loaded_tokens;
+  row["loaded_bytes"] = moved.loaded_bytes;
+  row["dropped_tokens"] = moved.dropped_tokens;
+  row["lost_tokens"] = moved.lost_tokens;
+  row["evicted_tokens"] = tier->counters.evicted_tokens;
+  for (std::size_t i = 0; i < kFetchOutcomeCount; ++i) fetches[kFetchOutcomes[i]] = moved.fetches[i];
+  row["fetches"] = fetches;
+  return row;
+}
+
+nb::dict pool_of(PyEngine& engine, std::size_t group) {
+  engine.need_group(group);
+  const Pool& pool = engine->pool(group);
+  const Sizes sizes = engine->index().sizes(group);
+  nb::dict row;
+  row["group"] = pool.group();
+  row["policy"] = engine->state().groups[group].policy;
+  row["limit"] = pool.limit() == kUnlimited ? nb::none() : nb::object(nb::int_(pool.limit()));
+  row["pages"] = pool.occupancy().capacity;
+  row["free"] = pool.occupancy().free;
+  row["evictable"] = sizes.evictable / engine->page_size();
+  row["protected"] = sizes.protected_ / engine->page_size();
+  row["owned"] = engine->state().owned[group];
+  return row;
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  using namespace nb::literals;
+  module.def("group_names", [](nb::handle config) { return groups_of(document_of(config)); }, "config"_a);
+  bind_request(module);
+  nb::class_<PyEngine>(
+      module, "Engine",
+      "A whole prefix cache, composed from a configuration: index, pools, stores, policies and the life of "
+      "requests. One thread at a time. After every call the ledger is checked; a violation raises "
+      "RuntimeError with its sentence.")
+      .def(
+          "__init__",
+          [](PyEngine* place, nb::handle config, nb::handle changes, nb::handle agreement) {
+            new (place) PyEngine(config, changes, agreement);
+          },
+          "config"_a, "set"_a = nb::none(), nb::kw_only(), "agreement"_a = nb::none(),
+          "config: a path, YAML text, or a dictionary.\nset: changes on top, {'groups.full.capacity': 3_000_000}.\n"
+          "agreement: where each rank of a model has an engine, a callable that turn() calls once with a NumPy array "
+          "of int64, and that leaves in each place the least of all ranks: lambda values: "
+          "torch.distributed.all_reduce(torch.from_numpy(values), torch.distributed.ReduceOp.MIN, group).\n"
+          "Raises ValueError with the place of each mistake.")
+      .def(
+          "begin",
+          [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,
+             std::uint64_t hints, std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk,
+             PyFetch* fetched) {
+            return begin(self, prompt, space, {priority, hints, output_limit, min_uncached, chunk}, fetched);
+          },
+          "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
+          "min_uncached"_a = 1, "chunk"_a = 0, "fetch"_a.none() = nb::none(),
+          "A request with the longest resident prefix under lock. fetch: what fetch() gave for it.")
+      .def(
+          "fetch",
+          [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,
+             std::uint64_t hints, std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk) {
+            return fetch(self, prompt, space, {priority, hints, output_limit, min_uncached, chunk});
+          },
+          "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
+          "min_uncached"_a = 1, "chunk"_a = 0,
+          "Begins to bring what the tier below has of a request that waits, beyond the pools. Nothing comes without a "
+          "tier.")
+      .def(
+          "turn",
+          [](PyEngine& engine, std::uint64_t now_us) {
+            engine->turn(now_us);
+            engine.check();
+          },
+          "now_us"_a,
+          "Copies that have ended by then become visible. Call it once before each step; the time is the caller's.")
+      .def_prop_ro(
+          "next_end_us",
+          [](PyEngine& engine) {
+            const std::uint64_t next = engine->next_end_us();
+            return next == kUnlimited ? nb::none() : nb::object(nb::int_(next));
+          },
+          "when the next copy ends, in the time of turn(); None: none is on its way")
+      .def_prop_ro("host_tier", &host_tier_of,
+                   "the tier below the pools: pages of the first group, and what moved; None: there is none")
+      .def(
+          "admits",
+          [](PyEngine& engine, nb::handle prompt, nb::handle space, std::int32_t priority, std::uint64_t hints,
+             std::uint32_t output_limit, std::uint32_t min_uncached, std::uint32_t chunk) {
+            return admits(engine, prompt, space, {priority, hints, output_limit, min_uncached, chunk});
+          },
+          "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
+          "min_uncached"_a = 1, "chunk"_a = 0, "('now' | 'wait' | 'never', why). Changes nothing.")
+      .def("use_policy", &PyEngine::use_policy, "policy"_a, "group"_a = 0)
+      .def(
+          "make_free",
+          [](PyEngine& engine, std::uint64_t pages, std::size_t group) {
+            engine.need_group(group);
+            const bool free = engine->make_free(group, pages);
+            engine.check();
+            return free;
+          },
+          "pages"_a, "group"_a = 0, "Evicts until so many pages are free, or nothing more may be evicted.")
+      .def(
+          "flush",
+          [](PyEngine& engine, nb::handle space) {
+            const std::uint64_t tokens = engine->flush(engine.space_of(space));
+            engine.check();
+            return tokens;
+          },
+          "space"_a, "Evicts all of a namespace that is not locked. Returns the tokens freed in the first group.")
+      .def(
+          "resize",
+          [](PyEngine& engine, std::uint64_t pages, std::size_t group) {
+            engine.need_group(group);
+            engine->resize(group, pages);
+            engine.check();
+          },
+          "pages"_a, "group"_a = 0, "Another limit for a pool, in pages.")
+      .def(
+          "audit",
+          [](PyEngine& engine) {
+            engine->audit();
+            engine.check();
+          },
+          "Proves that every page has one owner; raises RuntimeError if not. O(pool).")
+      .def(
+          "poll", [](PyEngine& engine) { return engine->poll(); },
+          "Serves an inspector between operations. False while it has paused the engine.")
+      .def(
+          "columns", [](PyEngine& engine) { return columns_of(engine->index(), engine->state().spaces); },
+          "The nodes as a dictionary of columns, parents before children. O(tree).")
+      .def(
+          "tree",
+          [](nb::object self, const std::string& form, std::size_t lines) {
+            return nb::module_::import_("canopy.feed").attr("tree")(self.attr("columns")(), form, lines);
+          },
+          "form"_a = "text", "lines"_a = 40, "The nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
+      .def("pool", &pool_of, "group"_a = 0, "A group's pool, in pages.")
+      .def_prop_ro("groups", [](PyEngine& engine) { return engine->groups(); })
+      .def_prop_ro("page_size", [](PyEngine& engine) { return engine->page_size(); })
+      .def_prop_ro("counters", &counters_of)
+      .def_prop_ro(
+          "digest", [](PyEngine& engine) { return engine->digest(); },
+          "results, victims and counters so far: the same for the same input")
+      .def_prop_ro("config", &PyEngine::dump, "the whole configuration as YAML");
+}
+
+}  // namespace canopy::python

@@ -1,0 +1,82 @@
+#include "hold.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include "insert.h"
+#include "slots.h"
+
+namespace canopy::python {
+namespace {
+
+constexpr std::uint32_t kKept = 256;  // objects of a kind that are used again
+
+nb::object slots(Hold& hold, Units start) {
+  const Lock& lock = hold.held();
+  Index& index = hold.index();
+  need_start(index, start, lock.length);
+  const Index::Step step(index, Operation::none);
+  return slots_of(index.tree().pages(lock, start)[0], index.slots_a_page());
+}
+
+}  // namespace
+
+Matched match(nb::handle_t<Index> self, const Tokens& tokens, NamespaceId space) {
+  Index& index = *nb::inst_ptr<Index>(self);
+  Found found;
+  {
+    const Index::Step step(index, Operation::begin);
+    found = index.tree().find({space, tokens.get()});
+  }
+  index.raise_failure();
+  return {made<Hit>(Owner(self), space, found.node, found.length), found.length};
+}
+
+void need_start(const Index& index, Units start, Units length) {
+  if (start > length || start % index.page() != 0)
+    throw nb::value_error("slots: `start` must be a multiple of the page size, and at most the length");
+}
+
+void bind_hold(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<Hit>(module, "Hit", nb::pooled(kKept),
+                  "What Index.match found. It holds nothing: any later call may evict it.")
+      .def_prop_ro(
+          "length", [](const Hit& hit) { return hit.length; }, "tokens found, in whole pages")
+      .def_prop_ro(
+          "node", [](const Hit& hit) { return static_cast<std::uint64_t>(hit.node); },
+          "id of the node in which the match ended; 0: nothing was found")
+      .def("__len__", [](const Hit& hit) { return hit.length; })
+      .def("__repr__", [](const Hit& hit) { return "<canopy.Hit of " + std::to_string(hit.length) + " tokens>"; });
+
+  nb::class_<Hold>(module, "Hold", nb::pooled(kKept),
+                   "A prefix that cannot be evicted until release(), the end of a `with` block, or the object's end.")
+      .def_prop_ro(
+          "length", [](const Hold& hold) { return hold.lock().length; }, "tokens held, in whole pages")
+      .def_prop_ro("node", [](const Hold& hold) { return static_cast<std::uint64_t>(hold.lock().node); })
+      .def_prop_ro("hit", &Hold::hit, "the same prefix as a hit, which holds nothing")
+      .def("slots", &slots, "start"_a = 0,
+           "The slots of the held tokens from `start` on: int64, shape (length - start,). `start` is a multiple of the "
+           "page size.")
+      .def("insert", &insert_below, "tokens"_a, "slots"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0,
+           "chunked"_a = false, "inserted"_a = 0, "boundary"_a = 0, "limit"_a = nb::none(),
+           "Adds the whole pages of `tokens`, which begin with those held, and holds them too. `slots`: one a token "
+           "from the held length on. `chunked`: the request is still in its prefill.\n`inserted`: tokens that this "
+           "request has inserted before.\n`space`: the namespace, where nothing is held yet.\n`boundary`: a node ends "
+           "behind the whole pages of so many tokens, such as the prompt's, so that what follows can be\nevicted "
+           "alone.")
+      .def("release", &Hold::release, "Lets the prefix be evicted again. Does nothing the second time.")
+      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__exit__", [](Hold& hold, nb::args) { hold.release(); })
+      .def("__len__", [](const Hold& hold) { return hold.lock().length; })
+      .def("__repr__",
+           [](const Hold& hold) { return "<canopy.Hold of " + std::to_string(hold.lock().length) + " tokens>"; });
+  module.def(
+      "release",
+      [](Hold* hold) {
+        if (hold) hold->release();
+      },
+      "hold"_a.none(), "Releases a Hold; None is nothing to release.");
+}
+
+}  // namespace canopy::python

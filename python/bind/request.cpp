@@ -1,0 +1,120 @@
+#include "request.h"
+
+#include <nanobind/stl/string.h>
+
+#include "columns.h"
+#include "integers.h"
+#include "slots.h"
+
+namespace canopy::python {
+namespace {
+
+void bind_request_alone(nb::module_& module) {
+  using namespace nb::literals;
+  const auto number = [](auto member) {
+    return [member](const PyRequest& request) { return (request.get().*member)(); };
+  };
+  nb::class_<PyRequest>(
+      module, "Request",
+      "A running request of an Engine: begin, reserve, advance, commit, finish (or abort, retract and "
+      "resume). Counts are tokens. As a context manager it aborts what has not ended. A call that breaks "
+      "a rule changes nothing and raises RuntimeError.")
+      .def_prop_ro("id", number(&Request::id))
+      .def_prop_ro("matched", number(&Request::matched), "tokens that were resident when it began: nothing to compute")
+      .def_prop_ro("computed", number(&Request::computed))
+      .def_prop_ro("committed", number(&Request::committed), "tokens whose pages are the index's")
+      .def_prop_ro("reserved", number(&Request::reserved), "tokens that may be written")
+      .def_prop_ro("ended", number(&Request::ended))
+      .def_prop_ro(
+          "tokens",
+          [](const PyRequest& request) {
+            const std::span<const Token> tokens = request.get().tokens();
+            return column(std::vector<Token>(tokens.begin(), tokens.end()));
+          },
+          "prompt and output so far: uint32")
+      .def(
+          "reserve",
+          [](PyRequest& request, std::uint32_t tokens) {
+            return request.serve([&](Request& to) { return to.reserve(tokens); });
+          },
+          "tokens"_a,
+          "Pages for the first `tokens` tokens; evicts exactly what is missing. False: there is no room, and nothing "
+          "has "
+          "changed.")
+      .def(
+          "append",
+          [](PyRequest& request, nb::handle ids) {
+            const Tokens tokens(ids);
+            request.serve([&](Request& to) { to.append(tokens.get()); });
+          },
+          "tokens"_a, "More tokens; reserve pages for them before they are computed.")
+      .def(
+          "advance",
+          [](PyRequest& request, std::uint32_t tokens) { request.serve([&](Request& to) { to.advance(tokens); }); },
+          "tokens"_a, "The first `tokens` tokens are computed. Nothing becomes reusable yet.")
+      .def(
+          "commit",
+          [](PyRequest& request, std::uint32_t tokens) {
+            return request.serve([&](Request& to) { return to.commit(tokens); });
+          },
+          "tokens"_a,
+          "advance, and whole pages become reusable. Returns for how many tokens another request had been first.")
+      .def(
+          "rematch", [](PyRequest& request) { return request.serve([](Request& to) { return to.rematch(); }); },
+          "Takes over what others have committed of its tokens meanwhile. Returns how many tokens that are.")
+      .def(
+          "finish",
+          [](PyRequest& request, std::uint32_t tokens) { request.serve([&](Request& to) { to.finish(tokens); }); },
+          "tokens"_a, "commit, and the end. 0: nothing new becomes reusable.")
+      .def("abort", [](PyRequest& request) { request.serve([](Request& to) { to.abort(); }); })
+      .def(
+          "retract", [](PyRequest& request) { request.serve([](Request& to) { to.retract(); }); },
+          "Gives back all pages and keeps the tokens, until resume().")
+      .def(
+          "resume", [](PyRequest& request) { return request.serve([](Request& to) { return to.resume(); }); },
+          "Begins again; returns the tokens that are resident now.")
+      .def(
+          "pages",
+          [](PyRequest& request, std::size_t group) {
+            request.engine().need_group(group);
+            const std::span<const Page> row = request.get().row(group);
+            return column(std::vector<Page>(row.begin(), row.end()));
+          },
+          "group"_a = 0, "Page numbers of a group in token order: uint32; 0 where it has none.")
+      .def(
+          "slots",
+          [](PyRequest& request, std::size_t group) {
+            request.engine().need_group(group);
+            return slots_of(request.get().row(group), request.engine()->page_size());
+          },
+          "group"_a = 0, "The slots of those pages: int64, shape (pages * page_size,).")
+      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__exit__", [](PyRequest& request, nb::args) {
+        if (!request.get().ended()) request.serve([](Request& to) { to.abort(); });
+      });
+}
+
+void bind_fetch(nb::module_& module) {
+  nb::class_<PyFetch>(module, "Fetch",
+                      "A prefix that Engine.fetch brings from the tier below for a request that waits. It becomes "
+                      "visible in Engine.turn, and is held until Engine.begin takes it; drop() or losing it gives the "
+                      "prefix up.")
+      .def_prop_ro(
+          "done", [](const PyFetch& fetch) { return fetch.get().done(); },
+          "nothing more comes: all is there, or nothing was to be had")
+      .def_prop_ro(
+          "tokens", [](const PyFetch& fetch) { return fetch.get().tokens(); }, "that it brings or has brought")
+      .def_prop_ro(
+          "ends_us", [](const PyFetch& fetch) { return fetch.get().ends_us(); },
+          "when the copy ends, in the time of Engine.turn; 0: it is done")
+      .def("drop", &PyFetch::drop, "Gives the prefix up.");
+}
+
+}  // namespace
+
+void bind_request(nb::module_& module) {
+  bind_request_alone(module);
+  bind_fetch(module);
+}
+
+}  // namespace canopy::python

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <utility>
+
+#include "engine.h"
+
+namespace canopy::python {
+
+/// A request, whose engine lives as long.
+class PyRequest {
+ public:
+  PyRequest(nb::handle_t<PyEngine> engine, Request request)
+      : engine_(nb::borrow(engine)), request_(std::move(request)) {}
+  ~PyRequest() { request_ = Request(); }
+
+  const Request& get() const { return request_; }
+  /// What a call answers, unless it broke a rule or a policy threw: then it raises.
+  template <class Call>
+  auto serve(Call&& call) {
+    PyEngine& engine = *nb::inst_ptr<PyEngine>(engine_);
+    if constexpr (std::is_void_v<decltype(call(request_))>) {
+      call(request_);
+      engine.check();
+    } else {
+      auto answer = call(request_);
+      engine.check();
+      return answer;
+    }
+  }
+  PyEngine& engine() { return *nb::inst_ptr<PyEngine>(engine_); }
+
+ private:
+  nb::object engine_;
+  Request request_;
+};
+
+/// A fetch, whose engine lives as long.
+class PyFetch {
+ public:
+  PyFetch(nb::handle engine, Fetch fetch) : engine_(nb::borrow(engine)), fetch_(std::move(fetch)) {}
+  ~PyFetch() { fetch_ = Fetch(); }
+  const Fetch& get() const { return fetch_; }
+  /// For the request that begins on it; from then on it holds nothing.
+  Fetch give(nb::handle engine) {
+    if (!engine_.is(engine)) throw nb::value_error("fetch: it is another engine's");
+    if (std::exchange(given_, true)) throw nb::value_error("fetch: a request has begun on it already");
+    return std::move(fetch_);
+  }
+  void drop() {
+    given_ = true;
+    fetch_ = Fetch();
+  }
+
+ private:
+  nb::object engine_;
+  Fetch fetch_;
+  bool given_ = false;
+};
+
+void bind_request(nb::module_& module);
+
+}  // namespace canopy::python

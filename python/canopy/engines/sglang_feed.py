@@ -1,0 +1,92 @@
+"""SGLang's requests for the feed (CANOPY_FEED), and a feed that answers while the cache is not called.
+
+SGLang calls its cache when part of a prompt is computed and when a request ends. Between the two it may decode for minutes,
+or have nothing to do. So a thread looks at the running requests some times a second, and serves inspectors that attached.
+It needs Python's lock as SGLang does, and never runs within a call of the index.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING
+
+from .. import Index
+
+if TYPE_CHECKING:
+    from sglang.srt.managers.schedule_batch import Req
+
+
+class Told:
+    """What the feed was told of a request. Counts are tokens."""
+
+    __slots__ = ("number", "req", "committed", "tokens")
+
+    def __init__(self, number: int, req: Req | None):
+        self.number, self.req = number, req  # req: None while it is retracted
+        self.committed = self.tokens = 0
+
+
+class Requests:
+    """The requests that have begun and not ended, by SGLang's ids."""
+
+    EVERY = 0.1  # seconds
+
+    def __init__(self, index: Index):
+        self._index, self._told, self._lock = index, {}, threading.Lock()
+        threading.Thread(target=_look_on, args=(weakref.ref(self),), daemon=True, name="canopy feed").start()
+
+    def committed(self, req: Req, space, matched: int, committed: int) -> None:
+        """The index has the request's first `committed` tokens; it had `matched` of them when the request began."""
+        with self._lock:
+            told = self._told.get(req.rid)
+            if told is None:
+                prompt = len(req.origin_input_ids)
+                number = self._index.request_begun(prompt, min(matched, prompt), space=space)
+                told = self._told[req.rid] = Told(number, req)
+            elif told.req is None:
+                told.req = req
+                self._tell(told, "resumed", matched)
+            told.committed, told.tokens = committed, len(req.full_untruncated_fill_ids)
+            self._tell(told, "committed", min(committed, told.tokens))
+
+    def released(self, req: Req) -> None:
+        """The request's row is free: it has ended, or it waits again."""
+        with self._lock:
+            told = self._told.get(req.rid)
+            if told is None:
+                return
+            if req.finished():
+                del self._told[req.rid]
+                aborted = type(getattr(req, "finished_reason", None)).__name__ == "FINISH_ABORT"
+                self._tell(told, "aborted" if aborted else "finished", min(told.committed, told.tokens))
+            else:
+                told.req = None
+                self._tell(told, "retracted", 0)
+
+    def look(self) -> None:
+        """Tells what was decoded meanwhile."""
+        self._index.poll()
+        for told in list(self._told.values()):
+            with self._lock:
+                if told.req is None or not told.req.output_ids:
+                    continue
+                tokens = len(told.req.origin_input_ids) + len(told.req.output_ids)
+                if tokens <= told.tokens:
+                    continue
+                told.tokens = tokens
+                try:
+                    self._tell(told, "running", tokens - 1)
+                except RuntimeError:  # a policy in Python lets other threads run while the index waits for it
+                    return
+
+    def _tell(self, told: Told, phase: str, computed: int) -> None:
+        self._index.request_progress(told.number, phase, computed, told.committed, told.tokens)
+
+
+def _look_on(of: weakref.ref[Requests]) -> None:
+    while (requests := of()) is not None:
+        requests.look()
+        del requests
+        time.sleep(Requests.EVERY)

@@ -1,0 +1,73 @@
+"""What CANOPY_FEED tells of SGLang's requests; without SGLang."""
+
+import os
+import time
+from types import SimpleNamespace
+
+import canopy
+import pytest
+from canopy.engines.sglang_feed import Requests
+
+
+class Request:
+    def __init__(self, rid, prompt):
+        self.rid, self.origin_input_ids, self.output_ids = rid, [7] * prompt, []
+        self.full_untruncated_fill_ids = self.origin_input_ids
+        self.finished_reason = None
+
+    def finished(self):
+        return self.finished_reason is not None
+
+
+class FINISH_ABORT:
+    pass
+
+
+@pytest.fixture
+def feed():
+    """An index, its requests, and a reader that attaches while nothing calls the index."""
+    name = f"test-sglang-{os.getpid()}"
+    index = canopy.Index(4, feed=name)
+    index.insert([1, 2, 3, 4], [4, 5, 6, 7])
+    requests = Requests(index)
+    with canopy.Feed.attach(name) as reader:
+        yield SimpleNamespace(index=index, requests=requests, reader=reader)
+
+
+def row(feed, at, **wanted):
+    """What the reader shows of a request, as soon as it is that."""
+    until = time.monotonic() + 20
+    while True:
+        columns = feed.reader.poll().requests()
+        shown = {name: values[at] for name, values in columns.items() if at < len(values)}
+        found = {name: shown.get(name) for name in wanted}
+        if found == wanted or time.monotonic() > until:
+            return found
+        time.sleep(0.02)
+
+
+def test_a_reader_that_attaches_while_nothing_happens_sees_the_tree(feed):
+    assert feed.reader.sums["nodes"] == 1 and feed.reader.pools[0]["evictable"] == 1
+
+
+def test_requests_are_shown_from_their_prefill_to_their_end(feed):
+    request = Request("a", 8)
+    feed.requests.committed(request, ("lora", None, "salt"), 4, 8)
+    assert row(feed, 0, prompt=8, matched=4, phase="committed") == dict(prompt=8, matched=4, phase="committed")
+    request.output_ids += [1, 2, 3]  # decoded, and the cache is not called
+    assert row(feed, 0, phase="running", computed=10) == dict(phase="running", computed=10)
+    feed.requests.released(request)
+    assert row(feed, 0, phase="retracted") == dict(phase="retracted")
+    request.output_ids += [4]
+    time.sleep(3 * Requests.EVERY)
+    assert row(feed, 0, phase="retracted", computed=0) == dict(phase="retracted", computed=0), "it waits"
+    feed.requests.committed(request, ("lora", None, "salt"), 8, 8)
+    request.finished_reason = "length"
+    feed.requests.released(request)
+    assert row(feed, 0, phase="finished") == dict(phase="finished")
+    feed.requests.released(request)
+    other = Request("b", 4)
+    feed.requests.committed(other, None, 0, 4)
+    other.finished_reason = FINISH_ABORT()
+    feed.requests.released(other)
+    assert row(feed, 1, phase="aborted") == dict(phase="aborted")

@@ -1,0 +1,237 @@
+/// What a fetch is weighed against, and how long a request waits for one. Times are those that the tests tell turn().
+#include <support/engines.h>
+
+#include <algorithm>
+
+#include "tiers/cost_model.h"
+#include "tiers/lane.h"
+#include "tiers/prefetch.h"
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+/// 16 pages of 4 tokens above, and room for many times that below; a token takes a millisecond in the lane, and a copy
+/// 100 us besides.
+const std::string kTiered =
+    std::string(kSmall) + "tiers: { host: { capacity: 4000, latency: 100, bandwidth: 1000000, kv_bytes: 1000 } }\n";
+const std::string kPerToken = "tiers.recompute.per_token=";  // nanoseconds
+
+/// Computes all of a prompt, and leaves it in the tier alone. Returns the time.
+std::uint64_t put_below(Engine& engine, const std::vector<Token>& prompt, std::uint64_t now) {
+  Request request = engine.begin(arrival(prompt));
+  REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
+  request.finish(static_cast<std::uint32_t>(prompt.size()));
+  engine.make_free(0, 16);
+  while (engine.next_end_us() != kUnlimited) engine.turn(now = std::max(now, engine.next_end_us()));
+  return now;
+}
+
+std::uint64_t count(const Engine& engine, FetchOutcome outcome) {
+  return engine.tier_figures().fetches[static_cast<std::size_t>(outcome)];
+}
+std::uint64_t count(const Engine& engine, FetchEnd end) {
+  return engine.tier_figures().ends[static_cast<std::size_t>(end)];
+}
+
+}  // namespace
+
+TEST_CASE("cost: computing is linear in the tokens and in those before each of them, in whole microseconds") {
+  const CostModel model({.fixed = 4000, .per_token = 50'000, .per_token_depth = 600});
+  CHECK(model.recompute_us(0, 1000) == 4000 + 50'000 + 300);
+  CHECK(model.recompute_us(10'000, 1000) == 4000 + 50'000 + 6300);
+  CHECK(model.recompute_us(10'000, 0) == 0);
+  CHECK(model.worth(60'299, 10'000, 1000));
+  CHECK_FALSE(model.worth(60'300, 10'000, 1000));
+  // In two pieces it takes as long, and `fixed` once more.
+  CHECK(model.recompute_us(0, 3000) + 4000 == model.recompute_us(0, 1000) + model.recompute_us(1000, 2000));
+  const CostModel dearest({.fixed = 1'000'000'000, .per_token = 1'000'000'000, .per_token_depth = 1'000'000});
+  CHECK(dearest.recompute_us(1U << 31, 1U << 31) == std::uint64_t{1} << 40);  // and does not wrap
+  const CostModel unknown({});
+  CHECK_FALSE(unknown.known());
+  CHECK(unknown.worth(kUnlimited, 0, 1));
+}
+
+TEST_CASE("cost: what prefills really took is learned, if it is wanted") {
+  CostModel model({.per_token = 10'000, .learn = true}), stays({.per_token = 10'000});
+  for (int i = 0; i < 200; ++i) {
+    model.computed(0, 100, 4000);
+    stays.computed(0, 100, 4000);
+  }
+  CHECK(model.recompute_us(0, 100) > 3900);
+  CHECK(model.recompute_us(0, 100) <= 4000);
+  CHECK(stays.recompute_us(0, 100) == 1000);
+  model.computed(0, 0, 1);
+  for (int i = 0; i < 1000; ++i) model.computed(0, 100, 0);  // a clock that stands still
+  CHECK(model.recompute_us(0, 6400) >= 1000);
+}
+
+TEST_CASE("cost: a storage that was slow is tried again after a while") {
+  SeenRate seen;
+  CHECK(seen.us(1 << 30) == 0);
+  seen.add(1 << 20, 1000);
+  CHECK(seen.us(1 << 20) == 1000);
+  CHECK(seen.us(3 << 19) == 1500);
+  for (int i = 0; i < 100; ++i) seen.add(2 << 20, 8000);
+  CHECK(seen.us(1 << 20) > 3900);
+  seen.add(0, 5);
+  int tried = 0;
+  for (int i = 0; i < 320; ++i) tried += seen.try_anyway();
+  CHECK(tried == 10);
+}
+
+TEST_CASE("cost: a fetch begins if it is faster than computing, with what the lane has to do first") {
+  const auto prompt = tokens(100, 41), other = tokens(500, 21);
+  // 40 tokens take 40,100 us in the lane.
+  for (const auto& [set, comes] : {std::pair{kPerToken + "1003000", true},
+                                   {kPerToken + "1002000", false},
+                                   {kPerToken + "1002000 margin", true},
+                                   {std::string("page_size=4"), true}}) {
+    CAPTURE(set);
+    const std::string first = set.substr(0, set.find(' '));
+    const auto engine = engine_of(kTiered, {first, set == first ? "page_size=4" : "tiers.recompute.margin=101"});
+    engine->turn(put_below(*engine, prompt, 0));
+    const Fetch fetch = engine->fetch(arrival(prompt));
+    CHECK(fetch.tokens() == (comes ? 40 : 0));
+    CHECK(fetch.done() == !comes);
+    CHECK(count(*engine, FetchOutcome::not_worth) == !comes);
+  }
+  const auto engine =
+      engine_of(kTiered, {kPerToken + "1100000"});  // 20 tokens: 22,000 us, and 20,100 in a lane that is free
+  const std::uint64_t now = put_below(*engine, other, put_below(*engine, prompt, 0));
+  {
+    const Fetch first = engine->fetch(arrival(prompt));
+    CHECK(first.tokens() == 40);
+    CHECK(engine->fetch(arrival(other)).done());
+    CHECK(count(*engine, FetchOutcome::not_worth) == 1);
+    engine->turn(now + 38'000);  // 2,100 us are left
+    CHECK(engine->fetch(arrival(other)).done());
+    engine->turn(now + 38'300);
+    CHECK(engine->fetch(arrival(other)).tokens() == 20);
+  }
+  engine->turn(now + 1'000'000);
+  CHECK(count(*engine, FetchEnd::unused) == 2);
+  check_settled(*engine);
+}
+
+TEST_CASE("cost: a part that the pools had room for is weighed as what it is") {
+  const auto prompt = tokens(100, 41);
+  const auto engine = engine_of(kTiered, {kPerToken + "1010000"});  // 40 tokens: 40,400 us; 4 tokens: 4,040
+  const std::uint64_t now = put_below(*engine, prompt, 0);
+  const auto more = tokens(900, 60);
+  Request runs = engine->begin(arrival(more));
+  REQUIRE(runs.reserve(60));  // one page is left
+  CHECK(engine->fetch(arrival(prompt)).done());
+  CHECK(engine->state().moving[0] == 0);
+  runs.abort();
+  engine->turn(now + 1);
+  check_settled(*engine);
+}
+
+TEST_CASE("cost: how long a request waits is a policy's matter") {
+  const auto prompt = tokens(100, 41);
+  const auto ready_after = [&](std::vector<std::string> changes, std::uint64_t again_us = 0) {
+    changes.push_back("tiers.recompute.margin=100");
+    const auto engine = engine_of(kTiered, changes);
+    const std::uint64_t now = put_below(*engine, prompt, 0);
+    const Fetch fetch = engine->fetch(arrival(prompt));
+    REQUIRE(fetch.tokens() == 40);
+    const std::uint64_t ready_us = fetch.ready_us(again_us);
+    CHECK(fetch.ready(again_us) == (ready_us == 0));
+    if (ready_us > now) {
+      engine->turn(ready_us - 1);
+      CHECK_FALSE(fetch.ready(again_us));
+      engine->turn(ready_us);
+      CHECK(fetch.ready(again_us));
+      CHECK(fetch.done() == (ready_us == now + 40'100));
+      CHECK(fetch.took_us() == ready_us - now);
+    }
+    return ready_us == 0 ? 0 : ready_us - now;
+  };
+  const std::string policy = "tiers.prefetch.policy=", base = "tiers.prefetch.base=", per = "tiers.prefetch.per_1k=";
+  CHECK(ready_after({policy + "best_effort"}) == 0);
+  CHECK(ready_after({policy + "wait_complete"}) == 40'100);
+  CHECK(ready_after({policy + "wait_complete", "tiers.prefetch.max=1"}) == 40'100);
+  CHECK(ready_after({policy + "timeout"}) == 40'100);
+  CHECK(ready_after({policy + "timeout", base + "1000", per + "0"}) == 1000);
+  CHECK(ready_after({policy + "timeout", base + "1000", per + "102400"}) == 1000 + 4000);
+  CHECK(ready_after({policy + "timeout", "tiers.prefetch.max=700"}) == 700);
+  CHECK(ready_after({}) == 40'100);  // what computing takes is not known
+  CHECK(ready_after({kPerToken + "2000000"}) == 40'100);
+  CHECK(ready_after({kPerToken + "2000000", "tiers.prefetch.max=5000"}) == 5000);
+  // It is asked again when computing would have ended: waiting so long is of no use.
+  CHECK(ready_after({kPerToken + "2000000"}, 79'999) == 40'100);
+  CHECK(ready_after({kPerToken + "2000000"}, 80'000) == 0);
+}
+
+TEST_CASE("cost: a request that begins too early computes the rest, and the copy runs to its end") {
+  const auto prompt = tokens(100, 41);
+  const auto engine = engine_of(kTiered, {"tiers.prefetch.policy=best_effort", kPerToken + "2000000"});
+  const std::uint64_t now = put_below(*engine, prompt, 0);
+  Fetch fetch = engine->fetch(arrival(prompt));
+  REQUIRE(fetch.ready());
+  {
+    const Request request = engine->begin(arrival(prompt), std::move(fetch));
+    CHECK(request.matched() == 0);
+    CHECK(count(*engine, FetchEnd::late) == 1);
+    CHECK(engine->tier_figures().saved_us == 0);
+    engine->turn(now + 40'100);
+    CHECK(engine->begin(arrival(prompt), engine->fetch(arrival(prompt))).matched() == 40);
+  }
+  CHECK(count(*engine, FetchEnd::used) == 0);
+  CHECK(count(*engine, FetchEnd::unused) == 0);
+  engine->make_free(0, 16);
+  engine->turn(now + 100'000);
+  Fetch again = engine->fetch(arrival(prompt));
+  engine->turn(now + 200'000);
+  CHECK(engine->begin(arrival(prompt), std::move(again)).matched() == 40);
+  CHECK(count(*engine, FetchEnd::used) == 1);
+  CHECK(engine->tier_figures().saved_us == 80'000);
+  check_settled(*engine);
+}
+
+TEST_CASE("cost: a request that joins a fetch waits by the same rule, for its own part of it") {
+  const auto prompt = tokens(100, 41);
+  const std::vector<Token> front(prompt.begin(), prompt.begin() + 9);
+  const auto engine = engine_of(kTiered, {kPerToken + "2000000"});
+  const std::uint64_t now = put_below(*engine, prompt, 0);
+  const Fetch first = engine->fetch(arrival(prompt)), same = engine->fetch(arrival(prompt)),
+              shorter = engine->fetch(arrival(front));
+  CHECK(count(*engine, FetchOutcome::joined) == 2);
+  CHECK(shorter.tokens() == 8);
+  CHECK(same.ready_us() == now + 40'100);
+  CHECK(shorter.ready());  // computing 8 tokens takes 16,000 us
+  engine->turn(now + 24'100);
+  CHECK(shorter.ready());
+  engine->turn(now + 24'101);
+  CHECK(shorter.ready_us() == now + 40'100);
+}
+
+TEST_CASE("cost: a storage is not asked for what it takes longer to bring than to compute, and the host's part comes") {
+  const std::string stored =
+      std::string(kSmall) +
+      "model: { name: m, revision: r, dtype: bf16 }\n"
+      "tiers: { host: { capacity: 48, bandwidth: 1000000, kv_bytes: 1000 }, "
+      "storage: { in: sim_storage, ahead: 50, bandwidth: 1000000 }, recompute: { per_token: 0 } }\n";
+  const auto prompt = tokens(100, 41);
+  // Of 40 tokens, the records take 80,960 us and the copy up 40,000.
+  for (const auto& [per_token, comes] : {std::pair{"3020000", false}, {"3030000", true}, {"0", true}}) {
+    CAPTURE(per_token);
+    const auto engine = engine_of(stored, {kPerToken + per_token});
+    std::uint64_t now = put_below(*engine, prompt, 0);
+    REQUIRE(engine->storage_figures().written_tokens == 40);
+    REQUIRE(engine->host_tier()->index->sizes(0).evictable == 0);
+    Fetch fetch = engine->fetch(arrival(prompt));
+    CHECK(fetch.done() == !comes);
+    const auto& brings = engine->storage_figures().brings;
+    CHECK(brings[static_cast<std::size_t>(BringOutcome::not_worth)] == !comes);
+    const std::uint64_t asked_us = now;
+    while (!fetch.ready()) engine->turn(now = std::max(now, fetch.ready_us()));
+    CHECK(now - asked_us == (comes ? 120'961 : 0));  // a find takes no time, and the next turn sees it
+    CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == (comes ? 40 : 0));
+    CHECK(engine->counters().hit_tokens_storage == (comes ? 40 : 0));
+    while (engine->next_end_us() != kUnlimited) engine->turn(engine->next_end_us());
+    check_settled(*engine);
+  }
+}

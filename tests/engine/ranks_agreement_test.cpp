@@ -1,0 +1,276 @@
+/// What ranks agree on, turn by turn; what an engine does when they do not; and a model whose ranks share their
+/// records.
+#include <canopy/engine/rank_meeting.h>
+#include <canopy/plugin.h>
+#include <support/engines.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <thread>
+#include <utility>
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+/// Another rank, as a test says.
+class Peer final : public Agreement {
+ public:
+  std::function<const char*(std::span<std::int64_t>)> answers = [](auto) { return nullptr; };
+  const char* least(std::span<std::int64_t> values) override {
+    ++exchanges;
+    return answers(values);
+  }
+  int exchanges = 0;
+};
+
+/// A storage that all engines of this process share.
+class Shared final : public PageStorage {
+ public:
+  struct Config {
+    void visit(Options&) {}
+  };
+  static inline std::map<std::array<std::uint64_t, 4>, std::vector<std::byte>> kept;
+  static inline int puts = 0;
+
+  Shared(const Config&, const Context& context) : record_bytes_(context.record_bytes) {}
+  StorageTraits traits() const override { return {.shared = true}; }
+  void find(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
+    const auto gone = std::ranges::find_if(keys, [](const PageKey& key) { return !kept.contains(key.bits); });
+    ended_.push_back({ticket, static_cast<std::uint32_t>(gone - keys.begin()), {}});
+  }
+  void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> records,
+           std::uint64_t) override {
+    for (std::size_t i = 0; i < keys.size(); ++i) std::ranges::copy(kept.at(keys[i].bits), records[i]);
+    ended_.push_back({ticket, 0, std::vector<Fate>(keys.size(), Fate::done)});
+  }
+  void put(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys,
+           std::span<const std::byte* const> records, std::uint64_t, std::uint32_t) override {
+    ++puts;
+    for (std::size_t i = 0; i < keys.size(); ++i) kept[keys[i].bits].assign(records[i], records[i] + record_bytes_);
+    ended_.push_back({ticket, 0, std::vector<Fate>(keys.size(), Fate::done)});
+  }
+  void remove(const PageKey&, std::span<const PageKey>) override {}
+  bool flush(const PageKey&) override { return true; }
+  std::size_t poll(std::span<StorageDone> done) override {
+    told_ = std::exchange(ended_, {});
+    for (std::size_t i = 0; i < told_.size(); ++i)
+      done[i] = {told_[i].ticket, Fate::done, told_[i].found, told_[i].fates};
+    return told_.size();
+  }
+  StorageUse use() const override { return {}; }
+
+ private:
+  struct Ended {
+    std::uint64_t ticket;
+    std::uint32_t found;
+    std::vector<Fate> fates;
+  };
+  std::uint64_t record_bytes_;
+  std::vector<Ended> ended_, told_;
+};
+
+constexpr CanopyComponent kOwn[] = {provide<PageStorage, Shared>("shared", "is one for all engines")};
+constexpr CanopyPlugin kOwnPlugin{kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN, "0.1.0",
+                                  kOwn,         sizeof(CanopyComponent), std::size(kOwn)};
+
+/// 16 pages of 4 tokens over a host tier of 12, of which all is put into the shared storage.
+Result<std::unique_ptr<Engine>> shared_engine(Agreement* agreement, const std::vector<std::string>& changes = {}) {
+  static const Registry registry = [] {
+    Registry all;
+    all.scan(own_plugin_folder(), Trust::as_ourselves);
+    all.add(kOwnPlugin, "by hand");
+    return all;
+  }();
+  auto document = parse_yaml(std::string(kSmall) +
+                                 "model: { name: m, revision: r, dtype: bf16 }\n"
+                                 "tiers: { host: { capacity: 48 }, storage: { in: shared, ahead: 50 } }\n",
+                             "test");
+  for (const std::string& change : changes) REQUIRE(set_value(*document, change));
+  const auto config = read_engine_config(*document, registry);
+  const std::string why = config ? "" : config.error().text;
+  REQUIRE_MESSAGE(config, why);
+  return Engine::create(*config, registry, nullptr, agreement);
+}
+
+/// A prompt of ten pages goes down to the storage, by so many turns.
+std::vector<Token> put_down(Engine& engine, int turns) {
+  auto prompt = tokens(100, 41);
+  Request request = engine.begin(arrival(prompt));
+  REQUIRE(request.reserve(41));
+  request.finish(41);
+  engine.make_free(0, 16);
+  for (int i = 1; i <= turns; ++i) engine.turn(static_cast<std::uint64_t>(i));
+  return prompt;
+}
+
+constexpr std::size_t kFinds = 4, kGets = kFinds + Agreement::kSlots * Agreement::kSlotValues;
+
+}  // namespace
+
+TEST_CASE("ranks: a call has ended when it has ended everywhere, and has found what every rank has found") {
+  Peer peer;
+  const auto engine = std::move(*shared_engine(&peer));
+  const auto prompt = put_down(*engine, 2);
+  REQUIRE(Shared::kept.size() == 10);
+  Fetch fetch = engine->fetch(arrival(prompt));
+  peer.answers = [](std::span<std::int64_t> values) {
+    CHECK(values[kFinds] == 6);  // it has ended here
+    CHECK(values[kFinds + 1] == 10);
+    std::ranges::fill(values.subspan(4), 0);
+    return nullptr;
+  };
+  for (std::uint64_t now = 3; now < 6; ++now) engine->turn(now);
+  CHECK(engine->host_tier()->moving[0] == 0);
+  peer.answers = [](std::span<std::int64_t> values) {
+    values[kFinds + 1] = 7;
+    return nullptr;
+  };
+  engine->turn(6);
+  CHECK(engine->host_tier()->moving[0] == 7);
+  peer.answers = [](std::span<std::int64_t> values) {
+    CHECK(values[kGets] == 6);
+    CHECK(values[kGets + 1] == 7);
+    values[kGets] = 2;  // it failed there, behind four records
+    values[kGets + 1] = 4;
+    return nullptr;
+  };
+  engine->turn(7);
+  peer.answers = [](auto) { return nullptr; };
+  engine->turn(8);
+  REQUIRE(fetch.done());
+  CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 16);
+  CHECK(engine->storage_figures().brings[static_cast<std::size_t>(BringOutcome::failed)] == 1);
+  for (std::uint64_t now = 9; now < 12; ++now) engine->turn(now);
+  CHECK(peer.exchanges == 11);
+  check_settled(*engine);
+}
+
+TEST_CASE("ranks: what is late is late by the time of the slowest of them") {
+  Peer peer;
+  const auto engine = std::move(*shared_engine(&peer, {"tiers.storage.find_within=1000"}));
+  const auto prompt = put_down(*engine, 2);
+  const Fetch fetch = engine->fetch(arrival(prompt));
+  peer.answers = [](std::span<std::int64_t> values) {
+    values[1] = 900;
+    std::ranges::fill(values.subspan(4), 0);
+    return nullptr;
+  };
+  engine->turn(50'000);
+  CHECK_FALSE(fetch.done());
+  CHECK(engine->tier_figures().now_us == 900);
+  peer.answers = [](std::span<std::int64_t> values) {
+    std::ranges::fill(values.subspan(4), 0);
+    return nullptr;
+  };
+  engine->turn(50'001);
+  CHECK(fetch.done());
+}
+
+TEST_CASE("ranks: where they differ all of them say so in the same turn, and bring nothing any more") {
+  RankMeeting meeting(2);
+  std::vector<std::unique_ptr<Engine>> engines;
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    engines.push_back(std::move(*shared_engine(&meeting.of(rank), {"tiers.host.latency=100"})));
+  std::vector<std::jthread> threads;
+  for (const auto& engine : engines)
+    threads.emplace_back([&engine, other = engine == engines[1]] {
+      const auto prompt = tokens(100, 41);
+      for (std::uint64_t now = 1; now <= 3; ++now) {
+        Request request = engine->begin(arrival(prompt));
+        if (request.reserve(41)) request.finish(41);
+        if (other && now == 2) engine->make_free(0, 16);  // the other rank does not
+        engine->turn(now);
+      }
+      for (std::uint64_t now = 4; now <= 400; now += 100) engine->turn(now);
+    });
+  threads.clear();
+  for (const auto& engine : engines) {
+    CHECK(engine->ledger().violations() == 1);
+    CHECK(engine->ledger().reports()[0] ==
+          "ranks: in turn 2 the engines of two ranks had decided differently: their calls, their components or their "
+          "settings differ; from now on nothing moves between the tiers of this engine");
+    CHECK(engine->fetch(arrival(tokens(100, 41))).done());
+    engine->make_free(0, 16);
+    CHECK(engine->host_tier()->moving[0] == 0);
+    engine->audit();
+    CHECK(engine->ledger().violations() == 1);
+  }
+  CHECK(meeting.exchanges() == 7);  // none waits for another
+}
+
+TEST_CASE("ranks: what is told to one of them alone is a difference") {
+  const auto digest_of = [](std::uint64_t us) {
+    Peer peer;
+    std::int64_t digest = 0;
+    peer.answers = [&](std::span<std::int64_t> values) { return digest = values[2], nullptr; };
+    const auto engine = std::move(*shared_engine(&peer, {"tiers.recompute={ per_token: 1000, learn: true }"}));
+    engine->computed(1000, 0, us);
+    engine->turn(1);
+    return digest;
+  };
+  CHECK(digest_of(2000) == digest_of(2000));
+  CHECK(digest_of(2000) != digest_of(3000));
+}
+
+TEST_CASE("ranks: an agreement that fails, throws or tells more than the least stops the tiers, with a sentence") {
+  const auto stopped = [](Peer& peer) {
+    const auto engine = std::move(*shared_engine(&peer));
+    const auto good = std::exchange(peer.answers, [](auto) { return nullptr; });
+    const auto prompt = put_down(*engine, 2);
+    const Fetch fetch = engine->fetch(arrival(prompt));
+    peer.answers = good;
+    engine->turn(3);
+    CHECK(fetch.done());
+    engine->turn(4);
+    CHECK(engine->fetch(arrival(prompt)).done());
+    engine->audit();
+    REQUIRE(engine->ledger().violations() == 1);
+    CHECK(engine->host_tier()->moving[0] == 0);
+    std::string text = engine->ledger().reports()[0];
+    return text.substr(0, text.find("; from now on"));
+  };
+  Peer fails;
+  fails.answers = [](auto) { return "the group is gone"; };
+  CHECK(stopped(fails) == "ranks: in turn 3 there was no agreement: the group is gone");
+  CHECK(fails.exchanges == 3);  // it is not asked again
+  Peer throws;
+  throws.answers = [](auto) -> const char* { throw std::runtime_error("no"); };
+  CHECK(stopped(throws) == "ranks: in turn 3 there was no agreement: it threw: no");
+  Peer most;
+  most.answers = [](std::span<std::int64_t> values) { return ++values[kFinds + 1], nullptr; };
+  CHECK(stopped(most) ==
+        "ranks: in turn 3 value 5 of the agreement is 11 where this rank gave 10; expected the least of all ranks");
+  CHECK(most.exchanges == 4);  // no other rank waits for it
+  Peer other;
+  other.answers = [](std::span<std::int64_t> values) { return values[0] = 0, nullptr; };
+  CHECK(stopped(other) == "ranks: in turn 3 another rank had stopped");
+}
+
+TEST_CASE("ranks: of a replicated model rank 0 puts the records, and all read them") {
+  Shared::kept.clear();
+  Shared::puts = 0;
+  const auto other = std::move(*shared_engine(nullptr, {"model.replicated=true", "model.ranks=2", "model.rank=1"}));
+  put_down(*other, 3);
+  CHECK(other->host_tier()->moving[0] == 0);
+  CHECK(other->storage_figures().written_tokens == 40);  // as far as this rank's decisions go
+  CHECK(Shared::puts == 0);
+  const auto first = std::move(*shared_engine(nullptr, {"model.replicated=true", "model.ranks=2", "model.rank=0"}));
+  const auto prompt = put_down(*first, 3);
+  CHECK(Shared::puts == 1);
+  CHECK(first->digest() == other->digest());
+  for (const auto& engine : {first.get(), other.get()}) {
+    Fetch fetch = engine->fetch(arrival(prompt));
+    for (std::uint64_t now = 4; now < 8; ++now) engine->turn(now);
+    CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 40);
+  }
+  const auto refused =
+      shared_engine(nullptr, {"model.replicated=true", "model.ranks=2", "tiers.storage.in=sim_storage"});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().text ==
+        "test: model.replicated: rank 0 puts the records of all 2 ranks, and page storage 'sim_storage' "
+        "(sim_storage.so) shows "
+        "them to no other process; expected a storage that does, such as redis");
+}

@@ -1,0 +1,229 @@
+/// What a feed tells of a storage, and of an index that tells of no node.
+#include <canopy/feed/reader.h>
+#include <doctest/doctest.h>
+#include <metrics/families.h>
+#include <metrics/server.h>
+#include <metrics/tally.h>
+#include <mirror/mirror.h>
+#include <mirror/storage_words.h>
+#include <support/engines.h>
+
+#include <map>
+#include <numeric>
+
+#include "metrics_text.h"
+
+using namespace canopy;
+using namespace canopy::test;
+using inspector::Mirror;
+using inspector::MirrorNode;
+using inspector::MirrorStorage;
+
+namespace {
+
+/// 16 pages of 4 tokens above, 12 below of which half is kept free, and a storage whose time is simulated.
+constexpr const char* kStored =
+    "page_size: 4\nindex: radix\n"
+    "groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } }\n"
+    "model: { name: m, revision: r, dtype: bf16 }\n"
+    "tiers: { host: { capacity: 48 }, storage: { in: { sim_storage: {} }, ahead: 50, bandwidth: 1G, latency: 50 } }\n"
+    "feed: { heap: { events: 65536, tokens: true } }\n";
+
+std::map<std::string, double> sampled(const metrics::Tally& tally) {
+  std::map<std::string, double> samples;
+  std::map<std::string, std::string> kinds;
+  const auto families =
+      metrics::families_of(tally.figures(), {metrics::Names::canopy, metrics::Names::sglang, metrics::Names::vllm}, {});
+  CHECK(flaw_of_metrics(metrics::text_of(families), samples, kinds) == "");
+  return samples;
+}
+
+struct StorageServed {
+  std::unique_ptr<Engine> engine;
+  FeedReader reader{engine->feed()->writer().header()};
+  Mirror mirror{engine->feed()->writer().header()};
+  metrics::Tally tally{"test", 4};
+  std::uint64_t now = 0;
+
+  explicit StorageServed(const std::vector<std::string>& changes = {}) : engine(engine_of(kStored, changes)) {
+    tally.attach(engine->feed()->writer().header());
+    engine->poll();
+    look();
+  }
+  void look() {
+    Event events[512];
+    std::size_t count = 0;
+    while (reader.read(events, std::size(events), count) == FeedReader::Outcome::events) {
+      mirror.take({events, count});
+      tally.take({events, count});
+    }
+  }
+  void serve(Token first) {
+    std::vector<Token> prompt(41);
+    std::iota(prompt.begin(), prompt.end(), first);
+    Fetch fetch = engine->fetch(arrival(prompt));
+    for (int i = 0; i < 16 && !fetch.done(); ++i) engine->turn(now += 200);
+    Request request = engine->begin(arrival(prompt), std::move(fetch));
+    REQUIRE(request.reserve(41));
+    request.finish(41);
+    for (int i = 0; i < 4; ++i) engine->turn(now += 200);
+  }
+  const MirrorStorage& storage() {
+    look();
+    REQUIRE(mirror.storage());
+    return *mirror.storage();
+  }
+  std::map<std::string, double> samples() { return sampled(tally); }
+};
+
+void check_told(const MirrorStorage& told, const Engine& engine) {
+  const StorageFigures& stored = engine.storage_figures();
+  CHECK(told.name == "sim_storage");
+  CHECK(told.moved.written == stored.written_tokens);
+  CHECK(told.moved.read == stored.read_tokens);
+  CHECK(told.moved.hits == engine.counters().hit_tokens_storage);
+  CHECK(told.lost.damaged == stored.damaged_records);
+  CHECK(told.lost.unkept == stored.unkept_tokens);
+  CHECK(told.health.breaks == stored.breaks);
+  for (std::size_t i = 0; i < kBringOutcomeCount; ++i)
+    CHECK_MESSAGE(told.brings[i] == stored.brings[i], kBringOutcomes[i]);
+}
+
+}  // namespace
+
+TEST_CASE("feed: of a storage it tells what the engine counts, call by call and record by record") {
+  StorageServed served;
+  for (int round = 0; round < 2; ++round)
+    for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
+  const MirrorStorage& told = served.storage();
+  check_told(told, *served.engine);
+  REQUIRE(told.moved.read > 0);
+  const auto& get = told.lane(StorageLane::get);
+  const auto& put = told.lane(StorageLane::put);
+  CHECK(get.fates.by_fate[0] * 4 == told.moved.read);
+  CHECK(put.fates.by_fate[0] * 4 == told.moved.written);
+  CHECK(get.queue.bytes == std::uint64_t{get.fates.by_fate[0]} * 4096);  // a record without an image
+  CHECK(get.queue.on_way == 0);
+  CHECK(get.queue.calls > 0);
+  // A call of n records takes the latency and n records' bytes at a GB/s.
+  CHECK(get.speed.call_us >= 50);
+  CHECK(get.speed.call_us < 50 + 10 * 5 + 1);
+  CHECK(get.speed.bytes_per_second > 0);
+  CHECK(told.lane(StorageLane::find).queue.bytes == 0);
+  CHECK(told.room.records > 0);
+  CHECK(told.room.records <= put.fates.by_fate[0]);  // some were there already
+  CHECK(told.health.state == StorageState::closed);
+  CHECK(told.health.held_bytes + told.health.lost_bytes == 0);
+  CHECK(served.mirror.drift() == 0);
+  // A reader that comes now is told the same.
+  FeedReader reader(served.engine->feed()->writer().header());
+  Mirror mirror(served.engine->feed()->writer().header());
+  served.engine->poll();
+  Event events[4096];
+  std::size_t count = 0;
+  while (reader.read(events, std::size(events), count) == FeedReader::Outcome::events) mirror.take({events, count});
+  REQUIRE(mirror.storage());
+  check_told(*mirror.storage(), *served.engine);
+}
+
+TEST_CASE("feed: parts of the tier's tree that came from a storage are marked") {
+  StorageServed served({"tiers.host.capacity=160"});  // what was brought stays
+  for (Token first = 1000; first <= 9000; first += 1000) served.serve(first);
+  const std::uint64_t before = served.storage().moved.read;
+  served.serve(1000);
+  const std::uint64_t read = served.storage().moved.read - before;
+  REQUIRE(read > 0);
+  REQUIRE(served.mirror.below());
+  std::uint64_t marked = 0;
+  served.mirror.below()->each_node([&](const MirrorNode& node) { marked += node.from_storage(); });
+  CHECK(marked == read);
+  served.mirror.each_node([&](const MirrorNode& node) { CHECK(node.from_storage() == 0); });  // the pools' are not told
+}
+
+TEST_CASE("feed: a storage that fails is shown as not called, and for how long") {
+  StorageServed served({"tiers.storage.in.sim_storage.failed=1"});
+  for (Token first = 1000; served.storage().health.state == StorageState::closed && first <= 40000; first += 1000)
+    served.serve(first);
+  const MirrorStorage& told = served.storage();
+  REQUIRE(told.health.state == StorageState::open);
+  CHECK(told.health.breaks == 1);
+  CHECK(told.health.until_us > served.now);
+  const std::string words = inspector::breaker_words(told.health, told.health.until_us - 100'000);
+  CHECK_MESSAGE(words == "not called for another 0.1 s", words);
+  CHECK(served.samples().at("canopy_tier_breaker{feed=\"test\",tier=\"storage\",state=\"open\"}") == 1);
+  served.engine->turn(told.health.until_us);
+  CHECK(served.storage().health.state == StorageState::half_open);
+}
+
+TEST_CASE("metrics: a storage has figures of its own, and HiCache's names where it has them") {
+  StorageServed served;
+  for (int round = 0; round < 2; ++round)
+    for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
+  served.look();
+  const auto samples = served.samples();
+  const StorageFigures& stored = served.engine->storage_figures();
+  const auto of = [&](const std::string& name, const std::string& labels) {
+    const auto at = samples.find(name + "{feed=\"test\",tier=\"storage\"" + labels + "}");
+    REQUIRE_MESSAGE(at != samples.end(), name << labels);
+    return static_cast<std::uint64_t>(at->second);
+  };
+  CHECK(of("canopy_tier_written_tokens_total", "") == stored.written_tokens);
+  CHECK(of("canopy_tier_hit_tokens_total", "") == served.engine->counters().hit_tokens_storage);
+  CHECK(of("canopy_lane_records_total", ",lane=\"get\",outcome=\"done\"") * 4 == stored.read_tokens);
+  CHECK(of("canopy_fetches_total", ",outcome=\"whole\"") ==
+        stored.brings[static_cast<std::size_t>(BringOutcome::whole)]);
+  CHECK(of("canopy_tier_breaker", ",state=\"closed\"") == 1);
+  CHECK(samples.at("sglang:prefetched_tokens_total{model_name=\"test\"}") == static_cast<double>(stored.read_tokens));
+  CHECK(samples.at("sglang:backuped_tokens_total{model_name=\"test\"}") == static_cast<double>(stored.written_tokens));
+  const auto cached = [&](const char* source) {
+    return samples.at(std::string("sglang:cached_tokens_total{model_name=\"test\",cache_source=\"") + source + "\"}");
+  };
+  CHECK(cached("device") + cached("host") + cached("storage") ==
+        static_cast<double>(served.engine->counters().hit_tokens));
+  // Where the storage does not tell what it has, that is absent.
+  CHECK(samples.contains("canopy_tier_records{feed=\"test\",tier=\"storage\"}"));
+  CHECK_FALSE(samples.contains("canopy_tier_capacity_bytes{feed=\"test\",tier=\"storage\"}"));
+}
+
+TEST_CASE("feed: of an index that tells of no node, the sums are the engine's own, and the rest is not known") {
+  const auto engine = engine_of(
+      "page_size: 4\nindex: hash_chain\n"
+      "groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } }\nfeed: { heap: {} }\n");
+  FeedReader reader(engine->feed()->writer().header());
+  Mirror mirror(engine->feed()->writer().header());
+  metrics::Tally tally("test", 4);
+  tally.attach(engine->feed()->writer().header());
+  engine->poll();
+  const auto serve = [&](Token first) {
+    std::vector<Token> prompt(21);
+    std::iota(prompt.begin(), prompt.end(), first);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(21));
+    request.finish(21);
+  };
+  for (Token first : {1000U, 2000U, 3000U, 4000U, 5000U, 1000U, 5000U}) {
+    serve(first);
+    Event events[512];
+    std::size_t count = 0;
+    while (reader.read(events, std::size(events), count) == FeedReader::Outcome::events) {
+      mirror.take({events, count});
+      tally.take({events, count});
+    }
+    REQUIRE(mirror.in_step());
+    CHECK(mirror.drift() == 0);
+    const Sizes sizes = engine->index().sizes(0);
+    CHECK(mirror.pool(0).counted.evictable == sizes.evictable / 4);
+    CHECK(mirror.pool(0).counted.protected_ == sizes.protected_ / 4);
+    CHECK(mirror.pool(0).counted.free == engine->pool(0).occupancy().free);
+    CHECK(mirror.pool(0).counted.owned == 0);
+  }
+  CHECK(mirror.no_nodes() == "hash_chain keeps blocks in a table, and no tree");
+  CHECK(mirror.node_count() == 0);
+  CHECK(mirror.requests().size() == 7);
+  CHECK(mirror.why_missed(mirror.requests().front()).starts_with("not known: hash_chain keeps blocks"));
+  const auto samples = sampled(tally);
+  CHECK(samples.contains("canopy_hit_rate{feed=\"test\"}"));
+  for (const auto& [name, value] : samples)
+    for (const char* unknown : {"canopy_tree_nodes", "canopy_feed_drift", "canopy_evicted_tokens", "sglang:evicted"})
+      CHECK_MESSAGE(!name.starts_with(unknown), name);
+}
