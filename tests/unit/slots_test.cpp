@@ -334,7 +334,8 @@ TEST_CASE("slots: a flush that is killed at any point comes undone with the tabl
     }
     ended = killed == Killed::no;
     Disk copy(64);
-    fs::copy(disk.folder.path(), copy.folder.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    fs::copy(disk.folder.path(), copy.folder.path(),
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
     fs::remove(copy.file("table"));
     StorageCaller with_table = disk.open(), without = copy.open();
     const std::size_t found = there(with_table, 4, 4);
