@@ -1,22 +1,33 @@
+#include "check_command.h"
+
 #include <canopy/engine/engine_file.h>
 #include <canopy/support/atomic_file.h>
 #include <canopy/support/figures.h>
 #include <canopy/support/run_files.h>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include <check/campaign.h>
 #include <check/faulty.h>
-#include "commands.h"
+#include "cli_options.h"
 #include "interrupt.h"
 #include "terminal.h"
 
 namespace canopy::app {
 namespace {
+
+struct CheckArguments {
+  check::Options options;
+  std::vector<std::string> configs;
+  std::string replay;
+  std::uint64_t minutes = 0;
+};
 
 std::string in_words(const check::Verdict& verdict, std::uint64_t operations) {
   return verdict.operation > operations ? "at the end: " + verdict.sentence
@@ -91,8 +102,6 @@ std::vector<std::string> about(const check::Failure& failure, const CheckArgumen
   return lines;
 }
 
-}  // namespace
-
 int check_engines(const CheckArguments& arguments, const PluginFolders& folders) {
   Registry registry = load_plugins(folders);
   check::add_faulty(registry);
@@ -140,6 +149,33 @@ int check_engines(const CheckArguments& arguments, const PluginFolders& folders)
              plural(failure.program.operations.size(), "operation"), grouped(failure.operations), file,
              failure.repeats ? "it" : "them");
   return kViolations;
+}
+
+}  // namespace
+
+void add_check(CLI::App& program, const PluginFolders& folders, int& status) {
+  auto arguments = std::make_shared<CheckArguments>();
+  arguments->options.jobs = 0;
+  auto* check = program.add_subcommand(
+      "check",
+      "Run engines under random requests and injected faults, and check the ledger, the audit and every reused byte. A "
+      "failure is shrunk to a few operations in canopy-check-SEED.txt. Exit code 0: clean; 1: a violation; 2: bad "
+      "input");
+  repeated(check->add_option("--config", arguments->configs,
+                             "engine file: its components with small pools; may be repeated. Without: engines that the "
+                             "seed makes up"));
+  check->add_option("--seed", arguments->options.seed, "what engines, requests and faults follow from")
+      ->capture_default_str()
+      ->check(whole(1, kMost));
+  check
+      ->add_option("--ops", arguments->options.operations,
+                   "operations of all engines together; 1000000 without --minutes")
+      ->check(whole(1, kMost));
+  check->add_option("--minutes", arguments->minutes, "ends after so many minutes")->check(whole(1, 100000));
+  check->add_option("--jobs", arguments->options.jobs, "processes; without: as many as there are cores")
+      ->check(whole(1, 256));
+  check->add_option("--replay", arguments->replay, "repeat the operations of this file instead");
+  check->callback([=, &folders, &status] { status = check_engines(*arguments, folders); });
 }
 
 }  // namespace canopy::app

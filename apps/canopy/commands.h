@@ -14,9 +14,7 @@
 
 #include <bench/bench.h>
 #include <bench/gpu/gpu_bench.h>
-#include <check/campaign.h>
 #include <replay/replay.h>
-#include <workload/trace_formats.h>
 
 namespace canopy::app {
 
@@ -52,19 +50,6 @@ struct BenchGpuArguments {
   std::string json;
 };
 
-struct CheckArguments {
-  check::Options options;
-  std::vector<std::string> configs;
-  std::string replay;
-  std::uint64_t minutes = 0;
-};
-
-struct TraceArguments {
-  std::string trace, output;  ///< output: of import, or the JSON of stat
-  std::uint64_t unit = 16;    ///< of stat: tokens that are compared at once
-  workload::TraceOptions options;
-};
-
 struct DemoArguments {
   std::uint64_t seed = 1;
   std::uint64_t capacity = 150000;
@@ -97,12 +82,6 @@ int check_config(const std::string& file, const std::vector<std::string>& assign
 int dump_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 /// Every key of an engine's file with range, default and help.
 int describe_config(const PluginFolders& folders);
-/// Runs engines under random requests and faults, or a program that such a run has written.
-int check_engines(const CheckArguments& arguments, const PluginFolders& folders);
-/// Writes a trace of any format in Canopy's own.
-int import_trace(const TraceArguments& arguments);
-/// Shows what a trace is: distinct tokens, reuse, turns, sharing by depth, tenants.
-int show_trace(const TraceArguments& arguments);
 int verify_recordings(const std::vector<std::string>& files, const PluginFolders& folders);
 
 /// A feed in shared memory and its mirror, in step. An empty name: the only feed there is.

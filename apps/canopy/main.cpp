@@ -12,8 +12,8 @@
 #include <sstream>
 #include <vector>
 
-#include <workload/text.h>
 #include <workload/trace_formats.h>
+#include "check_command.h"
 #include "cli_options.h"
 #include "commands.h"
 #include "events_command.h"
@@ -24,6 +24,7 @@
 #include "subscribe_command.h"
 #include "terminal.h"
 #include "tiers_command.h"
+#include "trace_command.h"
 
 namespace {
 
@@ -199,31 +200,6 @@ void add_bench(CLI::App& program, const Folders& folders, int& status) {
   });
 }
 
-void add_check(CLI::App& program, const Folders& folders, int& status) {
-  auto arguments = std::make_shared<CheckArguments>();
-  arguments->options.jobs = 0;
-  auto* check = program.add_subcommand(
-      "check",
-      "Run engines under random requests and injected faults, and check the ledger, the audit and every reused byte. A "
-      "failure is shrunk to a few operations in canopy-check-SEED.txt. Exit code 0: clean; 1: a violation; 2: bad "
-      "input");
-  repeated(check->add_option("--config", arguments->configs,
-                             "engine file: its components with small pools; may be repeated. Without: engines that the "
-                             "seed makes up"));
-  check->add_option("--seed", arguments->options.seed, "what engines, requests and faults follow from")
-      ->capture_default_str()
-      ->check(whole(1, kMost));
-  check
-      ->add_option("--ops", arguments->options.operations,
-                   "operations of all engines together; 1000000 without --minutes")
-      ->check(whole(1, kMost));
-  check->add_option("--minutes", arguments->minutes, "ends after so many minutes")->check(whole(1, 100000));
-  check->add_option("--jobs", arguments->options.jobs, "processes; without: as many as there are cores")
-      ->check(whole(1, 256));
-  check->add_option("--replay", arguments->replay, "repeat the operations of this file instead");
-  check->callback([=, &folders, &status] { status = check_engines(*arguments, folders); });
-}
-
 CLI::App* add_plugins_check(CLI::App& plugins, int& status) {
   auto file = std::make_shared<std::string>();
   auto time_limit = std::make_shared<unsigned>(60);
@@ -286,34 +262,6 @@ void add_pool(CLI::App& program, int& status) {
     status = tokens->empty() ? unusable("canopy pool resize: expected NAME [GROUP] TOKENS, such as serve-3 full 3M")
                              : resize_pool(*name, *group, *tokens);
   });
-}
-
-void add_trace(CLI::App& program, int& status) {
-  auto arguments = std::make_shared<TraceArguments>();
-  arguments->options.leave_out = true;
-  auto* trace = program.add_subcommand("trace", "Traces of requests: import another format, show what is in one");
-  trace->require_subcommand(1);
-  auto* import = trace->add_subcommand("import", "Write a trace of any format as Canopy's own JSONL (docs/traces.md)");
-  auto* stat = trace->add_subcommand(
-      "stat", "Show how many tokens are distinct, what is reused, when and how deep, turns and tenants");
-  for (auto* command : {import, stat}) {
-    command->add_option("trace", arguments->trace, workload::trace_help())->required();
-    block_size(*command, arguments->options.block);
-    command->add_option("--columns", arguments->options.columns,
-                        "csv: which column is what, such as time=2,id=5,size=4; without: by the heading");
-    command
-        ->add_option("--conversations", arguments->options.conversations,
-                     "sharegpt: conversations that are open at a time")
-        ->capture_default_str()
-        ->check(whole(1, 1'000'000));
-  }
-  import->add_option("--output", arguments->output, "file to write")->required();
-  stat->add_option("--unit", arguments->unit, "tokens that are compared at once, where prompts are tokens and not ids")
-      ->capture_default_str()
-      ->check(whole(1, workload::kMaxTraceBlock));
-  stat->add_option("--json", arguments->output, "write the figures to this file");
-  import->callback([=, &status] { status = import_trace(*arguments); });
-  stat->callback([=, &status] { status = show_trace(*arguments); });
 }
 
 void add_config(CLI::App& program, const Folders& folders, int& status) {

@@ -14,6 +14,7 @@
 
 #include <fleet/engines.h>
 #include <fleet/recorded.h>
+#include <workload/trace_formats.h>
 #include "cli_options.h"
 #include "interrupt.h"
 #include "lab_arguments.h"

@@ -1,13 +1,19 @@
-/// `canopy trace import` and `canopy trace stat`.
+#include "trace_command.h"
+
 #include <canopy/support/atomic_file.h>
 #include <canopy/support/figures.h>
 #include <canopy/support/printable.h>
 #include <canopy/support/run_files.h>
 #include <fmt/format.h>
 #include <workload/formats/native_trace.h>
+#include <workload/text.h>
+#include <workload/trace_formats.h>
 
+#include <CLI/CLI.hpp>
+#include <memory>
 #include <optional>
 
+#include "cli_options.h"
 #include "commands.h"
 #include "interrupt.h"
 #include "terminal.h"
@@ -15,6 +21,12 @@
 
 namespace canopy::app {
 namespace {
+
+struct TraceArguments {
+  std::string trace, output;  ///< output: of import, or the JSON of stat
+  std::uint64_t unit = 16;    ///< of stat: tokens that are compared at once
+  workload::TraceOptions options;
+};
 
 /// Reads all records, with a progress bar. False: it was interrupted.
 Result<bool> each_record(workload::TraceReader& reader, const char* what,
@@ -49,8 +61,7 @@ Result<std::monostate> check_output(const TraceArguments& arguments, const char*
   return output.empty() ? Result<std::monostate>(std::monostate{}) : can_write_file(output);
 }
 
-}  // namespace
-
+/// Writes a trace of any format in Canopy's own.
 int import_trace(const TraceArguments& arguments) {
   if (auto can = check_output(arguments, "--output", arguments.output); !can) return unusable(can.error().text);
   const Interrupt interrupt;
@@ -81,6 +92,7 @@ int import_trace(const TraceArguments& arguments) {
   return kFine;
 }
 
+/// Shows what a trace is: distinct tokens, reuse, turns, sharing by depth, tenants.
 int show_trace(const TraceArguments& arguments) {
   if (auto can = check_output(arguments, "--json", arguments.output); !can) return unusable(can.error().text);
   const Interrupt interrupt;
@@ -103,6 +115,36 @@ int show_trace(const TraceArguments& arguments) {
     if (auto written = workload::write_facts(facts, arguments.trace, arguments.output); !written)
       return unusable(written.error().text);
   return kFine;
+}
+
+}  // namespace
+
+void add_trace(CLI::App& program, int& status) {
+  auto arguments = std::make_shared<TraceArguments>();
+  arguments->options.leave_out = true;
+  auto* trace = program.add_subcommand("trace", "Traces of requests: import another format, show what is in one");
+  trace->require_subcommand(1);
+  auto* import = trace->add_subcommand("import", "Write a trace of any format as Canopy's own JSONL (docs/traces.md)");
+  auto* stat = trace->add_subcommand(
+      "stat", "Show how many tokens are distinct, what is reused, when and how deep, turns and tenants");
+  for (auto* command : {import, stat}) {
+    command->add_option("trace", arguments->trace, workload::trace_help())->required();
+    block_size(*command, arguments->options.block);
+    command->add_option("--columns", arguments->options.columns,
+                        "csv: which column is what, such as time=2,id=5,size=4; without: by the heading");
+    command
+        ->add_option("--conversations", arguments->options.conversations,
+                     "sharegpt: conversations that are open at a time")
+        ->capture_default_str()
+        ->check(whole(1, 1'000'000));
+  }
+  import->add_option("--output", arguments->output, "file to write")->required();
+  stat->add_option("--unit", arguments->unit, "tokens that are compared at once, where prompts are tokens and not ids")
+      ->capture_default_str()
+      ->check(whole(1, workload::kMaxTraceBlock));
+  stat->add_option("--json", arguments->output, "write the figures to this file");
+  import->callback([=, &status] { status = import_trace(*arguments); });
+  stat->callback([=, &status] { status = show_trace(*arguments); });
 }
 
 }  // namespace canopy::app

@@ -19,10 +19,11 @@ inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// CPU seconds of this thread. The time of other programs is not in it; what they do to the caches is.
-inline double cpu_now() {
+/// CPU seconds of this thread, or of all that works for the process (CLOCK_PROCESS_CPUTIME_ID). The time of other
+/// programs is not in it; what they do to the caches is.
+inline double cpu_now(clockid_t of = CLOCK_THREAD_CPUTIME_ID) {
   timespec spent{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  ::clock_gettime(of, &spent);
   return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 

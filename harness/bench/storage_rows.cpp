@@ -1,13 +1,14 @@
 /// The storage `slots` beside the least that moving its bytes takes, in one run and on one disk, that of $TMPDIR.
-#include <canopy/page_storage.h>
+#include <canopy/record_head.h>
 #include <canopy/support/figures.h>
 #include <canopy/support/random.h>
+#include <canopy/support/temporary_folder.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <slots/table_file.h>
-#include <stdlib.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <numeric>
 
@@ -28,23 +29,6 @@ struct Size {
 };
 constexpr Size kSizes[] = {{64 << 10, "64 KiB"}, {256 << 10, "256 KiB"}, {2 << 20, "2 MiB"}};
 
-class BenchFolder {
- public:
-  BenchFolder() : path_((fs::temp_directory_path() / "canopy-bench-XXXXXX").string()) {
-    if (!::mkdtemp(path_.data())) path_.clear();
-  }
-  ~BenchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  BenchFolder(const BenchFolder&) = delete;
-  BenchFolder& operator=(const BenchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 struct Aligned {
   std::byte* bytes;
   explicit Aligned(std::size_t count) : bytes(static_cast<std::byte*>(std::aligned_alloc(4096, count))) {
@@ -56,13 +40,6 @@ struct Aligned {
   Aligned& operator=(const Aligned&) = delete;
 };
 
-/// CPU seconds of this process, with those of the kernel's threads that work for it.
-double process_cpu() {
-  timespec spent{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
-  return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
-}
-
 /// `slots` as a floor is called: a batch is put or got, and waited for.
 class Storage final : public RecordFloor {
  public:
@@ -70,15 +47,19 @@ class Storage final : public RecordFloor {
   /// Records of other keys from now on, so that they replace those that are there.
   void next_round() { ++round_; }
   bool put(std::uint64_t first, std::span<std::byte* const> records) override {
-    name(first, records);
+    keys_.clear();
+    for (std::byte* const record : records) {
+      keys_.push_back(key(first++));
+      const RecordHead head{RecordHead::kMagic, {}, keys_.back(), {}};
+      std::memcpy(record, &head, sizeof head);
+    }
     sources_.assign(records.begin(), records.end());
     storage_->put(1, {}, keys_, sources_, kLong, 0);
     return wait();
   }
   bool get(std::uint64_t first, std::span<std::byte* const> records) override {
-    name(first, {});
-    keys_.resize(records.size());
-    for (std::size_t i = 0; i < keys_.size(); ++i) keys_[i] = key(first + i);
+    keys_.clear();
+    for (std::size_t i = 0; i < records.size(); ++i) keys_.push_back(key(first + i));
     storage_->get(1, {}, keys_, records, kLong);
     return wait();
   }
@@ -86,15 +67,6 @@ class Storage final : public RecordFloor {
  private:
   static constexpr std::uint64_t kLong = 60'000'000;
   PageKey key(std::uint64_t place) const { return {{splitmix64(place), round_, 0, 0}}; }
-  /// Writes the records' beginnings, as the engine does before it puts them.
-  void name(std::uint64_t first, std::span<std::byte* const> records) {
-    keys_.clear();
-    for (std::byte* const record : records) {
-      keys_.push_back(key(first++));
-      std::memcpy(record, "CNPYPAGE", 8);
-      std::memcpy(record + 32, keys_.back().bits.data(), 32);
-    }
-  }
   bool wait() {
     StorageDone done;
     while (storage_->poll({&done, 1}) == 0) {
@@ -120,7 +92,7 @@ struct Way {
 Result<std::monostate> measure_size(const Setting& setting, const Size& size, std::vector<Row>& rows, Report& report) {
   const std::uint64_t bytes = (setting.options.quick ? 32ULL : 128ULL) << 20, records = bytes / size.record_bytes;
   const double gigabytes = static_cast<double>(bytes) * 1e-9;
-  const BenchFolder folder;
+  const TemporaryFolder folder("canopy-bench");
   if (folder.path().empty()) return Error{"canopy bench: no folder can be made in $TMPDIR or /tmp"};
   const Aligned memory(kBatch * size.record_bytes);
   if (!memory.bytes) return Error{"canopy bench: no memory for records"};
@@ -129,14 +101,14 @@ Result<std::monostate> measure_size(const Setting& setting, const Size& size, st
 
   PageStorage::Context context;
   context.record_bytes = size.record_bytes;
-  auto made = setting.registry.make<PageStorage>("slots", context,
-                                                 fmt::format("{{ path: {}, capacity: {} }}", folder.path(), bytes));
+  auto made = setting.registry.make<PageStorage>(
+      "slots", context, fmt::format("{{ path: {}, capacity: {} }}", folder.path().string(), bytes));
   if (!made) return Error{"canopy bench: " + made.error().text};
   auto storage = std::make_unique<Storage>(*made);
   Storage* const slots = storage.get();
   Way ways[] = {{"slots", std::move(storage)},
-                {"io_uring", uring_floor(folder.path() + "/uring", size.record_bytes, records)},
-                {"page cache", page_cache_floor(folder.path() + "/cache", size.record_bytes, records)},
+                {"io_uring", uring_floor(folder.path() / "uring", size.record_bytes, records)},
+                {"page cache", page_cache_floor(folder.path() / "cache", size.record_bytes, records)},
                 {"memcpy", memory_floor(size.record_bytes, records)}};
   if (!ways[1].floor) report.remarks.push_back("No io_uring here, so slots is not beside it.");
 
@@ -149,19 +121,19 @@ Result<std::monostate> measure_size(const Setting& setting, const Size& size, st
     for (Way& way : ways) {
       if (!way.floor) continue;
       bool fine = true;
-      const double cpu[] = {process_cpu(), 0, 0};
+      const double begin = cpu_now(CLOCK_PROCESS_CPUTIME_ID);
       const double put = seconds_of([&] {
         for (std::uint64_t first = 0; first < records; first += kBatch) fine &= way.floor->put(first, batch);
       });
-      const double cpu_put = process_cpu() - cpu[0], between = process_cpu();
+      const double between = cpu_now(CLOCK_PROCESS_CPUTIME_ID);
       const double get = seconds_of([&] {
         for (const std::uint64_t one : order) fine &= way.floor->get(one * kBatch, batch);
       });
-      const double cpu_get = process_cpu() - between;
+      const double end = cpu_now(CLOCK_PROCESS_CPUTIME_ID);
       if (!fine)
         return Error{fmt::format("canopy bench: {} could not keep {} records of {}", way.name, records, size.name)};
       if (repetition == 0) continue;  // the disk's blocks are written for the first time
-      way.put_cpu.add(cpu_put / gigabytes), way.get_cpu.add(cpu_get / gigabytes);
+      way.put_cpu.add((between - begin) / gigabytes), way.get_cpu.add((end - between) / gigabytes);
       way.put_rate.add(static_cast<double>(bytes) / put), way.get_rate.add(static_cast<double>(bytes) / get);
     }
   }
@@ -183,11 +155,12 @@ Result<std::monostate> measure_size(const Setting& setting, const Size& size, st
 /// A start with a table: its entries are written as slots writes them; the slots themselves are never read.
 Result<std::monostate> measure_start(const Setting& setting, Report&, std::vector<Row>& rows) {
   const std::uint32_t records = setting.options.quick ? 100'000 : 1'000'000;
-  const BenchFolder folder;
+  const TemporaryFolder folder("canopy-bench");
   if (folder.path().empty()) return Error{"canopy bench: no folder can be made in $TMPDIR or /tmp"};
   PageStorage::Context context;
   context.record_bytes = 4096;
-  const std::string options = fmt::format("{{ path: {}, capacity: {} }}", folder.path(), records * std::uint64_t{4096});
+  const std::string options =
+      fmt::format("{{ path: {}, capacity: {} }}", folder.path().string(), records * std::uint64_t{4096});
   const auto open = [&] { return setting.registry.make<PageStorage>("slots", context, options); };
   if (auto made = open(); !made) return Error{"canopy bench: " + made.error().text};
   std::string table;

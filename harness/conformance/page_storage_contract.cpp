@@ -31,16 +31,7 @@ PageStorage::Context fresh(std::uint64_t record_bytes) {
   return context;
 }
 
-Keys path(std::uint32_t number, std::uint32_t pages, std::uint32_t first = 0) {
-  Keys keys;
-  for (std::uint32_t page = first; page < first + pages; ++page) keys.push_back(key_of(number, page));
-  return keys;
-}
-
-template <class Range>
-std::size_t done_in(const Range& fates) {
-  return static_cast<std::size_t>(std::count(fates.begin(), fates.end(), Fate::done));
-}
+std::size_t done_in(const std::vector<Fate>& fates) { return count_of(fates, Fate::done); }
 
 template <class Test>
 void for_every_kind(Test&& test) {
@@ -91,10 +82,10 @@ TEST_CASE("a record that was put is got as it was put, and one that was not is a
       // A storage may forget, but one that keeps nothing at all keeps no records.
       std::size_t kept = 0, got = 0;
       for (std::uint32_t i = 0; i < 8; ++i) {
-        kept += done_in(caller.put_now(kSpace, path(i, 4)));
-        got += done_in(caller.get_now(kSpace, path(i, 4)));
-        CHECK(done_in(caller.get_now(kSpace, path(100 + i, 4))) == 0);
-        CHECK(caller.find_now(kSpace, path(100 + i, 4)) == 0);
+        kept += done_in(caller.put_now(kSpace, path_of(i, 4)));
+        got += done_in(caller.get_now(kSpace, path_of(i, 4)));
+        CHECK(done_in(caller.get_now(kSpace, path_of(100 + i, 4))) == 0);
+        CHECK(caller.find_now(kSpace, path_of(100 + i, 4)) == 0);
       }
       CHECK(kept > 0);
       CHECK(got > 0);
@@ -105,10 +96,10 @@ TEST_CASE("a record of many pieces comes back whole") {
   for_every_storage(
       kHuge,
       [](StorageCaller& caller) {
-        const auto put = caller.put(kSpace, path(1, 3));
-        caller.find(kSpace, path(1, 3));
+        const auto put = caller.put(kSpace, path_of(1, 3));
+        caller.find(kSpace, path_of(1, 3));
         caller.wait(put);
-        caller.get_now(kSpace, path(1, 3));  // the caller compares what it gets
+        caller.get_now(kSpace, path_of(1, 3));  // the caller compares what it gets
       },
       4);
 }
@@ -116,7 +107,7 @@ TEST_CASE("a record of many pieces comes back whole") {
 TEST_CASE("find counts the keys that are there from the first one on, no more") {
   for_every_storage(kSmall, [](StorageCaller& caller) {
     for (std::uint32_t i = 0; i < 20; ++i) {
-      Keys keys = path(i, 6);
+      Keys keys = path_of(i, 6);
       const auto fates = caller.put_now(kSpace, {keys.begin(), keys.begin() + 4});
       CHECK(caller.find_now(kSpace, keys) <= 4);
       std::swap(keys[2], keys[5]);  // now one that was never put lies in front
@@ -134,10 +125,10 @@ TEST_CASE("where there is no other writer, what find found is there") {
     StorageCaller caller(kind.open(*place, context), context, 1);
     if (!caller.storage().traits().exact) continue;
     for (std::uint32_t i = 0; i < 20; ++i) {
-      caller.put_now(kSpace, path(i, 8));
-      const std::uint32_t found = caller.find_now(kSpace, path(i, 8));
+      caller.put_now(kSpace, path_of(i, 8));
+      const std::uint32_t found = caller.find_now(kSpace, path_of(i, 8));
       CHECK(found > 0);
-      if (found > 0) CHECK(done_in(caller.get_now(kSpace, path(i, found))) == found);
+      if (found > 0) CHECK(done_in(caller.get_now(kSpace, path_of(i, found))) == found);
     }
   }
 }
@@ -148,7 +139,7 @@ TEST_CASE("each call ends once, whatever its time, one end a poll or many") {
     std::size_t begun = 0, ended = 0;
     for (std::uint32_t i = 0; i < 300; ++i) {
       const std::uint64_t within_us = random.one_in(3) ? 1 : random.one_in(2) ? 0 : 60'000'000;
-      const Keys keys = path(random.below(10), 1 + random.below(8), random.below(4));
+      const Keys keys = path_of(random.below(10), 1 + random.below(8), random.below(4));
       if (caller.free_records() < keys.size()) {
         ended += caller.calls();
         caller.wait_all();
@@ -176,7 +167,7 @@ TEST_CASE("each call ends once, whatever its time, one end a poll or many") {
 TEST_CASE("where records have no room, none behind them is kept, and the storage goes on") {
   for_every_storage(kSmall, [](StorageCaller& caller) {
     for (std::uint32_t i = 0; i < 30; ++i) {
-      const Keys keys = path(i, 32);
+      const Keys keys = path_of(i, 32);
       const auto fates = caller.put_now(kSpace, keys);
       const auto kept = static_cast<std::ptrdiff_t>(done_in(fates));
       if (std::find(fates.begin(), fates.end(), Fate::full) == fates.begin() + kept)
@@ -184,7 +175,7 @@ TEST_CASE("where records have no room, none behind them is kept, and the storage
       CHECK(caller.storage().use().used <= caller.storage().use().capacity);
     }
     std::size_t kept = 0;
-    for (std::uint32_t i = 0; i < 10; ++i) kept += done_in(caller.put_now(kSpace, path(100 + i, 4)));
+    for (std::uint32_t i = 0; i < 10; ++i) kept += done_in(caller.put_now(kSpace, path_of(100 + i, 4)));
     CHECK(kept > 0);
   });
 }
@@ -192,12 +183,12 @@ TEST_CASE("where records have no room, none behind them is kept, and the storage
 TEST_CASE("a record that is there already is done, and stays what it was") {
   for_every_storage(kLarge, [](StorageCaller& caller) {
     for (std::uint32_t i = 0; i < 10; ++i) {
-      const auto first = caller.put(kSpace, path(i, 4)), second = caller.put(kSpace, path(i, 4));
+      const auto first = caller.put(kSpace, path_of(i, 4)), second = caller.put(kSpace, path_of(i, 4));
       caller.wait_all();
       caller.ended(first);
       caller.ended(second);
-      caller.put_now(kSpace, path(i, 6));
-      caller.get_now(kSpace, path(i, 6));
+      caller.put_now(kSpace, path_of(i, 6));
+      caller.get_now(kSpace, path_of(i, 6));
     }
   });
 }
@@ -206,15 +197,16 @@ TEST_CASE("a space that was flushed has nothing that was put before, and others 
   for_every_storage(kSmall, [](StorageCaller& caller) {
     std::size_t stayed = 0;
     for (std::uint32_t i = 0; i < 10; ++i) {
-      const Keys flushed = path(i, 4), other = path(100 + i, 4);
+      const Keys flushed = path_of(i, 4), other = path_of(100 + i, 4);
       caller.put_now(kSpace, flushed);
-      const auto on_its_way = caller.put(kSpace, path(200 + i, 4));
+      const auto on_its_way = caller.put(kSpace, path_of(200 + i, 4));
       caller.put_now(kOther, other);
-      caller.put(kSpace, path(300 + i, 4));
+      caller.put(kSpace, path_of(300 + i, 4));
       REQUIRE(caller.storage().flush(kSpace));
       CHECK(caller.find_now(kSpace, flushed) == 0);
       caller.ended(on_its_way);
-      for (const std::uint32_t before : {i, 200 + i, 300 + i}) CHECK(still_there(caller, kSpace, path(before, 4)) == 0);
+      for (const std::uint32_t before : {i, 200 + i, 300 + i})
+        CHECK(still_there(caller, kSpace, path_of(before, 4)) == 0);
       stayed += still_there(caller, kOther, other);
       // What is put from now on is kept as before.
       caller.put_now(kSpace, flushed);
@@ -228,7 +220,7 @@ TEST_CASE("what was removed may be put again") {
   for_every_storage(kSmall, [](StorageCaller& caller) {
     std::size_t got = 0;
     for (std::uint32_t i = 0; i < 10; ++i) {
-      const Keys keys = path(i, 6);
+      const Keys keys = path_of(i, 6);
       caller.put_now(kSpace, keys);
       const auto on_its_way = caller.get(kSpace, keys);
       caller.storage().remove(kSpace, Keys{keys[3], keys[1], key_of(99, i)});
@@ -256,11 +248,11 @@ TEST_CASE("two places, two fingerprints and two ranks never mix") {
       callers.push_back(
           std::make_unique<StorageCaller>(kind.open(i == 3 ? *elsewhere : place, contexts[i]), contexts[i], i));
     }
-    for (auto& caller : callers) caller->put_now(kSpace, path(1, 8));
+    for (auto& caller : callers) caller->put_now(kSpace, path_of(1, 8));
     // Each caller compares what it gets with its own bytes of the key.
-    for (auto& caller : callers) caller->get_now(kSpace, path(1, 8));
-    callers[0]->put_now(kSpace, path(2, 4));
-    for (std::size_t i = 1; i < callers.size(); ++i) CHECK(callers[i]->find_now(kSpace, path(2, 4)) == 0);
+    for (auto& caller : callers) caller->get_now(kSpace, path_of(1, 8));
+    callers[0]->put_now(kSpace, path_of(2, 4));
+    for (std::size_t i = 1; i < callers.size(); ++i) CHECK(callers[i]->find_now(kSpace, path_of(2, 4)) == 0);
   });
 }
 
@@ -273,13 +265,13 @@ TEST_CASE("opened again, a storage has what was put or does not, and nothing els
       StorageCaller caller(kind.open(place, context), context, 1);
       durable = caller.storage().traits().durable;
       // What comes back is compared by the caller.
-      if (life > 0) found += still_there(caller, kSpace, path(life - 1, 4));
-      kept += done_in(caller.put_now(kSpace, path(life, 4)));
-      caller.put_now(kOther, path(100 + life, 4));
+      if (life > 0) found += still_there(caller, kSpace, path_of(life - 1, 4));
+      kept += done_in(caller.put_now(kSpace, path_of(life, 4)));
+      caller.put_now(kOther, path_of(100 + life, 4));
       REQUIRE(caller.storage().flush(kOther));
       for (std::uint32_t before = 0; before <= life; ++before)
-        CHECK(still_there(caller, kOther, path(100 + before, 4)) == 0);
-      caller.put(kSpace, path(200 + life, 8));  // ends with the storage
+        CHECK(still_there(caller, kOther, path_of(100 + before, 4)) == 0);
+      caller.put(kSpace, path_of(200 + life, 8));  // ends with the storage
     }
     if (durable && kept > 0) CHECK(found > 0);
   });
@@ -290,10 +282,10 @@ TEST_CASE("a storage that ends with calls on their way leaves their memory alone
     for_every_storage(
         record_bytes,
         [](StorageCaller& caller) {
-          caller.put_now(kSpace, path(1, 4));
-          caller.get(kSpace, path(1, 4));
-          caller.put(kSpace, path(2, 4));
-          caller.find(kSpace, path(1, 4));
+          caller.put_now(kSpace, path_of(1, 4));
+          caller.get(kSpace, path_of(1, 4));
+          caller.put(kSpace, path_of(2, 4));
+          caller.find(kSpace, path_of(1, 4));
           caller.end_storage();
           ::usleep(2'000);
           caller.check_memory();
@@ -336,14 +328,14 @@ TEST_CASE("random calls agree with a map of what may be there") {
             std::erase_if(may_be_there, [&](const auto& page) { return page.first % 2 == number % 2; });
             break;
           case 1:
-            caller.storage().remove(space, path(number, pages, random.below(4)));
+            caller.storage().remove(space, path_of(number, pages, random.below(4)));
             break;
           case 2:
           case 3:
           case 4:
           case 5:
           case 6:
-            caller.put(space, path(number, pages));
+            caller.put(space, path_of(number, pages));
             for (std::uint32_t page = 0; page < pages; ++page) {
               may_be_there.insert({number, page});
               for (Asked& one : asked) one.then.insert({number, page});
@@ -352,10 +344,10 @@ TEST_CASE("random calls agree with a map of what may be there") {
           case 7:
           case 8:
           case 9:
-            asked.push_back({caller.find(space, path(number, pages)), number, pages, may_be_there, false});
+            asked.push_back({caller.find(space, path_of(number, pages)), number, pages, may_be_there, false});
             break;
           default:
-            asked.push_back({caller.get(space, path(number, pages)), number, pages, may_be_there, true});
+            asked.push_back({caller.get(space, path_of(number, pages)), number, pages, may_be_there, true});
         }
         if (random.one_in(2)) caller.poll(1 + random.below(4));
       }

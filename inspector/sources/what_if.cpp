@@ -3,7 +3,6 @@
 #include <canopy/support/printable.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -49,11 +48,10 @@ void WhatIf::start(const Question& question, const std::string& engine) {
   found_ = program_.empty() ? find_program("canopy") : program_;
   if (found_.empty())
     return fail("The program `canopy` is neither beside canopy-inspector nor in $PATH. It computes the comparison.");
-  std::error_code none;
-  std::string folder = (std::filesystem::temp_directory_path(none) / "canopy-what-if-XXXXXX").string();
-  if (none || !::mkdtemp(folder.data())) return fail("No folder for the figures can be made in $TMPDIR or /tmp.");
-  folder_ = folder;
-  std::ofstream file(folder_ / kEngine);
+  folder_.emplace("canopy-what-if");
+  const std::string folder = folder_->path().string();
+  if (folder.empty()) return fail("No folder for the figures can be made in $TMPDIR or /tmp.");
+  std::ofstream file(folder_->path() / kEngine);
   if (!(file << engine).flush()) return fail("The engine's configuration could not be written to " + folder + ".");
   state_ = State::running;
   start_next();
@@ -64,10 +62,10 @@ void WhatIf::start_next() {
   const bool is_workload = name.extension() == ".yaml" || name.extension() == ".yml";
   std::vector<std::string> command = {found_,
                                       "compare",
-                                      (folder_ / kEngine).string(),
+                                      (folder_->path() / kEngine).string(),
                                       (is_workload ? "--workload=" : "--trace=") + question_.trace,
                                       "--policies=" + question_.policies,
-                                      "--json=" + (folder_ / "figures.json").string()};
+                                      "--json=" + (folder_->path() / "figures.json").string()};
   if (!question_.capacities.empty()) command.push_back("--capacities=" + question_.capacities);
   if (!pages_[at_].empty()) command.push_back("--page-size=" + pages_[at_]);
   part_ = 0, last_line_.clear();
@@ -112,14 +110,14 @@ void WhatIf::finish_child(int exit_code) {
   child_.reset();
   ++changes_;
   if (exit_code != 0) {
-    const std::string path = (folder_ / kEngine).string();
+    const std::string path = (folder_->path() / kEngine).string();
     for (std::size_t at; (at = last_line_.find(path)) != std::string::npos;)
       last_line_.replace(at, path.size(), "the engine's configuration");
     return fail(last_line_.empty()
                     ? "`canopy compare` ended with exit code " + std::to_string(exit_code) + " and said nothing."
                     : printable_lines(last_line_));
   }
-  std::ifstream file(folder_ / "figures.json");
+  std::ifstream file(folder_->path() / "figures.json");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   auto figures = read_comparison(text);
   if (!figures) return fail(figures.error().text);
@@ -144,9 +142,7 @@ void WhatIf::fail(std::string why) {
 
 void WhatIf::end_run() {
   child_.reset();
-  std::error_code none;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, none);
-  folder_.clear();
+  folder_.reset();
 }
 
 }  // namespace canopy::inspector

@@ -1,7 +1,9 @@
 #pragma once
 
-#include <filesystem>
+#include <canopy/support/temporary_folder.h>
+
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,9 +60,9 @@ class WhatIf {
 
   std::string program_, found_;
   Question question_;
-  std::vector<std::string> pages_;  ///< page sizes, as they were written
-  std::size_t at_ = 0;              ///< the one that runs
-  std::filesystem::path folder_;    ///< empty: there is none
+  std::vector<std::string> pages_;         ///< page sizes, as they were written
+  std::size_t at_ = 0;                     ///< the one that runs
+  std::optional<TemporaryFolder> folder_;  ///< of a run
   std::unique_ptr<ChildProcess> child_;
   State state_ = State::idle;
   double part_ = 0;  ///< of this child

@@ -324,22 +324,28 @@ class CudaStore final : public KVStore {
     transfer_->end(stream_);
   }
 
+  /// Calls chunk(lane, first, job) for as many images at a time as a lane has room for; `first`: a place in `pages`.
   template <class Chunk>
-  void each_image(std::span<const Page> pages, std::byte* images, Chunk&& chunk) {
-    const ContextScope scope(gpu_.driver(), gpu_.context());
-    if (pages.empty() || !may_wait("page images") || !transfer_->begin(stream_)) return;
+  void each_chunk(std::span<const Page> pages, Chunk&& chunk) {
     ImageJob job{};
     job.pool = pool_;
     job.image_stride = image_bytes();
     const std::size_t most = std::min<std::size_t>(transfer_->bytes() / job.image_stride, kInlineImages);
-    for (std::size_t done = 0; done < pages.size() && !gpu_.broken(); done += most) {
-      const std::size_t count = std::min(most, pages.size() - done);
+    for (std::size_t first = 0; first < pages.size() && !gpu_.broken(); first += most) {
       Transfer::Lane& lane = transfer_->lane();
-      job.count = static_cast<std::uint32_t>(count);
+      job.count = static_cast<std::uint32_t>(std::min(most, pages.size() - first));
       job.images = reinterpret_cast<std::byte*>(lane.buffer);
-      std::copy_n(pages.begin() + static_cast<std::ptrdiff_t>(done), count, job.inline_pages);
-      chunk(lane, Piece{images + done * job.image_stride, 0, count * job.image_stride}, job);
+      std::copy_n(pages.begin() + static_cast<std::ptrdiff_t>(first), job.count, job.inline_pages);
+      chunk(lane, first, job);
     }
+  }
+  template <class Chunk>
+  void each_image(std::span<const Page> pages, std::byte* images, Chunk&& chunk) {
+    const ContextScope scope(gpu_.driver(), gpu_.context());
+    if (pages.empty() || !may_wait("page images") || !transfer_->begin(stream_)) return;
+    each_chunk(pages, [&](Transfer::Lane& lane, std::size_t first, const ImageJob& job) {
+      chunk(lane, Piece{images + first * job.image_stride, 0, job.count * job.image_stride}, job);
+    });
     transfer_->end(stream_);
   }
   /// As each_image, but each image lies at a place of its own, and the host does not wait. Returns the ticket.
@@ -348,23 +354,14 @@ class CudaStore final : public KVStore {
     const ContextScope scope(gpu_.driver(), gpu_.context());
     if (pages.empty() || !may_wait("page images") || !transfer_->begin(stream_)) return 0;
     ++tickets_;
-    ImageJob job{};
-    job.pool = pool_;
-    job.image_stride = image_bytes();
-    const std::size_t most = std::min<std::size_t>(transfer_->bytes() / job.image_stride, kInlineImages);
     std::vector<Piece> pieces;
-    for (std::size_t done = 0; done < pages.size() && !gpu_.broken(); done += most) {
-      const std::size_t count = std::min(most, pages.size() - done);
-      Transfer::Lane& lane = transfer_->lane();
-      job.count = static_cast<std::uint32_t>(count);
-      job.images = reinterpret_cast<std::byte*>(lane.buffer);
-      std::copy_n(pages.begin() + static_cast<std::ptrdiff_t>(done), count, job.inline_pages);
+    each_chunk(pages, [&](Transfer::Lane& lane, std::size_t first, const ImageJob& job) {
       pieces.clear();
-      for (std::size_t i = 0; i < count; ++i)
-        pieces.push_back({images[done + i], i * job.image_stride, job.image_stride});
+      for (std::size_t i = 0; i < job.count; ++i)
+        pieces.push_back({images[first + i], i * job.image_stride, job.image_stride});
       chunk(lane, std::span<const Piece>(pieces), job);
       transfer_->leave(lane, tickets_);
-    }
+    });
     return tickets_;
   }
   std::uint64_t ended() const {

@@ -68,7 +68,7 @@ constexpr Check kChecks[] = {
      {"--test-case-exclude=*conversation trace*,*shipped workloads*"},
      {"plugins/hazard", "plugins/queues"}},
     {"planted_model", {"--source-file=*weight_order_test*"}, {"plugins/radix/weight_order"}},
-    {"planted_inspector", {"--source-file=*mirror_test*,*events_test*,*hostile_test*"}, {"core/engine/publish"}},
+    {"planted_inspector", {"--source-file=*mirror_*,*events_test*,*hostile_test*"}, {"core/engine/publish"}},
     {"planted_engine", {"--source-file-exclude=*scale_test*"}, {"core/engine"}},
     {"planted_model", {"--source-file=*groups_test*"}, {"plugins/radix"}},
     {"planted_model", {"--test-case=every loaded policy*"}, {"plugins"}},

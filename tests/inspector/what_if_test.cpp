@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sources/what_if.h>
+#include <support/folder.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -41,41 +42,27 @@ std::string with(const std::string& part, const std::string& instead) {
 /// A folder for everything that is made meanwhile, so that tests beside this one are not seen.
 class OwnFolder {
  public:
-  OwnFolder() {
-    std::string folder = (std::filesystem::temp_directory_path() / "canopy-test-XXXXXX").string();
-    REQUIRE(::mkdtemp(folder.data()));
-    folder_ = folder;
-    ::setenv("TMPDIR", folder.c_str(), 1);
-  }
+  OwnFolder() { ::setenv("TMPDIR", folder_.path().c_str(), 1); }
   ~OwnFolder() {
     if (before_.empty()) ::unsetenv("TMPDIR");
     else ::setenv("TMPDIR", before_.c_str(), 1);
-    std::filesystem::remove_all(folder_);
   }
   OwnFolder(const OwnFolder&) = delete;
 
  private:
   std::string before_ = std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "";
-  std::filesystem::path folder_;
+  test::Folder folder_;
 };
 
 /// A program in a folder of its own; both are removed in the end.
-class Program {
+class Program : test::Folder {
  public:
   explicit Program(const std::string& lines) {
-    std::string folder = (std::filesystem::temp_directory_path() / "canopy-program-XXXXXX").string();
-    REQUIRE(::mkdtemp(folder.data()));
-    folder_ = folder;
-    std::ofstream(path()) << "#!/bin/sh\n" << lines;
+    file("canopy", "#!/bin/sh\n" + lines);
     std::filesystem::permissions(path(), std::filesystem::perms::owner_all);
   }
-  ~Program() { std::filesystem::remove_all(folder_); }
-  Program(const Program&) = delete;
-  std::string path() const { return (folder_ / "canopy").string(); }
-  std::string file(const char* name) const { return (folder_ / name).string(); }
-
- private:
-  std::filesystem::path folder_;
+  std::string path() const { return at("canopy"); }
+  using test::Folder::at;
 };
 
 void wait_for_end(WhatIf& run) {
@@ -187,7 +174,7 @@ TEST_CASE("what-if: one run a page size, with progress, and the figures of all o
   CHECK(run.share() == 0.2);  // of two
   CHECK(run.sentence() == "page size 16 (1 of 2), compare: 40 %, 3 requests, 2 s passed");
   const std::uint64_t before = run.changes();
-  std::ofstream(program.file("go")) << "go";
+  std::ofstream(program.at("go")) << "go";
   wait_for_end(run);
   REQUIRE_MESSAGE(run.state() == WhatIf::State::done, run.sentence());
   CHECK(run.changes() != before);
@@ -226,18 +213,18 @@ TEST_CASE("what-if: a child that fails has its last sentence shown, one that is 
 TEST_CASE("what-if: the child ends when it is cancelled, and when the inspector does") {
   const OwnFolder own;
   const Program program("echo $$ > \"$(dirname \"$0\")/pid\"\nexec sleep 100\n");
-  const auto alive = [&] { return ::kill(std::stoi(text_of(program.file("pid"))), 0) == 0; };
+  const auto alive = [&] { return ::kill(std::stoi(text_of(program.at("pid"))), 0) == 0; };
   {
     WhatIf run(program.path());
     run.start({"t.jsonl", "lru", "3M", "16"}, "page_size: 16\n");
-    REQUIRE(appears(program.file("pid")));
+    REQUIRE(appears(program.at("pid")));
     CHECK(alive());
     run.cancel();
     CHECK(run.state() == WhatIf::State::idle);
     CHECK_FALSE(alive());
-    std::filesystem::remove(program.file("pid"));
+    std::filesystem::remove(program.at("pid"));
     run.start({"t.jsonl", "lru", "3M", "16"}, "page_size: 16\n");
-    REQUIRE(appears(program.file("pid")));
+    REQUIRE(appears(program.at("pid")));
     CHECK(alive());
   }
   CHECK_FALSE(alive());

@@ -10,7 +10,7 @@
 
 namespace canopy::test {
 
-/// A man in the middle: hands bytes between clients and a server's unix socket, and harms what the server answers.
+/// A proxy: hands bytes between clients and a server's unix socket, and harms what the server answers.
 class Middle {
  public:
   enum class Harm {

@@ -86,21 +86,15 @@ std::string server_program() {
 }
 
 Server::Server(Listens listens, std::vector<std::string> options) : listens_(listens), options_(std::move(options)) {
-  std::string name = (std::filesystem::temp_directory_path() / "canopy-server-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) disagree("no temporary folder {}", name);
-  folder_ = name;
+  if (folder_.path().empty()) disagree("no temporary folder can be made");
   if (listens_ == Listens::loopback) port_ = free_port();
   start();
 }
 
-Server::~Server() {
-  kill();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
+Server::~Server() { kill(); }
 
 std::string Server::address() const {
-  return listens_ == Listens::loopback ? "127.0.0.1:" + std::to_string(port_) : (folder_ / "s").string();
+  return listens_ == Listens::loopback ? "127.0.0.1:" + std::to_string(port_) : (folder_.path() / "s").string();
 }
 
 void Server::start() {
@@ -115,9 +109,9 @@ void Server::start() {
                                  "--appendonly",
                                  "no",
                                  "--dir",
-                                 folder_.string(),
+                                 folder_.path().string(),
                                  "--logfile",
-                                 (folder_ / "log").string()};
+                                 (folder_.path() / "log").string()};
   if (listens_ == Listens::unix_socket) words.insert(words.end(), {"--unixsocket", address()});
   words.insert(words.end(), options_.begin(), options_.end());
   std::vector<char*> arguments;

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <canopy/support/file.h>
+#include <canopy/support/temporary_folder.h>
 #include <sys/types.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,7 +43,7 @@ class Server {
  private:
   const Listens listens_;
   const std::vector<std::string> options_;
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_{"canopy-server"};
   std::uint16_t port_ = 0;
   pid_t process_ = -1;
 };

@@ -33,16 +33,9 @@ inline std::unique_ptr<StorageCaller> caller_at(const std::string& address, std:
 
 /// The first pages of a path as an engine names them: 64 pages of a block have one home.
 inline Keys blocks_of(std::uint32_t path, std::uint32_t pages, std::uint32_t first = 0) {
-  Keys keys;
-  for (std::uint32_t page = first; page < first + pages; ++page) {
-    keys.push_back(key_of(path, page));
-    keys.back().bits[3] = key_of(path, page - page % 64).bits[0];
-  }
+  Keys keys = path_of(path, pages, first);
+  for (std::uint32_t i = 0; i < pages; ++i) keys[i].bits[3] = key_of(path, (first + i) / 64 * 64).bits[0];
   return keys;
-}
-
-inline std::size_t count_of(const std::vector<Fate>& fates, Fate fate) {
-  return static_cast<std::size_t>(std::count(fates.begin(), fates.end(), fate));
 }
 
 /// What is written to stderr while this lives.

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <support/folder.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <workload/mooncake_line.h>
@@ -16,23 +17,9 @@ using namespace canopy;
 using namespace canopy::workload;
 namespace fs = std::filesystem;
 
-class Folder {
- public:
-  Folder() {
-    std::string pattern = fs::temp_directory_path() / "canopy-trace-XXXXXX";
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Folder() { fs::remove_all(path_); }
-
-  std::string path(const char* name = "trace.jsonl") const { return path_ / name; }
-  std::string write(const std::string& content) const {
-    std::ofstream(path(), std::ios::binary) << content;
-    return path();
-  }
-
- private:
-  fs::path path_;
+struct Folder : test::Folder {
+  std::string path(const char* name = "trace.jsonl") const { return at(name); }
+  std::string write(const std::string& content) const { return file("trace.jsonl", content); }
 };
 
 std::string line_of(const std::string& timestamp, const std::string& input, const std::string& output,

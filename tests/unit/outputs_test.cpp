@@ -3,6 +3,7 @@
 #include <canopy/support/printable.h>
 #include <canopy/support/run_files.h>
 #include <doctest/doctest.h>
+#include <support/folder.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,21 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string pattern = fs::temp_directory_path() / "canopy-outputs-XXXXXX";
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string at(const char* name) const { return path / name; }
-  std::string file(const char* name, const char* text = "x") const {
-    std::ofstream(at(name)) << text;
-    return at(name);
-  }
-};
-
 std::string slurp(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
@@ -47,12 +33,12 @@ std::string why(const std::vector<RunFile>& inputs, const std::vector<RunFile>& 
 }  // namespace
 
 TEST_CASE("two names of one file are found: links, hard links, spellings, and files that are still to be made") {
-  const Folder folder;
-  const std::string trace = folder.file("t");
-  fs::create_symlink("t", folder.path / "link");
-  fs::create_hard_link(trace, folder.path / "hard");
-  fs::create_directory(folder.path / "sub");
-  fs::create_symlink("../new", folder.path / "sub/dangling");
+  const test::Folder folder;
+  const std::string trace = folder.file("t", "x");
+  fs::create_symlink("t", folder.path() / "link");
+  fs::create_hard_link(trace, folder.path() / "hard");
+  fs::create_directory(folder.path() / "sub");
+  fs::create_symlink("../new", folder.path() / "sub/dangling");
   for (const char* name : {"t", "link", "hard", "sub/../t", "./t"}) {
     CAPTURE(name);
     CHECK(why({{"--trace", trace}}, {{"--report", folder.at(name)}}) ==
@@ -70,16 +56,16 @@ TEST_CASE("two names of one file are found: links, hard links, spellings, and fi
 }
 
 TEST_CASE("a file is written whole, where its links lead, with the mode it had or the umask's") {
-  const Folder folder;
+  const test::Folder folder;
   const auto mode = [&](const char* name) {
     struct stat facts{};
     return ::stat(folder.at(name).c_str(), &facts) == 0 ? facts.st_mode & 0777 : 0U;
   };
-  fs::create_symlink("sub", folder.path / "into");
-  fs::create_directory(folder.path / "sub");
-  fs::create_symlink("into/target", folder.path / "dangling");
+  fs::create_symlink("sub", folder.path() / "into");
+  fs::create_directory(folder.path() / "sub");
+  fs::create_symlink("into/target", folder.path() / "dangling");
   CHECK(write_file_atomically(folder.at("dangling"), "one"));
-  CHECK(fs::is_symlink(folder.path / "dangling"));
+  CHECK(fs::is_symlink(folder.path() / "dangling"));
   CHECK(slurp(folder.at("sub/target")) == "one");
   const mode_t before = ::umask(027);
   CHECK(write_file_atomically(folder.at("new"), "text"));
@@ -89,9 +75,9 @@ TEST_CASE("a file is written whole, where its links lead, with the mode it had o
   CHECK(write_file_atomically(folder.at("new"), "other"));
   CHECK(mode("new") == 0604);
   CHECK(slurp(folder.at("new")) == "other");
-  CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 4);  // no draft is left
+  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 4);  // no draft is left
 
-  fs::create_symlink("loop", folder.path / "loop");
+  fs::create_symlink("loop", folder.path() / "loop");
   for (const char* path : {"loop", "sub", "nowhere/x"}) {
     CHECK_FALSE(can_write_file(folder.at(path)));
     CHECK_FALSE(write_file_atomically(folder.at(path), "text"));

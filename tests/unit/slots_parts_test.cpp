@@ -5,6 +5,7 @@
 #include <slots/free_slots.h>
 #include <slots/records.h>
 #include <slots/runs.h>
+#include <support/folder.h>
 
 #include <doctest/doctest.h>
 
@@ -18,12 +19,8 @@ using namespace canopy::slots;
 
 /// A call of `records` records of 4096 bytes whose transfers are planned over a folder's files.
 struct Planned {
-  std::string folder = [] {
-    std::string name = "/tmp/canopy-slots-XXXXXX";
-    REQUIRE(::mkdtemp(name.data()));
-    return name;
-  }();
-  SlotFiles files{folder, {4096, 64}, false};
+  test::Folder folder;
+  SlotFiles files{folder.path().string(), {4096, 64}, false};
   std::vector<std::byte> memory = std::vector<std::byte>(64 * 8192);
   Call call;
 
@@ -33,10 +30,6 @@ struct Planned {
     call.slots = std::move(slots);
     for (std::size_t i = 0; i < keys.size(); ++i) call.memory.push_back(memory.data() + i * 8192);
     call.plan(files, 0, false);
-  }
-  ~Planned() {
-    ::unlink((folder + "/slots.0").c_str());
-    ::rmdir(folder.c_str());
   }
   Slot end(std::size_t transfer, std::int64_t result) {
     ++call.begun;
@@ -157,10 +150,9 @@ TEST_CASE("a put that finds the disk full ends as full, and its slot is not trie
 }
 
 TEST_CASE("a slot that was retired is not taken again, and one that is read not before that has ended") {
-  const Planned folder({});
-  const std::string path = folder.folder + "/table";
-  TableFile table(path, {4096, 4}, {});
-  const FlushedSpaces flushed(folder.folder + "/flushed");
+  const test::Folder folder;
+  TableFile table(folder.at("table"), {4096, 4}, {});
+  const FlushedSpaces flushed(folder.at("flushed"));
   Records records(table, flushed, {4096, 4}, false);
   std::vector<Slot> taken;
   records.take(4, 0, taken);
@@ -181,5 +173,4 @@ TEST_CASE("a slot that was retired is not taken again, and one that is read not 
   taken.clear();
   records.take(4, records.mark(), taken);
   CHECK(taken == std::vector<Slot>{1});
-  ::unlink(path.c_str());
 }

@@ -1,6 +1,7 @@
 /// Every format of traces: what a good file gives, what is said of a bad one, and that an import changes nothing.
 #include <canopy/eviction_strategy.h>
 #include <doctest/doctest.h>
+#include <support/folder.h>
 #include <unistd.h>
 #include <workload/formats/native_trace.h>
 #include <workload/text.h>
@@ -18,28 +19,15 @@ using namespace canopy;
 using namespace canopy::workload;
 namespace fs = std::filesystem;
 
-class Folder {
- public:
-  Folder() {
-    std::string pattern = fs::temp_directory_path() / "canopy-formats-XXXXXX";
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string write(const std::string& content) const {
-    std::ofstream(path(), std::ios::binary) << content;
-    return path();
-  }
+struct Folder : test::Folder {
+  std::string write(const std::string& content) const { return file("file", content); }
   std::string write_packed(const std::string& content) const {
     const gzFile file = ::gzopen(path().c_str(), "wb");
     REQUIRE(::gzwrite(file, content.data(), static_cast<unsigned>(content.size())) > 0);
     ::gzclose(file);
     return path();
   }
-  std::string path() const { return path_ / "file"; }
-
- private:
-  fs::path path_;
+  std::string path() const { return at("file"); }
 };
 
 /// All of a file, or the first thing that is wrong with it.

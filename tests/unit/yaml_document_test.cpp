@@ -1,6 +1,7 @@
 #include <canopy/config/yaml_document.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <support/folder.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +14,10 @@
 #include <string_view>
 #include <vector>
 
+#include "yaml_texts.h"
+
 using namespace canopy;
+using namespace canopy::test;
 using namespace std::string_view_literals;
 
 namespace {
@@ -129,36 +133,6 @@ const Bad kBad[] = {
     {"a: %x\n", "1:4", "cannot begin with this character"},
 };
 
-YamlNode good(std::string_view text) {
-  auto document = parse_yaml(text, "t");
-  REQUIRE_MESSAGE(document, (document ? std::string() : document.error().text));
-  return *document;
-}
-
-/// One line that shows all of a tree but the places.
-std::string flat(const YamlNode& node) {
-  std::string out;
-  switch (node.kind) {
-    case YamlNode::Kind::null:
-      return "null";
-    case YamlNode::Kind::scalar:
-      return node.quoted ? "'" + node.scalar + "'" : node.scalar;
-    case YamlNode::Kind::sequence:
-      for (const YamlNode& item : node.items) out += (out.empty() ? "" : ",") + flat(item);
-      return "[" + out + "]";
-    case YamlNode::Kind::map:
-      for (const auto& [key, value] : node.entries) out += (out.empty() ? "" : ",") + flat(key) + ":" + flat(value);
-      return "{" + out + "}";
-  }
-  return out;
-}
-
-std::string repeated(std::string_view text, std::size_t times) {
-  std::string out;
-  for (std::size_t i = 0; i < times; ++i) out += text;
-  return out;
-}
-
 /// The processor time of the quickest of a few runs: other programs do not count.
 template <class Run>
 double milliseconds(const Run& run) {
@@ -170,23 +144,6 @@ double milliseconds(const Run& run) {
   }
   return best;
 }
-
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "canopy_yaml_XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string file(const char* name, std::string_view text) const {
-    std::ofstream(path / name, std::ios::binary) << text;
-    return (path / name).string();
-  }
-};
 
 }  // namespace
 
@@ -334,10 +291,10 @@ TEST_CASE("yaml: files that are none are refused at once") {
     CHECK(document.error().text.starts_with(path + ": "));
     return document.error().text.substr(path.size() + 2);
   };
-  CHECK(why((folder.path / "missing.yaml").string()) == "there is no such file");
-  CHECK(why(folder.path.string()) == "is a folder; expected a YAML file");
+  CHECK(why(folder.at("missing.yaml")) == "there is no such file");
+  CHECK(why(folder.path().string()) == "is a folder; expected a YAML file");
   CHECK(why("/dev/zero") == "is a pipe, socket or device; expected a regular file");
-  const std::string pipe = (folder.path / "pipe").string();
+  const std::string pipe = folder.at("pipe");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK(why(pipe) == "is a pipe, socket or device; expected a regular file");
   CHECK(why(folder.file("large", std::string((1U << 20) + 1, '#'))) == "is larger than 1 MiB (1048577 bytes)");
@@ -354,82 +311,8 @@ TEST_CASE("yaml: files that are none are refused at once") {
   const std::string fine = folder.file("fine", "a: 1\n");
   REQUIRE(parse_yaml_file(fine));
   CHECK(parse_yaml_file(fine)->entries[0].second.mark.text() == fine + ":1:4");
-  std::filesystem::create_symlink(fine, folder.path / "link");
-  CHECK(parse_yaml_file((folder.path / "link").string()));
-}
-
-TEST_CASE("set: as if it had been written there") {
-  struct Case {
-    std::string_view document, assignment, result;
-  };
-  const Case kCases[] = {
-      {"{a: 1, b: 2}", "a=3", "{a:3,b:2}"},
-      {"{a: 1}", "b=[x, {y: 2}]", "{a:1,b:[x,{y:2}]}"},
-      {"{a: {b: 1}}", "a.b='x'", "{a:{b:'x'}}"},
-      {"{a: {b: 1}}", "a.c.d=2", "{a:{b:1,c:{d:2}}}"},
-      {"", "a.b=1", "{a:{b:1}}"},
-      {"{eviction: slru}", "eviction.slru.protect_after=3", "{eviction:{slru:{protect_after:3}}}"},
-      {"{eviction: lru}", "eviction.slru.protect_after=3", "{eviction:{slru:{protect_after:3}}}"},
-      {"{eviction: {slru: {}}}", "eviction.slru.protect_after=3", "{eviction:{slru:{protect_after:3}}}"},
-      {"{eviction: {slru: }}", "eviction.slru.protect_after=3", "{eviction:{slru:{protect_after:3}}}"},
-      {"{index: 'null'}", "index.radix.accounting=sglang", "{index:{radix:{accounting:sglang}}}"},
-      {"{mix: [{a: 1}, {b: 2}]}", "mix.1.b=3", "{mix:[{a:1},{b:3}]}"},
-      {"{a: [1, 2]}", "a.0=x", "{a:[x,2]}"},
-      {"{a: 1}", "a=~", "{a:null}"},
-      {"{a: 1}", "a=b=c", "{a:b=c}"},
-      {"{a: 1}", "a=''", "{a:''}"},
-  };
-  for (const Case& one : kCases) {
-    CAPTURE(one.assignment);
-    YamlNode document = good(one.document);
-    const auto set = set_value(document, one.assignment);
-    REQUIRE_MESSAGE(set, (set ? std::string() : set.error().text));
-    CHECK(flat(document) == one.result);
-  }
-  YamlNode document = good("a: { b: 1 }");
-  REQUIRE(set_value(document, "a.c.d={e: [1]}"));
-  const YamlNode& made = *document.find("a")->find("c");
-  CHECK(made.mark.text() == "--set a.c.d");
-  CHECK(made.find("d")->find("e")->items[0].mark.text() == "--set a.c.d");
-  CHECK(document.find("a")->find("b")->mark.text() == "t:1:9");
-}
-
-TEST_CASE("set: what cannot be set, and then nothing is") {
-  struct Case {
-    std::string_view assignment, error;
-  };
-  const std::string deep = repeated("x.", 32) + "x=1";
-  const Case kCases[] = {
-      {"", "--set : expected path=value"},
-      {"a", "--set a: expected path=value"},
-      {"=1", "--set : a step of the path is empty"},
-      {"a..b=1", "--set a..b: a step of the path is empty"},
-      {".a=1", "--set .a: a step of the path is empty"},
-      {"a.=1", "--set a.: a step of the path is empty"},
-      {"new=", "--set new: expected a value behind the '='"},
-      {"new=[1", "--set new:1:1: the '[' that opens here is not closed"},
-      {"new='x", "--set new:1:1: the quote that opens here"},
-      {"new=*a", "--set new:1:1: aliases"},
-      {"new=&a 1", "--set new:1:1: anchors"},
-      {"number.x=1", "--set number.x: there is no 'x' in '8', the value at t:1:9; set that as a whole"},
-      {"list.2=1", "--set list.2: '2' is no place in the list of 2 at t:2:7; the first is 0"},
-      {"list.-1=1", "is no place in the list of 2"},
-      {"list.0x=1", "is no place in the list of 2"},
-      {"list.99999999999999999999=1", "is no place in the list of 2"},
-      {"a\nb=1", "--set 'a\\x0ab': a name cannot contain this"},
-      {"a\xFF=1", "--set 'a\\xff': a name cannot contain this"},
-      {deep, "more than 32 levels"},
-  };
-  const std::string_view text = "number: 8\nlist: [1, 2]\n";
-  for (const Case& one : kCases) {
-    CAPTURE(one.assignment);
-    YamlNode document = good(text);
-    const auto set = set_value(document, one.assignment);
-    REQUIRE(!set);
-    CAPTURE(set.error().text);
-    CHECK(set.error().text.find(one.error) != std::string::npos);
-    CHECK(flat(document) == "{number:8,list:[1,2]}");
-  }
+  std::filesystem::create_symlink(fine, folder.path() / "link");
+  CHECK(parse_yaml_file(folder.at("link")));
 }
 
 TEST_CASE("yaml: a text written as a scalar reads back, and fits into a message") {

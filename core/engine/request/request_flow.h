@@ -88,18 +88,20 @@ class RequestFlow {
                        std::uint64_t chunk);
   std::size_t kept_by_a_lock() const;
   std::string flaw_of(const RequestSpec& spec) const;
-  bool may_compute(const RequestState& request, const char* call, std::uint32_t tokens);
-  std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);
-  bool extend(RequestState& request, std::size_t group, std::size_t length);
-  void take_over(RequestState& request, const Inserted& inserted, const GroupPages& brought);
-  void trim(RequestState& request, std::size_t group, std::size_t page);
-  void free_own(RequestState& request, std::size_t group, std::size_t first, std::size_t end, const char* by);
   void give_back(RequestState& request, Ending ending);
-  void give_back(RequestState& request, const RequestFacts* ended);
-  void stand_on(RequestState& request, const GroupPages& resident);
   void retire(RequestState& request);
   void end(RequestState& request, Ending ending);
   void publish(const RequestState& request, RequestPhase phase);
+
+  // request_pages.cpp
+  bool may_compute(const RequestState& request, const char* call, std::uint32_t tokens);
+  void stand_on(RequestState& request, const GroupPages& resident);
+  bool extend(RequestState& request, std::size_t group, std::size_t length);
+  std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);
+  void take_over(RequestState& request, const Inserted& inserted, const GroupPages& brought);
+  void trim(RequestState& request, std::size_t group, std::size_t page);
+  void free_own(RequestState& request, std::size_t group, std::size_t first, std::size_t end, const char* by);
+  void give_back(RequestState& request, const RequestFacts* ended);
 
   PageFlow& pages_;
   EngineState& state_;

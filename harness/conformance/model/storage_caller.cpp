@@ -1,5 +1,6 @@
 #include "storage_caller.h"
 
+#include <canopy/record_head.h>
 #include <canopy/support/random.h>
 #include <poll.h>
 
@@ -26,6 +27,12 @@ PageKey key_of(std::uint32_t path, std::uint32_t page) {
   return {{random.next(), random.next(), random.next(), random.next()}};
 }
 
+std::vector<PageKey> path_of(std::uint32_t path, std::uint32_t pages, std::uint32_t first) {
+  std::vector<PageKey> keys;
+  for (std::uint32_t page = first; page < first + pages; ++page) keys.push_back(key_of(path, page));
+  return keys;
+}
+
 StorageCaller::StorageCaller(std::shared_ptr<PageStorage> storage, const PageStorage::Context& context,
                              std::uint32_t world, std::uint32_t room)
     : storage_(std::move(storage)), record_bytes_(context.record_bytes), world_(world), room_(room), free_(room) {
@@ -47,8 +54,8 @@ void StorageCaller::fill(std::byte* record, const PageKey& key) const {
     const std::uint64_t word = random.next();
     std::memcpy(record + at, &word, 8);
   }
-  std::memcpy(record, "CNPYPAGE", 8);
-  std::memcpy(record + 32, key.bits.data(), 32);
+  const RecordHead head{RecordHead::kMagic, {}, key, {}};
+  std::memcpy(record, &head, sizeof head);
 }
 
 StorageCaller::Call& StorageCaller::begin(Kind kind, const Keys& keys) {

@@ -2,6 +2,7 @@
 
 #include <canopy/page_storage.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -11,6 +12,12 @@ namespace canopy::test {
 
 /// The key of page `page` of path `path`, in no order.
 PageKey key_of(std::uint32_t path, std::uint32_t page);
+/// The keys of pages of a path, from the `first` on.
+std::vector<PageKey> path_of(std::uint32_t path, std::uint32_t pages, std::uint32_t first = 0);
+/// How many records have this fate.
+inline std::size_t count_of(const std::vector<Fate>& fates, Fate fate) {
+  return static_cast<std::size_t>(std::count(fates.begin(), fates.end(), fate));
+}
 
 /// What a call has come to.
 struct Ended {

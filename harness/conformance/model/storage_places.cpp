@@ -1,11 +1,10 @@
 #include "storage_places.h"
 
 #include <canopy/config/option_walkers.h>
-#include <stdlib.h>
+#include <canopy/support/temporary_folder.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <iterator>
 
 #include "plugins.h"
@@ -42,20 +41,16 @@ class Nowhere final : public StoragePlace {
   std::string options_;
 };
 
-class TemporaryFolder final : public StoragePlace {
+class InFolder final : public StoragePlace {
  public:
-  explicit TemporaryFolder(std::string more) : more_(std::move(more)) {
-    path_ = (std::filesystem::temp_directory_path() / "canopy-storage-XXXXXX").string();
-    if (!::mkdtemp(path_.data())) disagree("no temporary folder can be made as {}", path_);
+  explicit InFolder(std::string more) : more_(std::move(more)) {
+    if (folder_.path().empty()) disagree("no temporary folder can be made");
   }
-  ~TemporaryFolder() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string options() const override { return joined("path: " + path_, more_); }
+  std::string options() const override { return joined("path: " + folder_.path().string(), more_); }
 
  private:
-  std::string path_, more_;
+  TemporaryFolder folder_{"canopy-storage"};
+  std::string more_;
 };
 
 bool has_option(const Offer& offer, std::string_view name) {
@@ -64,7 +59,7 @@ bool has_option(const Offer& offer, std::string_view name) {
 }
 
 std::unique_ptr<StoragePlace> place_for(bool folder, const std::string& options) {
-  if (folder) return std::make_unique<TemporaryFolder>(options);
+  if (folder) return std::make_unique<InFolder>(options);
   return std::make_unique<Nowhere>(options);
 }
 

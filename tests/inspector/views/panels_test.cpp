@@ -29,6 +29,10 @@ bool is_drawn(const PanelInfo& info, ImVec2* size = nullptr) {
   return true;
 }
 
+std::ptrdiff_t panels_drawn() {
+  return std::count_if(panels().begin(), panels().end(), [](const PanelInfo& info) { return is_drawn(info); });
+}
+
 std::string tab_in_front() {
   const ImGuiTabBar* bar = ImGui::GetCurrentContext()->TabBars.GetByIndex(0);
   for (const ImGuiTabItem& tab : bar->Tabs)
@@ -184,17 +188,14 @@ TEST_CASE("a mouse drags gaps, a double click takes that back, and one on a titl
   for (int i = 0; i < 2; ++i) screen.click(app, middle(same.area));
   CHECK(app.settings().shares.empty());
 
-  const auto drawn = [] {
-    return std::count_if(panels().begin(), panels().end(), [](const PanelInfo& info) { return is_drawn(info); });
-  };
-  const auto all = drawn();
+  const auto all = panels_drawn();
   const Area& tree = own.panels[2];
   for (int i = 0; i < 2; ++i) screen.click(app, {tree.x + em(), tree.y + em()});
   screen.frame(app);
-  CHECK(drawn() < all);
+  CHECK(panels_drawn() < all);
   screen.press(app, ImGuiKey_Escape);
   screen.frame(app);
-  CHECK(drawn() == all);
+  CHECK(panels_drawn() == all);
 }
 
 TEST_CASE("a panel's key lets it fill the window until its key again or Esc, and a tab's key brings it to the front") {
@@ -204,10 +205,7 @@ TEST_CASE("a panel's key lets it fill the window until its key again or Esc, and
   Headless screen;
   app.pump(std::chrono::milliseconds(10));
   screen.frame(app);
-  const auto drawn = [] {
-    return std::count_if(panels().begin(), panels().end(), [](const PanelInfo& info) { return is_drawn(info); });
-  };
-  const auto all = drawn();
+  const auto all = panels_drawn();
   CHECK(all == std::count_if(panels().begin(), panels().end(),
                              [](const PanelInfo& i) { return i.row != Row::tab && i.row != Row::page; }));
   const auto bars = std::count_if(panels().begin(), panels().end(), [](const PanelInfo& i) { return i.is_bar(); });
@@ -224,15 +222,15 @@ TEST_CASE("a panel's key lets it fill the window until its key again or Esc, and
     REQUIRE(is_drawn(info, &size));
     CHECK(size.x > 1580);
     CHECK(size.y > 600);
-    CHECK(drawn() == bars + 1);
+    CHECK(panels_drawn() == bars + 1);
     if (info.row == Row::top) screen.press(app, ImGuiKey_Escape);
     else screen.key(app, info.key);
     screen.frame(app);
-    CHECK(drawn() == all);
+    CHECK(panels_drawn() == all);
   }
   // A search is in the tree: it gives the window back, or nothing would be seen of it.
   screen.key(app, 'P');
   screen.key(app, '/');
   screen.frame(app);
-  CHECK(drawn() == all);
+  CHECK(panels_drawn() == all);
 }

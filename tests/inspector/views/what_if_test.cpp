@@ -1,7 +1,7 @@
 /// The what-if page: what each of its states shows, and what is computed from the figures.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
+#include <support/folder.h>
 #include <views/what_if_lines.h>
 
 #include <chrono>
@@ -33,23 +33,18 @@ const std::vector<ComparedRow> kRows = {
 class Bench {
  public:
   explicit Bench(const std::string& lines, float width = 1600, float height = 900) : stage_(width, height) {
-    std::string folder = (std::filesystem::temp_directory_path() / "canopy-views-XXXXXX").string();
-    REQUIRE(::mkdtemp(folder.data()));
-    folder_ = folder;
-    const auto program = folder_ / "canopy";
-    std::ofstream(program) << "#!/bin/sh\n" << lines;
+    const std::string program = folder_.file("canopy", "#!/bin/sh\n" + lines);
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     stage_.script.say(TextKind::config, 0, "page_size: 16");
     stage_.script.say(TextKind::policy, 0, "lru");
     stage_.script.add(0, 10);
     stage_.open();
     Sources sources;
-    sources.trace = "chat.jsonl", sources.canopy = program.string();
+    sources.trace = "chat.jsonl", sources.canopy = program;
     stage_.app->offer(std::move(sources));
     stage_.screen.key(*stage_.app, 'W');
     stage_.draw();
   }
-  ~Bench() { std::filesystem::remove_all(folder_); }
   Bench(const Bench&) = delete;
 
   void press(const char* words) {
@@ -72,7 +67,7 @@ class Bench {
 
  private:
   Stage stage_;
-  std::filesystem::path folder_;
+  test::Folder folder_;
 };
 
 std::string writes_figures() {

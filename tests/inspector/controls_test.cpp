@@ -1,0 +1,173 @@
+/// What an engine does for a reader that steers it.
+#include <canopy/feed/reader.h>
+#include <doctest/doctest.h>
+
+#include "two_processes.h"
+
+using namespace canopy;
+using namespace canopy::test;
+using inspector::Attachment;
+using inspector::Mirror;
+
+namespace {
+
+/// An engine of this process that takes commands, with a reader that watches it.
+struct Steered {
+  std::unique_ptr<Engine> engine;
+  FeedHeader& header;
+  FeedReader reader;
+  Mirror mirror;
+
+  explicit Steered(const char* groups = "  full: { reach: path, capacity: 80, allocator: free_list, eviction: lru }\n")
+      : engine(engine_of(std::string("page_size: 4\ngroups:\n") + groups +
+                         "feed: { heap: { controls: true, tokens: false } }\n")),
+        header(engine->feed()->writer().header()),
+        reader(header),
+        mirror(header) {
+    look();
+  }
+  /// Whether the engine runs. Takes all that it told, and expects its sums to agree.
+  bool look() {
+    const bool runs = engine->poll();
+    std::vector<Event> events(4096);
+    for (std::size_t count = 0; reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events;)
+      mirror.take({events.data(), count});
+    CHECK(mirror.drift() == 0);
+    CHECK(engine->ledger().violations() == 0);
+    return runs;
+  }
+  bool send(const Command& command) {
+    REQUIRE(Attachment::post(header, command));
+    return look();
+  }
+  void serve(const std::vector<Token>& prompt, const char* tenant = "") {
+    RequestSpec asked;
+    asked.prompt = prompt;
+    asked.space = engine->intern({tenant, "", ""});
+    Request request = engine->begin(asked);
+    REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
+    request.commit(static_cast<std::uint32_t>(prompt.size()));
+    request.finish(static_cast<std::uint32_t>(prompt.size()));
+  }
+};
+
+Command until(Condition condition, std::uint64_t amount = 0, std::uint32_t group = 0) {
+  return {Command::Kind::run_until, group, amount, {}, condition};
+}
+
+}  // namespace
+
+TEST_CASE("controls: an engine runs until what was asked for comes about, and says what it was") {
+  Steered steered;
+  const auto a = tokens(100, 40), b = tokens(500, 40), c = tokens(900, 24);
+  CHECK(steered.send(until(Condition::evicted)));
+  steered.serve(a);
+  steered.serve(b);
+  CHECK(steered.look());
+  CHECK(steered.mirror.paused().empty());
+  steered.serve(c);
+  CHECK_FALSE(steered.look());
+  CHECK(steered.mirror.paused().find("pages were evicted") != std::string::npos);
+
+  // It was paused: another condition lets it go on.
+  CHECK(steered.send(until(Condition::missed, 1)));
+  CHECK(steered.mirror.paused().empty());
+  steered.serve(tokens(2000, 8));
+  CHECK(steered.look());  // another namespace's miss
+  steered.serve(c, "acme");
+  CHECK_FALSE(steered.look());
+  CHECK(steered.mirror.paused() == "request 5 missed: 0 of 20 tokens were found");
+
+  CHECK(steered.send(until(Condition::request, 7)));
+  steered.serve(c);
+  CHECK(steered.look());
+  steered.serve(c);
+  CHECK_FALSE(steered.look());
+  CHECK(steered.mirror.paused() == "request 7 began");
+
+  CHECK(steered.send(until(Condition::hit_rate, 500)));
+  for (int i = 0; i < 64; ++i) {  // what was hit before 64 have come does not count as too little
+    steered.serve(c);
+    REQUIRE(steered.look());
+  }
+  int misses = 0;
+  for (; misses < 64 && steered.look(); ++misses) steered.serve(tokens(10'000 + 100 * static_cast<Token>(misses), 24));
+  CHECK(misses > 10);
+  CHECK(misses < 64);
+  CHECK(steered.mirror.paused().starts_with("the hit rate of the last 64 requests is 4"));
+
+  CHECK(steered.send(until(Condition::free, 1)));
+  for (int i = 0; i < 8 && steered.look(); ++i) steered.serve(tokens(50'000 + 100 * static_cast<Token>(i), 16));
+  CHECK_FALSE(steered.look());
+  CHECK(steered.mirror.paused() == "0 pages are free");
+
+  // What a reader that attaches now is told; and what makes no sense changes nothing.
+  FeedReader late(steered.header);
+  steered.look();
+  Mirror fresh(steered.header);
+  CHECK(follow(late, fresh, 1) >= 1);
+  CHECK(fresh.paused() == "0 pages are free");
+  CHECK_FALSE(steered.send(until(Condition::evicted, 0, 7)));
+  CHECK_FALSE(steered.send(until(static_cast<Condition>(99))));
+  CHECK(steered.send({Command::Kind::go_on}));
+  CHECK(steered.mirror.paused().empty());
+  CHECK_FALSE(steered.send({Command::Kind::pause}));
+  CHECK(steered.mirror.paused() == "paused from an inspector");
+}
+
+TEST_CASE("controls: a pinned node stays, whatever is evicted or flushed, until it is unpinned") {
+  Steered steered;
+  const auto a = tokens(100, 40);
+  auto longer = a;
+  for (Token t = 0; t < 8; ++t) longer.push_back(7000 + t);
+  steered.serve(a);
+  steered.serve(longer);
+  steered.look();
+  std::uint64_t leaf = 0, root = 0;
+  steered.mirror.each_node([&](const inspector::MirrorNode& node) { (node.parent ? leaf : root) = node.id; });
+  REQUIRE((leaf != 0 && root != 0));
+  const auto locks = [&](std::uint64_t id) { return steered.mirror.locks(*steered.mirror.find(id), 0); };
+  CHECK(steered.send({Command::Kind::pin, 0, leaf}));
+  CHECK(steered.mirror.pins() == std::set<std::uint64_t>{leaf});
+  CHECK(locks(leaf) == 1);
+  CHECK(locks(root) == 1);
+  const std::uint64_t commits = steered.mirror.commits();
+  CHECK(steered.send({Command::Kind::pin, 0, leaf}));              // once is enough
+  CHECK(steered.send({Command::Kind::pin, 0, 0xFFFF'0000'0009}));  // no such node
+  CHECK(steered.send({Command::Kind::unpin, 0, root}));            // not pinned itself
+  CHECK(steered.mirror.commits() == commits);
+
+  CHECK(steered.send({Command::Kind::evict, 0, 1000}));
+  CHECK(steered.send({Command::Kind::flush, 0, 0}));
+  CHECK(steered.mirror.find(leaf));
+  CHECK(steered.engine->index().sizes(0).protected_ == 48);
+  steered.engine->audit();
+  CHECK(steered.engine->ledger().violations() == 0);
+
+  // A split below keeps the id where it was.
+  auto other = a;
+  other.resize(20);
+  for (Token t = 0; t < 8; ++t) other.push_back(9000 + t);
+  steered.serve(other);
+  CHECK(steered.send({Command::Kind::unpin, 0, leaf}));
+  CHECK(steered.mirror.pins().empty());
+  CHECK(locks(leaf) == 0);
+  CHECK(steered.engine->index().sizes(0).protected_ == 0);
+  CHECK(steered.send({Command::Kind::flush, 0, 0}));
+  CHECK(steered.mirror.node_count() == 0);
+  steered.engine->audit();
+  CHECK(steered.engine->ledger().violations() == 0);
+
+  // An engine may end with pins, and a window's gap makes a pin shorter, not wrong.
+  Steered windowed(
+      "  full: { reach: path, capacity: 200, allocator: free_list, eviction: lru }\n"
+      "  window: { reach: 8, capacity: 200, allocator: free_list, eviction: lru }\n");
+  windowed.serve(a);
+  windowed.look();
+  std::uint64_t only = 0;
+  windowed.mirror.each_node([&](const inspector::MirrorNode& node) { only = node.id; });
+  CHECK(windowed.send({Command::Kind::evict, 1, 1000}));
+  CHECK(windowed.send({Command::Kind::pin, 0, only}));
+  windowed.engine->audit();
+  CHECK(windowed.engine->ledger().violations() == 0);
+}
