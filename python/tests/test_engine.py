@@ -201,18 +201,22 @@ def test_ranks_agree_by_a_callable():
 
     def decisions(rank):
         engine = canopy.Engine(STORED, {"tiers.storage.in.sim_storage.seed": rank}, agreement=agreement(rank))
-        matched = []
-        for now in range(60):
-            prompt = list(range(100 * (now % 4), 100 * (now % 4) + 48))
+        matched, now = [], 0
+        for i in range(40):
+            prompt = list(range(100 * (i % 4), 100 * (i % 4) + 48))
             fetch = engine.fetch([*prompt, 1])
-            engine.turn(now * 10 + rank)
-            matched.append(run(engine, [*prompt, 1], fetch=fetch))
+            for _ in range(20):
+                now += 100
+                engine.turn(now + rank)
+                if fetch.done:
+                    break
+            matched.append((run(engine, [*prompt, 1], fetch=fetch), now))
         engine.audit()
         return matched, engine.digest
 
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         first, second = threads.map(decisions, range(2))
-    assert first == second and sum(first[0]) > 0
+    assert first == second and sum(matched for matched, _ in first[0]) > 0
 
 
 def test_an_agreement_that_fails_stops_the_tiers():

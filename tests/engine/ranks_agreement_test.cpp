@@ -215,6 +215,18 @@ TEST_CASE("ranks: what is told to one of them alone is a difference") {
   CHECK(digest_of(2000) != digest_of(3000));
 }
 
+TEST_CASE("ranks: engines without tiers meet in each turn as well") {
+  Peer peer;
+  const auto config = read_engine_config(*parse_yaml(kSmall, "test"), plugins());
+  const auto engine = std::move(*Engine::create(*config, plugins(), nullptr, &peer));
+  for (std::uint64_t now = 1; now <= 3; ++now) engine->turn(now);
+  CHECK(peer.exchanges == 3);
+  CHECK(engine->ledger().violations() == 0);
+  peer.answers = [](std::span<std::int64_t> values) { return --values[2], nullptr; };
+  engine->turn(4);
+  CHECK(engine->ledger().violations() == 1);
+}
+
 TEST_CASE("ranks: an agreement that fails, throws or tells more than the least stops the tiers, with a sentence") {
   const auto stopped = [](Peer& peer) {
     const auto engine = std::move(*shared_engine(&peer));
