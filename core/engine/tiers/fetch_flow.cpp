@@ -187,9 +187,11 @@ std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::u
   Units until = fetch.until;
   if (!fetch.request && fetch.bring) {
     until = static_cast<Units>(fetch.bring->end) * device_.page_size;
+    awaited.is_question = !fetch.bring->over && !fetch.bring->gets;
     const auto brought_us = fetch.bring->over ? tier_.now_us() : storage_->ends_us(*fetch.bring);
     awaited.end_is_known = brought_us.has_value();
-    if (brought_us) awaited.ends_us = *brought_us + tier_.load_us(until - std::min(until, fetch.from));
+    const Units loads = awaited.is_question ? 0 : until - std::min(until, fetch.from);
+    if (brought_us) awaited.ends_us = *brought_us + (loads > 0 ? tier_.load_us(loads) : 0);
   }
   awaited.count = std::min(until, usable) - std::min({until, usable, fetch.from});
   awaited.ends_us = std::max(awaited.ends_us, tier_.now_us() + 1);  // it is not there yet
