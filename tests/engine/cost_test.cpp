@@ -235,3 +235,17 @@ TEST_CASE("cost: a storage is not asked for what it takes longer to bring than t
     check_settled(*engine);
   }
 }
+
+TEST_CASE("cost: whether a storage has anything is waited for only if that takes little beside what it may save") {
+  const auto engine = engine_of(std::string(kSmall) +
+                                "model: { name: m, revision: r, dtype: bf16 }\n"
+                                "tiers: { host: { capacity: 48, bandwidth: 1000000, kv_bytes: 1000 }, "
+                                "storage: { in: sim_storage, bandwidth: 1000000, latency: 100 }, "
+                                "recompute: { per_token: 4000000 } }\n");
+  const Fetch fetch = engine->fetch(arrival(tokens(100, 41)));  // 160,000 us to compute
+  CHECK(fetch.ready_us() == 100);
+  CHECK_FALSE(fetch.ready(7'999));
+  CHECK(fetch.ready(8'000));
+  engine->turn(100);
+  CHECK(fetch.done());
+}

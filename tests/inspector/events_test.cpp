@@ -80,7 +80,7 @@ TEST_CASE("events: every kind is decoded to what was encoded, and no two kinds s
   round_trip(event::TierPages{1, 47, 48, 49}, kinds);
   round_trip(event::TierMoved{50, 51, 52}, kinds);
   round_trip(event::TierLane{true, 53, 54, 55, 56}, kinds);
-  round_trip(event::TierFetches{{57, 58, 59, 60, 61, ~0U}}, kinds);
+  round_trip(event::TierFetches{{57, 58, 59, 60, 61, ~0U, 62}}, kinds);
   round_trip(event::TierLost{62, 63, 64}, kinds);
   round_trip(event::StorageQueue{StorageLane::put, 65, 66, 67, 68}, kinds);
   round_trip(event::StorageSpeed{StorageLane::get, 69, 70}, kinds);

@@ -181,15 +181,26 @@ bool FetchFlow::worth(Units from, Units until) const {
   return until > from && prefetch_.costs().worth(tier_.load_us(until - from), from, until - from);
 }
 
+/// When the first turn comes that sees what ends then, if there is one each `again_us`.
+std::uint64_t FetchFlow::seen_us(std::uint64_t ends_us, std::uint64_t again_us) const {
+  const std::uint64_t now_us = tier_.now_us();
+  if (again_us == 0 || ends_us <= now_us) return ends_us;
+  return now_us + (ends_us - now_us + again_us - 1) / again_us * again_us;
+}
+
 std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::uint64_t asked_us,
                                    std::uint64_t again_us) const {
   Awaited awaited{fetch.from, 0, asked_us, ends_us(fetch), true};
   Units until = fetch.until;
   if (!fetch.request && fetch.bring) {
     until = static_cast<Units>(fetch.bring->end) * device_.page_size;
+    awaited.is_question = !fetch.bring->over && !fetch.bring->gets;
     const auto brought_us = fetch.bring->over ? tier_.now_us() : storage_->ends_us(*fetch.bring);
     awaited.end_is_known = brought_us.has_value();
-    if (brought_us) awaited.ends_us = *brought_us + tier_.load_us(until - std::min(until, fetch.from));
+    const Units loads = awaited.is_question ? 0 : until - std::min(until, fetch.from);
+    // The turn that sees the end of the one step begins the other.
+    const std::uint64_t load_us = loads > 0 ? std::max(tier_.load_us(loads), again_us) : 0;
+    if (brought_us) awaited.ends_us = seen_us(*brought_us, again_us) + load_us;
   }
   awaited.count = std::min(until, usable) - std::min({until, usable, fetch.from});
   awaited.ends_us = std::max(awaited.ends_us, tier_.now_us() + 1);  // it is not there yet

@@ -81,6 +81,7 @@ class FetchFlow {
   bool begin(FetchState& fetch, const RequestSpec& spec, NodeId node);
   bool worth(Units from, Units until) const;
   bool outwaited(const FetchState& fetch) const;
+  std::uint64_t seen_us(std::uint64_t ends_us, std::uint64_t again_us) const;
   void go_on();
   void go_on(std::shared_ptr<FetchState> fetch);
   void arrive(FetchState& fetch);

@@ -16,6 +16,7 @@ struct Awaited {
   std::uint64_t asked_us = 0;  ///< when they were asked for
   std::uint64_t ends_us = 0;   ///< when they are there, by what is known now
   bool end_is_known = true;    ///< else `ends_us` is when to ask again
+  bool is_question = false;    ///< it is not known yet whether they come; `ends_us` is when that is
 };
 
 /// How long a request waits for its fetch, and for no other one: the same rule for one that joined it.
@@ -41,7 +42,10 @@ class Prefetch {
         break;
     }
     const std::uint64_t rest_us = std::max(awaited.ends_us - std::min(awaited.ends_us, now_us), again_us);
-    const bool waits = !awaited.end_is_known || costs_.worth(rest_us, awaited.depth, awaited.count);
+    // Most questions bring nothing: an answer is waited for if that costs little beside what it may save.
+    constexpr std::uint64_t kQuestion = 20;
+    const std::uint64_t weight = awaited.is_question ? kQuestion : 1;
+    const bool waits = !awaited.end_is_known || costs_.worth(rest_us * weight, awaited.depth, awaited.count);
     return waits ? std::min(awaited.ends_us, longest_us) : now_us;
   }
 

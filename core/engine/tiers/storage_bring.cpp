@@ -66,14 +66,18 @@ std::uint64_t StorageTier::lane_bytes(std::size_t group, std::size_t records) co
 }
 
 std::optional<std::uint64_t> StorageTier::ends_us(const Bring& bring) const {
-  if (calls_.simulated()) return std::max(bring.ends_us, now_us_) + (bring.gets ? 0 : get_us(bring.end - bring.first));
-  const std::uint64_t took = get_us(bring.gets ? bring.pages[0].size() : bring.end - bring.first);
-  if (took == 0) return {};
-  return bring.gets ? bring.late_us - config_.within + took : now_us_ + took;
+  if (calls_.simulated()) return std::max(bring.ends_us, now_us_);
+  const std::uint64_t began_us = bring.late_us - (bring.gets ? config_.within : config_.find_within);
+  const std::uint64_t usual_us = bring.gets ? get_us(bring.pages[0].size()) : seen_answers_.us(1);
+  if (usual_us == 0) return {};
+  // What takes longer than usual is expected to take as long again.
+  const std::uint64_t so_far_us = now_us_ - began_us;
+  return so_far_us > usual_us ? now_us_ + so_far_us : began_us + usual_us;
 }
 
 void StorageTier::found(Bring& bring, const CallEnd& end) {
   const bool done = end.how == CallEnd::How::done;
+  if (done && !calls_.simulated()) seen_answers_.add(1, now_us_ - (bring.late_us - config_.find_within));
   bring.end = std::min(bring.end, bring.first + (done ? end.count : 0));
   if (done || bring.why != BringOutcome::whole) return;
   bring.why = end.how == CallEnd::How::late ? BringOutcome::late : BringOutcome::failed;

@@ -55,7 +55,8 @@ class StorageTier final : public Below {
   /// `there`. Null: nothing comes, and the outcome is counted.
   std::shared_ptr<Bring> bring(const Key& key, Units there, Units wanted, std::int32_t priority);
 
-  /// When a bring that is not over will be, by what its lane has to do or what was seen; nothing: that is not known.
+  /// When a bring that is not over will be, or while it asks, when there is an answer: by what its lane has to do, or
+  /// by what was seen; nothing: that is not known.
   std::optional<std::uint64_t> ends_us(const Bring& bring) const;
 
   /// What has ended by now becomes visible. `agreed`: what has ended on every rank; null: there is one rank.
@@ -152,7 +153,8 @@ class StorageTier final : public Below {
   const CostModel& costs_;
   std::uint32_t share_;
   bool puts_here_;
-  SeenRate seen_;
+  SeenRate seen_;          ///< of records
+  SeenRate seen_answers_;  ///< of finds, each as one byte
   FeedWriter* feed_;
   StorageCalls calls_;
   PageKeys keys_;
