@@ -21,15 +21,16 @@ void lane(const char* name, const MirrorStorage::Lane& lane, bool carries_bytes)
   ImGui::TableNextColumn();
   number(carries_bytes ? bytes(lane.queue.on_way_bytes) : "");
   ImGui::TableNextColumn();
+  number(lane.queue.calls == 0         ? ""
+         : lane.speed.call_us < 10'000 ? grouped(lane.speed.call_us) + " us"
+                                       : grouped(lane.speed.call_us / 1000) + " ms");
+  explain("What a call takes lately: a mean in which old ones count for less and less.");
+  ImGui::TableNextColumn();
   number(carries_bytes && lane.speed.bytes_per_second != 0 ? bytes(lane.speed.bytes_per_second) : "");
-  explain(lane.queue.calls == 0 ? "No call has ended."
-                                : fmt::format("A call takes {} us lately. The rate is over the last seconds in which "
-                                              "calls were on their way.",
-                                              grouped(lane.speed.call_us)));
+  explain("Over the last seconds in which calls were on their way.");
   ImGui::TableNextColumn();
   number(carries_bytes ? bytes(lane.queue.bytes) : plural(lane.queue.calls, "call"));
-  explain(fmt::format("{} have ended. {}: {}", plural(lane.queue.calls, "call"), carries_bytes ? "Records" : "Calls",
-                      fate_words(lane.fates)));
+  explain(plural(lane.queue.calls, "call") + " have ended.");
 }
 
 }  // namespace
@@ -56,6 +57,10 @@ void storage_facts(const Mirror& mirror, float column) {
   ImGui::GetWindowDrawList()->AddCircleFilled({at.x + em() * (column + 0.4F), at.y + em() * 0.55F}, radius, colour);
   explain("After five calls that fail or are late, none is made for a while, which doubles up to five seconds.");
   fact("keeps", room_words(storage->room), column);
+  fact("records",
+       fmt::format("got: {}; put: {}", fate_words(storage->lane(StorageLane::get).fates),
+                   fate_words(storage->lane(StorageLane::put).fates)),
+       column);
   std::string words;
   for (std::size_t i = 0; i < storage->brings.size(); ++i)
     if (storage->brings[i] != 0)

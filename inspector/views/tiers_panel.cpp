@@ -73,12 +73,15 @@ class TiersPanel final : public Panel {
 
   static void draw_lanes(const Mirror& mirror) {
     const MirrorTier& tier = mirror.tier();
-    if (!ImGui::BeginTable("lanes", 5, kFlags)) return;
+    // Figures that are far apart are hard to read as one line.
+    const float width = std::min(ImGui::GetContentRegionAvail().x, em() * 56);
+    if (!ImGui::BeginTable("lanes", 6, kFlags, {width, 0})) return;
     ImGui::TableSetupColumn("lane", ImGuiTableColumnFlags_WidthFixed, em() * 6);
     ImGui::TableSetupColumn("copies", ImGuiTableColumnFlags_WidthFixed, em() * 4);
-    for (const char* name : {"queued", "a second", "in all"})
+    for (const char* name : {"queued", "a call", "a second", "in all"})
       ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthStretch);
-    column_heads({{"lane"}, {"copies", true}, {"queued", true}, {"a second", true}, {"in all", true}});
+    column_heads(
+        {{"lane"}, {"copies", true}, {"queued", true}, {"a call", true}, {"a second", true}, {"in all", true}});
     draw_lane("to the host", tier.store, tier.moved.written);
     draw_lane("from the host", tier.load, tier.moved.loaded);
     storage_lanes(mirror);
@@ -94,6 +97,7 @@ class TiersPanel final : public Panel {
     explain("Copies that have begun and not ended.");
     ImGui::TableNextColumn();
     number(bytes(lane.now.queued_bytes));
+    ImGui::TableNextColumn();
     ImGui::TableNextColumn();
     number(bytes(static_cast<std::uint64_t>(lane.bytes_per_second)));
     explain("Over about a second of the time that the engine's turns are told, which a replay simulates.");

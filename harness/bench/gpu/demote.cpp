@@ -23,7 +23,7 @@ std::unique_ptr<Engine> tiered_engine(const Registry& registry, std::uint32_t la
       fmt::format(
           "{{ page_size: {}, index: radix, groups: {{ full: {{ reach: path, capacity: {}, allocator: segments, "
           "eviction: lru }} }}, store: {{ cuda: {{ layers: {}, streams: {{ k: {}, v: {} }}, headroom: 0 }} }}, "
-          "segment_pages: 1024, tiers: {{ host: {{ capacity: {}, in_flight: 1Ti }} }}, feed: {{ off: {{}} }} }}",
+          "segment_pages: 1024, tiers: {{ host: {{ capacity: {}, in_flight: 1024Gi }} }}, feed: {{ off: {{}} }} }}",
           kPageSize, 3 * kPages * kPageSize, layers, kRowBytes, kRowBytes, 4 * kPages * kPageSize),
       "bench");
   if (!document) throw std::runtime_error(document.error().text);
