@@ -18,6 +18,7 @@
 #include "breakdown.h"
 #include "optimum.h"
 #include "stack.h"
+#include "waiting.h"
 
 namespace canopy::lab {
 namespace {
@@ -248,6 +249,7 @@ class Comparing {
     row.index_seconds = report->index_seconds;
     row.digest = report->digest;
     row.rejected = report->rejected;
+    row.waiting = waiting_in(*engine, unit);
     task.checks = report->ledger_checks;
     task.violations = report->violations + (report->inserts_cut_short > 0);
     task.reports = report->reports;

@@ -36,6 +36,17 @@ struct Regret {
   std::vector<RegretBin> by_turn;   ///< of the request that asked again
 };
 
+/// What waited to be evicted when a run had ended, in the words of its policy: leaves that no request holds.
+struct Waiting {
+  struct Kind {
+    std::string name;   ///< "used once, below 640 new tokens, short answer"; empty where a policy has no kinds
+    std::string first;  ///< why the first of them is evicted when it is, in words
+    std::uint64_t nodes = 0, tokens = 0;
+  };
+  std::string rule;         ///< what is evicted first, as a clause; empty: the policy does not say, or there is none
+  std::vector<Kind> kinds;  ///< in the order in which their first node is evicted
+};
+
 /// One policy at one capacity. Hits, shares, slices and regrets are of the requests after the warm-up; evictions,
 /// index time and digest are of the whole run.
 struct Row {
@@ -52,6 +63,7 @@ struct Row {
   std::uint64_t rejected = 0;  ///< requests that did not fit
   std::vector<Slice> slices;   ///< grouped by kind, in the order of Comparison::slices
   Regret regret;
+  Waiting waiting;
 };
 
 /// Several policies at several capacities over one trace: what `canopy compare` prints, writes and draws.

@@ -34,6 +34,13 @@ ordered_json json_of(const std::vector<RegretBin>& bins) {
   return json;
 }
 
+ordered_json json_of(const Waiting& waiting) {
+  ordered_json kinds = ordered_json::array();
+  for (const Waiting::Kind& kind : waiting.kinds)
+    kinds.push_back({{"name", kind.name}, {"nodes", kind.nodes}, {"tokens", kind.tokens}, {"first", kind.first}});
+  return {{"rule", waiting.rule}, {"kinds", kinds}};
+}
+
 ordered_json json_of(const Row& row) {
   return {{"policy", row.policy},
           {"capacity_tokens", or_null(row.capacity_tokens)},
@@ -52,7 +59,8 @@ ordered_json json_of(const Row& row) {
            {{"tokens", row.regret.tokens},
             {"by_age", json_of(row.regret.by_age)},
             {"by_depth", json_of(row.regret.by_depth)},
-            {"by_turn", json_of(row.regret.by_turn)}}}};
+            {"by_turn", json_of(row.regret.by_turn)}}},
+          {"waiting", json_of(row.waiting)}};
 }
 
 ordered_json json_of(const Comparison& comparison) {

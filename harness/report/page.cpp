@@ -134,6 +134,10 @@ std::string page_of(const lab::Comparison& comparison) {
   out += choice(comparison, shown);
   out += section("saved", "What it saves", savings(comparison, shown, prices));
   out += section("evicted", "What was evicted too early", evicted(comparison, shown));
+  const std::string waiting =
+      for_each_capacity(comparison, shown, "waits", [&](std::size_t i) { return waiting_tables(comparison, i); });
+  if (!waiting_tables(comparison, shown).empty())
+    out += section("waiting", "What waited when the trace ended", waiting);
   const std::string parts =
       for_each_capacity(comparison, shown, "parts", [&](std::size_t i) { return slices_table(comparison, i); });
   if (!slices_table(comparison, shown).empty()) out += section("parts", "Hit rate by kind of request", parts);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <vector>
@@ -125,6 +126,34 @@ std::string slices_table(const lab::Comparison& comparison, std::size_t capacity
     rows.push_back(std::move(cells));
   }
   return rows.empty() ? std::string() : table("slices", heading, rows);
+}
+
+std::string waiting_tables(const lab::Comparison& comparison, std::size_t capacity) {
+  constexpr std::size_t kMostKinds = 12;
+  std::string out;
+  for (const Contender& contender : policies_of(comparison)) {
+    const lab::Row* row = row_of(comparison, contender.name, comparison.capacities[capacity]);
+    if (!row || row->waiting.rule.empty()) continue;
+    out += fmt::format("<h4>{}</h4>\n<p>{}{}.</p>\n", html(contender.name),
+                       html(fmt::format("{:c}", std::toupper(static_cast<unsigned char>(row->waiting.rule[0])))),
+                       html(row->waiting.rule.substr(1)));
+    std::vector<lab::Waiting::Kind> kinds = row->waiting.kinds;
+    if (kinds.empty()) continue;
+    std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.tokens > b.tokens; });
+    const std::size_t shown = std::min(kinds.size(), kMostKinds);
+    std::uint64_t all = 0, left = 0;
+    for (const lab::Waiting::Kind& kind : kinds) all += kind.tokens;
+    for (std::size_t i = shown; i < kinds.size(); ++i) left += kinds[i].tokens;
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < shown; ++i)
+      rows.push_back({kinds[i].name.empty() ? "all" : html(kinds[i].name), grouped(kinds[i].nodes),
+                      grouped(kinds[i].tokens), percent(kinds[i].tokens, all), html(kinds[i].first)});
+    out += table("waiting", {"Leaves", "Number", "Tokens", "Share", "The first of them to be evicted"}, rows);
+    if (left > 0)
+      out += fmt::format("<p class=\"small\">Not shown: {} with {} tokens.</p>\n", plural(kinds.size() - shown, "kind"),
+                         grouped(left));
+  }
+  return out;
 }
 
 std::string digests_table(const lab::Comparison& comparison) {

@@ -17,6 +17,8 @@ std::string evicted_table(const lab::Comparison& comparison, std::size_t capacit
 /// Hit rates of each policy at a capacity, by parts of the requests; empty where the parts are not known.
 std::string slices_table(const lab::Comparison& comparison, std::size_t capacity);
 /// Digest and seed of every run.
+/// What waited at the end of each policy's run at a capacity, in the policy's words; empty where none says any.
+std::string waiting_tables(const lab::Comparison& comparison, std::size_t capacity);
 std::string digests_table(const lab::Comparison& comparison);
 
 }  // namespace canopy::report

@@ -46,7 +46,7 @@ room(harness/workload       workload                 core/api core/support core/
 room(harness/replay         replay                   core/api core/support core/config core/feed core/loading core/engine
                                                      core/scheduling harness/workload)
 room(harness/lab            lab                      core/api core/support core/config core/loading core/engine
-                                                     harness/workload harness/replay)
+                                                     harness/workload harness/replay inspector/mirror)
 room(harness/fleet          fleet                    core/api core/support core/wire core/routing core/config core/loading core/engine
                                                      core/scheduling harness/workload harness/replay)
 room(harness/demo           demo                     core/api core/support core/config core/feed core/loading core/engine

@@ -69,6 +69,14 @@ def test_hints(trace, requests):
         assert ("class_1" in request.get("hints", [])) == known and says_ended(request) == (known and request["last"])
 
 
+    # A tool call is pending where the session goes on within five seconds, ten requests later at most.
+    pending = hinted(trace, "--told", 1, "--wrong", 0, "--pending", 5)
+    goes_on = [any(later["session"] == request["session"] for later in requests[i + 1:i + 11])
+               for i, request in enumerate(requests)]
+    assert ["tool_call_pending" in request.get("hints", []) for request in pending] == goes_on
+    assert [says_ended(request) for request in pending] == [request["last"] for request in requests]
+
+
 def test_bad_input(folder):
     bad = folder / "bad.jsonl"
     for text, expected in [("{}\n", "bad.jsonl:1: KeyError"), ("\n[1]\n", "bad.jsonl:2: TypeError"),
@@ -94,6 +102,13 @@ def test_policies(trace, folder):
     assert f"{rows[0][2]} tokens" in replayed.stdout, (rows, replayed.stdout)
     assert rows[0][2:] == rows[2][2:], "neither policy looks at hints"
     assert "worst against lru: " in done.stdout
+
+    # What is hard for a policy that learns, and a loop that lru cannot serve: with a limit the exit code tells.
+    assert run(SOURCE / "scripts/hard_traces", folder / "hard").returncode == 0
+    hard = [folder / "hard" / f"{name}.jsonl" for name in ("loop_110k", "habits_invert_200", "returns_at_45k_90k")]
+    for pair, code in (("lru,hazard", 0), ("hazard,lru", 1)):
+        done = run(*policies, "--policies", pair, "--capacities", "100k", "--least", -1, *hard)
+        assert done.returncode == code, (done.stdout, done.stderr)
 
     done = run(*policies, "--policies", "lru,lruu", "--capacities", "30k", trace)
     assert done.returncode == 1 and "lruu" in done.stderr and "Traceback" not in done.stderr, done.stderr

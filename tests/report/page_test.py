@@ -110,6 +110,11 @@ def check_figures(page, figures):
             check(row["digest"] in text, f"the digest of {row['policy']} is in the page")
         if row["regret"]["tokens"] and row["policy"] not in ("optimum", "infinite"):
             check(f"{row['regret']['tokens']:,}" in cells, f"what {row['policy']} regretted is in a table")
+        for kind in row["waiting"]["kinds"]:
+            check(kind["first"] in cells and f"{kind['tokens']:,}" in cells, f"what waits under {row['policy']}")
+        rule = row["waiting"]["rule"]
+        check(bool(rule) == (row["policy"] not in ("optimum", "infinite", "lru_trimmed")), "a policy says its rule")
+        check(rule[1:] in text, f"the rule of {row['policy']} is in the page")
     check(figures["command"] in text, "the command is in the page")
     # A mark in the chart for each row, and a name at the end of each line.
     tips = [data for where, data in page.texts if where[-1:] == ("title",)]
@@ -155,6 +160,16 @@ def main():
     # One capacity, one policy: nothing to compare with.
     text, figures = compare(canopy, work, config, workload, "--policies", "fifo", "--capacities", "50k")
     check_figures(check_whole(text), figures)
+
+    # A policy that has kinds of nodes: what waits is of kinds, and in the pool.
+    text, figures = compare(canopy, work, config, workload, "--policies", "lru,hazard", "--capacities", "20k")
+    check_figures(check_whole(text), figures)
+    plain, kinds = (row["waiting"]["kinds"] for row in figures["rows"])
+    check([kind["name"] for kind in plain] == [""], "lru has one kind of node")
+    check(len(kinds) > 1 and all(kind["name"].startswith(("used ", "never ")) for kind in kinds), kinds)
+    check(all(" hits expected for a token and turnover" in kind["first"] for kind in kinds), kinds)
+    for waiting in (plain, kinds):
+        check(0 < sum(kind["tokens"] for kind in waiting) <= 20_000, "what waits is in the pool")
 
     # More policies than colours.
     text, figures = compare(canopy, work, config, workload, "--policies", "lru,fifo,slru,lfu,mru,filo,tlru,lru_trimmed",

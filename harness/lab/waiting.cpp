@@ -1,0 +1,58 @@
+#include "waiting.h"
+
+#include <mirror/rank_text.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace canopy::lab {
+namespace {
+
+constexpr std::string_view kBetween = "; ";
+
+/// A rank's words come in clauses, with the numbers in the first; the second is the kind of node where there is one.
+/// Returns the kind, and the others.
+std::pair<std::string, std::string> kind_in(const std::string& words) {
+  const std::size_t at = words.find(kBetween);
+  if (at == words.npos) return {"", words};
+  const std::size_t kind = at + kBetween.size(), end = words.find(kBetween, kind);
+  if (end == words.npos) return {words.substr(kind), words.substr(0, at)};
+  return {words.substr(kind, end - kind), words.substr(0, at) + words.substr(end)};
+}
+
+struct Queue final : QueueVisitor {
+  struct Entry {
+    Rank rank;
+    Units length;
+  };
+  std::vector<Entry> entries;
+  void waiting(const NodeFacts& node, Rank rank) override { entries.push_back({rank, node.length}); }
+};
+
+}  // namespace
+
+Waiting waiting_in(const Engine& engine, Units unit) {
+  const PolicyText text = engine.pool(0).eviction()->describe();
+  Queue queue;
+  engine.index().waiting(0, queue);
+  std::stable_sort(queue.entries.begin(), queue.entries.end(),
+                   [](const Queue::Entry& a, const Queue::Entry& b) { return a.rank < b.rank; });
+
+  Waiting all{text.rule, {}};
+  const bool has_kinds = std::string_view(text.rank).find(kBetween) != std::string_view::npos;
+  std::map<std::string, std::size_t> at;
+  for (const Queue::Entry& entry : queue.entries) {
+    const bool known = !has_kinds && !all.kinds.empty();
+    const auto [kind, first] = known ? std::pair<std::string, std::string>()
+                                     : kind_in(inspector::rank_words(text.rank, entry.rank, engine.index().now()));
+    const auto [place, made] = at.emplace(kind, all.kinds.size());
+    if (made) all.kinds.push_back({kind, first});
+    ++all.kinds[place->second].nodes;
+    all.kinds[place->second].tokens += std::uint64_t{entry.length} * unit;
+  }
+  return all;
+}
+
+}  // namespace canopy::lab
