@@ -25,10 +25,11 @@ std::pair<std::string, std::string> kind_in(const std::string& words) {
 struct Queue final : QueueVisitor {
   struct Entry {
     Rank rank;
+    NodeId id;
     Units length;
   };
   std::vector<Entry> entries;
-  void waiting(const NodeFacts& node, Rank rank) override { entries.push_back({rank, node.length}); }
+  void waiting(const NodeFacts& node, Rank rank) override { entries.push_back({rank, node.id, node.length}); }
 };
 
 }  // namespace
@@ -37,8 +38,9 @@ Waiting waiting_in(const Engine& engine, Units unit) {
   const PolicyText text = engine.pool(0).eviction()->describe();
   Queue queue;
   engine.index().waiting(0, queue);
-  std::stable_sort(queue.entries.begin(), queue.entries.end(),
-                   [](const Queue::Entry& a, const Queue::Entry& b) { return a.rank < b.rank; });
+  std::sort(queue.entries.begin(), queue.entries.end(), [](const Queue::Entry& a, const Queue::Entry& b) {
+    return a.rank != b.rank ? a.rank < b.rank : slot_of(a.id) < slot_of(b.id);
+  });
 
   Waiting all{text.rule, {}};
   const bool has_kinds = std::string_view(text.rank).find(kBetween) != std::string_view::npos;

@@ -139,7 +139,9 @@ std::string waiting_tables(const lab::Comparison& comparison, std::size_t capaci
                        html(row->waiting.rule.substr(1)));
     std::vector<lab::Waiting::Kind> kinds = row->waiting.kinds;
     if (kinds.empty()) continue;
-    std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.tokens > b.tokens; });
+    std::sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
+      return a.tokens != b.tokens ? a.tokens > b.tokens : a.name < b.name;
+    });
     const std::size_t shown = std::min(kinds.size(), kMostKinds);
     std::uint64_t all = 0, left = 0;
     for (const lab::Waiting::Kind& kind : kinds) all += kind.tokens;
