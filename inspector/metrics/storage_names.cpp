@@ -29,7 +29,8 @@ void add_storage(const StorageNow& now, Families& to) {
     to.gauge("canopy_lane_call_seconds", "What a call takes: an exponential mean. Absent: none has ended.",
              lane.call_seconds, labels);
     to.gauge("canopy_lane_bytes_per_second",
-             "Over the last seconds in which calls were on their way. Absent: not known.", lane.bytes_per_second, labels);
+             "Over the last seconds in which calls were on their way. Absent: not known.", lane.bytes_per_second,
+             labels);
   }
   for (std::size_t i = 0; i < std::size(kStates); ++i)
     to.gauge("canopy_tier_breaker", "1 for the state of the breaker in front of a storage: open, it is not called.",
@@ -40,8 +41,8 @@ void add_storage(const StorageNow& now, Families& to) {
            kStorage);
   to.gauge("canopy_tier_records", "Records that a storage has. Absent: it does not tell.", now.records, kStorage);
   to.gauge("canopy_tier_used_bytes", "Bytes that a storage has. Absent: it does not tell.", now.used_bytes, kStorage);
-  to.gauge("canopy_tier_capacity_bytes", "Bytes that a storage may have. Absent: it does not tell.",
-           now.capacity_bytes, kStorage);
+  to.gauge("canopy_tier_capacity_bytes", "Bytes that a storage may have. Absent: it does not tell.", now.capacity_bytes,
+           kStorage);
 }
 
 void add_storage_counts(const StorageCounts& storage, Families& to) {

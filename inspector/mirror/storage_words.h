@@ -10,8 +10,8 @@ namespace canopy::inspector {
 
 /// For people, in the order of the events' fields.
 inline constexpr std::array<const char*, event::StorageBrings::kOutcomes> kBringWords = {
-    "whole", "cut: no room", "nothing there", "too short",           "no room at all",  "gone meanwhile",
-    "damaged", "late",       "failed",        "refused: not called", "joined"};
+    "whole",   "cut: no room", "nothing there", "too short",           "no room at all", "gone meanwhile",
+    "damaged", "late",         "failed",        "refused: not called", "joined"};
 inline constexpr std::array<const char*, 5> kFateWords = {"done", "absent", "full", "late", "failed"};
 
 /// "not called for another 0.4 s". `now_us`: as Engine::turn was told.

@@ -63,8 +63,7 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
 }
 
 Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
-                                                         HostTier& host, const Registry& registry,
-                                                         FeedWriter* feed) {
+                                                         HostTier& host, const Registry& registry, FeedWriter* feed) {
   const ComponentConfig& in = config.storage_tier.in;
   std::vector<StorageTier::Place> places;
   for (std::size_t g = 0; g < device.pools.size(); ++g) {

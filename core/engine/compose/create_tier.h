@@ -20,7 +20,6 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
 /// The storage below that tier. REQUIRES: `device` and `host` outlive it; config.storage_tier names a storage. `feed`:
 /// that of `host`.
 Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& config, EngineState& device,
-                                                         HostTier& host, const Registry& registry,
-                                                         FeedWriter* feed);
+                                                         HostTier& host, const Registry& registry, FeedWriter* feed);
 
 }  // namespace canopy

@@ -25,9 +25,9 @@ struct StorageCall {
   std::size_t first = 0;      ///< get, put: its first record among those of the job
   std::uint64_t ends_us = 0;  ///< simulated: when it ends
   std::uint64_t began_us = 0, bytes = 0;
-  bool ended = false;         ///< the storage has told so
-  bool lost = false;          ///< it never will: what it was given is the storage's for ever
-  Fate fate = Fate::failed;   ///< as StorageDone tells it
+  bool ended = false;        ///< the storage has told so
+  bool lost = false;         ///< it never will: what it was given is the storage's for ever
+  Fate fate = Fate::failed;  ///< as StorageDone tells it
   std::uint32_t found = 0;
   std::vector<Fate> fates;
 };

@@ -23,8 +23,7 @@ std::vector<std::unique_ptr<StorageGuard>> storages_of(std::vector<StorageTier::
 }  // namespace
 
 StorageTier::StorageTier(EngineState& device, HostTier& host, const StorageTierConfig& config,
-                         const Fingerprint& shared, std::vector<Place> places,
-                         FeedWriter* feed)
+                         const Fingerprint& shared, std::vector<Place> places, FeedWriter* feed)
     : device_(device),
       host_(host),
       state_(host.state()),
