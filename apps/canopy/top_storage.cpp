@@ -59,8 +59,8 @@ void add_storage(const inspector::Mirror& mirror, Table& table) {
   std::string brought;
   for (std::size_t i = 0; i < storage->brings.size(); ++i)
     if (storage->brings[i] != 0)
-      brought += fmt::format("{}{} {}", brought.empty() ? "" : ", ", grouped(storage->brings[i]),
-                             inspector::kBringWords[i]);
+      brought +=
+          fmt::format("{}{} {}", brought.empty() ? "" : ", ", grouped(storage->brings[i]), inspector::kBringWords[i]);
   table.row("brought", brought.empty() ? "none" : brought);
 }
 

@@ -25,7 +25,8 @@ void add_tier(const TierNow& now, Families& to) {
              of_host("group", group.name));
   }
   const auto lane = [&](const char* name, std::uint64_t copies, std::uint64_t bytes) {
-    to.gauge("canopy_lane_copies", "Copies that have begun and not ended; calls of a storage.", copies, of_host("lane", name));
+    to.gauge("canopy_lane_copies", "Copies that have begun and not ended; calls of a storage.", copies,
+             of_host("lane", name));
     to.gauge("canopy_lane_queued_bytes", "Bytes of the copies that have begun and not ended.", bytes,
              of_host("lane", name));
   };

@@ -93,11 +93,11 @@ struct Figures {
   bool from_events = false;
   /// The index tells of no node: what is counted of nodes is not known either.
   bool no_nodes = false;
-  bool attached = false;           ///< the feed is there and its writer lives
-  std::optional<Moment> now;       ///< nothing: no keyframe has come, or the feed has ended
-  std::optional<double> hit_rate;  ///< of the last kHitRateRequests requests; nothing: none came
-  std::optional<Counts> counts;    ///< nothing: no keyframe has ever come
-  std::optional<TierCounts> tier;  ///< nothing: no tier below was ever told of
+  bool attached = false;                 ///< the feed is there and its writer lives
+  std::optional<Moment> now;             ///< nothing: no keyframe has come, or the feed has ended
+  std::optional<double> hit_rate;        ///< of the last kHitRateRequests requests; nothing: none came
+  std::optional<Counts> counts;          ///< nothing: no keyframe has ever come
+  std::optional<TierCounts> tier;        ///< nothing: no tier below was ever told of
   std::optional<StorageCounts> storage;  ///< nothing: no storage was ever told of
   std::vector<TenantFigures> tenants;
 };

@@ -16,8 +16,8 @@ void each(Counts& counts, Visit&& visit) {
     visit(lane.calls), visit(lane.bytes);
     for (auto& fate : lane.fates) visit(fate);
   }
-  for (auto* figure : {&counts.hits, &counts.written, &counts.read, &counts.unkept, &counts.dropped, &counts.damaged,
-                       &counts.breaks})
+  for (auto* figure :
+       {&counts.hits, &counts.written, &counts.read, &counts.unkept, &counts.dropped, &counts.damaged, &counts.breaks})
     visit(*figure);
   for (auto& outcome : counts.brings) visit(outcome);
 }

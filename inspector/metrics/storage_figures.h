@@ -11,8 +11,8 @@ namespace canopy::metrics {
 /// The storage below the tier below, as it is now.
 struct StorageNow {
   struct Lane {
-    std::uint64_t calls = 0, bytes = 0;            ///< on their way
-    std::optional<double> call_seconds;            ///< estimates; nothing: there is none yet
+    std::uint64_t calls = 0, bytes = 0;  ///< on their way
+    std::optional<double> call_seconds;  ///< estimates; nothing: there is none yet
     std::optional<std::uint64_t> bytes_per_second;
   };
   std::array<Lane, kStorageLanes> lanes{};

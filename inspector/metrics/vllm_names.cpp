@@ -32,7 +32,8 @@ void add_requests(const Figures& figures, Families& to) {
   to.counter("vllm:num_preemptions_total", "Times that a running request was retracted for room.", counts.retracted);
   to.histogram("vllm:request_prefill_kv_computed_tokens", "Prompt tokens of finished requests that were not found.",
                counts.computed_tokens);
-  if (!figures.no_nodes) to.histogram("vllm:kv_block_reuse_gap_seconds", "Time between two uses of a block.", counts.reuse_gap_s);
+  if (!figures.no_nodes)
+    to.histogram("vllm:kv_block_reuse_gap_seconds", "Time between two uses of a block.", counts.reuse_gap_s);
 }
 
 }  // namespace

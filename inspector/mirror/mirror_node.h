@@ -37,11 +37,11 @@ struct MirrorNode {
   std::int32_t priority = 0;
   Tick created = 0, last_access = 0;
   std::uint64_t digest = 0;
-  std::uint64_t lineage = 0;         ///< id of the first node known here: one that came back has that of its ghost
-  std::uint64_t added_at = 0;        ///< commit
-  std::uint64_t added_us = 0;        ///< of the engine's clock; kTimeNotKnown
-  std::uint64_t used_us = 0;         ///< of its last use, or added_us before the first; kTimeNotKnown
-  std::uint64_t used_work = 0;       ///< tokens of prompts that had come by then, since the mirror began
+  std::uint64_t lineage = 0;    ///< id of the first node known here: one that came back has that of its ghost
+  std::uint64_t added_at = 0;   ///< commit
+  std::uint64_t added_us = 0;   ///< of the engine's clock; kTimeNotKnown
+  std::uint64_t used_us = 0;    ///< of its last use, or added_us before the first; kTimeNotKnown
+  std::uint64_t used_work = 0;  ///< tokens of prompts that had come by then, since the mirror began
   /// Of its path, units that have come from a storage, as far as it was told; what is beside them is not known.
   struct Brought {
     Units from = 0, until = 0;
@@ -53,7 +53,8 @@ struct MirrorNode {
   bool has(std::size_t group) const { return resident >> group & 1; }
   /// How many of its own units have come from a storage.
   Units from_storage() const {
-    const Units first = brought.from > begin ? brought.from : begin, last = brought.until < end() ? brought.until : end();
+    const Units first = brought.from > begin ? brought.from : begin,
+                last = brought.until < end() ? brought.until : end();
     return last > first ? last - first : 0;
   }
 };

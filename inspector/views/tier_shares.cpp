@@ -107,9 +107,8 @@ void TierShares::update(const Mirror& shown, const Mirror* other, std::size_t gr
   shares_.assign(known_ ? shown.slots() : 0, 0);
   stored_.assign(known_ ? shown.slots() : 0, {});
   if (!known_) return;
-  shown.each_node([&](const MirrorNode& node) {
-    stored_[slot_of(NodeId{node.id})] = part_of(node, node.brought, node.length);
-  });
+  shown.each_node(
+      [&](const MirrorNode& node) { stored_[slot_of(NodeId{node.id})] = part_of(node, node.brought, node.length); });
   const Children children(*other, group);
   struct Step {
     std::uint32_t slot;

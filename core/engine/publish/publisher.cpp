@@ -104,7 +104,11 @@ Result<std::unique_ptr<Publisher>> Publisher::open(FeedConfig feed, const Engine
 }
 
 Publisher::Publisher(std::unique_ptr<FeedSink> sink, const EngineState& state, Texts texts, bool has_feed)
-    : state_(state), sink_(std::move(sink)), feed_(sink_->writer()), texts_(std::move(texts)), has_feed_(has_feed),
+    : state_(state),
+      sink_(std::move(sink)),
+      feed_(sink_->writer()),
+      texts_(std::move(texts)),
+      has_feed_(has_feed),
       storage_(std::make_unique<StorageTeller>()) {}
 
 Publisher::~Publisher() = default;

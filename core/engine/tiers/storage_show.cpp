@@ -53,8 +53,7 @@ void StorageTier::show() {
 }
 
 void StorageTier::show_brought(const Bring& bring, NodeId end) {
-  if (feed_ && feed_->on() && bring.until > bring.from)
-    feed_->push(event::NodeBrought{end, bring.from, bring.until});
+  if (feed_ && feed_->on() && bring.until > bring.from) feed_->push(event::NodeBrought{end, bring.from, bring.until});
 }
 
 }  // namespace canopy

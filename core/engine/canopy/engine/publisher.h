@@ -94,7 +94,7 @@ class Publisher {
   ToldPools told_{}, told_below_{};
   std::unique_ptr<StorageTeller> storage_;
   std::uint64_t keyframes_told_ = 0, commits_ = 0;
-  std::uint64_t published_ = 0;  ///< FeedWriter::at after the last commit
+  std::uint64_t published_ = 0;                            ///< FeedWriter::at after the last commit
   std::uint32_t readers_told_ = 0;                         ///< what the desk said when it was last looked at
   std::chrono::steady_clock::time_point keyframe_from_{};  ///< the next keyframe, but for some in advance
 };

@@ -17,9 +17,9 @@ struct StorageBoard {
 
   /// The calls of one kind. Times are microseconds, those of Engine::turn.
   struct Lane {
-    std::uint32_t on_way = 0;                  ///< calls that have begun and not ended
-    std::uint64_t on_way_bytes = 0;            ///< of those
-    std::uint64_t calls = 0, bytes = 0;        ///< that have ended; bytes of records that arrived
+    std::uint32_t on_way = 0;                   ///< calls that have begun and not ended
+    std::uint64_t on_way_bytes = 0;             ///< of those
+    std::uint64_t calls = 0, bytes = 0;         ///< that have ended; bytes of records that arrived
     std::array<std::uint64_t, kFates> fates{};  ///< StorageFates
 
     void begun(std::uint64_t now_us, std::uint64_t its_bytes) {
@@ -40,9 +40,9 @@ struct StorageBoard {
     std::uint64_t call_us() const { return call_us_; }
     /// Over the last seconds in which calls were on their way; 0: not known.
     std::uint64_t bytes_per_second() const {
-      return busy_us_ == 0 ? 0
-                           : static_cast<std::uint64_t>(static_cast<double>(busy_bytes_) * 1e6 /
-                                                        static_cast<double>(busy_us_));
+      return busy_us_ == 0
+                 ? 0
+                 : static_cast<std::uint64_t>(static_cast<double>(busy_bytes_) * 1e6 / static_cast<double>(busy_us_));
     }
 
    private:

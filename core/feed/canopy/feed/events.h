@@ -1,7 +1,7 @@
 #pragma once
 /// Every kind of event: one struct each, its encoding and its decoding side by side. To add a kind: a struct with the
-/// next free kKind in index_events.h, engine_events.h or storage_events.h, its name in AllEvents, a call that pushes it, and a
-/// function of the inspector's Apply. Older readers skip it and count it.
+/// next free kKind in index_events.h, engine_events.h or storage_events.h, its name in AllEvents, a call that pushes
+/// it, and a function of the inspector's Apply. Older readers skip it and count it.
 ///
 /// An operation's events come first and its Commit last: a reader takes whole commits or nothing. A keyframe is the
 /// events that would build what there is.
@@ -40,13 +40,12 @@ struct ListOfEvents {
   }
 };
 
-using AllEvents =
-    ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned, NodeUsed,
-                 NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked, Relaxed, Cleared,
-                 RequestBegun, RequestPages, RequestProgress, Freed, PoolSized, TextPiece, Keyframe, Totals, Commit,
-                 SegmentChanged, Pinned, NodeJoined, TierPages, TierMoved, TierLane, TierFetches, TierLost,
-                 StorageQueue, StorageSpeed, StorageFates, StorageBrings, StorageMoved, StorageLost, StorageHealth,
-                 StorageRoom, NodeBrought>;
+using AllEvents = ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned,
+                               NodeUsed, NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked,
+                               Relaxed, Cleared, RequestBegun, RequestPages, RequestProgress, Freed, PoolSized,
+                               TextPiece, Keyframe, Totals, Commit, SegmentChanged, Pinned, NodeJoined, TierPages,
+                               TierMoved, TierLane, TierFetches, TierLost, StorageQueue, StorageSpeed, StorageFates,
+                               StorageBrings, StorageMoved, StorageLost, StorageHealth, StorageRoom, NodeBrought>;
 static_assert(AllEvents::distinct());
 
 }  // namespace canopy::event

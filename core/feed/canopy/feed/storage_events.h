@@ -23,13 +23,11 @@ namespace canopy::event {
 struct StorageQueue {
   static constexpr std::uint8_t kKind = 35;
   StorageLane lane{};
-  std::uint32_t on_way = 0;             ///< calls that have begun and not ended
-  std::uint64_t on_way_bytes = 0;       ///< of those
-  std::uint64_t calls = 0, bytes = 0;   ///< that have ended; bytes of the records that arrived
+  std::uint32_t on_way = 0;            ///< calls that have begun and not ended
+  std::uint64_t on_way_bytes = 0;      ///< of those
+  std::uint64_t calls = 0, bytes = 0;  ///< that have ended; bytes of the records that arrived
 
-  Event encode() const {
-    return {kKind, 0, static_cast<std::uint16_t>(lane), on_way, on_way_bytes, calls, bytes};
-  }
+  Event encode() const { return {kKind, 0, static_cast<std::uint16_t>(lane), on_way, on_way_bytes, calls, bytes}; }
   static StorageQueue decode(const Event& e) { return {static_cast<StorageLane>(e.flags), e.extra, e.id, e.a, e.b}; }
 };
 
@@ -142,9 +140,7 @@ struct NodeBrought {
   Units from = 0, until = 0;
 
   Event encode() const { return {kKind, 0, 0, 0, detail::bits(node), from, until}; }
-  static NodeBrought decode(const Event& e) {
-    return {NodeId{e.id}, static_cast<Units>(e.a), static_cast<Units>(e.b)};
-  }
+  static NodeBrought decode(const Event& e) { return {NodeId{e.id}, static_cast<Units>(e.a), static_cast<Units>(e.b)}; }
 };
 
 }  // namespace canopy::event
