@@ -68,18 +68,22 @@ class OneRank {
       : agreement_(agreement), random_(seed), own_(seed * 977 + rank) {
     const bool weighs = seed % 2 == 0;  // fetches against computing
     auto document = parse_yaml(
-        fmt::format("page_size: 4\nindex: radix\nstore: {{ host: {{ layers: 1, streams: {{ k: 8 }} }} }}\n"
-                    "groups: {{ full: {{ reach: path, capacity: 160, allocator: free_list, eviction: lru }}, "
-                    "other: {{ reach: path, capacity: 160, allocator: free_list, eviction: slru }} }}\n"
-                    "tiers: {{ host: {{ capacity: 160, latency: 30 }}, storage: {{ ahead: 30, trust_again: 1, {}, "
-                    "in: {{ sim_storage: {{ capacity: 2000000, seed: {}, {} }} }} }}, "
-                    "recompute: {{ fixed: {}, per_token: {}, learn: true }} }}\n"
-                    "model: {{ name: m, revision: r, dtype: bf16, ranks: {}, rank: {} }}\n",
-                    setup.storage, own_.below(1'000'000), setup.faults(), weighs ? 3000 : 0, weighs ? 200'000 : 0,
-                    setup.ranks, rank),
+        fmt::format(
+            "page_size: 4\nindex: radix\nstore: {{ host: {{ layers: 1, addresses: 16M, streams: {{ k: 8 }} }} }}\n"
+            "groups: {{ full: {{ reach: path, capacity: 160, allocator: free_list, eviction: lru }}, "
+            "other: {{ reach: path, capacity: 160, allocator: free_list, eviction: slru }} }}\n"
+            "tiers: {{ host: {{ capacity: 160, latency: 30 }}, storage: {{ ahead: 30, trust_again: 1, {}, "
+            "in: {{ sim_storage: {{ capacity: 2000000, seed: {}, {} }} }} }}, "
+            "recompute: {{ fixed: {}, per_token: {}, learn: true }} }}\n"
+            "model: {{ name: m, revision: r, dtype: bf16, ranks: {}, rank: {} }}\n",
+            setup.storage, own_.below(1'000'000), setup.faults(), weighs ? 3000 : 0, weighs ? 200'000 : 0, setup.ranks,
+            rank),
         "test");
+    REQUIRE_MESSAGE(document, (document ? "" : document.error().text));
     const auto config = read_engine_config(*document, plugins());
+    REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
     auto engine = Engine::create(*config, plugins(), nullptr, &agreement_);
+    REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
     engine_ = std::move(*engine);
     content_.emplace(*engine_);
   }
