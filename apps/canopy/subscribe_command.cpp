@@ -81,8 +81,8 @@ class Following {
       if (auto done = hear(0, message, false); !done) return unusable(done.error().text);
     }
     // The missing ones are not in the file.
-    while (follower_.wants_replay(0))
-      if (auto done = follower_.replay_ended(0, 0, stream_us_); !done) return unusable(done.error().text);
+    while (const auto from = follower_.wants_replay(0))
+      if (auto done = follower_.replay_ended(0, *from, stream_us_); !done) return unusable(done.error().text);
     began_ = Clock::now();
     if (!next) say("{}: {}", arguments_.from, next.error().text);
     if (!follower_.has_feed()) return unusable(arguments_.from + ": no block is stored in it, so there is no feed");

@@ -78,7 +78,7 @@ Done Follower::replay_ended(std::size_t source, std::uint64_t from, std::uint64_
     if (names_.sender(w).source != source || !workers_[w].order.waits()) continue;
     // It may have shown that the publisher restarted, which takes another one, from 0 on.
     if (workers_[w].order.replay_from() < from) continue;
-    workers_[w].order.give_up();
+    workers_[w].order.replay_ended(from);
     if (auto done = apply_held(w, now_us); !done) return done;
   }
   return std::monostate{};

@@ -94,6 +94,11 @@ std::optional<InOrder::Held> InOrder::next_held() {
   return held;
 }
 
+void InOrder::replay_ended(std::uint64_t from) {
+  if (!doubted_ && replay_from() > from) return;
+  give_up();
+}
+
 void InOrder::give_up() {
   if (std::exchange(doubted_, false) && began_) return;
   if (held_.empty()) return;

@@ -84,3 +84,27 @@ TEST_CASE("a restart that only a replay shows is followed by a replay of the new
     CHECK(followed.follower.counts_of(0).restarts == 1);
   }
 }
+
+TEST_CASE("what is lost while a replay is under way is asked for again") {
+  Server server(3, 0);
+  Followed followed(true);
+  const auto say = [&] {
+    server.act();
+    followed.hear(server.ring.back(), false);
+  };
+  say();
+  server.act();  // lost
+  say();
+  const auto from = followed.follower.wants_replay(0);
+  REQUIRE(from);
+  for (const Sent& sent : server.ring)
+    if (sent.sequence >= *from) followed.hear(sent, true);
+  server.act();  // lost, and sent after the replay
+  say();
+  REQUIRE(followed.follower.replay_ended(0, *from, followed.now()));
+  REQUIRE(followed.follower.wants_replay(0));
+  followed.replay(server);
+  CHECK_FALSE(followed.follower.wants_replay(0));
+  check_same(followed, server);
+  CHECK(followed.follower.counts_of(0).missing == 0);
+}

@@ -147,9 +147,10 @@ class Fuzzed {
 
   /// A replay that brings nothing; each ends a wait.
   void end_replays(std::size_t source) {
-    for (int rounds = 0; follower_.wants_replay(source); ++rounds) {
-      EXPECT(rounds < 1000, about_);
-      EXPECT(static_cast<bool>(follower_.replay_ended(source, 0, now_)), about_);
+    int rounds = 0;
+    while (const auto from = follower_.wants_replay(source)) {
+      EXPECT(++rounds <= 1000, about_);
+      EXPECT(static_cast<bool>(follower_.replay_ended(source, *from, now_)), about_);
     }
   }
 

@@ -47,6 +47,9 @@ class InOrder {
   /// Where a replay shall begin. It is the last message that was applied, where there is one: a publisher that has
   /// another one of that number restarted unnoticed.
   std::uint64_t replay_from() const { return next_ > 0 ? next_ - 1 : 0; }
+  /// A replay that was asked for from there has ended. What is missing does not come, unless the replay brought some of
+  /// it: then another message may have been lost after it was asked for, and another replay is needed.
+  void replay_ended(std::uint64_t from);
   /// The missing ones do not come: the order goes on behind the first gap.
   void give_up();
 
