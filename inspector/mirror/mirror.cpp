@@ -12,6 +12,12 @@ constexpr bool sizes_a_pool(const Event& event) {
   return is<event::PoolSized>(event) || is<event::SegmentChanged>(event);
 }
 
+/// A tier below has none below it: a mark that stayed would make a mirror in a mirror without end.
+Event unmarked(Event event) {
+  event.group &= static_cast<std::uint8_t>(~kOfTierBelow);
+  return event;
+}
+
 }  // namespace
 
 Mirror::Mirror(const FeedShape& header) {
@@ -95,8 +101,7 @@ void Mirror::take_below(std::span<const Event> events, bool keyframe) {
   pending_below_.clear();
   for (const Event& event : events) {
     if (!(event.group & kOfTierBelow) || !event::AllEvents::knows(event)) continue;
-    pending_below_.push_back(event);
-    pending_below_.back().group &= static_cast<std::uint8_t>(~kOfTierBelow);
+    pending_below_.push_back(unmarked(event));
   }
   if (below_.empty() && pending_below_.empty()) return;
   if (below_.empty()) {
@@ -107,7 +112,7 @@ void Mirror::take_below(std::span<const Event> events, bool keyframe) {
     for (std::size_t g = 0; g < groups(); ++g) shape.reaches[g] = state_.pools[g].reach;
     below_.emplace_back(shape);
   }
-  if (keyframe) pending_below_.insert(pending_below_.begin(), events.front());
+  if (keyframe) pending_below_.insert(pending_below_.begin(), unmarked(events.front()));
   auto end = event::Commit::decode(events.back());
   end.tick = 0;  // the tier's index has a clock of its own, which its nodes tell
   pending_below_.push_back(end.encode());

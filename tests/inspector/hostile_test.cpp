@@ -369,3 +369,20 @@ TEST_CASE("trust: a fault outside every feed ends the process as ever") {
   // By SIGBUS, or in the way of a sanitizer.
   CHECK_FALSE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
+
+TEST_CASE("trust: a keyframe that is marked as the tier below's ends in one mirror below, not in a row without end") {
+  FeedShape shape;
+  shape.page_size = 4;
+  shape.groups = 1;
+  Mirror mirror(shape);
+  Event keyframe = event::Keyframe{}.encode();
+  keyframe.group |= kOfTierBelow;
+  Event ended = event::Commit{}.encode();
+  for (const std::uint8_t mark : {std::uint8_t{0}, kOfTierBelow}) {
+    ended.group |= mark;
+    const Event events[] = {keyframe, ended};
+    mirror.take(events);
+    REQUIRE(mirror.below());
+    CHECK(!mirror.below()->below());
+  }
+}
