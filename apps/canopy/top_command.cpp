@@ -14,6 +14,7 @@
 #include <thread>
 
 #include <mirror/rank_text.h>
+#include <mirror/tier_words.h>
 
 #include "commands.h"
 #include "interrupt.h"
@@ -133,11 +134,7 @@ void add_tier(const Mirror& mirror, Table& table) {
                             grouped(tier.lost.evicted), grouped(tier.lost.dropped), grouped(tier.lost.lost)));
   table.row("to host", lane(tier.store, tier.moved.written));
   table.row("from host", lane(tier.load, tier.moved.loaded));
-  const auto& fetches = tier.fetches.by_outcome;
-  table.row("fetches",
-            fmt::format("{} whole, {} cut, {} joined, {} found nothing, {} too short, {} no room, {} not worth it",
-                        grouped(fetches[0]), grouped(fetches[1]), grouped(fetches[2]), grouped(fetches[3]),
-                        grouped(fetches[4]), grouped(fetches[5]), grouped(fetches[6])));
+  table.row("fetches", inspector::counted_words(tier.fetches.by_outcome, inspector::kFetchWords));
 }
 
 /// Prints one screen. `before` is the sample of the last screen, for rates.

@@ -3,7 +3,7 @@
 #include <canopy/support/figures.h>
 #include <canopy/support/printable.h>
 #include <fmt/format.h>
-#include <mirror/storage_words.h>
+#include <mirror/tier_words.h>
 
 namespace canopy::app {
 namespace {
@@ -22,7 +22,7 @@ std::string lane(const MirrorStorage::Lane& lane) {
   words += fmt::format("; {}", took(lane.speed));
   if (lane.speed.bytes_per_second != 0) words += fmt::format(", {}/s", bytes(lane.speed.bytes_per_second));
   return words + fmt::format("; {} in all, {}; records: {}", plural(lane.queue.calls, "call"), bytes(lane.queue.bytes),
-                             inspector::fate_words(lane.fates));
+                             inspector::counted_words(lane.fates.by_fate, inspector::kFateWords));
 }
 
 /// A find has no bytes, and its outcome is one for all that it asks.
@@ -56,12 +56,7 @@ void add_storage(const inspector::Mirror& mirror, Table& table) {
   table.row("asked", finds(storage->lane(StorageLane::find)));
   table.row("from storage", lane(storage->lane(StorageLane::get)));
   table.row("to storage", lane(storage->lane(StorageLane::put)));
-  std::string brought;
-  for (std::size_t i = 0; i < storage->brings.size(); ++i)
-    if (storage->brings[i] != 0)
-      brought +=
-          fmt::format("{}{} {}", brought.empty() ? "" : ", ", grouped(storage->brings[i]), inspector::kBringWords[i]);
-  table.row("brought", brought.empty() ? "none" : brought);
+  table.row("brought", inspector::counted_words(storage->brings, inspector::kBringWords));
 }
 
 }  // namespace canopy::app

@@ -1,5 +1,4 @@
 /// Canopy's own names of the storage below the tier below.
-#include <mirror/storage_words.h>
 
 #include "families.h"
 

@@ -2,7 +2,7 @@
 
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
-#include <mirror/storage_words.h>
+#include <mirror/tier_words.h>
 
 #include <string>
 
@@ -55,17 +55,13 @@ void storage_facts(const Mirror& mirror, float column) {
   const float radius = em() * 0.25F;
   fact("storage", "    " + storage->name + ", " + breaker_words(health, mirror.tier().store.now.now_us), column);
   ImGui::GetWindowDrawList()->AddCircleFilled({at.x + em() * (column + 0.4F), at.y + em() * 0.55F}, radius, colour);
-  explain("After five calls that fail or are late, none is made for a while, which doubles up to five seconds.");
+  explain("After five calls that fail or are late, none is made for a while, which doubles up to 1.5 s.");
   fact("keeps", room_words(storage->room), column);
   fact("records",
-       fmt::format("got: {}; put: {}", fate_words(storage->lane(StorageLane::get).fates),
-                   fate_words(storage->lane(StorageLane::put).fates)),
+       fmt::format("got: {}; put: {}", counted_words(storage->lane(StorageLane::get).fates.by_fate, kFateWords),
+                   counted_words(storage->lane(StorageLane::put).fates.by_fate, kFateWords)),
        column);
-  std::string words;
-  for (std::size_t i = 0; i < storage->brings.size(); ++i)
-    if (storage->brings[i] != 0)
-      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", grouped(storage->brings[i]), kBringWords[i]);
-  fact("brought", words.empty() ? "nothing was asked for" : words, column);
+  fact("brought", counted_words(storage->brings, kBringWords), column);
   fact("found", plural(storage->moved.hits, "token") + " that the storage had", column);
   const event::StorageLost& lost = storage->lost;
   fact("not kept",

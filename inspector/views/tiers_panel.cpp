@@ -1,7 +1,7 @@
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
+#include <mirror/tier_words.h>
 
-#include <array>
 #include <string>
 
 #include "draw.h"
@@ -107,13 +107,7 @@ class TiersPanel final : public Panel {
   }
 
   static void draw_fetches(const MirrorTier& tier) {
-    constexpr std::array<const char*, 7> kOutcomes = {"whole",     "cut: no room",   "joined",   "nothing there",
-                                                      "too short", "no room at all", "not worth"};
-    std::string words;
-    for (std::size_t i = 0; i < kOutcomes.size(); ++i)
-      if (const std::uint32_t count = tier.fetches.by_outcome[i]; count != 0)
-        words += fmt::format("{}{} {}", words.empty() ? "" : ", ", grouped(count), kOutcomes[i]);
-    fact("fetches", words.empty() ? "none" : words, kFacts);
+    fact("fetches", counted_words(tier.fetches.by_outcome, kFetchWords), kFacts);
     fact("found", plural(tier.moved.hits, "token") + " that a fetch had brought", kFacts);
     fact("not kept",
          fmt::format("{} not copied, {} copied for nothing, {} evicted there",

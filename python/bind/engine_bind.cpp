@@ -210,12 +210,8 @@ void bind_engine(nb::module_& module) {
       .def(
           "columns", [](PyEngine& engine) { return columns_of(engine->index(), engine->state().spaces); },
           "The nodes as a dictionary of columns, parents before children. O(tree).")
-      .def(
-          "tree",
-          [](nb::object self, const std::string& form, std::size_t lines) {
-            return nb::module_::import_("canopy.feed").attr("tree")(self.attr("columns")(), form, lines);
-          },
-          "form"_a = "text", "lines"_a = 40, "The nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
+      .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,
+           "The nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
       .def("pool", &pool_of, "group"_a = 0, "A group's pool, in pages.")
       .def_prop_ro("groups", [](PyEngine& engine) { return engine->groups(); })
       .def_prop_ro("page_size", [](PyEngine& engine) { return engine->page_size(); })

@@ -231,12 +231,8 @@ void bind_index(nb::module_& module) {
       .def(
           "columns", [](Index& index) { return columns_of(index.tree(), index.state().spaces); },
           "The nodes as a dictionary of columns, parents before children. O(tree).")
-      .def(
-          "tree",
-          [](nb::object self, const std::string& form, std::size_t lines) {
-            return nb::module_::import_("canopy.feed").attr("tree")(self.attr("columns")(), form, lines);
-          },
-          "form"_a = "text", "lines"_a = 40, "The nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
+      .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,
+           "The nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
       .def("use", &use_of, "nodes, bytes of memory, refused calls, and inserts that were cut short for want of memory.")
       .def_prop_ro("page_size", &Index::page)
       .def_prop_ro("policy", [](const Index& index) { return index.state().groups[0].policy; })

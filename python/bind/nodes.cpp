@@ -48,4 +48,8 @@ nb::dict columns_of(const PrefixIndex& index, const Spaces& spaces) {
   return columns;
 }
 
+nb::object tree_of(nb::object self, const std::string& form, std::size_t lines) {
+  return nb::module_::import_("canopy.feed").attr("tree")(self.attr("columns")(), form, lines);
+}
+
 }  // namespace canopy::python

@@ -251,6 +251,9 @@ TEST_CASE("ranks: an agreement that fails, throws or tells more than the least s
   Peer throws;
   throws.answers = [](auto) -> const char* { throw std::runtime_error("no"); };
   CHECK(stopped(throws) == "ranks: in turn 3 there was no agreement: it threw: no");
+  Peer throws_a_number;
+  throws_a_number.answers = [](auto) -> const char* { throw 7; };
+  CHECK(stopped(throws_a_number) == "ranks: in turn 3 there was no agreement: it threw");
   Peer most;
   most.answers = [](std::span<std::int64_t> values) { return ++values[kFinds + 1], nullptr; };
   CHECK(stopped(most) ==
@@ -269,9 +272,14 @@ TEST_CASE("ranks: of a replicated model rank 0 puts the records, and all read th
   CHECK(other->host_tier()->moving[0] == 0);
   CHECK(other->storage_figures().written_tokens == 40);  // as far as this rank's decisions go
   CHECK(Shared::puts == 0);
+  const auto shown = [](const Engine& engine) {
+    return engine.state().board.lanes[static_cast<std::size_t>(StorageLane::put)].calls;
+  };
+  CHECK(shown(*other) == 0);
   const auto first = std::move(*shared_engine(nullptr, {"model.replicated=true", "model.ranks=2", "model.rank=0"}));
   const auto prompt = put_down(*first, 3);
   CHECK(Shared::puts == 1);
+  CHECK(shown(*first) == 1);
   CHECK(first->digest() == other->digest());
   for (const auto& engine : {first.get(), other.get()}) {
     Fetch fetch = engine->fetch(arrival(prompt));

@@ -5,7 +5,7 @@
 #include <metrics/server.h>
 #include <metrics/tally.h>
 #include <mirror/mirror.h>
-#include <mirror/storage_words.h>
+#include <mirror/tier_words.h>
 #include <support/engines.h>
 
 #include <map>

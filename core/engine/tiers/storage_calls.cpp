@@ -32,7 +32,7 @@ std::uint64_t StorageCalls::begin(StorageCall::Kind kind, std::size_t group, std
   made->ends_us = simulated() ? lane.begin(now_us, bytes) : now_us;
   made->began_us = now_us;
   made->bytes = bytes;
-  board_.lane(kind).begun(now_us, bytes);
+  if (is_call(kind)) board_.lane(kind).begun(now_us, bytes);
   const std::uint64_t ends_us = made->ends_us;
   // Behind all that end as early.
   const auto later = [](std::uint64_t end, const auto& other) { return end < other->ends_us; };
@@ -155,6 +155,7 @@ std::unique_ptr<StorageCall> StorageCalls::next(std::uint64_t now_us) {
 }
 
 void StorageCalls::show_end(const StorageCall& call, std::uint64_t now_us) {
+  if (!is_call(call.kind)) return;
   StorageBoard::Lane& lane = board_.lane(call.kind);
   const auto count = [&](Fate fate) { ++lane.fates[static_cast<std::size_t>(fate)]; };
   for (const Fate fate : call.fates) count(fate);

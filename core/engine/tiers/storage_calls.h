@@ -110,6 +110,8 @@ class StorageCalls {
       if (next[lane] < Agreement::kSlots) each(call, lane, next[lane]++);
     }
   }
+  /// Whether this rank's storage is called for it.
+  bool is_call(StorageCall::Kind kind) const { return puts_ || kind != StorageCall::Kind::put; }
   void show_end(const StorageCall& call, std::uint64_t now_us);
 
   std::vector<std::unique_ptr<StorageGuard>> storages_;  ///< by group

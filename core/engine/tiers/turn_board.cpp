@@ -51,6 +51,8 @@ std::string TurnBoard::ask() {
     else return {};
   } catch (const std::exception& thrown) {
     failed = fmt::format("it threw: {}", thrown.what());
+  } catch (...) {
+    failed = "it threw";
   }
   unreachable_ = true;
   return fmt::format("there was no agreement: {}", failed);

@@ -1,4 +1,4 @@
-#include "storage_words.h"
+#include "tier_words.h"
 
 #include <canopy/support/figures.h>
 #include <fmt/format.h>
@@ -26,12 +26,11 @@ std::string room_words(const event::StorageRoom& room) {
                      room.used == kUnlimited ? "bytes not known" : bytes(room.used), of);
 }
 
-std::string fate_words(const event::StorageFates& fates) {
-  std::string words;
-  for (std::size_t i = 0; i < kFateWords.size(); ++i)
-    if (fates.by_fate[i] != 0)
-      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", grouped(fates.by_fate[i]), kFateWords[i]);
-  return words.empty() ? "none" : words;
+std::string counted_words(std::span<const std::uint32_t> counts, std::span<const char* const> words) {
+  std::string text;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(counts[i]), words[i]);
+  return text.empty() ? "none" : text;
 }
 
 }  // namespace canopy::inspector

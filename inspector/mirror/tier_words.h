@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "mirror_state.h"
@@ -9,6 +10,8 @@
 namespace canopy::inspector {
 
 /// For people, in the order of the events' fields.
+inline constexpr std::array<const char*, std::tuple_size_v<decltype(event::TierFetches::by_outcome)>> kFetchWords = {
+    "whole", "cut: no room", "joined", "nothing there", "too short", "no room at all", "computing is faster"};
 inline constexpr std::array<const char*, event::StorageBrings::kOutcomes> kBringWords = {
     "whole",   "cut: no room", "nothing there", "too short",           "no room at all", "gone meanwhile",
     "damaged", "late",         "failed",        "refused: not called", "joined",         "computing is faster"};
@@ -18,7 +21,7 @@ inline constexpr std::array<const char*, 5> kFateWords = {"done", "absent", "ful
 std::string breaker_words(const event::StorageHealth& health, std::uint64_t now_us);
 /// "1,204 records, 1.2 GiB of 4.0 GiB"; says so where the storage does not tell.
 std::string room_words(const event::StorageRoom& room);
-/// "310 done, 2 late": what is 0 is left out. "none" if all are.
-std::string fate_words(const event::StorageFates& fates);
+/// "310 done, 2 late": what is 0 is left out. "none" if all are. REQUIRES: a word for each count.
+std::string counted_words(std::span<const std::uint32_t> counts, std::span<const char* const> words);
 
 }  // namespace canopy::inspector
