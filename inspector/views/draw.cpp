@@ -3,6 +3,7 @@
 #include <imgui_internal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -151,8 +152,11 @@ void label(ImDrawList* list, ImVec2 from, ImVec2 to, std::string_view words, ImU
 void hatch(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, bool up, float step) {
   const float height = to.y - from.y;
   const float thickness = std::max(1.F, em() / 14);
+  // What lies outside is not drawn line by line: a feed may tell of shares that no bar has room for.
+  from.x = std::max(from.x, list->GetClipRectMin().x);
+  to.x = std::min(to.x, list->GetClipRectMax().x);
   // Each line starts on a grid of the screen, so that neighbours continue each other's pattern.
-  for (float x = (static_cast<float>(static_cast<int>(from.x / step)) * step) - height; x < to.x; x += step) {
+  for (float x = std::floor(from.x / step) * step - height; x < to.x; x += step) {
     const float x0 = std::max(x, from.x), x1 = std::min(x + height, to.x);
     if (x1 <= x0) continue;
     const float y0 = up ? to.y - (x0 - x) : from.y + (x0 - x), y1 = up ? to.y - (x1 - x) : from.y + (x1 - x);

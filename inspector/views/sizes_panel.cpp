@@ -208,7 +208,10 @@ void SizesPanel::draw_times(const Overview& overview, float y) const {
   const double span = (last - first) / unit;
   const double step = overview.by_clock() ? nice_seconds(span, marks) : nice_step(span, marks);
   float free_from = stack_.from.x - em() * 2;
-  for (double at = std::ceil(first / unit / step) * step; at <= last / unit * 1.000001; at += step) {
+  const double from = std::ceil(first / unit / step) * step;
+  for (std::size_t mark = 0; mark <= 2 * marks; ++mark) {  // a clock far from 0 has no room for a step
+    const double at = from + static_cast<double>(mark) * step;
+    if (!(at <= last / unit + span * 1e-6)) break;
     const float x = stack_.from.x + width * static_cast<float>(overview.share_of_value(at * unit));
     list->AddLine({x, y}, {x, y + em() * 0.2F}, palette().dim);
     const std::string words = overview.by_clock() ? clock(at, step) : "commit " + brief(at);

@@ -187,7 +187,7 @@ TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
   CHECK(has(check("tiers=fast").err, "expected a map"));
   CHECK(has(check("tiers.host.evicton=lru").err, "Did you mean 'eviction'?"));
   const std::string storage = "tiers.storage.in=sim_storage", model = " --set model.name=m --set model.revision=r";
-  CHECK(has(check(storage).err, "tiers.storage.in: rows are bytes, and only you know whose"));
+  CHECK(has(check(storage).err, "tiers.storage.in: a storage keeps the bytes of each model apart"));
   CHECK(has(check(storage + model).err, "model has no 'dtype'"));
   CHECK(check(storage + model + " --set model.dtype=bf16").status == 0);
   CHECK(has(check(storage + model + " --set model.dtype=bf16 --set model.rank=1").err,

@@ -103,7 +103,8 @@ std::string flaw_of_storage(const EngineConfig& engine) {
   if (engine.host_tier.capacity == 0)
     return ": its pages come and go through a tier of the host; expected tiers.host beside it";
   if (engine.model.name.empty() || engine.model.revision.empty() || engine.model.dtype.empty())
-    return ": rows are bytes, and only you know whose; expected `model: { name: ..., revision: ..., dtype: ... }`";
+    return ": a storage keeps the bytes of each model apart, by its name, revision and dtype; expected `model: { name: "
+           "..., revision: ..., dtype: ... }`";
   for (const GroupConfig& group : engine.groups)
     if (group.reach != kWholePath)
       return fmt::format(": the group {} keeps a part of each path, and a storage takes groups of whole paths alone",

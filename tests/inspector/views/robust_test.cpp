@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -51,6 +52,27 @@ std::string recorded() {
   return bytes;
 }
 
+/// A bit, a word that becomes the least or the most there is, or an event that stands where another was.
+void damage(std::string& bytes, Chance& chance) {
+  const std::size_t events = (bytes.size() - FeedHeader::kBytes) / sizeof(Event);
+  const auto event = [&] { return FeedHeader::kBytes + chance.below(events) * sizeof(Event); };
+  switch (chance.below(4)) {
+    case 0:
+      bytes[chance.below(160)] ^= static_cast<char>(1 << chance.below(8));
+      return;  // of the header
+    case 1: {
+      constexpr std::uint32_t kExtremes[] = {0, 1, 0x7fffffff, 0xffffffff};
+      std::memcpy(&bytes[event() + 4 * chance.below(sizeof(Event) / 4)], &kExtremes[chance.below(4)], 4);
+      return;
+    }
+    case 2:
+      std::memmove(&bytes[event()], &bytes[event()], sizeof(Event));
+      return;
+    default:
+      bytes[event() + chance.below(sizeof(Event))] ^= static_cast<char>(1 << chance.below(8));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("recordings that are damaged anywhere are drawn as far as they make sense, or refused with a sentence") {
@@ -62,12 +84,7 @@ TEST_CASE("recordings that are damaged anywhere are drawn as far as they make se
   for (int run = 0; run < 250; ++run) {
     CAPTURE(run);
     std::string bytes = whole;
-    for (std::uint64_t change = run == 0 ? 0 : 1 + chance.below(6); change > 0; --change) {
-      const std::size_t at = chance.below(4) == 0
-                                 ? chance.below(160)
-                                 : FeedHeader::kBytes + chance.below(bytes.size() - FeedHeader::kBytes);
-      bytes[at] = static_cast<char>(bytes[at] ^ 1 << chance.below(8));
-    }
+    for (std::uint64_t change = run == 0 ? 0 : 1 + chance.below(6); change > 0; --change) damage(bytes, chance);
     if (run % 5 == 4) bytes.resize(chance.below(bytes.size()));
     std::ofstream(path, std::ios::binary) << bytes;
     auto recording = Recording::open(path);
