@@ -135,6 +135,8 @@ void add_tier(const Mirror& mirror, Table& table) {
   table.row("to host", lane(tier.store, tier.moved.written));
   table.row("from host", lane(tier.load, tier.moved.loaded));
   table.row("fetches", inspector::counted_words(tier.fetches.by_outcome, inspector::kFetchWords));
+  const std::string time = inspector::fetch_time_words(tier.ends);
+  if (!time.empty()) table.row("", inspector::counted_words(tier.ends.by_end, inspector::kEndWords) + "; " + time);
 }
 
 /// Prints one screen. `before` is the sample of the last screen, for rates.

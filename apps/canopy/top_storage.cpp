@@ -57,6 +57,8 @@ void add_storage(const inspector::Mirror& mirror, Table& table) {
   table.row("from storage", lane(storage->lane(StorageLane::get)));
   table.row("to storage", lane(storage->lane(StorageLane::put)));
   table.row("brought", inspector::counted_words(storage->brings, inspector::kBringWords));
+  if (storage->lost.outwaited != 0)
+    table.row("", grouped(storage->lost.outwaited) + " fetches went on without it: computing is faster");
 }
 
 }  // namespace canopy::app

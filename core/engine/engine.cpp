@@ -63,7 +63,7 @@ Request Engine::begin(const RequestSpec& spec, Fetch fetched) {
   return serve("Engine::begin", [&] {
     RequestState* const request = parts_->requests.begin(spec);
     if (!request) return Request();
-    if (fetched.state_) parts_->fetches->credit(*fetched.state_, request->lock.length);
+    if (fetched.state_) parts_->fetches->credit(*fetched.state_, request->lock.length, fetched.took_us());
     else if (parts_->fetches && !fetched.asked_) parts_->fetches->touch(spec);
     return Request(*request);
   });

@@ -49,6 +49,7 @@ class Apply {
   void operator()(const event::TierMoved& moved);
   void operator()(const event::TierLane& lane);
   void operator()(const event::TierFetches& fetches);
+  void operator()(const event::TierEnds& ends);
   void operator()(const event::TierLost& lost);
   // The storage: apply_storage.cpp.
   void operator()(const event::StorageQueue& queue);

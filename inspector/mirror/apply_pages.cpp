@@ -125,6 +125,7 @@ void Apply::operator()(const event::TierPages& pages) {
 
 void Apply::operator()(const event::TierMoved& moved) { state_.tier.moved = moved; }
 void Apply::operator()(const event::TierFetches& fetches) { state_.tier.fetches = fetches; }
+void Apply::operator()(const event::TierEnds& ends) { state_.tier.ends = ends; }
 void Apply::operator()(const event::TierLost& lost) { state_.tier.lost = lost; }
 
 void Apply::operator()(const event::TierLane& now) {

@@ -42,6 +42,7 @@ struct MirrorTier {
   event::TierMoved moved;
   event::TierLost lost;
   event::TierFetches fetches;
+  event::TierEnds ends;
   struct Lane {
     event::TierLane now, before;  ///< before: an earlier one, for the rate
     double bytes_per_second = 0;  ///< between the two

@@ -257,6 +257,10 @@ void Publisher::tier_totals(const EngineState& tier) {
   for (std::size_t i = 0; i < kFetchOutcomeCount; ++i)
     fetches.by_outcome[i] = static_cast<std::uint32_t>(moved.fetches[i]);
   feed_.push(fetches);
+  event::TierEnds ends{{}, moved.took_us, moved.saved_us};
+  static_assert(event::TierEnds::kEnds == kFetchEndCount);
+  for (std::size_t i = 0; i < kFetchEndCount; ++i) ends.by_end[i] = static_cast<std::uint32_t>(moved.ends[i]);
+  feed_.push(ends);
   feed_.push(event::TierLost{moved.dropped_tokens, moved.lost_tokens, tier.counters.evicted_tokens});
   storage_->tell(state_, feed_);
 }

@@ -167,6 +167,19 @@ struct TierLost {
   static TierLost decode(const Event& e) { return {e.id, e.a, e.b}; }
 };
 
+/// What became of the fetches that something came of, since the engine was made.
+struct TierEnds {
+  static constexpr std::uint8_t kKind = 44;
+  static constexpr std::size_t kEnds = 3;
+  std::array<std::uint32_t, kEnds> by_end{};  ///< used, late, unused (FetchEnd)
+  std::uint64_t took_us = 0;   ///< of those that a request began on: from its asking to the end of the copy, or until
+                               ///< it began
+  std::uint64_t saved_us = 0;  ///< that computing would have taken what was used; 0 where that is not known
+
+  Event encode() const { return {kKind, 0, 0, by_end[0], detail::pair(by_end[1], by_end[2]), took_us, saved_us}; }
+  static TierEnds decode(const Event& e) { return {{e.extra, detail::low(e.id), detail::high(e.id)}, e.a, e.b}; }
+};
+
 // ---- Of the engine ----
 
 /// A piece of a text; the piece at 0 begins it.

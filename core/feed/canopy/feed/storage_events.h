@@ -100,12 +100,13 @@ struct StorageMoved {
 /// What did not become a hit.
 struct StorageLost {
   static constexpr std::uint8_t kKind = 40;
-  std::uint64_t unkept = 0;   ///< tokens that were put and not kept
-  std::uint64_t dropped = 0;  ///< tokens that left the host tier and were not put
-  std::uint64_t damaged = 0;  ///< records that were not what they should be
+  std::uint64_t unkept = 0;     ///< tokens that were put and not kept
+  std::uint64_t dropped = 0;    ///< tokens that left the host tier and were not put
+  std::uint64_t damaged = 0;    ///< records that were not what they should be
+  std::uint32_t outwaited = 0;  ///< fetches that went on without the storage, which took longer than computing
 
-  Event encode() const { return {kKind, 0, 0, 0, unkept, dropped, damaged}; }
-  static StorageLost decode(const Event& e) { return {e.id, e.a, e.b}; }
+  Event encode() const { return {kKind, 0, 0, outwaited, unkept, dropped, damaged}; }
+  static StorageLost decode(const Event& e) { return {e.id, e.a, e.b, e.extra}; }
 };
 
 struct StorageHealth {
