@@ -53,6 +53,7 @@ void add_storage(const inspector::Mirror& mirror, Table& table) {
   if (health.held_bytes + health.lost_bytes != 0)
     table.row("", fmt::format("{} of the host tier wait for calls that were given up, {} are lost",
                               bytes(health.held_bytes), bytes(health.lost_bytes)));
+  if (storage->ranks) table.row("ranks", inspector::ranks_words(*storage->ranks));
   table.row("asked", finds(storage->lane(StorageLane::find)));
   table.row("from storage", lane(storage->lane(StorageLane::get)));
   table.row("to storage", lane(storage->lane(StorageLane::put)));

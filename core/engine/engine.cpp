@@ -118,6 +118,9 @@ const TurnBoard* Engine::agree(std::uint64_t& now_us) {
     return &board;
   }
   if (agreed_before) {
+    event::StorageRanks stopped = state.board.ranks.value_or(event::StorageRanks{});
+    stopped.stopped = true;
+    parts_->state.board.ranks = stopped;
     misused(board.why());
     if (parts_->tier) parts_->tier->stop();
     if (parts_->storage) parts_->storage->stop();

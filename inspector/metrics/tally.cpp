@@ -252,7 +252,8 @@ Moment Tally::moment() const {
                pool.counted.owned * page,
                {},
                pool.waiting};
-    if (pool.limit != kUnlimited) figures.limit = pool.limit * page;
+    const std::uint64_t limit = pool.callers.pages != 0 ? pool.callers.pages : pool.limit;
+    if (limit != kUnlimited && limit != 0) figures.limit = limit * page;  // 0: the feed has not told of a pool
   }
   now.tier = tier();
   if (const inspector::MirrorStorage* const storage = mirror_->storage()) now.storage = StorageNow::of(*storage);

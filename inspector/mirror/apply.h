@@ -45,6 +45,7 @@ class Apply {
   void operator()(const event::PoolSized& sized);
   void operator()(const event::SegmentChanged& changed);
   void operator()(const event::Totals& totals);
+  void operator()(const event::CallersPool& pool);
   void operator()(const event::TierPages& pages);
   void operator()(const event::TierMoved& moved);
   void operator()(const event::TierLane& lane);
@@ -60,6 +61,7 @@ class Apply {
   void operator()(const event::StorageLost& lost);
   void operator()(const event::StorageHealth& health);
   void operator()(const event::StorageRoom& room);
+  void operator()(const event::StorageRanks& ranks);
   void operator()(const event::NodeBrought& brought);
   // Requests: apply_requests.cpp.
   void operator()(const event::RequestBegun& begun);

@@ -119,6 +119,10 @@ void Apply::operator()(const event::Totals& totals) {
   state_.now.totalled = true;
 }
 
+void Apply::operator()(const event::CallersPool& pool) {
+  if (pool.pages <= kMostPages && pool.free <= pool.pages) state_.pools[pool.group].callers = {pool.pages, pool.free};
+}
+
 void Apply::operator()(const event::TierPages& pages) {
   state_.pools[pages.group].below = {pages.resident, pages.moving, pages.limit};
 }

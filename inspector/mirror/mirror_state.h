@@ -5,6 +5,7 @@
 #include <canopy/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -64,6 +65,7 @@ struct MirrorStorage {
   event::StorageLost lost;
   event::StorageHealth health;
   event::StorageRoom room;
+  std::optional<event::StorageRanks> ranks;  ///< nothing: it is the only rank
 
   const Lane& lane(StorageLane which) const { return lanes[static_cast<std::size_t>(which)]; }
 };

@@ -34,6 +34,12 @@ std::string fetch_time_words(const event::TierEnds& ends) {
                      ends.saved_us == 0 ? "" : ", saved " + text(ends.saved_us) + " of prefill");
 }
 
+std::string ranks_words(const event::StorageRanks& ranks) {
+  if (ranks.stopped) return "they did not agree: nothing moves between the tiers any more";
+  return fmt::format("{} wait for other ranks, {} ended worse there", plural(ranks.awaited, "call"),
+                     grouped(ranks.worse));
+}
+
 std::string counted_words(std::span<const std::uint32_t> counts, std::span<const char* const> words) {
   std::string text;
   for (std::size_t i = 0; i < counts.size(); ++i)

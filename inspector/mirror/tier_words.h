@@ -25,6 +25,8 @@ std::string breaker_words(const event::StorageHealth& health, std::uint64_t now_
 std::string fetch_time_words(const event::TierEnds& ends);
 /// "1,204 records, 1.2 GiB of 4.0 GiB"; says so where the storage does not tell.
 std::string room_words(const event::StorageRoom& room);
+/// "2 calls wait for other ranks, 14 ended worse there"; says so where the ranks have stopped.
+std::string ranks_words(const event::StorageRanks& ranks);
 /// "310 done, 2 late": what is 0 is left out. "none" if all are. REQUIRES: a word for each count.
 std::string counted_words(std::span<const std::uint32_t> counts, std::span<const char* const> words);
 

@@ -92,7 +92,9 @@ TEST_CASE("events: every kind is decoded to what was encoded, and no two kinds s
   round_trip(event::StorageHealth{StorageState::open, 86, kUnlimited, 87, 88}, kinds);
   round_trip(event::StorageRoom{kUnlimited, 89, 90}, kinds);
   round_trip(event::NodeBrought{kNode, 91, 92}, kinds);
-  CHECK(kinds.size() == 44);
+  round_trip(event::CallersPool{1, 97, 98}, kinds);
+  round_trip(event::StorageRanks{true, 99, 100}, kinds);
+  CHECK(kinds.size() == 46);
   Event unknown;
   for (int kind = 0; kind < 256; ++kind) {
     unknown.kind = static_cast<std::uint8_t>(kind);

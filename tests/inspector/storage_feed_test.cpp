@@ -1,4 +1,5 @@
 /// What a feed tells of a storage, and of an index that tells of no node.
+#include <canopy/agreement.h>
 #include <canopy/feed/reader.h>
 #include <doctest/doctest.h>
 #include <metrics/families.h>
@@ -290,4 +291,64 @@ TEST_CASE("feed: of an index that tells of no node, the sums are the engine's ow
   for (const auto& [name, value] : samples)
     for (const char* unknown : {"canopy_tree_nodes", "canopy_feed_drift", "canopy_evicted_tokens", "sglang:evicted"})
       CHECK_MESSAGE(!name.starts_with(unknown), name);
+}
+
+namespace {
+
+/// Another rank, whose calls end a turn later, and whose records are one fewer.
+class LaterRank final : public Agreement {
+ public:
+  bool differs = false;
+  const char* least(std::span<std::int64_t> values) override {
+    if (differs) return "it is gone";
+    for (std::size_t how = 4; how < values.size(); how += kSlotValues) {
+      bool& held = held_[how];
+      if (held = values[how] != 0 && !held; held) values[how] = 0;
+      else if (values[how] != 0 && values[how + 1] > 0) --values[how + 1];
+    }
+    return nullptr;
+  }
+
+ private:
+  std::array<bool, kValues> held_{};
+};
+
+}  // namespace
+
+TEST_CASE("feed: of one of several ranks it is told which calls wait for the others, and which ended worse there") {
+  auto document = parse_yaml(kStored, "test");
+  const auto config = read_engine_config(*document, plugins());
+  REQUIRE(config);
+  LaterRank other;
+  auto engine = Engine::create(*config, plugins(), nullptr, &other);
+  REQUIRE(engine);
+  FeedReader reader((*engine)->feed()->writer().header());
+  Mirror mirror((*engine)->feed()->writer().header());
+  std::uint64_t now = 0;
+  std::uint32_t most_awaited = 0;
+  const auto turn = [&] {
+    (*engine)->turn(now += 200);
+    Event events[4096];
+    std::size_t count = 0;
+    while (reader.read(events, std::size(events), count) == FeedReader::Outcome::events) mirror.take({events, count});
+    REQUIRE(mirror.storage());
+    if (mirror.storage()->ranks) most_awaited = std::max(most_awaited, mirror.storage()->ranks->awaited);
+  };
+  (*engine)->poll();
+  for (Token first = 1000; first <= 9000; first += 1000) {
+    const auto prompt = tokens(first, 41);
+    Request request = (*engine)->begin(arrival(prompt));
+    REQUIRE(request.reserve(41));
+    request.finish(41);
+    for (int i = 0; i < 4; ++i) turn();
+  }
+  REQUIRE(mirror.storage()->ranks);
+  CHECK(most_awaited > 0);
+  CHECK(mirror.storage()->ranks->awaited == 0);
+  CHECK(mirror.storage()->ranks->worse > 0);
+  CHECK_FALSE(mirror.storage()->ranks->stopped);
+  other.differs = true;
+  turn();
+  CHECK(mirror.storage()->ranks->stopped);
+  CHECK(inspector::ranks_words(*mirror.storage()->ranks).find("did not agree") != std::string::npos);
 }

@@ -161,6 +161,7 @@ void Publisher::keyframe() {
     progress(*request, request->rows[0].empty() ? RequestPhase::retracted : RequestPhase::running);
   }
   for (const auto& [node, lock] : state_.pins) pinned(node, true);
+  callers_pool();
   for (Told& told : told_) told.pages = told.changes = kUnlimited;
   if (state_.below && below_) tier_keyframe(*state_.below);
   storage_->forget();
@@ -227,6 +228,11 @@ void Publisher::own_pages(const RequestState& request, std::size_t group, std::s
 
 void Publisher::freed(std::size_t group, std::span<const Page> pages) {
   if (on()) feed_.push_pages(event::Freed{static_cast<std::uint8_t>(group), {}}, 0, pages.size(), pages.data());
+}
+
+void Publisher::callers_pool() {
+  if (on() && state_.callers_pool.pages != 0)
+    feed_.push(event::CallersPool{0, state_.callers_pool.pages, state_.callers_pool.free});
 }
 
 void Publisher::totals() {

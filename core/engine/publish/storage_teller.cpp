@@ -42,6 +42,7 @@ void StorageTeller::tell(const EngineState& state, FeedWriter& feed) {
   tell(event::StorageLost{stored.unkept_tokens, stored.dropped_tokens, stored.damaged_records, low(stored.outwaited)});
   tell(board.health);
   tell(board.room);
+  if (board.ranks) tell(*board.ranks);
 }
 
 }  // namespace canopy

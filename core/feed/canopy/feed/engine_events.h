@@ -100,6 +100,17 @@ struct Totals {
   static Totals decode(const Event& e) { return {e.group, e.extra, e.id, e.a, e.b}; }
 };
 
+/// Of an index that is used without an engine: what the caller says of the pool that its pages are from. The feed tells
+/// of no page then, only of these sums.
+struct CallersPool {
+  static constexpr std::uint8_t kKind = 45;
+  std::uint8_t group = 0;
+  std::uint64_t pages = 0, free = 0;
+
+  Event encode() const { return {kKind, group, 0, 0, 0, pages, free}; }
+  static CallersPool decode(const Event& e) { return {e.group, e.a, e.b}; }
+};
+
 // ---- Of the tier below the pools; there is none if they never come ----
 
 /// What the tier below has of a group, beside Totals.

@@ -46,7 +46,7 @@ using AllEvents =
                  RequestBegun, RequestPages, RequestProgress, Freed, PoolSized, TextPiece, Keyframe, Totals, Commit,
                  SegmentChanged, Pinned, NodeJoined, TierPages, TierMoved, TierLane, TierFetches, TierEnds, TierLost,
                  StorageQueue, StorageSpeed, StorageFates, StorageBrings, StorageMoved, StorageLost, StorageHealth,
-                 StorageRoom, NodeBrought>;
+                 StorageRoom, NodeBrought, CallersPool, StorageRanks>;
 static_assert(AllEvents::distinct());
 
 }  // namespace canopy::event

@@ -144,4 +144,15 @@ struct NodeBrought {
   static NodeBrought decode(const Event& e) { return {NodeId{e.id}, static_cast<Units>(e.a), static_cast<Units>(e.b)}; }
 };
 
+/// Of an engine that is one of several ranks: why its calls end when they do. Not told without ranks.
+struct StorageRanks {
+  static constexpr std::uint8_t kKind = 46;
+  bool stopped = false;       ///< the ranks did not agree once: nothing moves between the tiers since
+  std::uint32_t awaited = 0;  ///< calls that have ended on this rank, and not yet on every other one
+  std::uint64_t worse = 0;    ///< calls that counted as worse than they were here, since they were on another rank
+
+  Event encode() const { return {kKind, 0, stopped, awaited, worse, 0, 0}; }
+  static StorageRanks decode(const Event& e) { return {e.flags == 1, e.extra, e.id}; }
+};
+
 }  // namespace canopy::event
