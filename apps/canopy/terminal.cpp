@@ -90,11 +90,49 @@ std::vector<std::string> chart(const std::vector<double>& shares, std::size_t wi
   return lines;
 }
 
-void Table::print(const Terminal& terminal) const {
+namespace {
+
+/// Columns that a text takes: sequences of colours take none, and a character of several bytes takes one.
+std::size_t columns_of(std::string_view text) {
+  std::size_t columns = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') i = std::min(text.find('m', i), text.size() - 1);
+    else columns += (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
+  }
+  return columns;
+}
+
+/// The text with a line break, and an indent behind it, in the place of each space that is the last one to fit.
+std::string broken(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string lines;
+  std::size_t used = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' ', 1), text.size());  // with the spaces in front of it
+    const std::string_view word = text.substr(0, end);
+    const std::size_t columns = columns_of(word);
+    if (used > 0 && used + columns > width) {
+      const std::size_t from = std::min(word.find_first_not_of(' '), word.size());
+      lines += "\n" + std::string(indent, ' ') + std::string(word.substr(from));
+      used = columns - from;
+    } else {
+      lines += word;
+      used += columns;
+    }
+    text.remove_prefix(end);
+  }
+  return lines;
+}
+
+}  // namespace
+
+void Table::print(const Terminal& terminal, std::size_t width) const {
   std::size_t widest = 0;
   for (const Row& row : rows_) widest = std::max(widest, row.label.size());
+  constexpr std::size_t kLeast = 20;  // below that lines would be single words
+  const std::size_t indent = widest + 4, room = width > indent + kLeast ? width - indent : 0;
   for (const Row& row : rows_)
-    fmt::print("  {}  {}\n", terminal.dim(fmt::format("{:<{}}", row.label, widest)), row.value);
+    fmt::print("  {}  {}\n", terminal.dim(fmt::format("{:<{}}", row.label, widest)),
+               room == 0 ? row.value : broken(row.value, room, indent));
 }
 
 Grid::Grid(std::vector<std::string> heading) {

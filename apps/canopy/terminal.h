@@ -38,7 +38,8 @@ std::vector<std::string> chart(const std::vector<double>& shares, std::size_t wi
 class Table {
  public:
   void row(std::string label, std::string value) { rows_.push_back({std::move(label), std::move(value)}); }
-  void print(const Terminal& terminal) const;
+  /// A value that is wider than what `width` columns leave for it is broken between words; 0: none is.
+  void print(const Terminal& terminal, std::size_t width = 0) const;
 
  private:
   struct Row {

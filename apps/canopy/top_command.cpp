@@ -46,7 +46,7 @@ std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& termi
   std::size_t drawn = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     before += parts[i];
-    const std::size_t until = pool.pages ? static_cast<std::size_t>(before * width / pool.pages) : 0;
+    const std::size_t until = pool.all_pages() ? static_cast<std::size_t>(before * width / pool.all_pages()) : 0;
     std::string cells;
     for (; drawn < until; ++drawn) cells += kMarks[i];
     text += terminal.wrap(kColours[i], cells);
@@ -77,7 +77,8 @@ std::vector<const MirrorNode*> largest(const Mirror& mirror, std::size_t most, W
 }
 
 /// The rest of a screen of a feed that is made from KV events: what they tell, and what they do not.
-void print_from_events(const Mirror& mirror, const Sample& now, const Sample& before, const Terminal& terminal) {
+void print_from_events(const Mirror& mirror, const Sample& now, const Sample& before, std::size_t width,
+                       const Terminal& terminal) {
   Table table;
   table.row("from", printable(mirror.origin()));
   table.row("removed", plural(now.evicted_tokens, "token") +
@@ -91,7 +92,7 @@ void print_from_events(const Mirror& mirror, const Sample& now, const Sample& be
   }
   table.row("tree", plural(mirror.node_count(), "node"));
   table.row("not known", "hit rate, requests, locks, free pages: KV events do not tell them");
-  table.print(terminal);
+  table.print(terminal, terminal.moves ? width : 0);
 
   fmt::print("\n{}\n", terminal.bold("Servers"));
   Grid workers({"server", "tokens", "others have", "share", "events"});
@@ -135,6 +136,8 @@ void add_tier(const Mirror& mirror, Table& table) {
   table.row("to host", lane(tier.store, tier.moved.written));
   table.row("from host", lane(tier.load, tier.moved.loaded));
   table.row("fetches", inspector::counted_words(tier.fetches.by_outcome, inspector::kFetchWords));
+  const std::string time = inspector::fetch_time_words(tier.ends);
+  if (!time.empty()) table.row("", inspector::counted_words(tier.ends.by_end, inspector::kEndWords) + "; " + time);
 }
 
 /// Prints one screen. `before` is the sample of the last screen, for rates.
@@ -148,7 +151,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
   if (mirror.damaged() != 0)
     fmt::print("{} another process has written into this feed ({}): figures below may be wrong\n",
                terminal.red("damaged:"), plural(mirror.damaged(), "event") + " that cannot be");
-  if (mirror.is_from_events()) return print_from_events(mirror, now, before, terminal);
+  if (mirror.is_from_events()) return print_from_events(mirror, now, before, width, terminal);
   Table table;
   table.row("hit rate", fmt::format("{} since attached, {} lately, {} requests seen, {} running",
                                     share(now.hit_tokens, now.prompt_tokens),
@@ -173,14 +176,15 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                           terminal.dim(pool.policy)));
     const std::string in_tree =
         fmt::format("{} protected, {} evictable", grouped(pool.counted.protected_), grouped(pool.counted.evictable));
-    table.row("", pool.pages == 0 ? in_tree + "; the feed tells of the tree's pages alone"
-                                  : fmt::format("{}, {} owned, {} free of {}", in_tree, grouped(pool.counted.owned),
-                                                grouped(pool.counted.free), plural(pool.pages, "page")));
+    table.row("", pool.all_pages() == 0
+                      ? in_tree + "; the feed tells of the tree's pages alone"
+                      : fmt::format("{}, {} owned, {} free of {}", in_tree, grouped(pool.counted.owned),
+                                    grouped(pool.counted.free), plural(pool.all_pages(), "page")));
   }
   if (mirror.pool(0).below.limit > 0) add_tier(mirror, table);
   add_storage(mirror, table);
   table.row("tree", told ? plural(mirror.node_count(), "node") : "not known: " + printable(mirror.no_nodes()));
-  table.print(terminal);
+  table.print(terminal, terminal.moves ? width : 0);
   if (!told) return;
 
   fmt::print("\n{}\n", terminal.bold("Hottest prefixes"));

@@ -53,10 +53,13 @@ void add_storage(const inspector::Mirror& mirror, Table& table) {
   if (health.held_bytes + health.lost_bytes != 0)
     table.row("", fmt::format("{} of the host tier wait for calls that were given up, {} are lost",
                               bytes(health.held_bytes), bytes(health.lost_bytes)));
+  if (storage->ranks) table.row("ranks", inspector::ranks_words(*storage->ranks));
   table.row("asked", finds(storage->lane(StorageLane::find)));
   table.row("from storage", lane(storage->lane(StorageLane::get)));
   table.row("to storage", lane(storage->lane(StorageLane::put)));
   table.row("brought", inspector::counted_words(storage->brings, inspector::kBringWords));
+  if (storage->lost.outwaited != 0)
+    table.row("", grouped(storage->lost.outwaited) + " fetches went on without it: computing is faster");
 }
 
 }  // namespace canopy::app

@@ -63,7 +63,7 @@ Request Engine::begin(const RequestSpec& spec, Fetch fetched) {
   return serve("Engine::begin", [&] {
     RequestState* const request = parts_->requests.begin(spec);
     if (!request) return Request();
-    if (fetched.state_) parts_->fetches->credit(*fetched.state_, request->lock.length);
+    if (fetched.state_) parts_->fetches->credit(*fetched.state_, request->lock.length, fetched.took_us());
     else if (parts_->fetches && !fetched.asked_) parts_->fetches->touch(spec);
     return Request(*request);
   });
@@ -118,6 +118,9 @@ const TurnBoard* Engine::agree(std::uint64_t& now_us) {
     return &board;
   }
   if (agreed_before) {
+    event::StorageRanks stopped = state.board.ranks.value_or(event::StorageRanks{});
+    stopped.stopped = true;
+    parts_->state.board.ranks = stopped;
     misused(board.why());
     if (parts_->tier) parts_->tier->stop();
     if (parts_->storage) parts_->storage->stop();

@@ -53,6 +53,20 @@ void add_tier_counts(const TierCounts& tier, Families& to) {
   for (std::size_t i = 0; i < tier.fetches.size(); ++i)
     to.counter("canopy_fetches_total", "Fetches from a tier below the pools, by how they went.", tier.fetches[i],
                of_host("outcome", kOutcomes[i]));
+  static constexpr const char* kEnds[] = {"used", "late", "unused"};
+  static_assert(std::size(kEnds) == std::tuple_size_v<decltype(tier.ends)>);
+  for (std::size_t i = 0; i < tier.ends.size(); ++i)
+    to.counter("canopy_fetch_ends_total",
+               "Fetches that something came of: a request began when all was there, began earlier, or never did.",
+               tier.ends[i], of_host("outcome", kEnds[i]));
+  to.counter_us("canopy_fetch_seconds_total",
+                "From asking for a fetch to its end, or until the request began, of those that one began on.",
+                tier.fetch_us, kHost);
+  if (tier.saved_us != 0)
+    to.counter_us("canopy_prefill_saved_seconds_total",
+                  "That computing would have taken what fetches brought. Absent: what computing takes is not known, or "
+                  "none was used.",
+                  tier.saved_us, kHost);
 }
 
 void add_tree(const Moment& now, bool no_nodes, Families& to) {

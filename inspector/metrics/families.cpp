@@ -9,9 +9,9 @@ namespace canopy::metrics {
 namespace {
 
 /// Labels that samples have of their own.
-constexpr std::string_view kTaken[] = {"le",           "quantile",   "namespace",     "group", "state",
-                                       "reason",       "how",        "policy",        "reach", "source",
-                                       "cache_source", "block_size", "num_gpu_blocks"};
+constexpr std::string_view kTaken[] = {
+    "le",     "quantile",     "namespace",  "group",          "state", "reason", "how",     "policy", "reach",
+    "source", "cache_source", "block_size", "num_gpu_blocks", "tier",  "lane",   "outcome", "pool"};
 
 /// The constant labels of a set of names, as the user wants them.
 Labels constant(const Figures& figures, Names names, const Labels& wanted) {
@@ -44,6 +44,10 @@ prometheus::ClientMetric& Families::add(const char* name, const char* help, prom
 
 void Families::counter(const char* name, const char* help, std::uint64_t value, Labels labels) {
   add(name, help, prometheus::MetricType::Counter, std::move(labels)).counter.value = static_cast<double>(value);
+}
+
+void Families::counter_us(const char* name, const char* help, std::uint64_t us, Labels labels) {
+  add(name, help, prometheus::MetricType::Counter, std::move(labels)).counter.value = static_cast<double>(us) / 1e6;
 }
 
 void Families::gauge(const char* name, const char* help, double value, Labels labels) {

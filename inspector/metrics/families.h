@@ -21,6 +21,8 @@ class Families {
 
   /// REQUIRES: one kind for each name; a counter's name ends in _total. The first call's help counts.
   void counter(const char* name, const char* help, std::uint64_t value, Labels labels = {});
+  /// A counter of seconds.
+  void counter_us(const char* name, const char* help, std::uint64_t us, Labels labels = {});
   void gauge(const char* name, const char* help, double value, Labels labels = {});
   void gauge(const char* name, const char* help, std::uint64_t value, Labels labels = {}) {
     gauge(name, help, static_cast<double>(value), std::move(labels));

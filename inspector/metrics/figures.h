@@ -70,7 +70,9 @@ struct TierNow {
 struct TierCounts {
   std::uint64_t written = 0, loaded = 0, hits = 0, dropped = 0, lost = 0, evicted = 0;  ///< tokens of the first group
   std::uint64_t written_bytes = 0, loaded_bytes = 0;
-  std::array<std::uint64_t, 7> fetches{};
+  std::uint64_t fetch_us = 0, saved_us = 0;  ///< event::TierEnds
+  std::array<std::uint64_t, std::tuple_size_v<decltype(event::TierFetches::by_outcome)>> fetches{};
+  std::array<std::uint64_t, event::TierEnds::kEnds> ends{};
 };
 
 /// The cache as it is now.

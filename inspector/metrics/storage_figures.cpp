@@ -16,8 +16,8 @@ void each(Counts& counts, Visit&& visit) {
     visit(lane.calls), visit(lane.bytes);
     for (auto& fate : lane.fates) visit(fate);
   }
-  for (auto* figure :
-       {&counts.hits, &counts.written, &counts.read, &counts.unkept, &counts.dropped, &counts.damaged, &counts.breaks})
+  for (auto* figure : {&counts.hits, &counts.written, &counts.read, &counts.unkept, &counts.dropped, &counts.damaged,
+                       &counts.breaks, &counts.outwaited})
     visit(*figure);
   for (auto& outcome : counts.brings) visit(outcome);
 }
@@ -53,6 +53,7 @@ StorageCounts StorageCounts::told(const inspector::MirrorStorage* storage) {
   counts.hits = storage->moved.hits, counts.written = storage->moved.written, counts.read = storage->moved.read;
   counts.unkept = storage->lost.unkept, counts.dropped = storage->lost.dropped;
   counts.damaged = storage->lost.damaged, counts.breaks = storage->health.breaks;
+  counts.outwaited = storage->lost.outwaited;
   for (std::size_t i = 0; i < counts.brings.size(); ++i) counts.brings[i] = storage->brings[i];
   return counts;
 }

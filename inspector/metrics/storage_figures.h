@@ -32,7 +32,7 @@ struct StorageCounts {
   std::array<Lane, kStorageLanes> lanes{};
   std::uint64_t hits = 0, written = 0, read = 0, unkept = 0, dropped = 0;  ///< tokens of the first group
   std::uint64_t damaged = 0;                                               ///< records
-  std::uint64_t breaks = 0;
+  std::uint64_t breaks = 0, outwaited = 0;                                 ///< outwaited: fetches
   std::array<std::uint64_t, event::StorageBrings::kOutcomes> brings{};
 
   /// What a feed has told, which its engine has counted since it was made.

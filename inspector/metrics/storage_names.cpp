@@ -54,6 +54,8 @@ void add_storage_counts(const StorageCounts& storage, Families& to) {
   to.counter("canopy_tier_damaged_records_total", "Records of a storage that were not what they should be.",
              storage.damaged, kStorage);
   to.counter("canopy_tier_breaks_total", "Times that the engine stopped calling a storage.", storage.breaks, kStorage);
+  to.counter("canopy_fetches_outwaited_total",
+             "Fetches that went on without a storage, which took longer than computing.", storage.outwaited, kStorage);
   for (std::size_t i = 0; i < kStorageLanes; ++i) {
     const StorageCounts::Lane& lane = storage.lanes[i];
     to.counter("canopy_lane_bytes_total", "", lane.bytes, of_storage("lane", kLanes[i]));

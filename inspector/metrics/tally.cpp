@@ -172,10 +172,20 @@ void Tally::progressed(const MirrorRequest& request) {
 /// What the feed has told: the engine has counted since it was made, also while nothing read.
 TierCounts Tally::tier_told() const {
   const inspector::MirrorTier& tier = mirror_->tier();
-  TierCounts told{tier.moved.written,   tier.moved.loaded,   tier.moved.hits,
-                  tier.lost.dropped,    tier.lost.lost,      tier.lost.evicted,
-                  tier.store.now.bytes, tier.load.now.bytes, {}};
+  TierCounts told{tier.moved.written,
+                  tier.moved.loaded,
+                  tier.moved.hits,
+                  tier.lost.dropped,
+                  tier.lost.lost,
+                  tier.lost.evicted,
+                  tier.store.now.bytes,
+                  tier.load.now.bytes,
+                  tier.ends.took_us,
+                  tier.ends.saved_us,
+                  {},
+                  {}};
   for (std::size_t i = 0; i < told.fetches.size(); ++i) told.fetches[i] = tier.fetches.by_outcome[i];
+  for (std::size_t i = 0; i < told.ends.size(); ++i) told.ends[i] = tier.ends.by_end[i];
   return told;
 }
 
@@ -187,12 +197,13 @@ TierCounts Tally::tier_counted() const {
   const auto add = [&](std::uint64_t TierCounts::* figure) {
     sum.*figure += since(tier_at_step_.*figure, now.*figure);
   };
-  for (const auto figure :
-       {&TierCounts::written, &TierCounts::loaded, &TierCounts::hits, &TierCounts::dropped, &TierCounts::lost,
-        &TierCounts::evicted, &TierCounts::written_bytes, &TierCounts::loaded_bytes})
+  for (const auto figure : {&TierCounts::written, &TierCounts::loaded, &TierCounts::hits, &TierCounts::dropped,
+                            &TierCounts::lost, &TierCounts::evicted, &TierCounts::written_bytes,
+                            &TierCounts::loaded_bytes, &TierCounts::fetch_us, &TierCounts::saved_us})
     add(figure);
   for (std::size_t i = 0; i < sum.fetches.size(); ++i)
     sum.fetches[i] += since(tier_at_step_.fetches[i], now.fetches[i]);
+  for (std::size_t i = 0; i < sum.ends.size(); ++i) sum.ends[i] += since(tier_at_step_.ends[i], now.ends[i]);
   return sum;
 }
 
@@ -241,7 +252,8 @@ Moment Tally::moment() const {
                pool.counted.owned * page,
                {},
                pool.waiting};
-    if (pool.limit != kUnlimited) figures.limit = pool.limit * page;
+    const std::uint64_t limit = pool.callers.pages != 0 ? pool.callers.pages : pool.limit;
+    if (limit != kUnlimited && limit != 0) figures.limit = limit * page;  // 0: the feed has not told of a pool
   }
   now.tier = tier();
   if (const inspector::MirrorStorage* const storage = mirror_->storage()) now.storage = StorageNow::of(*storage);

@@ -45,10 +45,12 @@ class Apply {
   void operator()(const event::PoolSized& sized);
   void operator()(const event::SegmentChanged& changed);
   void operator()(const event::Totals& totals);
+  void operator()(const event::CallersPool& pool);
   void operator()(const event::TierPages& pages);
   void operator()(const event::TierMoved& moved);
   void operator()(const event::TierLane& lane);
   void operator()(const event::TierFetches& fetches);
+  void operator()(const event::TierEnds& ends);
   void operator()(const event::TierLost& lost);
   // The storage: apply_storage.cpp.
   void operator()(const event::StorageQueue& queue);
@@ -59,6 +61,7 @@ class Apply {
   void operator()(const event::StorageLost& lost);
   void operator()(const event::StorageHealth& health);
   void operator()(const event::StorageRoom& room);
+  void operator()(const event::StorageRanks& ranks);
   void operator()(const event::NodeBrought& brought);
   // Requests: apply_requests.cpp.
   void operator()(const event::RequestBegun& begun);

@@ -119,12 +119,17 @@ void Apply::operator()(const event::Totals& totals) {
   state_.now.totalled = true;
 }
 
+void Apply::operator()(const event::CallersPool& pool) {
+  if (pool.pages <= kMostPages && pool.free <= pool.pages) state_.pools[pool.group].callers = {pool.pages, pool.free};
+}
+
 void Apply::operator()(const event::TierPages& pages) {
   state_.pools[pages.group].below = {pages.resident, pages.moving, pages.limit};
 }
 
 void Apply::operator()(const event::TierMoved& moved) { state_.tier.moved = moved; }
 void Apply::operator()(const event::TierFetches& fetches) { state_.tier.fetches = fetches; }
+void Apply::operator()(const event::TierEnds& ends) { state_.tier.ends = ends; }
 void Apply::operator()(const event::TierLost& lost) { state_.tier.lost = lost; }
 
 void Apply::operator()(const event::TierLane& now) {

@@ -32,6 +32,7 @@ void Apply::operator()(const event::StorageHealth& health) {
   if (health.state <= StorageState::open) state_.storage.health = health;
 }
 void Apply::operator()(const event::StorageRoom& room) { state_.storage.room = room; }
+void Apply::operator()(const event::StorageRanks& ranks) { state_.storage.ranks = ranks; }
 
 /// The part may lie in several nodes of the path: from its end up.
 void Apply::operator()(const event::NodeBrought& brought) {

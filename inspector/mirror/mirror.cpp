@@ -169,6 +169,12 @@ void Mirror::commit(const Event& event) {
   state_.reach(commit.tick);
   ++state_.commits;
   const auto apart = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };
+  for (MirrorPool& pool : state_.pools) {
+    if (pool.callers.pages == 0) continue;
+    const std::uint64_t others = pool.callers.free + pool.counted.evictable + pool.counted.protected_;
+    pool.counted.free = pool.callers.free;
+    pool.counted.owned = pool.callers.pages - std::min(pool.callers.pages, others);
+  }
   if (state_.now.totalled) {
     state_.drift = 0;
     if (!state_.no_nodes.empty())  // there is nothing of its own to compare

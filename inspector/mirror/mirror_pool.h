@@ -23,6 +23,11 @@ struct MirrorPool {
   };
   Sums counted, told;
   std::uint64_t waiting = 0;  ///< nodes that wait to be evicted
+  /// Of an index without an engine: the pool that its pages are from, as its caller says. No page of it is told, so
+  /// that `pages` stays 0 and what is owned is the rest. `pages` here of 0: nothing was said.
+  struct Callers {
+    std::uint64_t pages = 0, free = 0;
+  } callers;
   /// What the tier below has of this group, as it was told last; a limit of 0: there is no such tier.
   struct Below {
     std::uint64_t resident = 0, moving = 0, limit = 0;  ///< pages
@@ -57,6 +62,7 @@ struct MirrorPool {
     void forget(std::uint64_t now) { since = now, list.clear(); }
   } changes;
 
+  std::uint64_t all_pages() const { return callers.pages != 0 ? callers.pages : pages; }
   /// Pages that are out and will not be handed out again.
   std::uint64_t draining() const {
     std::uint64_t out = 0;

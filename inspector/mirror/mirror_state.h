@@ -5,6 +5,7 @@
 #include <canopy/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -42,6 +43,7 @@ struct MirrorTier {
   event::TierMoved moved;
   event::TierLost lost;
   event::TierFetches fetches;
+  event::TierEnds ends;
   struct Lane {
     event::TierLane now, before;  ///< before: an earlier one, for the rate
     double bytes_per_second = 0;  ///< between the two
@@ -63,6 +65,7 @@ struct MirrorStorage {
   event::StorageLost lost;
   event::StorageHealth health;
   event::StorageRoom room;
+  std::optional<event::StorageRanks> ranks;  ///< nothing: it is the only rank
 
   const Lane& lane(StorageLane which) const { return lanes[static_cast<std::size_t>(which)]; }
 };

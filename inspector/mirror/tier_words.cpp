@@ -26,6 +26,20 @@ std::string room_words(const event::StorageRoom& room) {
                      room.used == kUnlimited ? "bytes not known" : bytes(room.used), of);
 }
 
+std::string fetch_time_words(const event::TierEnds& ends) {
+  const std::uint64_t begun = std::uint64_t{ends.by_end[0]} + ends.by_end[1];
+  if (begun == 0) return {};
+  const auto text = [](std::uint64_t us) { return duration(static_cast<double>(us) / 1e6); };
+  return fmt::format("took {} on average{}", text(ends.took_us / begun),
+                     ends.saved_us == 0 ? "" : ", saved " + text(ends.saved_us) + " of prefill");
+}
+
+std::string ranks_words(const event::StorageRanks& ranks) {
+  if (ranks.stopped) return "they did not agree: nothing moves between the tiers any more";
+  return fmt::format("{} wait for other ranks, {} ended worse there", plural(ranks.awaited, "call"),
+                     grouped(ranks.worse));
+}
+
 std::string counted_words(std::span<const std::uint32_t> counts, std::span<const char* const> words) {
   std::string text;
   for (std::size_t i = 0; i < counts.size(); ++i)

@@ -109,8 +109,9 @@ void explain(std::string_view words) {
 void fact(const char* label, std::string_view value, float column) {
   dim(label);
   ImGui::SameLine(column * em());
-  text(fitted(value, ImGui::GetContentRegionAvail().x));
-  if (width_of(value) > ImGui::GetContentRegionAvail().x) explain(value);
+  const std::string shown = fitted(value, ImGui::GetContentRegionAvail().x);
+  text(shown);
+  if (shown != value) explain(value);
 }
 
 void nothing_here(std::string_view sentence) {

@@ -105,7 +105,8 @@ class PoolPanel final : public Panel {
   std::string note(const Scene& scene) const override {
     const MirrorPool& pool = scene.pool();
     return fmt::format("{}{}: {} pages, {} tokens", scene.selection.tier ? "host, " : "", pool.name,
-                       grouped(pool.pages), brief(static_cast<double>(pool.pages * scene.mirror.page_size())));
+                       grouped(pool.all_pages()),
+                       brief(static_cast<double>(pool.all_pages() * scene.mirror.page_size())));
   }
   void draw(Scene& scene) override {
     const MirrorPool& pool = scene.pool();
@@ -113,6 +114,11 @@ class PoolPanel final : public Panel {
     const bool legend = room.y > em() * 9;
     const float height =
         room.y - ImGui::GetTextLineHeight() * 1.1F - (legend ? ImGui::GetTextLineHeightWithSpacing() : 0);
+    if (pool.callers.pages != 0)
+      return nothing_here(
+          fmt::format("{} of {} are free, {} are owned by requests.\n\nThe pool is the caller's, which says how many "
+                      "pages are free and not which: there is no map of them.",
+                      grouped(pool.counted.free), plural(pool.callers.pages, "page"), grouped(pool.counted.owned)));
     if (pool.pages == 0 || height < em()) return nothing_here("The feed has not told of a pool yet.");
     const Squares squares(pool.end() - 1, {room.x, height});
     update(scene, squares.most);

@@ -56,6 +56,7 @@ void storage_facts(const Mirror& mirror, float column) {
   fact("storage", "    " + storage->name + ", " + breaker_words(health, mirror.tier().store.now.now_us), column);
   ImGui::GetWindowDrawList()->AddCircleFilled({at.x + em() * (column + 0.4F), at.y + em() * 0.55F}, radius, colour);
   explain("After five calls that fail or are late, none is made for a while, which doubles up to 1.5 s.");
+  if (storage->ranks) fact("ranks", ranks_words(*storage->ranks), column);
   fact("keeps", room_words(storage->room), column);
   fact("records",
        fmt::format("got: {}; put: {}", counted_words(storage->lane(StorageLane::get).fates.by_fate, kFateWords),

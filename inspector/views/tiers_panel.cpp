@@ -108,6 +108,8 @@ class TiersPanel final : public Panel {
 
   static void draw_fetches(const MirrorTier& tier) {
     fact("fetches", counted_words(tier.fetches.by_outcome, kFetchWords), kFacts);
+    const std::string time = fetch_time_words(tier.ends);
+    fact("of these", counted_words(tier.ends.by_end, kEndWords) + (time.empty() ? "" : "; " + time), kFacts);
     fact("found", plural(tier.moved.hits, "token") + " that a fetch had brought", kFacts);
     fact("not kept",
          fmt::format("{} not copied, {} copied for nothing, {} evicted there",

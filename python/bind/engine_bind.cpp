@@ -71,7 +71,7 @@ nb::object host_tier_of(PyEngine& engine) {
   if (!tier) return nb::none();
   const TierFigures& moved = engine->tier_figures();
   const Sizes sizes = tier->index->sizes(0);
-  nb::dict row, fetches;
+  nb::dict row, fetches, ends;
   row["limit"] = tier->pools[0].limit();
   row["resident"] = (sizes.evictable + sizes.protected_) / tier->page_size;
   row["moving"] = tier->moving[0];
@@ -85,6 +85,10 @@ nb::object host_tier_of(PyEngine& engine) {
   row["evicted_tokens"] = tier->counters.evicted_tokens;
   for (std::size_t i = 0; i < kFetchOutcomeCount; ++i) fetches[kFetchOutcomes[i]] = moved.fetches[i];
   row["fetches"] = fetches;
+  for (std::size_t i = 0; i < kFetchEndCount; ++i) ends[kFetchEnds[i]] = moved.ends[i];
+  row["fetch_ends"] = ends;
+  row["fetch_took_us"] = moved.took_us;
+  row["fetch_saved_us"] = moved.saved_us;
   return row;
 }
 

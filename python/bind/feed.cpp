@@ -148,7 +148,7 @@ std::vector<nb::dict> pools_of(const Source& source) {
     nb::dict row;
     row["group"] = pool.name;
     row["policy"] = pool.policy;
-    row["pages"] = pool.pages;
+    row["pages"] = pool.all_pages();
     row["free"] = pool.counted.free;
     row["evictable"] = pool.counted.evictable;
     row["protected"] = pool.counted.protected_;

@@ -119,6 +119,15 @@ void Index::poll() {
   if (publisher_ && !busy_) publisher_->serve_waiting_readers();
 }
 
+void Index::callers_pool(std::uint64_t pages, std::uint64_t free) {
+  if (free > pages) throw nb::value_error("callers_pool: more pages are free than there are");
+  const EngineState::CallersPool now{pages, free};
+  if (!publisher_ || !publisher_->has_feed() || state_.callers_pool == now) return;
+  state_.callers_pool = now;
+  const Step step(*this, Operation::reserve);
+  publisher_->callers_pool();
+}
+
 std::uint64_t Index::request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {
   if (!publisher_ || !publisher_->has_feed()) return 0;
   auto request = std::make_unique<RequestState>();

@@ -68,6 +68,9 @@ class Index {
   /// Serves an inspector that attached while nothing happened. Does nothing within a call of the index.
   void poll();
 
+  /// Of the pool that the slots are from, for the feed alone. Throws ValueError if more is free than there is.
+  void callers_pool(std::uint64_t pages, std::uint64_t free);
+
   /// A request of the caller's, for the feed alone. 0, and nothing is told, without a feed.
   std::uint64_t request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched);
   /// Counts are tokens. Throws ValueError if there is no such phase; a request that is not known changes nothing.

@@ -211,6 +211,9 @@ void bind_index(nb::module_& module) {
       .def("flush", &flush, "space"_a, "Evicts all of a namespace that nothing holds. Returns the slots.")
       .def("clear", &clear, "Forgets everything, held or not. Returns all slots. Holds hold nothing any more.")
       .def("use_policy", &Index::use_policy, "policy"_a, "Another policy from now on; nodes that wait are ranked anew.")
+      .def("callers_pool", &Index::callers_pool, "pages"_a, "free"_a,
+           "Tells the feed of the pool that the slots are from: pages, and how many of them are free. What is neither "
+           "free nor in the index is shown as owned by requests.")
       .def(
           "request_begun",
           [](Index& index, std::uint32_t prompt, std::uint32_t matched, nb::handle space) {

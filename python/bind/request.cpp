@@ -107,6 +107,19 @@ void bind_fetch(nb::module_& module) {
       .def_prop_ro(
           "ends_us", [](const PyFetch& fetch) { return fetch.get().ends_us(); },
           "when the copy ends, in the time of Engine.turn; 0: it is done")
+      .def_prop_ro(
+          "took_us", [](const PyFetch& fetch) { return fetch.get().took_us(); },
+          "microseconds from the request's asking to the end of the copy; until now if it has not ended")
+      .def(
+          "ready", [](const PyFetch& fetch, std::uint64_t again_us) { return fetch.get().ready(again_us); },
+          "again_us"_a = 0,
+          "Whether the request should begin now: all is there, or by the policy of tiers.prefetch it has waited enough, "
+          "and computes what is missing. again_us: in how many microseconds it is asked again at the earliest, such as "
+          "the scheduler's next step; what ends sooner is of no use sooner.")
+      .def(
+          "ready_us", [](const PyFetch& fetch, std::uint64_t again_us) { return fetch.get().ready_us(again_us); },
+          "again_us"_a = 0,
+          "When to turn and to ask ready() again, in the time of Engine.turn: it may be true then. 0: it is.")
       .def("drop", &PyFetch::drop, "Gives the prefix up.");
 }
 

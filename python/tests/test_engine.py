@@ -154,6 +154,41 @@ def test_what_left_the_pools_is_fetched_from_the_tier_below():
     engine.audit()
 
 
+def test_a_request_begins_when_its_fetch_is_ready():
+    """A copy of 100 ms that is not worth its wait, one that is, and what each step of a scheduler makes of it."""
+    slow = {"tiers.host.latency": 100_000, "tiers.recompute.per_token": 10_000_000, "tiers.recompute.margin": 100}
+
+    def asked(changes):
+        engine = canopy.Engine(TIER, changes)
+        run(engine, list(range(48)))
+        run(engine, list(range(100, 160)))
+        engine.turn(100_000)
+        return engine, engine.fetch([*range(48), 1])
+
+    engine, fetch = asked(slow)  # 48 tokens in 100 ms, computed in 480 ms
+    assert not fetch.ready() and fetch.ready_us() == fetch.ends_us == 200_000
+    engine.turn(150_000)
+    assert not fetch.ready() and fetch.took_us == 50_000
+    # Computing takes 480 ms from here on; one who asks again only after a second would lose that.
+    assert fetch.ready(1_000_000) and fetch.ready_us(1_000_000) == 0
+    engine.turn(200_000)
+    assert fetch.ready() and fetch.ready_us() == 0 and fetch.took_us == 100_000
+    assert run(engine, [*range(48), 1], fetch=fetch) == 48
+    tier = engine.host_tier
+    assert tier["fetch_ends"] == {"used": 1, "late": 0, "unused": 0}
+    assert tier["fetch_took_us"] == 100_000 and tier["fetch_saved_us"] == 480_000
+
+    engine, fetch = asked({**slow, "tiers.prefetch.policy": "best_effort"})
+    assert fetch.ready() and not fetch.done
+    assert run(engine, [*range(48), 1], fetch=fetch) < 48
+    assert engine.host_tier["fetch_ends"]["late"] == 1 and engine.host_tier["fetch_saved_us"] == 0
+    assert not asked({**slow, "tiers.prefetch.policy": "wait_complete"})[1].ready(1_000_000)
+    nothing = canopy.Engine(CONFIG).fetch(range(10))
+    assert nothing.ready() and nothing.ready_us() == 0 and nothing.took_us == 0
+    with pytest.raises((TypeError, ValueError)):
+        nothing.ready(-1)
+
+
 def test_a_fetch_that_is_given_up_leaves_nothing_behind():
     engine = canopy.Engine(TIER)
     first = list(range(48))

@@ -50,6 +50,36 @@ def test_a_reader_that_attaches_while_nothing_happens_sees_the_tree(feed):
     assert feed.reader.sums["nodes"] == 1 and feed.reader.pools[0]["evictable"] == 1
 
 
+def test_a_pool_of_the_callers_is_shown_by_its_sums():
+    name = f"test-pool-{os.getpid()}"
+    index = canopy.Index(4, feed=name)
+    index.insert(range(16), range(16))
+    free = [60]
+    requests = Requests(index, lambda: (100, free[0]))
+    with canopy.Feed.attach(name) as reader:
+
+        def pool(**wanted):
+            until = time.monotonic() + 20
+            while True:
+                shown = reader.poll().pools[0]
+                found = {key: shown[key] for key in wanted}
+                if found == wanted or time.monotonic() > until:
+                    return found
+                time.sleep(0.02)
+
+        assert pool(pages=100, free=60, evictable=4, owned=36) == dict(pages=100, free=60, evictable=4, owned=36)
+        free[0] = 50
+        assert pool(free=50, owned=46) == dict(free=50, owned=46)
+        index.insert(range(100, 108), range(20, 28))  # two of the pages that requests had
+        assert pool(free=50, evictable=6, owned=44) == dict(free=50, evictable=6, owned=44)
+        with canopy.Feed.attach(name) as late:
+            assert late.pools[0]["free"] == 50 and late.pools[0]["pages"] == 100
+        with pytest.raises(ValueError, match="more pages are free than there are"):
+            index.callers_pool(3, 4)
+        assert reader.sums["drift"] == 0
+    del requests
+
+
 def test_requests_are_shown_from_their_prefill_to_their_end(feed):
     request = Request("a", 8)
     feed.requests.committed(request, ("lora", None, "salt"), 4, 8)

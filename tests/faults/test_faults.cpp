@@ -55,6 +55,7 @@ constexpr Check kChecks[] = {
     {"planted_unit", {"--source-file=*block_index*", "--test-case-exclude=random*,*recorded*"}, {"core/routing"}},
     {"planted_unit", {"--source-file=*block_index*", "--test-case=random*"}, {"core/routing"}},
     {"planted_unit", {"--source-file=*slots_*"}, {"plugins/slots"}},
+    {"planted_servers", {"--source-file=*parts_test*,*resp_test*,*scripted_test*"}, {"plugins/redis"}},
     {"planted_unit", {"--source-file=*page_record*"}, {"core/engine/tiers/page_record"}},
     {"planted_attach", {"--source-file=*workers_test*"}, {"core/attach"}},
     {"planted_attach", {"--source-file=*follower_test*"}, {"core/attach"}},

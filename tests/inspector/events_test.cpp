@@ -82,16 +82,19 @@ TEST_CASE("events: every kind is decoded to what was encoded, and no two kinds s
   round_trip(event::TierLane{true, 53, 54, 55, 56}, kinds);
   round_trip(event::TierFetches{{57, 58, 59, 60, 61, ~0U, 62}}, kinds);
   round_trip(event::TierLost{62, 63, 64}, kinds);
+  round_trip(event::TierEnds{{93, ~0U, 94}, 95, 96}, kinds);
   round_trip(event::StorageQueue{StorageLane::put, 65, 66, 67, 68}, kinds);
   round_trip(event::StorageSpeed{StorageLane::get, 69, 70}, kinds);
   round_trip(event::StorageFates{StorageLane::find, {71, 72, 73, 74, ~0U}}, kinds);
   round_trip(event::StorageBrings{6, {75, 76, 77, 78, 79, ~0U}}, kinds);
   round_trip(event::StorageMoved{80, 81, 82}, kinds);
-  round_trip(event::StorageLost{83, 84, 85}, kinds);
+  round_trip(event::StorageLost{83, 84, 85, ~0U}, kinds);
   round_trip(event::StorageHealth{StorageState::open, 86, kUnlimited, 87, 88}, kinds);
   round_trip(event::StorageRoom{kUnlimited, 89, 90}, kinds);
   round_trip(event::NodeBrought{kNode, 91, 92}, kinds);
-  CHECK(kinds.size() == 43);
+  round_trip(event::CallersPool{1, 97, 98}, kinds);
+  round_trip(event::StorageRanks{true, 99, 100}, kinds);
+  CHECK(kinds.size() == 46);
   Event unknown;
   for (int kind = 0; kind < 256; ++kind) {
     unknown.kind = static_cast<std::uint8_t>(kind);

@@ -1,4 +1,5 @@
 /// What a feed tells of a storage, and of an index that tells of no node.
+#include <canopy/agreement.h>
 #include <canopy/feed/reader.h>
 #include <doctest/doctest.h>
 #include <metrics/families.h>
@@ -126,6 +127,70 @@ TEST_CASE("feed: of a storage it tells what the engine counts, call by call and 
   check_told(*mirror.storage(), *served.engine);
 }
 
+TEST_CASE("feed: what fetches came to is told as the engine counts it, and has a metric each") {
+  StorageServed served({"tiers.recompute={ per_token: 1000000, margin: 10000 }"});
+  for (int round = 0; round < 2; ++round)
+    for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
+  std::vector<Token> prompt(41);
+  std::iota(prompt.begin(), prompt.end(), Token{1000});
+  for (const bool begins : {true, false}) {  // before anything has come; and never
+    Fetch fetch = served.engine->fetch(arrival(prompt));
+    for (int i = 0; i < 16 && !fetch.done() && !begins; ++i) served.engine->turn(served.now += 200);
+    if (begins) served.engine->begin(arrival(prompt), std::move(fetch)).abort();
+    fetch = {};
+    for (int i = 0; i < 16; ++i) served.engine->turn(served.now += 200);
+  }
+  for (Token first = 1000; first <= 3000; first += 1000) served.serve(first);  // the sums come with some commits
+  const TierFigures& moved = served.engine->tier_figures();
+  served.look();
+  const event::TierEnds& told = served.mirror.tier().ends;
+  for (std::size_t i = 0; i < kFetchEndCount; ++i) {
+    REQUIRE_MESSAGE(moved.ends[i] > 0, kFetchEnds[i]);
+    CHECK_MESSAGE(told.by_end[i] == moved.ends[i], kFetchEnds[i]);
+  }
+  REQUIRE(moved.took_us > 0);
+  CHECK(told.took_us == moved.took_us);
+  REQUIRE(moved.saved_us > 0);
+  CHECK(told.saved_us == moved.saved_us);
+  const auto samples = served.samples();
+  const auto of = [&](const std::string& name, const std::string& labels = "") {
+    return samples.at(name + "{feed=\"test\",tier=\"host\"" + labels + "}");
+  };
+  CHECK(of("canopy_fetch_ends_total", ",outcome=\"used\"") == static_cast<double>(moved.ends[0]));
+  CHECK(of("canopy_fetch_ends_total", ",outcome=\"late\"") == static_cast<double>(moved.ends[1]));
+  CHECK(of("canopy_fetch_ends_total", ",outcome=\"unused\"") == static_cast<double>(moved.ends[2]));
+  CHECK(of("canopy_fetch_seconds_total") == doctest::Approx(static_cast<double>(moved.took_us) / 1e6));
+  CHECK(of("canopy_prefill_saved_seconds_total") == doctest::Approx(static_cast<double>(moved.saved_us) / 1e6));
+  CHECK(samples.at("canopy_fetches_outwaited_total{feed=\"test\",tier=\"storage\"}") ==
+        static_cast<double>(served.engine->storage_figures().outwaited));
+  CHECK(metrics::flaw_of_label("tier") != "");
+}
+
+TEST_CASE("feed: a fetch that does not wait for a storage to the end is told as such") {
+  // The storage takes 50 ms for a call, and computing what it has a millisecond for each token.
+  StorageServed served({"tiers.storage.latency=50000", "tiers.recompute={ per_token: 1000000 }"});
+  for (int round = 0; round < 3; ++round)
+    for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
+  for (int i = 0; i < 400; ++i) served.engine->turn(served.now += 1000);
+  std::vector<Token> prompt(41);
+  std::iota(prompt.begin(), prompt.end(), Token{1000});
+  for (int i = 0; i < 8; ++i) {
+    const Fetch fetch = served.engine->fetch(arrival(prompt));
+    for (int step = 0; step < 100; ++step) served.engine->turn(served.now += 1000);
+  }
+  REQUIRE(served.engine->storage_figures().outwaited > 0);
+  CHECK(served.storage().lost.outwaited == served.engine->storage_figures().outwaited);
+}
+
+TEST_CASE("metrics: what prefill fetches saved is absent where computing has no known time, not 0") {
+  StorageServed served;
+  for (int round = 0; round < 2; ++round)
+    for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
+  REQUIRE(served.engine->tier_figures().ends[0] > 0);
+  served.look();
+  CHECK_FALSE(served.samples().contains("canopy_prefill_saved_seconds_total{feed=\"test\",tier=\"host\"}"));
+}
+
 TEST_CASE("feed: parts of the tier's tree that came from a storage are marked") {
   StorageServed served({"tiers.host.capacity=160"});  // what was brought stays
   for (Token first = 1000; first <= 9000; first += 1000) served.serve(first);
@@ -226,4 +291,64 @@ TEST_CASE("feed: of an index that tells of no node, the sums are the engine's ow
   for (const auto& [name, value] : samples)
     for (const char* unknown : {"canopy_tree_nodes", "canopy_feed_drift", "canopy_evicted_tokens", "sglang:evicted"})
       CHECK_MESSAGE(!name.starts_with(unknown), name);
+}
+
+namespace {
+
+/// Another rank, whose calls end a turn later, and whose records are one fewer.
+class LaterRank final : public Agreement {
+ public:
+  bool differs = false;
+  const char* least(std::span<std::int64_t> values) override {
+    if (differs) return "it is gone";
+    for (std::size_t how = 4; how < values.size(); how += kSlotValues) {
+      bool& held = held_[how];
+      if (held = values[how] != 0 && !held; held) values[how] = 0;
+      else if (values[how] != 0 && values[how + 1] > 0) --values[how + 1];
+    }
+    return nullptr;
+  }
+
+ private:
+  std::array<bool, kValues> held_{};
+};
+
+}  // namespace
+
+TEST_CASE("feed: of one of several ranks it is told which calls wait for the others, and which ended worse there") {
+  auto document = parse_yaml(kStored, "test");
+  const auto config = read_engine_config(*document, plugins());
+  REQUIRE(config);
+  LaterRank other;
+  auto engine = Engine::create(*config, plugins(), nullptr, &other);
+  REQUIRE(engine);
+  FeedReader reader((*engine)->feed()->writer().header());
+  Mirror mirror((*engine)->feed()->writer().header());
+  std::uint64_t now = 0;
+  std::uint32_t most_awaited = 0;
+  const auto turn = [&] {
+    (*engine)->turn(now += 200);
+    Event events[4096];
+    std::size_t count = 0;
+    while (reader.read(events, std::size(events), count) == FeedReader::Outcome::events) mirror.take({events, count});
+    REQUIRE(mirror.storage());
+    if (mirror.storage()->ranks) most_awaited = std::max(most_awaited, mirror.storage()->ranks->awaited);
+  };
+  (*engine)->poll();
+  for (Token first = 1000; first <= 9000; first += 1000) {
+    const auto prompt = tokens(first, 41);
+    Request request = (*engine)->begin(arrival(prompt));
+    REQUIRE(request.reserve(41));
+    request.finish(41);
+    for (int i = 0; i < 4; ++i) turn();
+  }
+  REQUIRE(mirror.storage()->ranks);
+  CHECK(most_awaited > 0);
+  CHECK(mirror.storage()->ranks->awaited == 0);
+  CHECK(mirror.storage()->ranks->worse > 0);
+  CHECK_FALSE(mirror.storage()->ranks->stopped);
+  other.differs = true;
+  turn();
+  CHECK(mirror.storage()->ranks->stopped);
+  CHECK(inspector::ranks_words(*mirror.storage()->ranks).find("did not agree") != std::string::npos);
 }

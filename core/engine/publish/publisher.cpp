@@ -161,6 +161,7 @@ void Publisher::keyframe() {
     progress(*request, request->rows[0].empty() ? RequestPhase::retracted : RequestPhase::running);
   }
   for (const auto& [node, lock] : state_.pins) pinned(node, true);
+  callers_pool();
   for (Told& told : told_) told.pages = told.changes = kUnlimited;
   if (state_.below && below_) tier_keyframe(*state_.below);
   storage_->forget();
@@ -229,6 +230,11 @@ void Publisher::freed(std::size_t group, std::span<const Page> pages) {
   if (on()) feed_.push_pages(event::Freed{static_cast<std::uint8_t>(group), {}}, 0, pages.size(), pages.data());
 }
 
+void Publisher::callers_pool() {
+  if (on() && state_.callers_pool.pages != 0)
+    feed_.push(event::CallersPool{0, state_.callers_pool.pages, state_.callers_pool.free});
+}
+
 void Publisher::totals() {
   for (std::uint8_t g = 0; g < state_.pools.size(); ++g) {
     const Sizes sizes = state_.index->sizes(g);
@@ -257,6 +263,10 @@ void Publisher::tier_totals(const EngineState& tier) {
   for (std::size_t i = 0; i < kFetchOutcomeCount; ++i)
     fetches.by_outcome[i] = static_cast<std::uint32_t>(moved.fetches[i]);
   feed_.push(fetches);
+  event::TierEnds ends{{}, moved.took_us, moved.saved_us};
+  static_assert(event::TierEnds::kEnds == kFetchEndCount);
+  for (std::size_t i = 0; i < kFetchEndCount; ++i) ends.by_end[i] = static_cast<std::uint32_t>(moved.ends[i]);
+  feed_.push(ends);
   feed_.push(event::TierLost{moved.dropped_tokens, moved.lost_tokens, tier.counters.evicted_tokens});
   storage_->tell(state_, feed_);
 }

@@ -39,9 +39,10 @@ void StorageTeller::tell(const EngineState& state, FeedWriter& feed) {
     tell(brings);
   }
   tell(event::StorageMoved{stored.written_tokens, stored.read_tokens, state.counters.hit_tokens_storage});
-  tell(event::StorageLost{stored.unkept_tokens, stored.dropped_tokens, stored.damaged_records});
+  tell(event::StorageLost{stored.unkept_tokens, stored.dropped_tokens, stored.damaged_records, low(stored.outwaited)});
   tell(board.health);
   tell(board.room);
+  if (board.ranks) tell(*board.ranks);
 }
 
 }  // namespace canopy

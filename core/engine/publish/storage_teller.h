@@ -17,8 +17,8 @@ class StorageTeller {
   void forget() { told_ = {}; }
 
  private:
-  /// Three for each lane, two for the outcomes, and moved, lost, health, room.
-  static constexpr std::size_t kEvents = 3 * kStorageLanes + 2 + 4;
+  /// Three for each lane, two for the outcomes, and moved, lost, health, room, ranks.
+  static constexpr std::size_t kEvents = 3 * kStorageLanes + 2 + 5;
   std::array<Event, kEvents> told_{};
 };
 

@@ -227,10 +227,11 @@ void FetchFlow::arrive(FetchState& fetch) {
   else end(fetch);
 }
 
-void FetchFlow::credit(FetchState& fetch, Units matched) {
+void FetchFlow::credit(FetchState& fetch, Units matched, std::uint64_t took_us) {
   fetch.begun = true;
   if (fetch.done && fetch.until == fetch.from) return;  // nothing came
   ++device_.moved.ends[static_cast<std::size_t>(fetch.done ? FetchEnd::used : FetchEnd::late)];
+  device_.moved.took_us += took_us;
   if (!fetch.done || std::exchange(fetch.credited, true)) return;
   const Units end = std::min(std::max(matched, fetch.from), fetch.until);
   Units stored = 0;

@@ -53,8 +53,8 @@ class FetchFlow {
   std::shared_ptr<FetchState> fetch(const RequestSpec& spec);
   /// A request begins that waited for no fetch: its prefix becomes recent below all the same.
   void touch(const RequestSpec& spec);
-  /// A request has begun that waited for the fetch: `matched` units were there.
-  void credit(FetchState& fetch, Units matched);
+  /// A request has begun on the fetch, `took_us` after it asked or when that had ended: `matched` units were there.
+  void credit(FetchState& fetch, Units matched, std::uint64_t took_us);
   /// Nothing is brought any more but what is on its way to the pools.
   void stop() { stopped_ = true; }
   /// Fetches whose copies have ended by the tier's time are committed.

@@ -126,9 +126,15 @@ void StorageCalls::take_in(std::uint64_t now_us) {
 
 std::vector<std::unique_ptr<StorageCall>> StorageCalls::take(const TurnBoard& board) {
   std::vector<std::unique_ptr<StorageCall>> taken;
+  event::StorageRanks& ranks = board_.ranks ? *board_.ranks : board_.ranks.emplace();
+  ranks.awaited = 0;
   each_on_board([&](std::unique_ptr<StorageCall>& call, std::size_t lane, std::size_t slot) {
     const CallEnd end = board.agreed(lane, slot);
-    if (end.how == CallEnd::How::open) return;
+    if (end.how == CallEnd::How::open) {
+      ranks.awaited += call->end.has_value();
+      return;
+    }
+    ranks.worse += end.how < call->end->how || end.count < call->end->count;
     call->end = end;
     show_end(*call, simulated() ? call->ends_us : board.now_us());
     taken.push_back(std::move(call));

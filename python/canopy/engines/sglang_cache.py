@@ -80,7 +80,7 @@ class CanopyRadixCache(BasePrefixCache):
         self._matcher = _core.KeyMatcher(self.index, MatchResult, UNSET)
         if type(self).match_prefix is CanopyRadixCache.match_prefix:
             self.match_prefix = self._matcher.match
-        self._requests = Requests(self.index) if settings.feed else None
+        self._requests = Requests(self.index, self._pool_pages()) if settings.feed else None
         self._locks: dict[int, list[Hold]] = {}
         rows = getattr(self.req_to_token_pool, "req_to_token", None)
         self._rows = rows.numpy() if rows is not None and rows.device.type == "cpu" else None
@@ -223,6 +223,15 @@ class CanopyRadixCache(BasePrefixCache):
     def pretty_print(self) -> None:
         print(self.index.tree())
         print(f"#tokens: {self.total_size()}")
+
+    def _pool_pages(self):
+        """What asks the allocator how many pages it has and how many are free; None if it does not know by itself."""
+        allocator = self.token_to_kv_pool_allocator
+        size, available = getattr(allocator, "size", None), getattr(allocator, "available_size", None)
+        if not isinstance(size, int) or available is None:
+            return None
+        pages = size // self.page_size
+        return lambda: (pages, min(available() // self.page_size, pages))
 
     # ---- Between host and device ----
 

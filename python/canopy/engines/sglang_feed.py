@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
 
 from .. import Index
 
@@ -33,8 +33,9 @@ class Requests:
 
     EVERY = 0.1  # seconds
 
-    def __init__(self, index: Index):
-        self._index, self._told, self._lock = index, {}, threading.Lock()
+    def __init__(self, index: Index, pool: Callable[[], tuple[int, int]] | None = None):
+        """pool: how many pages the allocator has, and how many of them are free; no copy from a device."""
+        self._index, self._told, self._lock, self._pool = index, {}, threading.Lock(), pool
         threading.Thread(target=_look_on, args=(weakref.ref(self),), daemon=True, name="canopy feed").start()
 
     def committed(self, req: Req, space, matched: int, committed: int) -> None:
@@ -66,8 +67,13 @@ class Requests:
                 self._tell(told, "retracted", 0)
 
     def look(self) -> None:
-        """Tells what was decoded meanwhile."""
+        """Tells what was decoded meanwhile, and how many pages are free."""
         self._index.poll()
+        if self._pool is not None:
+            try:
+                self._index.callers_pool(*self._pool())
+            except RuntimeError:  # a policy in Python lets other threads run while the index waits for it
+                return
         for told in list(self._told.values()):
             with self._lock:
                 if told.req is None or not told.req.output_ids:

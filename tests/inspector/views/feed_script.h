@@ -42,6 +42,11 @@ class FeedScript {
   std::vector<Event> commit(Operation operation = Operation::insert);
 
   FeedHeader& header() { return header_; }
+  /// Any other event.
+  template <class T>
+  void push(const T& event) {
+    events_.push_back(event.encode());
+  }
 
  private:
   struct Made {
@@ -51,11 +56,6 @@ class FeedScript {
     std::uint32_t locks = 0;  ///< on it or below it
   };
   FeedHeader header_{};
-  template <class T>
-  void push(const T& event) {
-    events_.push_back(event.encode());
-  }
-
   std::vector<Event> events_;
   std::vector<Made> nodes_{{0, 0, 0}};
   std::uint64_t pages_, free_, next_page_ = 1, owned_ = 0, commits_ = 0;

@@ -6,6 +6,7 @@
 
 #include <numeric>
 
+#include "ink.h"
 #include "show.h"
 
 using namespace canopy;
@@ -55,6 +56,30 @@ struct Tiered {
     return found;
   }
 };
+
+/// A tier and a storage that have been busy for long: each figure has many digits.
+void fill_tiers(FeedScript& script) {
+  constexpr std::uint64_t kMany = 123'456'789, kBytes = std::uint64_t{987} << 40;
+  script.push(event::TierPages{0, kMany, kMany / 7, 2 * kMany});
+  script.push(event::TierMoved{kMany, kMany, kMany});
+  script.push(event::TierLane{false, 1234, kBytes, kBytes, 1'000'000});
+  script.push(event::TierLane{true, 1234, kBytes, kBytes, 1'000'000});
+  script.push(event::TierFetches{{1'234'567, 2'345'678, 3'456'789, 4'567'891, 5'678'912, 6'789'123, 7'891'234}});
+  script.push(event::TierEnds{{1'234'567, 234'567, 34'567}, 12'345'678'901, 123'456'789'012});
+  script.push(event::TierLost{kMany, kMany, kMany});
+  script.say(TextKind::storage, 0, "a_storage_of_a_long_name");
+  for (const StorageLane lane : {StorageLane::find, StorageLane::get, StorageLane::put}) {
+    script.push(event::StorageQueue{lane, 1234, kBytes, kMany, kBytes});
+    script.push(event::StorageSpeed{lane, 123'456'789, kBytes});
+    script.push(event::StorageFates{lane, {1'234'567, 2'345'678, 3'456'789, 4'567'891, 5'678'912}});
+  }
+  for (const std::uint32_t begin : {0U, 6U})
+    script.push(event::StorageBrings{begin, {1'234'567, 2'345'678, 3'456'789, 4'567'891, 5'678'912, 6'789'123}});
+  script.push(event::StorageMoved{kMany, kMany, kMany});
+  script.push(event::StorageLost{kMany, kMany, kMany, 12'345});
+  script.push(event::StorageHealth{StorageState::open, 12, 2'400'000, kBytes, kBytes});
+  script.push(event::StorageRoom{kBytes, kBytes / 2, kMany});
+}
 
 }  // namespace
 
@@ -124,4 +149,27 @@ TEST_CASE("tiers: the tree of the tier takes the place of the pools', and the ot
   // All panels with the tier's figures, each in full.
   tier_app.show_panel('7');
   draw();
+}
+
+TEST_CASE("tiers: the panel's rows of host and storage can be read at every size, in the panel's own place and alone") {
+  for (const auto& [width, height] : {std::pair(960.F, 600.F), {1280.F, 720.F}, {1920.F, 1080.F}}) {
+    Stage shown(width, height);
+    shown.script.add(0, 40);
+    fill_tiers(shown.script);
+    shown.open();
+    for (const bool alone : {false, true}) {
+      CAPTURE(width);
+      CAPTURE(alone);
+      if (alone) shown.app->show_panel('7');
+      shown.draw();
+      const Ink ink;
+      CHECK(ink.overprinted() == std::vector<std::string>{});
+      CHECK(ink.cut() == std::vector<std::string>{});
+      if (!alone) continue;
+      for (const char* words :
+           {"on the host", "to the host", "from the host", "asks storage", "from storage", "to storage", "fetches",
+            "used whole", "quarantine", "not called for another 1.4 s", "123,456,789 tokens that the storage had"})
+        CHECK_MESSAGE(ink.has(words), words);
+    }
+  }
 }

@@ -59,6 +59,8 @@ class Publisher {
   /// All pages that the request owns from a place of the row on.
   void own_pages(const RequestState& request, std::size_t group, std::size_t place);
   void freed(std::size_t group, std::span<const Page> pages);
+  /// EngineState::callers_pool is another one.
+  void callers_pool();
 
   /// The end of an operation: publishes it, and serves readers that attached, detached or were lapped.
   void turn(Operation operation);

@@ -85,6 +85,12 @@ struct EngineState {
   std::shared_ptr<KeyCodec> codec;
   std::vector<GroupLabel> groups;
   std::vector<Pool> pools;  ///< by group
+  /// Of an index that is used without an engine: the pool that its pages are from, as its caller says; 0: it says
+  /// nothing.
+  struct CallersPool {
+    std::uint64_t pages = 0, free = 0;
+    friend bool operator==(const CallersPool&, const CallersPool&) = default;
+  } callers_pool;
   std::shared_ptr<PrefixIndex> index;
   Spaces spaces;
   std::vector<RequestState*> live;

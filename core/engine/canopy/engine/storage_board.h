@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -57,6 +58,7 @@ struct StorageBoard {
   std::array<Lane, kStorageLanes> lanes{};
   event::StorageHealth health;
   event::StorageRoom room;
+  std::optional<event::StorageRanks> ranks;  ///< nothing: it is the only rank
 };
 
 }  // namespace canopy

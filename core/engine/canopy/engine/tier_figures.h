@@ -38,6 +38,7 @@ struct TierFigures {
   std::uint64_t lost_tokens = 0;     ///< copied for nothing: what precedes it had left the tier, or was flushed
   std::array<std::uint64_t, kFetchOutcomeCount> fetches{};  ///< by outcome
   std::array<std::uint64_t, kFetchEndCount> ends{};         ///< by what became of them; a request counts each
+  std::uint64_t took_us = 0;   ///< of those used and late: Fetch::took_us when their request began
   std::uint64_t saved_us = 0;  ///< that computing would have taken what was used; 0 if the engine does not know
   /// Copies that have begun and not ended.
   struct Queue {

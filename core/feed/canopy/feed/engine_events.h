@@ -100,6 +100,17 @@ struct Totals {
   static Totals decode(const Event& e) { return {e.group, e.extra, e.id, e.a, e.b}; }
 };
 
+/// Of an index that is used without an engine: what the caller says of the pool that its pages are from. The feed tells
+/// of no page then, only of these sums.
+struct CallersPool {
+  static constexpr std::uint8_t kKind = 45;
+  std::uint8_t group = 0;
+  std::uint64_t pages = 0, free = 0;
+
+  Event encode() const { return {kKind, group, 0, 0, 0, pages, free}; }
+  static CallersPool decode(const Event& e) { return {e.group, e.a, e.b}; }
+};
+
 // ---- Of the tier below the pools; there is none if they never come ----
 
 /// What the tier below has of a group, beside Totals.
@@ -165,6 +176,19 @@ struct TierLost {
 
   Event encode() const { return {kKind, 0, 0, 0, dropped, lost, evicted}; }
   static TierLost decode(const Event& e) { return {e.id, e.a, e.b}; }
+};
+
+/// What became of the fetches that something came of, since the engine was made.
+struct TierEnds {
+  static constexpr std::uint8_t kKind = 44;
+  static constexpr std::size_t kEnds = 3;
+  std::array<std::uint32_t, kEnds> by_end{};  ///< used, late, unused (FetchEnd)
+  std::uint64_t took_us = 0;   ///< of those that a request began on: from its asking to the end of the copy, or until
+                               ///< it began
+  std::uint64_t saved_us = 0;  ///< that computing would have taken what was used; 0 where that is not known
+
+  Event encode() const { return {kKind, 0, 0, by_end[0], detail::pair(by_end[1], by_end[2]), took_us, saved_us}; }
+  static TierEnds decode(const Event& e) { return {{e.extra, detail::low(e.id), detail::high(e.id)}, e.a, e.b}; }
 };
 
 // ---- Of the engine ----

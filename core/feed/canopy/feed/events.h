@@ -40,12 +40,13 @@ struct ListOfEvents {
   }
 };
 
-using AllEvents = ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned,
-                               NodeUsed, NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked,
-                               Relaxed, Cleared, RequestBegun, RequestPages, RequestProgress, Freed, PoolSized,
-                               TextPiece, Keyframe, Totals, Commit, SegmentChanged, Pinned, NodeJoined, TierPages,
-                               TierMoved, TierLane, TierFetches, TierLost, StorageQueue, StorageSpeed, StorageFates,
-                               StorageBrings, StorageMoved, StorageLost, StorageHealth, StorageRoom, NodeBrought>;
+using AllEvents =
+    ListOfEvents<NodeAdded, NodeNamed, NodeWords, NodePages, NodeSplit, NodeRemoved, NodeTombstoned, NodeUsed,
+                 NodeCreated, NodeHistory, NodeLocks, NodeRanked, Locked, Unlocked, Relocked, Relaxed, Cleared,
+                 RequestBegun, RequestPages, RequestProgress, Freed, PoolSized, TextPiece, Keyframe, Totals, Commit,
+                 SegmentChanged, Pinned, NodeJoined, TierPages, TierMoved, TierLane, TierFetches, TierEnds, TierLost,
+                 StorageQueue, StorageSpeed, StorageFates, StorageBrings, StorageMoved, StorageLost, StorageHealth,
+                 StorageRoom, NodeBrought, CallersPool, StorageRanks>;
 static_assert(AllEvents::distinct());
 
 }  // namespace canopy::event

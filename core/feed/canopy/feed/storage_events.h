@@ -100,12 +100,13 @@ struct StorageMoved {
 /// What did not become a hit.
 struct StorageLost {
   static constexpr std::uint8_t kKind = 40;
-  std::uint64_t unkept = 0;   ///< tokens that were put and not kept
-  std::uint64_t dropped = 0;  ///< tokens that left the host tier and were not put
-  std::uint64_t damaged = 0;  ///< records that were not what they should be
+  std::uint64_t unkept = 0;     ///< tokens that were put and not kept
+  std::uint64_t dropped = 0;    ///< tokens that left the host tier and were not put
+  std::uint64_t damaged = 0;    ///< records that were not what they should be
+  std::uint32_t outwaited = 0;  ///< fetches that went on without the storage, which took longer than computing
 
-  Event encode() const { return {kKind, 0, 0, 0, unkept, dropped, damaged}; }
-  static StorageLost decode(const Event& e) { return {e.id, e.a, e.b}; }
+  Event encode() const { return {kKind, 0, 0, outwaited, unkept, dropped, damaged}; }
+  static StorageLost decode(const Event& e) { return {e.id, e.a, e.b, e.extra}; }
 };
 
 struct StorageHealth {
@@ -141,6 +142,17 @@ struct NodeBrought {
 
   Event encode() const { return {kKind, 0, 0, 0, detail::bits(node), from, until}; }
   static NodeBrought decode(const Event& e) { return {NodeId{e.id}, static_cast<Units>(e.a), static_cast<Units>(e.b)}; }
+};
+
+/// Of an engine that is one of several ranks: why its calls end when they do. Not told without ranks.
+struct StorageRanks {
+  static constexpr std::uint8_t kKind = 46;
+  bool stopped = false;       ///< the ranks did not agree once: nothing moves between the tiers since
+  std::uint32_t awaited = 0;  ///< calls that have ended on this rank, and not yet on every other one
+  std::uint64_t worse = 0;    ///< calls that counted as worse than they were here, since they were on another rank
+
+  Event encode() const { return {kKind, 0, stopped, awaited, worse, 0, 0}; }
+  static StorageRanks decode(const Event& e) { return {e.flags == 1, e.extra, e.id}; }
 };
 
 }  // namespace canopy::event
