@@ -1,6 +1,10 @@
 #include <canopy/wire/hash_chain.h>
-#include <openssl/evp.h>
 #include <xxhash.h>
+
+// OpenSSL 3 would rather have EVP. A block is two rounds of SHA-256, and EVP's way around them takes a third as long
+// again as they do: 168 to 219 ns for a page of 16 tokens where these functions take 123.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
 #include <bit>
 #include <cstring>
@@ -33,33 +37,25 @@ constexpr unsigned kNumber = 0, kBytes = 2, kText = 3, kArray = 4;
 
 }  // namespace
 
-void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
-void Sha256::Free::operator()(evp_md_st* algorithm) const { EVP_MD_free(algorithm); }
-
-Sha256::Sha256() : context_(EVP_MD_CTX_new()), algorithm_(EVP_MD_fetch(nullptr, "SHA256", nullptr)) {
-  if (!context_ || !algorithm_) throw std::runtime_error("OpenSSL has no SHA-256");
-}
-
-Digest Sha256::of(std::string_view first, std::string_view second) {
+Digest sha256(std::string_view first, std::string_view second) {
   Digest digest;
-  unsigned size = 0;
-  if (EVP_DigestInit_ex2(context_.get(), algorithm_.get(), nullptr) != 1 ||
-      EVP_DigestUpdate(context_.get(), first.data(), first.size()) != 1 ||
-      EVP_DigestUpdate(context_.get(), second.data(), second.size()) != 1 ||
-      EVP_DigestFinal_ex(context_.get(), digest.bytes.data(), &size) != 1)
+  static_assert(sizeof digest.bytes == SHA256_DIGEST_LENGTH);
+  SHA256_CTX state;
+  if (SHA256_Init(&state) != 1 || SHA256_Update(&state, first.data(), first.size()) != 1 ||
+      SHA256_Update(&state, second.data(), second.size()) != 1 || SHA256_Final(digest.bytes.data(), &state) != 1)
     throw std::runtime_error("OpenSSL cannot compute SHA-256");
-  digest.size = static_cast<std::uint8_t>(size);
+  digest.size = SHA256_DIGEST_LENGTH;
   return digest;
 }
 
 Digest SglangChain::root(std::string_view salt) {
   if (salt.empty()) return {};
   constexpr char kLabel[] = "sglang-cache-salt-v1";  // its final zero is hashed
-  return sha256_.of({kLabel, sizeof kLabel}, salt);
+  return sha256({kLabel, sizeof kLabel}, salt);
 }
 
 Digest SglangChain::next(const Digest& before, std::span<const Token> block) {
-  return sha256_.of(before.text(), {reinterpret_cast<const char*>(block.data()), block.size_bytes()});
+  return sha256(before.text(), {reinterpret_cast<const char*>(block.data()), block.size_bytes()});
 }
 
 BlockHash SglangChain::name(const Digest& digest) {
@@ -67,7 +63,7 @@ BlockHash SglangChain::name(const Digest& digest) {
 }
 
 Digest VllmChain::hash(std::string_view cbor) {
-  if (function_ == Function::sha256_cbor) return sha256_.of(cbor);
+  if (function_ == Function::sha256_cbor) return sha256(cbor);
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits(cbor.data(), cbor.size()));
   Digest digest;

@@ -82,6 +82,28 @@ TEST_CASE("page keys: of a path that shares a front part with the one before, as
   }
 }
 
+TEST_CASE("page keys: what is shared with one of the last eight paths is not computed again") {
+  PageKeys keys(fingerprint_of("x"), 4, 0);
+  const PageKey space = keys.space({});
+  std::vector<std::vector<std::uint32_t>> paths;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    paths.push_back(tokens(1, 400));  // a hundred pages in common, and ten of its own
+    for (std::uint32_t more = 0; more < 40; ++more) paths.back().push_back(10'000 + 100 * i + more);
+  }
+  for (const auto& path : paths) keys.follow(space, path);
+  CHECK(keys.computed() == 100 + 8 * 10);
+  for (int round = 0; round < 3; ++round)
+    for (const auto& path : paths) {
+      keys.follow(space, path);
+      CHECK(keys.pages() == 110);
+      keys.follow(space, std::span(path).first(200));
+      CHECK(keys.pages() == 50);
+    }
+  CHECK(keys.computed() == 100 + 8 * 10);
+  keys.follow(keys.space({"another", {}, {}}), paths[0]);
+  CHECK(keys.computed() == 100 + 8 * 10 + 110);
+}
+
 TEST_CASE("page keys: nothing that changes the bytes or the tenant leaves a key or a fingerprint as it was") {
   const std::vector<std::vector<std::string>> changes = {
       {},

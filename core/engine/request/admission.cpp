@@ -7,21 +7,13 @@
 #include "request/request_flow.h"
 
 namespace canopy {
-namespace {
 
-/// Of a request. Depths are 32-bit numbers, and sums of two of them must not wrap.
-constexpr std::size_t kMostTokens = std::size_t{1} << 31;
-
-}  // namespace
-
-/// Why no request can be like this; empty if one can.
+/// Why no request can be like this. REQUIRES: none can.
 std::string RequestFlow::flaw_of(const RequestSpec& spec) const {
   if (!state_.spaces.knows(spec.space))
     return fmt::format("namespace {} was never interned: Engine::intern gave numbers below {}",
                        static_cast<std::uint64_t>(spec.space), state_.spaces.size());
-  if (spec.prompt.size() > kMostTokens)
-    return fmt::format("a prompt of {} tokens: a request has at most {}", spec.prompt.size(), kMostTokens);
-  return {};
+  return fmt::format("a prompt of {} tokens: a request has at most {}", spec.prompt.size(), kMostTokens);
 }
 
 /// Where no group holds the whole path, a fully relaxed lock keeps one page by which it is identified.
@@ -32,10 +24,8 @@ std::size_t RequestFlow::kept_by_a_lock() const {
              : 1;
 }
 
-bool RequestFlow::refuses(const RequestSpec& spec, const char* call) {
-  const std::string flaw = flaw_of(spec);
-  if (!flaw.empty()) state_.ledger.violated(fmt::format("{}: {}", call, flaw));
-  return !flaw.empty();
+void RequestFlow::refuse(const RequestSpec& spec, const char* call) {
+  state_.ledger.violated(fmt::format("{}: {}", call, flaw_of(spec)));
 }
 
 /// How many of the first `most` tokens a request looks for in the index: none if it could not run beside what it would
@@ -71,7 +61,7 @@ Found RequestFlow::find(const RequestSpec& spec) {
 }
 
 Admission RequestFlow::admits(const RequestSpec& spec) {
-  if (std::string flaw = flaw_of(spec); !flaw.empty()) return {Admission::Verdict::never, std::move(flaw)};
+  if (!possible(spec)) return {Admission::Verdict::never, flaw_of(spec)};
   const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
   const Probe probe = state_.index->peek(reusable_key(spec));
   const std::size_t kept = kept_by_a_lock();

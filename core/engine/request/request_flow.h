@@ -22,7 +22,11 @@ class RequestFlow {
   RequestFlow(const RequestFlow&) = delete;
 
   /// Whether no request can be like this; then it is said.
-  bool refuses(const RequestSpec& spec, const char* call);
+  bool refuses(const RequestSpec& spec, const char* call) {
+    if (possible(spec)) return false;
+    refuse(spec, call);
+    return true;
+  }
   Admission admits(const RequestSpec& spec);
   Found find(const RequestSpec& spec);
   /// Null, and it is said, if no request can be like this.
@@ -71,6 +75,8 @@ class RequestFlow {
   void misused(const RequestState& request, std::string_view how);
 
  private:
+  /// Of a request. Depths are 32-bit numbers, and sums of two of them must not wrap.
+  static constexpr std::size_t kMostTokens = std::size_t{1} << 31;
   struct Words final : Scratch {
     std::vector<std::uint32_t> room;
     std::span<std::uint32_t> words(std::size_t count) override;
@@ -87,7 +93,11 @@ class RequestFlow {
   std::size_t reusable(NamespaceId space, std::span<const Token> tokens, std::size_t most, std::uint64_t total,
                        std::uint64_t chunk);
   std::size_t kept_by_a_lock() const;
+  bool possible(const RequestSpec& spec) const {
+    return state_.spaces.knows(spec.space) && spec.prompt.size() <= kMostTokens;
+  }
   std::string flaw_of(const RequestSpec& spec) const;
+  void refuse(const RequestSpec& spec, const char* call);
   void give_back(RequestState& request, Ending ending);
   void retire(RequestState& request);
   void end(RequestState& request, Ending ending);

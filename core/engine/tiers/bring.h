@@ -17,7 +17,6 @@ struct Bring {
   std::int32_t priority = 0;
   std::vector<std::uint32_t> words;  ///< of the path
   std::size_t first = 0, end = 0;    ///< pages: where it begins, and ends at most
-  PageKey first_key;                 ///< of its first page
   Lock lock{};                       ///< on what the host tier has of the path
   std::array<std::vector<Page>, kMaxGroups> pages{};
   std::array<std::vector<bool>, kMaxGroups> right{};  ///< the record has come, and is right

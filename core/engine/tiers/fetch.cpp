@@ -26,7 +26,6 @@ Fetch& Fetch::operator=(Fetch&& other) noexcept {
   }
   return *this;
 }
-Fetch::~Fetch() { drop(); }
 
 void Fetch::drop() {
   const std::shared_ptr<FetchState> state = std::exchange(state_, nullptr);

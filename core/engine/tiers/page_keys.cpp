@@ -27,9 +27,9 @@ void append_number(std::string& text, std::uint32_t number) { text += bytes_of(n
 
 }  // namespace
 
-Fingerprint fingerprint_of(std::string_view text) { return digest_as<Fingerprint>(wire::Sha256().of(text)); }
+Fingerprint fingerprint_of(std::string_view text) { return digest_as<Fingerprint>(wire::sha256(text)); }
 
-PageKey PageKeys::space(const Space& tuple) {
+PageKey PageKeys::space(const Space& tuple) const {
   const std::string_view fields[] = {tuple.tenant, tuple.adapter, tuple.salt};
   std::string text = "canopy page key 1";
   text += bytes_of(fingerprint_);
@@ -40,39 +40,60 @@ PageKey PageKeys::space(const Space& tuple) {
     append_number(text, static_cast<std::uint32_t>(field.size()));
     text += field;
   }
-  return digest_as<PageKey>(sha256_.of(text));
+  return digest_as<PageKey>(wire::sha256(text));
+}
+
+/// How many pages of `words` a path has keys for.
+std::size_t PageKeys::shared(const Path& path, const PageKey& space, std::span<const std::uint32_t> words) const {
+  if (path.space != space) return 0;
+  const std::size_t both = std::min(words.size(), path.words.size());
+  const auto end = words.begin() + static_cast<std::ptrdiff_t>(both);
+  const auto same =
+      static_cast<std::size_t>(std::mismatch(words.begin(), end, path.words.begin()).first - words.begin());
+  return same > overlap_ ? (same - overlap_) / page_size_ : 0;
 }
 
 void PageKeys::follow(const PageKey& space, std::span<const std::uint32_t> words) {
-  const std::size_t pages = words.size() > overlap_ ? (words.size() - overlap_) / page_size_ : 0;
-  std::size_t known = 0;
-  if (space == space_) {
-    const std::size_t both = std::min(words.size(), words_.size());
-    const auto same = static_cast<std::size_t>(
-        std::mismatch(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(both), words_.begin()).first -
-        words.begin());
-    known = std::min({chain_.size(), pages, same > overlap_ ? (same - overlap_) / page_size_ : 0});
+  pages_ = words.size() > overlap_ ? (words.size() - overlap_) / page_size_ : 0;
+  std::size_t known = 0, at = kPaths - 1;
+  for (std::size_t i = 0; i < kPaths; ++i)
+    if (const std::size_t both = shared(paths_[i], space, words); both > known) known = both, at = i;
+  // A path that ends here, or that this one is a part of, is followed itself. One that goes on otherwise stays.
+  if (known < pages_ && known < paths_[at].chain.size() && at != kPaths - 1) {
+    const auto kept = static_cast<std::ptrdiff_t>(known);
+    paths_.back().chain.assign(paths_[at].chain.begin(), paths_[at].chain.begin() + kept);
+    paths_.back().words.assign(words.begin(), words.begin() + kept * page_size_);
+    at = kPaths - 1;
   }
-  space_ = space;
-  const std::size_t kept = known * page_size_, used = pages * page_size_ + (pages > 0 ? overlap_ : 0);
-  words_.resize(std::min(words_.size(), kept));
-  words_.insert(words_.end(), words.begin() + static_cast<std::ptrdiff_t>(kept),
-                words.begin() + static_cast<std::ptrdiff_t>(used));
-  chain_.resize(known);
-  chain_.reserve(pages);
-  while (chain_.size() < pages) {
-    const PageKey& before = chain_.empty() ? space_ : chain_.back();
-    const auto page = words.subspan(chain_.size() * page_size_, page_size_ + overlap_);
-    chain_.push_back(digest_as<PageKey>(
-        sha256_.of(bytes_of(before), {reinterpret_cast<const char*>(page.data()), page.size_bytes()})));
-  }
+  std::rotate(paths_.begin(), paths_.begin() + static_cast<std::ptrdiff_t>(at),
+              paths_.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+  if (known < pages_) extend(paths_.front(), known, space, words);
+  else if (pages_ == 0) paths_.front() = {space, {}, {}};
 }
 
-PageKey PageKeys::key(std::size_t page, std::size_t group) {
-  PageKey key = chain_[page];
+/// Keeps `known` pages of the path, and computes the others.
+void PageKeys::extend(Path& path, std::size_t known, const PageKey& space, std::span<const std::uint32_t> words) {
+  const auto kept = static_cast<std::ptrdiff_t>(known * page_size_);
+  const auto used = static_cast<std::ptrdiff_t>(pages_ * page_size_ + overlap_);
+  path.space = space;
+  path.words.resize(static_cast<std::size_t>(kept));
+  path.words.insert(path.words.end(), words.begin() + kept, words.begin() + used);
+  path.chain.resize(pages_);
+  for (std::size_t i = known; i < pages_; ++i) {
+    const PageKey& before = i == 0 ? space : path.chain[i - 1];
+    const auto page = words.subspan(i * page_size_, page_size_ + overlap_);
+    path.chain[i] = digest_as<PageKey>(
+        wire::sha256(bytes_of(before), {reinterpret_cast<const char*>(page.data()), page.size_bytes()}));
+  }
+  computed_ += pages_ - known;
+}
+
+PageKey PageKeys::key(std::size_t page, std::size_t group) const {
+  const std::vector<PageKey>& chain = paths_.front().chain;
+  PageKey key = chain[page];
   const auto number = static_cast<std::uint32_t>(group);
-  if (group > 0) key = digest_as<PageKey>(sha256_.of(bytes_of(key), bytes_of(number)));
-  key.bits[3] = chain_[page - page % kBlockPages].bits[0];
+  if (group > 0) key = digest_as<PageKey>(wire::sha256(bytes_of(key), bytes_of(number)));
+  key.bits[3] = chain[page - page % kBlockPages].bits[0];
   return key;
 }
 

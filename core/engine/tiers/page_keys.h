@@ -30,24 +30,36 @@ class PageKeys {
   PageKeys(const Fingerprint& fingerprint, Units page_size, Units overlap)
       : fingerprint_(fingerprint), page_size_(page_size), overlap_(overlap) {}
 
-  PageKey space(const Space& tuple);
+  PageKey space(const Space& tuple) const;
 
-  /// The path that key() and parent() are asked of from now on: whole pages of `words`. What it shares with the path
-  /// before is not computed again.
+  /// The path that key() and parent() are asked of from now on: whole pages of `words`. What it shares with one of the
+  /// last kPaths paths is not computed again.
   void follow(const PageKey& space, std::span<const std::uint32_t> words);
-  std::size_t pages() const { return chain_.size(); }
+  std::size_t pages() const { return pages_; }
   /// REQUIRES: page < pages().
-  PageKey key(std::size_t page, std::size_t group);
+  PageKey key(std::size_t page, std::size_t group) const;
   /// The key of the page before, or the space.
-  PageKey parent(std::size_t page, std::size_t group) { return page == 0 ? space_ : key(page - 1, group); }
+  PageKey parent(std::size_t page, std::size_t group) const {
+    return page == 0 ? paths_.front().space : key(page - 1, group);
+  }
+  /// Values of chains that were ever computed.
+  std::uint64_t computed() const { return computed_; }
 
  private:
-  wire::Sha256 sha256_;
+  static constexpr std::size_t kPaths = 8;
+  struct Path {
+    PageKey space;
+    std::vector<std::uint32_t> words;  ///< of the chain
+    std::vector<PageKey> chain;        ///< the whole value at each page
+  };
+  std::size_t shared(const Path& path, const PageKey& space, std::span<const std::uint32_t> words) const;
+  void extend(Path& path, std::size_t known, const PageKey& space, std::span<const std::uint32_t> words);
+
   Fingerprint fingerprint_;
   Units page_size_, overlap_;
-  PageKey space_;
-  std::vector<std::uint32_t> words_;  ///< of the chain
-  std::vector<PageKey> chain_;        ///< the whole value at each page
+  std::array<Path, kPaths> paths_;  ///< the one that is followed, and those before it
+  std::size_t pages_ = 0;
+  std::uint64_t computed_ = 0;
 };
 
 /// SHA-256 of a text.

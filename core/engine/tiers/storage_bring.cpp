@@ -8,24 +8,26 @@ namespace canopy {
 
 std::shared_ptr<Bring> StorageTier::bring(const Key& key, Units there, Units wanted, std::int32_t priority) {
   const auto count = [&](BringOutcome outcome) { ++device_.stored.brings[static_cast<std::size_t>(outcome)]; };
-  if (wanted >= state_.whole_pages(key.words.size())) return nullptr;  // and no key is computed
-  keys_.follow(space_key(key.space), key.words);
-  const std::size_t asked = wanted / state_.page_size;
-  const PageKey first_key = keys_.key(asked, 0);
+  // Keys are computed only for what is asked of the storage.
+  const std::size_t asked = wanted / state_.page_size, pages = state_.whole_pages(key.words.size()) / state_.page_size;
+  if (asked >= pages) return nullptr;
+  const auto first_page = static_cast<std::ptrdiff_t>((asked + 1) * state_.page_size + state_.overlap);
   for (const auto& bring : brings_)
-    if (!bring->over && !bring->unwanted && bring->first_key == first_key) return count(BringOutcome::joined), bring;
+    if (!bring->over && !bring->unwanted && bring->first == asked && bring->space == key.space &&
+        std::equal(key.words.begin(), key.words.begin() + first_page, bring->words.begin()))
+      return count(BringOutcome::joined), bring;
   if (!breaker_.may_call(now_us_)) return count(BringOutcome::refused), nullptr;
-  if (!worth(asked, keys_.pages() - asked)) return count(BringOutcome::not_worth), nullptr;
+  if (!worth(asked, pages - asked)) return count(BringOutcome::not_worth), nullptr;
   auto bring = std::make_shared<Bring>();
   bring->job = ++jobs_;
   bring->space = key.space;
   bring->priority = priority;
   bring->words.assign(key.words.begin(), key.words.end());
   bring->first = asked;
-  bring->end = keys_.pages();
-  bring->first_key = first_key;
+  bring->end = pages;
   bring->lock = host_.lock_on(key, there);
   if (bring->lock.length < there) return count(BringOutcome::no_room), nullptr;
+  keys_.follow(space_key(key.space), key.words);
   brings_.push_back(bring);
   bring->late_us = now_us_ + config_.find_within;
   for (std::size_t g = 0; g < calls_.groups(); ++g) {

@@ -18,7 +18,9 @@ class Fetch {
   Fetch() = default;  ///< nothing was asked for
   Fetch(Fetch&& other) noexcept = default;
   Fetch& operator=(Fetch&& other) noexcept;
-  ~Fetch();
+  ~Fetch() {
+    if (state_) drop();
+  }
 
   /// Nothing more comes: all is there, or nothing was to be had.
   bool done() const;

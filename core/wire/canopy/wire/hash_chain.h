@@ -4,13 +4,9 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-
-struct evp_md_ctx_st;  // OpenSSL's, so that its headers stay in one source file
-struct evp_md_st;
 
 /// The names that engines give to blocks. Each block's digest is made from the digest of the block before it, so that a
 /// name stands for the whole prefix.
@@ -24,20 +20,8 @@ struct Digest {
   friend bool operator==(const Digest&, const Digest&) = default;
 };
 
-/// SHA-256, one message after another. Not for several threads at once.
-class Sha256 {
- public:
-  Sha256();
-  Digest of(std::string_view first, std::string_view second = {});
-
- private:
-  struct Free {
-    void operator()(evp_md_ctx_st* context) const;
-    void operator()(evp_md_st* algorithm) const;
-  };
-  std::unique_ptr<evp_md_ctx_st, Free> context_;
-  std::unique_ptr<evp_md_st, Free> algorithm_;
-};
+/// SHA-256 of one text and another behind it.
+Digest sha256(std::string_view first, std::string_view second = {});
 
 /// SGLang's chain (srt/mem_cache/utils.py): SHA-256 over the digest before and each token as 4 bytes, least significant
 /// first. An event has the first 8 bytes of the digest as a signed number. SGLang does not hash extra_key, so that two
@@ -49,9 +33,6 @@ class SglangChain {
   /// `block`: its tokens; under EAGLE both tokens of each pair.
   Digest next(const Digest& before, std::span<const Token> block);
   static BlockHash name(const Digest& digest);
-
- private:
-  Sha256 sha256_;
 };
 
 /// vLLM's chain with `--prefix-caching-hash-algo sha256_cbor` or `xxhash_cbor` (vllm/v1/core/kv_cache_utils.py): the
@@ -71,7 +52,6 @@ class VllmChain {
  private:
   Digest hash(std::string_view cbor);
   Function function_;
-  Sha256 sha256_;
   std::string cbor_;  ///< of the block at hand; a member for its memory
 };
 
