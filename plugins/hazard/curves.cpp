@@ -4,12 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "differences.h"
+
 namespace canopy::hazard {
 namespace {
 
 constexpr double kShrink = 16;  ///< observations that a coarser curve counts for
-
-using Hazards = Curves::Hazards;
 
 /// In proportion to the part of the bin in the logarithm of the age: a hazard of about 0.3 / age.
 const Hazards& without_data() {
@@ -22,10 +22,12 @@ const Hazards& without_data() {
   return hazards;
 }
 
-void shrink(const ReuseByAge& counts, const Hazards& coarser, Hazards& hazards) {
+/// The hazards of a class: those of its own counts and kShrink observations as in `coarser`, and of their difference
+/// from `coarser` the part that is believed.
+void shrink(const ReuseByAge& counts, const Hazards& coarser, double believed, Hazards& hazards) {
   for (std::size_t bin = 0; bin < kBins; ++bin) {
-    const Reuse& count = counts[bin];
-    hazards[bin] = (count.returned + kShrink * coarser[bin]) / (count.returned + count.survived + kShrink);
+    const double all = counts[bin].returned + counts[bin].survived;
+    hazards[bin] = coarser[bin] + believed * (counts[bin].returned - all * coarser[bin]) / (all + kShrink);
   }
 }
 
@@ -122,28 +124,42 @@ void Curves::fit(const ReuseCounts& counts) {
 
   // A class without counts has the curve of the classes of equally many uses, under its hint if that has counts.
   Hazards whole;
-  shrink(all, without_data(), whole);
+  shrink(all, without_data(), 1, whole);
   const auto hints = static_cast<std::size_t>(std::count(hinted.begin(), hinted.end(), true));
   curves_.resize(kAccesses * (1 + (hints > 1 ? hints : 0)) + counts.known().size());
   std::size_t made = 0;
-  const auto make = [&](const ReuseByAge& of, const Hazards& coarser) {
-    shrink(of, coarser, curves_[made].hazards);
+  const auto make = [&](const ReuseByAge& of, const Hazards& coarser, double believed) {
+    shrink(of, coarser, believed, curves_[made].hazards);
     curves_[made].read = false;
     return static_cast<std::uint16_t>(made++);
   };
-  for (const ReuseByAge& access : of_access) make(access, whole);
+  Differences of_uses;
+  for (const ReuseByAge& access : of_access) of_uses.add(access, whole);
+  for (const ReuseByAge& access : of_access) make(access, whole, of_uses.proven());
+
+  Differences of_hints;
+  for (std::size_t hint = 0; hint < kHints && hints > 1; ++hint)
+    for (std::size_t access = 0; access < kAccesses && hinted[hint]; ++access)
+      of_hints.add(of_hint_[hint][access], curves_[access].hazards);
   std::array<std::size_t, kHints> first{};  // of the curves of a hint, by uses
   for (std::size_t hint = 0; hint < kHints; ++hint) {
     if (!hinted[hint]) continue;
     if (hints > 1) {
       first[hint] = made;
-      for (std::size_t access = 0; access < kAccesses; ++access) make(of_hint_[hint][access], curves_[access].hazards);
+      for (std::size_t access = 0; access < kAccesses; ++access)
+        make(of_hint_[hint][access], curves_[access].hazards, of_hints.proven());
     }
     for (std::size_t i = 0; i < kClassesOfHint; ++i)
       curve_of_[hint * kClassesOfHint + i] = static_cast<std::uint16_t>(first[hint] + i % kAccesses);
   }
+
+  const auto coarser = [&](std::size_t k) -> const Hazards& {
+    return curves_[first[hint_in(k)] + access_in(k)].hazards;
+  };
+  std::array<std::array<Differences, kAccesses>, kHints> of_classes{};
+  for (const std::size_t k : counts.known()) of_classes[hint_in(k)][access_in(k)].add(counts.of(k), coarser(k));
   for (const std::size_t k : counts.known())
-    curve_of_[k] = make(counts.of(k), curves_[first[hint_in(k)] + access_in(k)].hazards);
+    curve_of_[k] = make(counts.of(k), coarser(k), of_classes[hint_in(k)][access_in(k)].proven());
   learned_ |= counts.weight() > 0;
 }
 

@@ -15,11 +15,10 @@ namespace canopy::hazard {
 ///
 /// The hazard of a bin is its returns over what returned or survived, where 16 observations more are as in the classes
 /// of equally many uses, these as in all classes, and those as in a curve in proportion to 1/age. For the last one the
-/// oldest has the lowest index: without data the order is that of lru.
+/// oldest has the lowest index: without data the order is that of lru. A curve departs from the next coarser one only
+/// as far as the family that it belongs to proves that it is not alike (Differences).
 class Curves {
  public:
-  using Hazards =
-      std::array<double, kBins>;  ///< the probability of a return in each bin for what is alive at its begin
   struct Curve {
     Hazards hazards{};
     std::array<double, kBins> index{};       ///< at the youngest age of each bin

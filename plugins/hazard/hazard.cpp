@@ -118,7 +118,6 @@ void Hazard::ended(const RequestFacts& request, Path& path) {
 /// Each stride of the prompt ends a life and begins one.
 void Hazard::follow(std::span<const std::uint64_t> prints, Use use) {
   history_.promise(prints.size());
-  Lives::Id before = 0;
   std::size_t of_class = kClasses, strides = 0;
   const std::size_t any_count = class_of(use);
   const auto begin_life = [&] {
@@ -127,13 +126,12 @@ void Hazard::follow(std::span<const std::uint64_t> prints, Use use) {
   for (std::size_t i = 0; i < prints.size(); ++i) {
     history_.prefetch_behind(prints, i);
     PrefixHistory::Entry& entry = history_.use(prints[i]);
-    const Lives::Id life = entry.life();
-    lives_.stride_returned(life, clock_.now());
+    lives_.stride_returned(entry.life(), clock_.now());
     use.count = std::min(entry.count() + 1, kMostCount);
     times_.push_back(use.count);
     const std::size_t now_of = class_with(any_count, use.count);
-    if (life != before || now_of != of_class) begin_life();
-    before = life, of_class = now_of;
+    if (now_of != of_class) begin_life();
+    of_class = now_of;
     entry.set(use.count, lives_.next());
     ++strides;
   }

@@ -9,9 +9,9 @@
 
 namespace canopy::hazard {
 
-/// What was used and may be used again. A use of consecutive strides of a prompt that had the same life before and are
-/// of one class now is one life, of weight 1, shared alike by its strides; so a long prompt counts as much as a short
-/// one.
+/// What was used and may be used again. A use of consecutive strides of a prompt that are of one class is one life, of
+/// weight 1, shared alike by its strides; so a long prompt counts as much as a short one, and what returns together is
+/// one observation.
 ///
 /// A return is counted only once its bin is over. Before that, what survives the bin is not known yet, and young ages
 /// would look far too good. So a life keeps the weight that returned in the bin in which it is now, and when its age

@@ -18,6 +18,8 @@ struct Reuse {
   }
 };
 using ReuseByAge = std::array<Reuse, kBins>;
+/// The probability of a return in each bin for what is alive at its begin.
+using Hazards = std::array<double, kBins>;
 
 /// What was counted, for each class and bin. It fades, so that a change of the traffic is learned.
 class ReuseCounts {

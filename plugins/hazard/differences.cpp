@@ -1,0 +1,37 @@
+#include "differences.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace canopy::hazard {
+namespace {
+
+constexpr double kFaded = 0.5;       ///< the variance of a count that fades, over that of one that does not
+constexpr double kDeviations = 1.5;  ///< above the mean of chance: so far one family in twelve comes by chance
+constexpr double kLeast = 0.25;      ///< a class with a smaller variance of its returns says nothing
+
+}  // namespace
+
+void Differences::add(const ReuseByAge& counts, const Hazards& common) {
+  double more = 0, squares = 0, variance = 0;
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    const double expected = (counts[bin].returned + counts[bin].survived) * common[bin];
+    const double difference = counts[bin].returned - expected;
+    more += difference;
+    squares += difference * difference;
+    variance += expected * (1 - common[bin]);
+  }
+  if (variance < kLeast) return;
+  in_all_ += more * more / variance;
+  bin_by_bin_ += squares / variance;
+  ++classes_;
+}
+
+double Differences::proven() const {
+  if (classes_ == 0) return 0;
+  const auto classes = static_cast<double>(classes_);
+  const double by_chance = kFaded * (classes + kDeviations * std::sqrt(2 * classes));
+  return std::max(0.0, 1 - by_chance / std::max(in_all_, bin_by_bin_));
+}
+
+}  // namespace canopy::hazard
