@@ -7,7 +7,8 @@ WHEEL: the unpacked wheel of sglang RELEASE; torch, msgspec and canopy on the pa
 facade (BasePrefixCache) on CPU tensors: match, lock and unlock (the admission test), lock, slots of the prefix, checkpoint
 after prefill, checkpoint and unlock at the end. Each column is one of those calls, Python and its parameter objects
 included; `life` is their sum for a request, with its evictions. Without a trace: 8,192 tokens a request, 1,024 to 6,144 of them
-shared with one of 8 prefixes, room for 200 requests.
+shared with one of 8 prefixes, room for 200 requests. `--peers rust,canopy,nothing` adds what the same calls cost a cache that
+does nothing: SGLang's parameter objects, the clock, and finding all that cold.
 """
 import argparse
 import json
@@ -48,6 +49,36 @@ class Allocator:
 
     def get_kvcache(self):
         return None
+
+
+class Nothing:
+    """Holds nothing: what remains is what SGLang pays to call any cache."""
+
+    def __init__(self, torch, allocator):
+        self.allocator, self.empty = allocator, torch.arange(0)
+        self.found = types.SimpleNamespace(last_device_node=None, device_prefix_len=0)
+
+    def match_prefix(self, params):
+        return self.found
+
+    def evict(self, params):
+        self.allocator.free += params.num_tokens
+        return types.SimpleNamespace(num_tokens_evicted=params.num_tokens)
+
+    def path_device_indices(self, node):
+        return self.empty
+
+    def lock(self, node):
+        return None
+
+    def unlock(self, lock):
+        pass
+
+    def checkpoint(self, request, *, up_to):
+        pass
+
+    def on_release(self, request, *, checkpointed):
+        pass
 
 
 def generated(requests, seed):
@@ -154,12 +185,13 @@ def main():
     names = types.SimpleNamespace(params=CacheInitParams, key=RadixKey, match=MatchPrefixParams, evict=EvictParams)
     size = (args.capacity or 200 * 8192) // args.page * args.page
     clock = time.thread_time_ns if args.cpu else time.perf_counter_ns
+    makers = {"canopy": lambda params: CanopyRadixCache(params, Settings()),
+              "nothing": lambda params: Nothing(torch, params.token_to_kv_pool_allocator)}
     totals = {}
     for turn in range(args.rounds):
         peers = [
-            Peer(torch, names, name,
-                 (lambda params: CanopyRadixCache(params, Settings())) if name == "canopy"
-                 else (lambda params, core=name: sglang_wheel.unified(core, params)), size, args.page, clock)
+            Peer(torch, names, name, makers.get(name, lambda params, core=name: sglang_wheel.unified(core, params)), size,
+                 args.page, clock)
             for name in args.peers.split(",")
         ]
         requests = recorded(args.trace, args.requests) if args.trace else generated(args.requests, turn)
@@ -168,7 +200,7 @@ def main():
                 peer.serve(tokens)
         for peer in peers:
             totals.setdefault(peer.name, []).append(peer)
-        if len({(peer.hits, peer.evicted) for peer in peers}) > 1:
+        if len({(peer.hits, peer.evicted) for peer in peers if peer.name != "nothing"}) > 1:
             print("the caches decided differently:", {peer.name: (peer.hits, peer.evicted) for peer in peers})
             return 1
     first = totals[args.peers.split(",")[0]][0]
@@ -185,7 +217,7 @@ def main():
             f"{statistics.median(values[c]) if values[c] else 0:9.1f} ({quantile(values[c], 0.99):6.0f})" for c in columns))
     if "canopy" in rows:
         for name in rows:
-            if name != "canopy":
+            if name not in ("canopy", "nothing"):
                 print(f"{name + '/canopy':12}" + "".join(
                     f"{ratio(rows[name][c], rows['canopy'][c]):>18}" for c in columns)[2:])
     return 0
