@@ -144,10 +144,12 @@ void add_tier(const Mirror& mirror, Table& table) {
 void print(const Mirror& mirror, const FeedShape& header, const Sample& before, std::size_t width,
            const Terminal& terminal) {
   const Sample now = mirror.samples().empty() ? Sample{} : mirror.samples().back();
-  fmt::print("{}  {}\n", terminal.bold(fmt::format("canopy top: {}", name_of(header))),
-             terminal.dim(fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid,
-                                      header.page_size, grouped(mirror.tick()), grouped(mirror.commits()),
-                                      mirror.no_nodes().empty() ? std::to_string(mirror.drift()) : "not known")));
+  const std::string title = fmt::format("canopy top: {}", name_of(header));
+  const std::string facts = fmt::format("process {}, page {}, tick {}, {} operations, drift {}", header.pid,
+                                        header.page_size, grouped(mirror.tick()), grouped(mirror.commits()),
+                                        mirror.no_nodes().empty() ? std::to_string(mirror.drift()) : "not known");
+  const bool fits = !terminal.moves || title.size() + 2 + facts.size() <= width;
+  fmt::print("{}{}{}\n", terminal.bold(title), fits ? "  " : "\n  ", terminal.dim(facts));
   if (mirror.damaged() != 0)
     fmt::print("{} another process has written into this feed ({}): figures below may be wrong\n",
                terminal.red("damaged:"), plural(mirror.damaged(), "event") + " that cannot be");

@@ -10,10 +10,7 @@ namespace {
 
 using inspector::MirrorStorage;
 
-std::string took(const event::StorageSpeed& speed) {
-  return speed.call_us < 10'000 ? fmt::format("{} us a call", grouped(speed.call_us))
-                                : fmt::format("{} ms a call", grouped(speed.call_us / 1000));
-}
+std::string took(const event::StorageSpeed& speed) { return inspector::call_words(speed) + " a call"; }
 
 std::string lane(const MirrorStorage::Lane& lane) {
   std::string words =

@@ -26,6 +26,11 @@ std::string room_words(const event::StorageRoom& room) {
                      room.used == kUnlimited ? "bytes not known" : bytes(room.used), of);
 }
 
+std::string call_words(const event::StorageSpeed& speed) {
+  if (speed.call_us == 0) return "under 1 us";
+  return speed.call_us < 10'000 ? grouped(speed.call_us) + " us" : grouped(speed.call_us / 1000) + " ms";
+}
+
 std::string fetch_time_words(const event::TierEnds& ends) {
   const std::uint64_t begun = std::uint64_t{ends.by_end[0]} + ends.by_end[1];
   if (begun == 0) return {};

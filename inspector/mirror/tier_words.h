@@ -23,6 +23,8 @@ inline constexpr std::array<const char*, 5> kFateWords = {"done", "absent", "ful
 std::string breaker_words(const event::StorageHealth& health, std::uint64_t now_us);
 /// "took 4.2 ms on average, saved 65 s of prefill"; empty if no request has begun on a fetch.
 std::string fetch_time_words(const event::TierEnds& ends);
+/// "under 1 us", "340 us", "22 ms": what a call takes.
+std::string call_words(const event::StorageSpeed& speed);
 /// "1,204 records, 1.2 GiB of 4.0 GiB"; says so where the storage does not tell.
 std::string room_words(const event::StorageRoom& room);
 /// "2 calls wait for other ranks, 14 ended worse there"; says so where the ranks have stopped.

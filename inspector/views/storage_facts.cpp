@@ -21,9 +21,7 @@ void lane(const char* name, const MirrorStorage::Lane& lane, bool carries_bytes)
   ImGui::TableNextColumn();
   number(carries_bytes ? bytes(lane.queue.on_way_bytes) : "");
   ImGui::TableNextColumn();
-  number(lane.queue.calls == 0         ? ""
-         : lane.speed.call_us < 10'000 ? grouped(lane.speed.call_us) + " us"
-                                       : grouped(lane.speed.call_us / 1000) + " ms");
+  number(lane.queue.calls == 0 ? "" : call_words(lane.speed));
   explain("What a call takes lately: a mean in which old ones count for less and less.");
   ImGui::TableNextColumn();
   number(carries_bytes && lane.speed.bytes_per_second != 0 ? bytes(lane.speed.bytes_per_second) : "");

@@ -37,8 +37,10 @@ class TiersPanel final : public Panel {
     ImGui::BeginChild("tiers");
     draw_pools(mirror);
     draw_lanes(mirror);
-    draw_fetches(mirror.tier());
-    storage_facts(mirror, kFacts);
+    // Values stand under the second column of the tables.
+    const float column = kLabels + 2 * ImGui::GetStyle().CellPadding.x / em();
+    draw_fetches(mirror.tier(), column);
+    storage_facts(mirror, column);
     ImGui::EndChild();
   }
 
@@ -47,7 +49,7 @@ class TiersPanel final : public Panel {
 
   static void draw_pools(const Mirror& mirror) {
     if (!ImGui::BeginTable("pools", 4, kFlags)) return;
-    ImGui::TableSetupColumn("on the host", ImGuiTableColumnFlags_WidthFixed, em() * 5.5F);
+    ImGui::TableSetupColumn("on the host", ImGuiTableColumnFlags_WidthFixed, em() * kLabels);
     ImGui::TableSetupColumn("");
     ImGui::TableSetupColumn("tokens", ImGuiTableColumnFlags_WidthFixed, em() * 7.5F);
     ImGui::TableSetupColumn("moving", ImGuiTableColumnFlags_WidthFixed, em() * 4);
@@ -106,19 +108,19 @@ class TiersPanel final : public Panel {
     explain(plural(tokens, "token"));
   }
 
-  static void draw_fetches(const MirrorTier& tier) {
-    fact("fetches", counted_words(tier.fetches.by_outcome, kFetchWords), kFacts);
+  static void draw_fetches(const MirrorTier& tier, float column) {
+    fact("fetches", counted_words(tier.fetches.by_outcome, kFetchWords), column);
     const std::string time = fetch_time_words(tier.ends);
-    fact("of these", counted_words(tier.ends.by_end, kEndWords) + (time.empty() ? "" : "; " + time), kFacts);
-    fact("found", plural(tier.moved.hits, "token") + " that a fetch had brought", kFacts);
+    fact("of these", counted_words(tier.ends.by_end, kEndWords) + (time.empty() ? "" : "; " + time), column);
+    fact("found", plural(tier.moved.hits, "token") + " that a fetch had brought", column);
     fact("not kept",
          fmt::format("{} not copied, {} copied for nothing, {} evicted there",
                      brief(static_cast<double>(tier.lost.dropped)), brief(static_cast<double>(tier.lost.lost)),
                      brief(static_cast<double>(tier.lost.evicted))),
-         kFacts);
+         column);
   }
 
-  static constexpr float kFacts = 5.5F;  // ems: the width of the tables' first column
+  static constexpr float kLabels = 5.5F;  // ems: the width of the tables' first column
 };
 
 }  // namespace

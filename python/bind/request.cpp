@@ -95,6 +95,7 @@ void bind_request_alone(nb::module_& module) {
 }
 
 void bind_fetch(nb::module_& module) {
+  using namespace nb::literals;
   nb::class_<PyFetch>(module, "Fetch",
                       "A prefix that Engine.fetch brings from the tier below for a request that waits. It becomes "
                       "visible in Engine.turn, and is held until Engine.begin takes it; drop() or losing it gives the "

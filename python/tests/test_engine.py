@@ -180,7 +180,9 @@ def test_a_request_begins_when_its_fetch_is_ready():
 
     engine, fetch = asked({**slow, "tiers.prefetch.policy": "best_effort"})
     assert fetch.ready() and not fetch.done
-    assert run(engine, [*range(48), 1], fetch=fetch) < 48
+    request = engine.begin([*range(48), 1], fetch=fetch)
+    assert request.matched < 48
+    request.abort()
     assert engine.host_tier["fetch_ends"]["late"] == 1 and engine.host_tier["fetch_saved_us"] == 0
     assert not asked({**slow, "tiers.prefetch.policy": "wait_complete"})[1].ready(1_000_000)
     nothing = canopy.Engine(CONFIG).fetch(range(10))

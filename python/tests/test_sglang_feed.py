@@ -53,7 +53,7 @@ def test_a_reader_that_attaches_while_nothing_happens_sees_the_tree(feed):
 def test_a_pool_of_the_callers_is_shown_by_its_sums():
     name = f"test-pool-{os.getpid()}"
     index = canopy.Index(4, feed=name)
-    index.insert(range(16), range(16))
+    index.insert(range(16), range(4, 20))
     free = [60]
     requests = Requests(index, lambda: (100, free[0]))
     with canopy.Feed.attach(name) as reader:

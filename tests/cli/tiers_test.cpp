@@ -211,6 +211,24 @@ TEST_CASE("tiers: what is of no use is said, and what cannot be is refused") {
   CHECK(has(cli::canopy(workshop, "config check " + file).err, "tiers.host has no 'capacity'"));
 }
 
+namespace {
+
+/// What a command prints on a terminal of 80 columns. Empty, and said: nothing here makes a terminal.
+std::string on_80_columns(const Workshop& workshop, const std::string& arguments) {
+  if (std::system("command -v script >/dev/null") != 0) {
+    std::printf("SKIPPED: no `script` here to make a terminal (bsdutils)\n");
+    return {};
+  }
+  const fs::path shown = workshop.path / "shown";
+  const std::string line = "TERM=xterm NO_COLOR=1 LC_ALL=C timeout 120 script -qec 'stty cols 80; " +
+                           (cli::kBin / "canopy").string() + " " + arguments + "' /dev/null </dev/null >" +
+                           shown.string();
+  static_cast<void>(!std::system(line.c_str()));
+  return cli::slurp(shown);
+}
+
+}  // namespace
+
 TEST_CASE("tiers: top has lines for a storage and its lanes, and an export has their figures") {
   const Workshop workshop;
   const std::string name = "stored-" + std::to_string(::getpid());
@@ -221,16 +239,21 @@ TEST_CASE("tiers: top has lines for a storage and its lanes, and an export has t
                      "--pace 2000 --serve " +
                      name);
   Ended top, exported;
+  std::string on_terminal;
   REQUIRE(soon([&] {
+    on_terminal = on_80_columns(workshop, "top " + name + " --once");
     top = cli::canopy(workshop, "top " + name + " --once");
     exported = cli::canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
-    return top.status == 0 && exported.status == 0;
+    return top.status == 0 && exported.status == 0 && (on_terminal.empty() || has(on_terminal, "brought"));
   }));
+  std::istringstream lines(on_terminal);
+  for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80 + 1, line);  // and a \r
   for (const char* line : {"storage", "sim_storage: called", "asked", "from storage", "to storage", "brought"})
     CHECK_MESSAGE(has(top.out, line), top.out);
   for (const char* metric :
        {"canopy_tier_breaker{", "canopy_tier_records{", "canopy_lane_records_total{", "canopy_lane_calls_total{",
         "canopy_tier_breaks_total{", "canopy_tier_damaged_records_total{", "sglang:prefetched_tokens_total{",
+        "canopy_fetches_outwaited_total{", "canopy_fetch_ends_total{", "canopy_fetch_seconds_total{",
         "sglang:backuped_tokens_total{", "cache_source=\"storage\""})
     CHECK_MESSAGE(has(exported.out, metric), metric);
 }

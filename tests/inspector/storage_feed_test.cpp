@@ -167,16 +167,15 @@ TEST_CASE("feed: what fetches came to is told as the engine counts it, and has a
 }
 
 TEST_CASE("feed: a fetch that does not wait for a storage to the end is told as such") {
-  // The storage takes 50 ms for a call, and computing what it has a millisecond for each token.
-  StorageServed served({"tiers.storage.latency=50000", "tiers.recompute={ per_token: 1000000 }"});
-  for (int round = 0; round < 3; ++round)
-    for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
-  for (int i = 0; i < 400; ++i) served.engine->turn(served.now += 1000);
+  // In real time: a call ends at one of the next thousand turns, and computing what it brings takes two of them.
+  StorageServed served({"tiers.storage.bandwidth=0", "tiers.storage.latency=0",
+                        "tiers.storage.in.sim_storage.linger=1000", "tiers.recompute.per_token=10000"});
+  for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
   std::vector<Token> prompt(41);
   std::iota(prompt.begin(), prompt.end(), Token{1000});
   for (int i = 0; i < 8; ++i) {
     const Fetch fetch = served.engine->fetch(arrival(prompt));
-    for (int step = 0; step < 100; ++step) served.engine->turn(served.now += 1000);
+    for (int turn = 0; turn < 100; ++turn) served.engine->turn(served.now += 200);
   }
   REQUIRE(served.engine->storage_figures().outwaited > 0);
   CHECK(served.storage().lost.outwaited == served.engine->storage_figures().outwaited);

@@ -13,7 +13,7 @@ namespace canopy::test {
 namespace {
 
 /// Takes a command from the front of the bytes: an array of strings. False: not all of it is there.
-bool take(std::string& bytes, std::vector<std::string>& words) {
+bool take_command(std::string& bytes, std::vector<std::string>& words) {
   words.clear();
   std::size_t at = 0;
   const auto number = [&](char begin) -> std::int64_t {
@@ -109,7 +109,7 @@ bool ScriptedServer::serve(Client& client) {
   client.unread.append(bytes, static_cast<std::size_t>(got));
   std::string answers;
   const std::lock_guard lock(mutex_);
-  for (Heard heard; take(client.unread, heard.words);) {
+  for (Heard heard; take_command(client.unread, heard.words);) {
     heard.asking = std::exchange(client.asking, heard.words[0] == "ASKING");
     ++heard_[heard.words[0]];
     const auto scripted = script_ ? script_(heard) : std::nullopt;

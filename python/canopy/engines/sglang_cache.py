@@ -230,8 +230,8 @@ class CanopyRadixCache(BasePrefixCache):
         size, available = getattr(allocator, "size", None), getattr(allocator, "available_size", None)
         if not isinstance(size, int) or available is None:
             return None
-        pages = size // self.page_size
-        return lambda: (pages, min(available() // self.page_size, pages))
+        page, pages = self.page_size, size // self.page_size  # not self: the cache is not to hold itself
+        return lambda: (pages, min(available() // page, pages))
 
     # ---- Between host and device ----
 
