@@ -422,6 +422,13 @@ const std::vector<Setup>& stored_setups() {
                     .tier = "capacity: 80",
                     .storage = "in: { sim_storage: { capacity: 409600 } }, ahead: 10, in_flight: 30000, budget: 100M" +
                                simulated});
+    some.push_back({.name = "storage that is written through",
+                    .tier = "capacity: 120, latency: 20",
+                    .storage = "in: { sim_storage: { linger: 2 } }, write: through" + simulated});
+    some.push_back({.name = "faulty storage that is written through, in real time, of two groups",
+                    .groups = kPair,
+                    .tier = "capacity: 120, write: write_through, latency: 30",
+                    .storage = "in: { sim_storage: " + faults + " }, write: through, budget: 500M, trust_again: 1"});
     some.push_back({.name = "storage under write_through",
                     .tier = "capacity: 100, write: write_through",
                     .storage = "in: sim_storage, ahead: 30" + simulated});

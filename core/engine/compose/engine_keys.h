@@ -48,7 +48,7 @@ std::string flaw_of_rank(const ModelConfig& model);
 /// Pages of a group in the host tier: as many tokens as configured for the first group, and for each other group as
 /// many times its pool.
 std::uint64_t host_tier_pages(const EngineConfig& engine, std::size_t group);
-inline constexpr const char* kPutPolicies[] = {"on_evict", "none"};
+inline constexpr const char* kPutPolicies[] = {"on_evict", "through", "none"};
 inline constexpr const char* kPrefetchPolicies[] = {"worthwhile", "wait_complete", "timeout", "best_effort"};
 inline constexpr const char* kWritePolicies[] = {"write_back", "write_through", "write_through_selective", "none"};
 
@@ -159,7 +159,7 @@ void visit_storage_tier(Walker& o, StorageTierConfig& tier, const std::string& f
   o.component("in", PageStorage::kInterface, tier.in, "keeps the records");
   o.rule("in", flaw);
   o.choice("write", tier.write, kPutPolicies,
-           "what is put into the storage: pages when they leave the host tier, or none");
+           "what is put into the storage: pages when they leave the host tier, pages when they come to it, or none");
   o.number("ahead", tier.ahead, 0, 50,
            "percent of the host tier that is kept free by evicting early, at each turn; what is evicted for room is "
            "not put");

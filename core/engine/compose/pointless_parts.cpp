@@ -55,7 +55,7 @@ void find_in_storage(const EngineConfig& config, std::uint64_t a_token, std::vec
   if (config.host_tier.write == WritePolicy::none) say("nothing comes to the host tier that could leave for it");
   if (storage.write == PutPolicy::none)
     found.push_back("tiers.storage has what others put there, and nothing of this engine: `write: none`");
-  else if (storage.ahead == 0)
+  else if (storage.write == PutPolicy::on_evict && storage.ahead == 0)
     say("with `ahead: 0` the host tier evicts for room alone, and what is evicted for room is not put");
   if (storage.least > config.groups[0].capacity)
     say(fmt::format("no prefix that fits the pools is as long as `least`, {} tokens", grouped(storage.least)));

@@ -27,6 +27,13 @@ class HostPages {
   }
   /// Takes the memory of all pages up to this one now. False if the system does not have it.
   bool take(Page last);
+  /// Whether the storage was given the page's record and has not refused it: for a storage that is written through.
+  bool stored(Page page) const { return page < stored_.size() && stored_[page]; }
+  void set_stored(Page page, bool stored) {
+    if (page >= stored_.size() && stored) stored_.resize(page + std::size_t{1});
+    if (page < stored_.size()) stored_[page] = stored;
+  }
+
   /// Is told of memory from now on. REQUIRES: no memory was taken yet. The storage ends before the memory does.
   void use(PageStorage& storage) { storage_ = &storage; }
 
@@ -39,6 +46,7 @@ class HostPages {
   PageStorage* storage_ = nullptr;
   std::size_t pages_at_once_;
   std::vector<std::unique_ptr<std::byte, Unmap>> pieces_;
+  std::vector<bool> stored_;  ///< by page
 };
 
 }  // namespace canopy

@@ -163,6 +163,7 @@ bool HostTier::take_pages(Copy& copy, const GroupPages& from, std::size_t count)
     taken = state_.pools[g].allocate(scratch_, begun_ + 1);
     if (!taken) break;
     state_.moving[g] += scratch_.size();
+    for (const Page page : scratch_) images_[g].set_stored(page, false);
     copy.pages[g].assign(count, 0);
     std::size_t next = 0;
     for (std::size_t i = 0; i < count; ++i)
@@ -267,6 +268,9 @@ void HostTier::arrive(Copy& copy) {
   pages_.take_evicted(inserted.evicted, "a copy from above");
   free(copy, kept);
   pages_.digest().take(Digest::Step::arrive, copy.from, inserted.had, inserted.lock.length);
+  if (Below* const below = pages_.below(); below && kept > 0)
+    below->inserted({copy.space, std::span(copy.words).first(inserted.lock.length + state_.overlap)}, inserted.lock,
+                    copy.priority);
   pages_.release(inserted.lock, nullptr);
   pages_.settle(Operation::insert);
 }

@@ -46,10 +46,12 @@ PageKey PageKeys::space(const Space& tuple) const {
 /// How many pages of `words` a path has keys for.
 std::size_t PageKeys::shared(const Path& path, const PageKey& space, std::span<const std::uint32_t> words) const {
   if (path.space != space) return 0;
+  constexpr std::size_t kBlock = 256;  // compared at once; which word differs is looked for in the last block
   const std::size_t both = std::min(words.size(), path.words.size());
-  const auto end = words.begin() + static_cast<std::ptrdiff_t>(both);
-  const auto same =
-      static_cast<std::size_t>(std::mismatch(words.begin(), end, path.words.begin()).first - words.begin());
+  std::size_t same = 0;
+  while (same + kBlock <= both && std::memcmp(&words[same], &path.words[same], kBlock * sizeof words[0]) == 0)
+    same += kBlock;
+  while (same < both && words[same] == path.words[same]) ++same;
   return same > overlap_ ? (same - overlap_) / page_size_ : 0;
 }
 

@@ -255,6 +255,7 @@ void StorageTier::insert(Bring& bring, std::size_t count) {
   pages.take_evicted(inserted.evicted, "a record from the storage");
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     state_.moving[g] -= kept;
+    for (const Page page : std::span(bring.pages[g]).first(kept)) host_.images(g).set_stored(page, true);
     bring.pages[g].erase(bring.pages[g].begin(), bring.pages[g].begin() + static_cast<std::ptrdiff_t>(kept));
     device_.stored.read_bytes += kept * host_.images(g).record_bytes();
   }

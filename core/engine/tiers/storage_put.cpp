@@ -7,14 +7,19 @@
 namespace canopy {
 
 void StorageTier::evict_early() {
-  if (config_.write == PutPolicy::none || config_.ahead == 0) return;
+  if (config_.write != PutPolicy::on_evict || config_.ahead == 0) return;
   for (std::size_t g = 0; g < calls_.groups(); ++g) {
-    const std::uint64_t pages = breaker_.may_call(now_us_) ? to_evict(g) : 0;
+    const std::uint64_t pages = to_evict(g);
     if (pages == 0) continue;
     const GroupPages evicted = host_.pages().evict_from_index(g, pages, Cause::room, &departures_);
     for (std::size_t other = 0; other < calls_.groups(); ++other) is_put_[other].clear();
     // Parents left after their children, and are put before them: what is there can be found.
-    for (std::size_t i = departures_.paths().size(); i-- > 0;) put(departures_.paths()[i]);
+    for (std::size_t i = departures_.paths().size(); i-- > 0;) {
+      const Departures::Departure& path = departures_.paths()[i];
+      put({path.space, path.words, departures_.pages(path), path.begin / state_.page_size,
+           state_.whole_pages(path.words.size()) / state_.page_size},
+          {});
+    }
     device_.stored.dropped_tokens += departures_.forgotten();
     departures_.clear();
     free_the_others(evicted);
@@ -22,31 +27,60 @@ void StorageTier::evict_early() {
   }
 }
 
-/// Pages of a group that are to be evicted now, as far as calls on their way and the budget allow.
+/// Pages of a group that are to be evicted now, as far as they may be put.
 std::uint64_t StorageTier::to_evict(std::size_t group) const {
   const Pool& pool = state_.pools[group];
   const std::uint64_t target = (pool.limit() * config_.ahead + 99) / 100;
   const std::uint64_t have = pool.allocator().occupancy().free + pool.growable() + putting_[group];
-  if (have >= target) return 0;
+  return have < target ? std::min(target - have, may_put()) : 0;
+}
+
+/// Pages that may be put now, by the breaker, the calls on their way and the budget.
+std::uint64_t StorageTier::may_put() const {
+  if (!breaker_.may_call(now_us_)) return 0;
   std::uint64_t page_bytes = 0;
   for (std::size_t g = 0; g < calls_.groups(); ++g) page_bytes += host_.images(g).record_bytes();
   const std::uint64_t room = config_.in_flight - std::min(config_.in_flight, bytes_put_);
   // A page that is larger than the bound goes alone. One is enough to see whether the storage serves again.
   const std::uint64_t fits = puts_.empty() ? std::max<std::uint64_t>(room / page_bytes, 1) : room / page_bytes;
   const std::uint64_t most = breaker_.state(now_us_) == Breaker::State::closed ? fits : 1;
-  return std::min({target - have, most, budget_.left() / page_bytes});
+  return std::min(most, budget_.left() / page_bytes);
 }
 
-void StorageTier::put(const Departures::Departure& departure) {
+/// Written through: puts what the storage was not given of a path, from the root's side on.
+void StorageTier::inserted(const Key& key, const Lock& lock, std::int32_t) {
+  if (config_.write != PutPolicy::through) return;
+  const std::uint64_t most = may_put();
+  if (most == 0) return;  // when more of the path comes, it is tried again
+  const Lock held = state_.index->hold(lock.node);
+  Run run{key.space, key.words, state_.index->pages(held), 0, held.length / state_.page_size};
+  while (run.first < run.end && is_stored(run.pages, run.first)) ++run.first;
+  run.end = std::min<std::size_t>(run.end, run.first + most);
+  if (!put(run, held)) host_.pages().release(held, nullptr);
+}
+
+bool StorageTier::is_stored(const GroupPages& pages, std::size_t page) const {
+  for (std::size_t g = 0; g < calls_.groups(); ++g)
+    if (!host_.images(g).stored(pages[g][page])) return false;
+  return true;
+}
+
+/// `lock`: on the path, where it stays in the host tier; else its pages have left. False: there is nothing to put.
+bool StorageTier::put(const Run& run, const Lock& lock) {
   auto put = std::make_unique<Put>();
-  const std::size_t first = departure.begin / state_.page_size;
-  keys_.follow(space_key(departure.space), departure.words);
-  const std::size_t end = seal(departure, first, keys_.pages(), *put);
-  if (end == first) return;
+  keys_.follow(space_key(run.space), run.words);
+  const std::size_t end = seal(run, *put);
+  if (end == run.first) return false;
   put->job = ++jobs_;
+  put->space = run.space;
+  put->lock = lock;
   put->late_us = now_us_ + config_.within;
   for (std::size_t g = 0; g < calls_.groups(); ++g) {
     put->bytes += put->pages[g].size() * host_.images(g).record_bytes();
+    if (lock.length > 0) {
+      for (const Page page : put->pages[g]) host_.images(g).set_stored(page, true);
+      continue;
+    }
     putting_[g] += put->pages[g].size();
     state_.moving[g] += put->pages[g].size();
     for (const Page page : put->pages[g]) {
@@ -56,26 +90,26 @@ void StorageTier::put(const Departures::Departure& departure) {
   }
   bytes_put_ += put->bytes;
   budget_.spend(put->bytes);
-  for (std::size_t g = 0; g < calls_.groups(); ++g) send(*put, g, departure.space, first);
-  host_.pages().digest().take(Digest::Step::put, first, end, put->bytes);
+  for (std::size_t g = 0; g < calls_.groups(); ++g) send(*put, g, run.first);
+  host_.pages().digest().take(Digest::Step::put, run.first, end, put->bytes);
   puts_.push_back(std::move(put));
+  return true;
 }
 
 /// Writes the headers of a run's records, up to the first page that has none. Returns where the run ends.
-std::size_t StorageTier::seal(const Departures::Departure& departure, std::size_t first, std::size_t end, Put& put) {
-  const GroupPages pages = departures_.pages(departure);
-  for (std::size_t page = first; page < end; ++page) {
+std::size_t StorageTier::seal(const Run& run, Put& put) {
+  for (std::size_t page = run.first; page < run.end; ++page) {
     for (std::size_t g = 0; g < calls_.groups(); ++g)
-      if (pages[g][page] == 0 || !host_.images(g).record(pages[g][page])) return page;
+      if (run.pages[g][page] == 0 || !host_.images(g).record(run.pages[g][page])) return page;
     for (std::size_t g = 0; g < calls_.groups(); ++g) {
-      put.pages[g].push_back(pages[g][page]);
-      if (puts_here_) seal_record(host_.images(g).record(pages[g][page]), facts_of(page, g, departure.words));
+      put.pages[g].push_back(run.pages[g][page]);
+      if (puts_here_) seal_record(host_.images(g).record(run.pages[g][page]), facts_of(page, g, run.words));
     }
   }
-  return end;
+  return run.end;
 }
 
-void StorageTier::send(Put& put, std::size_t group, NamespaceId space, std::size_t first) {
+void StorageTier::send(Put& put, std::size_t group, std::size_t first) {
   const std::size_t batch = calls_.storage(group).traits().batch;
   for (std::size_t i = 0; i < put.pages[group].size(); i += batch) {
     const std::size_t end = std::min(i + batch, put.pages[group].size());
@@ -87,9 +121,16 @@ void StorageTier::send(Put& put, std::size_t group, NamespaceId space, std::size
     }
     breaker_.called();
     ++put.open;
-    calls_.put(group, put.job, i, space_key(space), key_scratch_, sources_, lane_bytes(group, end - i), config_.within,
-               config_.keep, now_us_);
+    calls_.put(group, put.job, i, space_key(put.space), key_scratch_, sources_, lane_bytes(group, end - i),
+               config_.within, config_.keep, now_us_);
   }
+}
+
+void StorageTier::Dropped::leaving(const Leaving& node) {
+  const bool through = tier_.config_.write == PutPolicy::through;
+  const std::size_t page = tier_.state_.page_size, first = node.facts.begin / page;
+  for (std::size_t i = first; i < first + node.facts.length / page; ++i)
+    if (!through || !tier_.is_stored(node.pages, i)) tokens += page;
 }
 
 /// What was evicted and is not put is free at once.
@@ -114,8 +155,17 @@ void StorageTier::put_ended(Put& put, const StorageCall& call, const CallEnd& en
     figures.written_tokens += kept * state_.page_size;
     figures.unkept_tokens += (call.records - kept) * state_.page_size;
   }
+  put.refused |= kept < call.records;
   if (put.open > 0) return;
   bytes_put_ -= put.bytes;
+  if (put.lock.length > 0) {
+    if (put.lost) return;
+    for (std::size_t g = 0; put.refused && g < calls_.groups(); ++g)  // it is put again when more of the path comes
+      for (const Page page : put.pages[g]) host_.images(g).set_stored(page, false);
+    host_.pages().release(put.lock, nullptr);
+    if (put.unwanted) host_.pages().flush(put.space);  // of what the lock has kept from the flush
+    return host_.pages().settle(Operation::release);
+  }
   for (std::size_t g = 0; g < calls_.groups(); ++g) putting_[g] -= put.pages[g].size();
   if (put.lost) return;  // the storage may still read them
   for (std::size_t g = 0; g < calls_.groups(); ++g) {

@@ -178,6 +178,7 @@ void StorageTier::left() { device_.stored.dropped_tokens += std::exchange(droppe
 
 void StorageTier::flushed(NamespaceId space) {
   for (const auto& bring : brings_) bring->unwanted |= bring->space == space;
+  for (const auto& put : puts_) put->unwanted |= put->space == space;
   bool all = true;
   for (std::size_t g = 0; g < calls_.groups(); ++g) all &= calls_.storage(g).flush(space_key(space));
   if (!all)
@@ -190,7 +191,8 @@ void StorageTier::flushed(NamespaceId space) {
 void StorageTier::add_moving(std::array<std::vector<Page>, kMaxGroups>& pages) const {
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     for (const auto& bring : brings_) pages[g].insert(pages[g].end(), bring->pages[g].begin(), bring->pages[g].end());
-    for (const auto& put : puts_) pages[g].insert(pages[g].end(), put->pages[g].begin(), put->pages[g].end());
+    for (const auto& put : puts_)
+      if (put->lock.length == 0) pages[g].insert(pages[g].end(), put->pages[g].begin(), put->pages[g].end());
   }
 }
 

@@ -25,7 +25,8 @@ namespace canopy {
 /// Records of pages in a storage below the host tier. It has no index: what is there is asked for by keys.
 ///
 ///   put     at a turn the host tier evicts early, until a part of it is free. What is evicted is put, whole runs and
-///           the root's side first. Its pages are `moving` until the storage has ended the call
+///           the root's side first. Its pages are `moving` until the storage has ended the call.
+///           Or, written through, what a copy has brought to the host tier is put, and a lock keeps it there meanwhile
 ///   bring   the storage is asked what it has of a path beyond the host tier. Pages are taken there for it, and are
 ///           `moving` while the storage fills them. Each record is checked; those from the first on that are right are
 ///           inserted into the host tier's index, and the others are freed
@@ -79,7 +80,7 @@ class StorageTier final : public Below {
   // Of the host tier:
   LeavingVisitor* leaving() override { return config_.write == PutPolicy::none ? nullptr : &dropped_; }
   void left() override;
-  void inserted(const Key&, const Lock&, std::int32_t) override {}
+  void inserted(const Key& key, const Lock& lock, std::int32_t priority) override;
   HotPath* watches() override { return nullptr; }
   void ended(const Key&, std::int32_t) override {}
   void flushed(NamespaceId space) override;
@@ -94,15 +95,30 @@ class StorageTier final : public Below {
   /// A run of a path on its way to the storage.
   struct Put {
     std::uint64_t job = 0;
+    NamespaceId space{};
+    Lock lock{};            ///< written through: keeps the pages in the host tier's index; else they have left it
+    bool unwanted = false;  ///< its namespace was flushed since
     std::array<std::vector<Page>, kMaxGroups> pages{};
     std::uint64_t bytes = 0, late_us = 0;
     std::size_t open = 0;  ///< calls
     bool late = false, lost = false;
+    bool refused = false;  ///< the storage has not kept all of it
   };
   /// Counts what is evicted for room, and not put.
   struct Dropped final : LeavingVisitor {
+    explicit Dropped(const StorageTier& tier) : tier_(tier) {}
     std::uint64_t tokens = 0;
-    void leaving(const Leaving& node) override { tokens += node.facts.length; }
+    void leaving(const Leaving& node) override;
+
+   private:
+    const StorageTier& tier_;
+  };
+  /// Pages [first, end) of a path, to be put.
+  struct Run {
+    NamespaceId space{};
+    std::span<const std::uint32_t> words;  ///< of the path
+    GroupPages pages;                      ///< of the path
+    std::size_t first = 0, end = 0;
   };
 
   const PageKey& space_key(NamespaceId space);
@@ -140,9 +156,11 @@ class StorageTier final : public Below {
 
   // storage_put.cpp
   std::uint64_t to_evict(std::size_t group) const;
-  void put(const Departures::Departure& departure);
-  std::size_t seal(const Departures::Departure& departure, std::size_t first, std::size_t end, Put& put);
-  void send(Put& put, std::size_t group, NamespaceId space, std::size_t first);
+  std::uint64_t may_put() const;
+  bool put(const Run& run, const Lock& lock);
+  std::size_t seal(const Run& run, Put& put);
+  void send(Put& put, std::size_t group, std::size_t first);
+  bool is_stored(const GroupPages& pages, std::size_t page) const;
   void free_the_others(const GroupPages& evicted);
   void put_ended(Put& put, const StorageCall& call, const CallEnd& end);
 
@@ -163,7 +181,7 @@ class StorageTier final : public Below {
   Breaker breaker_;
   PutBudget budget_;
   Departures departures_;
-  Dropped dropped_;
+  Dropped dropped_{*this};
   std::deque<std::shared_ptr<Bring>> brings_;
   std::deque<std::unique_ptr<Put>> puts_;
   std::uint64_t now_us_ = 0, jobs_ = 0, bytes_put_ = 0;  ///< bytes_put_: on their way

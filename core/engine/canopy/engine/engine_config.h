@@ -96,6 +96,7 @@ struct ModelConfig {
 /// Which pages of the host tier are put into the storage, and when.
 enum class PutPolicy : std::uint32_t {
   on_evict,  ///< when they leave the host tier
+  through,   ///< when they come to it from the pools, and they stay there
   none,      ///< none: others put them there
 };
 
