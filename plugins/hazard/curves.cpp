@@ -9,7 +9,7 @@
 namespace canopy::hazard {
 namespace {
 
-constexpr double kShrink = 16;  ///< observations that a coarser curve counts for
+constexpr double kShrink = 8;  ///< observations that a coarser curve counts for
 
 /// In proportion to the part of the bin in the logarithm of the age: a hazard of about 0.3 / age.
 const Hazards& without_data() {
@@ -156,10 +156,10 @@ void Curves::fit(const ReuseCounts& counts) {
   const auto coarser = [&](std::size_t k) -> const Hazards& {
     return curves_[first[hint_in(k)] + access_in(k)].hazards;
   };
-  std::array<std::array<Differences, kAccesses>, kHints> of_classes{};
-  for (const std::size_t k : counts.known()) of_classes[hint_in(k)][access_in(k)].add(counts.of(k), coarser(k));
-  for (const std::size_t k : counts.known())
-    curve_of_[k] = make(counts.of(k), coarser(k), of_classes[hint_in(k)][access_in(k)].proven());
+  Differences of_classes;
+  for (const std::size_t k : counts.known()) of_classes.add(counts.of(k), coarser(k));
+  const double believed = of_classes.proven();
+  for (const std::size_t k : counts.known()) curve_of_[k] = make(counts.of(k), coarser(k), believed);
   learned_ |= counts.weight() > 0;
 }
 
