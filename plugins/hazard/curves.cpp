@@ -9,7 +9,8 @@
 namespace canopy::hazard {
 namespace {
 
-constexpr double kShrink = 16;  ///< observations that a coarser curve counts for
+constexpr double kLent = 8;         ///< observations that a coarser curve counts for
+constexpr double kLentAtFirst = 4;  ///< that the curve without data does
 
 /// In proportion to the part of the bin in the logarithm of the age: a hazard of about 0.3 / age.
 const Hazards& without_data() {
@@ -22,12 +23,12 @@ const Hazards& without_data() {
   return hazards;
 }
 
-/// The hazards of a class: those of its own counts and kShrink observations as in `coarser`, and of their difference
+/// The hazards of a class: those of its own counts and `lent` observations as in `coarser`, and of their difference
 /// from `coarser` the part that is believed.
-void shrink(const ReuseByAge& counts, const Hazards& coarser, double believed, Hazards& hazards) {
+void shrink(const ReuseByAge& counts, const Hazards& coarser, double lent, double believed, Hazards& hazards) {
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     const double all = counts[bin].returned + counts[bin].survived;
-    hazards[bin] = coarser[bin] + believed * (counts[bin].returned - all * coarser[bin]) / (all + kShrink);
+    hazards[bin] = coarser[bin] + believed * (counts[bin].returned - all * coarser[bin]) / (all + lent);
   }
 }
 
@@ -124,12 +125,12 @@ void Curves::fit(const ReuseCounts& counts) {
 
   // A class without counts has the curve of the classes of equally many uses, under its hint if that has counts.
   Hazards whole;
-  shrink(all, without_data(), 1, whole);
+  shrink(all, without_data(), kLentAtFirst, 1, whole);
   const auto hints = static_cast<std::size_t>(std::count(hinted.begin(), hinted.end(), true));
   curves_.resize(kAccesses * (1 + (hints > 1 ? hints : 0)) + counts.known().size());
   std::size_t made = 0;
   const auto make = [&](const ReuseByAge& of, const Hazards& coarser, double believed) {
-    shrink(of, coarser, believed, curves_[made].hazards);
+    shrink(of, coarser, kLent, believed, curves_[made].hazards);
     curves_[made].read = false;
     return static_cast<std::uint16_t>(made++);
   };
@@ -156,10 +157,10 @@ void Curves::fit(const ReuseCounts& counts) {
   const auto coarser = [&](std::size_t k) -> const Hazards& {
     return curves_[first[hint_in(k)] + access_in(k)].hazards;
   };
-  std::array<std::array<Differences, kAccesses>, kHints> of_classes{};
-  for (const std::size_t k : counts.known()) of_classes[hint_in(k)][access_in(k)].add(counts.of(k), coarser(k));
-  for (const std::size_t k : counts.known())
-    curve_of_[k] = make(counts.of(k), coarser(k), of_classes[hint_in(k)][access_in(k)].proven());
+  Differences of_classes;
+  for (const std::size_t k : counts.known()) of_classes.add(counts.of(k), coarser(k));
+  const double believed = of_classes.proven();
+  for (const std::size_t k : counts.known()) curve_of_[k] = make(counts.of(k), coarser(k), believed);
   learned_ |= counts.weight() > 0;
 }
 

@@ -13,10 +13,10 @@ namespace canopy::hazard {
 /// For each class and age the hits that a token can still bring for each turnover that it occupies, if it is kept until
 /// the best age to give it up: the Gittins index of the class's hazard curve. What has the lowest is evicted first.
 ///
-/// The hazard of a bin is its returns over what returned or survived, where 16 observations more are as in the classes
+/// The hazard of a bin is its returns over what returned or survived, where 8 observations more are as in the classes
 /// of equally many uses, these as in all classes, and those as in a curve in proportion to 1/age. For the last one the
-/// oldest has the lowest index: without data the order is that of lru. A curve departs from the next coarser one only
-/// as far as the family that it belongs to proves that it is not alike (Differences).
+/// oldest has the lowest index: without data the order is that of lru. Curves depart from the next coarser one only as
+/// far as it is proven that they differ from it by more than chance (Differences).
 class Curves {
  public:
   struct Curve {

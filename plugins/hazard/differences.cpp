@@ -7,7 +7,7 @@ namespace canopy::hazard {
 namespace {
 
 constexpr double kFaded = 0.5;       ///< the variance of a count that fades, over that of one that does not
-constexpr double kDeviations = 1.5;  ///< above the mean of chance: so far one family in twelve comes by chance
+constexpr double kDeviations = 2.5;  ///< above the mean of chance: chance alone comes so far once in fifty times
 constexpr double kLeast = 0.25;      ///< a class with a smaller variance of its returns says nothing
 
 }  // namespace

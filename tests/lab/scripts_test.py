@@ -104,8 +104,13 @@ def test_policies(trace, folder):
     assert "worst against lru: " in done.stdout
 
     # What is hard for a policy that learns, and a loop that lru cannot serve: with a limit the exit code tells.
-    assert run(SOURCE / "scripts/hard_traces", folder / "hard").returncode == 0
-    hard = [folder / "hard" / f"{name}.jsonl" for name in ("loop_110k", "habits_invert_200", "returns_at_45k_90k")]
+    names = ("loop_110k", "habits_invert_200", "returns_at_45k_90k")
+    hard = [folder / "hard" / f"{name}.jsonl" for name in names]
+    written = []
+    for seed in (0, 0, 1):
+        assert run(SOURCE / "scripts/hard_traces", folder / "hard", "--seed", seed, "--only", *names).returncode == 0
+        written.append(hard[1].read_text())
+    assert written[0] == written[1] != written[2], "a name and a seed make one trace"
     for pair, code in (("lru,hazard", 0), ("hazard,lru", 1)):
         done = run(*policies, "--policies", pair, "--capacities", "100k", "--least", -1, *hard)
         assert done.returncode == code, (done.stdout, done.stderr)

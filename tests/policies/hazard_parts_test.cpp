@@ -111,6 +111,28 @@ TEST_CASE("hazard: what never returns has a lower index than what does, and a pe
   CHECK(curves.index(unknown, kBinEdges[kWhen]) > 5 * curves.index(dies, kBinEdges[kWhen]));
 }
 
+TEST_CASE("hazard: classes that differ by chance have one curve, and those that differ have their own") {
+  constexpr std::size_t kOther = 4 * kAccesses;  // used once, most new tokens
+  for (const bool alike : {true, false}) {
+    Random random(7);
+    ReuseCounts counts;
+    for (int round = 0; round < 40; ++round) {
+      counts.fade(0.9);
+      for (std::size_t k = 0; k < kAccesses * kNews; ++k)
+        for (std::size_t bin = 0; bin < kBins; ++bin)
+          for (int i = 0; i < 2; ++i)
+            counts.add(k, bin, random.one_in(!alike && k == kOther ? 3 : 10) ? Reuse{1, 0} : Reuse{0, 1});
+    }
+    Curves curves;
+    curves.fit(counts);
+    CAPTURE(alike);
+    for (std::size_t k = 1; k < kAccesses * kNews; ++k)
+      if (k != kOther) CHECK(curves.index(k, 100) == doctest::Approx(curves.index(0, 100)).epsilon(alike ? 1e-9 : 0.5));
+    const double ratio = curves.index(kOther, 100) / curves.index(0, 100);
+    CHECK((alike ? std::abs(ratio - 1) < 1e-9 : ratio > 2));
+  }
+}
+
 TEST_CASE("hazard: a hint is worth what was counted under it") {
   const std::size_t plain = class_of({1, 0, 0, 0}), ended = class_of({1, 0, 0, hint::kSessionEnded});
   for (const bool true_hints : {true, false}) {
