@@ -181,6 +181,7 @@ TEST_CASE("engine config: what is refused, where and why") {
       {group("capacity: 8, allocator: free_list, eviction: ~"), "groups.full.eviction is empty"},
       {with("index: { radix: { accounting: sglng } }"), "t:3:31: radix.accounting = 'sglng' is no choice"},
       {with("index:"), "t:3:1: index is empty; expected a prefix index"},
+      {with("index: { radix: { keep_free: 101 } }"), "radix.keep_free = 101 is outside 0..100 ("},
       {with("store: { host: { layers: 0 } }"), "t:3:26: host.layers = 0 is outside 1..4096 (model layers)"},
       {with("store: { host: { streams: { kv: -8 } } }"), "t:3:33: host.streams.kv.row_bytes = -8 is outside"},
       {with("store: { host: { streams: { kv: { dtype: bf17 } } } }"), "host.streams.kv.dtype = 'bf17' is no choice"},
