@@ -8,7 +8,7 @@ namespace canopy::hazard {
 
 /// Whether classes differ from a curve that they have in common, or seem to by chance. Where nothing distinguishes them
 /// their counts differ all the same, and a policy that believes them evicts by lot: on such traffic that costs up to
-/// 3 % of lru's hits.
+/// 3.5 % of lru's hits.
 ///
 /// Of each class is summed up by how much its returns differ from those that the common curve expects of it, once over
 /// all bins together and once bin by bin. The squares of both, over the variance of the returns, are 1 in the mean if
