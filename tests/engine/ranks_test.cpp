@@ -261,7 +261,8 @@ struct Ranks {
 
 void agree(std::size_t count) {
   const Setup setups[] = {{"real time", "find_within: 2000, within: 3000", count},
-                          {"simulated time", "bandwidth: 100000000, latency: 20", count}};
+                          {"simulated time", "bandwidth: 100000000, latency: 20", count},
+                          {"written through, in real time", "write: through, find_within: 2000, within: 3000", count}};
   for (const Setup& setup : setups) {
     CAPTURE(setup.name);
     constexpr std::uint64_t kAtOnce = 2500;
