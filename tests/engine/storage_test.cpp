@@ -591,6 +591,11 @@ TEST_CASE("storage: one that throws or lies is found out, and one that ends no c
   engine->turn(2);
   REQUIRE(engine->ledger().violations() == 2);
   CHECK(engine->ledger().reports()[1].ends_with("poll: call 4711 ended, which was not on its way"));
+  ByHand::last->end('f', static_cast<Fate>(200));
+  engine->turn(3);
+  REQUIRE(engine->ledger().violations() == 3);
+  CHECK(engine->ledger().reports()[2].find("poll: the end of call") != std::string::npos);
+  CHECK(brings(*engine, BringOutcome::failed) == 2);
 
   engine = stored_engine();
   leave(*engine, prompt);
