@@ -1,3 +1,4 @@
+#include <canopy/support/random.h>
 #include <support/engines.h>
 
 #include <optional>
@@ -191,4 +192,22 @@ TEST_CASE("tiers: the same index work as without one, for requests that find not
   CHECK(plain->counters().hit_tokens == tiered->counters().hit_tokens);
   CHECK(plain->counters().evicted_tokens == tiered->counters().evicted_tokens);
   CHECK(plain->index().now() == tiered->index().now());
+}
+
+TEST_CASE("tiers: a policy sees the same paths whether or not the tier counts the hits on them") {
+  for (const std::string policy : {"arc", "s3_fifo", "slru"}) {
+    CAPTURE(policy);
+    const auto hits = [&](const char* write) {
+      const auto engine =
+          engine_of(kTiered, {"groups.full.eviction=" + policy, std::string("tiers.host.write=") + write});
+      Random random(5);
+      for (Token i = 0; i < 400; ++i) {
+        const auto kind = static_cast<Token>(random.below(3) == 0 ? 100 + i : random.below(4));
+        leave(*engine, tokens(1000 * kind, 13));
+      }
+      return engine->counters().hit_tokens;
+    };
+    CHECK(hits("write_through_selective") == hits("none"));
+    CHECK(hits("none") > 0);
+  }
 }
