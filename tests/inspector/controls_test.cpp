@@ -113,6 +113,10 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   CHECK(steered.mirror.paused().empty());
   CHECK_FALSE(steered.send({Command::Kind::pause}));
   CHECK(steered.mirror.paused() == "paused from an inspector");
+  CHECK(steered.send({Command::Kind::step, 0, 2}));  // the first of two
+  CHECK(steered.look());
+  CHECK_FALSE(steered.look());
+  CHECK(steered.mirror.paused() == "it runs step by step, as asked from an inspector");
 }
 
 TEST_CASE("controls: a pinned node stays, whatever is evicted or flushed, until it is unpinned") {
