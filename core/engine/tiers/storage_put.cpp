@@ -127,10 +127,11 @@ void StorageTier::send(Put& put, std::size_t group, std::size_t first) {
 }
 
 void StorageTier::Dropped::leaving(const Leaving& node) {
-  const bool through = tier_.config_.write == PutPolicy::through;
+  tokens += node.facts.length;
+  if (tier_.config_.write != PutPolicy::through) return;
   const std::size_t page = tier_.state_.page_size, first = node.facts.begin / page;
   for (std::size_t i = first; i < first + node.facts.length / page; ++i)
-    if (!through || !tier_.is_stored(node.pages, i)) tokens += page;
+    if (tier_.is_stored(node.pages, i)) tokens -= page;
 }
 
 /// What was evicted and is not put is free at once.

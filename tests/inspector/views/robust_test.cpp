@@ -39,6 +39,10 @@ std::string recorded() {
     node = script.add(i % 5 == 0 ? 0 : node, 1 + i % 7, 0, i, i);
     if (i % 6 == 0) script.lock(node);
     if (i % 4 == 0) script.begin_request(i + 1, 64, 16, 2);
+    if (i % 8 == 4) script.end_request(i - 3);
+    commit();
+    if (i % 5 != 3) continue;
+    script.remove(std::exchange(node, 0));
     commit();
   }
   std::string bytes(FeedHeader::kBytes, '\0');
@@ -56,20 +60,21 @@ std::string recorded() {
 void damage(std::string& bytes, Chance& chance) {
   const std::size_t events = (bytes.size() - FeedHeader::kBytes) / sizeof(Event);
   const auto event = [&] { return FeedHeader::kBytes + chance.below(events) * sizeof(Event); };
-  switch (chance.below(4)) {
-    case 0:
-      bytes[chance.below(160)] ^= static_cast<char>(1 << chance.below(8));
-      return;  // of the header
-    case 1: {
-      constexpr std::uint32_t kExtremes[] = {0, 1, 0x7fffffff, 0xffffffff};
-      std::memcpy(&bytes[event() + 4 * chance.below(sizeof(Event) / 4)], &kExtremes[chance.below(4)], 4);
-      return;
-    }
-    case 2:
-      std::memmove(&bytes[event()], &bytes[event()], sizeof(Event));
-      return;
-    default:
-      bytes[event() + chance.below(sizeof(Event))] ^= static_cast<char>(1 << chance.below(8));
+  const std::uint64_t kind = chance.below(4);
+  if (kind == 0) {
+    bytes[chance.below(160)] ^= static_cast<char>(1 << chance.below(8));  // of the header
+    return;
+  }
+  const std::size_t at = event();
+  if (kind == 1) {
+    constexpr std::uint32_t kExtremes[] = {0, 1, 0x7fffffff, 0xffffffff};
+    const std::size_t word = chance.below(sizeof(Event) / 4);
+    std::memcpy(&bytes[at + 4 * word], &kExtremes[chance.below(4)], 4);
+  } else if (kind == 2) {
+    std::memmove(&bytes[at], &bytes[event()], sizeof(Event));
+  } else {
+    const std::size_t byte = chance.below(sizeof(Event));
+    bytes[at + byte] ^= static_cast<char>(1 << chance.below(8));
   }
 }
 
@@ -106,6 +111,25 @@ TEST_CASE("recordings that are damaged anywhere are drawn as far as they make se
   CHECK(drawn > 100);
   CHECK(refused > 10);
   std::filesystem::remove(path);
+}
+
+TEST_CASE("shares of a pool that no bar has room for cost no more to draw than others") {
+  Headless screen;
+  const auto vertices = [&](const event::Totals& totals) {
+    FeedScript script;
+    script.say(TextKind::no_nodes, 0, "sums alone");  // so that the bar shows what is told
+    std::vector<Event> events = script.commit();
+    events.insert(events.end() - 1, totals.encode());
+    App app(std::make_unique<ScriptLink>(script, events), Settings{});
+    while (!app.pump(std::chrono::milliseconds(50))) continue;
+    screen.frame(app);
+    return screen.vertices();
+  };
+  const int usual = vertices({0, 0, 50, 0, std::uint64_t{50} * 16});
+  // In 64 bits the sum of these is 99, and each is 10^16 times as much.
+  constexpr std::uint64_t kProtected = ~std::uint64_t{0} / 16;
+  CHECK(vertices({0, 0, 99 - kProtected, 0, kProtected * 16}) < usual + 1000);
+  CHECK(vertices({0, 0, 0, (99 - kProtected) * 16, kProtected * 16}) < usual + 1000);
 }
 
 TEST_CASE("a recording goes back to its first commit and no further, and shows panels there") {
