@@ -11,13 +11,6 @@ namespace {
 /// 16 pages of 4 tokens, and room for many times that below; a copy takes 100 us.
 const std::string kTiered = std::string(kSmall) + "tiers: { host: { capacity: 4000, latency: 100 } }\n";
 
-/// Computes all of a prompt, and leaves it in the pools.
-void leave(Engine& engine, const std::vector<Token>& prompt) {
-  Request request = engine.begin(arrival(prompt));
-  REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
-  request.finish(static_cast<std::uint32_t>(prompt.size()));
-}
-
 std::uint64_t count(const Engine& engine, FetchOutcome outcome) {
   return engine.tier_figures().fetches[static_cast<std::size_t>(outcome)];
 }

@@ -46,6 +46,13 @@ inline RequestSpec arrival(const std::vector<Token>& prompt, std::uint32_t leave
   return arrival;
 }
 
+/// Computes all of a prompt, and leaves it in the pools.
+inline void leave(Engine& engine, const std::vector<Token>& prompt) {
+  Request request = engine.begin(arrival(prompt));
+  REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
+  request.finish(static_cast<std::uint32_t>(prompt.size()));
+}
+
 /// Nothing is held, and every page has its one owner.
 inline void check_settled(Engine& engine) {
   engine.audit();

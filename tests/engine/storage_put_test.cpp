@@ -1,0 +1,118 @@
+/// What is put into a storage, and when.
+#include "by_hand.h"
+
+using namespace canopy;
+using namespace canopy::test;
+
+TEST_CASE("storage: written through, pages stay in the host tier, under a lock until the put has ended") {
+  const auto engine = stored_engine({"tiers.storage.write=through"});
+  ByHand& storage = *ByHand::last;
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(1);
+  const PrefixIndex& index = *engine->host_tier()->index;
+  CHECK(storage.begun.size() == 3);  // of four records at most
+  CHECK(index.sizes(0).protected_ == 40);
+  CHECK(engine->host_tier()->moving[0] == 0);
+  {
+    const Fetch fetch = engine->fetch(arrival(prompt));  // others may read them meanwhile
+    engine->turn(2);
+    CHECK(engine->begin(arrival(prompt)).matched() == 40);
+  }
+  storage.end('p');
+  CHECK(index.sizes(0).protected_ == 40);
+  engine->turn(3);
+  CHECK(index.sizes(0).protected_ == 0);
+  CHECK(in_host(*engine) == 40);
+  CHECK(storage.kept.size() == 10);
+  CHECK(engine->storage_figures().written_tokens == 40);
+
+  // What continues it is put alone.
+  auto longer = prompt;
+  for (Token more = 0; more < 8; ++more) longer.push_back(more);
+  leave(*engine, longer);
+  engine->make_free(0, 16);
+  engine->turn(4);
+  REQUIRE(storage.begun.size() == 1);
+  CHECK(storage.begun[0].keys.size() == 2);
+  storage.end('p');
+  engine->turn(5);
+  CHECK(storage.kept.size() == 12);
+  // What leaves the host tier is there, so nothing is put and nothing is lost.
+  leave(*engine, tokens(700, 33));
+  engine->make_free(0, 16);
+  engine->turn(6);
+  CHECK(in_host(*engine) == 32);
+  CHECK(engine->storage_figures().dropped_tokens == 0);
+  CHECK(storage.begun.size() == 2);
+  storage.end('p', Fate::full);
+  engine->turn(7);
+  CHECK(engine->storage_figures().unkept_tokens == 32);
+  // What was refused is put again with what continues it.
+  auto refused = tokens(700, 33);
+  for (Token more = 0; more < 4; ++more) refused.push_back(more);
+  leave(*engine, refused);
+  engine->make_free(0, 16);
+  engine->turn(8);
+  REQUIRE(storage.begun.size() == 3);
+  storage.end('p');
+  engine->turn(9);
+  CHECK(storage.kept.size() == 21);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: written through, a flush takes what is being put as well") {
+  const auto engine = stored_engine({"tiers.storage.write=through"});
+  ByHand& storage = *ByHand::last;
+  leave(*engine, tokens(100, 41));
+  engine->make_free(0, 16);
+  engine->turn(1);
+  engine->flush(arrival(tokens(100, 41)).space);
+  CHECK(in_host(*engine) == 40);  // the storage reads it
+  storage.end('p');
+  engine->turn(2);
+  CHECK(in_host(*engine) == 0);
+  CHECK(storage.kept.empty());
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: what is put counts against the budget, until time has passed") {
+  const auto engine = stored_engine({"tiers.storage.budget=16384"});  // of two records
+  put_down(*engine);
+  leave(*engine, tokens(500, 41));
+  engine->make_free(0, 16);
+  engine->turn(1);
+  CHECK(in_host(*engine) == 40);
+  CHECK(ByHand::last->begun.empty());
+  engine->turn(1'000'001);
+  CHECK_FALSE(ByHand::last->begun.empty());
+  ByHand::last->end('p');
+  engine->turn(1'000'002);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: what is put is put behind what precedes it, so that what is there can be found") {
+  const auto engine = stored_engine({"tiers.host.capacity=24"});
+  ByHand& storage = *ByHand::last;
+  auto prompt = tokens(100, 21);
+  leave(*engine, prompt);
+  for (std::size_t i = 16; i < prompt.size(); ++i) prompt[i] += 1000;
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(1);
+  engine->turn(2);
+  REQUIRE(storage.begun.size() == 3);  // what they share, and each one's own
+  std::set<std::array<std::uint64_t, 4>> put;
+  for (const ByHand::Call& call : storage.begun)
+    for (std::size_t i = 0; i < call.keys.size(); ++i) {
+      PageKey before;  // as the record tells it
+      std::memcpy(&before, call.from[i] + 64, sizeof before);
+      CHECK((put.empty() || put.contains(before.bits)));
+      put.insert(call.keys[i].bits);
+    }
+  CHECK(put.size() >= 3);
+  storage.end('p');
+  engine->turn(3);
+  check_settled(*engine);
+}
