@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "curve.h"
 #include "reuse_counts.h"
 
 namespace canopy::hazard {
 
-/// For each class and age the hits that a token can still bring for each turnover that it occupies, if it is kept until
-/// the best age to give it up: the Gittins index of the class's hazard curve. What has the lowest is evicted first.
+/// The curve of each class.
 ///
 /// The hazard of a bin is its returns over what returned or survived, where 8 observations more are as in the classes
 /// of equally many uses, these as in all classes, and those as in a curve in proportion to 1/age. For the last one the
@@ -19,15 +19,9 @@ namespace canopy::hazard {
 /// far as it is proven that they differ from it by more than chance (Differences).
 class Curves {
  public:
-  struct Curve {
-    Hazards hazards{};
-    std::array<double, kBins> index{};       ///< at the youngest age of each bin
-    std::array<std::uint8_t, kBins> stop{};  ///< the bin at whose end it is best given up
-    bool read = false;                       ///< index and stop are there
-  };
   Curves();
 
-  /// Reads the curves off the counts.
+  /// Makes the curves of these counts.
   void fit(const ReuseCounts& counts);
   /// Whether `fit` has seen any data.
   bool learned() const { return learned_; }
@@ -55,7 +49,6 @@ class Curves {
       read_off(one);
     return one;
   }
-  static void read_off(Curve& curve);
   void forget_hints();
 
   std::array<std::uint16_t, kClasses> curve_of_;

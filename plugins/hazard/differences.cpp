@@ -6,7 +6,6 @@
 namespace canopy::hazard {
 namespace {
 
-constexpr double kFaded = 0.5;       ///< the variance of a count that fades, over that of one that does not
 constexpr double kDeviations = 2.5;  ///< above the mean of chance: chance alone comes so far once in fifty times
 constexpr double kLeast = 0.25;      ///< a class with a smaller variance of its returns says nothing
 
@@ -30,7 +29,7 @@ void Differences::add(const ReuseByAge& counts, const Hazards& common) {
 double Differences::proven() const {
   if (classes_ == 0) return 0;
   const auto classes = static_cast<double>(classes_);
-  const double by_chance = kFaded * (classes + kDeviations * std::sqrt(2 * classes));
+  const double by_chance = kFadedVariance * (classes + kDeviations * std::sqrt(2 * classes));
   return std::max(0.0, 1 - by_chance / std::max(in_all_, bin_by_bin_));
 }
 

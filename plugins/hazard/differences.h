@@ -12,8 +12,7 @@ namespace canopy::hazard {
 ///
 /// Of each class is summed up by how much its returns differ from those that the common curve expects of it, once over
 /// all bins together and once bin by bin. The squares of both, over the variance of the returns, are 1 in the mean if
-/// only chance is at work; half of that for counts that fade, since what faded to half its weight has a quarter of its
-/// variance.
+/// only chance is at work; kFadedVariance of that for counts that fade.
 class Differences {
  public:
   /// Counts one class. Each class once.

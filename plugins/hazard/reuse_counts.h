@@ -21,6 +21,10 @@ using ReuseByAge = std::array<Reuse, kBins>;
 /// The probability of a return in each bin for what is alive at its begin.
 using Hazards = std::array<double, kBins>;
 
+/// The variance of a count that fades, over that of one that does not: what faded to half its weight has a quarter of
+/// its variance.
+inline constexpr double kFadedVariance = 0.5;
+
 /// What was counted, for each class and bin. It fades, so that a change of the traffic is learned.
 class ReuseCounts {
  public:

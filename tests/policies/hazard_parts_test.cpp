@@ -111,6 +111,48 @@ TEST_CASE("hazard: what never returns has a lower index than what does, and a pe
   CHECK(curves.index(unknown, kBinEdges[kWhen]) > 5 * curves.index(dies, kBinEdges[kWhen]));
 }
 
+TEST_CASE("hazard: a second pace at which many come back is kept, and a bump that chance makes is smoothed") {
+  constexpr std::size_t kFirst = 12, kSecond = 22;
+  const auto smoothed = [](double seen, double later) {
+    Believed believed;
+    believed.seen.fill(seen);
+    believed.hazards.fill(0.001);
+    believed.hazards[kFirst] = 0.4;
+    believed.hazards[kSecond] = later;
+    smooth_behind_peak(believed);
+    return believed.hazards;
+  };
+  // 400 of 1,000 come back later: at that age, and not at any before.
+  CHECK(smoothed(1000, 0.4)[kSecond] == 0.4);
+  CHECK(smoothed(1000, 0.4)[kFirst + 1] < 0.01);
+  // One of 20 may be chance, and is a slightly higher rate at all ages.
+  CHECK(smoothed(20, 0.05)[kSecond] < 0.02);
+  CHECK(smoothed(20, 0.05)[kFirst] == 0.4);
+  for (const double seen : {20.0, 1000.0}) {
+    const Hazards hazards = smoothed(seen, 0.05);
+    double alive = 1, before = 0.999;
+    for (std::size_t bin = kFirst + 1; bin <= kSecond; ++bin) alive *= 1 - hazards[bin];
+    for (std::size_t bin = kFirst + 1; bin < kSecond; ++bin) before *= bin + 1 == kSecond ? 0.95 : 0.999;
+    CHECK(alive == doctest::Approx(before).epsilon(0.01));  // as many come back
+  }
+}
+
+TEST_CASE("hazard: between two paces a prefix is worth less than a new one, and just before the second more") {
+  ReuseCounts counts;
+  constexpr std::size_t kFirst = 16, kSecond = 24;
+  for (std::size_t bin = 0; bin < kBins; ++bin)
+    counts.add(0, bin,
+               bin == kFirst    ? Reuse{500, 500}
+               : bin == kSecond ? Reuse{400, 100}
+                                : Reuse{0, bin < kFirst    ? 1000.0
+                                           : bin < kSecond ? 500.0
+                                                           : 100.0});
+  Curves curves;
+  curves.fit(counts);
+  CHECK(curves.index(0, kBinEdges[kFirst + 1]) < curves.index(0, 0));
+  CHECK(curves.index(0, kBinEdges[kSecond]) > 1.2 * curves.index(0, 0));
+}
+
 TEST_CASE("hazard: classes that differ by chance have one curve, and those that differ have their own") {
   constexpr std::size_t kOther = 4 * kAccesses;  // used once, most new tokens
   for (const bool alike : {true, false}) {

@@ -1,0 +1,91 @@
+#include "curve.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace canopy::hazard {
+namespace {
+
+/// A rise must be so many standard deviations of independent observations. Real ones come in bunches: 3.5 are often
+/// chance, and cost up to 2 % of lru's hits where they are.
+constexpr double kRise = 8;
+
+/// What a token occupies on average in a bin: a return comes in the middle of it.
+double occupied_in(std::size_t bin, double hazard) { return bin_width(bin) * (1 - 0.5 * hazard); }
+
+/// Consecutive bins of one rate.
+struct Plateau {
+  double rate, width;
+  double returned, exposed;  ///< observations, and the time that they were at risk
+  std::size_t bins;
+};
+
+/// Whether the second one's rate is higher by more than chance explains, where both have one rate.
+bool is_rise(const Plateau& first, const Plateau& second) {
+  const double both = first.returned + second.returned;
+  const double share = second.exposed / (first.exposed + second.exposed);
+  const double more = second.returned - both * share;
+  return more * more > kRise * kRise * kFadedVariance * both * share * (1 - share);
+}
+
+/// The index of each bin and when it is best given up: a bin is joined with what follows it for as long as that brings
+/// more for its time than the bin and what was joined before.
+void best_ratios(const Hazards& hazards, Curve& curve) {
+  struct Stretch {
+    double hits, time, alive, ratio;
+    std::uint8_t last;
+  };
+  std::array<Stretch, kBins> behind;
+  std::size_t count = 0;
+  for (std::size_t bin = kBins; bin-- > 0;) {
+    const double hazard = hazards[bin], occupied = occupied_in(bin, hazard);
+    Stretch all{hazard, occupied, 1 - hazard, hazard / occupied, static_cast<std::uint8_t>(bin)};
+    for (; count > 0 && behind[count - 1].ratio > all.ratio; --count) {
+      const Stretch& next = behind[count - 1];
+      all.hits += all.alive * next.hits;
+      all.time += all.alive * next.time;
+      all.alive *= next.alive;
+      all.ratio = all.hits / all.time;
+      all.last = next.last;
+    }
+    curve.index[bin] = all.ratio * kAgesPerTurnover;
+    curve.stop[bin] = all.last;
+    behind[count++] = all;
+  }
+}
+
+}  // namespace
+
+void smooth_behind_peak(Believed& believed) {
+  std::array<double, kBins> rates;
+  for (std::size_t bin = 0; bin < kBins; ++bin)
+    rates[bin] = -std::log1p(-std::min(believed.hazards[bin], 0.99)) / bin_width(bin);
+  const auto peak = static_cast<std::size_t>(std::max_element(rates.begin(), rates.end()) - rates.begin());
+
+  std::array<Plateau, kBins> plateaus;
+  std::size_t count = 0;
+  for (std::size_t bin = peak; bin < kBins; ++bin) {
+    const double hazard = believed.hazards[bin], seen = believed.seen[bin];
+    Plateau last{rates[bin], bin_width(bin), seen * hazard, seen * occupied_in(bin, hazard), 1};
+    for (; count > 0 && plateaus[count - 1].rate < last.rate && !is_rise(plateaus[count - 1], last); --count) {
+      const Plateau& before = plateaus[count - 1];
+      const double width = before.width + last.width;
+      last = {(before.rate * before.width + last.rate * last.width) / width, width, before.returned + last.returned,
+              before.exposed + last.exposed, before.bins + last.bins};
+    }
+    plateaus[count++] = last;
+  }
+  std::size_t bin = peak;
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t end = bin + plateaus[i].bins; bin < end; ++bin)
+      if (plateaus[i].bins > 1) believed.hazards[bin] = -std::expm1(-plateaus[i].rate * bin_width(bin));
+}
+
+void read_off(Curve& curve) {
+  Believed smooth = curve.believed;
+  smooth_behind_peak(smooth);
+  best_ratios(smooth.hazards, curve);
+  curve.read = true;
+}
+
+}  // namespace canopy::hazard
