@@ -1,7 +1,6 @@
 #include "curve.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace canopy::hazard {
 namespace {
@@ -12,6 +11,12 @@ constexpr double kRise = 8;
 
 /// What a token occupies on average in a bin: a return comes in the middle of it.
 double occupied_in(std::size_t bin, double hazard) { return bin_width(bin) * (1 - 0.5 * hazard); }
+
+/// The hazard of a bin in which so many return for each that is there and unit of time.
+double hazard_of(double rate, std::size_t bin) {
+  const double all = rate * bin_width(bin);
+  return std::min(0.99, all / (1 + 0.5 * all));
+}
 
 /// Consecutive bins of one rate.
 struct Plateau {
@@ -59,7 +64,7 @@ void best_ratios(const Hazards& hazards, Curve& curve) {
 void smooth_behind_peak(Believed& believed) {
   std::array<double, kBins> rates;
   for (std::size_t bin = 0; bin < kBins; ++bin)
-    rates[bin] = -std::log1p(-std::min(believed.hazards[bin], 0.99)) / bin_width(bin);
+    rates[bin] = believed.hazards[bin] / occupied_in(bin, believed.hazards[bin]);
   const auto peak = static_cast<std::size_t>(std::max_element(rates.begin(), rates.end()) - rates.begin());
 
   std::array<Plateau, kBins> plateaus;
@@ -78,7 +83,7 @@ void smooth_behind_peak(Believed& believed) {
   std::size_t bin = peak;
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t end = bin + plateaus[i].bins; bin < end; ++bin)
-      if (plateaus[i].bins > 1) believed.hazards[bin] = -std::expm1(-plateaus[i].rate * bin_width(bin));
+      if (plateaus[i].bins > 1) believed.hazards[bin] = hazard_of(plateaus[i].rate, bin);
 }
 
 void read_off(Curve& curve) {
