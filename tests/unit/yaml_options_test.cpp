@@ -274,6 +274,13 @@ TEST_CASE("options: help") {
   CHECK(line(7) == "rows.<name>.bytes | 1..4096 | 1 | bytes a row");
   CHECK(line(8) == "rows.<name>.packed | true or false | false | without gaps");
   CHECK(help_of([](Options&) {}).empty());
+  // Nothing was written that could be wrong, so a component that asks goes on to its other options.
+  const Walk asks = [](Options& o) {
+    Config asked;
+    if (o.ok()) asked.visit(o);
+  };
+  CHECK(help_of(asks).size() == 9);
+  CHECK(dump_options(asks) == dump_options([](Options& o) { Config().visit(o); }));
 }
 
 TEST_CASE("options: a dump reads back to the same") {
