@@ -112,7 +112,10 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   Mirror fresh(steered.header);
   CHECK(follow(late, fresh, 1) >= 1);
   CHECK(fresh.paused() == "0 pages are free");
-  CHECK_FALSE(steered.send(until(Condition::evicted, 0, 7)));
+  for (const std::uint32_t group : {1U, 7U}) {  // there is one, group 0
+    CHECK_FALSE(steered.send(until(Condition::evicted, 0, group)));
+    CHECK_FALSE(steered.send(until(Condition::free, 1, group)));
+  }
   CHECK_FALSE(steered.send(until(static_cast<Condition>(99))));
   CHECK(steered.send({Command::Kind::go_on}));
   CHECK(steered.mirror.paused().empty());

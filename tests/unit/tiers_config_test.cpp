@@ -44,6 +44,16 @@ TEST_CASE("tiers config: what need not be said") {
         "tiers.prefetch.per_1k=100000 tiers.prefetch.max=30000000 tiers.prefetch.share=25 ");
 }
 
+TEST_CASE("tiers config: a model is told by its name, its revision and the type of its rows") {
+  for (const std::string_view missing : {"name", "revision", "dtype"}) {
+    std::string model;
+    for (const std::string_view key : {"name", "revision", "dtype"})
+      if (key != missing) model += fmt::format("{}{}: x", model.empty() ? "" : ", ", key);
+    const std::string said = wrong(fmt::format("page_size: 4\n{}model: {{ {} }}\n", kGroup, model));
+    CHECK_MESSAGE(said.starts_with(fmt::format("t:3:8: model has no '{}'; expected the ", missing)), said);
+  }
+}
+
 TEST_CASE("tiers config: a rank is one of those that there are") {
   const auto ranks = [](int rank, int ranks_of_all) {
     return fmt::format(

@@ -304,6 +304,16 @@ TEST_CASE("options: a dump reads back to the same") {
   const auto walk = [](Options& o) { Config().visit(o); };
   CHECK(dump_options(walk, *document) ==
         "{ size: 2, total: 7, small: 1, share: 0.5, on: true, mode: fast, rows: { k: { bytes: 8, packed: false } } }");
+
+  // A component that asks is told of what it cannot use, in a dump as well.
+  const auto stops = [](Options& o) {
+    std::uint64_t size = 2;
+    bool on = true;
+    o.number("size", size, 1, 64, "how large");
+    if (o.ok()) o.flag("on", on, "whether it runs");
+  };
+  CHECK(dump_options(stops, *parse_yaml("{ size: 64 }", "t")) == "{ size: 64, on: true }");
+  CHECK(dump_options(stops, *parse_yaml("{ size: 65 }", "t")) == "{ size: 2 }");
 }
 
 TEST_CASE("options: text") {
