@@ -225,6 +225,18 @@ groups:
   }
 }
 
+TEST_CASE("groups: without a whole path a request is never admitted that leaves its lock no page") {
+  const std::string window =
+      "page_size: 1\ngroups: { window: { reach: 3, capacity: 4, allocator: free_list, eviction: lru } }\n";
+  const auto prompt = tokens(1, 5);
+  RequestSpec asked = arrival(prompt);
+  asked.chunk = 2;  // it works on 4 pages at most
+  const auto engine = engine_of(window);
+  CHECK(engine->admits(asked).verdict == Admission::Verdict::never);
+  CHECK(engine->admits(asked).reason.starts_with("the request needs 5 pages of group 'window'"));
+  CHECK(engine_of(window, {"groups.window.capacity=5"})->admits(asked).verdict == Admission::Verdict::now);
+}
+
 TEST_CASE("groups: if one group has too few pages, no other group evicts for the request") {
   const auto engine = engine_of(kWindow, {"groups.full.capacity=40"});
   const auto cached = tokens(1, 36);

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 
 using namespace canopy;
@@ -79,6 +80,24 @@ TEST_CASE("an index that runs out of memory says so, loses no page, and serves o
     CHECK(engine->index().use().inserts_cut_short == cut_short);
     check_settled(*engine);
   }
+}
+
+TEST_CASE("requests keep their order where there is no memory to weigh them") {
+  if (kAddressSanitizer || kThreadSanitizer) {
+    MESSAGE("SKIPPED: a sanitizer cannot run with an address limit");
+    return;
+  }
+  const auto policy = *plugins().make<EvictionStrategy>("lru", {});
+  const std::array<Group, 1> group{Group{"full", kWholePath, kUnlimited, policy.get()}};
+  const auto index = *plugins().make<PrefixIndex>("radix", {1, 0, group}, "{ prefault: false }");
+  const std::vector<NodeId> ends(4'000'000);
+  std::vector<std::uint32_t> order(ends.size(), 7), as_they_came(ends.size());
+  std::iota(as_they_came.begin(), as_they_came.end(), 0U);
+  {
+    const AddressLimit limit(std::uint64_t{1} << 20);
+    index->order_by_weight(ends, order);
+  }
+  CHECK((order == as_they_came));
 }
 
 TEST_CASE("the queue of a policy has room for every node that was ever held, without memory for a longer ring") {

@@ -150,17 +150,28 @@ TEST_CASE(
   CHECK(policy->came[4].empty());
 }
 
+TEST_CASE("policies: facts of which nothing was said are those of an empty pool without a limit") {
+  for (const PolicyClock& clock : {PolicyClock(), NodeFacts().clock, RequestFacts().clock}) {
+    CHECK(clock.allocated == 0);
+    CHECK(clock.used == 0);
+    CHECK(clock.capacity == kUnlimited);
+    CHECK(clock.now == 0);
+  }
+}
+
 TEST_CASE("policies: each request that arrives ends once under its id, however it ends") {
   struct Pairs final : EvictionStrategy {
     std::map<std::uint64_t, int> running;
     std::map<std::uint64_t, std::vector<Ending>> endings;
-    std::map<std::uint64_t, std::uint32_t> output;
+    std::map<std::uint64_t, std::uint32_t> output, prompts;
     Rank rank(const NodeFacts& node) override { return {node.last_access, 0}; }
     void arrived(const RequestFacts& request) override {
       CHECK(request.ending == Ending::none);
       CHECK(++running[request.id] == 1);
+      prompts[request.id] = request.prompt;
     }
     void ended(const RequestFacts& request, Path&) override {
+      CHECK(request.prompt == prompts[request.id]);
       CHECK(--running[request.id] == 0);
       endings[request.id].push_back(request.ending);
       output[request.id] = request.output;
@@ -187,6 +198,8 @@ TEST_CASE("policies: each request that arrives ends once under its id, however i
   CHECK(policy->endings[ids[0]] == std::vector{Ending::aborted});
   CHECK(policy->endings[ids[1]] == std::vector{Ending::retracted, Ending::finished});
   CHECK(policy->output[ids[1]] == 3);
+  CHECK(policy->prompts[ids[1]] == 100);
+  CHECK(policy->prompts[ids[2]] == 10);
   CHECK(policy->endings[ids[2]] == std::vector{Ending::aborted});
   struct First final : NodeVisitor {
     NodeId id{};

@@ -36,6 +36,17 @@ TEST_CASE("the next request does not compute what one request has computed") {
   CHECK(engine->counters().hit_tokens == 16);
 }
 
+TEST_CASE("an engine that has served nothing has counted nothing") {
+  const auto engine = engine_of(kSmall);
+  const Counters& counters = engine->counters();
+  for (const std::uint64_t count :
+       {counters.requests, counters.prompt_tokens, counters.hit_tokens, counters.hit_tokens_host,
+        counters.hit_tokens_storage, counters.evict_calls, counters.evicted_tokens, counters.finished, counters.aborted,
+        counters.retracted, counters.repointed_pages, counters.resizes, counters.relocated_pages})
+    CHECK(count == 0);
+  CHECK(counters.index_seconds == 0);
+}
+
 TEST_CASE("at least one token is left to compute, and with pages that means a page") {
   const auto engine = engine_of(kSmall);
   const auto prompt = tokens(1, 16);

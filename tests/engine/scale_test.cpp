@@ -208,6 +208,29 @@ TEST_CASE("what freed storage keeps in memory follows keep_free") {
   CHECK(bytes_after_half("{ keep_free: 0 }") < half + half / 2);
 }
 
+TEST_CASE("what storage gives back does not depend on how often it was used before") {
+  const auto bytes_after_rest = [](Token rounds) {
+    Tree tree(16, "{ keep_free: 15, prefault: false }");
+    std::vector<Token> words(4096);
+    // Filled and emptied: what is freed becomes one with its neighbours, and is handed out again.
+    for (Token request = 0; request < rounds * 100; ++request) {
+      std::iota(words.begin(), words.end(), request * 5000);
+      tree.index->release(tree.insert({}, words, 16));
+      if (request % 100 == 99) tree.index->evict(0, 90 * 256);
+    }
+    for (Token request = 0; request < 600; ++request) {
+      std::iota(words.begin(), words.end(), (request + 1'000'000) * 4096);
+      const Lock lock = tree.insert({}, words, 16);
+      if (request % 2 == 0) tree.index->release(lock);  // gaps between those that are held
+    }
+    tree.index->evict(0, 1'000'000);
+    return tree.index->use().bytes;
+  };
+  const std::uint64_t held = std::uint64_t{300} * (4096 * 4 + 256 * 4);
+  CHECK(bytes_after_rest(0) < held * 15 / 10);
+  CHECK(bytes_after_rest(10) < held * 15 / 10);
+}
+
 TEST_CASE("little of what freed storage keeps is given back at once, since the next insert would fault it in again") {
   Tree tree(16, "{ keep_free: 30, prefault: false }");
   std::vector<Token> words(4096);

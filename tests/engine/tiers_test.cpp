@@ -65,6 +65,20 @@ TEST_CASE("tiers: what is evicted is below after the turn that sees its copy end
   check_settled(*engine);
 }
 
+TEST_CASE("tiers: an audit finds a page of the tier that has no owner") {
+  const auto engine = engine_of(kTiered);
+  leave(*engine, tokens(100, 41));
+  engine->make_free(0, 16);
+  engine->audit();  // pages on their way have one
+  CHECK(engine->ledger().violations() == 0);
+  Page taken = 0;
+  REQUIRE(const_cast<EngineState&>(*engine->host_tier()).pools[0].allocate({&taken, 1}, 7));
+  engine->audit();
+  REQUIRE(engine->ledger().violations() == 1);
+  CHECK(engine->ledger().reports()[0] == "host tier: group 'full': page " + std::to_string(taken) +
+                                             " is out and has 0 owners; it was last handed to request 7");
+}
+
 TEST_CASE("tiers: a fetch that is dropped keeps its pages until its copy has ended") {
   const auto engine = engine_of(kTiered);
   const auto prompt = tokens(100, 41);

@@ -78,12 +78,17 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   CHECK_FALSE(steered.look());
   CHECK(steered.mirror.paused() == "request 5 missed: 0 of 20 tokens were found");
 
-  CHECK(steered.send(until(Condition::request, 7)));
+  // What finds all that it can reuse is no miss.
+  CHECK(steered.send(until(Condition::missed, kAnySpace)));
+  steered.serve(c, "acme");
+  CHECK(steered.look());
+
+  CHECK(steered.send(until(Condition::request, 8)));
   steered.serve(c);
   CHECK(steered.look());
   steered.serve(c);
   CHECK_FALSE(steered.look());
-  CHECK(steered.mirror.paused() == "request 7 began");
+  CHECK(steered.mirror.paused() == "request 8 began");
 
   CHECK(steered.send(until(Condition::hit_rate, 500)));
   for (int i = 0; i < 64; ++i) {  // what was hit before 64 have come does not count as too little
@@ -107,7 +112,10 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   Mirror fresh(steered.header);
   CHECK(follow(late, fresh, 1) >= 1);
   CHECK(fresh.paused() == "0 pages are free");
-  CHECK_FALSE(steered.send(until(Condition::evicted, 0, 7)));
+  for (const std::uint32_t group : {1U, 7U}) {  // there is one, group 0
+    CHECK_FALSE(steered.send(until(Condition::evicted, 0, group)));
+    CHECK_FALSE(steered.send(until(Condition::free, 1, group)));
+  }
   CHECK_FALSE(steered.send(until(static_cast<Condition>(99))));
   CHECK(steered.send({Command::Kind::go_on}));
   CHECK(steered.mirror.paused().empty());
@@ -117,6 +125,22 @@ TEST_CASE("controls: an engine runs until what was asked for comes about, and sa
   CHECK(steered.look());
   CHECK_FALSE(steered.look());
   CHECK(steered.mirror.paused() == "it runs step by step, as asked from an inspector");
+}
+
+TEST_CASE("controls: a reader that writes its command slowly loses it to no other") {
+  Steered steered;
+  for (int i = 0; i < 40; ++i) CHECK(steered.send({Command::Kind::go_on}));  // more than the ring has places
+  FeedCommands& commands = commands_behind(steered.header);
+  const std::uint64_t ticket = commands.posted.fetch_add(1);  // of one that is stopped before it writes
+  CHECK(steered.look());
+  CHECK(Attachment::post(steered.header, {Command::Kind::go_on}));
+  CHECK(steered.look());
+  FeedCommands::Slot& slot = commands.slots[ticket % FeedCommands::kSlots];
+  slot.command = {Command::Kind::pause};
+  slot.ready.store(ticket + 1);
+  CHECK(steered.look());  // both are obeyed, in the order of their tickets
+  CHECK(steered.mirror.paused().empty());
+  CHECK(steered.header.taken.load() == ticket + 2);
 }
 
 TEST_CASE("controls: a pinned node stays, whatever is evicted or flushed, until it is unpinned") {

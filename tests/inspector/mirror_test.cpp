@@ -197,6 +197,36 @@ TEST_CASE("mirror: the tree and the pools of the tier below equal its index, and
   }
 }
 
+TEST_CASE("feed: a fetch is told as what it is: it begins, makes room, and reserves") {
+  const auto engine = engine_of(yaml("  full: { reach: path, capacity: 64, allocator: free_list, eviction: lru }\n",
+                                     "default", "token", "{ heap: { events: 4096, tokens: false } }") +
+                                "tiers: { host: { capacity: 4000, latency: 40 } }\n");
+  FeedReader reader(engine->feed()->writer().header());
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(40);
+  leave(*engine, tokens(900, 40));
+  engine->poll();
+  std::vector<Event> events(4096);
+  std::size_t count = 0;
+  while (reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events) {
+  }
+  const Fetch fetch = engine->fetch(arrival(prompt));
+  REQUIRE(fetch.tokens() == 40);
+  std::vector<Operation> commits, begun_in;
+  std::size_t begun = 0;
+  while (reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events)
+    for (const Event& event : std::span(events).first(count)) {
+      if (event.kind == event::RequestBegun::kKind) begun += event::RequestBegun::decode(event).fetch;
+      if (event.kind != event::Commit::kKind) continue;
+      commits.push_back(event::Commit::decode(event).operation);
+      if (std::exchange(begun, 0) > 0) begun_in.push_back(commits.back());
+    }
+  CHECK(begun_in == std::vector{Operation::begin});
+  CHECK(commits == std::vector{Operation::begin, Operation::evict, Operation::reserve});
+}
+
 TEST_CASE("mirror: a reader that comes late or is lapped gets a keyframe, and is in step again") {
   const auto engine = engine_of(yaml(kAll, "default", "token", "{ heap: { events: 65536 } }") +
                                 "store: { host: { streams: { kv: 8 } } }\n");

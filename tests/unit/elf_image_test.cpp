@@ -131,6 +131,14 @@ TEST_CASE("loading: segments that a loader would believe are refused") {
       contains(refusal(PT_DYNAMIC, [](auto& dynamic) { dynamic.p_vaddr += 16; }), "lies in no segment that is loaded"));
   CHECK(contains(refusal(PT_DYNAMIC, [](auto& dynamic) { dynamic.p_type = PT_NULL; }), "it has 0 dynamic sections"));
   CHECK(contains(refusal(PT_GNU_STACK, [](auto& stack) { stack.p_flags |= PF_X; }), "a stack that can be executed"));
+  // Data of threads, all of it zeroes: a GiB is the most.
+  const auto zeroes = [](std::uint64_t bytes) {
+    return [bytes](auto& segment) {
+      segment.p_type = PT_TLS, segment.p_filesz = 0, segment.p_memsz = bytes, segment.p_align = 8;
+    };
+  };
+  CHECK(refusal(PT_GNU_EH_FRAME, zeroes(std::uint64_t{1} << 30)) == "");
+  CHECK(contains(refusal(PT_GNU_EH_FRAME, zeroes((std::uint64_t{1} << 30) + 1)), "has no possible size"));
   // What is read only from the start needs no protection later, so a segment that asks for it means something else.
   Elf64_Phdr frames{};
   for (std::size_t i = 0; i < header.e_phnum && frames.p_type != PT_GNU_EH_FRAME; ++i)

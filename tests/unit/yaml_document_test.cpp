@@ -306,6 +306,10 @@ TEST_CASE("yaml: files that are none are refused at once") {
     std::filesystem::permissions(secret, std::filesystem::perms::none);
     CHECK(why(secret).starts_with("cannot be read: "));
   }
+  const auto largest =
+      parse_yaml_file(folder.file("largest", repeated("- x\n#" + std::string(1018, '#') + "\n", 1024)));  // 1 MiB
+  REQUIRE(largest);
+  CHECK(largest->items.size() == 1024);
   const std::string wrong = folder.file("wrong", "a: 'x\n");
   CHECK(parse_yaml_file(wrong).error().text.starts_with(wrong + ":1:4: "));
   const std::string fine = folder.file("fine", "a: 1\n");

@@ -274,6 +274,13 @@ TEST_CASE("options: help") {
   CHECK(line(7) == "rows.<name>.bytes | 1..4096 | 1 | bytes a row");
   CHECK(line(8) == "rows.<name>.packed | true or false | false | without gaps");
   CHECK(help_of([](Options&) {}).empty());
+  // Nothing was written that could be wrong, so a component that asks goes on to its other options.
+  const Walk asks = [](Options& o) {
+    Config asked;
+    if (o.ok()) asked.visit(o);
+  };
+  CHECK(help_of(asks).size() == 9);
+  CHECK(dump_options(asks) == dump_options([](Options& o) { Config().visit(o); }));
 }
 
 TEST_CASE("options: a dump reads back to the same") {
@@ -297,6 +304,16 @@ TEST_CASE("options: a dump reads back to the same") {
   const auto walk = [](Options& o) { Config().visit(o); };
   CHECK(dump_options(walk, *document) ==
         "{ size: 2, total: 7, small: 1, share: 0.5, on: true, mode: fast, rows: { k: { bytes: 8, packed: false } } }");
+
+  // A component that asks is told of what it cannot use, in a dump as well.
+  const auto stops = [](Options& o) {
+    std::uint64_t size = 2;
+    bool on = true;
+    o.number("size", size, 1, 64, "how large");
+    if (o.ok()) o.flag("on", on, "whether it runs");
+  };
+  CHECK(dump_options(stops, *parse_yaml("{ size: 64 }", "t")) == "{ size: 64, on: true }");
+  CHECK(dump_options(stops, *parse_yaml("{ size: 65 }", "t")) == "{ size: 2 }");
 }
 
 TEST_CASE("options: text") {
