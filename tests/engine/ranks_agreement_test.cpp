@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "tiers/turn_board.h"
+
 using namespace canopy;
 using namespace canopy::test;
 
@@ -293,4 +295,30 @@ TEST_CASE("ranks: of a replicated model rank 0 puts the records, and all read th
         "test: model.replicated: rank 0 puts the records of all 2 ranks, and page storage 'sim_storage' "
         "(sim_storage.so) shows "
         "them to no other process; expected a storage that does, such as redis");
+}
+
+TEST_CASE("ranks: what one of them alone tells of a call is what is agreed of it") {
+  Peer peer;
+  TurnBoard board(peer);
+  board.begin(7, 99);
+  board.offer(2, 31, {CallEnd::How::done, 3, 5, 4});
+  board.offer(0, 1, {CallEnd::How::late, 0, 0, 9});
+  REQUIRE(board.exchange());
+  CHECK(board.now_us() == 7);
+  const CallEnd last = board.agreed(2, 31), other = board.agreed(0, 1);
+  CHECK(last.how == CallEnd::How::done);
+  CHECK(last.count == 3);
+  CHECK(last.checked == 5);
+  CHECK(last.sound == 4);
+  CHECK(other.how == CallEnd::How::late);
+  CHECK(other.sound == 9);
+  CHECK(board.agreed(1, 0).how == CallEnd::How::open);
+}
+
+TEST_CASE("ranks: a tier that counts pages alone has all its memory from the start") {
+  Peer peer;
+  for (const char* const store : {"store=none", "store={ host: { layers: 2, streams: { k: 8 } } }"}) {
+    const auto engine = shared_engine(&peer, {store});
+    CHECK_MESSAGE(engine, (engine ? "" : engine.error().text));
+  }
 }
