@@ -315,10 +315,20 @@ TEST_CASE("ranks: what one of them alone tells of a call is what is agreed of it
   CHECK(board.agreed(1, 0).how == CallEnd::How::open);
 }
 
-TEST_CASE("ranks: a tier that counts pages alone has all its memory from the start") {
+TEST_CASE("ranks: a tier of page numbers alone needs no memory, and is begun with") {
   Peer peer;
-  for (const char* const store : {"store=none", "store={ host: { layers: 2, streams: { k: 8 } } }"}) {
-    const auto engine = shared_engine(&peer, {store});
-    CHECK_MESSAGE(engine, (engine ? "" : engine.error().text));
-  }
+  auto document = parse_yaml(
+      "page_size: 4\nindex: radix\ntiers: { host: { capacity: 48 } }\n"
+      "groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } }\n",
+      "test");
+  REQUIRE(document);
+  const auto config = read_engine_config(*document, plugins());
+  REQUIRE(config);
+  const auto engine = Engine::create(*config, plugins(), nullptr, &peer);
+  REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
+  leave(**engine, tokens(100, 41));
+  (*engine)->make_free(0, 16);
+  (*engine)->turn(1);
+  CHECK((*engine)->host_tier()->index->sizes(0).evictable == 40);
+  CHECK(peer.exchanges == 1);
 }
