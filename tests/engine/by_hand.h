@@ -34,6 +34,7 @@ class ByHand final : public PageStorage {
 
   ByHand(const Config&, const Context& context) : context_(context) { last = this; }
 
+  void use_memory(std::span<std::byte> some) override { memory.push_back(some); }
   void find(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
     if (throws) throw std::runtime_error("no");
     begun.push_back({ticket, 'f', {keys.begin(), keys.end()}, {}, {}, {}});
@@ -74,6 +75,7 @@ class ByHand final : public PageStorage {
   StorageUse use() const override { return {}; }
 
   std::map<std::array<std::uint64_t, 4>, std::vector<std::byte>> kept;
+  std::vector<std::span<std::byte>> memory;  ///< that it was told of
   std::vector<Call> begun;
   std::vector<std::pair<StorageDone, Call>> ended;
   std::size_t removed = 0;

@@ -237,6 +237,23 @@ TEST_CASE("cost: a storage is not asked for what it takes longer to bring than t
   }
 }
 
+TEST_CASE("cost: what a storage is asked for is weighed without what the pools have") {
+  const auto prompt = tokens(100, 41);
+  // Pages take 30,000 us in the lanes and 12,096 each, and 16,000 each to compute. The storage has 5 that are missing.
+  const auto engine = engine_of(std::string(kSmall) +
+                                "model: { name: m, revision: r, dtype: bf16 }\n"
+                                "tiers: { host: { capacity: 48, bandwidth: 1000000, kv_bytes: 1000 }, "
+                                "storage: { in: sim_storage, ahead: 50, bandwidth: 1000000, latency: 30000 }, "
+                                "recompute: { per_token: 4000000 } }\n");
+  put_below(*engine, prompt, 0);
+  REQUIRE(engine->storage_figures().written_tokens == 40);
+  leave(*engine, {prompt.begin(), prompt.begin() + 20});
+  CHECK(engine->fetch(arrival(prompt)).done());
+  CHECK(engine->storage_figures().brings[static_cast<std::size_t>(BringOutcome::not_worth)] == 1);
+  engine->make_free(0, 16);
+  while (engine->next_end_us() != kUnlimited) engine->turn(engine->next_end_us());
+}
+
 TEST_CASE("cost: whether a storage has anything is waited for only if that takes little beside what it may save") {
   const auto engine = engine_of(std::string(kSmall) +
                                 "model: { name: m, revision: r, dtype: bf16 }\n"

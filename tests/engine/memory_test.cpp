@@ -1,7 +1,6 @@
+#include <support/address_limit.h>
 #include <support/engines.h>
 #include <support/sanitizers.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <array>
 #include <fstream>
@@ -10,24 +9,6 @@ using namespace canopy;
 using namespace canopy::test;
 
 namespace {
-
-/// While it lives, the process may map only so many more bytes.
-class AddressLimit {
- public:
-  explicit AddressLimit(std::uint64_t more) {
-    std::uint64_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    REQUIRE(getrlimit(RLIMIT_AS, &before_) == 0);
-    rlimit limit = before_;
-    limit.rlim_cur = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + more;
-    REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
-  }
-  ~AddressLimit() { setrlimit(RLIMIT_AS, &before_); }
-  AddressLimit(const AddressLimit&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 /// A request that computes `prompt`, which must be long enough for any.
 void serve(Engine& engine, std::vector<Token>& prompt, Token first, std::size_t count) {

@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "tiers/turn_board.h"
+
 using namespace canopy;
 using namespace canopy::test;
 
@@ -293,4 +295,40 @@ TEST_CASE("ranks: of a replicated model rank 0 puts the records, and all read th
         "test: model.replicated: rank 0 puts the records of all 2 ranks, and page storage 'sim_storage' "
         "(sim_storage.so) shows "
         "them to no other process; expected a storage that does, such as redis");
+}
+
+TEST_CASE("ranks: what one of them alone tells of a call is what is agreed of it") {
+  Peer peer;
+  TurnBoard board(peer);
+  board.begin(7, 99);
+  board.offer(2, 31, {CallEnd::How::done, 3, 5, 4});
+  board.offer(0, 1, {CallEnd::How::late, 0, 0, 9});
+  REQUIRE(board.exchange());
+  CHECK(board.now_us() == 7);
+  const CallEnd last = board.agreed(2, 31), other = board.agreed(0, 1);
+  CHECK(last.how == CallEnd::How::done);
+  CHECK(last.count == 3);
+  CHECK(last.checked == 5);
+  CHECK(last.sound == 4);
+  CHECK(other.how == CallEnd::How::late);
+  CHECK(other.sound == 9);
+  CHECK(board.agreed(1, 0).how == CallEnd::How::open);
+}
+
+TEST_CASE("ranks: a tier of page numbers alone needs no memory, and is begun with") {
+  Peer peer;
+  auto document = parse_yaml(
+      "page_size: 4\nindex: radix\ntiers: { host: { capacity: 48 } }\n"
+      "groups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } }\n",
+      "test");
+  REQUIRE(document);
+  const auto config = read_engine_config(*document, plugins());
+  REQUIRE(config);
+  const auto engine = Engine::create(*config, plugins(), nullptr, &peer);
+  REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
+  leave(**engine, tokens(100, 41));
+  (*engine)->make_free(0, 16);
+  (*engine)->turn(1);
+  CHECK((*engine)->host_tier()->index->sizes(0).evictable == 40);
+  CHECK(peer.exchanges == 1);
 }

@@ -62,6 +62,27 @@ TEST_CASE("storage: written through, pages stay in the host tier, under a lock u
   check_settled(*engine);
 }
 
+TEST_CASE("storage: written through, what was put stays known for as long as its pages are in the host tier") {
+  const auto engine = stored_engine({"tiers.storage.write=through"});
+  ByHand& storage = *ByHand::last;
+  std::uint64_t now = 0;
+  const auto put_through = [&](Token first) {  // six of the host tier's twelve pages
+    leave(*engine, tokens(first, 25));
+    engine->make_free(0, 16);
+    engine->turn(++now);
+    CHECK(storage.begun.size() == 2);
+    storage.end('p');
+    engine->turn(++now);
+  };
+  // Each takes the pages of the one before the last, whichever numbers these have.
+  for (Token first = 100; first < 700; first += 100) put_through(first);
+  CHECK(storage.kept.size() == 36);
+  CHECK(in_host(*engine) == 48);
+  CHECK(engine->storage_figures().written_tokens == 144);
+  CHECK(engine->storage_figures().dropped_tokens == 0);
+  check_settled(*engine);
+}
+
 TEST_CASE("storage: written through, a flush takes what is being put as well") {
   const auto engine = stored_engine({"tiers.storage.write=through"});
   ByHand& storage = *ByHand::last;

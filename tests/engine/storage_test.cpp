@@ -98,6 +98,8 @@ TEST_CASE("storage: what is late holds up no request, and its pages are kept unt
   storage.end('f');
   engine->turn(503);
   CHECK(engine->host_tier()->moving[0] == 10);
+  engine->turn(1502);  // the records have their time since they were asked for
+  CHECK_FALSE(fetch.done());
   engine->turn(1503);
   CHECK(fetch.done());
   CHECK(brings(*engine, BringOutcome::late) == 2);
@@ -137,17 +139,18 @@ TEST_CASE("storage: a fetch waits no longer than computing takes, and what comes
   const auto engine = stored_engine({"tiers.recompute.per_token=10000"});  // 40 tokens: 400 us
   ByHand& storage = *ByHand::last;
   const auto prompt = put_down(*engine);
+  engine->turn(5000);
   Fetch fetch = engine->fetch(arrival(prompt));
   storage.end('f');
-  engine->turn(300);
+  engine->turn(5399);
   CHECK_FALSE(fetch.done());
   CHECK_FALSE(fetch.ready());
-  engine->turn(401);
+  engine->turn(5400);
   CHECK(fetch.done());
   CHECK(engine->storage_figures().outwaited == 1);
   CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 0);
   storage.end('g');
-  engine->turn(1100);
+  engine->turn(6200);
   CHECK(engine->storage_figures().read_tokens == 40);
   CHECK(brings(*engine, BringOutcome::whole) == 1);
 
@@ -159,7 +162,7 @@ TEST_CASE("storage: a fetch waits no longer than computing takes, and what comes
   CHECK(brings(*engine, BringOutcome::not_worth) == 31);
   storage.end('f');
   storage.end('p');
-  engine->turn(2000);
+  engine->turn(7000);
   check_settled(*engine);
 }
 
@@ -218,5 +221,34 @@ TEST_CASE("storage: after five failures it is not called, then on trial, and the
   }
   CHECK(engine->state().board.health.state == StorageState::closed);
   CHECK(engine->storage_figures().breaks == 1);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: it is told of all memory that records lie in, before they do") {
+  const auto engine = stored_engine();
+  ByHand& storage = *ByHand::last;
+  const auto told = [&](const std::byte* record) {
+    return std::ranges::any_of(storage.memory, [&](std::span<std::byte> some) {
+      return record >= some.data() && record + 4096 <= some.data() + some.size();
+    });
+  };
+  CHECK(storage.memory.empty());
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(1);
+  std::size_t records = 0;
+  for (const ByHand::Call& call : storage.begun)
+    for (const std::byte* const record : call.from) {
+      CHECK(told(record));
+      ++records;
+    }
+  CHECK(records == 10);
+  for (const std::span<std::byte> some : storage.memory) {
+    CHECK(reinterpret_cast<std::uintptr_t>(some.data()) % 4096 == 0);
+    CHECK(some.size() % 4096 == 0);
+  }
+  storage.end('p');
+  engine->turn(2);
   check_settled(*engine);
 }

@@ -218,3 +218,19 @@ TEST_CASE("tiers: a policy sees the same paths whether or not the tier counts th
     CHECK(hits("none") > 0);
   }
 }
+
+TEST_CASE("tiers: of a path that is longer than there is room below, the front is copied, to the last page") {
+  const auto engine = engine_of(kTiered, {"tiers.host.capacity=24"});
+  leave(*engine, tokens(100, 41));
+  engine->make_free(0, 16);
+  CHECK(engine->tier_figures().written_tokens == 24);
+  CHECK(engine->tier_figures().dropped_tokens == 16);
+  engine->turn(100);
+  CHECK(below(*engine) == 24);
+  Fetch fetch = engine->fetch(arrival(tokens(100, 41)));
+  engine->turn(200);
+  CHECK(engine->begin(arrival(tokens(100, 41)), std::move(fetch)).matched() == 24);
+  engine->make_free(0, 16);
+  engine->turn(300);
+  check_settled(*engine);
+}

@@ -143,6 +143,24 @@ TEST_CASE("controls: a reader that writes its command slowly loses it to no othe
   CHECK(steered.header.taken.load() == ticket + 2);
 }
 
+TEST_CASE("controls: of as many groups as there can be, the one that was asked for stops the engine") {
+  for (const std::uint32_t group : {0U, 3U}) {
+    CAPTURE(group);
+    Steered steered(
+        "  a: { reach: path, capacity: 80, allocator: free_list, eviction: lru }\n"
+        "  b: { reach: path, capacity: 400, allocator: free_list, eviction: lru }\n"
+        "  c: { reach: path, capacity: 400, allocator: free_list, eviction: lru }\n"
+        "  d: { reach: 8, capacity: 400, allocator: free_list, eviction: lru }\n");
+    CHECK(steered.send(until(Condition::evicted, 0, group)));
+    steered.serve(tokens(100, 40));
+    steered.serve(tokens(500, 40));
+    CHECK(steered.look());
+    steered.serve(tokens(900, 24));
+    CHECK_FALSE(steered.look());
+    CHECK(steered.mirror.paused().find(" pages were evicted") != std::string::npos);
+  }
+}
+
 TEST_CASE("controls: a pinned node stays, whatever is evicted or flushed, until it is unpinned") {
   Steered steered;
   const auto a = tokens(100, 40);

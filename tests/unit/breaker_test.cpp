@@ -72,6 +72,14 @@ TEST_CASE("breaker: three damaged records within a thousand open it for as long 
   CHECK_FALSE(ever.may_call(~std::uint64_t{0} - 1));
   for (int i = 0; i < 100; ++i) rare.checked(0, 600, 1);
   CHECK(rare.may_call(0));
+  for (const auto& [between, opens] : {std::pair{997U, true}, {998U, false}}) {  // the first and the third, and these
+    Breaker three(0);
+    three.checked(0, 1, 1);
+    three.checked(0, 1, 1);
+    three.checked(0, between, 0);
+    three.checked(0, 1, 1);
+    CHECK(three.may_call(0) == !opens);
+  }
 }
 
 TEST_CASE("put budget: so many bytes a second, and what was not used is not saved") {

@@ -1,3 +1,4 @@
+#include <canopy/engine/record_says.h>
 #include <canopy/support/random.h>
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
@@ -126,4 +127,39 @@ TEST_CASE("page records: every damaged one is noticed") {
     }
   }
   CHECK(flaws.size() >= 8);  // each has its own reason
+}
+
+TEST_CASE("page records: nothing of what was in the memory before is sealed with a page") {
+  Random random(3);
+  for (const std::size_t words : {1U, 17U, 959U}) {
+    const Sealed sealed(random, words);
+    const auto behind = sealed.record.begin() + static_cast<std::ptrdiff_t>(256 + words * sizeof(std::uint32_t));
+    CHECK(std::all_of(behind, sealed.record.begin() + kRecordHeader,
+                      [](std::byte byte) { return byte == std::byte{0}; }));
+  }
+}
+
+TEST_CASE("page records: a reader that expects none in particular is told whose a record is, and whether it is whole") {
+  Random random(4);
+  const Sealed sealed(random, 17);
+  const auto flaw = [&](auto&& damage) {
+    auto record = sealed.record;
+    damage(record);
+    const RecordSays says = read_record(record);
+    return std::string(says.flaw ? says.flaw : "");
+  };
+  const RecordSays says = read_record(sealed.record);
+  CHECK(says.flaw == nullptr);
+  CHECK(says.key == sealed.facts.key);
+  CHECK(says.fingerprint == sealed.facts.fingerprint);
+  using Record = std::vector<std::byte>;
+  const auto touch = [](std::size_t at) { return [at](Record& record) { record[at] ^= std::byte{1}; }; };
+  CHECK(flaw([](Record& record) { record.push_back(std::byte{7}); }).empty());
+  CHECK(flaw(touch(0)) == "it is no record");
+  CHECK(flaw(touch(8)) == "it has another format");
+  CHECK(flaw(touch(12)) == "it has another format");
+  CHECK(flaw(touch(40)) == "its header is damaged");
+  CHECK(flaw(touch(kRecordHeader + kImage - 1)) == "its image is damaged");
+  CHECK(flaw([](Record& record) { record.pop_back(); }) == "it ends too early");
+  CHECK(flaw([](Record& record) { record.resize(kRecordHeader - 1); }) == "it ends too early");
 }

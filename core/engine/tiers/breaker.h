@@ -80,7 +80,6 @@ class Breaker {
     opened_ += !open_;
     open_ = true;
     good_ = 0;
-    in_a_row_ = 0;
     wait_ = std::min(wait_ * 2, kLongestWait);
   }
 

@@ -122,8 +122,7 @@ void StorageTier::ended(const StorageCall& call, const CallEnd& end) {
     if ((*at)->open == 0 && !(*at)->lost) puts_.erase(at);
     return;
   }
-  const auto at = std::ranges::find(brings_, call.job, [](const auto& bring) { return bring->job; });
-  Bring& bring = **at;
+  Bring& bring = **std::ranges::find(brings_, call.job, [](const auto& one) { return one->job; });
   if (!bring.over) account(end);
   bring.lost |= lost;
   --bring.open;
@@ -132,10 +131,9 @@ void StorageTier::ended(const StorageCall& call, const CallEnd& end) {
   if (bring.open > 0) return;
   if (!bring.gets && !bring.over) get(bring);
   else if (bring.gets) arrive(bring);
-  if (bring.over && bring.open == 0 && !bring.lost) brings_.erase(at);
 }
 
-/// Brings whose records have come, and that wait for what precedes them.
+/// Brings whose records have come, and that wait for what precedes them. Those that are over are forgotten.
 void StorageTier::arrive_late() {
   for (const auto& bring : brings_)
     if (bring->gets && bring->open == 0 && !bring->over) arrive(*bring);
