@@ -10,8 +10,8 @@ std::size_t Blocks::Mixed::operator()(std::uint64_t hash) const {
   return static_cast<std::size_t>((mixed ^ mixed >> 29) * (key | 1));
 }
 
-Blocks::Blocks(Units words)
-    : words_(words), mixed_{std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()} {
+Blocks::Blocks(Units words, std::size_t most)
+    : words_(words), most_(most), mixed_{std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()} {
   clear();
 }
 
@@ -27,7 +27,7 @@ std::uint32_t Blocks::add(std::uint16_t worker, std::uint64_t hash, std::span<co
     slot = free_.back();
     free_.pop_back();
   } else {
-    if (blocks_.size() > kMost) return 0;
+    if (blocks_.size() > most_) return 0;
     slot = slots();
     blocks_.emplace_back();
     if (words_ != 0) tokens_.resize(blocks_.size() * words_);

@@ -10,7 +10,7 @@ namespace canopy::attach {
 
 Tree::Tree(const Options& options)
     : options_(options),
-      blocks_(options.keep_tokens ? options.page_size : 0),
+      blocks_(options.keep_tokens ? options.page_size : 0, options.most_blocks),
       runs_(blocks_, options.page_size),
       secret_(std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()) {}
 
@@ -32,7 +32,7 @@ void Tree::store(const Stored& stored, Tick tick) {
   if (stored.tokens.empty()) {
     for (const std::uint64_t hash : stored.hashes)
       if (const std::uint32_t known = blocks_.find(stored.worker, hash); known != 0) store_again(known, stored.group);
-      else if (auto& unplaced = loose(stored.worker).unplaced; unplaced.size() < Blocks::kMost)
+      else if (auto& unplaced = loose(stored.worker).unplaced; unplaced.size() < options_.most_blocks)
         unplaced[mixed(hash)] |= bit;
     return;
   }

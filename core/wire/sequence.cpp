@@ -14,8 +14,7 @@ Order SequenceWatch::see(std::uint64_t sequence, double time, bool clears) {
     if (is_ahead) {
       ++gaps;
       missing += sequence - next_;
-      if (gaps_.size() == kMostGaps) gaps_.erase(gaps_.begin());
-      gaps_.push_back({next_, sequence});
+      remember({next_, sequence});
     }
     next_ = sequence + 1;
     newest_time_ = std::max(newest_time_, time);
@@ -47,9 +46,15 @@ bool SequenceWatch::fill(std::uint64_t sequence) {
   if (gap == gaps_.end()) return false;
   const Gap whole = *gap;
   gaps_.erase(gap);
-  if (sequence + 1 < whole.end) gaps_.push_back({sequence + 1, whole.end});
-  if (whole.begin < sequence) gaps_.push_back({whole.begin, sequence});
+  if (sequence + 1 < whole.end) remember({sequence + 1, whole.end});
+  if (whole.begin < sequence) remember({whole.begin, sequence});
   return true;
+}
+
+/// The oldest makes room for it.
+void SequenceWatch::remember(Gap gap) {
+  if (gaps_.size() == kMostGaps) gaps_.erase(gaps_.begin());
+  gaps_.push_back(gap);
 }
 
 }  // namespace canopy::wire

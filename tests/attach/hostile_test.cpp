@@ -94,7 +94,25 @@ TEST_CASE("events at random, with few hashes and no regard for sense, never brea
   CHECK(tree.copies() == 0);
 }
 
-TEST_CASE("payloads that cannot be read, blocks without room and numbers that are none are counted") {
+TEST_CASE("blocks without room are left out and counted, and what has left makes room") {
+  Tree tree({1, false, false, 4});
+  const std::vector<Token> tokens(6, 7);
+  const auto first = numbers(1, 6);
+  tree.store(chain(first, tokens), 1);
+  CHECK(tree.blocks().count() == 4);
+  CHECK(tree.counts().left_out == 2);
+  tree.store(chain(first, tokens), 2);  // the first four are known
+  CHECK(tree.copies() == 4);
+  CHECK(tree.counts().left_out == 4);
+  tree.clear(0);
+  const auto others = numbers(11, 3);
+  tree.store(chain(others, tokens), 3);
+  CHECK(tree.blocks().count() == 3);
+  CHECK(tree.runs().count() == 1);
+  CHECK(tree.counts().left_out == 4);
+}
+
+TEST_CASE("payloads that cannot be read and numbers that are none are counted") {
   Server server(3, 0);
   Followed followed(false);
   for (int i = 0; i < 5; ++i) server.act();

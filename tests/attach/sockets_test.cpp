@@ -126,11 +126,12 @@ TEST_CASE("an endpoint that cannot be connected to is said, and a silent replay 
   CHECK(!sockets::Subscription::open({{"tcp://127.0.0.1:notaport", ""}}));
   auto opened = sockets::Subscription::open({{"ipc:///tmp/canopy-attach-nobody", "ipc:///tmp/canopy-attach-silent"}});
   REQUIRE(opened);
-  (*opened)->ask(0, 0);
+  (*opened)->ask(0, 7);
   std::optional<sockets::Subscription::Heard> heard;
   for (int i = 0; i < 10'000 && !heard; ++i) heard = (*opened)->next(10);
   REQUIRE(heard);
   CHECK(heard->what == What::replay_ended);
   CHECK(heard->silent);
+  CHECK(heard->from == 7);  // which question it was that nothing answered
   CHECK(!(*opened)->is_connected(0));
 }

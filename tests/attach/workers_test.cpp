@@ -40,6 +40,9 @@ TEST_CASE("workers of several servers and ranks stand side by side, each with it
   followed.hear(second.ring.back(), false, 1);
   CHECK(followed.tree("tcp://test 0") == first.tree());
   CHECK(common.shared_of(0) == 0);
+  CHECK(common.had_by(0) == 0);  // what no worker has is not counted
+  CHECK(common.had_by(1) == one.size());
+  CHECK(common.had_by(2) == 0);
 }
 
 TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said to be so until it comes") {

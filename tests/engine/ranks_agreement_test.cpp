@@ -229,6 +229,22 @@ TEST_CASE("ranks: engines without tiers meet in each turn as well") {
   CHECK(engine->ledger().violations() == 1);
 }
 
+TEST_CASE("ranks: a host tier without images needs no memory, and is agreed on") {
+  Peer peer;
+  auto document = parse_yaml(std::string(kSmall) + "tiers: { host: { capacity: 48, kv_bytes: 16 } }\n", "test");
+  REQUIRE(set_value(*document, "store=none"));
+  const auto config = read_engine_config(*document, plugins());
+  REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+  const auto engine = Engine::create(*config, plugins(), nullptr, &peer);
+  REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
+  leave(**engine, tokens(100, 41));
+  (*engine)->make_free(0, 16);
+  (*engine)->turn(1);
+  CHECK(peer.exchanges == 1);
+  CHECK((*engine)->host_tier() != nullptr);
+  CHECK((*engine)->ledger().violations() == 0);
+}
+
 TEST_CASE("ranks: an agreement that fails, throws or tells more than the least stops the tiers, with a sentence") {
   const auto stopped = [](Peer& peer) {
     const auto engine = std::move(*shared_engine(&peer));

@@ -1,13 +1,19 @@
 /// Either side of a feed in shared memory dies, at any moment and as often as it likes.
+#include <canopy/feed/shared_mapping.h>
+#include <canopy/support/file.h>
 #include <demo/demo.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <workload/generator.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <filesystem>
+#include <vector>
 
 #include "two_processes.h"
 
@@ -224,4 +230,63 @@ TEST_CASE("feed: a ring that shared memory has no room for is a sentence, and no
                 sink.error().text);
   CHECK(sink.error().text.ends_with("; `events: 17592186044416` takes half of it"));
   CHECK(::shm_open((kFeedPrefix + config.name).c_str(), O_RDONLY, 0) < 0);
+}
+
+TEST_CASE("feed: a ring that this process has no addresses for is a sentence") {
+  FeedConfig config;
+  config.kind = FeedConfig::Kind::heap;
+  config.events = std::uint64_t{1} << 55;
+  FeedShape shape;
+  shape.page_size = 16, shape.groups = 1;
+  const auto sink = FeedSink::open(config, shape);
+  REQUIRE_FALSE(sink);
+  CHECK(sink.error().text == "the feed: Cannot allocate memory");
+}
+
+TEST_CASE("feed: a thousand mappings may be made one after the other, and 256 at a time") {
+  const UniqueFd object(::memfd_create("mappings", MFD_CLOEXEC));
+  REQUIRE(object);
+  REQUIRE(::ftruncate(object.get(), 4096) == 0);
+  const auto one = [&](SharedMapping& mapping) { return mapping.map(object.get(), 4096, SharedMapping::Access::read); };
+  for (int i = 0; i < 1'000; ++i) {
+    SharedMapping mapping;
+    REQUIRE(one(mapping));
+  }
+  std::vector<SharedMapping> all(257);
+  int made = 0;
+  while (made < 257 && one(all[static_cast<std::size_t>(made)])) ++made;
+  CHECK(made == 256);
+  CHECK(errno == EMFILE);
+  all.erase(all.begin());
+  CHECK(one(all.back()));
+}
+
+TEST_CASE("recording: a disk without room is a sentence, and what was written stays beside the name") {
+  const std::string path = (std::filesystem::temp_directory_path() / own_name("full")).string();
+  FeedConfig config;
+  config.kind = FeedConfig::Kind::file;
+  config.name = path;
+  FeedShape shape;
+  shape.page_size = 16, shape.groups = 1;
+  const auto sink = FeedSink::open(config, shape);
+  REQUIRE_MESSAGE(sink, (sink ? "" : sink.error().text));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto on_excess = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{FeedHeader::kBytes + 100, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &little) == 0);
+  FeedWriter& writer = (*sink)->writer();
+  for (int i = 0; i < 100; ++i) writer.push(event::Cleared{});
+  writer.publish();
+  (*sink)->keep_pace(1);
+  const std::string why = (*sink)->failure();
+  (*sink)->finish();
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, on_excess);
+  CHECK(why == path + ".part: the recording ends here: File too large");
+  CHECK((*sink)->failure() == why);
+  CHECK_FALSE(writer.on());
+  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK(std::filesystem::file_size(path + ".part") == FeedHeader::kBytes + 100);
+  std::filesystem::remove(path + ".part");
 }

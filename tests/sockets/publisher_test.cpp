@@ -238,6 +238,43 @@ TEST_CASE("a prompt that fills the index is told whole") {
   CHECK(subscriber.tree.blocks.size() == 200);
 }
 
+TEST_CASE("a loss is told as one clear, and then everything anew") {
+  const auto publisher = KvPublisher::open(config_of("tcp://127.0.0.1:*"), TreeQueue::WhenFull::drop);
+  REQUIRE(publisher);
+  Subscriber subscriber((*publisher)->published_at());
+  await_subscribers(**publisher, 1);
+  // An index by hand, whose queue is 1 MiB.
+  TreeListener& listener = (*publisher)->listener();
+  TreeListener::Facts facts;
+  facts.shape.page_size = 4, facts.shape.groups = 1, facts.shape.reaches[0] = kWholePath;
+  facts.words = 1'000;
+  REQUIRE(listener.begin(facts).empty());
+  const std::vector<std::uint32_t> words{1, 2, 3, 4};
+  const event::NodeAdded node{NodeId{1}, 0, 4, NamespaceId::shared, 1};
+  listener.added(node, words.data());
+  CHECK_FALSE(listener.turn());
+  (*publisher)->flush();
+  subscriber.take_until(2);
+  CHECK(subscriber.tree.blocks.size() == 1);
+  listener.space(NamespaceId{1}, std::string(600'000, 's'), "");  // does not fit
+  bool wants_all = listener.turn();
+  for (int tries = 0; !wants_all && tries < 10'000; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    wants_all = listener.turn();
+  }
+  REQUIRE(wants_all);
+  listener.anew();
+  listener.added(node, words.data());
+  CHECK_FALSE(listener.turn());
+  (*publisher)->flush();
+  subscriber.take_until(4);
+  CHECK(subscriber.tree.clears == 2);
+  CHECK(subscriber.tree.blocks.size() == 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // some rounds of the publisher
+  CHECK((*publisher)->figures().batches == 4);
+  CHECK((*publisher)->figures().losses == 1);
+}
+
 TEST_CASE("the replay endpoint keeps the newest 10,000 batches under their own numbers") {
   const sockets::Context context;
   auto router = sockets::Socket::open(context, sockets::Kind::router, {100'000, 100'000, 0});

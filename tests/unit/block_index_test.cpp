@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -206,14 +207,32 @@ TEST_CASE("what cannot be placed is counted by its reason and found by no query"
   world.take(0, removed(batch, 44));
   CHECK(counts().unknown_removed == 1);
 
-  // A list of nils is no key, and a removal in a group of windows takes nothing away.
+  // A list of nils is no key, nor is an empty one, and a removal in a group of windows takes nothing away.
   wire::Event plain = stored(batch, {9}, {}, {1, 2}, 2);
   batch.set_text(plain, Field::extra_keys, "\x91\xc0");
   world.take(0, plain);
+  wire::Event below = stored(batch, {10}, 9, {3, 4}, 2);
+  batch.set_text(below, Field::extra_keys, "\x90");
+  world.take(0, below);
+  CHECK(counts().extra_keys == 1);
   wire::Event gone = removed(batch, 9);
   gone.group = 1, gone.set_present(Field::group_idx);
   world.take(0, gone);
-  CHECK(world.find({1, 2})[0].total() == 1);
+  CHECK(world.find({1, 2, 3, 4})[0].total() == 2);
+}
+
+TEST_CASE("a prompt of many blocks is found to its end, or to its first gap") {
+  World world;
+  std::vector<std::int64_t> hashes(100);
+  std::iota(hashes.begin(), hashes.end(), 1);
+  std::vector<Token> tokens(200);
+  std::iota(tokens.begin(), tokens.end(), 7);
+  world.take(0, stored(world.batch, hashes, {}, tokens, 2));
+  CHECK(world.find(tokens)[0].total() == 100);
+  tokens.insert(tokens.end(), 200, 3);
+  CHECK(world.find(tokens)[0].total() == 100);
+  world.take(0, removed(world.batch, 61));
+  CHECK(world.find(tokens)[0].total() == 60);
 }
 
 TEST_CASE("salts and adapters keep prompts apart, pairs count by their first tokens, repeats are one copy") {

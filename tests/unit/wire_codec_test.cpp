@@ -40,6 +40,12 @@ std::string written(const EventBatch& batch, Form form) {
   return payload;
 }
 
+/// Mostly as SHA-256 makes them, but of any length that a server may choose.
+std::string some_digest(Random& random) {
+  const std::uint32_t bytes = random.one_in(2) ? 32 : 1 + random.below(kMostDigestBytes);
+  return std::string(bytes, static_cast<char>(random.next()));
+}
+
 /// Every kind of event with every field, each present with a value, nil, or absent, as `choice` says.
 EventBatch made_up(Random& random) {
   EventBatch batch;
@@ -54,7 +60,7 @@ EventBatch made_up(Random& random) {
       for (std::uint32_t count = random.below(5); count > 0; --count)
         hashes.push_back(random.one_in(3)   ? signed_hash(static_cast<std::int64_t>(random.next()))
                          : random.one_in(2) ? BlockHash{random.next() >> random.below(64), 0, 0, false}
-                                            : batch.add_digest(std::string(32, static_cast<char>(random.next()))));
+                                            : batch.add_digest(some_digest(random)));
       batch.set_hashes(event, hashes);
       for (const Field field :
            {Field::medium, Field::lora_name, Field::kv_cache_spec_kind, Field::cache_salt, Field::session_id})

@@ -38,3 +38,24 @@ TEST_CASE("events: a stream with a gap at every message takes bounded memory and
   CHECK(watch.see(1, 1, false) == Order::repeated);  // too long ago to be known
   CHECK(watch.see(~0ULL, 300'000, false) == Order::ahead);
 }
+
+TEST_CASE("events: the newest 1,024 gaps can be repaired, and what is repaired takes no room") {
+  constexpr std::uint64_t kGaps = 1024;
+  SequenceWatch watch;
+  std::uint64_t sequence = 0;
+  const auto ahead = [&](std::uint64_t by) {
+    sequence += by;
+    return watch.see(sequence, static_cast<double>(sequence), false);
+  };
+  ahead(0);
+  for (std::uint64_t gap = 0; gap < kGaps; ++gap) CHECK(ahead(2) == Order::ahead);  // each misses one message
+  CHECK(watch.see(sequence - 1, 0, false) == Order::late);
+  CHECK(ahead(2) == Order::ahead);
+  CHECK(watch.see(1, 0, false) == Order::late);  // the oldest was not forgotten for it
+  CHECK(ahead(6) == Order::ahead);               // it misses five messages
+  CHECK(watch.see(sequence - 3, 0, false) == Order::late);
+  CHECK(watch.see(3, 0, false) == Order::repeated);  // forgotten for the two parts of the newest gap
+  CHECK(watch.see(5, 0, false) == Order::late);
+  CHECK(watch.see(sequence - 1, 0, false) == Order::late);
+  CHECK(watch.see(sequence - 5, 0, false) == Order::late);
+}

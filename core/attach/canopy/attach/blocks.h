@@ -30,8 +30,8 @@ class Blocks {
  public:
   static constexpr std::size_t kMost = std::size_t{1} << 26;
 
-  /// `words`: tokens to keep of each block; 0: none are kept.
-  explicit Blocks(Units words);
+  /// `words`: tokens to keep of each block; 0: none are kept. `most`: blocks there may be at a time.
+  explicit Blocks(Units words, std::size_t most = kMost);
 
   Block& operator[](std::uint32_t slot) { return blocks_[slot]; }
   const Block& operator[](std::uint32_t slot) const { return blocks_[slot]; }
@@ -40,7 +40,7 @@ class Blocks {
   /// The slot of a worker's block; 0: it is not known.
   std::uint32_t find(std::uint16_t worker, std::uint64_t hash) const;
 
-  /// A new block without a place; 0 if there are kMost. REQUIRES: the worker's hash is not known.
+  /// A new block without a place; 0 if there is no room for it. REQUIRES: the worker's hash is not known.
   std::uint32_t add(std::uint16_t worker, std::uint64_t hash, std::span<const Token> tokens);
   /// Puts a block without a parent below another.
   void link(std::uint32_t slot, std::uint32_t parent);
@@ -74,6 +74,7 @@ class Blocks {
   using ByHash = std::unordered_map<std::uint64_t, std::uint32_t, Mixed>;
 
   Units words_;
+  std::size_t most_;
   Mixed mixed_;
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> free_;

@@ -25,6 +25,7 @@ class Tree {
     /// vLLM's kv_cache_report_mode=full repeats the stored events of reused blocks: a block that is stored again is
     /// then no second copy of it.
     bool repeats_are_reports = false;
+    std::size_t most_blocks = Blocks::kMost;  ///< of all workers; those beyond are left out and counted
   };
   explicit Tree(const Options& options);
   void tell(FeedWriter* feed) { runs_.tell(feed); }

@@ -38,6 +38,7 @@ class SequenceWatch {
     std::uint64_t begin, end;
   };
   bool fill(std::uint64_t sequence);
+  void remember(Gap gap);
   void begin_at(std::uint64_t sequence, double time);
 
   bool began_ = false;
