@@ -16,6 +16,7 @@
 #include <memory>
 #include <new>
 #include <sstream>
+#include <string_view>
 #include <thread>
 
 #include "composition.h"
@@ -59,6 +60,7 @@ struct Board {
   struct Worker {
     std::atomic<std::uint64_t> episode = kNone, operations = 0, episodes = 0;
     Reached reached;
+    std::array<char, 1024> sentence{};  ///< what its last episode failed with
   };
   std::array<Worker, kMostJobs> workers;
 };
@@ -159,7 +161,9 @@ void work(const Options& options, const Registry& registry, Board& board, Board:
           });
       self.reached.add(reached);
       self.episodes += whole;
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      const std::string_view sentence = error.what();
+      sentence.copy(self.sentence.data(), self.sentence.size() - 1);
       note_failure(board, number);
       return;
     }
@@ -195,7 +199,6 @@ Failure failure_of(const Options& options, std::uint64_t number, const Verdict& 
   failure.found = run_apart(again, kPatience, false);
   failure.repeats = failure.found.kind != Verdict::Kind::clean;
   if (!failure.repeats) failure.found = ended;
-  if (failure.found.sentence.empty()) failure.found.sentence = "a violation";
   failure.program.engine = episode.engine;
   if (const auto subject = subject_of(episode, registry)) failure.program.groups = (*subject)->groups;
   std::istringstream lines(std::string(log->text.data(), log->size));
@@ -242,7 +245,7 @@ Result<Summary> run(const Options& options, const Registry& registry,
     for (unsigned i = 0; i < jobs; ++i) all += board->workers[i].operations;
     return all;
   };
-  std::map<std::uint64_t, Verdict> ends;  // of processes that did not end by themselves, by their episode
+  std::map<std::uint64_t, Verdict> ends;  // of processes that failed, by their episode
   for (unsigned left = jobs; left > 0;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     for (unsigned i = 0; i < jobs; ++i) {
@@ -251,8 +254,11 @@ Result<Summary> run(const Options& options, const Registry& registry,
       workers[i] = 0;
       --left;
       const std::uint64_t episode = board->workers[i].episode;
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
-      ends[episode] = verdict_of(status, kPatience);
+      const bool by_itself = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+      if (by_itself && episode == kNone) continue;
+      if (const char* const sentence = board->workers[i].sentence.data(); by_itself && *sentence != '\0')
+        ends[episode] = {Verdict::Kind::violation, 0, sentence};
+      else ends[episode] = verdict_of(status, kPatience);
       note_failure(*board.operator->(), episode);
     }
     if (options.seconds > 0 && passed() >= options.seconds) board->stop = true;

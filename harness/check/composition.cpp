@@ -49,6 +49,17 @@ std::string group_of(Random& random, std::size_t number, bool whole_path, Units 
   return text + " }\n";
 }
 
+/// Options of a storage in memory, one in two with faults: records that are gone or damaged, calls that are late or
+/// fail.
+std::string simulated_storage(std::uint64_t seed) {
+  Random random(splitmix64(seed ^ 0x73'746f'7265));  // of its own
+  std::string options = fmt::format("{{ seed: {}, linger: {}", random.below(1000), random.below(4));
+  if (random.one_in(2))
+    for (const char* const fault : {"absent", "forgets", "damaged", "late", "failed", "full"})
+      if (random.one_in(2)) options += fmt::format(", {}: {}", fault, 2 + random.below(40));
+  return options + " }";
+}
+
 /// One engine in four has a tier below its pools, if they all have limits.
 std::string tier_of(std::uint64_t seed, Units page, const std::string& engine) {
   Random random(splitmix64(seed ^ 0x7469'6572));  // of its own: engines are those that they were without tiers
@@ -104,6 +115,8 @@ std::string made_small(EngineConfig engine, std::uint64_t seed, const Registry& 
       if (group.capacity == kUnlimited) group.capacity = 1000 * std::uint64_t{engine.page_size};
     tier.capacity = some_pages(random) * engine.page_size;
   }
+  if (ComponentConfig& storage = engine.storage_tier.in; !storage.name.empty())
+    storage = {"sim_storage", simulated_storage(seed), {}};
   engine.feed = {};
   engine.events = {};
   return dump_engine_config(engine, registry);

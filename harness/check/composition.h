@@ -14,7 +14,8 @@ namespace canopy::check {
 std::string made_up_engine(std::uint64_t seed, const Registry& registry);
 
 /// The same for an engine that is given: its page size, key, index, groups and policies; with small pools, so that
-/// they run out of pages, and short rows on the host.
+/// they run out of pages, short rows on the host, and a simulated storage in place of one on a disk or a server, whose
+/// records are not this engine's to use, and which answers when it likes.
 std::string made_small(EngineConfig engine, std::uint64_t seed, const Registry& registry);
 
 }  // namespace canopy::check

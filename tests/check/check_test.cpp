@@ -12,6 +12,7 @@
 #include <set>
 
 #include <support/engines.h>
+#include <support/source_folder.h>
 
 using namespace canopy;
 using namespace canopy::test;
@@ -98,9 +99,28 @@ class Crashes final : public Plain {
   int calls_ = 0;
 };
 
+/// Throws once in the life of the machine: a file says that it did.
+class ThrowsOnce final : public Plain {
+ public:
+  static std::filesystem::path file() {
+    return std::filesystem::temp_directory_path() / ("canopy-throws-once-" + std::to_string(::getppid()));
+  }
+  bool allocate(std::span<Page> out) override {
+    if (++calls_ == 20 && !std::filesystem::exists(file())) {
+      std::ofstream(file()) << "thrown";
+      throw std::runtime_error("only once");
+    }
+    return Plain::allocate(out);
+  }
+
+ private:
+  int calls_ = 0;
+};
+
 constexpr CanopyComponent kWrong[] = {provide<SlotAllocator, Plain>("plain", "as it must be"),
                                       provide<SlotAllocator, Leaks>("leaks", "forgets a page"),
                                       provide<SlotAllocator, Doubles>("doubles", "hands out a page twice"),
+                                      provide<SlotAllocator, ThrowsOnce>("throws_once", "throws, and then never again"),
                                       provide<SlotAllocator, Crashes>("crashes", "ends the process")};
 constinit const CanopyPlugin kPlugin = {kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN, "1.0.0",
                                         kWrong,       sizeof(CanopyComponent), std::size(kWrong)};
@@ -197,6 +217,30 @@ TEST_CASE("check: a planted fault of a component is found and shrunk to 30 opera
     const Verdict clean = verdict_on(*mended);
     CHECK_MESSAGE(clean.kind == Verdict::Kind::clean, clean.sentence);
   }
+}
+
+TEST_CASE("check: what failed once and then never again is told with what it said") {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("canopy-throws-once-" + std::to_string(::getpid()));
+  std::filesystem::remove(file);
+  const Summary summary =
+      campaign({.engines = {engine_with("throws_once")}, .seed = 5, .operations = 100'000, .jobs = 1});
+  std::filesystem::remove(file);
+  REQUIRE(summary.failure);
+  CHECK_FALSE(summary.failure->repeats);
+  CHECK_MESSAGE(summary.failure->found.sentence.find(" was refused") != std::string::npos,
+                summary.failure->found.sentence);
+}
+
+TEST_CASE("check: an engine's storage is simulated, so that no folder and no server is touched") {
+  const auto config =
+      load_engine_config(std::string(kSourceFolder) + "/configs/engines/tiers_slots.yaml", {}, registry());
+  REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+  const std::string text = made_small(*config, 1, registry());
+  CHECK(text.find("sim_storage") != std::string::npos);
+  CHECK(text.find("/var/tmp") == std::string::npos);
+  const Summary summary = campaign({.engines = {*config}, .seed = 5, .operations = with_effort(40'000), .jobs = 2});
+  CHECK_MESSAGE(!summary.failure, (summary.failure ? summary.failure->found.sentence : ""));
 }
 
 TEST_CASE("check: the earliest episode that fails is the one that is reported") {
