@@ -125,6 +125,7 @@ class ThreadedPublisher final : public KvPublisher {
     const std::lock_guard lock(mutex_);
     figures_.batches = sequence_, figures_.bytes = bytes_;
     figures_.stored = events.stored, figures_.removed = events.removed, figures_.losses = queue_.breaks();
+    figures_.left_out = queue_.left_out();
     figures_.kept = desk_.kept(), figures_.kept_bytes = desk_.kept_bytes();
   }
 

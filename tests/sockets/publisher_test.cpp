@@ -256,7 +256,8 @@ TEST_CASE("a loss is told as one clear, and then everything anew") {
   (*publisher)->flush();
   subscriber.take_until(2);
   CHECK(subscriber.tree.blocks.size() == 1);
-  listener.space(NamespaceId{1}, std::string(600'000, 's'), "");  // does not fit
+  const std::vector<std::uint32_t> too_many(150'000);
+  listener.added({NodeId{2}, 0, 150'000, NamespaceId::shared, 1}, too_many.data());  // does not fit
   bool wants_all = listener.turn();
   for (int tries = 0; !wants_all && tries < 10'000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

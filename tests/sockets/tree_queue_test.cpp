@@ -71,6 +71,33 @@ TEST_CASE("a reader that is too late is told everything anew, and what was lost 
   CHECK(queue.breaks() == 1);
 }
 
+TEST_CASE("a namespace whose salt is longer than the queue is left out, and all others are told") {
+  TreeQueue queue(TreeQueue::WhenFull::drop);
+  const auto engine = engine_of(kEngine, {}, &queue);
+  BlockEvents events({}, queue);
+  ToldTree tree;
+  insert(*engine, 0, 400);
+  const NamespaceId endless = engine->intern({{}, {}, std::string(queue.bytes(), 's')});
+  CHECK(engine->intern({{}, {}, "short"}) != endless);
+  for (const Token first : {Token{0}, Token{10'000}, Token{0}}) {
+    const auto prompt = tokens(first, 401);
+    RequestSpec spec = arrival(prompt);
+    spec.space = endless;
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(401));
+    request.finish(401);
+    insert(*engine, first, 400);
+    drain(queue, events, tree);
+  }
+  engine->flush(endless);
+  insert(*engine, 20'000, 400);
+  drain(queue, events, tree);
+  CHECK(queue.left_out() == 1);
+  CHECK(queue.breaks() == 0);
+  CHECK(tree.blocks.size() == 300);
+  check_settled(*engine);
+}
+
 TEST_CASE("the queue's memory is a full index's words, and a reader that keeps up uses little of it") {
   const auto bytes_of = [](const char* capacity) {
     TreeQueue queue(TreeQueue::WhenFull::drop);

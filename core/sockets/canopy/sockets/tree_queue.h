@@ -19,7 +19,8 @@ namespace canopy::sockets {
 /// begins at its start again.
 ///
 /// If the reader is so late that a record does not fit, the queue either waits for it, or gives up: then nothing is
-/// queued until the engine tells everything anew.
+/// queued until the engine tells everything anew. A namespace whose salt could never fit is left out with its nodes: a
+/// client chooses its salt.
 class TreeQueue final : public TreeListener {
  public:
   enum class WhenFull {
@@ -66,6 +67,8 @@ class TreeQueue final : public TreeListener {
   /// How often records were lost. Nothing follows a loss before the engine tells everything anew: the reader takes what
   /// there is, forgets all it was told and calls want_anew().
   std::uint64_t breaks() const { return breaks_.load(std::memory_order_acquire); }
+  /// Namespaces that are left out.
+  std::uint64_t left_out() const { return left_out_count_.load(std::memory_order_relaxed); }
   void want_anew() { wanted_.store(true, std::memory_order_release); }
 
   /// After begin().
@@ -91,9 +94,10 @@ class TreeQueue final : public TreeListener {
   // Places count up without end; a record lies at its place modulo size_.
   std::uint64_t at_ = 0, told_ = 0, read_seen_ = 0, start_place_ = 0, used_ = 0;
   bool lost_ = false;
+  std::vector<NamespaceId> left_out_;
   std::uint64_t reading_ = 0, read_to_ = 0;  ///< the reader's: its place, and the end of the record it has
   std::atomic<bool> begun_{false}, wanted_{false};
-  std::atomic<std::uint64_t> breaks_{0};
+  std::atomic<std::uint64_t> breaks_{0}, left_out_count_{0};
   alignas(64) std::atomic<std::uint64_t> head_{0}, start_{0};  ///< the engine's thread: records are whole up to head_
   alignas(64) std::atomic<std::uint64_t> tail_{0};  ///< the reader's: everything before it may be overwritten
 };
