@@ -97,8 +97,10 @@ TreeQueue::Record* TreeQueue::put(Kind kind, std::uint64_t node, std::size_t mor
 
 void TreeQueue::space(NamespaceId space, std::string_view salt, std::string_view adapter) {
   if (rounded(sizeof(Record) + salt.size() + adapter.size()) > size_ / 2) {
-    if (std::ranges::find(left_out_, space) == left_out_.end()) left_out_.push_back(space);
-    left_out_count_.store(left_out_.size(), std::memory_order_relaxed);
+    const auto number = static_cast<std::size_t>(space);
+    if (left_out_.size() <= number) left_out_.resize(number + 1);
+    if (!left_out_[number]) left_out_count_.fetch_add(1, std::memory_order_relaxed);
+    left_out_[number] = true;
     return;
   }
   Record* const record = put(Kind::space, 0, salt.size() + adapter.size());
@@ -111,7 +113,7 @@ void TreeQueue::space(NamespaceId space, std::string_view salt, std::string_view
 }
 
 void TreeQueue::added(const event::NodeAdded& node, const std::uint32_t* words) {
-  if (!left_out_.empty() && std::ranges::find(left_out_, node.space) != left_out_.end()) return;
+  if (const auto space = static_cast<std::size_t>(node.space); space < left_out_.size() && left_out_[space]) return;
   const std::size_t bytes = (std::size_t{node.length} + shape_.overlap) * sizeof(*words);
   Record* const record = put(Kind::added, static_cast<std::uint64_t>(node.node), bytes);
   if (!record) return;

@@ -94,7 +94,7 @@ class TreeQueue final : public TreeListener {
   // Places count up without end; a record lies at its place modulo size_.
   std::uint64_t at_ = 0, told_ = 0, read_seen_ = 0, start_place_ = 0, used_ = 0;
   bool lost_ = false;
-  std::vector<NamespaceId> left_out_;
+  std::vector<bool> left_out_;  ///< by number, as far as there is any
   std::uint64_t reading_ = 0, read_to_ = 0;  ///< the reader's: its place, and the end of the record it has
   std::atomic<bool> begun_{false}, wanted_{false};
   std::atomic<std::uint64_t> breaks_{0}, left_out_count_{0};
