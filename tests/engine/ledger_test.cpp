@@ -1,12 +1,14 @@
 #include <canopy/engine/ledger.h>
 
 #include <support/engines.h>
+#include <support/said_index.h>
 
 using namespace canopy;
+using canopy::test::SaidIndex;
 
 namespace {
 
-/// Sources that say what they are told to.
+/// An allocator that does nothing, and answers what a test says.
 struct SaidAllocator final : SlotAllocator {
   Occupancy said;
   bool allocate(std::span<Page>) override { return false; }
@@ -17,31 +19,6 @@ struct SaidAllocator final : SlotAllocator {
   SegmentUse use(Segment) const override { return {}; }
   bool is_out(Page) const override { return false; }
   std::uint64_t longest_run() const override { return 0; }
-};
-
-struct SaidIndex final : PrefixIndex {
-  Sizes said;
-  Probe peek(const Key&) const override { return {}; }
-  Lock match(const Key&, const RequestFacts&) override { return {}; }
-  Found find(const Key&) override { return {}; }
-  Lock hold(NodeId, const RequestFacts*) override { return {}; }
-  GroupPages pages(const Lock&, Units) override { return {}; }
-  GroupPages pages(NodeId, Units) override { return {}; }
-  Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return {}; }
-  void relax(Lock&, std::size_t, Units) override {}
-  GroupPages release(const Lock&, const RequestFacts*) override { return {}; }
-  GroupPages evict(std::size_t, std::size_t, Cause, LeavingVisitor*) override { return {}; }
-  GroupPages flush(NamespaceId) override { return {}; }
-  GroupPages clear() override { return {}; }
-  Sizes sizes(std::size_t) const override { return said; }
-  Sizes sizes(std::size_t, NamespaceId) const override { return said; }
-  IndexUse use() const override { return {}; }
-  Tick now() const override { return 0; }
-  void use_policy(std::size_t, EvictionStrategy*) override {}
-  void waiting(std::size_t, QueueVisitor&) const override {}
-  void set_capacity(std::size_t, std::uint64_t) override {}
-  void remap(std::size_t, std::span<const Page>, std::span<const Page>) override {}
-  void visit(NodeVisitor&) const override {}
 };
 
 }  // namespace

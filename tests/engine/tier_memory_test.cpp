@@ -38,7 +38,7 @@ TEST_CASE("tier memory: what has no memory to be copied to is dropped") {
   check_settled(*engine);
 }
 
-TEST_CASE("tier memory: what has no memory to be brought to is not brought, and nobody waits for it") {
+TEST_CASE("tier memory: what has no memory to be brought to is not brought, and no request waits for it") {
   if (has_no_limit()) return;
   auto engine = stored_engine();
   const auto prompt = put_down(*engine);

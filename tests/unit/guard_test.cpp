@@ -6,32 +6,15 @@
 #include <memory>
 #include <vector>
 
+#include <support/said_index.h>
 #include "guard/all_below.h"
 #include "guard/hot_path.h"
 #include "guard/index_guard.h"
 
 using namespace canopy;
+using canopy::test::SaidIndex;
 
 namespace {
-
-/// An index of which a test says what it answers to an insert.
-class Answers final : public PrefixIndex {
- public:
-  Inserted answer;
-
-  Probe peek(const Key&) const override { return {}; }
-  Lock match(const Key&, const RequestFacts&) override { return {}; }
-  Found find(const Key&) override { return {}; }
-  Lock hold(NodeId, const RequestFacts*) override { return {}; }
-  GroupPages pages(const Lock&, Units) override { return {}; }
-  GroupPages pages(NodeId, Units) override { return {}; }
-  Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return answer; }
-  void relax(Lock&, std::size_t, Units) override {}
-  GroupPages release(const Lock&, const RequestFacts*) override { return {}; }
-  GroupPages evict(std::size_t, std::size_t, Cause, LeavingVisitor*) override { return {}; }
-  using IndexUpkeep::sizes;
-  Sizes sizes(std::size_t) const override { return {}; }
-};
 
 /// Nodes from the deepest to the root.
 class Nodes final : public Path {
@@ -74,20 +57,20 @@ TEST_CASE(
     "guards: an index may insert nothing and keep the lock, and a deeper lock must begin where the old one ended") {
   EngineState state;
   state.page_size = 4;
-  const auto index = std::make_shared<Answers>();
+  const auto index = std::make_shared<SaidIndex>();
   IndexGuard guard(index, "prefix index 'answers' (test)", state);
   const std::vector<std::uint32_t> words(12);
   const Lock lock{NodeId{7}, 8, {}};
   for (const Units had : {0U, 4U, 8U, 12U}) {
-    index->answer = {lock, had, {}};
+    index->inserted = {lock, had, {}};
     CHECK(guard.insert(lock, {NamespaceId::shared, words}, {}, {}).lock.length == 8);
   }
-  index->answer = {{NodeId{3}, 4, {}}, 0, {}};  // the lock was stale
+  index->inserted = {{NodeId{3}, 4, {}}, 0, {}};  // the lock was stale
   CHECK(guard.insert(lock, {NamespaceId::shared, words}, {}, {}).lock.node == NodeId{3});
-  index->answer = {{NodeId{8}, 12, {}}, 8, {}};
+  index->inserted = {{NodeId{8}, 12, {}}, 8, {}};
   CHECK(guard.insert(lock, {NamespaceId::shared, words}, {}, {}).lock.node == NodeId{8});
   CHECK(state.ledger.violations() == 0);
-  index->answer = {{NodeId{8}, 12, {}}, 4, {}};  // it had less than the lock holds, and is deeper
+  index->inserted = {{NodeId{8}, 12, {}}, 4, {}};  // it had less than the lock holds, and is deeper
   const Inserted refused = guard.insert(lock, {NamespaceId::shared, words}, {}, {});
   CHECK(refused.lock.node == NodeId{7});
   CHECK(refused.had == 8);

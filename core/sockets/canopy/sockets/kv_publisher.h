@@ -38,7 +38,7 @@ class KvPublisher {
     std::uint64_t batches = 0, bytes = 0;   ///< published
     std::uint64_t stored = 0, removed = 0;  ///< blocks
     std::uint64_t losses = 0;       ///< times that the queue was full: then everything was cleared and told anew
-    std::uint64_t left_out = 0;     ///< namespaces that are not told: their salt is longer than the queue
+    std::uint64_t left_out = 0;     ///< namespaces that are not told: their salt takes more than half of the queue
     std::uint64_t subscribers = 0;  ///< that are connected
     std::uint64_t replayed = 0;     ///< batches sent to clients of the replay endpoint
     std::uint64_t kept = 0, kept_bytes = 0;  ///< for them

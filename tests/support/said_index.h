@@ -1,0 +1,25 @@
+#pragma once
+
+#include <canopy/prefix_index.h>
+
+namespace canopy::test {
+
+/// An index that does nothing, and answers what a test says.
+struct SaidIndex final : PrefixIndex {
+  Sizes said;
+  Inserted inserted;
+  Probe peek(const Key&) const override { return {}; }
+  Lock match(const Key&, const RequestFacts&) override { return {}; }
+  Found find(const Key&) override { return {}; }
+  Lock hold(NodeId, const RequestFacts*) override { return {}; }
+  GroupPages pages(const Lock&, Units) override { return {}; }
+  GroupPages pages(NodeId, Units) override { return {}; }
+  Inserted insert(const Lock&, const Key&, const GroupPages&, InsertFacts) override { return inserted; }
+  void relax(Lock&, std::size_t, Units) override {}
+  GroupPages release(const Lock&, const RequestFacts*) override { return {}; }
+  GroupPages evict(std::size_t, std::size_t, Cause, LeavingVisitor*) override { return {}; }
+  Sizes sizes(std::size_t) const override { return said; }
+  Sizes sizes(std::size_t, NamespaceId) const override { return said; }
+};
+
+}  // namespace canopy::test
