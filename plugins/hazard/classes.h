@@ -10,7 +10,7 @@ namespace canopy::hazard {
 /// One use of a prefix: how often it was used so far, and by what request now.
 struct Use {
   std::uint32_t count = 1;   ///< requests that went through the prefix, this one too, whether it was resident or not
-  std::uint32_t fresh = 0;   ///< tokens of the request's prompt that no request had before
+  std::uint32_t fresh = 0;   ///< tokens of the request's prompt that no request had that ended before it
   std::uint32_t answer = 0;  ///< tokens of its answer
   std::uint64_t hints = 0;   ///< of its client
 };

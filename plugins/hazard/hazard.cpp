@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kHalfLife = 5000;  ///< of counts, in ages
 constexpr double kLeastBetweenFits = 20;
-constexpr double kNewBeforeFit = 0.02;  ///< of the weight of all counts
+constexpr double kNewBeforeFit = 0.04;  ///< of the weight of all counts
 constexpr double kHistoryTurnovers = 8;
 constexpr double kCostDepth = 8192;  ///< tokens
 constexpr std::size_t kMostRunning = 65536;
@@ -50,34 +50,36 @@ Hazard::~Hazard() {
 }
 
 Rank Hazard::rank(const NodeFacts& node) {
-  clock_.follow(node.clock);
-  return rank_now(node);
+  Rank rank;
+  rank_many({&node, 1}, {&rank, 1});
+  return rank;
 }
 
 void Hazard::rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    clock_.follow(nodes[i].clock);
-    ranks[i] = rank_now(nodes[i]);
+    const NodeFacts& node = nodes[i];
+    clock_.follow(node.clock);
+    ranks[i].major = 0;
+    if (node.last_access == 0) {  // part of a window that was never used
+      ranks[i].minor = rank_minor_unused(node.created);
+      continue;
+    }
+    const double now = clock_.now();
+    if (*node.tag == 0) *node.tag = NodeTag::of(now, class_of({1, ~std::uint32_t{0}, 0, 0}));
+    const NodeTag tag(*node.tag);
+    const Curves::Reading says = curves_.at(tag.of_class(), tag.age(now));
+    ranks[i].minor = rank_minor(node.last_access, tag.of_class(), {says.bin, curves_.learned() ? says.stop : kBins});
+    if (!curves_.learned()) continue;
+    double worth = says.index;
+    // A use of the node would be one of its parent. Where the parent's last client said that the session ended, the
+    // node is worth no more than the parent: it is what an earlier turn of the same session left behind.
+    if (node.parent_tag && *node.parent_tag != 0)
+      if (const NodeTag parent(*node.parent_tag); session_ended_in(parent.of_class()))
+        worth = std::min(worth, curves_.index(parent.of_class(), parent.age(now)));
+    if (config_.cost_weight > 0) worth *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
+    // As a float, so that what differs in the last bits alone is equal.
+    ranks[i].major = std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth)));
   }
-}
-
-Rank Hazard::rank_now(const NodeFacts& node) const {
-  if (node.last_access == 0) return {0, rank_minor_unused(node.created)};  // part of a window that was never used
-  if (*node.tag == 0) *node.tag = NodeTag::of(clock_.now(), class_of({1, ~std::uint32_t{0}, 0, 0}));
-  const NodeTag tag(*node.tag);
-  const double now = clock_.now();
-  const Curves::Reading says = curves_.at(tag.of_class(), tag.age(now));
-  if (!curves_.learned()) return {0, rank_minor(node.last_access, tag.of_class(), {says.bin, kBins})};
-  const std::uint64_t minor = rank_minor(node.last_access, tag.of_class(), {says.bin, says.stop});
-  double worth = says.index;
-  // A use of the node would be one of its parent. Where the parent's last client said that the session ended, the node
-  // is worth no more than the parent: it is what an earlier turn of the same session left behind.
-  if (node.parent_tag && *node.parent_tag != 0)
-    if (const NodeTag parent(*node.parent_tag); session_ended_in(parent.of_class()))
-      worth = std::min(worth, curves_.index(parent.of_class(), parent.age(now)));
-  if (config_.cost_weight > 0) worth *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
-  // As a float, so that what differs in the last bits alone is equal.
-  return {std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth))), minor};
 }
 
 void Hazard::arrived(const RequestFacts& request) {
@@ -88,23 +90,22 @@ void Hazard::arrived(const RequestFacts& request) {
     at->arrived = request.clock.now;
     return;
   }
-  const auto prints = prompt_prints(request);
-  const std::size_t known = history_.known(prints);
-  running_.insert(at,
-                  {request.id, request.prompt - static_cast<std::uint32_t>(known * kPrintStride), request.clock.now});
+  running_.insert(at, {request.id, request.clock.now});
   if (running_.size() > kMostRunning) running_.erase(running_.begin());  // retracted, and never came back
 }
 
 void Hazard::ended(const RequestFacts& request, Path& path) {
   learn(request.clock);
-  Use use{1, request.prompt - std::min(request.prompt, request.matched), request.output, request.hints};
   Tick arrived = 0;
   if (const auto at = find(request.id); at != running_.end() && at->id == request.id) {
-    use.fresh = at->fresh, arrived = at->arrived;
+    arrived = at->arrived;
     if (request.ending != Ending::retracted) running_.erase(at);
   }
+  const auto prints = prompt_prints(request);
+  const auto known = static_cast<std::uint32_t>(history_.known(prints) * kPrintStride);
+  Use use{1, request.prompt - known, request.output, request.hints};
   times_.clear();
-  if (request.ending != Ending::retracted) follow(prompt_prints(request), use);
+  if (request.ending != Ending::retracted) follow(prints, use);
 
   for (NodeFacts node; path.next(node);) {
     if (std::max(node.created, node.last_access) < arrived) continue;  // of a window that the request did not use

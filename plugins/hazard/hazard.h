@@ -59,11 +59,9 @@ class Hazard final : public EvictionStrategy {
   /// A request between its arrival and its end. One that was retracted stays, for it comes back.
   struct Running {
     std::uint64_t id = 0;
-    std::uint32_t fresh = 0;  ///< tokens that no request had before
-    Tick arrived = 0;         ///< the last time
+    Tick arrived = 0;  ///< the last time
   };
 
-  Rank rank_now(const NodeFacts& node) const;
   void learn(const PolicyClock& clock);
   void fit();
   void follow(std::span<const std::uint64_t> prints, Use use);

@@ -34,9 +34,7 @@ void Lives::pass(double now, ReuseCounts& counts) {
       for (; next < end; ++next) {
         Life& life = ring[next & mask];
         if (now - life.began < edge) break;
-        const Reuse more{life.returning, life.left};
-        if (more.returned + more.survived <= 0) continue;
-        counts.add(life.of_class, bin, more);
+        counts.add(life.of_class, bin, {life.returning, life.left});
         life.returning = 0;
       }
       passing.next = next;

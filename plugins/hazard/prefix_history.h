@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -50,9 +51,12 @@ class PrefixHistory {
     entry.make_young();
     return entry;
   }
-  /// Asks for the memory that `use` will read a few prints behind prints[at].
+  /// Asks for the memory that `use` and `known` will read behind prints[at]. To be called for each print, from the first.
   void prefetch_behind(std::span<const std::uint64_t> prints, std::size_t at) const {
-    constexpr std::size_t kAhead = 8;
+    constexpr std::size_t kAhead = 32;
+    if (at == 0)
+      for (std::size_t i = 1; i < std::min(kAhead, prints.size()); ++i)
+        __builtin_prefetch(&places_[first_place(prints[i])]);
     if (at + kAhead < prints.size()) __builtin_prefetch(&places_[first_place(prints[at + kAhead])]);
   }
 

@@ -3,11 +3,11 @@
 namespace canopy::hazard {
 
 void ReuseCounts::fade(double part) {
-  weight_ = 0;
+  faded_ = 0;
   for (const std::size_t k : known_)
     for (Reuse& count : classes_[k].by_age) {
       count.returned *= part, count.survived *= part;
-      weight_ += count.returned + count.survived;
+      faded_ += count.returned + count.survived;
     }
   added_ = 0;
 }

@@ -36,7 +36,6 @@ class ReuseCounts {
     if (!counts.known) [[unlikely]]
       counts.known = true, known_.push_back(of_class);
     counts.by_age[bin] += more;
-    weight_ += more.returned + more.survived;
     added_ += more.returned + more.survived;
   }
   /// All counts become `part` of what they are.
@@ -46,8 +45,8 @@ class ReuseCounts {
   const std::vector<std::size_t>& known() const { return known_; }
   const ReuseByAge& of(std::size_t of_class) const { return classes_[of_class].by_age; }
 
-  double weight() const { return weight_; }  ///< of all counts
-  double added() const { return added_; }    ///< weight that came since the last fade
+  double weight() const { return faded_ + added_; }  ///< of all counts
+  double added() const { return added_; }            ///< weight that came since the last fade
 
  private:
   struct Class {
@@ -56,7 +55,7 @@ class ReuseCounts {
   };
   std::vector<Class> classes_;
   std::vector<std::size_t> known_;
-  double weight_ = 0, added_ = 0;
+  double faded_ = 0, added_ = 0;  ///< weight at the last fade, and since
 };
 
 }  // namespace canopy::hazard
