@@ -86,10 +86,11 @@ void smooth_behind_peak(Believed& believed) {
       if (plateaus[i].bins > 1) believed.hazards[bin] = hazard_of(plateaus[i].rate, bin);
 }
 
-void read_off(Curve& curve) {
+void read_off(Curve& curve, const std::array<double, kBins>& by_age) {
   Believed smooth = curve.believed;
   smooth_behind_peak(smooth);
   best_ratios(smooth.hazards, curve);
+  for (std::size_t bin = 0; bin < kBins; ++bin) curve.index[bin] *= by_age[bin];
   curve.read = true;
 }
 

@@ -16,7 +16,8 @@ struct Believed {
 };
 
 /// For each age the hits that a token of a class can still bring for each turnover that it occupies, if it is kept
-/// until the best age to give it up: the Gittins index. What has the lowest is evicted first.
+/// until the best age to give it up: the Gittins index, times what caution makes of the age (Caution). What has the
+/// lowest is evicted first.
 struct Curve {
   Believed believed;
   std::array<double, kBins> index{};       ///< at the youngest age of each bin
@@ -24,8 +25,8 @@ struct Curve {
   bool read = false;                       ///< index and stop are there
 };
 
-/// Fills in `index` and `stop`.
-void read_off(Curve& curve);
+/// Fills in `index` and `stop`. `by_age`: the factors of caution.
+void read_off(Curve& curve, const std::array<double, kBins>& by_age);
 
 /// Behind the bin with the highest rate, bins with a higher rate than those before them get the rate of all of them
 /// together: rates of few observations rise and fall by chance. A rise that is far more than chance stays, as where

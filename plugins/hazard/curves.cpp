@@ -11,13 +11,14 @@ namespace {
 
 constexpr double kLent = 8;         ///< observations that a coarser curve counts for
 constexpr double kLentAtFirst = 4;  ///< that the curve without data does
+constexpr double kYoungest = 20;    ///< ages below it are alike, without data
 
 /// In proportion to the part of the bin in the logarithm of the age: a hazard of about 0.3 / age.
 const Believed& without_data() {
   static const Believed believed = [] {
     Believed all;
     for (std::size_t bin = 0; bin < kBins; ++bin)
-      all.hazards[bin] = std::min(0.9, 0.3 * std::log((kBinEdges[bin + 1] + 20) / (kBinEdges[bin] + 20)));
+      all.hazards[bin] = std::min(0.9, 0.3 * std::log((kBinEdges[bin + 1] + kYoungest) / (kBinEdges[bin] + kYoungest)));
     return all;
   }();
   return believed;
@@ -39,13 +40,18 @@ void add(ReuseByAge& to, const ReuseByAge& more) {
 
 }  // namespace
 
-Curves::Curves() : curves_(kAccesses, Curve{without_data()}) { forget_hints(); }
+Curves::Curves() : curves_(kAccesses, Curve{without_data()}) {
+  by_age_.fill(1);
+  forget_hints();
+}
 
 void Curves::forget_hints() {
   for (std::size_t k = 0; k < kClasses; ++k) curve_of_[k] = static_cast<std::uint16_t>(access_in(k));
 }
 
-void Curves::fit(const ReuseCounts& counts) {
+void Curves::fit(const ReuseCounts& counts, double caution) {
+  for (std::size_t bin = 0; bin < kBins; ++bin)
+    by_age_[bin] = std::pow((kBinEdges[bin] + kYoungest) / kAgesPerTurnover, -caution);
   std::array<bool, kHints> hinted{};
   for (const std::size_t k : counts.known()) {
     auto& sums = of_hint_[hint_in(k)];

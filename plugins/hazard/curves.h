@@ -21,8 +21,8 @@ class Curves {
  public:
   Curves();
 
-  /// Makes the curves of these counts.
-  void fit(const ReuseCounts& counts);
+  /// Makes the curves of these counts. What they expect is divided by the age to the power of `caution`.
+  void fit(const ReuseCounts& counts, double caution);
   /// Whether `fit` has seen any data.
   bool learned() const { return learned_; }
   /// What a curve says of an age.
@@ -46,7 +46,7 @@ class Curves {
   const Curve& curve(std::size_t of_class) const {
     Curve& one = curves_[curve_of_[of_class]];
     if (!one.read) [[unlikely]]
-      read_off(one);
+      read_off(one, by_age_);
     return one;
   }
   void forget_hints();
@@ -55,6 +55,7 @@ class Curves {
   mutable std::vector<Curve> curves_;  ///< the first ones are those of all classes of equally many uses
   std::array<bool, kHints> hinted_{};  ///< which hints had counts at the last fit
   std::array<std::array<ReuseByAge, kAccesses>, kHints> of_hint_;  ///< sums, while `fit` runs
+  std::array<double, kBins> by_age_;  ///< what the last fit's caution makes of the age at which a bin begins
   bool learned_ = false;
 };
 

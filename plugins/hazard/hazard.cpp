@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kHalfLife = 5000;  ///< of counts, in ages
 constexpr double kLeastBetweenFits = 20;
-constexpr double kNewBeforeFit = 0.04;  ///< of the weight of all counts
+constexpr double kNewBeforeFit = 0.055;  ///< of the weight of all counts
 constexpr double kHistoryTurnovers = 8;
 constexpr double kCostDepth = 8192;  ///< tokens
 constexpr std::size_t kMostRunning = 65536;
@@ -36,7 +36,8 @@ Hazard::Hazard(const Config& config) : config_(config) {
   if (config_.load.empty() || (config_.load == config_.save && !std::filesystem::exists(config_.load))) return;
   demand(load_counts(config_.load, counts_));
   counts_.fade(1);  // what was loaded did not come just now
-  if (counts_.weight() > 0) fit();
+  loaded_ = counts_.weight() > 0;
+  if (loaded_) fit(0);
 }
 
 Hazard::~Hazard() {
@@ -65,7 +66,7 @@ void Hazard::rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) 
       continue;
     }
     const double now = clock_.now();
-    if (*node.tag == 0) *node.tag = NodeTag::of(now, class_of({1, ~std::uint32_t{0}, 0, 0}));
+    if (*node.tag == 0) set_tag(node, class_of({1, ~std::uint32_t{0}, 0, 0}));
     const NodeTag tag(*node.tag);
     const Curves::Reading says = curves_.at(tag.of_class(), tag.age(now));
     ranks[i].minor = rank_minor(node.last_access, tag.of_class(), {says.bin, curves_.learned() ? says.stop : kBins});
@@ -82,42 +83,58 @@ void Hazard::rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) 
   }
 }
 
+void Hazard::set_tag(const NodeFacts& node, std::size_t of_class) {
+  const double now = clock_.now();
+  if (*node.tag == 0) lru_.came(now, node.length);
+  else lru_.used(NodeTag(*node.tag).last_use(), now, node.length);
+  *node.tag = NodeTag::of(now, of_class);
+}
+
+void Hazard::evicted(const NodeFacts& node, const Eviction& eviction) {
+  if (*node.tag == 0) return;
+  clock_.follow(node.clock);
+  const Cause cause = eviction.cause;
+  lru_.left(NodeTag(*node.tag).last_use(), clock_.now(), node.length,
+            cause == Cause::room || cause == Cause::other_group || cause == Cause::limit);
+}
+
 void Hazard::arrived(const RequestFacts& request) {
   learn(request.clock);
   if (request.id == 0) return;
   const auto at = find(request.id);
   if (at != running_.end() && at->id == request.id) {
-    at->arrived = request.clock.now;
+    at->arrived = request.clock.now, at->lru = lru_.oldest();
     return;
   }
-  running_.insert(at, {request.id, request.clock.now});
+  running_.insert(at, {request.id, request.clock.now, lru_.oldest()});
   if (running_.size() > kMostRunning) running_.erase(running_.begin());  // retracted, and never came back
 }
 
 void Hazard::ended(const RequestFacts& request, Path& path) {
   learn(request.clock);
-  Tick arrived = 0;
+  Running arrival;
   if (const auto at = find(request.id); at != running_.end() && at->id == request.id) {
-    arrived = at->arrived;
+    arrival = *at;
     if (request.ending != Ending::retracted) running_.erase(at);
   }
   const auto prints = prompt_prints(request);
   const auto known = static_cast<std::uint32_t>(history_.known(prints) * kPrintStride);
   Use use{1, request.prompt - known, request.output, request.hints};
   times_.clear();
-  if (request.ending != Ending::retracted) follow(prints, use);
+  if (request.ending != Ending::retracted) follow(prints, use, request.matched, arrival.lru);
 
   for (NodeFacts node; path.next(node);) {
-    if (std::max(node.created, node.last_access) < arrived) continue;  // of a window that the request did not use
+    if (std::max(node.created, node.last_access) < arrival.arrived) continue;  // of a window that the request did not use
     const std::size_t first = node.begin / kPrintStride, last = (node.begin + node.length - 1) / kPrintStride;
     const std::size_t middle = first + (last - first + 1) / 2;
     use.count = middle < times_.size() ? times_[middle] : 1;
-    *node.tag = NodeTag::of(clock_.now(), class_of(use));
+    set_tag(node, class_of(use));
   }
 }
 
 /// Each stride of the prompt ends a life and begins one.
-void Hazard::follow(std::span<const std::uint64_t> prints, Use use) {
+void Hazard::follow(std::span<const std::uint64_t> prints, Use use, std::size_t matched,
+                    const LruTwin::Oldest& lru) {
   history_.promise(prints.size());
   std::size_t of_class = kClasses, strides = 0;
   const std::size_t any_count = class_of(use);
@@ -127,7 +144,11 @@ void Hazard::follow(std::span<const std::uint64_t> prints, Use use) {
   for (std::size_t i = 0; i < prints.size(); ++i) {
     history_.prefetch_behind(prints, i);
     PrefixHistory::Entry& entry = history_.use(prints[i]);
-    lives_.stride_returned(entry.life(), clock_.now());
+    if (const double last = lives_.stride_returned(entry.life(), clock_.now()); last >= 0) {
+      const bool hit = (i + 1) * kPrintStride <= matched;
+      caution_.asked(hit, kPrintStride, last, lru);
+      if (!hit) lru_.returned(last, kPrintStride);
+    }
     use.count = std::min(entry.count() + 1, kMostCount);
     times_.push_back(use.count);
     const std::size_t now_of = class_with(any_count, use.count);
@@ -148,13 +169,15 @@ void Hazard::learn(const PolicyClock& clock) {
   counted_ |= counts_.added() > 0;
   const double since = clock_.now() - fitted_;
   if (since < kLeastBetweenFits || counts_.added() < kNewBeforeFit * counts_.weight()) return;
-  counts_.fade(std::exp2(-since / kHalfLife));
-  fit();
+  const double part = std::exp2(-since / kHalfLife);
+  counts_.fade(part);
+  caution_.fade(part);
+  fit(capacity);
 }
 
-void Hazard::fit() {
+void Hazard::fit(double capacity) {
   fitted_ = clock_.now();
-  curves_.fit(counts_);
+  curves_.fit(counts_, caution_.of(capacity, loaded_ || clock_.now() >= kHalfLife));
 }
 
 std::vector<Hazard::Running>::iterator Hazard::find(std::uint64_t id) {

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "caution.h"
 #include "curves.h"
 #include "lives.h"
+#include "lru_twin.h"
 #include "prefix_history.h"
 #include "rank_words.h"
 #include "work_clock.h"
@@ -52,7 +54,8 @@ class Hazard final : public EvictionStrategy {
   Prints reads_prints() const override { return Prints::requests; }
   void arrived(const RequestFacts& request) override;
   void ended(const RequestFacts& request, Path& path) override;
-  void cleared() override { running_.clear(); }
+  void evicted(const NodeFacts& node, const Eviction& eviction) override;
+  void cleared() override { running_.clear(), lru_ = {}; }
 
  private:
   static constexpr std::size_t kLongestPath = 4096;
@@ -60,11 +63,13 @@ class Hazard final : public EvictionStrategy {
   struct Running {
     std::uint64_t id = 0;
     Tick arrived = 0;  ///< the last time
+    LruTwin::Oldest lru{};
   };
 
   void learn(const PolicyClock& clock);
-  void fit();
-  void follow(std::span<const std::uint64_t> prints, Use use);
+  void fit(double capacity);
+  void set_tag(const NodeFacts& node, std::size_t of_class);
+  void follow(std::span<const std::uint64_t> prints, Use use, std::size_t matched, const LruTwin::Oldest& lru);
   std::vector<Running>::iterator find(std::uint64_t id);
 
   Config config_;
@@ -77,6 +82,9 @@ class Hazard final : public EvictionStrategy {
   std::vector<std::uint32_t> times_;  ///< each stride of the request that ends was used
   bool counted_ = false;              ///< anything since it was made
   double fitted_ = 0;                 ///< when
+  LruTwin lru_;
+  Caution caution_;
+  bool loaded_ = false;  ///< counts, from a file
 };
 
 }  // namespace canopy::hazard

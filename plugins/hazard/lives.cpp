@@ -10,14 +10,15 @@ Lives::Id Lives::begin(double now, std::size_t of_class, std::size_t strides) {
   return end_++;
 }
 
-void Lives::stride_returned(Id id, double now) {
-  if (id < first_ || id >= end_) return;
+double Lives::stride_returned(Id id, double now) {
+  if (id < first_ || id >= end_) return -1;
   Life& life = at(id);
-  if (life.left <= 0 || now - life.began >= kBinEdges[kBins]) return;
+  if (life.left <= 0 || now - life.began >= kBinEdges[kBins]) return life.began;
   const float weight = std::min(life.share, life.left);
   life.returning += weight;
   life.left -= weight;
   if (life.left < 1e-6F) life.left = 0;  // what rounding left
+  return life.began;
 }
 
 void Lives::pass(double now, ReuseCounts& counts) {

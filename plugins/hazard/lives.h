@@ -24,8 +24,9 @@ class Lives {
   Id begin(double now, std::size_t of_class, std::size_t strides);
   /// The id that the next call of `begin` returns.
   Id next() const { return end_; }
-  /// One stride of the life was used again. Nothing happens if the life is over.
-  void stride_returned(Id id, double now);
+  /// One stride of the life is used again. When it was used last; a negative number, and nothing happens, if the life
+  /// is over.
+  double stride_returned(Id id, double now);
   /// Counts all bins that lives have passed.
   void pass(double now, ReuseCounts& counts);
 

@@ -38,7 +38,8 @@ class NodeTag {
     return (static_cast<std::uint64_t>(now * kSteps) + 1) << kClassBits | of_class;
   }
   explicit NodeTag(std::uint64_t tag) : tag_(tag) {}
-  double age(double now) const { return std::max(0.0, now - static_cast<double>(steps() - 1) / kSteps); }
+  double last_use() const { return static_cast<double>(steps() - 1) / kSteps; }
+  double age(double now) const { return std::max(0.0, now - last_use()); }
   std::size_t of_class() const { return tag_ & ((1U << kClassBits) - 1); }
 
  private:

@@ -99,7 +99,7 @@ TEST_CASE("hazard: what never returns has a lower index than what does, and a pe
     counts.add(returns, bin, bin < kWhen ? Reuse{0, 1000} : bin == kWhen ? Reuse{900, 100} : Reuse{0, 100});
   }
   Curves curves;
-  curves.fit(counts);
+  curves.fit(counts, 0);
   CHECK(curves.learned());
   for (std::size_t bin = 0; bin <= kWhen; ++bin)
     CHECK(curves.index(returns, kBinEdges[bin]) > 5 * curves.index(dies, kBinEdges[bin]));
@@ -148,9 +148,22 @@ TEST_CASE("hazard: between two paces a prefix is worth less than a new one, and 
                                            : bin < kSecond ? 500.0
                                                            : 100.0});
   Curves curves;
-  curves.fit(counts);
+  curves.fit(counts, 0);
   CHECK(curves.index(0, kBinEdges[kFirst + 1]) < curves.index(0, 0));
   CHECK(curves.index(0, kBinEdges[kSecond]) > 1.2 * curves.index(0, 0));
+}
+
+TEST_CASE("hazard: with caution a curve falls with age, the more the greater it is") {
+  ReuseCounts counts;
+  for (std::size_t bin = 0; bin < kBins; ++bin) counts.add(0, bin, bin == 16 ? Reuse{500, 500} : Reuse{0, 1000});
+  const auto rise = [&](double caution) {
+    Curves curves;
+    curves.fit(counts, caution);
+    return curves.index(0, kBinEdges[16]) / curves.index(0, kBinEdges[8]);
+  };
+  CHECK(rise(0) > 2);
+  CHECK(rise(0.5) == doctest::Approx(rise(0) * std::sqrt((kBinEdges[8] + 20) / (kBinEdges[16] + 20))));
+  CHECK(rise(4) < 0.1);
 }
 
 TEST_CASE("hazard: classes that differ by chance have one curve, and those that differ have their own") {
@@ -166,7 +179,7 @@ TEST_CASE("hazard: classes that differ by chance have one curve, and those that 
             counts.add(k, bin, random.one_in(!alike && k == kOther ? 3 : 10) ? Reuse{1, 0} : Reuse{0, 1});
     }
     Curves curves;
-    curves.fit(counts);
+    curves.fit(counts, 0);
     CAPTURE(alike);
     for (std::size_t k = 1; k < kAccesses * kNews; ++k)
       if (k != kOther) CHECK(curves.index(k, 100) == doctest::Approx(curves.index(0, 100)).epsilon(alike ? 1e-9 : 0.5));
@@ -184,7 +197,7 @@ TEST_CASE("hazard: a hint is worth what was counted under it") {
       some.add(ended, bin, true_hints ? Reuse{0, 1000} : Reuse{100, 900});
     }
     Curves curves;
-    curves.fit(some);
+    curves.fit(some, 0);
     const double ratio = curves.index(ended, 100) / curves.index(plain, 100);
     CHECK(ratio < (true_hints ? 0.1 : 1.05));
     if (!true_hints) CHECK(ratio > 0.95);
@@ -217,7 +230,7 @@ TEST_CASE("hazard: a return is counted when its bin is over, with what survived 
   Lives lives;
   ReuseCounts counts;
   const Lives::Id id = lives.begin(100, 5, 4);
-  lives.stride_returned(id, 105);  // one of four, in the first bin
+  CHECK(lives.stride_returned(id, 105) == 100);  // one of four, in the first bin
   lives.pass(109, counts);
   CHECK(counts.weight() == 0);
   lives.pass(110, counts);
@@ -245,7 +258,7 @@ TEST_CASE("hazard: every life survives or returns once in each bin until it has 
     if (random.one_in(2)) lives.stride_returned(open[random.below(static_cast<std::uint32_t>(open.size()))], now);
   }
   lives.pass(now + 1e6, counts);
-  lives.stride_returned(open.back(), now + 1e6);  // over: nothing happens
+  CHECK(lives.stride_returned(open.back(), now + 1e6) < 0);  // over: nothing happens
   Reuse before{0, 5'000};
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     Reuse sum;

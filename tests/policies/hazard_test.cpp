@@ -62,11 +62,22 @@ class Sessions final : public workload::RequestSource {
   std::uint64_t number_ = 0;
 };
 
-/// Forty conversations. Whether one goes on, and when, has nothing to do with how its request looks.
+/// Nearly normal in its logarithm.
+double lognormal(Random& random) {
+  double sum = 0;
+  for (int i = 0; i < 4; ++i) sum += random.below(1'000'000) / 1e6;
+  return std::exp(2.6 * (sum - 2));
+}
+
+double two_paces(Random& random) { return (random.one_in(2) ? 1 : 6) + 0.2 * random.below(1'000'000) / 1e6; }
+
+/// Conversations. Whether one goes on, and when, has nothing to do with how its request looks.
 class ThinkTimes final : public workload::RequestSource {
  public:
-  explicit ThinkTimes(std::uint64_t seed) : random_(seed) {
-    for (int i = 0; i < 40; ++i) later_.emplace(think(), Conversation{});
+  using Think = double (*)(Random&);
+  explicit ThinkTimes(std::uint64_t seed, int conversations = 40, Think think = lognormal)
+      : random_(seed), think_(think) {
+    for (int i = 0; i < conversations; ++i) later_.emplace(think_(random_), Conversation{});
   }
   Result<bool> next(workload::ClientRequest& request) override {
     if (++number_ > kRequests) return false;
@@ -79,7 +90,7 @@ class ThinkTimes final : public workload::RequestSource {
     request.output_tokens = random_.one_in(2) ? 64 : 256;
     one.strides += random_.one_in(5) ? 1 + random_.below(17) : 1;
     if (one.strides > 40 || random_.one_in(10)) one.strides = 0;
-    later_.emplace(now + think(), one);
+    later_.emplace(now + think_(random_), one);
     return true;
   }
   double progress() const override { return static_cast<double>(number_) / kRequests; }
@@ -90,14 +101,8 @@ class ThinkTimes final : public workload::RequestSource {
     Token first = 0;
     std::uint32_t strides = 0;
   };
-  /// Nearly normal in its logarithm.
-  double think() {
-    double sum = 0;
-    for (int i = 0; i < 4; ++i) sum += random_.below(1'000'000) / 1e6;
-    return std::exp(2.6 * (sum - 2));
-  }
-
   Random random_;
+  Think think_;
   std::multimap<double, Conversation> later_;
   std::uint64_t number_ = 0;
 };
@@ -195,6 +200,20 @@ TEST_CASE("hazard: where nothing distinguishes the prefixes, it does not believe
     hazard += static_cast<double>(hits("hazard", 50'000, second));
   }
   CHECK(hazard > 0.99 * lru);
+}
+
+TEST_CASE("hazard: in the pool that lru just needs it keeps to lru, and has what more room brings") {
+  const auto against_lru = [](std::uint64_t capacity) {
+    double lru = 0, hazard = 0;
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      ThinkTimes first(seed, 100, two_paces), second(seed, 100, two_paces);
+      lru += static_cast<double>(hits("lru", capacity, first));
+      hazard += static_cast<double>(hits("hazard", capacity, second));
+    }
+    return hazard / lru;
+  };
+  CHECK(against_lru(400'000) > 0.99);
+  CHECK(against_lru(600'000) > 1.1);
 }
 
 TEST_CASE("hazard: of a loop that is larger than the pool it keeps a good part, where lru keeps nothing") {

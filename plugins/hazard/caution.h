@@ -1,0 +1,31 @@
+#pragma once
+
+#include "lru_twin.h"
+
+namespace canopy::hazard {
+
+/// How far hazard keeps to the order of lru: what it expects of a token is divided by the token's age to the power of
+/// the caution. At 0 its own order is lru's no more, at 4 it hardly differs from it.
+///
+/// Caution follows from what came of it. A hit on what lru would have evicted is a token ahead of lru, a miss of what
+/// lru would still have is one behind. The more hazard is ahead, the less its caution. While counts are young it is
+/// cautious; then it tries without, until it has lost a fifth of the pool's tokens or is ahead.
+class Caution {
+ public:
+  /// Tokens of a prefix that was known were asked for, and were found or not.
+  void asked(bool hit, double tokens, double last_use, const LruTwin::Oldest& lru) {
+    if (hit) hits_ += tokens;
+    if (hit && lru.is_gone(last_use)) ahead_ += tokens;
+    if (!hit && lru.is_held(last_use)) ahead_ -= tokens;
+  }
+  /// What is known becomes `part` of what it is.
+  void fade(double part) { hits_ *= part, ahead_ *= part; }
+  /// In a pool of `capacity` tokens, from 0 to 4. `ripe`: the counts are old enough to be tried.
+  double of(double capacity, bool ripe);
+
+ private:
+  double hits_ = 0, ahead_ = 0;  ///< tokens, which fade
+  bool tried_ = false;
+};
+
+}  // namespace canopy::hazard

@@ -1,0 +1,80 @@
+#include "lru_twin.h"
+
+#include <algorithm>
+
+namespace canopy::hazard {
+namespace {
+
+constexpr double kMoreRoom = 1.0 / 32;  ///< that lru is given
+
+}  // namespace
+
+std::int64_t LruTwin::step_of(double time) const {
+  return std::clamp(static_cast<std::int64_t>(time / kStep), first(), now_);
+}
+
+/// Each step that falls out leaves its tokens to the next one; what was evicted so long ago is forgotten.
+void LruTwin::advance(double now) {
+  const auto to = static_cast<std::int64_t>(now / kStep);
+  if (to - now_ >= kSteps) {
+    ring_.fill({});
+    now_ = to, edge_ = first(), older_ = younger_ = 0;
+    at(edge_).here = here_;
+    return;
+  }
+  while (now_ < to) {
+    const double here = now_ + 1 < kSteps ? 0 : at(first()).here;
+    at(++now_) = {};
+    at(first()).here += here;
+    if (edge_ < first()) edge_ = first(), younger_ -= at(edge_).evicted;
+    else if (edge_ == first()) older_ = 0;
+  }
+}
+
+void LruTwin::take(double last, double tokens) {
+  const std::int64_t step = step_of(last);
+  tokens = std::min(tokens, at(step).here);
+  at(step).here -= tokens;
+  here_ -= tokens;
+  if (step < edge_) older_ -= tokens;
+}
+
+void LruTwin::came(double now, double tokens) {
+  advance(now);
+  at(now_).here += tokens;
+  here_ += tokens;
+}
+
+void LruTwin::used(double last, double now, double tokens) {
+  advance(now);
+  take(last, tokens);
+  came(now, tokens);
+}
+
+void LruTwin::left(double last, double now, double tokens, bool kept_by_lru) {
+  advance(now);
+  take(last, tokens);
+  if (!kept_by_lru) return;
+  const std::int64_t step = step_of(last);
+  at(step).evicted += tokens;
+  if (step > edge_) younger_ += tokens;
+}
+
+void LruTwin::returned(double last, double tokens) {
+  const std::int64_t step = step_of(last);
+  tokens = std::min(tokens, at(step).evicted);
+  at(step).evicted -= tokens;
+  if (step > edge_) younger_ -= tokens;
+}
+
+LruTwin::Oldest LruTwin::oldest() {
+  const double more = kMoreRoom * here_;
+  for (; edge_ < now_ && older_ + more < younger_; younger_ -= at(edge_).evicted) older_ += at(edge_++).here;
+  while (edge_ > first() && older_ - at(edge_ - 1).here + more >= younger_ + at(edge_).evicted) {
+    younger_ += at(edge_--).evicted;
+    older_ -= at(edge_).here;
+  }
+  return {static_cast<double>(edge_) * kStep, static_cast<double>(edge_ + 1) * kStep};
+}
+
+}  // namespace canopy::hazard
