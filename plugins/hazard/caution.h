@@ -5,11 +5,12 @@
 namespace canopy::hazard {
 
 /// How far hazard keeps to the order of lru: what it expects of a token is divided by the token's age to the power of
-/// the caution. At 0 its own order is lru's no more, at 4 it hardly differs from it.
+/// the caution. At 0 only what it expects counts, at 4 the order is nearly lru's.
 ///
 /// Caution follows from what came of it. A hit on what lru would have evicted is a token ahead of lru, a miss of what
-/// lru would still have is one behind. The more hazard is ahead, the less its caution. While counts are young it is
-/// cautious; then it tries without, until it has lost a fifth of the pool's tokens or is ahead.
+/// lru would still have is one behind. The more hazard is ahead, the less its caution. It begins with little: gains
+/// come later than losses, and young counts say nothing of either. Once counts are ripe it is tried: until a fifth of
+/// the pool's tokens are lost, or won.
 class Caution {
  public:
   /// Tokens of a prefix that was known were asked for, and were found or not.
@@ -20,7 +21,8 @@ class Caution {
   }
   /// What is known becomes `part` of what it is.
   void fade(double part) { hits_ *= part, ahead_ *= part; }
-  /// In a pool of `capacity` tokens, from 0 to 4. `ripe`: the counts are old enough to be tried.
+  /// In a pool of `capacity` tokens, from 0 to 4. `ripe`: the counts are old enough. What came of it before is forgotten
+  /// then. REQUIRES: capacity > 0 if ripe.
   double of(double capacity, bool ripe);
 
  private:

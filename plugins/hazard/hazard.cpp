@@ -177,7 +177,7 @@ void Hazard::learn(const PolicyClock& clock) {
 
 void Hazard::fit(double capacity) {
   fitted_ = clock_.now();
-  curves_.fit(counts_, caution_.of(capacity, loaded_ || clock_.now() >= kHalfLife));
+  curves_.fit(counts_, caution_.of(capacity, capacity > 0 && (loaded_ || clock_.now() >= kHalfLife)));
 }
 
 std::vector<Hazard::Running>::iterator Hazard::find(std::uint64_t id) {

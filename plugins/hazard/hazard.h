@@ -17,7 +17,8 @@ namespace canopy::hazard {
 
 /// Evicts what is expected to bring the fewest hits for the room that it occupies. Every use of a prefix begins a life.
 /// Lives are counted in classes: whether they were used again, and at which age. From the counts follows for each class
-/// and age what a token can still bring (Curves), and that is the rank. No data: lru.
+/// and age what a token can still bring (Curves), and that is the rank. No data: lru. Where its order brings no more
+/// than lru's, it keeps nearer to lru's (Caution).
 ///
 /// What it learns from needs no session, no training and no second: prints of prefixes, which outlive their nodes, and
 /// a clock that goes by inserted tokens.

@@ -17,7 +17,7 @@ std::string edges_from(std::size_t first, const char* unit) {
 
 const std::string& rank_form() {
   static const std::string form = fmt::format(
-      "{{major:real}} hits expected for a token and turnover, used {{minor.22-63:ago}}; "
+      "{{major:real}} hits expected for a token and turnover, discounted for age, used {{minor.22-63:ago}}; "
       "{{minor.0-2:never used|used once|used twice|used 3 to 5 times|used 6 times or more}}, "
       "{{minor.3-5:below 640|640 to 1,279|1,280 to 3,071|3,072 to 8,191|8,192 or more}} new tokens, "
       "{{minor.6-6:short|long}} answer{{minor.7-8:|, tool call pending|, session ended}}"

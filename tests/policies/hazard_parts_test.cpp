@@ -405,8 +405,8 @@ TEST_CASE(
     return inspector::rank_words(of.describe().rank, of.rank(node), 1000);
   };
   const std::string known = words(policy, {}, plain, 0);
-  CHECK(known.find(" hits expected for a token and turnover, used 10 ticks ago; used twice, 1,280 to 3,071 new tokens, "
-                   "long answer; age from ") != std::string::npos);
+  CHECK(known.find(" hits expected for a token and turnover, discounted for age, used 10 ticks ago; used twice, 1,280 to "
+                   "3,071 new tokens, long answer; age from ") != std::string::npos);
   CHECK_MESSAGE(known.ends_with("; 0.15 turnovers is the best age to give it up"), known);
   CHECK(words(policy, {}, class_of({9, 0, 0, hints}), 0)
             .find("used 6 times or more, below 640 new tokens, short answer, session ended, class 3; age from ") !=
