@@ -117,44 +117,54 @@ void Hazard::ended(const RequestFacts& request, Path& path) {
     arrival = *at;
     if (request.ending != Ending::retracted) running_.erase(at);
   }
-  const auto prints = prompt_prints(request);
-  const auto known = static_cast<std::uint32_t>(history_.known(prints) * kPrintStride);
-  Use use{1, request.prompt - known, request.output, request.hints};
-  times_.clear();
-  if (request.ending != Ending::retracted) follow(prints, use, request.matched, arrival.lru);
+  Use use{1, request.prompt - std::min(request.prompt, request.matched), request.output, request.hints};
+  strides_.clear();
+  if (request.ending != Ending::retracted) {
+    use.fresh = request.prompt - static_cast<std::uint32_t>(look_up(prompt_prints(request)) * kPrintStride);
+    follow(use, request.matched, arrival.lru);
+  }
 
   for (NodeFacts node; path.next(node);) {
     if (std::max(node.created, node.last_access) < arrival.arrived) continue;  // of a window that the request did not use
     const std::size_t first = node.begin / kPrintStride, last = (node.begin + node.length - 1) / kPrintStride;
     const std::size_t middle = first + (last - first + 1) / 2;
-    use.count = middle < times_.size() ? times_[middle] : 1;
+    use.count = middle < strides_.size() ? strides_[middle]->count() : 1;
     set_tag(node, class_of(use));
   }
 }
 
-/// Each stride of the prompt ends a life and begins one.
-void Hazard::follow(std::span<const std::uint64_t> prints, Use use, std::size_t matched,
-                    const LruTwin::Oldest& lru) {
+/// Counts a use of each stride of a prompt. How many of them were known before the first that was not.
+std::size_t Hazard::look_up(std::span<const std::uint64_t> prints) {
   history_.promise(prints.size());
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < prints.size(); ++i) {
+    history_.prefetch_behind(prints, i);
+    PrefixHistory::Entry& entry = history_.use(prints[i]);
+    if (known == i && entry.count() > 0) ++known;
+    entry.set(std::min(entry.count() + 1, kMostCount), entry.life());
+    strides_.push_back(&entry);
+  }
+  return known;
+}
+
+/// Each stride that was looked up ends a life and begins one.
+void Hazard::follow(Use use, std::size_t matched, const LruTwin::Oldest& lru) {
   std::size_t of_class = kClasses, strides = 0;
   const std::size_t any_count = class_of(use);
   const auto begin_life = [&] {
     if (strides > 0) lives_.begin(clock_.now(), of_class, std::exchange(strides, 0));
   };
-  for (std::size_t i = 0; i < prints.size(); ++i) {
-    history_.prefetch_behind(prints, i);
-    PrefixHistory::Entry& entry = history_.use(prints[i]);
+  for (std::size_t i = 0; i < strides_.size(); ++i) {
+    PrefixHistory::Entry& entry = *strides_[i];
     if (const double last = lives_.stride_returned(entry.life(), clock_.now()); last >= 0) {
       const bool hit = (i + 1) * kPrintStride <= matched;
       caution_.asked(hit, kPrintStride, last, lru);
       if (!hit) lru_.returned(last, kPrintStride);
     }
-    use.count = std::min(entry.count() + 1, kMostCount);
-    times_.push_back(use.count);
-    const std::size_t now_of = class_with(any_count, use.count);
+    const std::size_t now_of = class_with(any_count, entry.count());
     if (now_of != of_class) begin_life();
     of_class = now_of;
-    entry.set(use.count, lives_.next());
+    entry.set(entry.count(), lives_.next());
     ++strides;
   }
   begin_life();

@@ -70,7 +70,8 @@ class Hazard final : public EvictionStrategy {
   void learn(const PolicyClock& clock);
   void fit(double capacity);
   void set_tag(const NodeFacts& node, std::size_t of_class);
-  void follow(std::span<const std::uint64_t> prints, Use use, std::size_t matched, const LruTwin::Oldest& lru);
+  std::size_t look_up(std::span<const std::uint64_t> prints);
+  void follow(Use use, std::size_t matched, const LruTwin::Oldest& lru);
   std::vector<Running>::iterator find(std::uint64_t id);
 
   Config config_;
@@ -79,10 +80,10 @@ class Hazard final : public EvictionStrategy {
   Curves curves_;
   Lives lives_;
   PrefixHistory history_;
-  std::vector<Running> running_;      ///< by id
-  std::vector<std::uint32_t> times_;  ///< each stride of the request that ends was used
-  bool counted_ = false;              ///< anything since it was made
-  double fitted_ = 0;                 ///< when
+  std::vector<Running> running_;                 ///< by id
+  std::vector<PrefixHistory::Entry*> strides_;  ///< of the prompt of the request that ends
+  bool counted_ = false;                         ///< anything since it was made
+  double fitted_ = 0;                            ///< when
   LruTwin lru_;
   Caution caution_;
   bool loaded_ = false;  ///< counts, from a file

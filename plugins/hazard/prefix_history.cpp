@@ -5,17 +5,6 @@
 
 namespace canopy::hazard {
 
-std::size_t PrefixHistory::known(std::span<const std::uint64_t> prints) const {
-  std::size_t known = 0;
-  for (; known < prints.size(); ++known) {
-    prefetch_behind(prints, known);
-    std::size_t at = first_place(prints[known]);
-    while (places_[at].count() != 0 && places_[at].print() != prints[known]) at = (at + 1) & (places_.size() - 1);
-    if (places_[at].count() == 0) break;
-  }
-  return known;
-}
-
 void PrefixHistory::promise(std::size_t count) {
   if (young_ + count > limit_) forget_old();
   if (const std::size_t size = (young_ + old_ + count) * 2; size > places_.size()) grow(std::bit_ceil(size));

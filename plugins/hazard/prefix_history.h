@@ -37,11 +37,10 @@ class PrefixHistory {
 
   /// The prefixes of a generation at most.
   void limit(std::size_t prefixes) { limit_ = prefixes; }
-  /// How many of `prints` are known before the first that is not.
-  std::size_t known(std::span<const std::uint64_t> prints) const;
   /// From now on `count` calls of `use` leave earlier references valid.
   void promise(std::size_t count);
-  /// The entry of a prefix that is used now; the caller sets it. REQUIRES: promise.
+  /// The entry of a prefix that is used now, with count 0 if it is new. The caller sets it before the next call.
+  /// REQUIRES: promise.
   Entry& use(std::uint64_t print) {
     Entry& entry = place_of(print);
     if (entry.is_young()) return entry;
@@ -51,7 +50,7 @@ class PrefixHistory {
     entry.make_young();
     return entry;
   }
-  /// Asks for the memory that `use` and `known` will read behind prints[at]. To be called for each print, from the first.
+  /// Asks for the memory that `use` will read behind prints[at]. To be called for each print, from the first.
   void prefetch_behind(std::span<const std::uint64_t> prints, std::size_t at) const {
     constexpr std::size_t kAhead = 32;
     if (at == 0)
