@@ -8,9 +8,9 @@ namespace canopy::hazard {
 /// the caution. At 0 only what it expects counts, at 4 the order is nearly lru's.
 ///
 /// Caution follows from what came of it. A hit on what lru would have evicted is a token ahead of lru, a miss of what
-/// lru would still have is one behind. The more hazard is ahead, the less its caution. It begins with little: gains
-/// come later than losses, and young counts say nothing of either. Once counts are ripe it is tried: until a fifth of
-/// the pool's tokens are lost, or won.
+/// lru would still have is one behind. The more hazard is ahead, the less its caution. It begins with little caution:
+/// gains come later than losses, and young counts say nothing of either. Once counts are ripe, hazard tries its own
+/// order: until it has lost a fifth of the pool's tokens, or for as long as it is ahead.
 class Caution {
  public:
   /// Tokens of a prefix that was known were asked for, and were found or not.
@@ -19,10 +19,10 @@ class Caution {
     if (hit && lru.is_gone(last_use)) ahead_ += tokens;
     if (!hit && lru.is_held(last_use)) ahead_ -= tokens;
   }
-  /// What is known becomes `part` of what it is.
+  /// What was counted becomes `part` of what it is.
   void fade(double part) { hits_ *= part, ahead_ *= part; }
-  /// In a pool of `capacity` tokens, from 0 to 4. `ripe`: the counts are old enough. What came of it before is forgotten
-  /// then. REQUIRES: capacity > 0 if ripe.
+  /// The caution, from 0 to 4, in a pool of `capacity` tokens. `ripe`: the counts are old enough; what was counted here
+  /// before they are is forgotten. REQUIRES: capacity > 0 if ripe.
   double of(double capacity, bool ripe);
 
  private:

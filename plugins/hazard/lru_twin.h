@@ -28,9 +28,9 @@ class LruTwin {
   void came(double now, double tokens);
   /// Tokens of the pool, last used at `last`, are used now.
   void used(double last, double now, double tokens);
-  /// Tokens of the pool leave it. `kept_by_lru`: for want of room, which lru may have.
+  /// Tokens of the pool, last used at `last`, leave it. `kept_by_lru`: for want of room, so lru may still have them.
   void left(double last, double now, double tokens, bool kept_by_lru);
-  /// Tokens that had left are used now; they are new in the pool.
+  /// Tokens that had left, last used at `last`, are used again. They come into the pool as new ones (`came`).
   void returned(double last, double tokens);
   Oldest oldest();
 
