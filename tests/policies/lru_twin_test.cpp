@@ -15,9 +15,9 @@ using namespace canopy::hazard;
 namespace {
 
 /// A pool that evicts by lot, and its twin. What lru would hold is what was used last, as much as the pool has.
-class Pool {
+class PoolWithTwin {
  public:
-  Pool(std::uint64_t seed, std::size_t room) : random_(seed), room_(room) {}
+  PoolWithTwin(std::uint64_t seed, std::size_t room) : random_(seed), room_(room) {}
   void use(std::uint32_t prefix, double now) {
     const auto known = last_use_.find(prefix);
     if (const auto here = std::find(here_.begin(), here_.end(), prefix); here != here_.end()) {
@@ -59,7 +59,7 @@ TEST_CASE("hazard: the twin holds what lru would, whatever the pool evicts") {
   for (const std::uint32_t prefixes : {80U, 200U, 2'000U}) {
     CAPTURE(prefixes);
     Random random(prefixes);
-    Pool pool(1, 100);
+    PoolWithTwin pool(1, 100);
     double now = 0;
     for (int i = 0; i < 10'000; ++i) {
       pool.use(std::min(random.below(prefixes), random.below(prefixes)), now += 2);  // one of them in each step
@@ -78,7 +78,7 @@ TEST_CASE("hazard: the twin holds what lru would, whatever the pool evicts") {
 }
 
 TEST_CASE("hazard: nothing is gone from lru where the pool has evicted nothing") {
-  Pool pool(1, 1'000);
+  PoolWithTwin pool(1, 1'000);
   for (std::uint32_t i = 0; i < 1'000; ++i) pool.use(i, 2.0 * i);
   CHECK(!pool.twin.oldest().is_gone(0));
   CHECK(pool.twin.oldest().is_held(2));
