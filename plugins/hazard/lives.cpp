@@ -22,28 +22,25 @@ double Lives::stride_returned(Id id, double now) {
 }
 
 void Lives::pass(double now, ReuseCounts& counts) {
-  if (now < due_) return;
+  if (now <= passed_) return;
+  passed_ = now;
   Life* const ring = ring_.data();
   const std::uint64_t mask = ring_.size() - 1;
   const Id end = end_;
-  due_ = now + kBinEdges[kBins];
   for (std::size_t bin = 0; bin < kBins; ++bin) {
-    Passing& passing = passing_[bin];
-    if (now >= passing.due) {
-      const double edge = kBinEdges[bin + 1];
-      Id next = passing.next;
-      for (; next < end; ++next) {
-        Life& life = ring[next & mask];
-        if (now - life.began < edge) break;
-        counts.add(life.of_class, bin, {life.returning, life.left});
-        life.returning = 0;
-      }
-      passing.next = next;
-      passing.due = (next < end ? ring[next & mask].began : now) + edge;
+    if (now < due_[bin]) continue;
+    const double edge = kBinEdges[bin + 1];
+    Id next = next_[bin];
+    for (; next < end; ++next) {
+      Life& life = ring[next & mask];
+      if (now - life.began < edge) break;
+      counts.add(life.of_class, bin, {life.returning, life.left});
+      life.returning = 0;
     }
-    due_ = std::min(due_, passing.due);
+    next_[bin] = next;
+    due_[bin] = (next < end ? ring[next & mask].began : now) + edge;
   }
-  first_ = passing_[kBins - 1].next;
+  first_ = next_[kBins - 1];
 }
 
 void Lives::grow() {

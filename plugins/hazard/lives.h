@@ -20,6 +20,8 @@ class Lives {
  public:
   using Id = std::uint64_t;  ///< rises by one with each life; never 0
 
+  Lives() { next_.fill(first_); }
+
   /// Begins a life of `strides` strides. `now` never falls from call to call, in all functions.
   Id begin(double now, std::size_t of_class, std::size_t strides);
   /// The id that the next call of `begin` returns.
@@ -38,18 +40,16 @@ class Lives {
     float left = 0;       ///< weight that was not used again
     float returning = 0;  ///< weight that was, in the bin of its present age
   };
-  /// The first life that has not passed a bin. Lives pass in the order in which they began.
-  struct Passing {
-    Id next = 1;
-    double due = 0;  ///< when it passes, or before; of lives to come, too
-  };
   Life& at(Id id) { return ring_[id & (ring_.size() - 1)]; }
   void grow();
 
   std::vector<Life> ring_ = std::vector<Life>(256);  ///< as many as a power of two
   Id first_ = 1, end_ = 1;
-  std::array<Passing, kBins> passing_{};
-  double due_ = 0;  ///< the first of all bins
+  double passed_ = 0;  ///< when
+  // Of each bin the first life that has not passed it, and a time at which none has before: also of lives to come.
+  // Lives pass in the order in which they began.
+  std::array<Id, kBins> next_;
+  std::array<double, kBins> due_{};
 };
 
 }  // namespace canopy::hazard
