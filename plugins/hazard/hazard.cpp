@@ -125,7 +125,8 @@ void Hazard::ended(const RequestFacts& request, Path& path) {
   }
 
   for (NodeFacts node; path.next(node);) {
-    if (std::max(node.created, node.last_access) < arrival.arrived) continue;  // of a window that the request did not use
+    // A part of a window that the request did not use.
+    if (std::max(node.created, node.last_access) < arrival.arrived) continue;
     const std::size_t first = node.begin / kPrintStride, last = (node.begin + node.length - 1) / kPrintStride;
     const std::size_t middle = first + (last - first + 1) / 2;
     use.count = middle < strides_.size() ? strides_[middle]->count() : 1;

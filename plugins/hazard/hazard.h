@@ -80,10 +80,10 @@ class Hazard final : public EvictionStrategy {
   Curves curves_;
   Lives lives_;
   PrefixHistory history_;
-  std::vector<Running> running_;                 ///< by id
+  std::vector<Running> running_;                ///< by id
   std::vector<PrefixHistory::Entry*> strides_;  ///< of the prompt of the request that ends
-  bool counted_ = false;                         ///< anything since it was made
-  double fitted_ = 0;                            ///< when
+  bool counted_ = false;                        ///< anything since it was made
+  double fitted_ = 0;                           ///< when
   LruTwin lru_;
   Caution caution_;
   bool loaded_ = false;  ///< counts, from a file

@@ -11,7 +11,7 @@ namespace canopy::radix {
 /// erase and update are O(log n). A place in the heap is an index of the array.
 class RankHeap {
  public:
-  static constexpr std::size_t kBatch = 64;  ///< entries that are ranked at a time
+  static constexpr std::size_t kBatch = 256;  ///< entries that are ranked at a time
   static constexpr std::size_t kArity = 4;    ///< the second smallest entry is one of entries 1 to 4
 
   explicit RankHeap(QueuePlaces places) : places_(places) {}

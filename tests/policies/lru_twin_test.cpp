@@ -117,7 +117,7 @@ TEST_CASE("hazard: caution follows from what came of it, once counts are ripe") 
   CHECK(after(true, 1'500, 0) == 0.5);
   CHECK(after(true, 500, 8'000) == doctest::Approx(0.5 * std::exp(-8.0 / 8.08)));  // ahead by a hundredth of the hits
   CHECK(after(false, 1'500, 8'000) == doctest::Approx(0.5 * std::exp(1)));
-  CHECK(after(false, 500, 8'000) == 0.5);   // lru has it no more
+  CHECK(after(false, 500, 8'000) == 0.5);                    // lru has it no more
   CHECK(after(true, 1'001, 8'000) == doctest::Approx(0.5));  // nor is this known
   CHECK(after(false, 1'001, 8'000) == 0.5);
   CHECK(after(true, 500, 400'000) < 1e-6);
