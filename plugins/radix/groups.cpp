@@ -86,13 +86,16 @@ void Groups::rank_all(std::size_t group) {
   const bool told = events_.told();
   groups_[group].ranked_at = groups_[group].allocated;
   groups_[group].queue.rerank([&](std::span<QueuedNode> entries) {
-    for (const QueuedNode& entry : entries) {
-      nodes_.prefetch(entry.slot);
-      prefetch(&holds_(entry.slot, group));
-      prefetch(&holds_.word(entry.slot, group));
-    }
-    for (std::size_t i = 0; i < entries.size(); ++i)
+    constexpr std::size_t kAhead = 8;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (i + kAhead < entries.size()) {
+        const Slot next = entries[i + kAhead].slot;
+        nodes_.prefetch(next);
+        prefetch(&holds_(next, group));
+        prefetch(&holds_.word(next, group));
+      }
       ::new (&batch.nodes[i]) NodeFacts(facts(entries[i].slot, group, clock));
+    }
     groups_[group].group.eviction->rank_many({batch.nodes.data(), entries.size()}, {ranks.data(), entries.size()});
     for (std::size_t i = 0; i < entries.size(); ++i) entries[i].rank = ranks[i];
     for (std::size_t i = 0; told && i < entries.size(); ++i)
