@@ -31,14 +31,15 @@ inline constexpr std::array<double, kBins> kPerWidth = [] {
 
 namespace detail {
 
-/// A positive number's exponent and two bits of its mantissa: steps of at most a quarter.
-constexpr std::uint32_t step_of(float age) { return std::bit_cast<std::uint32_t>(age) >> 21; }
+/// A positive number's exponent and three bits of its mantissa: steps of at most an eighth.
+constexpr int kStepBits = 20;
+constexpr std::uint32_t step_of(float age) { return std::bit_cast<std::uint32_t>(age) >> kStepBits; }
 inline constexpr std::uint32_t kFirstStep = step_of(8);
-/// For each step the bin in which it begins, so that bin_of looks at one or two edges.
+/// For each step the bin in which it begins. A step has one edge at most, so bin_of looks at one.
 inline constexpr auto kBinOfStep = [] {
   std::array<std::uint8_t, step_of(static_cast<float>(kBinEdges[kBins])) - kFirstStep + 1> bins{};
   for (std::uint32_t i = 0; i < bins.size(); ++i) {
-    const float begin = std::bit_cast<float>((kFirstStep + i) << 21);
+    const float begin = std::bit_cast<float>((kFirstStep + i) << kStepBits);
     // An age just below `begin` can be rounded up to it.
     const double least = static_cast<double>(begin) * (1 - 1e-6);
     while (bins[i] + 1U < kBins && kBinEdges[bins[i] + 1U] <= least) ++bins[i];
@@ -52,9 +53,8 @@ inline constexpr auto kBinOfStep = [] {
 inline std::size_t bin_of(double age) {
   if (age < kBinEdges[1]) return 0;
   if (!(age < kBinEdges[kBins])) return kBins;
-  std::size_t bin = detail::kBinOfStep[detail::step_of(static_cast<float>(age)) - detail::kFirstStep];
-  while (kBinEdges[bin + 1] <= age) ++bin;
-  return bin;
+  const std::size_t bin = detail::kBinOfStep[detail::step_of(static_cast<float>(age)) - detail::kFirstStep];
+  return bin + (kBinEdges[bin + 1] <= age);
 }
 
 }  // namespace canopy::hazard

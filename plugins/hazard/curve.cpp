@@ -35,7 +35,7 @@ bool is_rise(const Plateau& first, const Plateau& second) {
 
 /// The index of each bin and when it is best given up: a bin is joined with what follows it for as long as that brings
 /// more for its time than the bin and what was joined before.
-void best_ratios(const Hazards& hazards, Curve& curve) {
+void best_ratios(const Hazards& hazards, const std::array<double, kBins>& by_age, Curve& curve) {
   struct Stretch {
     double hits, time, alive, ratio;
     std::uint8_t last;
@@ -53,7 +53,7 @@ void best_ratios(const Hazards& hazards, Curve& curve) {
       all.ratio = all.hits / all.time;
       all.last = next.last;
     }
-    curve.index[bin] = all.ratio * kAgesPerTurnover;
+    curve.index[bin] = static_cast<float>(all.ratio * kAgesPerTurnover * by_age[bin]);
     curve.stop[bin] = all.last;
     behind[count++] = all;
   }
@@ -86,11 +86,9 @@ void smooth_behind_peak(Believed& believed) {
       if (plateaus[i].bins > 1) believed.hazards[bin] = hazard_of(plateaus[i].rate, bin);
 }
 
-void read_off(Curve& curve, const std::array<double, kBins>& by_age) {
-  Believed smooth = curve.believed;
-  smooth_behind_peak(smooth);
-  best_ratios(smooth.hazards, curve);
-  for (std::size_t bin = 0; bin < kBins; ++bin) curve.index[bin] *= by_age[bin];
+void read_off(Believed believed, const std::array<double, kBins>& by_age, Curve& curve) {
+  smooth_behind_peak(believed);
+  best_ratios(believed.hazards, by_age, curve);
   curve.read = true;
 }
 

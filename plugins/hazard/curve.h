@@ -19,14 +19,13 @@ struct Believed {
 /// until the best age to give it up: the Gittins index, times what caution makes of the age (Caution). What has the
 /// lowest is evicted first.
 struct Curve {
-  Believed believed;
-  std::array<double, kBins> index{};       ///< at the youngest age of each bin
+  std::array<float, kBins> index{};        ///< at the youngest age of each bin
   std::array<std::uint8_t, kBins> stop{};  ///< the bin at whose end it is best given up
   bool read = false;                       ///< index and stop are there
 };
 
-/// Fills in `index` and `stop`. `by_age`: the factors of caution.
-void read_off(Curve& curve, const std::array<double, kBins>& by_age);
+/// Reads the curve off what is believed. `by_age`: the factors of caution.
+void read_off(Believed believed, const std::array<double, kBins>& by_age, Curve& curve);
 
 /// Behind the bin with the highest rate, bins with a higher rate than those before them get the rate of all of them
 /// together: rates of few observations rise and fall by chance. A rise that is far more than chance stays, as where

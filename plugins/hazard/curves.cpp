@@ -40,7 +40,7 @@ void add(ReuseByAge& to, const ReuseByAge& more) {
 
 }  // namespace
 
-Curves::Curves() : curves_(kAccesses, Curve{without_data()}) {
+Curves::Curves() : curves_(kAccesses), believed_(kAccesses, without_data()) {
   by_age_.fill(1);
   forget_hints();
 }
@@ -72,10 +72,11 @@ void Curves::fit(const ReuseCounts& counts, double caution) {
   Believed whole;
   shrink(all, without_data(), kLentAtFirst, 1, whole);
   const auto hints = static_cast<std::size_t>(std::count(hinted.begin(), hinted.end(), true));
-  curves_.resize(kAccesses * (1 + (hints > 1 ? hints : 0)) + counts.known().size());
+  const std::size_t size = kAccesses * (1 + (hints > 1 ? hints : 0)) + counts.known().size();
+  curves_.resize(size), believed_.resize(size);
   std::size_t made = 0;
   const auto make = [&](const ReuseByAge& of, const Believed& coarser, double part) {
-    shrink(of, coarser, kLent, part, curves_[made].believed);
+    shrink(of, coarser, kLent, part, believed_[made]);
     curves_[made].read = false;
     return static_cast<std::uint16_t>(made++);
   };
@@ -86,22 +87,20 @@ void Curves::fit(const ReuseCounts& counts, double caution) {
   Differences of_hints;
   for (std::size_t hint = 0; hint < kHints && hints > 1; ++hint)
     for (std::size_t access = 0; access < kAccesses && hinted[hint]; ++access)
-      of_hints.add(of_hint_[hint][access], curves_[access].believed.hazards);
+      of_hints.add(of_hint_[hint][access], believed_[access].hazards);
   std::array<std::size_t, kHints> first{};  // of the curves of a hint, by uses
   for (std::size_t hint = 0; hint < kHints; ++hint) {
     if (!hinted[hint]) continue;
     if (hints > 1) {
       first[hint] = made;
       for (std::size_t access = 0; access < kAccesses; ++access)
-        make(of_hint_[hint][access], curves_[access].believed, of_hints.proven());
+        make(of_hint_[hint][access], believed_[access], of_hints.proven());
     }
     for (std::size_t i = 0; i < kClassesOfHint; ++i)
       curve_of_[hint * kClassesOfHint + i] = static_cast<std::uint16_t>(first[hint] + i % kAccesses);
   }
 
-  const auto coarser = [&](std::size_t k) -> const Believed& {
-    return curves_[first[hint_in(k)] + access_in(k)].believed;
-  };
+  const auto coarser = [&](std::size_t k) -> const Believed& { return believed_[first[hint_in(k)] + access_in(k)]; };
   Differences of_classes;
   for (const std::size_t k : counts.known()) of_classes.add(counts.of(k), coarser(k).hazards);
   const double part = of_classes.proven();

@@ -36,24 +36,27 @@ class Curves {
     const std::size_t bin = bin_of(age);
     const Curve& curve = this->curve(of_class);
     if (bin >= kBins - 1) return {curve.index[kBins - 1], bin, curve.stop[kBins - 1]};
-    const double share = (age - kBinEdges[bin]) * kPerWidth[bin];
-    return {curve.index[bin] + (curve.index[bin + 1] - curve.index[bin]) * share, bin, curve.stop[bin]};
+    const double share = (age - kBinEdges[bin]) * kPerWidth[bin], index = curve.index[bin];
+    return {index + (curve.index[bin + 1] - index) * share, bin, curve.stop[bin]};
   }
   double index(std::size_t of_class, double age) const { return at(of_class, age).index; }
 
  private:
   /// Read off its hazards when it is first asked for: of the classes with counts, few have nodes that wait.
   const Curve& curve(std::size_t of_class) const {
-    Curve& one = curves_[curve_of_[of_class]];
+    const std::size_t at = curve_of_[of_class];
+    Curve& one = curves_[at];
     if (!one.read) [[unlikely]]
-      read_off(one, by_age_);
+      read_off(believed_[at], by_age_, one);
     return one;
   }
   void forget_hints();
 
   std::array<std::uint16_t, kClasses> curve_of_;
-  mutable std::vector<Curve> curves_;  ///< the first ones are those of all classes of equally many uses
-  std::array<bool, kHints> hinted_{};  ///< which hints had counts at the last fit
+  // The first ones are those of all classes of equally many uses. A curve is small, for ranks read it all the time.
+  mutable std::vector<Curve> curves_;
+  std::vector<Believed> believed_;                                 ///< what each curve is read off from
+  std::array<bool, kHints> hinted_{};                              ///< which hints had counts at the last fit
   std::array<std::array<ReuseByAge, kAccesses>, kHints> of_hint_;  ///< sums, while `fit` runs
   std::array<double, kBins> by_age_;  ///< what the last fit's caution makes of the age at which a bin begins
   bool learned_ = false;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kHalfLife = 5000;  ///< of counts, in ages
 constexpr double kLeastBetweenFits = 20;
-constexpr double kNewBeforeFit = 0.055;  ///< of the weight of all counts
+constexpr double kNewBeforeFit = 0.055;  ///< of the time in which was counted what the counts still hold
 constexpr double kHistoryTurnovers = 8;
 constexpr double kCostDepth = 8192;  ///< tokens
 constexpr std::size_t kMostRunning = 65536;
@@ -41,8 +41,10 @@ Hazard::Hazard(const Config& config) : config_(config) {
 }
 
 Hazard::~Hazard() {
-  if (config_.save.empty() || !counted_) return;
+  if (config_.save.empty()) return;
   try {
+    count();
+    if (!counted_) return;
     if (const auto saved = save_counts(config_.save, counts_); !saved)
       std::fprintf(stderr, "canopy: hazard: %s; what was learned is not saved\n", saved.error().text.c_str());
   } catch (const std::exception&) {
@@ -74,7 +76,7 @@ void Hazard::rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) 
     double worth = says.index;
     // A use of the node would be one of its parent. Where the parent's last client said that the session ended, the
     // node is worth no more than the parent: it is what an earlier turn of the same session left behind.
-    if (node.parent_tag && *node.parent_tag != 0)
+    if (ends_told_ && node.parent_tag && *node.parent_tag != 0)
       if (const NodeTag parent(*node.parent_tag); session_ended_in(parent.of_class()))
         worth = std::min(worth, curves_.index(parent.of_class(), parent.age(now)));
     if (config_.cost_weight > 0) worth *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
@@ -111,7 +113,9 @@ void Hazard::arrived(const RequestFacts& request) {
 }
 
 void Hazard::ended(const RequestFacts& request, Path& path) {
+  history_.prefetch(prompt_prints(request));
   learn(request.clock);
+  ends_told_ |= (request.hints & hint::kSessionEnded) != 0;
   Running arrival;
   if (const auto at = find(request.id); at != running_.end() && at->id == request.id) {
     arrival = *at;
@@ -157,7 +161,7 @@ void Hazard::follow(Use use, std::size_t matched, const LruTwin::Oldest& lru) {
   };
   for (std::size_t i = 0; i < strides_.size(); ++i) {
     PrefixHistory::Entry& entry = *strides_[i];
-    if (const double last = lives_.stride_returned(entry.life(), clock_.now()); last >= 0) {
+    if (const double last = lives_.stride_returned(entry.life(), clock_.now(), counts_); last >= 0) {
       const bool hit = (i + 1) * kPrintStride <= matched;
       caution_.asked(hit, kPrintStride, last, lru);
       if (!hit) lru_.returned(last, kPrintStride);
@@ -176,14 +180,19 @@ void Hazard::learn(const PolicyClock& clock) {
   const double capacity = clock.capacity == kUnlimited ? 0 : static_cast<double>(clock.capacity);
   history_.limit(
       std::max(config_.history, static_cast<std::uint64_t>(kHistoryTurnovers * capacity / double{kPrintStride})));
-  lives_.pass(clock_.now(), counts_);
-  counted_ |= counts_.added() > 0;
   const double since = clock_.now() - fitted_;
-  if (since < kLeastBetweenFits || counts_.added() < kNewBeforeFit * counts_.weight()) return;
+  if (since < kLeastBetweenFits || since < kNewBeforeFit * counted_for_) return;
+  count();
   const double part = std::exp2(-since / kHalfLife);
+  counted_for_ = (counted_for_ + since) * part;
   counts_.fade(part);
   caution_.fade(part);
   fit(capacity);
+}
+
+void Hazard::count() {
+  lives_.count(clock_.now(), counts_);
+  counted_ |= counts_.changed();
 }
 
 void Hazard::fit(double capacity) {

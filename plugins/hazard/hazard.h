@@ -68,6 +68,7 @@ class Hazard final : public EvictionStrategy {
   };
 
   void learn(const PolicyClock& clock);
+  void count();
   void fit(double capacity);
   void set_tag(const NodeFacts& node, std::size_t of_class);
   std::size_t look_up(std::span<const std::uint64_t> prints);
@@ -84,9 +85,11 @@ class Hazard final : public EvictionStrategy {
   std::vector<PrefixHistory::Entry*> strides_;  ///< of the prompt of the request that ends
   bool counted_ = false;                        ///< anything since it was made
   double fitted_ = 0;                           ///< when
+  double counted_for_ = 0;                      ///< ages before the last fit, which fade as counts do
   LruTwin lru_;
   Caution caution_;
-  bool loaded_ = false;  ///< counts, from a file
+  bool ends_told_ = false;  ///< of sessions, by a client
+  bool loaded_ = false;     ///< counts, from a file
 };
 
 }  // namespace canopy::hazard

@@ -5,15 +5,19 @@
 namespace canopy::hazard {
 
 Lives::Id Lives::begin(double now, std::size_t of_class, std::size_t strides) {
+  static_assert(kClasses <= 65536);
   if (end_ - first_ == ring_.size()) grow();
-  at(end_) = {now, static_cast<std::uint32_t>(of_class), 1 / static_cast<float>(strides), 1, 0};
+  at(end_) = {now, 1 / static_cast<float>(strides), 1, 0, static_cast<std::uint16_t>(of_class), 0};
   return end_++;
 }
 
-double Lives::stride_returned(Id id, double now) {
+double Lives::stride_returned(Id id, double now, ReuseCounts& counts) {
   if (id < first_ || id >= end_) return -1;
   Life& life = at(id);
-  if (life.left <= 0 || now - life.began >= kBinEdges[kBins]) return life.began;
+  const double age = now - life.began;
+  if (age >= kBinEdges[kBins]) return -1;
+  if (life.left <= 0) return life.began;
+  count_until(bin_of(age), life, counts);
   const float weight = std::min(life.share, life.left);
   life.returning += weight;
   life.left -= weight;
@@ -21,26 +25,21 @@ double Lives::stride_returned(Id id, double now) {
   return life.began;
 }
 
-void Lives::pass(double now, ReuseCounts& counts) {
-  if (now <= passed_) return;
-  passed_ = now;
-  Life* const ring = ring_.data();
-  const std::uint64_t mask = ring_.size() - 1;
-  const Id end = end_;
-  for (std::size_t bin = 0; bin < kBins; ++bin) {
-    if (now < due_[bin]) continue;
-    const double edge = kBinEdges[bin + 1];
-    Id next = next_[bin];
-    for (; next < end; ++next) {
-      Life& life = ring[next & mask];
-      if (now - life.began < edge) break;
-      counts.add(life.of_class, bin, {life.returning, life.left});
-      life.returning = 0;
-    }
-    next_[bin] = next;
-    due_[bin] = (next < end ? ring[next & mask].began : now) + edge;
+void Lives::count_until(std::size_t bin, Life& life, ReuseCounts& counts) {
+  if (life.bin >= bin) return;
+  counts.add(life.of_class, life.bin, bin, {life.returning, life.left});
+  life.returning = 0;
+  life.bin = static_cast<std::uint16_t>(life.left > 0 ? bin : kBins);  // nothing is left to count
+}
+
+void Lives::count(double now, ReuseCounts& counts) {
+  std::size_t bin = kBins;
+  for (Id id = first_; id < end_; ++id) {
+    Life& life = at(id);
+    while (now - life.began < kBinEdges[bin]) --bin;
+    if (bin == kBins) first_ = id + 1;
+    count_until(bin, life, counts);
   }
-  first_ = next_[kBins - 1];
 }
 
 void Lives::grow() {

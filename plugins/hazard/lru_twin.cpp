@@ -5,7 +5,7 @@
 namespace canopy::hazard {
 namespace {
 
-constexpr double kMoreRoom = 1.0 / 32;  ///< that lru is given
+constexpr std::int64_t kMoreRoom = 32;  ///< lru is given more room: the pool's tokens over this
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void LruTwin::advance(double now) {
     return;
   }
   while (now_ < to) {
-    const double here = now_ + 1 < kSteps ? 0 : at(first()).here;
+    const std::int64_t here = now_ + 1 < kSteps ? 0 : at(first()).here;
     at(++now_) = {};
     at(first()).here += here;
     if (edge_ < first()) edge_ = first(), younger_ -= at(edge_).evicted;
@@ -31,7 +31,7 @@ void LruTwin::advance(double now) {
   }
 }
 
-void LruTwin::take(double last, double tokens) {
+void LruTwin::take(double last, std::int64_t tokens) {
   const std::int64_t step = step_of(last);
   tokens = std::min(tokens, at(step).here);
   at(step).here -= tokens;
@@ -39,19 +39,19 @@ void LruTwin::take(double last, double tokens) {
   if (step < edge_) older_ -= tokens;
 }
 
-void LruTwin::came(double now, double tokens) {
+void LruTwin::came(double now, std::int64_t tokens) {
   advance(now);
   at(now_).here += tokens;
   here_ += tokens;
 }
 
-void LruTwin::used(double last, double now, double tokens) {
+void LruTwin::used(double last, double now, std::int64_t tokens) {
   advance(now);
   take(last, tokens);
   came(now, tokens);
 }
 
-void LruTwin::left(double last, double now, double tokens, bool kept_by_lru) {
+void LruTwin::left(double last, double now, std::int64_t tokens, bool kept_by_lru) {
   advance(now);
   take(last, tokens);
   if (!kept_by_lru) return;
@@ -60,7 +60,7 @@ void LruTwin::left(double last, double now, double tokens, bool kept_by_lru) {
   if (step > edge_) younger_ += tokens;
 }
 
-void LruTwin::returned(double last, double tokens) {
+void LruTwin::returned(double last, std::int64_t tokens) {
   const std::int64_t step = step_of(last);
   tokens = std::min(tokens, at(step).evicted);
   at(step).evicted -= tokens;
@@ -68,9 +68,9 @@ void LruTwin::returned(double last, double tokens) {
 }
 
 LruTwin::Oldest LruTwin::oldest() {
-  const double more = kMoreRoom * here_;
-  for (; edge_ < now_ && older_ + more < younger_; younger_ -= at(edge_).evicted) older_ += at(edge_++).here;
-  while (edge_ > first() && older_ - at(edge_ - 1).here + more >= younger_ + at(edge_).evicted) {
+  const auto less = [&](std::int64_t older, std::int64_t younger) { return (younger - older) * kMoreRoom > here_; };
+  for (; edge_ < now_ && less(older_, younger_); younger_ -= at(edge_).evicted) older_ += at(edge_++).here;
+  while (edge_ > first() && !less(older_ - at(edge_ - 1).here, younger_ + at(edge_).evicted)) {
     younger_ += at(edge_--).evicted;
     older_ -= at(edge_).here;
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <canopy/prefetch.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -50,16 +52,18 @@ class PrefixHistory {
     entry.make_young();
     return entry;
   }
-  /// Asks for the memory that `use` will read behind prints[at]. To be called for each print, from the first.
+  /// Asks for the memory that `use` will read for the first prints of a prompt.
+  void prefetch(std::span<const std::uint64_t> prints) const {
+    for (std::size_t i = 0; i < std::min(kAhead, prints.size()); ++i)
+      canopy::prefetch(&places_[first_place(prints[i])]);
+  }
+  /// Asks for that of a later one. To be called for each print.
   void prefetch_behind(std::span<const std::uint64_t> prints, std::size_t at) const {
-    constexpr std::size_t kAhead = 32;
-    if (at == 0)
-      for (std::size_t i = 1; i < std::min(kAhead, prints.size()); ++i)
-        __builtin_prefetch(&places_[first_place(prints[i])]);
-    if (at + kAhead < prints.size()) __builtin_prefetch(&places_[first_place(prints[at + kAhead])]);
+    if (at + kAhead < prints.size()) canopy::prefetch(&places_[first_place(prints[at + kAhead])]);
   }
 
  private:
+  static constexpr std::size_t kAhead = 32;
   std::size_t first_place(std::uint64_t print) const {
     return static_cast<std::size_t>((print * 0x9E3779B97F4A7C15U) >> shift_);
   }

@@ -31,12 +31,15 @@ class ReuseCounts {
   ReuseCounts() : classes_(kClasses) {}
 
   /// REQUIRES: of_class < kClasses, bin < kBins.
-  void add(std::size_t of_class, std::size_t bin, const Reuse& more) {
+  void add(std::size_t of_class, std::size_t bin, const Reuse& more) { add(of_class, bin, bin + 1, more); }
+  /// What survived the bin survived all bins before `end`, too. REQUIRES: bin < end <= kBins.
+  void add(std::size_t of_class, std::size_t bin, std::size_t end, const Reuse& more) {
     Class& counts = classes_[of_class];
     if (!counts.known) [[unlikely]]
       counts.known = true, known_.push_back(of_class);
-    counts.by_age[bin] += more;
-    added_ += more.returned + more.survived;
+    counts.by_age[bin].returned += more.returned;
+    for (; bin < end; ++bin) counts.by_age[bin].survived += more.survived;
+    changed_ = true;
   }
   /// All counts become `part` of what they are.
   void fade(double part);
@@ -45,8 +48,8 @@ class ReuseCounts {
   const std::vector<std::size_t>& known() const { return known_; }
   const ReuseByAge& of(std::size_t of_class) const { return classes_[of_class].by_age; }
 
-  double weight() const { return faded_ + added_; }  ///< of all counts
-  double added() const { return added_; }            ///< weight that came since the last fade
+  double weight() const;                     ///< of all counts
+  bool changed() const { return changed_; }  ///< since the last fade
 
  private:
   struct Class {
@@ -55,7 +58,7 @@ class ReuseCounts {
   };
   std::vector<Class> classes_;
   std::vector<std::size_t> known_;
-  double faded_ = 0, added_ = 0;  ///< weight at the last fade, and since
+  bool changed_ = false;
 };
 
 }  // namespace canopy::hazard

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/prefetch.h>
 #include <canopy/prefix_index.h>
 
 #include <vector>
@@ -7,7 +8,6 @@
 #include "hold_table.h"
 #include "node_events.h"
 #include "node_table.h"
-#include "prefetch.h"
 #include "spaces.h"
 #include "victim_queue.h"
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "column.h"
-#include "prefetch.h"
-#include "run_store.h"
-
+#include <canopy/prefetch.h>
 #include <canopy/types.h>
+
+#include "column.h"
+#include "run_store.h"
 
 namespace canopy::radix {
 
@@ -75,9 +75,9 @@ class NodeTable {
   }
 
   /// Asks for the memory that a later call reads.
-  void prefetch(Slot slot) const { radix::prefetch(&nodes_[slot]); }
+  void prefetch(Slot slot) const { canopy::prefetch(&nodes_[slot]); }
   void prefetch_places(std::uint32_t fingerprint) const {
-    if (places_.size()) radix::prefetch(&places_[fingerprint & (places_.size() - 1)]);
+    if (places_.size()) canopy::prefetch(&places_[fingerprint & (places_.size() - 1)]);
   }
 
   std::size_t resident() const { return nodes_.resident() + places_.resident(); }

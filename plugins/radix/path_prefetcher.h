@@ -1,9 +1,10 @@
 #pragma once
 
+#include <canopy/prefetch.h>
+
 #include "column.h"
 #include "hold_table.h"
 #include "node_table.h"
-#include "prefetch.h"
 
 namespace canopy::radix {
 

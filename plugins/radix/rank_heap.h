@@ -23,7 +23,7 @@ class RankHeap {
   /// From now on `size` entries have room. False if the system has no addresses left.
   bool promise(std::size_t size) { return entries_.promise(size); }
   void push(const QueuedNode& entry) {
-    append(entry);
+    entries_.push_back(entry);
     rise(entries_.size() - 1, entry);
   }
   /// REQUIRES: an entry stands at `place`.
@@ -43,15 +43,19 @@ class RankHeap {
     else sink(place, entry);
   }
   /// Adds an entry and leaves the heap unordered until rerank.
-  void append(const QueuedNode& entry) { entries_.push_back(entry); }
+  void append(const QueuedNode& entry) {
+    places_(entry.slot) = static_cast<std::uint32_t>(entries_.size());
+    entries_.push_back(entry);
+  }
   /// Gives each entry a new rank, in O(n): rank_all(entries) sets those of some hundreds at a time.
   template <class RankAll>
   void rerank(RankAll&& rank_all) {
     for (std::size_t first = 0; first < entries_.size(); first += kBatch)
       rank_all(std::span(&entries_[first], std::min(kBatch, entries_.size() - first)));
-    for (std::size_t i = 0; i < entries_.size(); ++i) places_(entries_[i].slot) = static_cast<std::uint32_t>(i);
-    if (entries_.size() > 1)
-      for (std::size_t i = (entries_.size() - 2) / kArity + 1; i-- > 0;) sink(i, entries_[i]);
+    if (entries_.size() < 2) return;
+    // Most of them stay where they are, and nothing is written.
+    for (std::size_t i = (entries_.size() - 2) / kArity + 1; i-- > 0;)
+      if (entries_[least_child(i)] < entries_[i]) sink(i, entries_[i]);
   }
   void clear() { entries_.clear(); }
 
@@ -82,18 +86,21 @@ class RankHeap {
     put(i, entry);
   }
   void sink(std::size_t i, QueuedNode entry) {
-    for (;;) {
-      const std::size_t first = i * kArity + 1;
-      if (first >= entries_.size()) break;
-      std::size_t least = first;
-      const std::size_t end = std::min(first + kArity, entries_.size());
-      for (std::size_t child = first + 1; child < end; ++child)
-        if (entries_[child] < entries_[least]) least = child;
+    while (i * kArity + 1 < entries_.size()) {
+      const std::size_t least = least_child(i);
       if (!(entries_[least] < entry)) break;
       put(i, entries_[least]);
       i = least;
     }
     put(i, entry);
+  }
+  /// REQUIRES: entry i has a child.
+  std::size_t least_child(std::size_t i) const {
+    std::size_t least = i * kArity + 1;
+    const std::size_t end = std::min(least + kArity, entries_.size());
+    for (std::size_t child = least + 1; child < end; ++child)
+      if (entries_[child] < entries_[least]) least = child;
+    return least;
   }
 
   Column<QueuedNode> entries_;

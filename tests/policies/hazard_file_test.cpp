@@ -156,6 +156,12 @@ TEST_CASE("hazard: a node is worth no more than its parent where the parent's cl
   const std::size_t plain = class_of({1, 0, 0, 0}), ended = class_of({1, 0, 0, hint::kSessionEnded}),
                     other = class_of({1, 0, 0, hint::of_class(1)});
   Hazard policy = learned_from(file, plain, {ended, other});
+  struct NoPath final : Path {
+    bool next(NodeFacts&) override { return false; }
+  } none;
+  RequestFacts last;
+  last.hints = hint::kSessionEnded;
+  policy.ended(last, none);  // before the first end that is told, no parent is asked
   const auto rank_below = [&](std::size_t of_parent) {
     std::uint64_t tag = NodeTag::of(0, plain), above = NodeTag::of(0, of_parent);
     NodeFacts node;

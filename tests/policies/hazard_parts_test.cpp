@@ -180,15 +180,15 @@ TEST_CASE("hazard: counts fade, and with them their weight") {
   CHECK(counts.of(3)[1].returned == 4);
   CHECK(counts.of(3)[1].survived == 2);
   CHECK(counts.weight() == 6);
-  CHECK(counts.added() == 0);
+  CHECK(!counts.changed());
 }
 
 TEST_CASE("hazard: no life is lost when there are more than at first") {
   constexpr int kMany = 1000;
   Lives lives;
   ReuseCounts counts;
-  for (int i = 0; i < kMany; ++i) lives.stride_returned(lives.begin(0, 0, 1), 1);
-  lives.pass(kBinEdges[1], counts);
+  for (int i = 0; i < kMany; ++i) lives.stride_returned(lives.begin(0, 0, 1), 1, counts);
+  lives.count(kBinEdges[1], counts);
   CHECK(counts.of(0)[0].returned == kMany);
 }
 
@@ -196,39 +196,49 @@ TEST_CASE("hazard: a return is counted when its bin is over, with what survived 
   Lives lives;
   ReuseCounts counts;
   const Lives::Id id = lives.begin(100, 5, 4);
-  CHECK(lives.stride_returned(id, 105) == 100);  // one of four, in the first bin
-  lives.pass(109, counts);
+  CHECK(lives.stride_returned(id, 105, counts) == 100);  // one of four, in the first bin
+  lives.count(109, counts);
   CHECK(counts.weight() == 0);
-  lives.pass(110, counts);
+  lives.count(110, counts);
   CHECK(counts.of(5)[0].returned == doctest::Approx(0.25));
   CHECK(counts.of(5)[0].survived == doctest::Approx(0.75));
-  for (int i = 0; i < 3; ++i) lives.stride_returned(id, 111);
-  lives.stride_returned(id, 111);  // no more than there is
-  lives.pass(113, counts);
+  for (int i = 0; i < 3; ++i) lives.stride_returned(id, 111, counts);
+  lives.stride_returned(id, 111, counts);  // no more than there is
+  lives.count(113, counts);
   CHECK(counts.of(5)[1].returned == doctest::Approx(0.75));
   CHECK(counts.of(5)[1].survived == 0);
-  lives.pass(1e6, counts);
+  lives.count(1e6, counts);
   for (std::size_t bin = 2; bin < kBins; ++bin) CHECK(counts.of(5)[bin].survived == 0);
 }
 
-TEST_CASE("hazard: every life survives or returns once in each bin until it has returned") {
-  Lives lives;
-  ReuseCounts counts;
+TEST_CASE("hazard: every life survives or returns once in each bin until it has returned, whenever it is counted") {
+  Lives often_counted, seldom_counted;
+  ReuseCounts often, seldom;
   Random random(5);
   std::vector<Lives::Id> open;
   double now = 0;
   for (int i = 0; i < 5'000; ++i) {
     now += random.below(100) / 10.0;
-    lives.pass(now, counts);
-    open.push_back(lives.begin(now, random.below(3), 1));
-    if (random.one_in(2)) lives.stride_returned(open[random.below(static_cast<std::uint32_t>(open.size()))], now);
+    often_counted.count(now, often);
+    if (random.one_in(500)) seldom_counted.count(now, seldom);
+    const std::size_t of_class = random.below(3), strides = 1 + random.below(2);
+    open.push_back(often_counted.begin(now, of_class, strides));
+    CHECK(seldom_counted.begin(now, of_class, strides) == open.back());
+    if (random.one_in(3)) continue;
+    const Lives::Id id = open[random.below(static_cast<std::uint32_t>(open.size()))];
+    CHECK(often_counted.stride_returned(id, now, often) == seldom_counted.stride_returned(id, now, seldom));
   }
-  lives.pass(now + 1e6, counts);
-  CHECK(lives.stride_returned(open.back(), now + 1e6) < 0);  // over: nothing happens
+  now += 1e6;
+  often_counted.count(now, often), seldom_counted.count(now, seldom);
+  CHECK(seldom_counted.stride_returned(open.back(), now, seldom) < 0);  // over: nothing happens
   Reuse before{0, 5'000};
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     Reuse sum;
-    for (const std::size_t k : counts.known()) sum += counts.of(k)[bin];
+    for (const std::size_t k : often.known()) {
+      CHECK(seldom.of(k)[bin].returned == doctest::Approx(often.of(k)[bin].returned));
+      CHECK(seldom.of(k)[bin].survived == doctest::Approx(often.of(k)[bin].survived));
+      sum += often.of(k)[bin];
+    }
     CHECK(sum.returned + sum.survived == doctest::Approx(before.survived));
     before = sum;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/prefetch.h>
 #include <canopy/routing/huge_allocator.h>
 #include <canopy/support/random.h>
 
@@ -28,8 +29,8 @@ class FlatTable {
   void prefetch(std::uint64_t key) const {
     constexpr std::size_t kHalfLine = sizeof(Entry) < 32 ? 32 / sizeof(Entry) : 1;
     const std::size_t at = place_of(key);
-    ask(&entries_[at]);
-    ask(&entries_[(at + kHalfLine) & (entries_.size() - 1)]);
+    canopy::prefetch(&entries_[at]);
+    canopy::prefetch(&entries_[(at + kHalfLine) & (entries_.size() - 1)]);
   }
   /// Null: there is none. REQUIRES: not 0.
   const Entry* find(std::uint64_t key) const {
@@ -76,12 +77,6 @@ class FlatTable {
   }
 
  private:
-  /// g++ 12 takes a function that does nothing but __builtin_prefetch for one without an effect, and leaves its calls
-  /// out. The empty statement is an effect.
-  static void ask(const Entry* entry) {
-    __builtin_prefetch(entry);
-    asm volatile("" : : "r"(entry));
-  }
   static constexpr std::size_t kLeast = 64;
   static std::size_t room_for(std::size_t entries) { return std::bit_ceil(2 * entries + kLeast); }
   std::size_t place_of(std::uint64_t key) const { return splitmix64(key ^ secret_) & (entries_.size() - 1); }
