@@ -1,5 +1,7 @@
 #include "groups.h"
 
+#include <canopy/prefetch.h>
+
 #include <array>
 #include <new>
 #include <span>

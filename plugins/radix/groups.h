@@ -1,6 +1,5 @@
 #pragma once
 
-#include <canopy/prefetch.h>
 #include <canopy/prefix_index.h>
 
 #include <vector>
@@ -70,14 +69,6 @@ class Groups {
   void rank_all(std::size_t group);
   /// rank_all, if the policy's ranks drift and two hundredths of the pool turned over since the last time.
   void rank_drifted(std::size_t group);
-  /// Asks for the memory of the nodes that may be evicted next.
-  void prefetch_next(std::size_t group) const {
-    groups_[group].queue.each_next([&](Slot slot) {
-      nodes_.prefetch(slot);
-      prefetch(&holds_(slot, group));
-      prefetch(&holds_.word(slot, group));
-    });
-  }
   void clear_queues();
   std::size_t resident() const;
 

@@ -14,7 +14,6 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause, 
   if (told) leaving_.begin();
   while (results_[group].size() < pages && !queue.empty()) {
     const Slot victim = queue.front().slot;
-    groups_.prefetch_next(group);
     Tick& spared = holds_.word(victim, group).spared;
     if (spared != now_ && policy.spare(groups_.facts(victim, group))) {
       spared = now_;

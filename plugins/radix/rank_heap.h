@@ -12,7 +12,6 @@ namespace canopy::radix {
 class RankHeap {
  public:
   static constexpr std::size_t kBatch = 256;  ///< entries that are ranked at a time
-  static constexpr std::size_t kArity = 4;    ///< the second smallest entry is one of entries 1 to 4
 
   explicit RankHeap(QueuePlaces places) : places_(places) {}
 
@@ -64,14 +63,11 @@ class RankHeap {
   void each(Visit&& visit) const {
     for (std::size_t i = 0; i < entries_.size(); ++i) visit(entries_[i]);
   }
-  /// visit(slot) for the entries of which one is the smallest behind the front.
-  template <class Visit>
-  void each_behind_front(Visit&& visit) const {
-    for (std::size_t i = 1; i < std::min(entries_.size(), kArity + 1); ++i) visit(entries_[i].slot);
-  }
   std::size_t resident() const { return entries_.resident(); }
 
  private:
+  static constexpr std::size_t kArity = 4;
+
   void put(std::size_t i, const QueuedNode& entry) {
     entries_[i] = entry;
     places_(entry.slot) = static_cast<std::uint32_t>(i);

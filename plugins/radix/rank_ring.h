@@ -63,12 +63,6 @@ class RankRing {
     for (std::uint64_t i = begin_; i != end_; ++i)
       if (at(i).slot != kGap) visit(at(i));
   }
-  /// visit(slot) for the entries among the `count` places behind the front.
-  template <class Visit>
-  void each_behind_front(std::size_t count, Visit&& visit) const {
-    for (std::uint64_t i = begin_ + 1; i < std::min(begin_ + 1 + count, end_); ++i)
-      if (at(i).slot != kGap) visit(at(i).slot);
-  }
   std::size_t resident() const { return entries_.resident(); }
 
  private:

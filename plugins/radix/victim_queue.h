@@ -67,12 +67,6 @@ class VictimQueue {
     ring_.each(visit);
     heap_.each(visit);
   }
-  /// visit(slot) for the entries that can become the front after the next pop, so that the caller can prefetch them.
-  template <class Visit>
-  void each_next(Visit&& visit) const {
-    ring_.each_behind_front(RankHeap::kArity, visit);
-    heap_.each_behind_front(visit);
-  }
   std::size_t resident() const { return ring_.resident() + heap_.resident(); }
 
  private:
