@@ -46,7 +46,7 @@ class PoolWithTwin {
   LruTwin twin;
 
  private:
-  static constexpr double kTokens = 1000;
+  static constexpr std::int64_t kTokens = 1000;
   Random random_;
   std::size_t room_;
   std::vector<std::uint32_t> here_;
