@@ -105,7 +105,7 @@ void Curves::fit(const ReuseCounts& counts, double caution) {
   for (const std::size_t k : counts.known()) of_classes.add(counts.of(k), coarser(k).hazards);
   const double part = of_classes.proven();
   for (const std::size_t k : counts.known()) curve_of_[k] = make(counts.of(k), coarser(k), part);
-  learned_ |= counts.weight() > 0;
+  learned_ = learned_ || counts.weight() > 0;
 }
 
 }  // namespace canopy::hazard
