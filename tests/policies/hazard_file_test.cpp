@@ -31,6 +31,10 @@ struct CountsFile {
   void write(const std::string& text) const { std::ofstream(path, std::ios::binary) << text; }
 };
 
+struct NoPath final : Path {
+  bool next(NodeFacts&) override { return false; }
+};
+
 ReuseCounts some_counts() {
   ReuseCounts counts;
   Random random(3);
@@ -102,6 +106,28 @@ TEST_CASE("hazard: no file but its own is replaced") {
   CHECK(!can_save_counts("/dev/null"));
 }
 
+TEST_CASE("hazard: what was seen since the last curves is saved with the rest") {
+  const CountsFile file;
+  {
+    Hazard::Config config;
+    config.save = file.path;
+    Hazard policy(config);
+    NoPath none;
+    RequestFacts request;
+    request.prompt = kPrintStride, request.ending = Ending::finished;
+    request.clock.capacity = 1'000'000;
+    for (const std::uint64_t print : {std::uint64_t{17}, std::uint64_t{18}}) {
+      request.prefix_prints = {&print, 1};
+      policy.ended(request, none);
+      request.clock.allocated = 15'000;  // 15 ages: the first bin is over, and no curve was made
+    }
+  }
+  ReuseCounts counts;
+  REQUIRE(load_counts(file.path, counts));
+  REQUIRE(counts.known().size() == 1);
+  CHECK(counts.of(counts.known()[0])[0].survived == 1);
+}
+
 namespace {
 
 /// Learned: what came without a hint comes back between 100 and 125; under any hint nothing does.
@@ -156,9 +182,7 @@ TEST_CASE("hazard: a node is worth no more than its parent where the parent's cl
   const std::size_t plain = class_of({1, 0, 0, 0}), ended = class_of({1, 0, 0, hint::kSessionEnded}),
                     other = class_of({1, 0, 0, hint::of_class(1)});
   Hazard policy = learned_from(file, plain, {ended, other});
-  struct NoPath final : Path {
-    bool next(NodeFacts&) override { return false; }
-  } none;
+  NoPath none;
   RequestFacts last;
   last.hints = hint::kSessionEnded;
   policy.ended(last, none);  // before the first end that is told, no parent is asked
