@@ -1,5 +1,5 @@
-#include <canopy/support/file.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/file.h>
+#include <canopy/base/printable.h>
 #include <demo/live_demo.h>
 #include <fmt/format.h>
 #include <shell/canvas.h>
@@ -23,7 +23,6 @@ const char* const kAbout =
 
 struct Arguments {
   std::string name, file;  ///< attach, open
-  std::string trace;       ///< for a what-if
   std::string screenshot, script, size = "1600x900", theme;
   double scale = 0;
   bool read_only = false;
@@ -106,7 +105,7 @@ int look(const Arguments& arguments, bool attach, bool open) {
   const auto open_recording = [in_memory](const std::string& path) { return recording_at(path, in_memory); };
   App app = link ? App(std::move(link), settings)
                  : App(std::make_unique<Picker>(Attachment::found, attach_to, open_recording), settings);
-  app.offer({Attachment::found, attach_to, open_recording, arguments.trace});
+  app.offer({Attachment::found, attach_to, open_recording});
   app.mailbox().read_only = app.mailbox().locked = arguments.read_only;
   if (!in_memory) {
     const std::string why = show_in_window(app, settings);
@@ -136,7 +135,6 @@ int run(int argc, char** argv) {
   program.add_option("--requests", arguments.requests, "that the demo engine serves before its picture is drawn")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
-  program.add_option("--trace", arguments.trace, "the trace that the what-if panel (W) proposes");
   program.add_flag("--read-only", arguments.read_only, "send nothing to the engine, by no button and no key");
   auto* attach = program.add_subcommand("attach", "Look at an engine of another process");
   attach->add_option("name", arguments.name,

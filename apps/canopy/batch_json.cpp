@@ -1,6 +1,6 @@
 #include "batch_json.h"
 
-#include <canopy/wire/codec.h>
+#include <canopy/kv_events/codec.h>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 namespace canopy::app {
 namespace {
 
-using namespace wire;
+using namespace kv_events;
 using Json = nlohmann::ordered_json;
 
 Json hash_json(const EventBatch& batch, const BlockHash& hash) {

@@ -1,6 +1,6 @@
-#include <canopy/support/figures.h>
-#include <canopy/support/file.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/file.h>
+#include <canopy/base/printable.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <canopy/config/option_walkers.h>
-#include <canopy/support/run_files.h>
+#include <canopy/base/option_walkers.h>
 #include <mirror/mirror.h>
 #include <sources/attachment.h>
 
@@ -12,20 +11,12 @@
 #include <string>
 #include <vector>
 
-#include <bench/bench.h>
-#include <bench/gpu/gpu_bench.h>
 #include <replay/replay.h>
+#include "program.h"
 
 namespace canopy::app {
 
 struct Terminal;
-
-/// Exit codes, for scripts.
-enum Exit : int {
-  kFine = 0,
-  kViolations = 1,  ///< it ran, and a check failed
-  kUnusable = 2,    ///< the arguments or files cannot be used; a sentence on stderr says why
-};
 
 struct ReplayArguments {
   std::string config, trace, workload, report;
@@ -35,19 +26,10 @@ struct ReplayArguments {
   bool await = false;                                     ///< begin when a subscriber has come
   bool stay = false;                                      ///< answer the replay endpoint after the run
   std::optional<std::uint64_t> seed;
-  std::uint64_t block = 0;  ///< tokens that an id of the trace stands for; 0: as its format is published
+  std::uint64_t kv_bytes = 0;  ///< bytes of a token in the simulated lanes of tiers; 0: as many as the stores keep
+  std::uint64_t block = 0;     ///< tokens that an id of the trace stands for; 0: as its format is published
   std::vector<std::string> assignments, resizes;
   replay::Options options;
-};
-
-struct BenchArguments {
-  bench::Options options;
-  std::string json, compare, from;
-};
-
-struct BenchGpuArguments {
-  bench::gpu::Options options;
-  std::string json;
 };
 
 struct DemoArguments {
@@ -56,15 +38,8 @@ struct DemoArguments {
   std::string store, report;
 };
 
-/// Folders of --plugins, searched after the program's own.
-using PluginFolders = std::vector<std::string>;
-
 int demo(const DemoArguments& arguments, const PluginFolders& folders);
 int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders);
-/// Measures, or shows the figures of a file; with the change since another file if one is named.
-int measure(const BenchArguments& arguments, const PluginFolders& folders);
-/// Measures the store on a GPU. Without one: measures what needs none, then kUnusable.
-int measure_gpu(const BenchGpuArguments& arguments, const PluginFolders& folders);
 /// Attaches to a feed in shared memory. An empty name: the only one there is.
 int top(const std::string& name, bool once);
 /// Shows the pools of a running engine, segment by segment.
@@ -82,7 +57,6 @@ int check_config(const std::string& file, const std::vector<std::string>& assign
 int dump_config(const std::string& file, const std::vector<std::string>& assignments, const PluginFolders& folders);
 /// Every key of an engine's file with range, default and help.
 int describe_config(const PluginFolders& folders);
-int verify_recordings(const std::vector<std::string>& files, const PluginFolders& folders);
 
 /// A feed in shared memory and its mirror, in step. An empty name: the only feed there is.
 struct Watched {
@@ -93,17 +67,10 @@ struct Watched {
 };
 Result<std::unique_ptr<Watched>> watch(const std::string& name);
 
-/// Prints `why` on stderr, as printable_lines() has it, and returns kUnusable.
-int unusable(const std::string& why);
-Registry load_plugins(const PluginFolders& folders);
 void print_offers(const Registry& registry, const Terminal& terminal);
 void print_refusals(const Registry& registry, const Terminal& terminal);
 /// An option a line, the help aligned.
 void print_options(const std::vector<OptionHelp>& options, const Terminal& terminal);
-/// Whether the run writes to no file that it reads and to none twice: its own outputs, and as inputs those named and
-/// the plugins. Ask before anything is written.
-Result<std::monostate> check_files(const Registry& registry, std::vector<RunFile> inputs,
-                                   const std::vector<RunFile>& outputs);
 /// A run through an engine: as a command describes it, and what it writes.
 struct Task {
   std::string config, source, report;  ///< names for the report; the file to write it to, or empty

@@ -1,8 +1,8 @@
-#include <canopy/config/nearest_name.h>
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/nearest_name.h>
+#include <canopy/base/printable.h>
 #include <canopy/engine/engine_file.h>
 #include <canopy/eviction_strategy.h>
-#include <canopy/support/atomic_file.h>
-#include <canopy/support/printable.h>
 #include <fmt/format.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
-#include <canopy/support/figures.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ void print_slices(const Comparison& comparison, const std::string& kind, const T
   fmt::print("\n");
 }
 
-/// What the figures say, a sentence for each capacity.
+/// Prints what the figures show, a sentence for each capacity.
 void print_sentences(const Comparison& comparison) {
   for (const std::uint64_t capacity : comparison.capacities) {
     const Row* const best = best_at(comparison, capacity);

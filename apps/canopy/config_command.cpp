@@ -1,5 +1,5 @@
+#include <canopy/base/printable.h>
 #include <canopy/engine/engine_file.h>
-#include <canopy/support/printable.h>
 #include <fmt/format.h>
 #include <workload/generator.h>
 
@@ -10,9 +10,9 @@ namespace canopy::app {
 
 namespace {
 
-/// A file that is to be checked: an engine's, or a workload's. What of it is pointless, a sentence each.
-Result<std::vector<std::string>> check(const std::string& file, const std::vector<std::string>& assignments,
-                                       const Registry& registry) {
+/// Checks an engine's file, or a workload's.
+Result<std::monostate> check(const std::string& file, const std::vector<std::string>& assignments,
+                             const Registry& registry) {
   auto document = parse_yaml_file(file);
   if (!document) return document.error();
   if (document->find("mix") && !document->find("groups")) {
@@ -20,11 +20,11 @@ Result<std::vector<std::string>> check(const std::string& file, const std::vecto
       if (auto set = set_value(*document, assignment); !set) return set.error();
     const auto workload = workload::make_generator(*document);
     if (!workload) return workload.error();
-    return std::vector<std::string>{};
+    return std::monostate{};
   }
   const auto config = load_engine_config(file, assignments, registry);
   if (!config) return config.error();
-  return pointless_parts(*config, registry);
+  return std::monostate{};
 }
 
 }  // namespace
@@ -33,7 +33,6 @@ int check_config(const std::string& file, const std::vector<std::string>& assign
   const auto fine = check(file, assignments, load_plugins(folders));
   if (!fine) return unusable(fine.error().text);
   fmt::print("{}: fine\n", printable(file));
-  for (const std::string& sentence : *fine) fmt::print("note: {}\n", printable(sentence));
   return kFine;
 }
 

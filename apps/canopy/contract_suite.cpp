@@ -1,6 +1,6 @@
 #include "contract_suite.h"
 
-#include <canopy/loading/registry.h>
+#include <canopy/base/registry.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/result.h>
+#include <canopy/base/result.h>
 
 #include <filesystem>
 #include <optional>
@@ -13,7 +13,7 @@ namespace canopy::app {
 /// name. `status` as wait() tells it; `seconds` is what the process was given.
 std::string how_loading_ended(int status, unsigned seconds);
 
-/// The contract suite, harness/conformance, which is a program of its own. Each case runs in a new process with a time
+/// The contract suite, tests/conformance, which is a program of its own. Each case runs in a new process with a time
 /// limit, so a plugin that crashes, hangs or ends the process does no further harm.
 class ContractSuite {
  public:

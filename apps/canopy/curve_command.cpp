@@ -1,6 +1,6 @@
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/figures.h>
 #include <canopy/engine/engine.h>
-#include <canopy/support/atomic_file.h>
-#include <canopy/support/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,7 +76,9 @@ Result<std::uint64_t> replayed(const CurveArguments& arguments, Units page_size,
   std::uint64_t hits = 0, count = 0;
   replay::Options options;
   options.stopped = Interrupt::came;
-  options.each = [&](const workload::ClientRequest&, std::uint32_t matched) { hits += count++ >= arguments.warm_up ? matched : 0; };
+  options.each = [&](const workload::ClientRequest&, std::uint32_t matched) {
+    hits += count++ >= arguments.warm_up ? matched : 0;
+  };
   ProgressBar bar("replay", "requests");
   auto report =
       replay::run(**engine, **source, options, [&](double share, std::uint64_t done) { bar.show(share, done); });

@@ -1,5 +1,5 @@
-#include <canopy/support/atomic_file.h>
-#include <canopy/support/figures.h>
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 
 #include <demo/demo.h>

@@ -1,7 +1,7 @@
 #include "events_command.h"
 
-#include <canopy/support/figures.h>
-#include <canopy/wire/codec.h>
+#include <canopy/base/figures.h>
+#include <canopy/kv_events/codec.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 enum class Print { table, json };
 
-/// Prints the messages of a recorded stream, one a line, then totals.
+/// Prints the messages of a recorded stream, each on a line, then totals.
 class Decoder {
  public:
   explicit Decoder(Print print)
@@ -26,8 +26,8 @@ class Decoder {
 
   int run(const std::string& path) {
     const int status =
-        file_.read(path, [&](const wire::Message& message, const StreamFile::Publisher&, wire::Order order,
-                             const wire::EventBatch& batch) { take(message, order, batch); });
+        file_.read(path, [&](const kv_events::Message& message, const StreamFile::Publisher&, kv_events::Order order,
+                             const kv_events::EventBatch& batch) { take(message, order, batch); });
     if (file_.messages == 0) return status;
     if (print_ == Print::table) grid_.print(Terminal::of_stdout());
     print_totals();
@@ -36,17 +36,17 @@ class Decoder {
 
  private:
   struct Counts {
-    std::uint64_t stored = 0, removed = 0, clears = 0;  ///< blocks, blocks, events
-    void add(const wire::EventBatch& batch) {
-      for (const wire::Event& event : batch.events) {
-        if (event.kind == wire::EventKind::stored) stored += event.hashes.count;
-        else if (event.kind == wire::EventKind::removed) removed += event.hashes.count;
+    std::uint64_t stored = 0, removed = 0, clears = 0;  ///< Blocks; for clears, events.
+    void add(const kv_events::EventBatch& batch) {
+      for (const kv_events::Event& event : batch.events) {
+        if (event.kind == kv_events::EventKind::stored) stored += event.hashes.count;
+        else if (event.kind == kv_events::EventKind::removed) removed += event.hashes.count;
         else ++clears;
       }
     }
   };
 
-  void take(const wire::Message& message, wire::Order order, const wire::EventBatch& batch) {
+  void take(const kv_events::Message& message, kv_events::Order order, const kv_events::EventBatch& batch) {
     Counts counts;
     counts.add(batch);
     all_.add(batch);
@@ -55,24 +55,24 @@ class Decoder {
       fmt::print("{}\n", json_of(message, order, batch));
       return;
     }
-    grid_.row(
-        {{fmt::format("{}", message.sequence)},
-         {grouped(counts.stored)},
-         {grouped(counts.removed)},
-         {counts.clears > 0 ? "yes" : "-"},
-         {fmt::format("{:.6f}", batch.time)},
-         {batch.rank ? fmt::format("{}", *batch.rank) : "-"},
-         {std::string(word_of(order)), order == wire::Order::next || order == wire::Order::first ? nullptr : "33"},
-         {std::string(wire::dialect_of(batch))},
-         {std::string(message.topic)}});
+    grid_.row({{fmt::format("{}", message.sequence)},
+               {grouped(counts.stored)},
+               {grouped(counts.removed)},
+               {counts.clears > 0 ? "yes" : "-"},
+               {fmt::format("{:.6f}", batch.time)},
+               {batch.rank ? fmt::format("{}", *batch.rank) : "-"},
+               {std::string(word_of(order)),
+                order == kv_events::Order::next || order == kv_events::Order::first ? nullptr : "33"},
+               {std::string(kv_events::dialect_of(batch))},
+               {std::string(message.topic)}});
   }
 
-  /// On stderr beside JSON, whose lines are for programs.
+  /// Prints totals, on stderr if stdout has JSON.
   void print_totals() const {
     std::FILE* const out = print_ == Print::json ? stderr : stdout;
     fmt::print(out, "{}: {} stored, {} removed, {} and {}\n", plural(file_.messages, "message"),
                plural(all_.stored, "block"), plural(all_.removed, "block"), plural(all_.clears, "clear"),
-               plural(file_.watches().size(), "publisher"));
+               plural(file_.publishers(), "publisher"));
     fmt::print(out, "{}\n", file_.gaps_in_words());
     if (unknown_events_ + unknown_fields_ > 0)
       fmt::print(out, "left out: {} and {} that this version does not know\n", plural(unknown_events_, "event"),
@@ -94,7 +94,7 @@ void add_events(CLI::App& program, int& status) {
   events->require_subcommand(1);
   auto file = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  auto* decode = events->add_subcommand("decode", "Print its messages, one a line, then totals");
+  auto* decode = events->add_subcommand("decode", "Print its messages, each on a line, then totals");
   decode->add_option("file", *file, "the recorded stream")->required();
   decode->add_flag("--json", *json, "each message with all its fields as JSON; totals on stderr");
   decode->callback([=, &status] { status = Decoder(*json ? Print::json : Print::table).run(*file); });

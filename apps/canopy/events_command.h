@@ -6,7 +6,7 @@ class App;
 
 namespace canopy::app {
 
-/// `canopy events decode` and `canopy events stat`.
+/// Adds `canopy events decode` and `canopy events stat`.
 void add_events(CLI::App& program, int& status);
 
 }  // namespace canopy::app

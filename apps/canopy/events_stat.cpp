@@ -1,8 +1,8 @@
 #include "events_stat.h"
 
-#include <canopy/support/figures.h>
-#include <canopy/support/printable.h>
-#include <canopy/wire/codec.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
+#include <canopy/kv_events/codec.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -15,29 +15,28 @@
 namespace canopy::app {
 namespace {
 
-/// What a publisher has told of its blocks. A hash may be stored for several groups, media and tenants: it is held
-/// until it was removed as often.
-struct Held {
-  std::unordered_map<std::uint64_t, std::uint64_t> copies;
-};
+/// Copies of a publisher's blocks by hash. A hash may be stored for several groups, media and tenants: it is held until
+/// it was removed the same number of times.
+using Held = std::unordered_map<std::uint64_t, std::uint64_t>;
 
 class Counter {
  public:
-  void take(const wire::Message& message, const StreamFile::Publisher& publisher, const wire::EventBatch& batch) {
-    ++dialects_[std::string(wire::dialect_of(batch))];
+  void take(const kv_events::Message& message, const StreamFile::Publisher& publisher,
+            const kv_events::EventBatch& batch) {
+    ++dialects_[std::string(kv_events::dialect_of(batch))];
     unknown_events_ += batch.unknown_events, unknown_fields_ += batch.unknown_fields;
     if (batches_ == 0 || batch.time < first_time_) first_time_ = batch.time;
     if (batches_++ == 0 || batch.time > last_time_) last_time_ = batch.time;
     largest_ = std::max(largest_, message.payload.size());
     Held& held = held_[publisher];
-    for (const wire::Event& event : batch.events) take(event, batch, held);
+    for (const kv_events::Event& event : batch.events) take(event, batch, held);
   }
 
   void print(const StreamFile& file) const {
     const auto& [stores, removals, clears] = events_;
     Table table;
     table.row("messages", fmt::format("{} with {}, the largest {}; {}", grouped(file.messages), bytes(file.bytes),
-                                      bytes(largest_), plural(file.watches().size(), "publisher")));
+                                      bytes(largest_), plural(file.publishers(), "publisher")));
     table.row("time", batches_ == 0 ? "-" : duration(last_time_ - first_time_));
     table.row("sequences", file.gaps_in_words());
     table.row("events",
@@ -45,7 +44,7 @@ class Counter {
     table.row("blocks", fmt::format("{} stored, {} removed, {} distinct", grouped(stored_), grouped(removed_),
                                     grouped(distinct_.size())));
     std::uint64_t held = 0;
-    for (const auto& [publisher, blocks] : held_) held += blocks.copies.size();
+    for (const auto& [publisher, blocks] : held_) held += blocks.size();
     table.row("held at the end", plural(held, "block"));
     table.row("tokens", grouped(tokens_));
     std::string sizes, dialects;
@@ -63,34 +62,34 @@ class Counter {
   }
 
  private:
-  void take(const wire::Event& event, const wire::EventBatch& batch, Held& held) {
+  void take(const kv_events::Event& event, const kv_events::EventBatch& batch, Held& held) {
     ++events_[static_cast<std::size_t>(event.kind)];
-    if (event.kind == wire::EventKind::cleared) return held.copies.clear();
+    if (event.kind == kv_events::EventKind::cleared) return held.clear();
     const auto hashes = batch.hashes_of(event);
-    if (event.kind == wire::EventKind::removed) {
+    if (event.kind == kv_events::EventKind::removed) {
       removed_ += hashes.size();
-      for (const wire::BlockHash& hash : hashes) {
-        const auto found = held.copies.find(hash.value);
-        if (found == held.copies.end()) ++strangers_;
-        else if (--found->second == 0) held.copies.erase(found);
+      for (const kv_events::BlockHash& hash : hashes) {
+        const auto found = held.find(hash.value);
+        if (found == held.end()) ++strangers_;
+        else if (--found->second == 0) held.erase(found);
       }
       return;
     }
     stored_ += hashes.size();
     tokens_ += event.token_pairs ? event.tokens.count / 2 : event.tokens.count;
     ++sizes_[event.block_size];
-    if (event.has(wire::Field::parent_block_hash)) orphans_ += !held.copies.contains(event.parent.value);
-    for (const wire::BlockHash& hash : hashes) ++held.copies[hash.value], distinct_.insert(hash.value);
+    if (event.has(kv_events::Field::parent_block_hash)) orphans_ += !held.contains(event.parent.value);
+    for (const kv_events::BlockHash& hash : hashes) ++held[hash.value], distinct_.insert(hash.value);
   }
 
   std::map<StreamFile::Publisher, Held> held_;
   std::unordered_set<std::uint64_t> distinct_;
-  std::map<std::int64_t, std::uint64_t> sizes_;  ///< stored events by tokens a block
+  std::map<std::int64_t, std::uint64_t> sizes_;  ///< Stored events by tokens of a block.
   std::map<std::string, std::uint64_t> dialects_;
-  std::array<std::uint64_t, 3> events_{};  ///< by wire::EventKind
+  std::array<std::uint64_t, 3> events_{};  ///< By kv_events::EventKind.
   std::uint64_t batches_ = 0, stored_ = 0, removed_ = 0, tokens_ = 0;
-  std::uint64_t orphans_ = 0;    ///< stored behind a block that is not held
-  std::uint64_t strangers_ = 0;  ///< removed, and not held
+  std::uint64_t orphans_ = 0;    ///< Stored events behind a block that is not held.
+  std::uint64_t strangers_ = 0;  ///< Removed blocks that were not held.
   std::uint64_t unknown_events_ = 0, unknown_fields_ = 0;
   std::size_t largest_ = 0;
   double first_time_ = 0, last_time_ = 0;
@@ -102,8 +101,8 @@ int count_events(const std::string& path) {
   StreamFile file;
   Counter counter;
   const int status =
-      file.read(path, [&](const wire::Message& message, const StreamFile::Publisher& publisher, wire::Order,
-                          const wire::EventBatch& batch) { counter.take(message, publisher, batch); });
+      file.read(path, [&](const kv_events::Message& message, const StreamFile::Publisher& publisher, kv_events::Order,
+                          const kv_events::EventBatch& batch) { counter.take(message, publisher, batch); });
   if (file.messages > 0) counter.print(file);
   return status;
 }

@@ -4,7 +4,7 @@
 
 namespace canopy::app {
 
-/// Counts what a recorded stream tells, and prints it. Returns the exit code.
+/// Counts the events of a recorded stream, and prints the counts. Returns the exit code.
 int count_events(const std::string& path);
 
 }  // namespace canopy::app

@@ -1,7 +1,7 @@
 #include "export_command.h"
 
 #include <arpa/inet.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 #include <metrics/families.h>
 #include <metrics/server.h>

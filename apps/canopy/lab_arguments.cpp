@@ -1,7 +1,7 @@
 #include "lab_arguments.h"
 
-#include <canopy/config/yaml_options.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/printable.h>
+#include <canopy/base/yaml_options.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,28 +1,18 @@
-#include <canopy/support/file.h>
-#include <canopy/support/printable.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
-#include <new>
-#include <sstream>
+#include <string_view>
 #include <vector>
 
 #include <workload/trace_formats.h>
-#include "check_command.h"
 #include "cli_options.h"
 #include "commands.h"
 #include "events_command.h"
 #include "export_command.h"
 #include "lab_commands.h"
-#include "plugin_trouble.h"
-#include "route_command.h"
 #include "subscribe_command.h"
-#include "terminal.h"
 #include "tiers_command.h"
 #include "trace_command.h"
 
@@ -36,17 +26,6 @@ using Folders = PluginFolders;
 const char* const kAbout =
     "Canopy: prefix reuse of KV caches in LLM serving.\n"
     "Try `canopy demo`, then `canopy replay CONFIG --trace FILE`.";
-
-/// An empty text is a variable of a script that was never set: taken for "not given", the run would be another one than
-/// was meant.
-void refuse_empty_values(CLI::App& command) {
-  static const CLI::Validator not_empty{
-      [](std::string& text) { return text.empty() ? std::string("its value is empty") : std::string(); }, "",
-      "not empty"};
-  for (CLI::Option* option : command.get_options())
-    if (option->get_items_expected_max() > 0) option->check(not_empty);
-  for (CLI::App* each : command.get_subcommands({})) refuse_empty_values(*each);
-}
 
 void add_demo(CLI::App& program, const Folders& folders, int& status) {
   auto arguments = std::make_shared<DemoArguments>();
@@ -108,6 +87,11 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
   replay->add_option("--store", arguments->store,
                      "keep the rows in this store, such as host or cuda; none: page numbers only");
   replay->add_option("--page-size", arguments->page_size, "tokens in a page");
+  replay
+      ->add_option("--kv-bytes", arguments->kv_bytes,
+                   "bytes of a token in the simulated lanes of tiers; 0: as many as "
+                   "the stores keep")
+      ->check(whole(0, std::uint64_t{1} << 30));
   replay->add_option("--limit", arguments->options.limit, "stop after this many requests")->check(whole(0, kMost));
   repeated(replay->add_option("--set", arguments->assignments,
                               "path.to.key=value, changes the engine file; may be repeated"));
@@ -161,42 +145,6 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
       return;
     }
     status = replay_trace(*arguments, folders);
-  });
-}
-
-CLI::App* add_bench_gpu(CLI::App& bench, const Folders& folders, int& status) {
-  auto arguments = std::make_shared<BenchGpuArguments>();
-  auto* gpu =
-      bench.add_subcommand("gpu",
-                           "Time the GPU's store next to the device's own copies in the same run, and check its "
-                           "acceptance figures. Exit code 1: wrong bytes or a failed call; 2: there is no GPU, "
-                           "and what needs none was measured");
-  gpu->add_option("--budget", arguments->options.budget, "seconds for all of it")
-      ->capture_default_str()
-      ->check(CLI::Range(1.0, 3600.0));
-  gpu->add_option("--only", arguments->options.only, "one section, such as B3");
-  gpu->add_option("--json", arguments->json, "write the figures to this file");
-  gpu->callback([=, &folders, &status] { status = measure_gpu(*arguments, folders); });
-  return gpu;
-}
-
-void add_bench(CLI::App& program, const Folders& folders, int& status) {
-  auto arguments = std::make_shared<BenchArguments>();
-  auto* bench = program.add_subcommand(
-      "bench",
-      "Time each hot path next to a lower bound (the memory traffic alone) and SGLang's algorithm, in one run");
-  bench->add_flag("--quick", arguments->options.quick, "smaller trees, fewer requests and repetitions: about 15 s");
-  bench->add_option("--only", arguments->options.only, "rows whose name contains this");
-  bench->add_option("--index", arguments->options.index, "the index to measure")->capture_default_str();
-  auto* trace = bench->add_option("--trace", arguments->options.trace,
-                                  "replayed instead of a generated workload: " + workload::trace_help());
-  block_size(*bench, arguments->options.block)->needs(trace);
-  bench->add_option("--json", arguments->json, "write the figures to this file");
-  bench->add_option("--compare", arguments->compare, "show how each row changed since this file of --json");
-  bench->add_option("--from", arguments->from, "show the figures of this file of --json, and measure nothing");
-  auto* gpu = add_bench_gpu(*bench, folders, status);
-  bench->callback([=, &folders, &status] {
-    if (!gpu->parsed()) status = measure(*arguments, folders);
   });
 }
 
@@ -281,34 +229,10 @@ void add_config(CLI::App& program, const Folders& folders, int& status) {
       ->callback([&folders, &status] { status = describe_config(folders); });
 }
 
-void add_verify(CLI::App& program, const Folders& folders, int& status) {
-  auto files = std::make_shared<std::vector<std::string>>();
-  auto* verify = program.add_subcommand(
-      "verify", "Compare the index with recorded runs of SGLang's RadixCache, operation by operation");
-  verify->add_option("files", *files, "POLICY_pageP_MODE_seedS.jsonl.gz; MODE is plain or eagle")->required();
-  verify->callback([=, &folders, &status] { status = verify_recordings(*files, folders); });
-}
-
-}  // namespace
-
-int run(int argc, char** argv) {
-  // `canopy plugins | head` ends without a message when its reader ends, as other programs do.
-  std::signal(SIGPIPE, SIG_DFL);
-  // A file that may not grow further is an error of write(), which has a sentence.
-  std::signal(SIGXFSZ, SIG_IGN);
-  CLI::App program(kAbout, "canopy");
-  program.require_subcommand(1);
-  program.fallthrough();  // --plugins may stand anywhere
-  program.set_version_flag("--version", CANOPY_VERSION);
-  program.get_formatter()->column_width(34);
-  int status = kFine;
-  Folders folders;
-  repeated(program.add_option("--plugins", folders, "another folder of plugins; may be repeated"));
+void add_commands(CLI::App& program, const Folders& folders, int& status) {
   add_demo(program, folders, status);
   add_replay(program, folders, status);
   add_lab(program, folders, status);
-  add_bench(program, folders, status);
-  add_check(program, folders, status);
   add_plugins(program, folders, status);
   add_top(program, status);
   add_export(program, status);
@@ -316,53 +240,15 @@ int run(int argc, char** argv) {
   add_trace(program, status);
   add_events(program, status);
   add_subscribe(program, status);
-  add_route(program, folders, status);
   add_tiers(program, status);
   add_config(program, folders, status);
-  add_verify(program, folders, status);
-  refuse_empty_values(program);
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out, err;
-    const int code = program.exit(error, out, err);
-    std::fputs(printable_lines(out.str()).c_str(), stdout);
-    std::fputs(printable_lines(err.str()).c_str(), stderr);
-    return code == 0 ? kFine : kUnusable;
-  }
-  return status;
 }
 
-bool g_ended = false;
-
-/// exit() in a plugin is no end of a command: nothing was printed, and a caller would take it for success. _exit()
-/// cannot be noticed.
-void end_of_process() {
-  if (g_ended) return;
-  std::fputs("canopy: a plugin ended the process with exit(); what was to be done is not done\n", stderr);
-  std::fflush(stdout);
-  ::_exit(kViolations);
-}
+}  // namespace
 
 int main(int argc, char** argv) {
-  hold_standard_descriptors();
-  std::atexit(end_of_process);
-  std::at_quick_exit(end_of_process);
-  name_plugins_in_trouble();
-  int status = kUnusable;
-  try {
-    status = run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    std::fputs("canopy: the system has no memory left for this\n", stderr);
-  } catch (const std::exception& error) {
-    std::fputs(("canopy: " + printable_lines(error.what()) + "\n").c_str(), stderr);
-  }
-  g_ended = true;
-  // A full disk or a closed pipe: the output is incomplete, so the run has not succeeded.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-    end_without_reader();
-    std::fputs("canopy: its output could not be written\n", stderr);
-    return kUnusable;
-  }
-  return status;
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "bench" || command == "check" || command == "verify")
+    return unusable(fmt::format("canopy {} is now canopy-dev {}", command, command));
+  return run_program(argc, argv, "canopy", kAbout, add_commands);
 }

@@ -1,4 +1,4 @@
-#include <canopy/support/atomic_file.h>
+#include <canopy/base/atomic_file.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kPolicy = R"(#include <canopy/plugin.h>
 
-/// Say here which node is evicted first, and why. What a policy can know and do: canopy/eviction_strategy.h.
+/// Describe here the node that is evicted first, and the reason. Facts and calls: canopy/eviction_strategy.h.
 class {type} final : public canopy::EvictionStrategy {{
  public:
   struct Config {{
@@ -22,7 +22,7 @@ class {type} final : public canopy::EvictionStrategy {{
   }};
   explicit {type}(const Config& config) : protect_after_(config.protect_after) {{}}
 
-  /// The node with the smallest rank is evicted first.
+  /// Returns the rank of a node. The node with the smallest rank is evicted first.
   canopy::Rank rank(const canopy::NodeFacts& node) override {{
     return {{node.hits >= protect_after_, node.last_access}};
   }}

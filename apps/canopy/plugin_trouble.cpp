@@ -1,6 +1,6 @@
 #include "plugin_trouble.h"
 
-#include <canopy/loading/plugin_call.h>
+#include <canopy/base/plugin_call.h>
 #include <unistd.h>
 
 #include <array>

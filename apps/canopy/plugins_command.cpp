@@ -1,5 +1,5 @@
-#include <canopy/config/nearest_name.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/nearest_name.h>
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,21 +46,6 @@ void print_options(const std::vector<OptionHelp>& options, const Terminal& termi
     fmt::print("  {:<{}}  {}  {}\n", printable(option.name), widest, printable(option.help),
                terminal.dim(fmt::format("({}; {})", option.range, value)));
   }
-}
-
-int unusable(const std::string& why) {
-  std::fputs((printable_lines(why) + "\n").c_str(), stderr);
-  return kUnusable;
-}
-
-Registry load_plugins(const PluginFolders& folders) {
-  Registry registry;
-  registry.scan(own_plugin_folder(), Trust::as_ourselves);
-  const std::size_t ours = registry.refusals().size();
-  for (const std::string& folder : folders) registry.scan(folder, Trust::strict);
-  for (std::size_t i = ours; i < registry.refusals().size(); ++i)
-    unusable("refused " + registry.refusals()[i].file.string() + ": " + registry.refusals()[i].why);
-  return registry;
 }
 
 int list_plugins(const PluginFolders& folders) {

@@ -1,9 +1,9 @@
 /// The pools of an engine in another process: shows them, and sets a limit.
-#include <canopy/config/nearest_name.h>
-#include <canopy/config/yaml_options.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/nearest_name.h>
+#include <canopy/base/printable.h>
+#include <canopy/base/yaml_options.h>
 #include <canopy/engine/pool.h>
-#include <canopy/support/figures.h>
-#include <canopy/support/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>

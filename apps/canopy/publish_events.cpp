@@ -1,7 +1,7 @@
 #include "publish_events.h"
 
-#include <canopy/support/endpoint.h>
-#include <canopy/support/figures.h>
+#include <canopy/base/endpoint.h>
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -13,8 +13,8 @@
 namespace canopy::app {
 namespace {
 
-void say(const std::string& sentence) {
-  std::fputs(fmt::format("canopy: {}\n", sentence).c_str(), stderr);
+void say(const std::string& message) {
+  std::fputs(fmt::format("canopy: {}\n", message).c_str(), stderr);
   std::fflush(stderr);
 }
 
@@ -27,36 +27,36 @@ void say_where(const char* what, const std::string& endpoint) {
 
 }  // namespace
 
-Result<std::unique_ptr<sockets::KvPublisher>> open_publisher(const KvEventsConfig& config) {
-  if (!config.on) return std::unique_ptr<sockets::KvPublisher>();
-  auto publisher = sockets::KvPublisher::open(config, sockets::TreeQueue::WhenFull::wait);
+Result<std::unique_ptr<kv_events::KvPublisher>> open_publisher(const KvEventsConfig& config) {
+  if (!config.on) return std::unique_ptr<kv_events::KvPublisher>();
+  auto publisher = kv_events::KvPublisher::open(config, kv_events::TreeQueue::WhenFull::wait);
   if (!publisher) return publisher;
   say_where("KV events are published", (*publisher)->published_at());
-  say_where("past KV events are answered for", (*publisher)->replayed_at());
+  say_where("past KV events are sent again on request", (*publisher)->replayed_at());
   return publisher;
 }
 
-void await_subscriber(const sockets::KvPublisher& publisher) {
+void await_subscriber(const kv_events::KvPublisher& publisher) {
   while (publisher.figures().subscribers == 0 && !Interrupt::came())
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
-replay::PublishedReport published_by(sockets::KvPublisher& publisher) {
+replay::PublishedReport published_by(kv_events::KvPublisher& publisher) {
   publisher.flush();
-  const sockets::KvPublisher::Figures figures = publisher.figures();
+  const kv_events::KvPublisher::Figures figures = publisher.figures();
   return {figures.batches, figures.bytes, figures.stored, figures.removed, figures.losses};
 }
 
-void end_publishing(sockets::KvPublisher& publisher, bool stay) {
+void end_publishing(kv_events::KvPublisher& publisher, bool stay) {
   publisher.flush();
-  if (stay && !Interrupt::came()) say("the run has ended; past KV events are answered for until Ctrl-C");
+  if (stay && !Interrupt::came()) say("the run has ended; past KV events are sent again on request until Ctrl-C");
   while (stay && !Interrupt::came()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   publisher.stop();
-  const sockets::KvPublisher::Figures figures = publisher.figures();
+  const kv_events::KvPublisher::Figures figures = publisher.figures();
   fmt::print("KV events: {} batches with {}, {} stored and {} removed", grouped(figures.batches), bytes(figures.bytes),
              plural(figures.stored, "block"), grouped(figures.removed));
-  if (figures.replayed > 0) fmt::print(", {} asked for again", grouped(figures.replayed));
-  if (figures.losses > 0) fmt::print("; cleared and told anew {}", plural(figures.losses, "time"));
+  if (figures.replayed > 0) fmt::print(", {} sent again", grouped(figures.replayed));
+  if (figures.losses > 0) fmt::print("; cleared and sent again {}", plural(figures.losses, "time"));
   fmt::print("\n");
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <canopy/feed/kv_events_config.h>
-#include <canopy/sockets/kv_publisher.h>
+#include <canopy/kv_events/kv_publisher.h>
 
 #include <memory>
 
@@ -9,18 +9,19 @@
 
 namespace canopy::app {
 
-/// The publisher that an engine's file asks for; null if it asks for none. It waits where a server's would drop, since
-/// a replay has no clients. Says on stderr where it listens, and if other machines can connect.
-Result<std::unique_ptr<sockets::KvPublisher>> open_publisher(const KvEventsConfig& config);
+/// Opens the publisher of an engine's file. May be null (the file has none). It waits where a server's would drop,
+/// because a replay has no clients. Prints on stderr where it listens, and whether other machines can connect.
+Result<std::unique_ptr<kv_events::KvPublisher>> open_publisher(const KvEventsConfig& config);
 
-/// Waits until a subscriber is connected, or a signal comes. REQUIRES: an Interrupt lives.
-void await_subscriber(const sockets::KvPublisher& publisher);
+/// Waits until a subscriber is connected, or a signal comes. REQUIRES: an Interrupt exists.
+void await_subscriber(const kv_events::KvPublisher& publisher);
 
-/// What was published, once all that the engine has told is. REQUIRES: the engine's thread, between its calls.
-replay::PublishedReport published_by(sockets::KvPublisher& publisher);
+/// Returns what was published, after all changes of the index so far are. REQUIRES: the engine's thread, between its
+/// calls.
+replay::PublishedReport published_by(kv_events::KvPublisher& publisher);
 
-/// Publishes the rest, answers for past batches until a signal comes (`stay`), and prints what was published. REQUIRES:
-/// an Interrupt lives; the engine does nothing more.
-void end_publishing(sockets::KvPublisher& publisher, bool stay);
+/// Publishes the rest, sends past batches again until a signal comes (`stay`), and prints what was published. REQUIRES:
+/// an Interrupt exists; the engine makes no further calls.
+void end_publishing(kv_events::KvPublisher& publisher, bool stay);
 
 }  // namespace canopy::app

@@ -1,13 +1,13 @@
-#include <canopy/config/nearest_name.h>
-#include <canopy/config/yaml_options.h>
+#include <canopy/base/nearest_name.h>
+#include <canopy/base/yaml_options.h>
 #include <canopy/engine/engine_file.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include <canopy/support/atomic_file.h>
-#include <canopy/support/random.h>
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/random.h>
 #include <workload/generator.h>
 #include <workload/trace_formats.h>
 #include "commands.h"
@@ -48,7 +48,9 @@ Result<EngineConfig> config_of(const ReplayArguments& arguments, const Registry&
   for (const std::string& assignment : assignments_of(arguments, *engine))
     if (auto set = set_value(*engine, assignment); !set) return set.error();
   if (!arguments.store.empty()) use_store(*engine, arguments.store);
-  return read_engine_config(*engine, registry);
+  auto config = read_engine_config(*engine, registry);
+  if (config) config->host_tier.kv_bytes = arguments.kv_bytes;
+  return config;
 }
 
 Result<std::unique_ptr<workload::RequestSource>> source_of(const ReplayArguments& arguments) {
@@ -92,7 +94,7 @@ std::string base_name(const std::string& path) { return std::filesystem::path(pa
 std::uint64_t digest_of(EngineConfig config, const Registry& registry) {
   config.feed = {};
   config.events = {};
-  std::uint64_t digest = 0;
+  std::uint64_t digest = config.host_tier.kv_bytes;
   for (const char c : dump_engine_config(config, registry)) digest = splitmix64(digest ^ static_cast<unsigned char>(c));
   return digest;
 }

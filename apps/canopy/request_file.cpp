@@ -1,8 +1,8 @@
 #include "request_file.h"
 
+#include <canopy/base/figures.h>
+#include <canopy/base/file.h>
 #include <canopy/feed/header.h>
-#include <canopy/support/figures.h>
-#include <canopy/support/file.h>
 #include <fmt/format.h>
 #include <unistd.h>
 

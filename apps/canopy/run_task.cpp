@@ -1,8 +1,10 @@
 /// A run of `canopy replay` or `canopy demo`, from its first request to the report.
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
 #include <canopy/eviction_strategy.h>
-#include <canopy/support/figures.h>
-#include <canopy/support/printable.h>
 #include <fmt/format.h>
+
+#include <mirror/tier_words.h>
 
 #include "commands.h"
 #include "interrupt.h"
@@ -12,31 +14,7 @@
 namespace canopy::app {
 namespace {
 
-std::string moved(std::uint64_t tokens, std::uint64_t moved_bytes) {
-  return plural(tokens, "token") + (moved_bytes > 0 ? ", " + bytes(moved_bytes) : "");
-}
-
-std::string outcomes(std::span<const std::uint64_t> counts, std::span<const char* const> names) {
-  std::string text;
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    if (counts[i] > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(counts[i]), names[i]);
-  return printable(text.empty() ? "none" : text);
-}
-
-void add_storage_rows(Table& table, const StorageFigures& storage) {
-  table.row("storage", fmt::format("{} evicted for room and not put; {}, {}", grouped(storage.dropped_tokens),
-                                   plural(storage.damaged_records, "damaged record"),
-                                   plural(storage.breaks, "time") + " not called for a while"));
-  table.row("  put", fmt::format("{}; {} not kept", moved(storage.written_tokens, storage.written_bytes),
-                                 grouped(storage.unkept_tokens)));
-  table.row("  got", moved(storage.read_tokens, storage.read_bytes));
-  table.row("  asked",
-            outcomes(storage.brings, kBringOutcomes) +
-                (storage.outwaited > 0 ? fmt::format("; {} not waited for to the end", grouped(storage.outwaited))
-                                       : std::string()));
-}
-
-/// Hits by tier, and what moved between them.
+/// Adds the hits of each tier and what moved between them.
 void add_tier_rows(Table& table, const replay::Report& report) {
   const replay::TierReport& tier = *report.host_tier;
   const auto hits = [&](const char* name, std::uint64_t tokens) {
@@ -44,62 +22,62 @@ void add_tier_rows(Table& table, const replay::Report& report) {
         static_cast<double>(tokens) / static_cast<double>(std::max<std::uint64_t>(report.prompt_tokens, 1));
     table.row(name, fmt::format("{}, {}", plural(tokens, "token"), report.prompt_tokens ? percent(share) : ""));
   };
-  const std::uint64_t stored = report.storage ? report.storage->hit_tokens : 0;
-  hits("  from the pools", report.hit_tokens - tier.hit_tokens - stored);
-  hits("  from the host", tier.hit_tokens);
-  if (report.storage) hits("  from the storage", stored);
-  table.row("host tier",
-            fmt::format("{} of {} resident in {}, {} evicted; index {}, {}", grouped(tier.resident_tokens),
-                        grouped(tier.capacity_tokens), plural(tier.nodes, "node"), grouped(tier.evicted_tokens),
-                        bytes(tier.index_bytes), seconds(tier.index_seconds)));
-  table.row("  copied down", fmt::format("{}; {} dropped, {} copied for nothing",
-                                         moved(tier.moved.written_tokens, tier.moved.written_bytes),
-                                         grouped(tier.moved.dropped_tokens), grouped(tier.moved.lost_tokens)));
-  table.row("  copied up",
-            fmt::format("{} in {}, {} of it hidden; requests waited {}",
-                        moved(tier.moved.loaded_tokens, tier.moved.loaded_bytes),
+  const CounterValues& counters = tier.counters;
+  const std::uint64_t host = counters[Counter::hit_tokens_host], storage = counters[Counter::hit_tokens_storage];
+  hits("  from the pools", report.hit_tokens - host - storage);
+  hits("  from the host", host);
+  if (tier.storage) hits("  from the storage", storage);
+  table.row("host tier", fmt::format("{} of {} resident in {}; index {}, {}", grouped(tier.resident_tokens),
+                                     grouped(tier.capacity_tokens), plural(tier.nodes, "node"), bytes(tier.index_bytes),
+                                     seconds(tier.index_seconds)));
+  for (const char* const name : {"host", "storage"}) {
+    if (name == std::string_view("storage") && !tier.storage) break;
+    for (const inspector::TierLine& line : inspector::tier_lines(counters, name, {}))
+      if (!line.text.empty()) table.row("  " + line.label, line.text);
+  }
+  table.row("  waits",
+            fmt::format("fetches took {}, {} of it hidden; requests waited {}",
                         seconds(static_cast<double>(tier.load_us) / 1e6), percent(tier.hidden_us, tier.load_us),
                         seconds(static_cast<double>(tier.waited_us) / 1e6)));
-  if (report.storage) add_storage_rows(table, report.storage->moved);
-  table.row("fetches", outcomes(tier.moved.fetches, kFetchOutcomes));
-  table.row("  of these", outcomes(tier.moved.ends, kFetchEnds));
-  if (tier.moved.saved_us > 0)
+  if (counters[Counter::fetch_saved_us] > 0)
     table.row("prefill time",
               fmt::format("{} saved, {} lost by waiting; {} more than 5 % later than computing, {} at most",
-                          seconds(static_cast<double>(tier.moved.saved_us) / 1e6),
+                          seconds(static_cast<double>(counters[Counter::fetch_saved_us]) / 1e6),
                           seconds(static_cast<double>(tier.waited_us) / 1e6), plural(tier.later, "request"),
                           seconds(static_cast<double>(tier.latest_us) / 1e6)));
 }
 
+/// A line of the report: its name and its text, in which figures are named.
+struct Line {
+  const char *name, *text;
+  bool shown = true;
+};
+
+void add(Table& table, const replay::Report& report, std::initializer_list<Line> lines) {
+  for (const Line& line : lines)
+    if (line.shown) table.row(line.name, replay::in_words(report, line.text));
+}
+
 void print_report(const replay::Report& report, const std::string& title) {
   const Terminal terminal = Terminal::of_stdout();
-  const auto tokens = [](std::uint64_t count) { return plural(count, "token"); };
+  const bool timed = report.mode == replay::Mode::timed;
   Table table;
-  table.row("requests", fmt::format("{}, {}", plural(report.requests, "request"), tokens(report.prompt_tokens)));
-  table.row("reused", fmt::format("{}, {}", tokens(report.hit_tokens), terminal.bold(percent(report.hit_rate()))));
+  add(table, report, {{"requests", "{requests}, {prompt_tokens}"}});
+  table.row("reused",
+            fmt::format("{}, {}", plural(report.hit_tokens, "token"), terminal.bold(percent(report.hit_rate()))));
   if (report.host_tier) add_tier_rows(table, report);
-  if (report.mode == replay::Mode::timed) {
-    table.row("decoded", tokens(report.output_tokens));
-    table.row("on the way",
-              fmt::format("{} at once, {} waited, {} retracted, {} aborted; {} computed by two requests at once",
-                          grouped(report.most_running), grouped(report.waited), grouped(report.retracted),
-                          grouped(report.aborted), tokens(report.repointed_tokens)));
-    if (report.rematched_tokens > 0)
-      table.row("taken over",
-                fmt::format("{} that other requests computed meanwhile", tokens(report.rematched_tokens)));
-    table.row("waiting time", fmt::format("mean {}, p95 {}, order {}", seconds(report.mean_wait_ms / 1000),
-                                          seconds(static_cast<double>(report.p95_wait_ms) / 1000),
-                                          scheduling::kScheduleNames[static_cast<std::size_t>(report.order.schedule)]));
-  }
-  table.row("evicted", fmt::format("{} in {}", tokens(report.evicted_tokens), plural(report.evict_calls, "call")));
-  if (report.resizes > 0)
-    table.row("resized",
-              fmt::format("{}, {} relocated", plural(report.resizes, "time"), plural(report.relocated_pages, "page")));
-  table.row("rejected", plural(report.rejected, "request"));
-  table.row("resident",
-            fmt::format("{} of {} in {}", grouped(report.resident_tokens),
-                        report.capacity_tokens == kUnlimited ? "unlimited" : grouped(report.capacity_tokens),
-                        plural(report.nodes, "node")));
+  add(table, report,
+      {{"decoded", "{output_tokens}", timed},
+       {"on the way",
+        "{n_most_running} at once, {n_waited} waited, {n_retracted} retracted, {n_aborted} aborted; "
+        "{repointed_tokens} computed by two requests at once",
+        timed},
+       {"taken over", "{rematched_tokens} that other requests computed meanwhile", report.rematched_tokens > 0},
+       {"waiting time", "mean {mean_wait_ms}, p95 {p95_wait_ms}, order {schedule}", timed},
+       {"evicted", "{evicted_tokens} in {evict_calls}"},
+       {"resized", "{resizes}, {relocated_pages} relocated", report.resizes > 0},
+       {"rejected", "{rejected}"},
+       {"resident", "{n_resident_tokens} of {capacity_tokens} in {nodes}"}});
   for (const replay::GroupReport& group : report.groups)
     table.row(report.groups.size() == 1 ? "pool" : "pool " + group.name,
               fmt::format("{} in tree, {} free, longest run {}; handed out in runs of {:.1f} pages",
@@ -115,7 +93,7 @@ void print_report(const replay::Report& report, const std::string& title) {
   table.row("index time",
             fmt::format("{}, {} a request", seconds(report.index_seconds),
                         seconds(report.requests ? report.index_seconds / static_cast<double>(report.requests) : 0)));
-  table.row("run time", seconds(report.seconds));
+  add(table, report, {{"run time", "{seconds}"}});
   fmt::print("{}  {}\n", terminal.bold(report.config),
              terminal.dim(fmt::format("on {}, page {}{}", report.source, report.page_size, title)));
   table.print(terminal);
@@ -129,9 +107,8 @@ void print_report(const replay::Report& report, const std::string& title) {
   for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
   for (const std::string& sentence : report.reports)
     fmt::print("{} {}\n", terminal.red("violation:"), printable(sentence));
-  const std::string verdict =
-      fmt::format("{} checks, {}, seed {}, digest {:016x}", grouped(report.ledger_checks + report.content_checks),
-                  plural(report.violations, "violation"), report.seed, report.digest);
+  const std::string verdict = grouped(report.ledger_checks + report.content_checks) + " checks, " +
+                              replay::in_words(report, "{violations}, seed {seed}, digest {digest}");
   fmt::print("{}\n", report.violations ? terminal.red(verdict) : terminal.green(verdict));
 }
 
@@ -152,14 +129,6 @@ void name_policies(replay::Report& report, const Registry& registry) {
 }
 
 }  // namespace
-
-Result<std::monostate> check_files(const Registry& registry, std::vector<RunFile> inputs,
-                                   const std::vector<RunFile>& outputs) {
-  inputs.push_back({"the program", "/proc/self/exe"});
-  for (const Offer& offer : registry.offers()) inputs.push_back({"the plugin", offer.file.string()});
-  for (const Refusal& refusal : registry.refusals()) inputs.push_back({"the file", refusal.file.string()});
-  return check_run_files(inputs, outputs);
-}
 
 int run_task(Engine& engine, workload::RequestSource& source, const Registry& registry, const Task& task,
              const std::function<void(const replay::Report&)>& before) {

@@ -1,12 +1,11 @@
 #include "stream_file.h"
 
-#include <canopy/support/figures.h>
-#include <canopy/support/file.h>
-#include <canopy/wire/codec.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/file.h>
+#include <canopy/kv_events/codec.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include "commands.h"
 
 namespace canopy::app {
+
 Result<std::string> stream_content(const std::string& path) {
   const OpenedFile file = open_regular(path);
   if (!file.descriptor)
@@ -29,37 +29,39 @@ Result<std::string> stream_content(const std::string& path) {
   }
 }
 
-int StreamFile::read(
-    const std::string& path,
-    const std::function<void(const wire::Message&, const Publisher&, wire::Order, const wire::EventBatch&)>& visit) {
+int StreamFile::read(const std::string& path,
+                     const std::function<void(const kv_events::Message&, const Publisher&, kv_events::Order,
+                                              const kv_events::EventBatch&)>& visit) {
   const Result<std::string> content = stream_content(path);
   if (!content) return unusable(content.error().text);
-  wire::RecordedStream stream(*content);
-  wire::Message message;
-  wire::EventBatch batch;
+  kv_events::RecordedStream stream(*content);
+  kv_events::Message message;
+  kv_events::EventBatch batch;
   auto next = stream.next(message);
   for (; next && *next; next = stream.next(message)) {
     if (message.is_end) continue;
     ++messages, bytes += message.payload.size();
-    if (const auto read = wire::read_batch(message.payload, batch); !read) {
+    if (const auto read = kv_events::read_batch(message.payload, batch); !read) {
       ++unreadable;
       unusable(fmt::format("{}: message {} with sequence {}: {}", path, messages, message.sequence, read.error().text));
       continue;
     }
-    const bool clears = std::ranges::any_of(
-        batch.events, [](const wire::Event& event) { return event.kind == wire::EventKind::cleared; });
-    const auto [at, is_new] = watches_.try_emplace({std::string(message.topic), batch.rank});
-    visit(message, at->first, at->second.see(message.sequence, batch.time, clears), batch);
+    const auto [at, is_new] = orders_.try_emplace({std::string(message.topic), batch.rank});
+    const auto taken = at->second.take({message.sequence, batch.time, batch.clears(), false}, {}, false);
+    while (at->second.next_held()) {
+    }
+    visit(message, at->first, taken.order, batch);
   }
   if (!next) return unusable(fmt::format("{}: {}", path, next.error().text));
   return unreadable > 0 ? kUnusable : kFine;
 }
 
 std::string StreamFile::gaps_in_words() const {
-  wire::SequenceWatch all;
-  for (const auto& [publisher, watch] : watches_) {
-    all.gaps += watch.gaps, all.missing += watch.missing, all.repaired += watch.repaired;
-    all.repeated += watch.repeated, all.restarts += watch.restarts;
+  kv_events::InOrder::Counts all;
+  for (const auto& [publisher, order] : orders_) {
+    const kv_events::InOrder::Counts& counts = order.counts();
+    all.gaps += counts.gaps, all.missing += counts.missing, all.repaired += counts.repaired;
+    all.repeated += counts.repeated, all.restarts += counts.restarts;
   }
   return fmt::format("{} ({} missing, {} repaired), {} repeated, {}", plural(all.gaps, "gap"), grouped(all.missing),
                      grouped(all.repaired), grouped(all.repeated), plural(all.restarts, "restart"));

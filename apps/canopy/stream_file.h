@@ -1,9 +1,9 @@
 #pragma once
 
-#include <canopy/support/result.h>
-#include <canopy/wire/event.h>
-#include <canopy/wire/sequence.h>
-#include <canopy/wire/stream.h>
+#include <canopy/base/result.h>
+#include <canopy/kv_events/event.h>
+#include <canopy/kv_events/in_order.h>
+#include <canopy/kv_events/stream.h>
 
 #include <cstdint>
 #include <functional>
@@ -14,28 +14,27 @@
 
 namespace canopy::app {
 
-/// The bytes of a file with a recorded stream.
+/// Returns the bytes of a file with a recorded stream.
 Result<std::string> stream_content(const std::string& path);
 
-/// The messages of a file with a recorded stream. A publisher is known by topic and rank, and its sequence numbers are
-/// its own.
+/// Reads the messages of a file with a recorded stream. A publisher is identified by topic and rank, and has its own
+/// sequence numbers.
 class StreamFile {
  public:
   using Publisher = std::pair<std::string, std::optional<std::int64_t>>;
 
-  /// Calls `visit` with each message whose payload can be read. What cannot be read is said on stderr. Returns the exit
-  /// code.
-  int read(
-      const std::string& path,
-      const std::function<void(const wire::Message&, const Publisher&, wire::Order, const wire::EventBatch&)>& visit);
+  /// Calls `visit` with each message whose payload can be read, in the order of the file. Reports the others on stderr.
+  /// Returns the exit code.
+  int read(const std::string& path, const std::function<void(const kv_events::Message&, const Publisher&,
+                                                             kv_events::Order, const kv_events::EventBatch&)>& visit);
 
-  std::uint64_t messages = 0, unreadable = 0, bytes = 0;  ///< bytes: of payloads
-  const std::map<Publisher, wire::SequenceWatch>& watches() const { return watches_; }
-  /// "1 gap (1 missing, 1 repaired), 1 repeated, 1 restart": of all publishers.
+  std::uint64_t messages = 0, unreadable = 0, bytes = 0;  ///< Bytes of payloads.
+  std::size_t publishers() const { return orders_.size(); }
+  /// Returns the sum of all publishers: "1 gap (1 missing, 1 repaired), 1 repeated, 1 restart".
   std::string gaps_in_words() const;
 
  private:
-  std::map<Publisher, wire::SequenceWatch> watches_;
+  std::map<Publisher, kv_events::InOrder> orders_;
 };
 
 }  // namespace canopy::app

@@ -1,12 +1,12 @@
 #include "subscribe_command.h"
 
-#include <canopy/attach/follower.h>
-#include <canopy/sockets/subscription.h>
-#include <canopy/support/endpoint.h>
-#include <canopy/support/figures.h>
-#include <canopy/support/printable.h>
-#include <canopy/support/run_files.h>
-#include <canopy/wire/codec.h>
+#include <bridge/follower.h>
+#include <canopy/base/endpoint.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
+#include <canopy/base/run_files.h>
+#include <canopy/kv_events/codec.h>
+#include <canopy/kv_events/subscription.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -26,25 +26,24 @@
 namespace canopy::app {
 namespace {
 
-using attach::Follower;
-using sockets::Subscription;
-using Done = Result<std::monostate>;
+using bridge::Follower;
+using kv_events::Subscription;
 using Clock = std::chrono::steady_clock;
 
 struct FollowArguments {
   std::vector<std::string> endpoints, replays;
   std::string from, name, record;
-  std::uint64_t events = 0;  ///< of the feed's ring; 0: as many as it has by itself
+  std::uint64_t events = 0;  ///< Events of the feed's ring. 0: the default.
   bool tokens = false, repeats_are_reports = false;
 };
 
-/// For people, on stderr.
+/// Prints a message on stderr.
 template <class... Values>
 void say(fmt::format_string<Values...> text, Values&&... values) {
   fmt::print(stderr, "canopy subscribe: {}\n", printable_lines(fmt::format(text, std::forward<Values>(values)...)));
 }
 
-/// Looks after a follower and its feed, whatever the messages come from.
+/// Runs a follower and its feed, with messages from servers or a file.
 class Following {
  public:
   explicit Following(const FollowArguments& arguments)
@@ -73,18 +72,19 @@ class Following {
   int run_file() {
     const Result<std::string> content = stream_content(arguments_.from);
     if (!content) return unusable(content.error().text);
-    wire::RecordedStream stream(*content);
-    wire::Message message;
+    kv_events::RecordedStream stream(*content);
+    kv_events::Message message;
     auto next = stream.next(message);
     for (; next && *next && !Interrupt::came(); next = stream.next(message)) {
       pass_time(message);
-      if (auto done = hear(0, message, false); !done) return unusable(done.error().text);
+      take(0, message, false);
+      if (const std::string failure = follower_.failure(); !failure.empty()) return unusable(failure);
     }
     // The missing ones are not in the file.
-    while (const auto from = follower_.wants_replay(0))
-      if (auto done = follower_.replay_ended(0, *from, stream_us_); !done) return unusable(done.error().text);
+    while (const auto from = follower_.wants_replay(0)) follower_.replay_ended(0, *from, stream_us_);
     began_ = Clock::now();
     if (!next) say("{}: {}", arguments_.from, next.error().text);
+    if (const std::string failure = follower_.failure(); !failure.empty()) return unusable(failure);
     if (!follower_.has_feed()) return unusable(arguments_.from + ": no block is stored in it, so there is no feed");
     fmt::print("{}", follower_.report());
     for (std::uint16_t w = 0; w < follower_.names().workers(); ++w) fmt::print("{}\n", worker_words(w));
@@ -93,14 +93,14 @@ class Following {
     if (arguments_.name.empty()) return end(status);
     say("the feed stays until Ctrl-C");
     while (!Interrupt::came()) {
-      if (auto done = turn(); !done) return unusable(done.error().text);
+      if (!turn()) return end(kUnusable);
       ::usleep(20'000);
     }
     return end(Interrupt::exit_code());
   }
-  /// The feed's clock is the publishers' own, and never goes back.
-  void pass_time(const wire::Message& message) {
-    if (message.is_end || !wire::read_batch(message.payload, batch_)) return;
+  /// Advances the feed's clock, which is the publishers' own and never goes back.
+  void pass_time(const kv_events::Message& message) {
+    if (message.is_end || !kv_events::read_batch(message.payload, batch_)) return;
     if (!first_time_) first_time_ = batch_.time;
     constexpr double kMostSeconds = 1e9;
     const double seconds = batch_.time - *first_time_;
@@ -120,79 +120,73 @@ class Following {
     if (!opened) return unusable(opened.error().text);
     Subscription& subscription = **opened;
     for (std::size_t i = 0; i < sources.size(); ++i)
-      if (subscription.has_replay(i)) subscription.ask(i, 0);
+      if (subscription.has_replay(i)) subscription.request_replay(i, 0);
     while (!Interrupt::came()) {
-      const auto heard = subscription.next(20);
-      if (auto done = heard ? take(subscription, *heard) : Done(std::monostate{}); !done)
-        return unusable(done.error().text);
+      if (const auto received = subscription.next(20)) take(subscription, *received);
       for (std::size_t i = 0; i < sources.size(); ++i)
-        if (subscription.has_replay(i) && !subscription.asks(i))
-          if (const auto from = follower_.wants_replay(i)) subscription.ask(i, *from);
-      if (auto done = turn(); !done) return unusable(done.error().text);
-      say_what_is_awaited(subscription);
+        if (subscription.has_replay(i) && !subscription.is_replaying(i))
+          if (const auto from = follower_.wants_replay(i)) subscription.request_replay(i, *from);
+      if (!turn()) return end(kUnusable);
+      say_what_is_missing(subscription);
     }
     return end(Interrupt::exit_code());
   }
 
-  Done take(Subscription& subscription, const Subscription::Heard& heard) {
-    using What = Subscription::Heard::What;
-    const std::string& endpoint = arguments_.endpoints[heard.source];
-    switch (heard.what) {
+  void take(Subscription& subscription, const Subscription::Received& received) {
+    using What = Subscription::Received::What;
+    const std::size_t source = received.source;
+    const std::string& endpoint = arguments_.endpoints[source];
+    switch (received.what) {
       case What::message:
-        return hear(heard.source, heard.message, heard.replayed);
+        return take(source, received.message, received.replayed);
       case What::no_message:
-        say("{}: {}", endpoint, heard.flaw);
-        break;
+        return say("{}: {}", endpoint, received.flaw);
       case What::replay_ended:
-        if (heard.silent && subscription.is_connected(heard.source))
-          say("{}: the replay socket does not answer", arguments_.replays[heard.source]);
-        return follower_.replay_ended(heard.source, heard.from, now_us());
+        if (received.silent && subscription.is_connected(source))
+          say("{}: the replay socket does not answer", arguments_.replays[source]);
+        return follower_.replay_ended(source, received.from, now_us());
       case What::connected:
         say("{}: connected", endpoint);
-        if (!subscription.has_replay(heard.source)) break;
-        follower_.reconnected(heard.source);
-        if (!subscription.asks(heard.source))
-          subscription.ask(heard.source, follower_.wants_replay(heard.source).value_or(0));
-        break;
-      case What::lost:
-        say("{}: the connection was lost; it is tried again", endpoint);
-        break;
+        if (!subscription.has_replay(source)) return;
+        follower_.reconnected(source);
+        if (!subscription.is_replaying(source))
+          subscription.request_replay(source, follower_.wants_replay(source).value_or(0));
+        return;
+      case What::disconnected:
+        return say("{}: the connection was lost; it is tried again", endpoint);
     }
-    return std::monostate{};
   }
 
-  Done hear(std::size_t source, const wire::Message& message, bool replayed) {
+  void take(std::size_t source, const kv_events::Message& message, bool replayed) {
     const bool had_feed = follower_.has_feed();
-    const std::uint64_t us = arguments_.from.empty() ? now_us() : stream_us_;
-    if (auto done = follower_.take(source, message, replayed, us); !done) return done;
+    follower_.take(source, message, replayed, arguments_.from.empty() ? now_us() : stream_us_);
     ++messages_;
     say_trouble();
     if (!had_feed && follower_.has_feed()) {
       if (arguments_.name.empty()) say("recording to {}", arguments_.record);
       else say("the feed '{0}' is there: canopy top {0}, canopy-inspector attach {0}", arguments_.name);
     }
-    return std::monostate{};
   }
 
   void say_trouble() {
     if (follower_.trouble() != said_trouble_) say("{}", said_trouble_ = follower_.trouble());
   }
 
-  Done turn() {
-    if (auto done = follower_.turn(now_us()); !done) return done;
+  /// Returns false if the feed has failed.
+  bool turn() {
+    follower_.turn(now_us());
     say_trouble();
-    if (const std::string failure = follower_.failure(); !failure.empty()) return Error{failure};
-    return std::monostate{};
+    return follower_.failure().empty();
   }
 
-  /// Once, when a server is silent: what is missing for a feed.
-  void say_what_is_awaited(const Subscription& subscription) {
+  /// Says once what is missing for a feed, if there is none after some seconds.
+  void say_what_is_missing(const Subscription& subscription) {
     constexpr std::uint64_t kPatienceUs = 3'000'000;
     if (said_idle_ || follower_.has_feed() || now_us() < kPatienceUs) return;
     said_idle_ = true;
     for (std::size_t i = 0; i < arguments_.endpoints.size(); ++i) {
       const std::string& endpoint = arguments_.endpoints[i];
-      if (!subscription.is_connected(i)) say("{}: no server is there yet; I go on trying", endpoint);
+      if (!subscription.is_connected(i)) say("{}: no server is there yet; it is tried again", endpoint);
       else if (messages_ == 0)
         say("{}: connected, and no message has come; a server sends none while it is idle", endpoint);
       else say("{}: messages have come, but no block was stored so far", endpoint);
@@ -215,14 +209,14 @@ class Following {
   const FollowArguments& arguments_;
   Follower follower_;
   Clock::time_point began_;
-  wire::EventBatch batch_;
+  kv_events::EventBatch batch_;
   std::optional<double> first_time_;
   std::uint64_t stream_us_ = 0, messages_ = 0;
   std::string said_trouble_;
   bool said_idle_ = false;
 };
 
-/// What is wrong with the arguments together; empty: nothing is.
+/// Returns what is wrong with the arguments together. May be empty (nothing).
 std::string flaw_of(const FollowArguments& arguments) {
   if (arguments.from.empty() == arguments.endpoints.empty())
     return "expected either endpoints of servers, such as tcp://127.0.0.1:5557, or a recorded stream with --from";
@@ -257,7 +251,7 @@ int follow(const FollowArguments& arguments) {
       {{"--record", arguments.record},
        {"the recording, until it is whole,", arguments.record.empty() ? "" : FeedSink::part_of(arguments.record)}}};
   if (auto apart = check_run_files({&input, 1}, outputs); !apart) return unusable(apart.error().text);
-  const Interrupt interrupt;  // before the feed, which has shared memory and a file to take away
+  const Interrupt interrupt;  // before the feed, which must remove its shared memory or file
   return Following(arguments).run();
 }
 
@@ -282,7 +276,7 @@ void add_subscribe(CLI::App& program, int& status) {
                     "a block that is stored again is no second copy: for vLLM's kv_cache_report_mode=full");
   command
       ->add_option("--events", arguments->events,
-                   "events of the feed's ring, 32 bytes each: more than it takes to tell of the largest tree at once. "
+                   "events of the feed's ring, 32 bytes each: more than twice the nodes of the largest tree. "
                    "1048576 if not given")
       ->check(whole(1024, std::uint64_t{1} << 28));
   command->callback([=, &status] { status = follow(*arguments); });

@@ -1,7 +1,7 @@
 #include "terminal.h"
 
-#include <canopy/support/figures.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 #include <unistd.h>
 

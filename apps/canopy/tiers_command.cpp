@@ -1,11 +1,11 @@
 #include "tiers_command.h"
 
-#include <canopy/engine/record_says.h>
-#include <canopy/support/figures.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 #include <slots/folder.h>
 #include <slots/folder_reader.h>
+#include <tiers/record_says.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

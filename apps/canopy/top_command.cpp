@@ -1,5 +1,5 @@
-#include <canopy/support/figures.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 #include <mirror/mirror.h>
 #include <mirror/told_lines.h>
@@ -19,7 +19,6 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "terminal.h"
-#include "top_storage.h"
 
 namespace canopy::app {
 namespace {
@@ -116,28 +115,20 @@ void print_from_events(const Mirror& mirror, const Sample& now, const Sample& be
 
 std::string_view name_of(const FeedShape& header) { return {header.name, ::strnlen(header.name, sizeof(header.name))}; }
 
-std::string lane(const inspector::MirrorTier::Lane& lane, std::uint64_t tokens) {
-  return fmt::format("copies on the way {}, {}; {}/s lately, {} in all, {}", grouped(lane.now.queued),
-                     bytes(lane.now.queued_bytes), bytes(static_cast<std::uint64_t>(lane.bytes_per_second)),
-                     bytes(lane.now.bytes), plural(tokens, "token"));
-}
-
-/// The tier below: a line for it, one for each lane, one for what was fetched.
-void add_tier(const Mirror& mirror, Table& table) {
-  const inspector::MirrorTier& tier = mirror.tier();
-  for (std::size_t g = 0; g < mirror.groups(); ++g) {
-    const MirrorPool::Below& pool = mirror.pool(g).below;
-    table.row(g == 0 ? "host tier" : "",
-              fmt::format("{}: {} of {} resident, {} moving", printable(mirror.pool(g).name), grouped(pool.resident),
-                          plural(pool.limit, "page"), grouped(pool.moving)));
-  }
-  table.row("", fmt::format("{} hit, {} evicted, {} dropped, {} lost", plural(tier.moved.hits, "token"),
-                            grouped(tier.lost.evicted), grouped(tier.lost.dropped), grouped(tier.lost.lost)));
-  table.row("to host", lane(tier.store, tier.moved.written));
-  table.row("from host", lane(tier.load, tier.moved.loaded));
-  table.row("fetches", inspector::counted_words(tier.fetches.by_outcome, inspector::kFetchWords));
-  const std::string time = inspector::fetch_time_words(tier.ends);
-  if (!time.empty()) table.row("", inspector::counted_words(tier.ends.by_end, inspector::kEndWords) + "; " + time);
+/// The tiers below the pools, if there are any.
+void add_tiers(const Mirror& mirror, Table& table) {
+  if (!mirror.has_host()) return;
+  std::vector<std::string> groups;
+  for (std::size_t g = 0; g < mirror.groups(); ++g) groups.push_back(printable(mirror.pool(g).name));
+  const auto add = [&](std::string_view tier) {
+    for (const inspector::TierLine& line : inspector::tier_lines(mirror.counters(), tier, groups))
+      table.row(line.label, line.text.empty() ? "nothing yet" : line.text);
+  };
+  add("host");
+  if (mirror.storage().empty()) return;
+  table.row("storage", printable(mirror.storage()) + ": " +
+                           inspector::breaker_words(mirror.storage_health(), mirror.counters()[Counter::turn_us]));
+  add("storage");
 }
 
 /// Prints one screen. `before` is the sample of the last screen, for rates.
@@ -183,8 +174,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
                       : fmt::format("{}, {} owned, {} free of {}", in_tree, grouped(pool.counted.owned),
                                     grouped(pool.counted.free), plural(pool.all_pages(), "page")));
   }
-  if (mirror.pool(0).below.limit > 0) add_tier(mirror, table);
-  add_storage(mirror, table);
+  add_tiers(mirror, table);
   table.row("tree", told ? plural(mirror.node_count(), "node") : "not known: " + printable(mirror.no_nodes()));
   table.print(terminal, terminal.moves ? width : 0);
   if (!told) return;

@@ -1,9 +1,9 @@
 #include "trace_command.h"
 
-#include <canopy/support/atomic_file.h>
-#include <canopy/support/figures.h>
-#include <canopy/support/printable.h>
-#include <canopy/support/run_files.h>
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
+#include <canopy/base/run_files.h>
 #include <fmt/format.h>
 #include <workload/formats/native_trace.h>
 #include <workload/text.h>
@@ -121,7 +121,6 @@ int show_trace(const TraceArguments& arguments) {
 
 void add_trace(CLI::App& program, int& status) {
   auto arguments = std::make_shared<TraceArguments>();
-  arguments->options.leave_out = true;
   auto* trace = program.add_subcommand("trace", "Traces of requests: import another format, show what is in one");
   trace->require_subcommand(1);
   auto* import = trace->add_subcommand("import", "Write a trace of any format as Canopy's own JSONL (docs/traces.md)");

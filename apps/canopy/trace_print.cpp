@@ -1,7 +1,7 @@
 #include "trace_print.h"
 
-#include <canopy/support/figures.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 using workload::Bar;
 using workload::TraceFacts;
 
-constexpr std::size_t kWidth = 32;    ///< of the longest bar, in characters
+constexpr std::size_t kWidth = 32;    ///< Width of the longest bar, in characters.
 constexpr std::size_t kTenants = 12;  ///< that are named
 
 std::string bar_of(double share, const Terminal& terminal) {

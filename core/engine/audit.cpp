@@ -1,8 +1,9 @@
-#include "audit.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "engine_state.h"
+#include "guard/index_port.h"
 
 namespace canopy {
 namespace {
@@ -53,7 +54,7 @@ void audit_pages(EngineState& state, std::size_t group, const Owners& found) {
   for (const PoolSegment& segment : pool.segments())
     for (Page page = std::max<Page>(segment.all.first, 1); page - segment.all.first < segment.all.pages; ++page) {
       const std::uint32_t owners = found.of(group, page);
-      const bool out = pool.allocator().is_out(page);
+      const bool out = pool.is_out(page);
       state.ledger.expect(owners == (out ? 1U : 0U), [&] {
         return fmt::format("group '{}': page {} is {} and has {} owners; it was last handed to request {}",
                            pool.group(), page, out ? "out" : "free", owners, pool.last_owner(page));
@@ -71,7 +72,7 @@ void audit(EngineState& state, const std::array<std::vector<Page>, kMaxGroups>& 
     count_owned(state, g, moving[g], owners);
     audit_pages(state, g, owners);
   }
-  const std::uint64_t refused = state.index->use().refused;
+  const std::uint64_t refused = state.index->call("use", &PrefixIndex::use).refused;
   state.ledger.expect(refused == 0,
                       [&] { return fmt::format("the index refused {} calls with locks that held nothing", refused); });
 }

@@ -1,9 +1,9 @@
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/file.h>
+#include <canopy/base/printable.h>
 #include <canopy/feed/presence.h>
 #include <canopy/feed/shared_mapping.h>
 #include <canopy/feed/sink.h>
-#include <canopy/support/atomic_file.h>
-#include <canopy/support/file.h>
-#include <canopy/support/printable.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -9,64 +9,39 @@ namespace {
 
 std::string text_of(Units reach) { return reach == kWholePath ? "path" : std::to_string(reach); }
 
-const Labels kHost = {{"tier", "host"}};
-
-Labels of_host(const char* name, std::string value) { return {{"tier", "host"}, {name, std::move(value)}}; }
-
-void add_tier(const TierNow& now, Families& to) {
-  for (const TierNow::Group& group : now.groups) {
-    const auto tokens = [&](const char* state, std::uint64_t value) {
-      to.gauge("canopy_tier_tokens", "Tokens of a tier below the pools by what has them.", value,
-               {{"tier", "host"}, {"group", group.name}, {"state", state}});
+/// The counters of the tiers that are known.
+void add_tiers(const Figures& figures, Families& to) {
+  for_each_value([&](Counter counter, const CounterInfo& info, std::size_t row, std::size_t column) {
+    const bool gauge = info.kind == CounterKind::gauge, host = info.tier == "host";
+    if (!(host ? figures.host : figures.storage)) return;
+    const bool needs_now = gauge || info.unit == CounterUnit::pages;
+    if (needs_now && !(figures.now && (host ? figures.now->host : figures.now->storage.has_value()))) return;
+    const std::uint64_t value = figures.tiers.at(counter, row, column);
+    if (!is_shown(info, value)) return;
+    Labels labels = {{"tier", std::string(info.tier)}};
+    const auto label = [&](const CounterAxis& axis, std::size_t at) {
+      if (axis.label)
+        labels.emplace_back(axis.label, axis.names.empty() ? figures.now->pools[at].group : axis.names[at]);
     };
-    tokens("resident", group.resident);
-    tokens("moving", group.moving);
-    to.gauge("canopy_tier_limit_tokens", "Tokens that a tier below the pools may have.", group.limit,
-             of_host("group", group.name));
-  }
-  const auto lane = [&](const char* name, std::uint64_t copies, std::uint64_t bytes) {
-    to.gauge("canopy_lane_copies", "Copies that have begun and not ended; calls of a storage.", copies,
-             of_host("lane", name));
-    to.gauge("canopy_lane_queued_bytes", "Bytes of the copies that have begun and not ended.", bytes,
-             of_host("lane", name));
-  };
-  lane("store", now.storing, now.storing_bytes);
-  lane("load", now.loading, now.loading_bytes);
-}
-
-void add_tier_counts(const TierCounts& tier, Families& to) {
-  static constexpr const char* kOutcomes[] = {"whole", "cut", "joined", "nothing", "too_short", "no_room", "not_worth"};
-  static_assert(std::size(kOutcomes) == std::tuple_size_v<decltype(tier.fetches)>);
-  to.counter("canopy_tier_hit_tokens_total", "Tokens of prompts that were found because a fetch had brought them.",
-             tier.hits, kHost);
-  to.counter("canopy_tier_written_tokens_total", "Tokens that were copied to a tier below the pools.", tier.written,
-             kHost);
-  to.counter("canopy_tier_loaded_tokens_total", "Tokens that were copied from it.", tier.loaded, kHost);
-  to.counter("canopy_tier_evicted_tokens_total", "Tokens that left it for room.", tier.evicted, kHost);
-  to.counter("canopy_tier_dropped_tokens_total", "Tokens that left the pools and were not copied.", tier.dropped,
-             kHost);
-  to.counter("canopy_tier_lost_tokens_total", "Tokens that were copied, and what precedes them had left.", tier.lost,
-             kHost);
-  to.counter("canopy_lane_bytes_total", "Bytes of the copies that have begun.", tier.written_bytes,
-             of_host("lane", "store"));
-  to.counter("canopy_lane_bytes_total", "", tier.loaded_bytes, of_host("lane", "load"));
-  for (std::size_t i = 0; i < tier.fetches.size(); ++i)
-    to.counter("canopy_fetches_total", "Fetches from a tier below the pools, by how they went.", tier.fetches[i],
-               of_host("outcome", kOutcomes[i]));
-  static constexpr const char* kEnds[] = {"used", "late", "unused"};
-  static_assert(std::size(kEnds) == std::tuple_size_v<decltype(tier.ends)>);
-  for (std::size_t i = 0; i < tier.ends.size(); ++i)
-    to.counter("canopy_fetch_ends_total",
-               "Fetches that something came of: a request began when all was there, began earlier, or never did.",
-               tier.ends[i], of_host("outcome", kEnds[i]));
-  to.counter_us("canopy_fetch_seconds_total",
-                "From asking for a fetch to its end, or until the request began, of those that one began on.",
-                tier.fetch_us, kHost);
-  if (tier.saved_us != 0)
-    to.counter_us("canopy_prefill_saved_seconds_total",
-                  "That computing would have taken what fetches brought. Absent: what computing takes is not known, or "
-                  "none was used.",
-                  tier.saved_us, kHost);
+    if (is_by(info.rows, "group") && row >= figures.now->pools.size()) return;
+    label(info.rows, row), label(info.columns, column);
+    const std::size_t brace = info.metric.find('{'), equals = info.metric.find('=');
+    if (brace != info.metric.npos)
+      labels.emplace_back(info.metric.substr(brace + 1, equals - brace - 1),
+                          info.metric.substr(equals + 1, info.metric.size() - equals - 2));
+    double shown = static_cast<double>(value);
+    if (info.unit == CounterUnit::us) shown /= 1e6;
+    if (info.unit == CounterUnit::pages) shown *= figures.now->page_size;
+    const std::string_view name = info.metric.substr(0, brace);
+    if (gauge) to.gauge(name, info.help, shown, std::move(labels));
+    else to.counter(name, info.help, shown, std::move(labels));
+  });
+  if (!figures.now || !figures.now->storage) return;
+  static constexpr const char* kStates[] = {"closed", "half_open", "open"};
+  for (std::size_t i = 0; i < std::size(kStates); ++i)
+    to.gauge("canopy_tier_breaker", "1 for the state of the breaker in front of a storage: open, it is not called.",
+             std::uint64_t{static_cast<std::size_t>(figures.now->storage->state) == i},
+             {{"tier", "storage"}, {"state", kStates[i]}});
 }
 
 void add_tree(const Moment& now, bool no_nodes, Families& to) {
@@ -92,8 +67,6 @@ void add_engine(const Moment& now, bool no_nodes, Families& to) {
   to.gauge("canopy_requests_running", "Requests that have begun and not ended.", now.running);
   to.gauge("canopy_pinned_nodes", "Nodes that a person has pinned.", now.pinned);
   to.gauge("canopy_paused", "1 while a person has paused the engine.", std::uint64_t{now.paused});
-  if (now.tier) add_tier(*now.tier, to);
-  if (now.storage) add_storage(*now.storage, to);
   for (const PoolFigures& pool : now.pools) {
     const auto tokens = [&](const char* state, std::uint64_t value) { add_pool_tokens(pool, state, value, to); };
     tokens("free", pool.free);
@@ -157,6 +130,7 @@ void add_canopy(const Figures& figures, Families& to) {
     for (const PoolFigures& pool : figures.now->pools) add_pool_tokens(pool, "cached", pool.evictable, to);
   if (!figures.from_events)
     to.gauge("canopy_hit_rate", "Share of prompt tokens that were found, of the last 128 requests.", figures.hit_rate);
+  if (!figures.from_events) add_tiers(figures, to);
   if (!figures.counts) return;
   to.counter("canopy_feed_attaches_total", "Times that the exporter found the feed.", figures.counts->attached);
   to.counter("canopy_feed_laps_total", "Times that the engine was faster than the exporter, and events were lost.",
@@ -176,8 +150,6 @@ void add_canopy(const Figures& figures, Families& to) {
     for (const auto& [group, leaving] : counts.leaving) add_leaving(group, leaving, figures.from_events, to);
   }
   if (!figures.from_events) add_requests(counts, figures.no_nodes, to);
-  if (figures.tier) add_tier_counts(*figures.tier, to);
-  if (figures.storage) add_storage_counts(*figures.storage, to);
 }
 
 }  // namespace canopy::metrics

@@ -29,11 +29,11 @@ Labels constant(const Figures& figures, Names names, const Labels& wanted) {
 
 }  // namespace
 
-prometheus::ClientMetric& Families::add(const char* name, const char* help, prometheus::MetricType type,
+prometheus::ClientMetric& Families::add(std::string_view name, const char* help, prometheus::MetricType type,
                                         Labels labels) {
   auto family = std::find_if(families_.begin(), families_.end(), [&](const auto& one) { return one.name == name; });
   if (family == families_.end()) {
-    families_.push_back({name, help, type, {}});
+    families_.push_back({std::string(name), help, type, {}});
     family = std::prev(families_.end());
   }
   prometheus::ClientMetric& metric = family->metric.emplace_back();
@@ -42,19 +42,15 @@ prometheus::ClientMetric& Families::add(const char* name, const char* help, prom
   return metric;
 }
 
-void Families::counter(const char* name, const char* help, std::uint64_t value, Labels labels) {
-  add(name, help, prometheus::MetricType::Counter, std::move(labels)).counter.value = static_cast<double>(value);
+void Families::counter(std::string_view name, const char* help, double value, Labels labels) {
+  add(name, help, prometheus::MetricType::Counter, std::move(labels)).counter.value = value;
 }
 
-void Families::counter_us(const char* name, const char* help, std::uint64_t us, Labels labels) {
-  add(name, help, prometheus::MetricType::Counter, std::move(labels)).counter.value = static_cast<double>(us) / 1e6;
-}
-
-void Families::gauge(const char* name, const char* help, double value, Labels labels) {
+void Families::gauge(std::string_view name, const char* help, double value, Labels labels) {
   add(name, help, prometheus::MetricType::Gauge, std::move(labels)).gauge.value = value;
 }
 
-void Families::histogram(const char* name, const char* help, const Histogram& values, Labels labels) {
+void Families::histogram(std::string_view name, const char* help, const Histogram& values, Labels labels) {
   auto& histogram = add(name, help, prometheus::MetricType::Histogram, std::move(labels)).histogram;
   histogram.sample_count = values.count();
   histogram.sample_sum = values.sum();

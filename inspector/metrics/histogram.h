@@ -15,13 +15,13 @@ inline constexpr double kPromptBounds[] = {100,   300,   500,   700,   1000,  15
                                            5000,  6000,  7000,  8000,  9000,  10000, 12500, 15000, 17500,
                                            20000, 22500, 25000, 27500, 30000, 35000, 40000, 60000, 80000,
                                            1e5,   2e5,   3e5,   4e5,   6e5,   8e5,   1e6,   1.1e6};
-/// Prompt tokens between two uses: up to what no pool outlasts.
+/// Bounds of prompt tokens between two uses, up to more than any pool holds.
 inline constexpr double kWorkBounds[] = {1e3, 1e4, 3e4, 1e5, 3e5, 1e6, 2e6, 5e6, 1e7, 2e7, 5e7, 1e8, 1e9};
 
-/// How often a figure was at most each of its bounds. It only grows.
+/// Number of values at or below each bound. Counts only grow.
 class Histogram {
  public:
-  /// REQUIRES: `bounds` ascend and live as long.
+  /// REQUIRES: `bounds` are ascending and outlive the histogram.
   explicit Histogram(std::span<const double> bounds) : bounds_(bounds), counts_(bounds.size() + 1) {}
 
   void add(double value, std::uint64_t times = 1) {
@@ -32,7 +32,7 @@ class Histogram {
   }
 
   std::span<const double> bounds() const { return bounds_; }
-  /// Values above the bound before and up to bound i; the last: above all bounds.
+  /// Returns the number of values above bound i - 1 and at most bound i; the last element: above all bounds.
   const std::vector<std::uint64_t>& counts() const { return counts_; }
   std::uint64_t count() const { return count_; }
   double sum() const { return sum_; }

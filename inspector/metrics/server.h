@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/result.h>
+#include <canopy/base/result.h>
 #include <prometheus/metric_family.h>
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace canopy::metrics {
 
-/// Answers GET /metrics of Prometheus with what a function gives, on some threads of its own. HTTP is prometheus-cpp's
+/// Serves GET /metrics for Prometheus with the result of a function, on its own threads. HTTP is prometheus-cpp's
 /// exposer.
 class Server {
  public:
-  /// REQUIRES: any thread may call it, until the server ends; it does not throw.
+  /// Called by any thread until the server ends. REQUIRES: it does not throw.
   using Answer = std::function<std::vector<prometheus::MetricFamily>()>;
-  /// `address` is an IP address of this machine; port 0: one that is free.
+  /// Opens a server. `address` is an IP address of this machine; port 0 chooses a free port.
   static Result<std::unique_ptr<Server>> open(const std::string& address, std::uint16_t port, Answer answer);
   ~Server();
   Server(const Server&) = delete;
@@ -30,7 +30,7 @@ class Server {
   std::unique_ptr<Parts> parts_;
 };
 
-/// The text that a scrape would get.
+/// Returns the text of a scrape.
 std::string text_of(const std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace canopy::metrics

@@ -54,23 +54,28 @@ void add_pools(const Moment& now, Families& to) {
 
 /// HiCache's, for the tier in memory of the host. Its counters of tokens are of the pool "kv" alone: other groups are
 /// not told apart.
-void add_host(const TierCounts& tier, Families& to) {
+void add_host(const CounterValues& tiers, Families& to) {
   const Labels kv = {{"pool", "kv"}};
-  to.counter("sglang:load_back_tokens_total", "Tokens that were copied from the host.", tier.loaded, kv);
-  to.counter("sglang:load_back_bytes_total", "Bytes that were copied from the host, of all pools.", tier.loaded_bytes);
-  to.counter("sglang:hicache_backup_tokens_total", "Tokens that were copied to the host.", tier.written, kv);
+  to.counter("sglang:load_back_tokens_total", "Tokens that were copied from the host.",
+             tiers[Counter::loaded_tokens_host], kv);
+  to.counter("sglang:load_back_bytes_total", "Bytes that were copied from the host, of all pools.",
+             tiers[Counter::loaded_bytes_host]);
+  to.counter("sglang:hicache_backup_tokens_total", "Tokens that were copied to the host.",
+             tiers[Counter::written_tokens_host], kv);
   to.counter("sglang:hicache_backup_bytes_total", "Bytes that were copied to the host, of all pools.",
-             tier.written_bytes);
-  to.counter("sglang:hicache_dropped_tokens_total", "Tokens that left the pools and were not copied.", tier.dropped,
-             {{"reason", "host_pressure"}, {"pool", "kv"}});
+             tiers[Counter::written_bytes_host]);
+  to.counter("sglang:hicache_dropped_tokens_total", "Tokens that left the pools and were not copied.",
+             tiers[Counter::dropped_tokens_host], {{"reason", "host_pressure"}, {"pool", "kv"}});
 }
 
 /// HiCache's, for its storage. What its buffers reject is here what left the host for room before it was put.
-void add_storage_of_sglang(const StorageCounts& storage, Families& to) {
-  to.counter("sglang:prefetched_tokens_total", "Tokens that came from the storage to the host.", storage.read);
-  to.counter("sglang:backuped_tokens_total", "Tokens that were put into the storage, or were there.", storage.written);
+void add_storage_of_sglang(const CounterValues& tiers, Families& to) {
+  to.counter("sglang:prefetched_tokens_total", "Tokens that came from the storage to the host.",
+             tiers[Counter::loaded_tokens_storage]);
+  to.counter("sglang:backuped_tokens_total", "Tokens that were put into the storage, or were there.",
+             tiers[Counter::written_tokens_storage]);
   to.counter("sglang:hicache_backup_dropped_tokens_total", "Tokens that left the host and were not put.",
-             storage.dropped);
+             tiers[Counter::dropped_tokens_storage]);
 }
 
 }  // namespace
@@ -82,11 +87,12 @@ void add_sglang(const Figures& figures, Families& to) {
   if (figures.now && !figures.from_events) {
     to.gauge("sglang:num_running_reqs", "Requests that have begun and not ended.", figures.now->running);
     add_pools(*figures.now, to);
-    if (figures.now->tier && !figures.now->tier->groups.empty()) {
-      const TierNow::Group& kv = figures.now->tier->groups.front();
+    if (figures.now->host) {
+      const std::uint64_t page = figures.now->page_size;
       to.gauge("sglang:hicache_host_used_tokens", "Tokens that are on the host or on their way.",
-               kv.resident + kv.moving);
-      to.gauge("sglang:hicache_host_total_tokens", "Tokens that the host may have.", kv.limit);
+               (figures.tiers[Counter::resident_pages_host] + figures.tiers[Counter::moving_pages_host]) * page);
+      to.gauge("sglang:hicache_host_total_tokens", "Tokens that the host may have.",
+               figures.tiers[Counter::limit_pages_host] * page);
     }
   }
   if (!figures.counts) return;
@@ -96,18 +102,19 @@ void add_sglang(const Figures& figures, Families& to) {
     to.counter("sglang:evicted_tokens_total", "Tokens that were evicted, over all pools.", evicted);
   if (figures.from_events) return;
   std::uint64_t prompt = 0, hit = 0;
-  const std::uint64_t stored = figures.storage ? figures.storage->hits : 0;
+  const std::uint64_t host = figures.tiers[Counter::hit_tokens_host],
+                      stored = figures.tiers[Counter::hit_tokens_storage];
   for (const TenantFigures& tenant : figures.tenants) prompt += tenant.prompt_tokens, hit += tenant.hit_tokens;
   to.counter("sglang:prompt_tokens_total", "Tokens of the prompts of requests, counted when they begin.", prompt);
   to.counter("sglang:cached_tokens_total", "Tokens of prompts that were found, counted when requests begin.",
-             hit - std::min(hit, (figures.tier ? figures.tier->hits : 0) + stored), {{"cache_source", "device"}});
-  if (figures.tier) {
-    to.counter("sglang:cached_tokens_total", "", std::min(hit, figures.tier->hits), {{"cache_source", "host"}});
-    add_host(*figures.tier, to);
+             hit - std::min(hit, host + stored), {{"cache_source", "device"}});
+  if (figures.host) {
+    to.counter("sglang:cached_tokens_total", "", std::min(hit, host), {{"cache_source", "host"}});
+    add_host(figures.tiers, to);
   }
   if (figures.storage) {
     to.counter("sglang:cached_tokens_total", "", std::min(hit, stored), {{"cache_source", "storage"}});
-    add_storage_of_sglang(*figures.storage, to);
+    add_storage_of_sglang(figures.tiers, to);
   }
   to.histogram("sglang:prompt_tokens_histogram", "Tokens of the prompts of finished requests.",
                figures.counts->prompt_tokens);

@@ -71,11 +71,11 @@ void Tally::take(std::span<const Event> events) {
     const auto count = static_cast<std::size_t>(end - events.begin()) + (end != events.end());
     mirror_->take(events.first(count), this);
     events = events.subspan(count);
-    if (in_step()) tier_at_step_ = tier_told(), storage_at_step_ = StorageCounts::told(mirror_->storage());
+    if (in_step()) tiers_at_step_ = mirror_->counters();
   }
   mirror_->take(events, this);
-  has_tier_ |= in_step() && tier().has_value();
-  has_storage_ |= in_step() && mirror_->storage();
+  has_host_ |= in_step() && mirror_->has_host();
+  has_storage_ |= in_step() && !mirror_->storage().empty();
   counts_.operations += mirror_->commits() - commits_before_;
   commits_before_ = mirror_->commits();
   if (!mirror_->in_step()) return;
@@ -86,13 +86,13 @@ void Tally::take(std::span<const Event> events) {
 }
 
 void Tally::lost() {
-  tier_counts_ = tier_counted(), storage_counts_ = storage_counted();
+  tiers_ = tiers();
   ++counts_.laps;
   if (mirror_) mirror_->lost();
 }
 
 void Tally::detach() {
-  tier_counts_ = tier_counted(), storage_counts_ = storage_counted();
+  tiers_ = tiers();
   mirror_.reset();
   begin_again(false);
 }
@@ -169,62 +169,16 @@ void Tally::progressed(const MirrorRequest& request) {
   live_.erase(found);
 }
 
-/// What the feed has told: the engine has counted since it was made, also while nothing read.
-TierCounts Tally::tier_told() const {
-  const inspector::MirrorTier& tier = mirror_->tier();
-  TierCounts told{tier.moved.written,
-                  tier.moved.loaded,
-                  tier.moved.hits,
-                  tier.lost.dropped,
-                  tier.lost.lost,
-                  tier.lost.evicted,
-                  tier.store.now.bytes,
-                  tier.load.now.bytes,
-                  tier.ends.took_us,
-                  tier.ends.saved_us,
-                  {},
-                  {}};
-  for (std::size_t i = 0; i < told.fetches.size(); ++i) told.fetches[i] = tier.fetches.by_outcome[i];
-  for (std::size_t i = 0; i < told.ends.size(); ++i) told.ends[i] = tier.ends.by_end[i];
-  return told;
-}
-
-/// Those counted before, and what has happened since the mirror came into step.
-TierCounts Tally::tier_counted() const {
-  TierCounts sum = tier_counts_;
-  if (!in_step()) return sum;
-  const TierCounts now = tier_told();
-  const auto add = [&](std::uint64_t TierCounts::* figure) {
-    sum.*figure += since(tier_at_step_.*figure, now.*figure);
-  };
-  for (const auto figure : {&TierCounts::written, &TierCounts::loaded, &TierCounts::hits, &TierCounts::dropped,
-                            &TierCounts::lost, &TierCounts::evicted, &TierCounts::written_bytes,
-                            &TierCounts::loaded_bytes, &TierCounts::fetch_us, &TierCounts::saved_us})
-    add(figure);
-  for (std::size_t i = 0; i < sum.fetches.size(); ++i)
-    sum.fetches[i] += since(tier_at_step_.fetches[i], now.fetches[i]);
-  for (std::size_t i = 0; i < sum.ends.size(); ++i) sum.ends[i] += since(tier_at_step_.ends[i], now.ends[i]);
+/// Totals that were counted before, with what has happened since the mirror came into step, and gauges.
+CounterValues Tally::tiers() const {
+  if (!in_step()) return tiers_;
+  CounterValues sum = mirror_->counters();
+  for_each_value([&](Counter counter, const CounterInfo& info, std::size_t row, std::size_t column) {
+    std::uint64_t& value = sum.at(counter, row, column);
+    if (info.kind != CounterKind::gauge)
+      value = tiers_.at(counter, row, column) + since(tiers_at_step_.at(counter, row, column), value);
+  });
   return sum;
-}
-
-StorageCounts Tally::storage_counted() const {
-  StorageCounts sum = storage_counts_;
-  if (in_step()) sum.add(storage_at_step_, StorageCounts::told(mirror_->storage()));
-  return sum;
-}
-
-std::optional<TierNow> Tally::tier() const {
-  if (mirror_->groups() == 0 || mirror_->pool(0).below.limit == 0) return {};
-  TierNow now;
-  for (std::size_t g = 0; g < mirror_->groups(); ++g) {
-    const MirrorPool& pool = mirror_->pool(g);
-    const std::uint64_t page = mirror_->page_size();
-    now.groups.push_back({pool.name, pool.below.resident * page, pool.below.moving * page, pool.below.limit * page});
-  }
-  const inspector::MirrorTier& told = mirror_->tier();
-  now.storing = told.store.now.queued, now.storing_bytes = told.store.now.queued_bytes;
-  now.loading = told.load.now.queued, now.loading_bytes = told.load.now.queued_bytes;
-  return now;
 }
 
 Moment Tally::moment() const {
@@ -255,8 +209,8 @@ Moment Tally::moment() const {
     const std::uint64_t limit = pool.callers.pages != 0 ? pool.callers.pages : pool.limit;
     if (limit != kUnlimited && limit != 0) figures.limit = limit * page;  // 0: the feed has not told of a pool
   }
-  now.tier = tier();
-  if (const inspector::MirrorStorage* const storage = mirror_->storage()) now.storage = StorageNow::of(*storage);
+  now.host = mirror_->has_host();
+  if (!mirror_->storage().empty()) now.storage = mirror_->storage_health();
   return now;
 }
 
@@ -268,8 +222,8 @@ Figures Tally::figures() const {
   figures.attached = mirror_.has_value();
   if (in_step()) figures.now = moment();
   if (ever_in_step_) figures.counts = counts_;
-  if (has_tier_) figures.tier = tier_counted();
-  if (has_storage_) figures.storage = storage_counted();
+  figures.host = has_host_, figures.storage = has_storage_;
+  figures.tiers = tiers();
   if (last_prompt_ > 0) figures.hit_rate = static_cast<double>(last_hit_) / static_cast<double>(last_prompt_);
   figures.tenants = tenants_.figures(in_step() ? &*mirror_ : nullptr, tree_tokens_);
   return figures;

@@ -14,22 +14,22 @@
 
 namespace canopy::metrics {
 
-/// Keeps the figures of a feed running as its events come, so that to ask for them costs the same whatever the tree
-/// has. The feed may end and come back: counts go on, and what is there now begins anew.
+/// Keeps the figures of a feed up to date with its events, so that a query's cost does not depend on the tree. The feed
+/// may end and come back: counts continue, and the present state starts again.
 class Tally final : inspector::MirrorWatcher {
  public:
-  /// At most `tenants` namespaces have figures of their own.
+  /// `tenants`: the maximum number of namespaces with their own figures.
   Tally(std::string feed, std::size_t tenants);
 
-  /// A feed of this header was found.
+  /// Starts with a feed that has this header.
   void attach(const FeedShape& header);
   void take(std::span<const Event> events);
-  /// Some were lost: what is there is not known until the next keyframe.
+  /// Records a loss of events: the present state is unknown until the next keyframe.
   void lost();
-  /// The feed has ended.
+  /// Records the end of the feed.
   void detach();
   bool in_step() const { return mirror_ && mirror_->in_step(); }
-  /// O(tenants + groups).
+  /// Returns all figures. O(tenants + groups).
   Figures figures() const;
 
  private:
@@ -43,10 +43,7 @@ class Tally final : inspector::MirrorWatcher {
   void progressed(const inspector::MirrorRequest& request) override;
 
   Moment moment() const;
-  std::optional<TierNow> tier() const;
-  TierCounts tier_told() const;
-  TierCounts tier_counted() const;
-  StorageCounts storage_counted() const;
+  CounterValues tiers() const;
   std::uint64_t pages(const inspector::MirrorNode& node) const { return node.length / mirror_->page_size(); }
 
   std::string feed_;
@@ -55,20 +52,18 @@ class Tally final : inspector::MirrorWatcher {
   bool ever_in_step_ = false, from_events_ = false, no_nodes_ = false;
   Counts counts_;
   Tenants tenants_;
-  bool has_tier_ = false;    ///< one was told of
-  TierCounts tier_counts_;   ///< until the last loss or end of the feed
-  TierCounts tier_at_step_;  ///< what the feed told when the mirror came into step
-  bool has_storage_ = false;
-  StorageCounts storage_counts_, storage_at_step_;  ///< as those of the tier
+  bool has_host_ = false, has_storage_ = false;  ///< true if the feed has had such a tier
+  CounterValues tiers_;                          ///< totals until the last loss or end of the feed
+  CounterValues tiers_at_step_;                  ///< values that the feed sent when the mirror came into step
   std::uint64_t tree_tokens_ = 0, commits_before_ = 0;
-  std::map<Units, std::uint64_t> ends_;  ///< depths at which nodes end, and how many
+  std::map<Units, std::uint64_t> ends_;  ///< number of nodes that end at each depth
   /// Requests whose begin was seen and whose end was not.
   struct Live {
     std::uint32_t prompt = 0, matched = 0;
-    bool judged = false;  ///< its verdict is counted
+    bool judged = false;  ///< true if its verdict is counted
   };
   std::unordered_map<std::uint64_t, Live> live_;
-  /// Prompt and matched tokens of the last requests.
+  /// Prompt and matched tokens of the latest requests.
   std::array<std::pair<std::uint32_t, std::uint32_t>, kHitRateRequests> last_{};
   std::uint64_t last_prompt_ = 0, last_hit_ = 0, requests_ = 0;
 };

@@ -11,33 +11,33 @@
 
 namespace canopy::metrics {
 
-/// Figures by namespace for at most some of them: the first that are seen have a row each, all others share one. A row
-/// stays with its name, also where an engine that comes back numbers its namespaces anew.
+/// Figures by namespace. The first `most` namespaces have a row each; all others share one row. A row belongs to a
+/// name, even if a restarted engine numbers its namespaces differently.
 class Tenants {
  public:
   static constexpr const char* kOthers = "(other)";
-  /// Of the namespace without a name.
+  /// Name of the namespace without a name.
   static constexpr const char* kShared = "(shared)";
 
   explicit Tenants(std::size_t most) : most_(most) {}
 
-  /// A namespace of this life of the feed, told as soon as it is seen.
+  /// Records a namespace of this life of the feed. Call it as soon as the namespace is seen.
   void see(const inspector::Mirror& mirror, NamespaceId space);
   void count(const inspector::Mirror& mirror, const inspector::MirrorRequest& request);
-  /// The numbers of namespaces mean nothing any more.
+  /// Forgets the numbers of namespaces, which are no longer valid.
   void forget_numbers();
-  /// `mirror`: null while what is resident is not known; `tokens` are then those of the whole tree.
+  /// Returns the rows. `mirror` may be null (resident tokens are unknown); `tokens`: tokens of the whole tree.
   std::vector<TenantFigures> figures(const inspector::Mirror* mirror, std::uint64_t tokens) const;
 
  private:
   std::size_t row_of(const inspector::Mirror& mirror, NamespaceId space);
 
   std::size_t most_;
-  std::vector<TenantFigures> rows_;  ///< of names
+  std::vector<TenantFigures> rows_;  ///< rows of names
   TenantFigures others_{kOthers, 0, 0, 0, {}};
-  bool shared_row_used_ = false;  ///< a namespace had no row of its own
+  bool shared_row_used_ = false;  ///< true if a namespace had no row of its own
   std::unordered_map<std::string, std::size_t> by_label_;
-  std::unordered_map<std::uint32_t, std::size_t> by_number_;  ///< of namespaces with a row
+  std::unordered_map<std::uint32_t, std::size_t> by_number_;  ///< namespaces with a row
 };
 
 }  // namespace canopy::metrics

@@ -13,7 +13,7 @@ constexpr std::size_t kMostLines = 65536, kMostNumbers = std::size_t{1} << 22, k
 void Apply::event(const Event& event) {
   // Mirror::take_below hands it to the tier's own.
   if ((event.group & kOfTierBelow) && event::AllEvents::knows(event)) return;
-  const bool known = event.group < groups() ? event::AllEvents::decode(event, *this) : event::AllEvents::knows(event);
+  const bool known = event.group < groups() ? event::AllEvents::visit(event, *this) : event::AllEvents::knows(event);
   state_.unknown_events += !known;
   state_.damaged += event.kind == 0;  // no kind of any version: memory that was overwritten
 }
@@ -66,7 +66,7 @@ void Apply::operator()(const event::TextPiece& piece) {
       state_.no_nodes = text;
       return;
     case TextKind::storage:
-      state_.storage.name = text;
+      state_.storage = text;
       return;
     case TextKind::worker:
       if (number >= kMostWorkers) return;

@@ -7,15 +7,15 @@
 
 namespace canopy::inspector {
 
-/// What each event changes in a mirror's state: one function a kind. A damaged recording may say anything, so each
-/// function checks what it is told and passes over what cannot be.
+/// Applies events to a mirror's state: one function per kind. A damaged recording may contain anything, so each
+/// function checks its event and skips impossible ones.
 class Apply {
  public:
   explicit Apply(MirrorState& state, MirrorWatcher* watcher = nullptr) : state_(state), watcher_(watcher) {}
 
-  /// An event of any kind; one of an unknown kind is counted.
+  /// Applies an event of any kind; counts an event of an unknown kind.
   void event(const Event& event);
-  /// After the events of a keyframe: the locks it told of become counts.
+  /// Turns the locks reported by a keyframe into counts. Call it after the keyframe's events.
   void settle_locks();
 
   // Nodes: apply_nodes.cpp.
@@ -46,29 +46,16 @@ class Apply {
   void operator()(const event::SegmentChanged& changed);
   void operator()(const event::Totals& totals);
   void operator()(const event::CallersPool& pool);
-  void operator()(const event::TierPages& pages);
-  void operator()(const event::TierMoved& moved);
-  void operator()(const event::TierLane& lane);
-  void operator()(const event::TierFetches& fetches);
-  void operator()(const event::TierEnds& ends);
-  void operator()(const event::TierLost& lost);
-  // The storage: apply_storage.cpp.
-  void operator()(const event::StorageQueue& queue);
-  void operator()(const event::StorageSpeed& speed);
-  void operator()(const event::StorageFates& fates);
-  void operator()(const event::StorageBrings& brings);
-  void operator()(const event::StorageMoved& moved);
-  void operator()(const event::StorageLost& lost);
+  // The tiers: apply_tiers.cpp.
+  void operator()(const event::CounterValue& counter);
   void operator()(const event::StorageHealth& health);
-  void operator()(const event::StorageRoom& room);
-  void operator()(const event::StorageRanks& ranks);
   void operator()(const event::NodeBrought& brought);
   // Requests: apply_requests.cpp.
   void operator()(const event::RequestBegun& begun);
   void operator()(const event::RequestProgress& progress);
   // Texts: apply.cpp.
   void operator()(const event::TextPiece& piece);
-  // Mirror::take_commit and Mirror::commit look after these two.
+  // Handled by Mirror::take_commit and Mirror::commit.
   void operator()(const event::Keyframe&) {}
   void operator()(const event::Commit&) {}
 
@@ -77,11 +64,11 @@ class Apply {
   void attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space);
   void detach(std::uint32_t slot);
   void hold(MirrorNode& node, std::size_t group, bool more);
-  /// A node enters or leaves the sums of its group's pool. REQUIRES: it has pages of the group.
+  /// Adds a node to the sums of its group's pool, or removes it. REQUIRES: it has pages of the group.
   void count(const MirrorNode& node, std::size_t group, bool in);
-  /// A child was added, or it left: a leaf of a whole-path group waits to be evicted, its parent does not.
+  /// Records an added or removed child. A leaf of a whole-path group waits to be evicted; its parent does not.
   void count_child(MirrorNode& parent, bool more);
-  /// The node leaves the tree.
+  /// Calls the watcher before the node leaves the tree.
   void tell_removed(const MirrorNode& node) const;
   void own(std::size_t group, Segment run, std::int64_t owner);
   void take_over(MirrorNode& node, const MirrorRequest& request);
@@ -91,7 +78,7 @@ class Apply {
   void not_known(MirrorRequest& request) const;
 
   MirrorState& state_;
-  MirrorWatcher* watcher_;  ///< null: none
+  MirrorWatcher* watcher_;  ///< May be null (no watcher).
 };
 
 }  // namespace canopy::inspector

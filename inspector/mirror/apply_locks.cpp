@@ -45,8 +45,8 @@ void Apply::operator()(const event::Unlocked& unlocked) {
 }
 
 void Apply::operator()(const event::Relocked& relocked) {
-  (*this)(event::Locked{relocked.node, relocked.group, relocked.from});
-  (*this)(event::Unlocked{relocked.before, relocked.group, relocked.from_before});
+  (*this)(event::Locked{.group = relocked.group, .from = relocked.from, .node = relocked.node});
+  (*this)(event::Unlocked{.group = relocked.group, .from = relocked.from_before, .node = relocked.before});
 }
 
 void Apply::operator()(const event::Relaxed& relaxed) {

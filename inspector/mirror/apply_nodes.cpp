@@ -249,7 +249,7 @@ void Apply::operator()(const event::NodeUsed& used) {
   }
   state_.reach(used.tick);
   state_.past.remember({bits(used.node), state_.commits + 1, used.kKind});
-  (*this)(event::Locked{used.node, 0, used.from});
+  (*this)(event::Locked{.from = used.from, .node = used.node});
 }
 
 void Apply::operator()(const event::NodeCreated& created) {

@@ -5,10 +5,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// A pool of more pages does not exist: a recording that says so is damaged, and that part of it is passed over.
-constexpr std::uint64_t kMostPages = std::uint64_t{1} << 28;
-/// The sign of an owner tells requests from nodes.
-constexpr std::uint64_t kMostRequests = ~std::uint64_t{0} >> 1;
+using event::kMostPages;
 
 }  // namespace
 
@@ -32,7 +29,6 @@ void Apply::own(std::size_t group, Segment run, std::int64_t owner) {
 /// A row ends with the pages that are told of it: pages beyond are not the request's any more, as after a reservation
 /// that failed.
 void Apply::operator()(const event::RequestPages& pages) {
-  if (pages.request > kMostRequests) return;
   MirrorRequest* request = state_.requests.find(pages.request);
   if (request) {
     std::erase_if(request->pages,
@@ -91,7 +87,6 @@ void Apply::operator()(const event::Freed& freed) {
 }
 
 void Apply::operator()(const event::PoolSized& sized) {
-  if (sized.pages > kMostPages || sized.segment_pages > kMostPages) return;
   MirrorPool& pool = state_.pools[sized.group];
   if (pool.pages != sized.pages) pool.changes.forget(state_.commits + 1);
   pool.counted.free += sized.pages - pool.pages;
@@ -119,29 +114,7 @@ void Apply::operator()(const event::Totals& totals) {
   state_.now.totalled = true;
 }
 
-void Apply::operator()(const event::CallersPool& pool) {
-  if (pool.pages <= kMostPages && pool.free <= pool.pages) state_.pools[pool.group].callers = {pool.pages, pool.free};
-}
-
-void Apply::operator()(const event::TierPages& pages) {
-  state_.pools[pages.group].below = {pages.resident, pages.moving, pages.limit};
-}
-
-void Apply::operator()(const event::TierMoved& moved) { state_.tier.moved = moved; }
-void Apply::operator()(const event::TierFetches& fetches) { state_.tier.fetches = fetches; }
-void Apply::operator()(const event::TierEnds& ends) { state_.tier.ends = ends; }
-void Apply::operator()(const event::TierLost& lost) { state_.tier.lost = lost; }
-
-void Apply::operator()(const event::TierLane& now) {
-  constexpr std::uint64_t kSpan = 1'000'000;  // microseconds: over less a rate jumps from copy to copy
-  MirrorTier::Lane& lane = now.loads ? state_.tier.load : state_.tier.store;
-  lane.now = now;
-  if (now.now_us < lane.before.now_us || now.bytes < lane.before.bytes) lane.before = now;
-  const std::uint64_t span = now.now_us - lane.before.now_us;
-  if (span == 0) return;
-  lane.bytes_per_second = static_cast<double>(now.bytes - lane.before.bytes) / (static_cast<double>(span) / 1e6);
-  if (span >= kSpan) lane.before = now;
-}
+void Apply::operator()(const event::CallersPool& pool) { state_.pools[pool.group].callers = {pool.pages, pool.free}; }
 
 void Apply::free_pages(MirrorNode& node, std::size_t group) {
   for (const PageRun& run : node.pages)

@@ -1,6 +1,6 @@
 #include "clean_text.h"
 
-#include <canopy/support/printable.h>
+#include <canopy/base/printable.h>
 
 #include <algorithm>
 

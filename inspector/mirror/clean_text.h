@@ -5,8 +5,8 @@
 
 namespace canopy::inspector {
 
-/// A text as it can be shown in its place: what a feed tells may be any bytes. Control bytes but those in `keep`, marks
-/// that turn the direction of writing, and bytes that are no UTF-8 become '?'.
+/// Returns a text that is safe to show: a feed may contain any bytes. Replaces with '?' the control bytes that are not
+/// in `keep`, marks that change the direction of writing, and invalid UTF-8.
 std::string clean_text(std::string_view text, std::string_view keep = {});
 
 }  // namespace canopy::inspector

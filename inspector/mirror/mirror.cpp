@@ -72,7 +72,7 @@ void Mirror::take_commit(std::span<const Event> events, MirrorWatcher* watcher) 
   const bool keyframe = is<event::Keyframe>(events.front());
   // A keyframe that another reader asked for tells what is known here already.
   if (keyframe ? in_step_ : !in_step_) return;
-  const auto end = event::Commit::decode(events.back());
+  const auto end = std::bit_cast<event::Commit>(events.back());
   if (keyframe) {
     forget();
     begin_again(end);
@@ -113,9 +113,9 @@ void Mirror::take_below(std::span<const Event> events, bool keyframe) {
     below_.emplace_back(shape);
   }
   if (keyframe) pending_below_.insert(pending_below_.begin(), unmarked(events.front()));
-  auto end = event::Commit::decode(events.back());
+  auto end = std::bit_cast<event::Commit>(events.back());
   end.tick = 0;  // the tier's index has a clock of its own, which its nodes tell
-  pending_below_.push_back(end.encode());
+  pending_below_.push_back(std::bit_cast<Event>(end));
   Mirror& below = below_.front();
   const std::uint64_t had = below.state_.added_tokens, lost = below.state_.evicted_tokens;
   below.take(pending_below_);
@@ -151,7 +151,9 @@ void Mirror::forget() {
   }
   for (Space& space : state_.spaces) space.first_child = space.last_child = 0, space.tokens = space.nodes = 0;
   state_.first_pages.clear();
-  state_.storage = {};
+  state_.counters = {};
+  state_.storage.clear();
+  state_.health = {};
   state_.plugins.clear();
   state_.refusals.clear();
   state_.workers.clear();
@@ -165,7 +167,7 @@ void Mirror::forget() {
 }
 
 void Mirror::commit(const Event& event) {
-  const auto commit = event::Commit::decode(event);
+  const auto commit = std::bit_cast<event::Commit>(event);
   state_.reach(commit.tick);
   ++state_.commits;
   const auto apart = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };

@@ -1,5 +1,5 @@
 /// Questions about requests: why they found no more.
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 
 #include <algorithm>
 #include <tuple>

@@ -10,7 +10,7 @@
 
 namespace canopy::inspector {
 
-/// Consecutive page numbers of a node or a request, from its page number `place` on.
+/// Consecutive page numbers of a node or a request, beginning with its page at index `place`.
 struct PageRun {
   std::uint32_t place = 0;
   Page first = 0;
@@ -18,40 +18,40 @@ struct PageRun {
   std::uint8_t group = 0;
 };
 
-/// When a node was there or was used last, if it was before the mirror.
+/// Time of a node's creation or last use if that was before the mirror began.
 inline constexpr std::uint64_t kTimeNotKnown = ~std::uint64_t{0};
 
-/// A node as the feed told it. Slots are those of the index: slot_of(NodeId).
+/// A node as reported by the feed. Slots are those of the index: slot_of(NodeId).
 struct MirrorNode {
   std::uint64_t id = 0;                                                           ///< 0: no node in this slot
-  std::uint32_t parent = 0, first_child = 0, last_child = 0, next = 0, prev = 0;  ///< slots; 0 none
+  std::uint32_t parent = 0, first_child = 0, last_child = 0, next = 0, prev = 0;  ///< slots; 0: none
   std::uint32_t children = 0;
   NamespaceId space{};
   Units begin = 0, length = 0;
-  std::uint16_t resident = 0;                    ///< bit g: group g has its pages
-  std::uint16_t lost = 0;                        ///< bit g: it had pages of group g, and they were evicted
-  bool told_late = false;                        ///< it was there before the mirror: what it lost before is not known
-  std::array<std::uint32_t, kMaxGroups> hold{};  ///< whole path: own locks + held children; else: locks over it
-  std::array<Rank, kMaxGroups> rank{};           ///< as last told; valid while the node waits
+  std::uint16_t resident = 0;  ///< bit g: group g has its pages
+  std::uint16_t lost = 0;      ///< bit g: its pages of group g were evicted
+  bool told_late = false;      ///< true if it existed before the mirror: its earlier losses are unknown
+  std::array<std::uint32_t, kMaxGroups> hold{};  ///< whole-path group: own locks + held children; else: locks over it
+  std::array<Rank, kMaxGroups> rank{};           ///< last reported; valid while the node waits
   std::uint32_t hits = 0, inserts = 0;
   std::int32_t priority = 0;
   Tick created = 0, last_access = 0;
   std::uint64_t digest = 0;
-  std::uint64_t lineage = 0;    ///< id of the first node known here: one that came back has that of its ghost
-  std::uint64_t added_at = 0;   ///< commit
-  std::uint64_t added_us = 0;   ///< of the engine's clock; kTimeNotKnown
-  std::uint64_t used_us = 0;    ///< of its last use, or added_us before the first; kTimeNotKnown
-  std::uint64_t used_work = 0;  ///< tokens of prompts that had come by then, since the mirror began
-  /// Of its path, units that have come from a storage, as far as it was told; what is beside them is not known.
+  std::uint64_t lineage = 0;    ///< id of its first known node; a node that came back takes its ghost's lineage
+  std::uint64_t added_at = 0;   ///< commit number
+  std::uint64_t added_us = 0;   ///< engine's clock, or kTimeNotKnown
+  std::uint64_t used_us = 0;    ///< last use, or added_us before the first; may be kTimeNotKnown
+  std::uint64_t used_work = 0;  ///< prompt tokens that had arrived at its last use, since the mirror began
+  /// Units of its path that came from a storage, as far as reported; others are unknown.
   struct Brought {
     Units from = 0, until = 0;
   } brought{};
-  std::vector<PageRun> pages;        ///< of all groups
+  std::vector<PageRun> pages;        ///< runs of all groups
   std::vector<std::uint32_t> words;  ///< only if the feed carries tokens
 
   Units end() const { return begin + length; }
   bool has(std::size_t group) const { return resident >> group & 1; }
-  /// How many of its own units have come from a storage.
+  /// Returns how many of its own units came from a storage.
   Units from_storage() const {
     const Units first = brought.from > begin ? brought.from : begin,
                 last = brought.until < end() ? brought.until : end();
@@ -59,7 +59,7 @@ struct MirrorNode {
   }
 };
 
-/// Nodes by slot, in blocks that are made when they are first written: slots may be few and far apart. Copies share
+/// Nodes by slot, in blocks that are allocated when first written, because slots may be few and far apart. Copies share
 /// blocks until one of them writes.
 class NodeBlocks {
  public:
@@ -75,9 +75,9 @@ class NodeBlocks {
     return slot / kBlock < blocks_.size() && blocks_[slot / kBlock] ? (*blocks_[slot / kBlock])[slot % kBlock]
                                                                     : kNoNode;
   }
-  std::size_t size() const { return blocks_.size() * kBlock; }  ///< every slot is below
+  std::size_t size() const { return blocks_.size() * kBlock; }  ///< every slot is smaller
   void clear() { blocks_.clear(); }
-  /// visit(slot) of every node there is.
+  /// Calls visit(slot) for every node.
   template <class Visit>
   void each(Visit&& visit) const {
     for (std::size_t b = 0; b < blocks_.size(); ++b)
@@ -91,12 +91,12 @@ class NodeBlocks {
   std::vector<std::shared_ptr<Block>> blocks_;
 };
 
-/// A node as its group has it.
+/// The state of a node in a group.
 enum class NodeState : std::uint8_t {
   evictable,
   protected_,
   tombstone,  ///< its pages of this group were evicted
-  without,    ///< it has no pages of this group, and as far as is known it never had any
+  without,    ///< it has no pages of this group and, as far as is known, never had any
 };
 inline constexpr std::size_t kNodeStates = 4;
 

@@ -14,48 +14,48 @@
 
 namespace canopy::inspector {
 
-/// Why a request did not find more of its prompt.
+/// The reason why a request did not find more of its prompt.
 enum class Miss : std::uint8_t {
   unknown,      ///< it has not inserted anything yet
-  none,         ///< there was nothing more to find
+  none,         ///< the whole reusable prompt was found
   never_seen,   ///< no request inserted such a continuation before
   evicted,      ///< it was here and was evicted
-  other_space,  ///< it is here in another namespace
-  tombstone,    ///< full attention had it, and a window or a state of it was evicted
-  never_kept,   ///< full attention had it, and no window or state was kept there
-  rounding,     ///< less than a page was left
-  // Not known, because the mirror does not know all that was evicted before:
-  before_attach,  ///< it began to listen later than the engine began
+  other_space,  ///< it is resident in another namespace
+  tombstone,    ///< full attention had it, but its window or state was evicted
+  never_kept,   ///< full attention had it, but no window or state was kept there
+  rounding,     ///< less than a page remained
+  // Unknown, because the mirror does not know all earlier evictions:
+  before_attach,  ///< the mirror began later than the engine
   lost_in_lap,    ///< events were lost
-  forgotten,      ///< more nodes were evicted than it remembers
-  no_nodes,       ///< the feed tells of no node
+  forgotten,      ///< more nodes were evicted than the mirror remembers
+  no_nodes,       ///< the feed reports no nodes
 };
 
-/// From which moment on a mirror knows all that was inserted and evicted.
+/// The moment from which on the mirror knows all insertions and evictions.
 struct Horizon {
-  /// The reason of a miss that nothing since then explains; never_seen: the mirror knows all from the beginning on.
+  /// Reason of a miss that nothing since then explains; never_seen: the mirror knows everything from the beginning.
   Miss before = Miss::never_seen;
   Tick tick = 0;
 };
 
-/// Why a request did not find more, and what is known of it.
+/// The reason of a miss and what is known about it.
 struct Verdict {
   Miss miss = Miss::unknown;
-  Tick missed_since = 0;       ///< evicted: when; not known: the horizon
-  Units missed_tokens = 0;     ///< evicted: how many tokens of it, as far as is known
-  NamespaceId missed_space{};  ///< other_space: where it is
-  std::string missed_policy;   ///< evicted: by which policy, or by a flush
+  Tick missed_since = 0;       ///< time of the eviction; if unknown, the horizon
+  Units missed_tokens = 0;     ///< evicted tokens of the miss, as far as known
+  NamespaceId missed_space{};  ///< for other_space: the namespace that has it
+  std::string missed_policy;   ///< for evicted: the policy's name, or a flush
 };
 
-/// Tokens that requests did not find, by what ended their match; `rounding` are those of the last page of each, which
-/// no match can give.
+/// Tokens that requests did not find, by the reason of their miss. For `rounding` these are the tokens of each last
+/// page, which no match can return.
 struct MissGroup {
   Miss miss{};
-  std::string policy;  ///< evicted: Verdict::missed_policy
+  std::string policy;  ///< for evicted: Verdict::missed_policy
   std::uint64_t requests = 0, tokens = 0;
 };
 
-/// Its reason in a few words.
+/// Returns the reason in a few words.
 std::string reason_words(const MissGroup& group);
 
 struct MirrorRequest : Verdict {
@@ -63,23 +63,24 @@ struct MirrorRequest : Verdict {
   NamespaceId space{};
   std::uint32_t prompt = 0, matched = 0, computed = 0, committed = 0, known = 0;  ///< tokens
   RequestPhase phase = RequestPhase::running;
-  std::uint64_t begun_at = 0, ended_at = 0;  ///< commits; 0: has not ended
-  std::uint64_t begun_us = 0, ended_us = 0;  ///< 0: not known
+  std::uint64_t begun_at = 0, ended_at = 0;  ///< commits; 0: not ended
+  std::uint64_t begun_us = 0, ended_us = 0;  ///< 0: unknown
   std::uint32_t retractions = 0;
-  bool fetch = false;           ///< no request of a client: it brings a prefix from the tier below, and counts nowhere
-  std::uint64_t last_node = 0;  ///< the deepest node it locked last; 0 none known
-  std::vector<PageRun> pages;   ///< that it owns
+  bool fetch = false;  ///< true for a fetch from the tier below instead of a client's request; it counts nowhere
+  std::uint64_t last_node = 0;  ///< deepest node of its latest lock; 0: none known
+  std::vector<PageRun> pages;   ///< pages that it owns
   bool ended() const { return ended_at != 0; }
-  /// Tokens that it could have found and did not; tokens of its last page, which no match can give.
+  /// Returns the tokens that it could have found but did not, and the tokens of its last page, which no match can
+  /// return.
   std::uint32_t missed(Units page_size) const { return reusable(page_size) - std::min(matched, reusable(page_size)); }
   std::uint32_t rounding(Units page_size) const {
     return prompt - std::max(reusable(page_size), std::min(matched, prompt));
   }
-  /// Tokens that it could have found at most: whole pages, and one token is always computed.
+  /// Returns the most tokens that it could have found: whole pages, since at least one token is always computed.
   std::uint32_t reusable(Units page_size) const { return prompt > 0 ? (prompt - 1) / page_size * page_size : 0; }
 };
 
-/// The requests that a mirror remembers, in the order they came. Old ones that have ended are forgotten.
+/// The requests that a mirror remembers, in order of arrival. Old ones that have ended are forgotten.
 class MirrorRequests {
  public:
   const std::vector<MirrorRequest>& all() const { return requests_; }
@@ -87,20 +88,20 @@ class MirrorRequests {
   const MirrorRequest* find(std::uint64_t id) const;
   MirrorRequest* find(std::uint64_t id);
   MirrorRequest& add(std::uint64_t id);
-  /// Makes room where there are too many: the oldest that have ended go.
+  /// Forgets the oldest ended requests if there are too many.
   void forget_old();
   void clear();
 
-  /// Keeps verdicts apart from the requests, and shares them with copies.
+  /// Keeps verdicts separately from the requests and shares them with copies.
   void learn() { learned_ = std::make_shared<std::unordered_map<std::uint64_t, Verdict>>(); }
-  /// Gives a request the verdict that was learned before, if there is one.
+  /// Gives a request the verdict learned before, if there is one.
   void recall(MirrorRequest& request) const;
   void keep_verdict(const MirrorRequest& request);
 
  private:
   std::vector<MirrorRequest> requests_;
   std::unordered_map<std::uint64_t, std::size_t> places_;
-  std::shared_ptr<std::unordered_map<std::uint64_t, Verdict>> learned_;  ///< null: not kept
+  std::shared_ptr<std::unordered_map<std::uint64_t, Verdict>> learned_;  ///< May be null (verdicts are not kept).
 };
 
 }  // namespace canopy::inspector

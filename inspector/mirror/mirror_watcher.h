@@ -9,25 +9,25 @@ namespace canopy::inspector {
 struct MirrorNode;
 struct MirrorRequest;
 
-/// Told by a mirror what it applies, in order: for figures that are kept running, because a look at the whole tree
-/// costs too much. A keyframe that is applied is told as begin_again() and added() alone.
+/// Called by a mirror for each effect that it applies, in order. Keeps figures up to date without a walk over the whole
+/// tree. For a keyframe only begin_again() and added() are called.
 class MirrorWatcher {
  public:
   virtual ~MirrorWatcher() = default;
-  /// What there was is forgotten. `known`: nothing happened before; else events before were missed.
+  /// Resets everything. `known`: true if nothing happened before; otherwise earlier events were missed.
   virtual void begin_again([[maybe_unused]] bool known) {}
   virtual void added([[maybe_unused]] const MirrorNode& node) {}
-  /// `upper` is new. The node that was cut keeps its end and lies below it.
+  /// Called when a node is cut: `upper` is new; the cut node keeps its end and is the child of `upper`.
   virtual void split([[maybe_unused]] const MirrorNode& upper) {}
-  /// A match ended at the node or below. Its times are still those of its use before.
+  /// Called when a match ended at the node or below. The node's times are still those of its previous use.
   virtual void used([[maybe_unused]] const MirrorNode& node) {}
-  /// The pages of a group leave a node that has them, evicted or flushed.
+  /// Called when the pages of a group leave a node, evicted or flushed.
   virtual void left([[maybe_unused]] const MirrorNode& node, [[maybe_unused]] std::size_t group,
                     [[maybe_unused]] Operation operation) {}
-  /// The node leaves the tree, after left() for each of its groups.
+  /// Called when the node leaves the tree, after left() for each of its groups.
   virtual void removed([[maybe_unused]] const MirrorNode& node) {}
   virtual void begun([[maybe_unused]] const MirrorRequest& request) {}
-  /// The request got further, or ended. Its verdict is final once it is not Miss::unknown.
+  /// Called when the request progressed or ended. Its verdict is final once it is not Miss::unknown.
   virtual void progressed([[maybe_unused]] const MirrorRequest& request) {}
 };
 

@@ -1,6 +1,6 @@
 #include "rank_text.h"
 
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 
 #include <bit>
 #include <charconv>

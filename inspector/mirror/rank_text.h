@@ -7,8 +7,8 @@
 
 namespace canopy::inspector {
 
-/// A rank in the words of its policy: `form` is PolicyText::rank. The rank's two numbers where the form is empty; a
-/// placeholder that is not known stays as it is.
+/// Returns a rank in the words of its policy. `form` is PolicyText::rank; if it is empty, returns the rank's two
+/// numbers. An unknown placeholder stays unchanged.
 std::string rank_words(std::string_view form, const Rank& rank, Tick now);
 
 }  // namespace canopy::inspector

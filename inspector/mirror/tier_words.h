@@ -1,35 +1,28 @@
 #pragma once
 
-#include <array>
+#include <canopy/feed/engine_events.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
-
-#include "mirror_state.h"
+#include <vector>
 
 namespace canopy::inspector {
 
-/// For people, in the order of the events' fields.
-inline constexpr std::array<const char*, std::tuple_size_v<decltype(event::TierFetches::by_outcome)>> kFetchWords = {
-    "whole", "cut: no room", "joined", "nothing there", "too short", "no room at all", "computing is faster"};
-inline constexpr std::array<const char*, event::TierEnds::kEnds> kEndWords = {"used whole", "begun on before the end",
-                                                                              "given up"};
-inline constexpr std::array<const char*, event::StorageBrings::kOutcomes> kBringWords = {
-    "whole",   "cut: no room", "nothing there", "too short",           "no room at all", "gone meanwhile",
-    "damaged", "late",         "failed",        "refused: not called", "joined",         "computing is faster"};
-inline constexpr std::array<const char*, 5> kFateWords = {"done", "absent", "full", "late", "failed"};
+/// A line about a tier for people: "host load", "copies 2, 12 KiB queued".
+struct TierLine {
+  std::string label, text;
+};
+/// Returns all counters of a tier that are shown and not 0: one line for those without an axis, one for each group and
+/// lane, one for each counter with outcomes. REQUIRES: a name for each group.
+std::vector<TierLine> tier_lines(const CounterValues& counters, std::string_view tier,
+                                 std::span<const std::string> groups);
 
-/// "not called for another 0.4 s". `now_us`: as Engine::turn was told.
+/// Returns a counter's value in words: "written 1,240 tokens", "fetch took 4.2 s".
+std::string counter_words(const CounterInfo& info, std::uint64_t value);
+/// Returns counts in words, without zeros: "310 done, 2 late"; "none" if all are 0. REQUIRES: a name for each count.
+std::string counted_words(std::span<const std::uint64_t> counts, std::span<const char* const> names);
+/// Returns "not called for another 0.4 s". `now_us`: in the time of Engine::turn.
 std::string breaker_words(const event::StorageHealth& health, std::uint64_t now_us);
-/// "took 4.2 ms on average, saved 65 s of prefill"; empty if no request has begun on a fetch.
-std::string fetch_time_words(const event::TierEnds& ends);
-/// "under 1 us", "340 us", "22 ms": what a call takes.
-std::string call_words(const event::StorageSpeed& speed);
-/// "1,204 records, 1.2 GiB of 4.0 GiB"; says so where the storage does not tell.
-std::string room_words(const event::StorageRoom& room);
-/// "2 calls wait for other ranks, 14 ended worse there"; says so where the ranks have stopped.
-std::string ranks_words(const event::StorageRanks& ranks);
-/// "310 done, 2 late": what is 0 is left out. "none" if all are. REQUIRES: a word for each count.
-std::string counted_words(std::span<const std::uint32_t> counts, std::span<const char* const> words);
 
 }  // namespace canopy::inspector

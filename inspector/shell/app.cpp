@@ -37,8 +37,6 @@ void App::connect(std::unique_ptr<Link> link) {
   Session session;
   session.state = Session::State::attaching;
   session.feed = session_.feed + 1;
-  session.trace = sources_.trace;
-  what_if_ = std::make_unique<WhatIf>(sources_.canopy);
   session_ = std::move(session);
   Selection selection;
   selection.colour = selection_.colour;
@@ -55,11 +53,7 @@ void App::connect(std::unique_ptr<Link> link) {
   behind_ = false;
 }
 
-void App::offer(Sources sources) {
-  sources_ = std::move(sources);
-  session_.trace = sources_.trace;
-  what_if_ = std::make_unique<WhatIf>(sources_.canopy);
-}
+void App::offer(Sources sources) { sources_ = std::move(sources); }
 
 void App::choose() {
   if (picker_ && link_) picker_.reset();
@@ -85,7 +79,6 @@ void App::attach_again() {
 }
 
 bool App::pump(std::chrono::milliseconds budget) {
-  what_if_->look();
   if (picker_)
     if (auto chosen = picker_->look()) connect(std::move(chosen));
   if (!link_) return true;
@@ -101,7 +94,7 @@ std::uint64_t App::changes() const {
   std::uint64_t sum = mirror_.commits();
   for (const std::uint64_t part :
        {std::uint64_t{mirror_.in_step()}, static_cast<std::uint64_t>(session_.state), session_.feed, session_.laps,
-        std::uint64_t{mailbox_.paused}, std::uint64_t{picker_ != nullptr}, time_.at, time_.wanted, what_if_->changes()})
+        std::uint64_t{mailbox_.paused}, std::uint64_t{picker_ != nullptr}, time_.at, time_.wanted})
     sum = sum * 31 + part;
   return sum;
 }
@@ -128,7 +121,6 @@ void App::update() {
   }
   if (std::exchange(selection_.pause_wanted, false)) toggle_pause();
   if (std::exchange(selection_.choose_wanted, false)) choose();
-  if (const char key = std::exchange(selection_.panel_wanted, 0); key != 0) show_panel(key);
   if (selection_.group >= mirror_.groups()) selection_.group = 0;
   if (!mirror_.below()) selection_.show_tier(false);
   if (selection_.request_wanted != 0 && (!time_.seekable || time_.at == time_.wanted))
@@ -195,7 +187,7 @@ void App::draw_content(std::size_t panel, Scene& scene) {
   const PanelInfo& info = panels()[panel];
   if (!selection_.tier || info.shows_tier) return draw_panel(*panels_[panel], info, scene);
   const std::uint64_t node = std::exchange(selection_.node, 0);
-  Scene pools{mirror_, index_, selection_, mailbox_, session_, time_, *what_if_, mirror_, shares_};
+  Scene pools{mirror_, index_, selection_, mailbox_, session_, time_, mirror_, shares_};
   draw_panel(*panels_[panel], info, pools);
   if (selection_.node != 0) selection_.tier = false;
   else if (selection_.tier) selection_.node = node;

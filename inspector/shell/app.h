@@ -21,8 +21,6 @@ namespace canopy::inspector {
 struct Sources {
   Picker::Find find;
   Picker::Attach attach, open;  ///< a feed by its name, a recording by its path
-  std::string trace{};          ///< proposed for a what-if
-  std::string canopy{};         ///< path of the program `canopy`; empty: find_program() has it
 };
 
 /// The inspector without its window: everything between ImGui::NewFrame and ImGui::Render. The same for a window, for
@@ -63,8 +61,7 @@ class App {
   /// What the tree shows: the mirror, or its tier below.
   const Mirror& shown() const { return selection_.tier && mirror_.below() ? *mirror_.below() : mirror_; }
   const TreeIndex& tree() const { return index_; }
-  Scene scene() { return {shown(), index_, selection_, mailbox_, session_, time_, *what_if_, mirror_, shares_}; }
-  const WhatIf& what_if() const { return *what_if_; }
+  Scene scene() { return {shown(), index_, selection_, mailbox_, session_, time_, mirror_, shares_}; }
   TreePanel& tree_panel() { return panel<TreePanel>(); }
   const TreePanel& tree_panel() const { return panel<TreePanel>(); }
   /// Null when there is nothing to choose, or no more.
@@ -116,7 +113,6 @@ class App {
   Timeline time_;
   TreeIndex index_;
   TierShares shares_;
-  std::unique_ptr<WhatIf> what_if_ = std::make_unique<WhatIf>();
   std::vector<std::unique_ptr<Panel>> panels_;      ///< in the order of the table
   std::optional<std::size_t> full_window_, front_;  ///< places in the table; front_: the tab that shall come there
   std::chrono::steady_clock::time_point rests_until_{};

@@ -1,6 +1,6 @@
 #include "link.h"
 
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 
 #include <utility>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "loading.h"
 
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <mirror/clean_text.h>
 

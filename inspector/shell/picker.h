@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/result.h>
+#include <canopy/base/result.h>
 
 #include <array>
 #include <chrono>

@@ -1,5 +1,5 @@
-#include <canopy/support/atomic_file.h>
-#include <canopy/support/file.h>
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/file.h>
 #include <png.h>
 #include <unistd.h>
 

@@ -65,14 +65,7 @@ class Line {
   }
 
   void wait() {
-    if (std::string why = wait_until_shown(app_); !why.empty()) return complain(std::move(why));
-    using namespace std::chrono_literals;
-    const auto until = std::chrono::steady_clock::now() + 60s;
-    while (app_.what_if().state() == WhatIf::State::running) {
-      if (std::chrono::steady_clock::now() > until) return complain("the what-if has not ended within 60 s");
-      std::this_thread::sleep_for(10ms);
-      app_.pump(10ms);
-    }
+    if (std::string why = wait_until_shown(app_); !why.empty()) complain(std::move(why));
   }
   void run_to() {
     const float wanted = number();

@@ -10,8 +10,7 @@ namespace canopy::inspector {
 
 /// Lines that drive the inspector without hands, for pictures and tests:
 ///
-///   wait                   until the engine of another process has told what there is, 10 s at most, and until a
-///                          what-if that runs has ended, 60 s at most
+///   wait                   until the engine of another process has sent what there is, 10 s at most
 ///   requests 600           let the demo engine run until so many requests have come, and no further
 ///   click X Y              also: double X Y, right X Y, move X Y, drag X Y TO_X TO_Y, wheel X Y STEPS
 ///   click node 12          in the middle of its box in the tree; also: double, right

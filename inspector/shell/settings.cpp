@@ -1,6 +1,6 @@
 #include "settings.h"
 
-#include <canopy/support/atomic_file.h>
+#include <canopy/base/atomic_file.h>
 
 #include <algorithm>
 #include <charconv>

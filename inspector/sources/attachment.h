@@ -1,9 +1,9 @@
 #pragma once
 
+#include <canopy/base/file.h>
+#include <canopy/base/result.h>
 #include <canopy/feed/reader.h>
 #include <canopy/feed/shared_mapping.h>
-#include <canopy/support/file.h>
-#include <canopy/support/result.h>
 
 #include <memory>
 #include <string>
@@ -11,39 +11,39 @@
 
 namespace canopy::inspector {
 
-/// A feed in shared memory, as it looks before a reader attaches.
+/// A feed in shared memory before a reader attaches.
 struct FoundFeed {
   std::string name;
   std::uint64_t process = 0;
   std::string program;  ///< name of the process's program; empty if unknown
   std::uint32_t page_size = 0, groups = 0;
   bool controls = false;
-  std::string ended;  ///< why it writes no more; empty: a reader can attach
+  std::string ended;  ///< reason why it has ended; empty: a reader can attach
 };
 
-/// The reading end of a feed in shared memory. A reader may die at any moment: the writer goes on, and stops writing
-/// for it a few thousand operations later.
+/// The reading end of a feed in shared memory. If a reader dies, the writer continues and stops writing for it a few
+/// thousand operations later.
 class Attachment {
  public:
-  /// The feed that a process of this user publishes under `name`. The error lists the names there are.
+  /// Attaches to the feed that a process of this user publishes under `name`. The error lists the available names.
   static Result<std::unique_ptr<Attachment>> attach(const std::string& name);
-  /// The feeds of this user's processes, by name; feeds that have ended come last.
+  /// Returns the feeds of this user's processes by name; ended feeds come last.
   static std::vector<FoundFeed> found();
-  /// Names that can be attached to now, sorted.
+  /// Returns the names that can be attached to now, sorted.
   static std::vector<std::string> names();
   ~Attachment();
   Attachment(const Attachment&) = delete;
 
   FeedReader& reader() { return *reader_; }
-  /// As it was when this reader attached.
+  /// Returns the header at the time of attaching.
   const FeedShape& header() const { return shape_; }
-  /// Why the feed has ended: the writer closed it, its process has gone, or its memory was cut short. Empty while the
-  /// writer lives. Events written before the end can still be read. Costs one system call.
+  /// Returns the reason why the feed has ended: the writer closed it, its process has ended, or its memory was cut
+  /// short. Empty while the writer is alive. Events written before the end can still be read. Costs one system call.
   std::string gone() const;
-  /// Posts a command for the engine. False if the feed takes no commands, or the engine has not read the last ones yet.
-  /// Until the first one this process cannot write where commands lie.
+  /// Posts a command for the engine. Returns false if the feed takes no commands, or the engine has not read the last
+  /// ones yet. Until its first command this process cannot write to the command area.
   bool send(const Command& command);
-  /// The same for a feed of this process.
+  /// Posts a command to a feed of this process.
   static bool post(FeedHeader& header, const Command& command);
 
  private:
@@ -53,7 +53,7 @@ class Attachment {
   SharedMapping memory_;
   FeedShape shape_;
   bool may_send_ = false;
-  UniqueFd descriptor_;  ///< its lock tells the writer that a reader lives
+  UniqueFd descriptor_;  ///< its lock shows the writer that a reader is alive
   std::unique_ptr<FeedReader> reader_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/result.h>
+#include <canopy/base/result.h>
 #include <canopy/types.h>
 
 #include <deque>
@@ -15,28 +15,29 @@
 
 namespace canopy::inspector {
 
-/// A request as a recording tells it.
+/// A request from a recording.
 struct RecordedRequest {
-  std::uint64_t begun_us = 0;  ///< of the engine's clock
+  std::uint64_t begun_us = 0;  ///< microseconds of the engine's clock
   std::string space;           ///< name of its namespace; empty: the shared one
   std::uint32_t output = 0;    ///< tokens of its answer
-  /// As many tokens as the prompt had. Those of whole pages are the prompt's own. What follows the last whole page was
-  /// never kept, and no recording has it: tokens stand there that no other request has.
+  /// The prompt's tokens. Whole pages are recorded. The rest after the last whole page was never kept, so it is filled
+  /// with tokens that no other request has.
   std::vector<Token> prompt;
 };
 
-/// The requests of a recording that carries tokens, in the order in which they began: those that began and ended in it,
-/// and whose prompts the index had got. The recording is read once, through a mirror; only what runs is in memory.
+/// The requests of a recording that carries tokens, in order of their begin: those that began and ended in it, with
+/// prompts that the index received. The recording is read once, through a mirror; only running requests are in memory.
 class RecordedRequests {
  public:
-  /// The error says why the file is no recording, or that it has no tokens and how it gets them.
+  /// Opens a recording. The error says why the file is not a recording, or that it has no tokens and how to record
+  /// them.
   static Result<std::unique_ptr<RecordedRequests>> open(const std::string& path);
   RecordedRequests(const RecordedRequests&) = delete;
 
-  /// False at the end.
+  /// Reads the next request. Returns false at the end.
   bool next(RecordedRequest& request);
   double progress() const;                              ///< 0..1
-  std::uint64_t left_out() const { return left_out_; }  ///< requests so far that are not whole in it
+  std::uint64_t left_out() const { return left_out_; }  ///< requests so far that are incomplete in the recording
 
  private:
   struct Waiting {
@@ -56,11 +57,11 @@ class RecordedRequests {
 
   std::unique_ptr<Recording> recording_;
   Mirror mirror_;
-  std::span<const Event> events_;                            ///< of the recording, from the next commit on
-  std::deque<Waiting> waiting_;                              ///< in the order in which they began
-  std::unordered_map<std::uint64_t, std::uint64_t> number_;  ///< of those in waiting_, by id: how many began before
-  std::uint64_t commit_ = 0, taken_ = 0, left_out_ = 0;      ///< taken_: of waiting_, from its front
-  Token fresh_ = ~Token{0};                                  ///< the next token that no other request has
+  std::span<const Event> events_;                            ///< rest of the recording, from the next commit on
+  std::deque<Waiting> waiting_;                              ///< in order of their begin
+  std::unordered_map<std::uint64_t, std::uint64_t> number_;  ///< by id of a waiting request: how many began before
+  std::uint64_t commit_ = 0, taken_ = 0, left_out_ = 0;      ///< taken_: number taken from the front of waiting_
+  Token fresh_ = ~Token{0};                                  ///< next token that no other request has
 };
 
 }  // namespace canopy::inspector

@@ -1,7 +1,7 @@
 #include "recording.h"
 
+#include <canopy/base/file.h>
 #include <canopy/feed/events.h>
-#include <canopy/support/file.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Recording>> Recording::begin(const std::string& path) {
 bool Recording::scan(std::uint64_t events) {
   for (const std::uint64_t stop = next_ + std::min(events, end_ - next_); next_ < stop;) {
     const Event& one = events_[next_++];
-    if (is<event::RequestBegun>(one)) begun_.emplace(event::RequestBegun::decode(one).request, commits_ + 1);
+    if (is<event::RequestBegun>(one)) begun_.emplace(std::bit_cast<event::RequestBegun>(one).request, commits_ + 1);
     if (!is<event::Commit>(one)) continue;
     if (commits_ % kStride == 0) marks_.push_back(whole_);
     ++commits_;

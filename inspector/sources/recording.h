@@ -1,8 +1,8 @@
 #pragma once
 
+#include <canopy/base/result.h>
 #include <canopy/feed/header.h>
 #include <canopy/feed/shared_mapping.h>
-#include <canopy/support/result.h>
 
 #include <memory>
 #include <span>
@@ -12,33 +12,33 @@
 
 namespace canopy::inspector {
 
-/// A feed in a file, mapped into memory. It has whole commits only: half of one at the end is left out.
+/// A feed in a file, mapped into memory. It contains only whole commits: a partial one at the end is left out.
 class Recording {
  public:
-  /// Looks at the header alone: scan() must reach the end before anything else is asked. The error says why the file is
-  /// no recording.
+  /// Reads only the header: scan() must reach the end before other functions are called. The error says why the file is
+  /// not a recording.
   static Result<std::unique_ptr<Recording>> begin(const std::string& path);
-  /// Goes on finding its operations, through so many events at most. True when it has found them all.
+  /// Continues to find operations, through at most `events` events. Returns true when all are found.
   bool scan(std::uint64_t events);
-  /// How much of the file it has gone through, from 0 to 1.
+  /// Returns the scanned part of the file, from 0 to 1.
   double scanned() const { return end_ == 0 ? 1 : static_cast<double>(next_) / static_cast<double>(end_); }
-  /// begin() and scan() in one: an error as well if the file holds no whole operation.
+  /// Calls begin() and scan(). Also returns an error if the file has no whole operation.
   static Result<std::unique_ptr<Recording>> open(const std::string& path);
   static constexpr const char* kNothing = "the recording holds no whole operation";
   Recording(const Recording&) = delete;
 
   const FeedShape& header() const { return shape_; }
   std::uint64_t commits() const { return marks_.empty() ? 0 : commits_; }
-  /// The events of commits [first, end), numbered from 0.
+  /// Returns the events of commits [first, end), numbered from 0.
   std::span<const Event> events(std::uint64_t first, std::uint64_t end) const;
-  /// The commit, numbered from 1, with which a request began; 0 if the recording does not have it.
+  /// Returns the commit, numbered from 1, with which a request began; 0 if the recording does not contain it.
   std::uint64_t begun(std::uint64_t request) const {
     const auto found = begun_.find(request);
     return found == begun_.end() ? 0 : found->second;
   }
-  /// Whether it ends in the middle of an operation: the process that wrote it did not end normally.
+  /// Returns true if it ends in the middle of an operation: its writer did not end normally.
   bool cut_short() const { return whole_ != end_; }
-  /// Whether the file was made shorter since it was opened: events behind its new end are none.
+  /// Returns true if the file was shortened since it was opened; there are no events after its new end.
   bool shrank() const { return memory_.cut(); }
 
  private:
@@ -50,9 +50,9 @@ class Recording {
   FeedShape shape_;
   const Event* events_ = nullptr;
   std::uint64_t commits_ = 0, whole_ = 0;  ///< whole_: events up to the last commit
-  std::uint64_t next_ = 0, end_ = 0;       ///< events: the next to scan, and all
+  std::uint64_t next_ = 0, end_ = 0;       ///< event numbers: the next to scan, and the end
   std::unordered_map<std::uint64_t, std::uint64_t> begun_;
-  std::vector<std::uint64_t> marks_;  ///< the event at which every kStride-th commit begins
+  std::vector<std::uint64_t> marks_;  ///< event at which every kStride-th commit begins
 };
 
 }  // namespace canopy::inspector

@@ -1,6 +1,6 @@
 #include "events_tab.h"
 
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <mirror/clean_text.h>
 
@@ -43,7 +43,7 @@ void draw_line() {
 }
 
 /// Pixels at the right that the light and the buttons have.
-float right_of(const char* light) { return ImGui::CalcTextSize(light).x + em() * 12.5F; }
+float right_of(const char* light) { return ImGui::CalcTextSize(light).x + em() * 8.5F; }
 
 /// Whether there is room for all, or only for what matters most.
 bool is_wide() { return ImGui::GetWindowWidth() > em() * 85; }
@@ -120,7 +120,7 @@ void draw_trust(const Scene& scene) {
 void draw_light(Scene& scene) {
   const Light light = light_of(scene);
   const float width = ImGui::CalcTextSize(light.word).x + em() * 1.3F;
-  ImGui::SameLine(ImGui::GetWindowWidth() - width - em() * 10.6F);
+  ImGui::SameLine(ImGui::GetWindowWidth() - width - em() * 6.6F);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::GetWindowDrawList()->AddCircleFilled(
       {at.x + em() * 0.4F, at.y + ImGui::GetStyle().FramePadding.y + em() * 0.55F}, em() * 0.3F, light.colour);
@@ -142,9 +142,6 @@ class HeaderBar final : public Panel {
       draw_trust(scene);
     }
     draw_light(scene);
-    ImGui::SameLine(ImGui::GetWindowWidth() - em() * 9.4F);
-    if (ImGui::SmallButton("what if")) scene.selection.panel_wanted = 'W';
-    explain("What other policies, limits and page sizes would reuse (W).");
     ImGui::SameLine(ImGui::GetWindowWidth() - em() * 5.4F);
     if (ImGui::SmallButton("open")) scene.selection.choose_wanted = true;
     explain("Another feed, or a recording (o).");

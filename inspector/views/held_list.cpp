@@ -1,6 +1,6 @@
 #include "held_list.h"
 
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 
 #include "draw.h"
 

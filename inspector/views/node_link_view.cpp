@@ -1,6 +1,6 @@
 #include "node_link_view.h"
 
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
+#include <canopy/base/figures.h>
 #include <canopy/feed/events.h>
-#include <canopy/support/figures.h>
 #include <fmt/format.h>
 #include <mirror/rank_text.h>
 

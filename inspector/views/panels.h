@@ -25,7 +25,6 @@ namespace canopy::inspector {
   PANEL(compare_tab)         \
   PANEL(tiers_panel)         \
   PANEL(servers_tab)         \
-  PANEL(what_if_panel)       \
   PANEL(time_bar)
 
 #define CANOPY_DECLARE(NAME) PanelInfo NAME();

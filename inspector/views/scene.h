@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <mirror/mirror.h>
-#include <sources/what_if.h>
 #include "palette.h"
 #include "tier_shares.h"
 #include "tree_index.h"
@@ -26,7 +25,6 @@ struct Selection {
   bool pause_wanted = false;         ///< space, or its button
   bool help = false;                 ///< the sheet of keys is open
   bool choose_wanted = false;        ///< another feed or recording shall be chosen
-  char panel_wanted = 0;             ///< key of a panel that shall be shown
   bool reveal_request = false;       ///< the list of requests brings it into sight
   std::uint64_t request_wanted = 0;  ///< selected as soon as the moment that is shown has it
 
@@ -88,7 +86,6 @@ struct Session {
   std::string source;      ///< in this process, shared memory, recording
   std::string detail;      ///< gone: why; recording: what is odd about it
   std::uint64_t feed = 0;  ///< number of the feed, counted from the start of the program
-  std::string trace;       ///< that was named for a what-if when the program started
   /// A recording is being read: what of, and how much of it is done. Empty: all that is wanted is there.
   std::string reading;
   double done = 0;
@@ -125,7 +122,6 @@ struct Scene {
   Mailbox& mailbox;
   const Session& session;
   Timeline& time;
-  WhatIf& what_if;
   const Mirror& pools;       ///< `mirror`, but where that is the tier below
   const TierShares& shares;  ///< of `mirror`'s nodes, while they have the colour of their tier
 

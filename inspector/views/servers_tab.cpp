@@ -1,4 +1,4 @@
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 #include <mirror/told_lines.h>
 

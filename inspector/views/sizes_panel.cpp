@@ -1,6 +1,6 @@
 #include "sizes_panel.h"
 
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>

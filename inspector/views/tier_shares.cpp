@@ -1,6 +1,6 @@
 #include "tier_shares.h"
 
-#include <canopy/support/random.h>
+#include <canopy/base/random.h>
 
 #include <algorithm>
 #include <span>

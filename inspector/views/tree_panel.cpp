@@ -142,7 +142,8 @@ void TreePanel::draw_foot(const Scene& scene) {
   if (scene.selection.colour == ColourBy::tier && !scene.shares.known())
     dim("which tiers: not known, the feed has no 'tokens: true'");
   else colour_legend(scene.selection.colour, scene.mirror);
-  if (scene.selection.colour == ColourBy::tier && scene.shares.known() && scene.pools.storage()) storage_legend();
+  if (scene.selection.colour == ColourBy::tier && scene.shares.known() && !scene.pools.storage().empty())
+    storage_legend();
   const std::string scale = view_ == TreeView::icicle ? icicle_.scale(scene.tree) : nodes_.scale(scene);
   const float width = ImGui::CalcTextSize(scale.c_str()).x;
   ImGui::SameLine();

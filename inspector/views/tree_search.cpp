@@ -1,6 +1,6 @@
 #include "tree_search.h"
 
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>

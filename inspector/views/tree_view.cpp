@@ -1,6 +1,6 @@
 #include "tree_view.h"
 
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -172,7 +172,7 @@ void tell_place(const Scene& scene, std::uint32_t place) {
       dim(fmt::format("a chain of {} nodes to {}, each the only child of the one before", grouped(node.chain),
                       node_name(last.id)));
     dim(fmt::format("with all below: {} tokens in {}", grouped(node.tokens), plural(node.nodes, "node")));
-    if (scene.pools.storage() && scene.shares.known()) dim(stored_words(scene, node));
+    if (!scene.pools.storage().empty() && scene.shares.known()) dim(stored_words(scene, node));
     if (scene.mirror.is_from_events()) dim("locks, hits and last use are not known from KV events");
     else
       dim(fmt::format("{}, {}, used {} ticks ago", node.locks ? plural(node.locks, "lock") : "no lock",

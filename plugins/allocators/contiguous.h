@@ -116,7 +116,7 @@ class Contiguous final : public SlotAllocator {
   }
 
   OutPages out_;
-  Runs runs_;                                         ///< free: first page, how many
+  Runs runs_;                                         ///< free runs: first page, number of pages
   std::set<std::pair<std::uint32_t, Page>> by_size_;  ///< the same, by length
   Withdrawn withdrawn_;
   Occupancy occupancy_;

@@ -9,7 +9,7 @@
 
 namespace canopy::allocators {
 
-/// Hands out the page that was freed last, and if there is none, fresh pages of the segments in their order. Fresh
+/// Hands out the page that was freed last; if there is none, fresh pages of the segments in their order. Fresh
 /// pages are ranges, not a list, so a pool of any size is ready at once.
 class FreeList final : public SlotAllocator {
  public:

@@ -13,7 +13,7 @@ namespace canopy::allocators {
 /// The pages that are handed out (out), a bit for each page.
 class OutPages {
  public:
-  /// Room for pages below `end`.
+  /// Makes room for pages below `end`.
   void reserve(std::size_t end) {
     if (bits_.size() < (end + 63) / 64) bits_.resize((end + 63) / 64);
   }
@@ -25,7 +25,7 @@ class OutPages {
       i = same.end;
     }
   }
-  /// False, without any change, if one of them is not out or is listed twice.
+  /// Returns false, and nothing has changed, if one of them is not out or is listed twice.
   bool remove(std::span<const Page> pages) {
     for (std::size_t i = 0; i < pages.size();) {
       const Row same = row_of(pages, i);
@@ -38,7 +38,7 @@ class OutPages {
     }
     return true;
   }
-  /// How many of a segment's pages are out.
+  /// Returns the number of a segment's pages that are out.
   std::uint32_t count(Segment segment) const {
     std::uint32_t out = 0;
     const std::size_t end = std::min(std::size_t{segment.first} + segment.pages, bits_.size() * 64);
@@ -95,7 +95,7 @@ void without(Segment range, Segment cut, Keep&& keep) {
   piece(std::max(first, to), end);
 }
 
-/// Pages that must not be handed out again once they are freed. Usually there are none, and then it costs nothing.
+/// Pages that must not be handed out again once they are freed. Costs nothing while there are none, which is usual.
 class Withdrawn {
  public:
   bool empty() const { return segments_.empty(); }
@@ -104,7 +104,7 @@ class Withdrawn {
                        [page](const Segment& gone) { return page - gone.first < gone.pages; });
   }
   void add(Segment segment) { segments_.push_back(segment); }
-  /// The segment may be any part of what was withdrawn.
+  /// The segment may be any part of the withdrawn pages.
   void remove(Segment segment) {
     std::vector<Segment> left;
     for (const Segment& gone : segments_) without(gone, segment, [&](Segment piece) { left.push_back(piece); });
@@ -115,7 +115,7 @@ class Withdrawn {
   std::vector<Segment> segments_;
 };
 
-/// The pages of a segment that may be handed out: page 0 never is.
+/// Returns the pages of a segment that may be handed out: all but page 0.
 inline Segment without_page_zero(Segment segment) {
   return segment.first == 0 && segment.pages > 0 ? Segment{1, segment.pages - 1} : segment;
 }

@@ -119,12 +119,12 @@ class Segments final : public SlotAllocator {
   struct State {
     std::size_t low;           ///< no word of free_ before it has a page of the segment
     std::uint32_t free;        ///< pages that can be handed out
-    std::uint32_t next, prev;  ///< among the segments with as many free pages
+    std::uint32_t next, prev;  ///< neighbours among the segments with the same number of free pages
   };
 
   /// A shift where segments are powers of two, which the stores on a GPU require: a division takes ten nanoseconds.
   std::uint32_t segment_of(Page page) const { return shift_ < 32 ? page >> shift_ : page / pages_; }
-  /// The bits of a word that are pages of the segment, which may begin inside a word.
+  /// Returns the bits of a word that are pages of the segment, which may begin inside a word.
   std::uint64_t mask(std::uint32_t segment, std::size_t word) const {
     const std::uint64_t first = std::uint64_t{segment} * pages_, end = first + pages_, at = std::uint64_t{word} * 64;
     std::uint64_t bits = ~std::uint64_t{0};
@@ -136,7 +136,7 @@ class Segments final : public SlotAllocator {
     free_[page / 64] |= std::uint64_t{1} << (page % 64);
     segments_[segment].low = std::min<std::size_t>(segments_[segment].low, page / 64);
   }
-  /// Sets how many free pages the segment has, and files it under that number.
+  /// Sets the number of free pages of the segment, and files it under that number.
   void count(std::uint32_t segment, std::uint32_t free) {
     State& state = segments_[segment];
     if (state.free == free) return;
@@ -165,7 +165,7 @@ class Segments final : public SlotAllocator {
   OutPages out_;
   std::vector<std::uint64_t> free_;  ///< a bit for each page: it can be handed out
   std::vector<State> segments_;
-  std::vector<std::uint32_t> first_of_;  ///< by number of free pages: the first segment that has so many
+  std::vector<std::uint32_t> first_of_;  ///< by number of free pages: the first segment with that number
   std::vector<std::uint64_t> filled_;    ///< a bit for each entry of first_of_: there is one
   Withdrawn withdrawn_;
   Occupancy occupancy_;

@@ -1,6 +1,6 @@
-#include <canopy/kv_layout.h>
+#include <canopy/helpers/kv_layout.h>
+#include <canopy/helpers/stream_entries.h>
 #include <canopy/plugin.h>
-#include <canopy/stream_entries.h>
 
 #include <cstring>
 
@@ -78,14 +78,16 @@ class CudaStore final : public KVStore {
       options.number("layers", layers, 1, 4096, "model layers");
       options.entries("streams", streams, "row widths by name, such as { k: 2048, v: 2048 }; at most four");
       options.number("device", device, 0, 1023, "number of the device, as the CUDA driver counts them");
-      options.number(
-          "addresses", memory.addresses, 1 << 21, std::uint64_t{64} << 40,
-          "bytes of address space to reserve: what the pool may ever grow to; halved until the driver agrees");
+      options.number("addresses", memory.addresses, 1 << 21, std::uint64_t{64} << 40,
+                     "of address space to reserve: what the pool may ever grow to; halved until the driver agrees",
+                     Unit::bytes);
       options.number("headroom", memory.headroom, 0, std::uint64_t{1} << 40,
-                     "bytes of the device's memory that are never taken: for workspaces, graphs, other libraries");
+                     "of the device's memory that are never taken: for workspaces, graphs, other libraries",
+                     Unit::bytes);
       options.number("ahead", memory.ahead, 0, 64, "segments whose memory is taken before it is asked for");
       options.number("staging", staging, std::uint64_t{4} << 20, std::uint64_t{1} << 30,
-                     "bytes of each of two buffers for rows that cross the bus, on the device and pinned on the host");
+                     "of each of two buffers for rows that cross the bus, on the device and pinned on the host",
+                     Unit::bytes);
     }
   };
 

@@ -21,9 +21,9 @@ struct Clock final : EvictionStrategy {
 };
 
 /// Least frequently used with dynamic ageing (Arlitt et al., 2000): a use is worth one more than the node that was
-/// evicted last, so that yesterday's favourites cannot stay for ever. Being inserted is a use: if a prefix were worth
-/// nothing before its first hit, the age would not rise while there are such prefixes to evict. The tag keeps the age
-/// at the last use (upper half) and the hits at that time plus one (lower half): 0 is a node without a rank so far.
+/// evicted last, so that prefixes that were popular once cannot stay for ever. An insert is a use: if a prefix were
+/// worth nothing before its first hit, the age would not rise while there are such prefixes to evict. The tag keeps the
+/// age at the last use (upper half) and the hits at that time plus one (lower half): 0 is a node without a rank so far.
 class LfuDa final : public EvictionStrategy {
  public:
   static constexpr const char* kRule =

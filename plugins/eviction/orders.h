@@ -7,7 +7,7 @@
 
 namespace canopy::eviction {
 
-/// The orders that are one expression of a node's facts, named and defined as in SGLang.
+/// Orders that are one expression of a node's facts, named and defined as in SGLang.
 
 /// Evicts the least recently used node first.
 struct Lru final : EvictionStrategy {
@@ -74,9 +74,9 @@ class Slru final : public EvictionStrategy {
   std::uint64_t protect_after_;
 };
 
-/// Tail-optimised LRU (arXiv 2510.15152), as in SGLang: for a path that was once `deepest` tokens long, what lies
-/// behind deepest + next_prompt - threshold tokens cannot bring its next request below `threshold` tokens to compute,
-/// and is evicted first; among equals the least recently used. The tag keeps the greatest depth of a request's path
+/// Tail-optimised LRU (arXiv 2510.15152), as in SGLang: for a path that was once `deepest` tokens long, nodes behind
+/// deepest + next_prompt - threshold tokens cannot bring its next request below `threshold` tokens to compute, and are
+/// evicted first; among equals the least recently used. The tag keeps the greatest depth of a request's path
 /// here.
 class Tlru final : public EvictionStrategy {
  public:

@@ -10,14 +10,14 @@ namespace canopy::hash_chain {
 
 /// One page of the pool that the index has.
 struct Block {
-  std::uint32_t prefix = 0;    ///< slot of the prefix whose last words it stands for; 0: the index has not this page
+  std::uint32_t prefix = 0;    ///< slot of the prefix whose last words it stands for; 0: the page is not in the index
   std::uint32_t users = 0;     ///< locks that hold it; 0: it waits in the queue
   Page before = 0, after = 0;  ///< its neighbours in the queue; 0: it is the first, the last
   Page twin = 0;               ///< the next block of the same prefix, in the order they came
-  Tick freed = 0;              ///< when its last lock was released
+  Tick freed = 0;              ///< time at which its last lock was released
 };
 
-/// The blocks by page number, and the queue of those that no lock holds: what was freed first is evicted first.
+/// The blocks by page number, and the queue of those that no lock holds: the one freed first is evicted first.
 class Blocks {
  public:
   /// Makes room for pages up to `last`. Throws std::bad_alloc, and nothing has changed.
@@ -43,8 +43,8 @@ class Blocks {
     (block.before ? blocks_[block.before].after : first_) = block.after;
     (block.after ? blocks_[block.after].before : last_) = block.before;
   }
-  /// What stands for `from` stands for `to` from now on, at the same place of the queue. REQUIRES: `from` is in the
-  /// queue; reach(to); the index has not `to`.
+  /// Gives the block of page `from` the page `to`, at the same place of the queue. REQUIRES: `from` is in the queue;
+  /// reach(to); `to` is not in the index.
   void relocate(Page from, Page to) {
     blocks_[to] = blocks_[from];
     blocks_[from] = {};

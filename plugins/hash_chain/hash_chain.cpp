@@ -1,6 +1,5 @@
 #include "hash_chain.h"
 
-#include <canopy/feed/writer.h>
 #include <canopy/plugin.h>
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 namespace canopy::hash_chain {
 namespace {
 
-/// Whether a policy evicts what was used longest ago, whatever else it is told.
+/// Returns true if a policy evicts the least recently used node first, whatever the other facts are.
 bool is_least_recently_used(EvictionStrategy& policy) {
   std::uint64_t tags[2] = {};
   NodeFacts busy;
@@ -52,7 +51,7 @@ HashChain::HashChain(const Config& config, const Context& context)
       overlap_(context.overlap),
       duplicates_(config.duplicates),
       policy_(nullptr),
-      feed_(context.feed),
+      events_(context.events),
       capacity_(kUnlimited),
       prefixes_(std::size_t{context.page_size} + context.overlap) {
   const auto groups = context.groups;
@@ -60,7 +59,7 @@ HashChain::HashChain(const Config& config, const Context& context)
     throw std::invalid_argument("it serves one KV cache group, which needs the whole path");
   if (!is_least_recently_used(*groups[0].eviction))
     throw std::invalid_argument("it evicts in vLLM's order, so the group's policy must be lru");
-  if (feed_) feed_->tell_no_nodes("hash_chain keeps blocks in a table, and no tree");
+  if (events_) events_->has_no_tree("hash_chain keeps blocks in a table, and no tree");
   policy_ = groups[0].eviction;
   capacity_ = groups[0].capacity;
 }
@@ -96,7 +95,7 @@ NodeFacts HashChain::facts(Page page) const {
   facts.created = prefix.created;
   facts.last_access = blocks_[page].freed;
   facts.clock = clock();
-  facts.tag = const_cast<std::uint64_t*>(&prefix.tag);  // the policy's, not the index's
+  facts.tag = const_cast<std::uint64_t*>(&prefix.tag);  // the policy may write it
   facts.parent_tag = prefix.parent ? &prefixes_[prefix.parent].tag : nullptr;
   return facts;
 }
@@ -209,7 +208,7 @@ void HashChain::add(Page page, std::uint32_t slot) {
   const bool is_new = prefix.last == 0;
   prefix.last = page;
   count(slot, 0, +1);
-  if (is_new) tell_added(slot);
+  if (is_new) report_added(slot);
 }
 
 Inserted HashChain::insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) try {
@@ -222,7 +221,7 @@ Inserted HashChain::insert(const Lock& lock, const Key& key, const GroupPages& p
   const std::size_t start = lock.length / page_size_, whole = blocks_in(key);
   if (whole < start) return done;
   const auto brought = pages[0].first(std::min(pages[0].size(), whole - start));
-  // All memory first: what follows cannot fail half-way.
+  // All memory first, so that the operation cannot fail half-way.
   prefixes_.reserve(brought.size());
   Page last = 0;
   for (const Page page : brought) last = std::max(last, page);
@@ -247,7 +246,7 @@ Inserted HashChain::insert(const Lock& lock, const Key& key, const GroupPages& p
       use(prefixes_[slot].first);
       row.push_back(prefixes_[slot].first);
     } else {
-      if (page == 0 || blocks_.has(page)) break;  // nothing is resident, or a page that the index has already
+      if (page == 0 || blocks_.has(page)) break;  // nothing is resident, or the page is in the index already
       if (slot == 0) {
         slot = prefixes_.add(prefix, key.space, words);
         prefixes_[slot].created = now_;
@@ -299,11 +298,11 @@ void HashChain::evict(Page page, Cause cause) {
   count(slot, -1, 0);
   blocks_[page] = {};
   given_back_.push_back(page);
-  if (prefix.first == 0) tell_removed(slot);
+  if (prefix.first == 0) report_removed(slot);
   prefixes_.prune(slot);
 }
 
-void HashChain::tell_leaving(Page page, LeavingVisitor& told) try {
+void HashChain::report_leaving(Page page, LeavingVisitor& visitor) try {
   const std::uint32_t last = blocks_[page].prefix;
   const std::size_t depth = prefixes_[last].depth;
   path_.resize(depth);
@@ -313,16 +312,16 @@ void HashChain::tell_leaving(Page page, LeavingVisitor& told) try {
     path_[block] = slot == last ? page : prefixes_[slot].first;
     std::ranges::copy(prefixes_.words(slot), leaving_words_.begin() + static_cast<std::ptrdiff_t>(block * page_size_));
   }
-  told.leaving({facts(page), leaving_words_, {path_}});
-} catch (const std::bad_alloc&) {  // then it is not told
+  visitor.leaving({facts(page), leaving_words_, {path_}});
+} catch (const std::bad_alloc&) {  // the visitor is not called for it
 }
 
-GroupPages HashChain::evict(std::size_t, std::size_t pages, Cause cause, LeavingVisitor* told) {
+GroupPages HashChain::evict(std::size_t, std::size_t pages, Cause cause, LeavingVisitor* visitor) {
   ++now_;
   given_back_.clear();
   while (given_back_.size() < pages && blocks_.first() != 0) {
     const Page page = blocks_.first();
-    if (told) tell_leaving(page, *told);
+    if (visitor) report_leaving(page, *visitor);
     evict(page, cause);
   }
   return {given_back_};
@@ -348,7 +347,7 @@ GroupPages HashChain::clear() {
   sizes_ = {};
   by_space_.clear();
   policy_->cleared();
-  tell_cleared();
+  report_cleared();
   return {given_back_};
 }
 

@@ -14,7 +14,7 @@ class Options;
 
 namespace canopy::hash_chain {
 
-/// What becomes of a block that a request computed although the index has one for the same prefix.
+/// The rule for a block that a request computed although the index has one for the same prefix.
 enum class Duplicates : std::uint32_t {
   keep,   ///< both stay, as in vLLM: a request's table never changes
   share,  ///< the new one is spare, as in a radix tree
@@ -34,16 +34,16 @@ struct Config {
 ///    the end of a prefix is evicted before its beginning. The block that was freed first is evicted first.
 ///  - A match, and nothing else, takes blocks out of the queue. `find` and `peek` change no order.
 ///
-/// That a request computes at least one token is not the index's to know: RequestSpec::min_uncached.
+/// The index does not know that a request computes at least one token: RequestSpec::min_uncached.
 ///
-/// The order is fixed. The policy is told of requests and evictions, and never asked for a rank; so that no report
-/// names another order than the one in use, the index is refused with a policy that does not evict what was used
-/// longest ago. It serves one group, which needs the whole path. It writes nothing to a feed, and tells a TreeListener
-/// of each prefix whose first block comes and whose last one goes.
+/// The order is fixed. Requests and evictions are passed to the policy, and rank() is never called. So that no report
+/// names another order than the one in use, the policy must evict the least recently used node first. The index serves
+/// one group, which needs the whole path. It has no tree for readers of a feed (IndexEvents::has_no_tree), and reports
+/// each prefix when its first block comes and when its last one goes.
 class HashChain final : public PrefixIndex {
  public:
   using Config = hash_chain::Config;
-  /// Throws std::invalid_argument with a sentence for groups or a policy that it cannot serve.
+  /// Throws std::invalid_argument with an error message for groups or a policy that it cannot serve.
   HashChain(const Config& config, const Context& context);
 
   Probe peek(const Key& key) const override;
@@ -55,7 +55,7 @@ class HashChain final : public PrefixIndex {
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock& lock, const RequestFacts* ended) override;
-  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override;
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* visitor) override;
   GroupPages flush(NamespaceId space) override;
   GroupPages clear() override;
   Sizes sizes(std::size_t) const override { return sizes_; }
@@ -75,14 +75,14 @@ class HashChain final : public PrefixIndex {
   std::span<const std::uint32_t> words_of(const Key& key, std::size_t block) const {
     return key.words.subspan(block * page_size_, page_size_ + overlap_);
   }
-  /// Calls each(page) for the oldest block of each prefix of the key, as far as there are blocks without a gap.
+  /// Calls each(page) for the oldest block of each prefix of the key, up to the first gap.
   template <class Each>
   void walk(const Key& key, Each&& each) const;
   NodeFacts facts(Page page) const;
   PolicyClock clock() const;
 
   Lock lock_of(std::uint32_t table, NodeId node);
-  /// A lock on `path_`, of which each block gets a user.
+  /// Returns a lock on `path_`; each block there gets a user.
   Lock lock_path(bool hit);
   void use(Page page);
   void unuse(Page page);
@@ -90,17 +90,17 @@ class HashChain final : public PrefixIndex {
   void add(Page page, std::uint32_t prefix);
   /// Takes a block that waits out of the index, and keeps it in `given_back_`.
   void evict(Page page, Cause cause);
-  void tell_leaving(Page page, LeavingVisitor& told);
-  void tell_added(std::uint32_t prefix) const;
-  void tell_removed(std::uint32_t prefix) const;
-  void tell_cleared() const;
+  void report_leaving(Page page, LeavingVisitor& visitor);
+  void report_added(std::uint32_t prefix) const;
+  void report_removed(std::uint32_t prefix) const;
+  void report_cleared() const;
   /// Moves units between evictable and protected, or into one of them.
   void count(std::uint32_t prefix, std::int64_t evictable, std::int64_t held);
 
   Units page_size_, overlap_;
   Duplicates duplicates_;
   EvictionStrategy* policy_;
-  FeedWriter* feed_;
+  IndexEvents* events_;
   std::uint64_t capacity_;
   Tick now_ = 0;
   std::uint64_t allocated_ = 0;  ///< units

@@ -1,6 +1,6 @@
 #include "prefixes.h"
 
-#include <canopy/prefix_print.h>
+#include <canopy/helpers/prefix_print.h>
 
 #include <algorithm>
 #include <bit>

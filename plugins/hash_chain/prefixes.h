@@ -10,11 +10,11 @@ namespace canopy::hash_chain {
 
 /// A prefix of whole blocks: the words of its last block, behind another prefix.
 struct Prefix {
-  std::uint64_t hash = 0;    ///< of its last words, with the hash of its parent
+  std::uint64_t hash = 0;    ///< hash of its last words and of its parent's hash
   std::uint32_t parent = 0;  ///< slot; 0: it begins its namespace
-  std::uint32_t next = 0;    ///< the next slot in the same bucket; of a slot that is free, the next free one
-  std::uint32_t life = 0;    ///< NodeId's: how often the slot was used
-  std::uint32_t depth = 0;   ///< in blocks, from 1; 0: the slot is free
+  std::uint32_t next = 0;    ///< the next slot in the same bucket; in a free slot, the next free one
+  std::uint32_t life = 0;    ///< life of the slot in NodeId: times the slot was used
+  std::uint32_t depth = 0;   ///< depth in blocks, from 1; 0: the slot is free
   std::uint32_t children = 0;
   std::uint32_t likely = 0;  ///< the newest child, or a slot that was one: looked at before the table is
   Page first = 0, last = 0;  ///< its blocks, in the order they came (Block::twin); 0: none is left
@@ -22,8 +22,8 @@ struct Prefix {
   std::int32_t priority = 0;
   NamespaceId space{};
   Tick created = 0;
-  std::uint64_t number = 0;  ///< by age: a parent has a smaller one than its children
-  std::uint64_t tag = 0;     ///< the policy's
+  std::uint64_t number = 0;  ///< number by age: a parent has a smaller one than its children
+  std::uint64_t tag = 0;     ///< word of the policy
 };
 
 /// The prefixes that have a block, found by their parent and their last words. As in vLLM, a block is named by the hash
@@ -31,10 +31,10 @@ struct Prefix {
 /// never taken for one.
 class Prefixes {
  public:
-  /// `words`: of a block, with what its last unit looks ahead.
+  /// `words`: words of a block, including those that its last unit looks ahead.
   explicit Prefixes(std::size_t words) : width_(words) { clear(); }
 
-  /// The slot, or 0. `parent`: a slot, or 0 for the first block of `space`.
+  /// Returns the slot, or 0. `parent`: a slot, or 0 for the first block of `space`.
   std::uint32_t find(std::uint32_t parent, NamespaceId space, std::span<const std::uint32_t> words) const;
   /// Makes room for `count` more. Throws std::bad_alloc, and nothing has changed.
   void reserve(std::size_t count);
@@ -50,12 +50,12 @@ class Prefixes {
   NodeId id(std::uint32_t slot) const {
     return slot == 0 ? NodeId::none : NodeId{std::uint64_t{prefixes_[slot].life} << 32 | slot};
   }
-  /// The slot of a prefix that is there; 0: it has gone.
+  /// Returns the slot of a prefix; 0 if it has gone.
   std::uint32_t slot(NodeId id) const {
     const std::uint32_t slot = slot_of(id);
     return slot != 0 && slot < prefixes_.size() && prefixes_[slot].depth && this->id(slot) == id ? slot : 0;
   }
-  std::size_t slots() const { return prefixes_.size(); }  ///< from 1 on; some are free
+  std::size_t slots() const { return prefixes_.size(); }  ///< slots in use or free, numbered from 1
   std::size_t count() const { return count_; }
   std::size_t bytes() const {
     return prefixes_.capacity() * sizeof(Prefix) + (words_.capacity() + buckets_.capacity()) * sizeof(std::uint32_t);

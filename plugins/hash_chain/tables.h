@@ -7,11 +7,11 @@
 
 namespace canopy::hash_chain {
 
-/// The block table of each lock, as vLLM has one for each request. Two requests with one prefix may hold other blocks,
-/// so a lock cannot be told by the prefix in which it ends: Lock::node is the number of a table and its life.
+/// The block table of each lock, as vLLM has one for each request. Two requests with one prefix may hold different
+/// blocks, so the last prefix does not identify a lock: Lock::node is the number of a table and its life.
 class Tables {
  public:
-  /// A table without blocks and with room for `blocks`. Throws std::bad_alloc, and nothing has changed.
+  /// Opens a table without blocks and with room for `blocks`. Throws std::bad_alloc, and nothing has changed.
   std::uint32_t open(std::size_t blocks) {
     if (tables_.empty()) tables_.emplace_back();  // number 0 is no table
     if (idle_.empty()) {
@@ -36,10 +36,10 @@ class Tables {
       if (tables_[number].open) close(number);
   }
   std::vector<Page>& pages(std::uint32_t number) { return tables_[number].pages; }
-  /// The lock that covers the table now; the one before it is stale.
+  /// Returns the id of the lock that covers the table from now on; the one before it is stale.
   NodeId renew(std::uint32_t number) { return ++tables_[number].life, id(number); }
   NodeId id(std::uint32_t number) const { return NodeId{std::uint64_t{tables_[number].life} << 32 | number}; }
-  /// 0: the lock was released or replaced.
+  /// Returns 0 if the lock was released or replaced.
   std::uint32_t find(NodeId id) const {
     const std::uint32_t number = slot_of(id);
     return number != 0 && number < tables_.size() && tables_[number].open && this->id(number) == id ? number : 0;

@@ -1,4 +1,4 @@
-/// What HashChain does beside serving requests.
+/// The part of HashChain that does not serve requests.
 #include <algorithm>
 
 #include "hash_chain.h"

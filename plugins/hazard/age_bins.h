@@ -8,12 +8,12 @@
 
 namespace canopy::hazard {
 
-/// Ages are in thousandths of a turnover: a node has age 1 when a thousandth of the pool's capacity was inserted after
-/// it. There is no second in them, so the pace of the traffic changes nothing.
+/// Ages are in thousandths of a turnover: a node has age 1 when tokens worth a thousandth of the pool's capacity were
+/// inserted after it. Seconds are not used, so the pace of the traffic changes nothing.
 inline constexpr double kAgesPerTurnover = 1000;
 
-/// The bins in which ages are counted: the first ends at 10, each later one a quarter farther, the last one at about
-/// eight turnovers. What is older is not counted.
+/// The bins in which ages are counted. The first ends at 10, each later one at 1.25 times the end before it, the last
+/// at about eight turnovers. Older ages are not counted.
 inline constexpr std::size_t kBins = 31;
 inline constexpr std::array<double, kBins + 1> kBinEdges = [] {
   std::array<double, kBins + 1> edges{};
@@ -31,11 +31,11 @@ inline constexpr std::array<double, kBins> kPerWidth = [] {
 
 namespace detail {
 
-/// A positive number's exponent and three bits of its mantissa: steps of at most an eighth.
+/// Steps of at most an eighth: a positive number's exponent and three bits of its mantissa.
 constexpr int kStepBits = 20;
 constexpr std::uint32_t step_of(float age) { return std::bit_cast<std::uint32_t>(age) >> kStepBits; }
 inline constexpr std::uint32_t kFirstStep = step_of(8);
-/// For each step the bin in which it begins. A step has one edge at most, so bin_of looks at one.
+/// The bin in which each step begins. A step contains at most one edge, so bin_of checks one edge.
 inline constexpr auto kBinOfStep = [] {
   std::array<std::uint8_t, step_of(static_cast<float>(kBinEdges[kBins])) - kFirstStep + 1> bins{};
   for (std::uint32_t i = 0; i < bins.size(); ++i) {
@@ -49,7 +49,7 @@ inline constexpr auto kBinOfStep = [] {
 
 }  // namespace detail
 
-/// The bin of an age; kBins if it is beyond the last one. REQUIRES: age >= 0.
+/// Returns the bin of an age, or kBins if it is beyond the last one. REQUIRES: age >= 0.
 inline std::size_t bin_of(double age) {
   if (age < kBinEdges[1]) return 0;
   if (!(age < kBinEdges[kBins])) return kBins;

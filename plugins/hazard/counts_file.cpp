@@ -1,9 +1,9 @@
 #include "counts_file.h"
 
-#include <canopy/prefix_print.h>
-#include <canopy/support/atomic_file.h>
-#include <canopy/support/file.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/file.h>
+#include <canopy/base/printable.h>
+#include <canopy/helpers/prefix_print.h>
 #include <fmt/format.h>
 #include <unistd.h>
 

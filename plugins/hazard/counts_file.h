@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/result.h>
+#include <canopy/base/result.h>
 
 #include <string>
 #include <variant>
@@ -9,14 +9,15 @@
 
 namespace canopy::hazard {
 
-// What was learned, in a file of text: so that an engine that starts anew need not begin as lru. A line with the shape,
-// a line for each class (its number, then for each bin what returned and what survived), and a sum over all of it.
+// A text file with the learned counts, so that a restarted engine does not begin as lru. It has a line with the
+// dimensions, a line for each class (its number, then returned and survived weight for each bin), and a checksum over
+// the whole file.
 
-/// Adds the file's counts. On an error nothing was added; its sentence says file and line.
+/// Adds the file's counts. On an error nothing is added, and the error message names file and line.
 Result<std::monostate> load_counts(const std::string& path, ReuseCounts& counts);
-/// Whether `path` can become such a file: nothing is there, or an empty file, or one of these. No other is replaced.
+/// Checks that `path` is missing, an empty file, or a file of counts. No other file is replaced.
 Result<std::monostate> can_save_counts(const std::string& path);
-/// Writes all of it or nothing.
+/// Writes the whole file or nothing.
 Result<std::monostate> save_counts(const std::string& path, const ReuseCounts& counts);
 
 }  // namespace canopy::hazard

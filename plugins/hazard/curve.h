@@ -9,27 +9,26 @@
 
 namespace canopy::hazard {
 
-/// The hazards of a class, and how many observations each of them stands for.
+/// The estimated hazards of a class, and the number of observations behind each of them.
 struct Believed {
   Hazards hazards{};
   std::array<double, kBins> seen{};
 };
 
-/// For each age the hits that a token of a class can still bring for each turnover that it occupies, if it is kept
-/// until the best age to give it up: the Gittins index, times what caution makes of the age (Caution). What has the
-/// lowest is evicted first.
+/// For each age, the Gittins index: expected hits per token and turnover of occupancy, if the token is kept until the
+/// best age to give it up, times the factor of caution for the age (Caution). The lowest index is evicted first.
 struct Curve {
-  std::array<float, kBins> index{};        ///< at the youngest age of each bin
-  std::array<std::uint8_t, kBins> stop{};  ///< the bin at whose end it is best given up
-  bool read = false;                       ///< index and stop are there
+  std::array<float, kBins> index{};        ///< index at the youngest age of each bin
+  std::array<std::uint8_t, kBins> stop{};  ///< bin at whose end it is best to give the token up
+  bool read = false;                       ///< true if index and stop are computed
 };
 
-/// Reads the curve off what is believed. `by_age`: the factors of caution.
+/// Computes the curve from estimated hazards. `by_age`: the factors of caution.
 void read_off(Believed believed, const std::array<double, kBins>& by_age, Curve& curve);
 
-/// Behind the bin with the highest rate, bins with a higher rate than those before them get the rate of all of them
-/// together: rates of few observations rise and fall by chance. A rise that is far more than chance stays, as where
-/// sessions come back at one of two paces.
+/// Smooths rates behind the bin with the highest rate: where a bin has a higher rate than the bins before it, all of
+/// them get their common rate, because rates of few observations rise and fall by chance. A rise of more than eight
+/// standard deviations stays, as where sessions return at one of two paces.
 void smooth_behind_peak(Believed& believed);
 
 }  // namespace canopy::hazard

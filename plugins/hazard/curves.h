@@ -11,27 +11,30 @@
 
 namespace canopy::hazard {
 
-/// The curve of each class.
+/// The curve of each class, from a hierarchy of estimates. In a bin with `all` = returned + survived observations:
 ///
-/// The hazard of a bin is its returns over what returned or survived, where 8 observations more are as in the classes
-/// of equally many uses, these as in all classes, and those as in a curve in proportion to 1/age. For the last one the
-/// oldest has the lowest index: without data the order is that of lru. Curves depart from the next coarser one only as
-/// far as it is proven that they differ from it by more than chance (Differences).
+///   hazard = common + proven * (returned - all * common) / (all + 8)
+///
+/// `common` is the hazard of the next coarser group. The groups are: the class; classes with the same hint and number
+/// of uses (if several hints have counts); classes with the same number of uses; all classes. The last one has 4 in
+/// place of 8, proven = 1, and for `common` a prior of about 0.3 / age, under which the oldest token has the lowest
+/// index: without data the order is that of lru. `proven` is the part of the differences that chance does not explain
+/// (Differences).
 class Curves {
  public:
   Curves();
 
-  /// Makes the curves of these counts. What they expect is divided by the age to the power of `caution`.
+  /// Estimates the curves from these counts. The index is divided by age^caution.
   void fit(const ReuseCounts& counts, double caution);
-  /// Whether `fit` has seen any data.
+  /// Returns true if `fit` has seen any data.
   bool learned() const { return learned_; }
-  /// What a curve says of an age.
+  /// The values of a curve at an age.
   struct Reading {
     double index = 0;
     std::size_t bin = 0;   ///< bin_of(age)
-    std::size_t stop = 0;  ///< the bin at whose end it is best given up; the last one for what is older than all bins
+    std::size_t stop = 0;  ///< bin at whose end to give the token up; the last bin's if it is older than all bins
   };
-  /// REQUIRES: of_class < kClasses, age >= 0.
+  /// Returns the reading at an age, interpolated between bins. REQUIRES: of_class < kClasses, age >= 0.
   Reading at(std::size_t of_class, double age) const {
     const std::size_t bin = bin_of(age);
     const Curve& curve = this->curve(of_class);
@@ -42,7 +45,7 @@ class Curves {
   double index(std::size_t of_class, double age) const { return at(of_class, age).index; }
 
  private:
-  /// Read off its hazards when it is first asked for: of the classes with counts, few have nodes that wait.
+  /// Returns a class's curve and computes it on its first use: of the classes with counts, few have nodes that wait.
   const Curve& curve(std::size_t of_class) const {
     const std::size_t at = curve_of_[of_class];
     Curve& one = curves_[at];
@@ -53,12 +56,13 @@ class Curves {
   void forget_hints();
 
   std::array<std::uint16_t, kClasses> curve_of_;
-  // The first ones are those of all classes of equally many uses. A curve is small, for ranks read it all the time.
+  // The first ones are for all classes with the same number of uses. A curve is small because ranks read it all the
+  // time.
   mutable std::vector<Curve> curves_;
-  std::vector<Believed> believed_;                                 ///< what each curve is read off from
-  std::array<bool, kHints> hinted_{};                              ///< which hints had counts at the last fit
+  std::vector<Believed> believed_;                                 ///< estimates from which each curve is computed
+  std::array<bool, kHints> hinted_{};                              ///< hints that had counts at the last fit
   std::array<std::array<ReuseByAge, kAccesses>, kHints> of_hint_;  ///< sums, while `fit` runs
-  std::array<double, kBins> by_age_;  ///< what the last fit's caution makes of the age at which a bin begins
+  std::array<double, kBins> by_age_;  ///< last fit's factor of caution for the age at which a bin begins
   bool learned_ = false;
 };
 

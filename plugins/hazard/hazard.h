@@ -15,13 +15,14 @@
 
 namespace canopy::hazard {
 
-/// Evicts what is expected to bring the fewest hits for the room that it occupies. Every use of a prefix begins a life.
-/// Lives are counted in classes: whether they were used again, and at which age. From the counts follows for each class
-/// and age what a token can still bring (Curves), and that is the rank. No data: lru. Where its order brings no more
-/// than lru's, it keeps nearer to lru's (Caution).
+/// Evicts the node with the fewest expected hits for the room that it occupies. Each use of a prefix starts an interval
+/// (a "life") that ends with its next use. Intervals are counted by class, age and whether the prefix was used again.
+/// From the counts follows an index for each class and age: expected hits per token and turnover (Curves). The index is
+/// the rank. Without data it behaves like lru, and as long as its order is not better than lru's it stays close to
+/// lru's (Caution).
 ///
-/// What it learns from needs no session, no training and no second: prints of prefixes, which outlive their nodes, and
-/// a clock that goes by inserted tokens.
+/// It needs no sessions, no training and no wall clock: it learns from prints of prefixes, which outlive their nodes,
+/// and measures time in inserted tokens.
 class Hazard final : public EvictionStrategy {
  public:
   static constexpr const char* kRule =
@@ -42,7 +43,7 @@ class Hazard final : public EvictionStrategy {
                    "writes its counts to this file when it ends; a missing file that `load` names too is no error");
     }
   };
-  /// Throws a sentence if a file cannot be used.
+  /// Throws an error message if a file cannot be used.
   explicit Hazard(const Config& config);
   Hazard(const Hazard&) = delete;
   Hazard& operator=(const Hazard&) = delete;
@@ -60,10 +61,10 @@ class Hazard final : public EvictionStrategy {
 
  private:
   static constexpr std::size_t kLongestPath = 4096;
-  /// A request between its arrival and its end. One that was retracted stays, for it comes back.
+  /// A request between its arrival and its end. A retracted request stays here because it arrives again.
   struct Running {
     std::uint64_t id = 0;
-    Tick arrived = 0;  ///< the last time
+    Tick arrived = 0;  ///< time of the last arrival
     LruTwin::Oldest lru{};
   };
 
@@ -81,15 +82,15 @@ class Hazard final : public EvictionStrategy {
   Curves curves_;
   Lives lives_;
   PrefixHistory history_;
-  std::vector<Running> running_;                ///< by id
-  std::vector<PrefixHistory::Entry*> strides_;  ///< of the prompt of the request that ends
-  bool counted_ = false;                        ///< anything since it was made
-  double fitted_ = 0;                           ///< when
-  double counted_for_ = 0;                      ///< ages before the last fit, which fade as counts do
+  std::vector<Running> running_;                ///< sorted by id
+  std::vector<PrefixHistory::Entry*> strides_;  ///< strides of the ending request's prompt
+  bool counted_ = false;                        ///< true if anything was counted since construction
+  double fitted_ = 0;                           ///< time of the last fit
+  double counted_for_ = 0;                      ///< ages counted before the last fit; they fade as counts do
   LruTwin lru_;
   Caution caution_;
-  bool ends_told_ = false;  ///< of sessions, by a client
-  bool loaded_ = false;     ///< counts, from a file
+  bool ends_told_ = false;  ///< true if a client has reported an end of a session
+  bool loaded_ = false;     ///< true if counts were loaded from a file
 };
 
 }  // namespace canopy::hazard

@@ -7,35 +7,37 @@
 
 namespace canopy::hazard {
 
-/// What a pool as full as this one would hold under lru: all that was used since some time, whether this pool has it
-/// or evicted it. That time needs no second pool to be found: as much as this pool has evicted of what was used since
-/// then, it has of what was used before.
+/// Estimates what a pool with as many tokens as this one would hold under lru: all tokens used since some time, whether
+/// this pool still has them or evicted them. The time follows without a second pool: it is the time T for which
 ///
-/// It leans towards lru and gives it a thirty-second more room: beside a run under lru, what it found without that was
-/// on one trace 2 % too little. Tokens come again in strides and leave in nodes, so it cannot be exact.
+///   tokens evicted here with a last use since T = tokens held here with a last use before T.
+///
+/// The estimate leans towards lru: it gives lru a thirty-second more room, because on one trace it was 2 % too low
+/// without that. Tokens return in strides and leave in nodes, so it cannot be exact.
 class LruTwin {
  public:
-  /// When the oldest tokens of lru were used last: within these times.
+  /// The last use of lru's oldest tokens lies within these times.
   struct Oldest {
     double from = 0, to = std::numeric_limits<double>::infinity();
     bool is_held(double last_use) const { return last_use >= to; }
     bool is_gone(double last_use) const { return last_use < from; }
   };
 
-  // Times are ages of the pool (WorkClock). `now` never falls from call to call, in all functions.
+  // Times are ages of the pool (WorkClock). REQUIRES, for all functions: `now` never decreases from call to call.
 
-  /// Tokens are new in the pool.
+  /// Records tokens that are new in the pool.
   void came(double now, std::int64_t tokens);
-  /// Tokens of the pool, last used at `last`, are used now.
+  /// Records a use of tokens in the pool, last used at `last`.
   void used(double last, double now, std::int64_t tokens);
-  /// Tokens of the pool, last used at `last`, leave it. `kept_by_lru`: for want of room, so lru may still have them.
+  /// Records that tokens last used at `last` leave the pool. `kept_by_lru`: they leave for lack of room, so lru may
+  /// still have them.
   void left(double last, double now, std::int64_t tokens, bool kept_by_lru);
-  /// Tokens that had left, last used at `last`, are used again. They come into the pool as new ones (`came`).
+  /// Records a use of evicted tokens, last used at `last`. They enter the pool as new ones (`came`).
   void returned(double last, std::int64_t tokens);
   Oldest oldest();
 
  private:
-  /// Tokens by their last use, in steps of two ages. What is older than the first step is counted in it.
+  /// Tokens by last use, in steps of two ages. Older tokens are counted in the first step.
   static constexpr double kStep = 2;
   static constexpr std::int64_t kSteps = 4096;
   struct Tokens {
@@ -49,11 +51,11 @@ class LruTwin {
   void take(double last, std::int64_t tokens);
 
   std::array<Tokens, kSteps> ring_{};
-  std::int64_t now_ = 0;      ///< step
-  std::int64_t edge_ = 0;     ///< the step of lru's oldest tokens
+  std::int64_t now_ = 0;      ///< current step
+  std::int64_t edge_ = 0;     ///< step of lru's oldest tokens
   std::int64_t here_ = 0;     ///< tokens in the pool
-  std::int64_t older_ = 0;    ///< of them, used before the edge
-  std::int64_t younger_ = 0;  ///< evicted tokens that were used behind the edge
+  std::int64_t older_ = 0;    ///< tokens in the pool that were used before the edge
+  std::int64_t younger_ = 0;  ///< evicted tokens that were used after the edge
 };
 
 }  // namespace canopy::hazard

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/prefetch.h>
+#include <canopy/helpers/prefetch.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace canopy::hazard {
 
-/// Remembers which prefixes were used and how often, long after their nodes were evicted. There are two generations:
-/// what is used is young; when `limit` prefixes are young the old ones are forgotten, and the young ones are old from
-/// then on. So at least the last `limit` prefixes are known.
+/// Remembers which prefixes were used and how often, long after their nodes were evicted. There are two generations. A
+/// used prefix is young. When `limit` prefixes are young, the old ones are forgotten and the young ones become old. So
+/// at least the last `limit` prefixes are known.
 class PrefixHistory {
  public:
-  /// 16 bytes a prefix. An entry with count 0 is new.
+  /// An entry of 16 bytes for a prefix. An entry with count 0 is new.
   class Entry {
    public:
     Entry() = default;
@@ -37,12 +37,12 @@ class PrefixHistory {
     std::uint64_t print_ = 0, word_ = 0;
   };
 
-  /// The prefixes of a generation at most.
+  /// Sets the maximum number of prefixes in a generation.
   void limit(std::size_t prefixes) { limit_ = prefixes; }
-  /// From now on `count` calls of `use` leave earlier references valid.
+  /// Ensures that the next `count` calls of `use` leave earlier references valid.
   void promise(std::size_t count);
-  /// The entry of a prefix that is used now, with count 0 if it is new. The caller sets it before the next call.
-  /// REQUIRES: promise.
+  /// Returns the entry of a prefix that is used now, with count 0 if it is new. REQUIRES: promise(); the caller sets
+  /// the entry before the next call.
   Entry& use(std::uint64_t print) {
     Entry& entry = place_of(print);
     if (entry.is_young()) return entry;
@@ -52,12 +52,12 @@ class PrefixHistory {
     entry.make_young();
     return entry;
   }
-  /// Asks for the memory that `use` will read for the first prints of a prompt.
+  /// Prefetches the memory that `use` will read for the first prints of a prompt.
   void prefetch(std::span<const std::uint64_t> prints) const {
     for (std::size_t i = 0; i < std::min(kAhead, prints.size()); ++i)
       canopy::prefetch(&places_[first_place(prints[i])]);
   }
-  /// Asks for that of a later one. To be called for each print.
+  /// Prefetches the memory for a later print. Call it for each print.
   void prefetch_behind(std::span<const std::uint64_t> prints, std::size_t at) const {
     if (at + kAhead < prints.size()) canopy::prefetch(&places_[first_place(prints[at + kAhead])]);
   }
@@ -67,7 +67,7 @@ class PrefixHistory {
   std::size_t first_place(std::uint64_t print) const {
     return static_cast<std::size_t>((print * 0x9E3779B97F4A7C15U) >> shift_);
   }
-  /// Its own, or the free one.
+  /// Returns the print's place, or the free place for it.
   Entry& place_of(std::uint64_t print) {
     std::size_t at = first_place(print);
     while (places_[at].count() != 0 && places_[at].print() != print) at = (at + 1) & (places_.size() - 1);
@@ -78,7 +78,7 @@ class PrefixHistory {
 
   // Open addressing with linear probing, at most half full.
   static constexpr int kLeastBits = 10;
-  std::vector<Entry> places_ = std::vector<Entry>(std::size_t{1} << kLeastBits);  ///< as many as a power of two
+  std::vector<Entry> places_ = std::vector<Entry>(std::size_t{1} << kLeastBits);  ///< size is a power of two
   int shift_ = 64 - kLeastBits;
   std::size_t young_ = 0, old_ = 0;  ///< prefixes
   std::size_t limit_ = 65536;

@@ -10,22 +10,22 @@
 
 namespace canopy::hazard {
 
-// A rank's minor word is when the node was used last, and below that what a person wants to know of the node: its
-// class, its age, and the age by which its curve expects the hits. Two nodes that differ in nothing above those bits
-// are evicted in their order, which is as good as the order of slots.
+// A rank's minor word is the time of the node's last use. Its lower bits describe the node for people: its class, its
+// age, and the age by which its curve expects the hits. Nodes that differ only in these bits are evicted in the order
+// of the bits, which is as good as the order of slots.
 
-/// How `rank_minor` packs them, as PolicyText::rank reads it.
+/// Returns the format of `rank_minor` for PolicyText::rank.
 const std::string& rank_form();
 
-/// What a node's curve says of it: `age` and the best age to give it up.
+/// A node's position on its curve: its age and the best age to give it up.
 struct Outlook {
   std::size_t age_bin = 0;   ///< bin_of(age)
-  std::size_t stop_bin = 0;  ///< the bin at whose end it is best given up; kBins: nothing was learned yet
+  std::size_t stop_bin = 0;  ///< bin at whose end it is best to give the node up; kBins if nothing was learned yet
 };
 
 inline constexpr int kWordBits = 22;
 
-/// The bits of each class.
+/// The descriptive bits of each class.
 inline constexpr std::array<std::uint16_t, kClasses> kClassBits = [] {
   std::array<std::uint16_t, kClasses> bits{};
   for (std::size_t k = 0; k < kClasses; ++k) {
@@ -37,11 +37,11 @@ inline constexpr std::array<std::uint16_t, kClasses> kClassBits = [] {
   return bits;
 }();
 
-/// A node that was used, of this class.
+/// Returns the minor word of a used node of this class.
 constexpr std::uint64_t rank_minor(Tick used, std::size_t of_class, const Outlook& outlook) {
   return used << kWordBits | kClassBits[of_class] | outlook.age_bin << 12 | outlook.stop_bin << 17;
 }
-/// A node that no request has used.
+/// Returns the minor word of a node that no request has used.
 constexpr std::uint64_t rank_minor_unused(Tick created) { return created << kWordBits; }
 
 static_assert(kAccesses + 1 <= 8 && kNews <= 8 && kAnswers <= 2 && kExpectations <= 4 && hint::kMostClass < 8);

@@ -9,8 +9,8 @@
 
 namespace canopy::hazard {
 
-/// A time that goes by the pool's turnover (age_bins.h). It never goes back, and another limit of the pool does not
-/// bend what has passed.
+/// A clock that measures time in turnovers of the pool (age_bins.h). It never goes back, and a change of the pool's
+/// limit does not change the time that has passed.
 class WorkClock {
  public:
   double now() const { return now_; }
@@ -31,7 +31,7 @@ class WorkClock {
   std::uint64_t since_ = 0, allocated_ = 0, capacity_ = 0;
 };
 
-/// A node's word: when its path was last used, and in which class. 0 is a node of which no request has ended.
+/// A node's word: the last use of its path and the class of that use. 0 if no request on it has ended.
 class NodeTag {
  public:
   static std::uint64_t of(double now, std::size_t of_class) {

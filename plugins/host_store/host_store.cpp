@@ -1,6 +1,6 @@
-#include <canopy/kv_layout.h>
+#include <canopy/helpers/kv_layout.h>
+#include <canopy/helpers/stream_entries.h>
 #include <canopy/plugin.h>
-#include <canopy/stream_entries.h>
 
 #include <cstring>
 #include <string>
@@ -27,9 +27,9 @@ class HostStore final : public KVStore {
       options.flag("huge_pages", memory.huge_pages, "ask for pages of 2 MiB");
       options.flag("lock", memory.lock, "never swap the memory out (ulimit -l says how much)");
       options.flag("share", memory.share, "other processes can map segments");
-      options.number(
-          "addresses", addresses, 4096, std::uint64_t{64} << 40,
-          "bytes of address space to reserve: what the pool may ever grow to; halved until the system agrees");
+      options.number("addresses", addresses, 4096, std::uint64_t{64} << 40,
+                     "of address space to reserve: what the pool may ever grow to; halved until the system agrees",
+                     Unit::bytes);
     }
   };
 

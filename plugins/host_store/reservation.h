@@ -19,18 +19,18 @@ class Reservation {
   Reservation& operator=(const Reservation&) = delete;
   ~Reservation();
 
-  /// False if the process may not have so many addresses. REQUIRES: none are reserved yet.
+  /// Returns false if the process may not have that many addresses. REQUIRES: none are reserved yet.
   bool reserve(std::uint64_t bytes);
   std::byte* base() const { return base_; }
   std::uint64_t bytes() const { return bytes_; }
-  /// Parts begin and end on multiples of it.
+  /// Returns the granularity: parts begin and end on multiples of it.
   std::uint64_t granularity() const;
 
-  /// Puts memory behind [offset, offset + bytes). False, and no memory is there, if the system has none.
+  /// Commits memory for [offset, offset + bytes). Returns false, and no memory is there, if the system has none.
   bool back(std::uint64_t offset, std::uint64_t bytes);
   void unback(std::uint64_t offset, std::uint64_t bytes);
 
-  /// A descriptor of the memory for reading, with the same offsets; -1 without `share`. The caller closes it.
+  /// Returns a descriptor of the memory for reading, with the same offsets; -1 without `share`. The caller closes it.
   int reader() const;
 
  private:

@@ -9,9 +9,10 @@
 
 namespace canopy::queues {
 
-/// Adaptive replacement cache (Megiddo and Modha, FAST 2003), for a tree: what was used once and what was used again
-/// are two lru queues. What comes back after its eviction shows which of them was too small, and moves the target of
-/// the first by as many tokens. Sizes are in tokens; ghosts are strides of 512 tokens; only leaves are evicted.
+/// Adaptive replacement cache (Megiddo and Modha, FAST 2003), for a tree: nodes that were used once and nodes that were
+/// used again are two lru queues. A prefix that comes back after its eviction shows which of them was too small, and
+/// moves the target of the first by its tokens. Sizes are in tokens; ghosts are strides of 512 tokens; only leaves are
+/// evicted.
 class Arc final : public EvictionStrategy {
  public:
   static constexpr const char* kRule =
@@ -52,7 +53,7 @@ class Arc final : public EvictionStrategy {
  private:
   using Queue = TwoQueues::Queue;
 
-  /// Whether the new node's prefix was evicted not long ago; then the target follows.
+  /// Returns true, and moves the target, if the new node's prefix was evicted not long ago.
   bool returned(const NodeFacts& node, const RequestFacts& request) {
     const auto strides = strides_in(node, request.prefix_prints);
     const auto once = static_cast<double>(once_.tokens()), again = static_cast<double>(again_.tokens());
@@ -67,7 +68,7 @@ class Arc final : public EvictionStrategy {
 
   TwoQueues queues_;
   Ghosts once_, again_;
-  std::uint64_t target_ = 0;  ///< tokens of what was used once
+  std::uint64_t target_ = 0;  ///< target of the first queue, in tokens
 };
 
 }  // namespace canopy::queues

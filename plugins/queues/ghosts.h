@@ -10,19 +10,19 @@
 
 namespace canopy::queues {
 
-/// The strides of a path that end in a node.
+/// Returns the strides of a path that end in a node.
 inline std::span<const std::uint64_t> strides_in(const NodeFacts& node, std::span<const std::uint64_t> path) {
   const std::size_t end = std::min(path.size(), (std::size_t{node.begin} + node.length) / kPrintStride);
   const std::size_t first = std::min<std::size_t>(end, node.begin / kPrintStride);
   return path.subspan(first, end - first);
 }
 
-/// What was evicted, by its prints: first in, first out. A node in which no stride ends leaves no ghost.
+/// Evicted prefixes, by their prints: first in, first out. A node in which no stride ends leaves no ghost.
 class Ghosts {
  public:
-  /// Adds the strides of a node that is evicted for want of room; what was flushed is not to come back sooner.
+  /// Adds the strides of a node that is evicted for want of room. A flushed prefix gets no advantage when it returns.
   void add(const NodeFacts& node, const Eviction& eviction) {
-    if (eviction.cause == Cause::flush || eviction.cause == Cause::no_use) return;
+    if (eviction.cause == Cause::flush || eviction.cause == Cause::dead_leaf) return;
     for (const std::uint64_t print : strides_in(node, eviction.prefix_prints)) {
       order_.push_back({print, ++last_});
       stamps_[print] = last_;
@@ -52,8 +52,8 @@ class Ghosts {
   struct Entry {
     std::uint64_t print, stamp;
   };
-  std::deque<Entry> order_;                                  ///< oldest first; those that were taken out too
-  std::unordered_map<std::uint64_t, std::uint64_t> stamps_;  ///< of the last entry of each print
+  std::deque<Entry> order_;                                  ///< oldest first, including those that were taken out
+  std::unordered_map<std::uint64_t, std::uint64_t> stamps_;  ///< stamp of the last entry of each print
   std::uint64_t last_ = 0;
 };
 

@@ -66,7 +66,7 @@ class S3Fifo final : public EvictionStrategy {
   static constexpr std::uint32_t kMostHits = 3;
 
   Config config_;
-  TwoQueues queues_;  ///< their number: the hits that count no more
+  TwoQueues queues_;  ///< number of a node: hits that no longer count
   Ghosts ghosts_;
 };
 

@@ -7,8 +7,8 @@
 namespace canopy::queues {
 
 /// SIEVE (Zhang et al., NSDI 2024), for a tree: a hand goes through the nodes from the oldest to the youngest, round
-/// and round. It evicts what was not hit since it last passed; what was hit stays where it is, and loses its mark. Only
-/// leaves are evicted, so a node that becomes a leaf behind the hand is met at once.
+/// and round. It evicts a node that was not hit since the hand last passed; a node that was hit stays where it is, and
+/// loses its mark. Only leaves are evicted, so a node that becomes a leaf behind the hand is met at once.
 ///
 /// A node's word: the round in which the hand comes to it next (upper half), and its hits at the last time plus one.
 class Sieve final : public EvictionStrategy {
@@ -34,7 +34,7 @@ class Sieve final : public EvictionStrategy {
     *node.tag = round << 32 | (std::uint64_t{node.hits} + 1);
   }
 
-  std::uint64_t round_ = 0;  ///< of the hand
+  std::uint64_t round_ = 0;  ///< round of the hand
 };
 
 }  // namespace canopy::queues

@@ -8,8 +8,8 @@
 
 namespace canopy::queues {
 
-/// In which of two queues each node is, and how many tokens each queue has. The index keeps the order; which queue
-/// gives the next victim is the policy's choice, and flips as the queues fill.
+/// The queue of each node, one of two, and the tokens of each queue. The index keeps the order; the policy chooses the
+/// queue that gives the next victim, and its choice flips as the queues fill.
 ///
 /// A node's word: its queue (upper 2 bits; 0: none so far), and a number of the policy's own (lower 32 bits).
 class TwoQueues {
@@ -31,8 +31,9 @@ class TwoQueues {
     tokens_[none] = 0;
     *node.tag = std::uint64_t{queue} << kQueueShift | number(node);
   }
-  /// Which queue gives the next victims. `wanted` is the answer of now; it is taken once per 2 % of turnover, as the
-  /// index ranks all nodes (Volatility::epoch), or else two nodes would be ranked by different answers.
+  /// Returns the queue that gives the next victims. `wanted` is the choice of now. It is taken once per 2 % of
+  /// turnover, when the index ranks all nodes (Volatility::epoch); otherwise two nodes would be ranked by different
+  /// choices.
   Queue giving(const PolicyClock& clock, Queue wanted) {
     if (giving_ == none || clock.allocated < decided_ || (clock.allocated - decided_) * 50 >= clock.capacity)
       giving_ = wanted, decided_ = clock.allocated;

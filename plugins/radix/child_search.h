@@ -17,11 +17,11 @@ class ChildSearch {
         page_size_(page_size),
         limit_(runs.whole_units(key.words.size())) {}
 
-  /// The units of the key, in whole pages.
+  /// Returns the units of the key, in whole pages.
   Units limit() const { return limit_; }
-  /// The child of `parent` that shares at least a page with the key from `depth` on; 0 if there is none.
+  /// Returns the child of `parent` that shares at least a page with the key from `depth` on; 0 if there is none.
   Slot below(Slot parent, Units depth);
-  /// How many units, in whole pages, the child that was found last shares with the key.
+  /// Returns the units, in whole pages, that the child found last shares with the key.
   Units common() const { return common_; }
 
  private:
@@ -29,7 +29,7 @@ class ChildSearch {
   const Runs& runs_;
   const std::uint32_t* words_;
   Units page_size_, limit_, common_ = 0;
-  Slot next_parent_ = 0;  ///< the node below which the search goes on if all of it matches; 0: not known
+  Slot next_parent_ = 0;  ///< node below which the search goes on if all of it matches; 0: not known
   std::uint32_t next_fingerprint_ = 0;
 };
 

@@ -1,6 +1,6 @@
 #include "groups.h"
 
-#include <canopy/prefetch.h>
+#include <canopy/helpers/prefetch.h>
 
 #include <array>
 #include <new>
@@ -60,8 +60,9 @@ void Groups::requeue(Slot slot, std::size_t group) {
     return;
   }
   const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
-  events_.tell<event::NodeRanked>(slot, static_cast<std::uint8_t>(group), rank);
-  // What one request added to a window has one age, and what lies nearer the root is of less use than its end.
+  if (IndexEvents* to = events_.all()) to->ranked(nodes_.id(slot), group, rank);
+  // Nodes that one request added to a window have one age, and a node that lies nearer the root is worth less than its
+  // end.
   const std::uint32_t order = groups_[group].whole_path() ? 0 : nodes_[slot].begin;
   if (waits) queue.update(slot, rank, order);
   else queue.push(slot, rank, order);
@@ -85,7 +86,7 @@ void Groups::rank_all(std::size_t group) {
   } batch;
   std::array<Rank, RankHeap::kBatch> ranks;
   const PolicyClock clock = this->clock(group);
-  const bool told = events_.told();
+  IndexEvents* const to = events_.all();
   groups_[group].ranked_at = groups_[group].allocated;
   groups_[group].queue.rerank([&](std::span<QueuedNode> entries) {
     constexpr std::size_t kAhead = 8;
@@ -100,8 +101,7 @@ void Groups::rank_all(std::size_t group) {
     }
     groups_[group].group.eviction->rank_many({batch.nodes.data(), entries.size()}, {ranks.data(), entries.size()});
     for (std::size_t i = 0; i < entries.size(); ++i) entries[i].rank = ranks[i];
-    for (std::size_t i = 0; told && i < entries.size(); ++i)
-      events_.tell<event::NodeRanked>(entries[i].slot, static_cast<std::uint8_t>(group), ranks[i]);
+    for (std::size_t i = 0; to && i < entries.size(); ++i) to->ranked(nodes_.id(entries[i].slot), group, ranks[i]);
   });
 }
 

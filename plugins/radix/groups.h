@@ -18,16 +18,16 @@ struct GroupState {
   VictimQueue queue;
   std::uint64_t allocated = 0;         ///< units ever inserted
   std::uint64_t ranked_at = 0;         ///< `allocated` when all nodes were last ranked (Volatility::epoch)
-  Prints reads_prints = Prints::none;  ///< of its policy
+  Prints reads_prints = Prints::none;  ///< prints that its policy reads
 
   bool whole_path() const { return group.reach == kWholePath; }
-  /// The depth at which a lock of `length` units begins to hold: that of a page, and at least the last page is held.
+  /// Returns the depth from which a lock of `length` units holds: the beginning of a page; at least one page is held.
   Units hold_from(Units length, Units page_size) const {
     return group.reach >= length ? 0 : (length - group.reach) / page_size * page_size;
   }
 };
 
-/// The groups: what their policies are told of a node, and which nodes wait in their queues.
+/// The groups: the facts of a node for their policies, and the nodes that wait in their queues.
 class Groups {
  public:
   Groups(const PrefixIndex::Context& context, const NodeTable& nodes, HoldTable& holds, const Spaces& spaces,
@@ -37,35 +37,35 @@ class Groups {
   GroupState& operator[](std::size_t group) { return groups_[group]; }
   const GroupState& operator[](std::size_t group) const { return groups_[group]; }
   EvictionStrategy& policy(std::size_t group) { return *groups_[group].group.eviction; }
-  /// A mask of all groups.
+  /// Returns the mask of all groups.
   std::uint32_t all() const { return all_; }
-  /// Does any of them say Group::max_per_path?
+  /// Returns true if a group has a Group::max_per_path.
   bool any_path_limit() const { return any_path_limit_; }
-  /// The usual engine: one group, which needs the whole path, and so has no tombstones.
+  /// Returns true for the usual engine: one group, which needs the whole path, and so has no tombstones.
   bool one_whole_path() const { return one_whole_path_; }
 
   PolicyClock clock(std::size_t group) const;
   NodeFacts facts(Slot slot, std::size_t group) const { return facts(slot, group, clock(group)); }
   NodeFacts facts(Slot slot, std::size_t group, const PolicyClock& clock) const;
-  /// A whole-path group may evict leaves only; a window or a state may be evicted anywhere and leaves a tombstone (a
-  /// gap).
+  /// Returns true if the group may evict the node. A whole-path group may evict leaves only; a window or a state may be
+  /// evicted anywhere and leaves a tombstone (a gap).
   bool may_evict(Slot slot, std::size_t group) const {
     const Node& node = nodes_[slot];
     return node.parent != 0 && (node.resident >> group & 1) && holds_(slot, group).count == 0 &&
            (node.children == 0 || !groups_[group].whole_path());
   }
-  /// Brings a node's place in the group's queue in line with its facts.
+  /// Updates a node's place in the group's queue after a change of its facts.
   void requeue(Slot slot, std::size_t group);
-  /// In all groups.
+  /// The same in all groups.
   void requeue(Slot slot);
-  /// In the groups with a reach, where a node may wait while a request uses its path.
+  /// The same in the groups with a reach, where a node may wait while a request uses its path.
   void requeue_in_windows(Slot slot) {
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (!groups_[g].whole_path() && holds_(slot, g).place != QueuePlaces::kNone) requeue(slot, g);
   }
-  /// Another policy for the group: all its words are zero, and it ranks the nodes that wait.
+  /// Replaces the group's policy: all its words become zero, and it ranks the nodes that wait.
   void use_policy(std::size_t group, EvictionStrategy* policy);
-  /// Ranks all nodes in the group's queue anew.
+  /// Ranks all nodes in the group's queue again.
   void rank_all(std::size_t group);
   /// rank_all, if the policy's ranks drift and two hundredths of the pool turned over since the last time.
   void rank_drifted(std::size_t group);
@@ -79,7 +79,7 @@ class Groups {
   const NodeEvents& events_;
   const Tick& now_;
   std::vector<GroupState> groups_;
-  // Asked in every call.
+  // Read in every call.
   std::size_t size_;
   std::uint32_t all_;
   bool one_whole_path_, any_path_limit_ = false;

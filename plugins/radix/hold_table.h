@@ -6,14 +6,14 @@
 
 namespace canopy::radix {
 
-/// What a node is in one group.
+/// The state of a node in one group.
 struct Hold {
   std::uint32_t count;  ///< whole path: own locks + held children; otherwise: locks whose window covers it
-  std::uint32_t place;  ///< in the group's VictimQueue
+  std::uint32_t place;  ///< place in the group's VictimQueue
   Tick last_access;
 };
 
-/// What a group's policy keeps of a node.
+/// The data of a group's policy on a node.
 struct Word {
   std::uint64_t tag;
   Tick spared;
@@ -28,7 +28,7 @@ class HoldTable {
   const Hold& operator()(std::uint32_t slot, std::size_t group) const { return holds_[slot * groups_ + group]; }
   Word& word(std::uint32_t slot, std::size_t group) { return words_[slot * groups_ + group]; }
   const Word& word(std::uint32_t slot, std::size_t group) const { return words_[slot * groups_ + group]; }
-  /// Room for the nodes of slots below `slots`; false if the system has no memory.
+  /// Makes room for the nodes of slots below `slots`. Returns false if the system has no memory.
   bool reserve(std::size_t slots) { return holds_.reserve(slots * groups_) && words_.reserve(slots * groups_); }
   /// REQUIRES: reserve.
   void resize(std::size_t slots) {

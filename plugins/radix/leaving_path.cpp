@@ -16,8 +16,8 @@ void LeavingPath::begin() {
   read_.clear();
 }
 
-/// The depth down to which the path to `slot` was read before; what is deeper was read of others. Nodes leave and none
-/// comes meanwhile, so that a slot still means the same node.
+/// Returns the depth down to which the path to `slot` was read before. During an eviction nodes leave and none is
+/// added, so a slot still means the same node.
 Units LeavingPath::shared_with_last(Slot slot) {
   std::size_t keep = read_.size();
   for (Slot at = slot; nodes_[at].parent; at = nodes_[at].parent) {
@@ -37,7 +37,7 @@ bool LeavingPath::read(Slot slot) {
   if (!words_.resize(std::size_t{last.end()} + runs_.overlap())) return read_.clear(), false;
   for (std::size_t g = 0; g < groups_; ++g)
     if (!pages_[g].resize(pages)) return read_.clear(), false;
-  // From the end on: what a node has behind its own words is overlap, which the node below it begins with.
+  // From the end on: the overlap behind a node's own words is the beginning of the node below it.
   std::copy_n(runs_.words(last) + last.length, runs_.overlap(), words_.data() + last.end());
   std::size_t added = 0;
   for (Slot at = slot; nodes_[at].parent; at = nodes_[at].parent) {
@@ -46,7 +46,7 @@ bool LeavingPath::read(Slot slot) {
       std::copy_n(runs_.words(node), node.length, words_.data() + node.begin);
       ++added;
     }
-    // Pages of what is shared may have left in a group meanwhile.
+    // Pages of the shared part may have left in a group meanwhile.
     const Page* from = runs_.pages(node);
     const std::size_t first = node.begin / page_size_, count = node.length / page_size_;
     if (groups_ == 1) {
@@ -60,7 +60,7 @@ bool LeavingPath::read(Slot slot) {
   return true;
 }
 
-/// Adds the deepest `count` nodes of the path to what was read, from the root side on.
+/// Adds the deepest `count` nodes of the path to `read_`, from the root side on.
 void LeavingPath::remember(Slot slot, std::size_t count) {
   const std::size_t had = read_.size();
   if (!read_.resize(had + count)) return read_.clear();

@@ -11,16 +11,16 @@
 
 namespace canopy::radix {
 
-/// The words and pages from the root to the end of one node, copied: for visitors of what is evicted. Words that the
-/// path shares with the one before it in the same eviction are copied once.
+/// The words and pages from the root to the end of one node, copied: for visitors of evicted nodes. Words that the path
+/// shares with the one before it in the same eviction are copied once.
 class LeavingPath {
  public:
   LeavingPath(const NodeTable& nodes, const Runs& runs, Units page_size, std::size_t groups)
       : nodes_(nodes), runs_(runs), page_size_(page_size), groups_(groups) {}
 
-  /// An eviction begins.
+  /// Begins an eviction.
   void begin();
-  /// False if the system has no memory. What words() and pages() return is valid until the next call.
+  /// Returns false if the system has no memory. The results of words() and pages() are valid until the next call.
   bool read(Slot slot);
   std::span<const std::uint32_t> words() const { return {words_.data(), words_.size()}; }
   GroupPages pages() const;

@@ -15,7 +15,7 @@
 namespace canopy::radix {
 namespace {
 
-// ThreadSanitizer does not see mremap: what another thread maps at the old address next would look shared to it.
+// ThreadSanitizer does not see mremap: memory that another thread maps at the old address next would look shared.
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
 constexpr bool kMovesPages = false;
 #else
@@ -33,7 +33,7 @@ constexpr std::size_t kLarge =
 
 std::size_t up(std::size_t bytes, std::size_t to = kSystemPage) { return (bytes + to - 1) / to * to; }
 
-/// An address at which `bytes` fit and which 2 MiB pages can begin at; nullptr if the system refuses.
+/// Returns an address at which `bytes` fit and 2 MiB pages can begin; null if the system refuses.
 std::byte* aligned_place(std::size_t bytes) {
   void* found = mmap(nullptr, bytes + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (found == MAP_FAILED) return nullptr;
@@ -51,7 +51,7 @@ Mapping::~Mapping() {
   if (base_) munmap(base_, mapped_);
 }
 
-/// Makes `bytes` addressable; what is there keeps its contents.
+/// Makes `bytes` addressable and keeps the contents.
 bool Mapping::map(std::size_t bytes) {
   const bool huge = bytes >= kLarge;
   std::byte* const place = huge ? aligned_place(bytes) : nullptr;

@@ -22,16 +22,16 @@ class Mapping {
   }
 
   std::byte* base() const { return base_; }
-  /// Makes at least `bytes` addressable; those beyond the former size are zero. False if the system refuses.
+  /// Makes at least `bytes` addressable; those beyond the former size are zero. Returns false if the system refuses.
   bool reserve(std::size_t bytes) { return bytes <= touched_ || grow(bytes); }
-  /// From now on reserve() of so many bytes cannot fail. Takes addresses, and no memory.
+  /// Makes reserve() of this many bytes safe from failure. Takes addresses, and no memory.
   bool promise(std::size_t bytes) { return bytes <= mapped_ || map_ahead(bytes); }
-  /// Gives the whole system pages inside [from, to) back; they read as zero from now on. Returns how many bytes that
-  /// is.
+  /// Returns the whole system pages inside [from, to) to the system; they read as zero from now on. Returns their
+  /// bytes.
   std::size_t drop(std::size_t from, std::size_t to);
-  /// Gives back all beyond the first `bytes`. REQUIRES: the owner does not use it.
+  /// Returns all memory beyond the first `bytes` to the system. REQUIRES: the owner does not use it.
   void keep(std::size_t bytes);
-  /// Bytes that are in memory now, as the system counts them.
+  /// Returns the bytes that are in memory now, as the system counts them.
   std::size_t resident() const;
 
  private:
@@ -40,8 +40,8 @@ class Mapping {
   bool map(std::size_t bytes);
 
   std::byte* base_ = nullptr;
-  std::size_t mapped_ = 0;   ///< addressable
-  std::size_t touched_ = 0;  ///< faulted in ahead of use: a fault per page would double the cost of an insert
+  std::size_t mapped_ = 0;   ///< addressable bytes
+  std::size_t touched_ = 0;  ///< bytes faulted in ahead of use: a fault per page would double the cost of an insert
 };
 
 }  // namespace canopy::radix

@@ -10,7 +10,7 @@
 
 namespace canopy::radix {
 
-/// Whether 16 words agree.
+/// Returns true if 16 words agree.
 inline bool sixteen_agree(const std::uint32_t* a, const std::uint32_t* b) {
 #ifdef __SSE2__
   __m128i agree = _mm_set1_epi32(-1);
@@ -23,8 +23,9 @@ inline bool sixteen_agree(const std::uint32_t* a, const std::uint32_t* b) {
 #endif
 }
 
-/// How many words agree from the start. memcmp, which picks the machine's widest vectors at run time, compares whole
-/// blocks; of a block that differs or is not whole, 16 words are compared at once, and only the last few one by one.
+/// Returns the number of words that agree from the start. memcmp, which picks the machine's widest vectors at run time,
+/// compares whole blocks; in a block that differs or is not whole, 16 words are compared at once, and only the last few
+/// one by one.
 inline std::size_t match_length(const std::uint32_t* a, const std::uint32_t* b, std::size_t count) {
   constexpr std::size_t kBlock = 256;
   std::size_t i = 0;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <canopy/feed/writer.h>
 #include <canopy/prefix_index.h>
 
 #include "hold_table.h"
@@ -10,43 +9,49 @@
 
 namespace canopy::radix {
 
-/// What the feed is told of the tree. Costs a test of one flag while the feed is off, or there is none.
+/// Sends changes of the tree to IndexEvents. Costs the test of one number while nothing is wanted, or there is no
+/// receiver.
 class NodeEvents {
  public:
-  NodeEvents(FeedWriter* feed, const NodeTable& nodes, const HoldTable& holds, const Runs& runs, Units page_size)
-      : feed_(feed), nodes_(nodes), holds_(holds), runs_(runs), page_(page_size) {}
+  NodeEvents(IndexEvents* receiver, const NodeTable& nodes, const HoldTable& holds, const Runs& runs, Units page_size)
+      : receiver_(receiver), nodes_(nodes), holds_(holds), runs_(runs), page_(page_size) {}
 
-  bool told() const { return feed_ && feed_->on(); }
-  /// Whether anything hears of nodes that come, go and are split.
-  bool heard() const { return feed_ && feed_->heard(); }
-  /// Tells of a node: tell<event::Unlocked>(slot, fields behind the node ...).
-  template <class T, class... Fields>
-  void tell(Slot slot, Fields... fields) const {
-    if constexpr (requires(FeedWriter& feed, const T& event) { feed.tell(event); }) {
-      if (heard()) feed_->tell(T{nodes_.id(slot), fields...});
-    } else if (told()) {
-      feed_->push(T{nodes_.id(slot), fields...});
-    }
+  /// Returns the receiver while it wants all changes, otherwise null.
+  IndexEvents* all() const {
+    if (!receiver_ || !receiver_->wants_all()) [[likely]]
+      return nullptr;
+    return receiver_;
   }
-  void tell_cleared() const {
-    if (heard()) feed_->tell(event::Cleared{});
+  /// Returns the receiver while it wants changes of nodes, otherwise null.
+  IndexEvents* nodes() const {
+    if (!receiver_ || !receiver_->wants_nodes()) [[likely]]
+      return nullptr;
+    return receiver_;
   }
+
   /// `request`: InsertFacts::request.
-  void tell_added(Slot slot, const std::uint32_t* words, const IncomingPages& incoming, std::uint64_t request) const;
-  void tell_pages(Slot slot, std::size_t group) const;
+  void added(Slot slot, const std::uint32_t* words, const IncomingPages& incoming, std::uint64_t request) const;
   /// A tombstone of the group has pages again.
-  void tell_filled(Slot slot, std::size_t group) const;
-  void tell_facts(Slot slot) const;
-  /// The same of a node and all above it.
-  void tell_path(Slot end) const {
-    for (Slot at = end; told() && nodes_[at].parent; at = nodes_[at].parent) tell_facts(at);
+  void filled(Slot slot, std::size_t group) const;
+  void relocated(Slot slot, std::size_t group) const {
+    if (IndexEvents* to = all()) to->relocated(nodes_.id(slot), group, pages(slot, group));
   }
-  void tell_locked(Slot node, const Lock& lock, std::size_t first_group) const;
+  /// Sends the facts that policies see.
+  void facts(Slot slot) const;
+  /// Sends the facts of a node and of all above it.
+  void facts_of_path(Slot end) const {
+    for (Slot at = end; all() && nodes_[at].parent; at = nodes_[at].parent) facts(at);
+  }
+  void locked(Slot node, const Lock& lock, std::size_t first_group) const;
   /// The lock `had` on `before` is one on `node` now; either may be a namespace's root, where nothing is held.
-  void tell_relocked(Slot node, const Lock& lock, Slot before, const Lock& had) const;
+  void relocked(Slot node, const Lock& lock, Slot before, const Lock& had) const;
 
  private:
-  FeedWriter* feed_;
+  NodePageList pages(Slot slot, std::size_t group) const {
+    return {runs_.pages(nodes_[slot]) + group, nodes_[slot].length / page_, holds_.groups()};
+  }
+
+  IndexEvents* receiver_;
   const NodeTable& nodes_;
   const HoldTable& holds_;
   const Runs& runs_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/prefetch.h>
+#include <canopy/helpers/prefetch.h>
 #include <canopy/types.h>
 
 #include "column.h"
@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kFreeSlot = std::uint32_t{1} << 31;
 /// A window on a run: `length` units from depth `begin`. A namespace's root has no run and parent 0. A cache line long.
 struct Node {
   Slot parent;
-  std::uint32_t life;  ///< of the slot: 1 for its first node, 2 for the next; kFreeSlot is added while it has none
+  std::uint32_t life;  ///< life of the slot: 1 for its first node, 2 for the next; kFreeSlot is added while it has none
   RunStore::Block run;
   Units begin, length;
   std::uint32_t resident;  ///< bit g: group g has pages here
@@ -41,24 +41,24 @@ class NodeTable {
   std::size_t slots() const { return nodes_.size(); }  ///< every slot is below this
   NodeId id(Slot slot) const { return static_cast<NodeId>(std::uint64_t{nodes_[slot].life} << 32 | slot); }
   bool in_use(Slot slot) const { return (nodes_[slot].life & kFreeSlot) == 0; }
-  /// The node an id names, or 0 if it is not in the tree any more.
+  /// Returns the node of an id; 0 if it is no longer in the tree.
   Slot find(NodeId id) const {
     const Slot slot = slot_of(id);
     return slot != 0 && slot < nodes_.size() && this->id(slot) == id && in_use(slot) ? slot : 0;
   }
 
-  /// Room for `count` more nodes; false if the system has no memory.
+  /// Makes room for `count` more nodes. Returns false if the system has no memory.
   bool reserve(std::size_t count);
-  /// A new node, all zeros. REQUIRES: reserve.
+  /// Returns a new node, all zeros. REQUIRES: reserve.
   Slot make();
   void free(Slot slot);
   void free_all();
   /// Makes `child` the last child of `parent`.
   void attach(Slot parent, Slot child);
   void detach(Slot child);
-  /// `upper` takes the place of `lower` among its siblings and becomes its parent.
+  /// Puts `upper` into the place of `lower` among its siblings and makes it the parent of `lower`.
   void put_between(Slot upper, Slot lower);
-  /// The next node of a walk, parents before children; 0 after the last one below `top`.
+  /// Returns the next node of a walk, parents before children; 0 after the last one below `top`.
   Slot after(Slot slot, Slot top) const;
 
   static std::uint32_t fingerprint(Slot parent, const std::uint32_t* words, std::size_t count);
@@ -74,7 +74,7 @@ class NodeTable {
       if (places_[i].fingerprint == fingerprint && visit(places_[i].slot)) return;
   }
 
-  /// Asks for the memory that a later call reads.
+  /// Prefetches the memory that a later call reads.
   void prefetch(Slot slot) const { canopy::prefetch(&nodes_[slot]); }
   void prefetch_places(std::uint32_t fingerprint) const {
     if (places_.size()) canopy::prefetch(&places_[fingerprint & (places_.size() - 1)]);

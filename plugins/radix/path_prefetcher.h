@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/prefetch.h>
+#include <canopy/helpers/prefetch.h>
 
 #include "column.h"
 #include "hold_table.h"

@@ -1,6 +1,6 @@
 #include "path_prints.h"
 
-#include <canopy/prefix_print.h>
+#include <canopy/helpers/prefix_print.h>
 
 #include <algorithm>
 #include <array>

@@ -12,7 +12,8 @@ namespace canopy::radix {
 class PathPrints {
  public:
   PathPrints(const NodeTable& nodes, const Runs& runs) : nodes_(nodes), runs_(runs) {}
-  /// Those of the whole strides up to the node's end; none if the system has no memory. Valid until the next call.
+  /// Returns the prints of the whole strides up to the node's end; none if the system has no memory. Valid until the
+  /// next call.
   std::span<const std::uint64_t> of(Slot slot);
 
  private:
@@ -20,7 +21,7 @@ class PathPrints {
   const Runs& runs_;
   Column<Slot> path_;
   Column<std::uint64_t> prints_;
-  /// The parent of the last node asked for: its prints are the first of prints_. It is often evicted next, and no path
+  /// The parent of the last node: its prints are the first of prints_. It is often evicted next, and no path
   /// changes while its last node is in the tree, so a chain is not read once for each of its nodes.
   NodeId above_{};
 };

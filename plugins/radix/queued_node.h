@@ -16,10 +16,10 @@ struct QueuedNode {
   }
 };
 
-/// Where each node stands in the queue of one group: Hold::place, which this queue alone writes.
+/// The place of each node in the queue of one group: Hold::place, which only this queue writes.
 struct QueuePlaces {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};         ///< the node is in no queue
-  static constexpr std::uint32_t kInRing = std::uint32_t{1} << 31;  ///< RankRing, otherwise RankHeap
+  static constexpr std::uint32_t kInRing = std::uint32_t{1} << 31;  ///< set in RankRing, clear in RankHeap
 
   HoldTable* holds;
   std::size_t group;

@@ -1,17 +1,17 @@
-/// What becomes of the tree when nodes are evicted, flushed or cleared.
+/// Evicting, flushing and clearing nodes of the tree.
 #include "radix_index.h"
 
 #include <algorithm>
 
 namespace canopy::radix {
 
-GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) {
+GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* visitor) {
   if (accounting_.tick_per_operation) ++now_;
   clear_results();
   groups_.rank_drifted(group);
   EvictionStrategy& policy = groups_.policy(group);
   const VictimQueue& queue = groups_[group].queue;
-  if (told) leaving_.begin();
+  if (visitor) leaving_.begin();
   while (results_[group].size() < pages && !queue.empty()) {
     const Slot victim = queue.front().slot;
     Tick& spared = holds_.word(victim, group).spared;
@@ -19,16 +19,16 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause, 
       spared = now_;
       groups_.requeue(victim, group);
     } else {
-      if (told) [[unlikely]]
-        tell_leaving(victim, group, *told);
+      if (visitor) [[unlikely]]
+        report_leaving(victim, group, *visitor);
       evict_node(victim, group, cause);
     }
   }
   return results_.result();
 }
 
-void RadixIndex::tell_leaving(Slot slot, std::size_t group, LeavingVisitor& told) {
-  if (leaving_.read(slot)) told.leaving({groups_.facts(slot, group), leaving_.words(), leaving_.pages()});
+void RadixIndex::report_leaving(Slot slot, std::size_t group, LeavingVisitor& visitor) {
+  if (leaving_.read(slot)) visitor.leaving({groups_.facts(slot, group), leaving_.words(), leaving_.pages()});
 }
 
 /// Removes a leaf that no lock holds. Any other node stays as a tombstone of this group and of those that reach less
@@ -64,10 +64,10 @@ void RadixIndex::evict_above(Slot tail, std::size_t group) {
 
 void RadixIndex::make_tombstone(Slot slot, std::size_t group, Cause cause) {
   drop_pages(slot, group, cause);
-  events_.tell<event::NodeTombstoned>(slot, static_cast<std::uint8_t>(group));
+  if (IndexEvents* to = events_.nodes()) to->tombstoned(nodes_.id(slot), group);
 }
 
-/// The node's pages of a group become part of the result.
+/// Moves the node's pages of a group to the result.
 void RadixIndex::drop_pages(Slot slot, std::size_t group, Cause cause) {
   Eviction eviction{cause, {}};
   if (groups_[group].reads_prints == Prints::all) eviction.prefix_prints = prints_.of(slot);
@@ -86,14 +86,14 @@ void RadixIndex::drop_pages(Slot slot, std::size_t group, Cause cause) {
   groups_.requeue(slot, group);
 }
 
-/// No match can end in a node that has a tombstone, and so a leaf of that kind serves nothing unless a lock holds it.
-bool RadixIndex::of_no_use(Slot slot) const {
+/// Returns true for a leaf with a tombstone that no lock holds: no match can end in it.
+bool RadixIndex::is_dead_leaf(Slot slot) const {
   const Node& node = nodes_[slot];
   return node.children == 0 && node.resident != groups_.all() && !held(slot);
 }
 
-/// Removes a leaf that no lock holds from the tree, and then each ancestor that only this leaf made useful. If `group`
-/// is one, `cause` is why the leaf leaves it, and it takes its pages in the others along.
+/// Removes a leaf that no lock holds from the tree, and then each ancestor that becomes a dead leaf. If `group` is not
+/// kMaxGroups, `cause` is the reason for leaving this group, and pages in other groups leave with Cause::other_group.
 RadixIndex::Removed RadixIndex::remove(Slot slot, Cause cause, std::size_t group) {
   for (;;) {
     const std::uint32_t place = runs_.fingerprint(nodes_[slot].parent, runs_.words(nodes_[slot]));
@@ -106,7 +106,7 @@ RadixIndex::Removed RadixIndex::remove(Slot slot, Cause cause, std::size_t group
     nodes_.detach(slot);
     runs_.remove_window(node);
     const bool inherits = accounting_.hands_over;
-    events_.tell<event::NodeRemoved>(slot, inherits);
+    if (IndexEvents* to = events_.nodes()) to->removed(nodes_.id(slot), inherits);
     nodes_.free(slot);
     --node_count_;
 
@@ -123,12 +123,12 @@ RadixIndex::Removed RadixIndex::remove(Slot slot, Cause cause, std::size_t group
           holds_(node.parent, g).last_access =
               std::max(holds_(node.parent, g).last_access, holds_(slot, g).last_access);
     }
-    if (!of_no_use(node.parent)) {
+    if (!is_dead_leaf(node.parent)) {
       groups_.requeue(node.parent);
       return {node.next, node.parent};
     }
     slot = node.parent;
-    cause = Cause::no_use, group = kMaxGroups;
+    cause = Cause::dead_leaf, group = kMaxGroups;
   }
 }
 
@@ -175,7 +175,7 @@ GroupPages RadixIndex::clear() {
   runs_.clear();
   spaces_.clear();
   node_count_ = 0;
-  events_.tell_cleared();
+  if (IndexEvents* to = events_.nodes()) to->cleared();
   for (std::size_t g = 0; g < groups_.size(); ++g) groups_.policy(g).cleared();
   return results_.result();
 }

@@ -31,7 +31,7 @@ RadixIndex::RadixIndex(const Config& config, const Context& context)
       runs_(context, config.keep_free, config.prefault),
       prints_(nodes_, runs_),
       leaving_(nodes_, runs_, context.page_size, context.groups.size()),
-      events_(context.feed, nodes_, holds_, runs_, context.page_size),
+      events_(context.events, nodes_, holds_, runs_, context.page_size),
       now_(accounting_.first_tick()),
       groups_(context, nodes_, holds_, spaces_, events_, now_),
       results_(context.groups.size()) {
@@ -93,8 +93,8 @@ Probe RadixIndex::peek(const Key& key) const {
   return probe;
 }
 
-/// Walks to the deepest boundary that every group can serve, and splits off the node that ends there. Its path lies in
-/// path_ then, unless the walk has made it recent.
+/// Walks to the deepest boundary that every group can serve, and splits off the node that ends there. Leaves its path
+/// in path_, unless the walk has made it recent.
 Found RadixIndex::arrive(const Key& key) {
   const Tick stamp = now_;
   const Walk found = walk(key, [&](Slot slot) {
@@ -110,7 +110,7 @@ Found RadixIndex::arrive(const Key& key) {
   return {nodes_.id(end), found.depth, found.full};
 }
 
-/// Makes the path to a node recent, where a match does (Accounting::match_touches).
+/// Makes the path to a node recent, if a match does so (Accounting::match_touches).
 void RadixIndex::use(Slot end, bool is_hit) {
   if (!accounting_.match_touches) return;
   // A split of the walk, if there was one, came before.
@@ -127,7 +127,7 @@ void RadixIndex::use(Slot end, bool is_hit) {
   if (accounting_.windows == Accounting::Windows::locked_and_a_page) touch_windows(end, used);
 }
 
-void RadixIndex::tell_arrived(const RequestFacts& request) {
+void RadixIndex::report_arrival(const RequestFacts& request) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     RequestFacts facts = request;
     facts.clock = groups_.clock(g);
@@ -135,9 +135,15 @@ void RadixIndex::tell_arrived(const RequestFacts& request) {
   }
 }
 
+void RadixIndex::report_lock(Slot end, const Lock& lock, Tick used) const {
+  IndexEvents* const to = accounting_.match_is_hit ? events_.all() : nullptr;
+  if (to) to->used(nodes_.id(end), used, lock.from[0]);
+  events_.locked(end, lock, accounting_.match_is_hit ? 1 : 0);
+}
+
 Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
   if (accounting_.tick_per_operation || runs_.whole_units(key.words.size()) > 0) ++now_;
-  tell_arrived(request);
+  report_arrival(request);
   const Tick stamp = now_;
   const Found found = arrive(key);
   if (found.node == NodeId::none) {
@@ -149,9 +155,8 @@ Lock RadixIndex::match(const Key& key, const RequestFacts& request) {
   const Slot end = slot_of(found.node);
   use(end, accounting_.match_is_hit);
   const Lock lock = lock_at(end, found.full_length);
-  if (accounting_.match_is_hit) events_.tell<event::NodeUsed>(end, stamp, lock.from[0]);
-  else if (accounting_.match_touches) events_.tell_path(end);
-  events_.tell_locked(end, lock, accounting_.match_is_hit ? 1 : 0);
+  if (!accounting_.match_is_hit && accounting_.match_touches) events_.facts_of_path(end);
+  report_lock(end, lock, stamp);
   path_.clear_but_keep(kUsualPath);
   return lock;
 }
@@ -162,7 +167,7 @@ Found RadixIndex::find(const Key& key) {
   if (const Slot end = nodes_.find(found.node)) {
     use(end, false);
     groups_.requeue(end);
-    if (accounting_.match_touches) events_.tell_path(end);
+    if (accounting_.match_touches) events_.facts_of_path(end);
   }
   path_.clear_but_keep(kUsualPath);
   return found;
@@ -173,15 +178,14 @@ Lock RadixIndex::hold(NodeId node, const RequestFacts* arrives) {
   if (end == 0 || nodes_[end].parent == 0 || !may_hold(end)) return {};
   if (!make_room(groups_.size())) return ++cut_short_, Lock{};
   if (accounting_.tick_per_operation) ++now_;
-  if (arrives) tell_arrived(*arrives);
+  if (arrives) report_arrival(*arrives);
   if (accounting_.match_is_hit) use(end, true);
   const Lock lock = lock_at(end, nodes_[end].end());
-  if (accounting_.match_is_hit) events_.tell<event::NodeUsed>(end, now_, lock.from[0]);
-  events_.tell_locked(end, lock, accounting_.match_is_hit ? 1 : 0);
+  report_lock(end, lock, now_);
   return lock;
 }
 
-/// Whether every group has the pages that a lock on the node would hold.
+/// Returns true if every group has the pages that a lock on the node would hold.
 bool RadixIndex::may_hold(Slot end) const {
   for (std::size_t g = 0; g < groups_.size() && !groups_.one_whole_path(); ++g) {
     const Units from = groups_[g].hold_from(nodes_[end].end(), page_);

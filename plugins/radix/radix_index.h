@@ -16,14 +16,14 @@
 
 namespace canopy::radix {
 
-/// A radix tree over pages. The design, and what each piece costs, is in docs/radix.md; in short:
+/// A radix tree over pages. The design and the cost of each piece are in docs/radix.md; in short:
 ///  - a node is a window on a run, so a split copies nothing and an insert copies its own words once;
 ///  - for whole-path groups a node's hold count is its own locks plus its children that are held, so a lock
 ///    climbs only to the first node that is held already; visit() adds up the true reference counts;
-///  - facts that climb (recency, priority, inserts) are written where a request ends and handed to the parent
-///    when a node is evicted: no policy reads them on an inner node before;
+///  - recency, priority and inserts are written where a request ends and handed to the parent when a node is
+///    evicted: no policy reads them on an inner node before;
 ///  - no function recurses, and only visit, flush, remap and clear are proportional to the tree.
-class RadixIndex final : public PrefixIndex {
+class RadixIndex final : public PrefixIndex, public SchedulingIndex {
  public:
   struct Config {
     AccountingName accounting = AccountingName::standard;
@@ -44,7 +44,7 @@ class RadixIndex final : public PrefixIndex {
   Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override;
   void relax(Lock& lock, std::size_t group, Units from) override;
   GroupPages release(const Lock& lock, const RequestFacts* ended) override;
-  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override;
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* visitor) override;
   GroupPages flush(NamespaceId space) override;
   GroupPages clear() override;
   Sizes sizes(std::size_t group) const override { return spaces_.sizes(group); }
@@ -55,15 +55,16 @@ class RadixIndex final : public PrefixIndex {
   void use_policy(std::size_t group, EvictionStrategy* policy) override;
   void waiting(std::size_t group, QueueVisitor& visitor) const override;
   void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override;
+  const SchedulingIndex* scheduling() const override { return this; }
   void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const override;
   void visit(NodeVisitor& visitor) const override;
 
  private:
-  /// Where a walk ended: `matched` units of `node` agree with the key, or all of it.
+  /// The end of a walk: `matched` units of `node` agree with the key, or all of it.
   struct Walk {
     Slot node = 0;
-    Units matched = 0;  ///< of the node
-    Units depth = 0;    ///< from the root
+    Units matched = 0;  ///< units in the node
+    Units depth = 0;    ///< units from the root
     Units full = 0;     ///< Probe::full_length
   };
 
@@ -72,9 +73,10 @@ class RadixIndex final : public PrefixIndex {
   Walk walk(const Key& key, Touch&& touch) const;
   Found arrive(const Key& key);
   void use(Slot end, bool is_hit);
-  void tell_arrived(const RequestFacts& request);
+  void report_arrival(const RequestFacts& request);
+  void report_lock(Slot end, const Lock& lock, Tick used) const;
   bool may_hold(Slot end) const;
-  /// The tick of an event inside an operation (Accounting::tick_per_operation).
+  /// Returns the tick of an event inside an operation (Accounting::tick_per_operation).
   Tick read_clock() { return accounting_.tick_per_operation ? now_ : ++now_; }
   void clear_results();
 
@@ -102,15 +104,15 @@ class RadixIndex final : public PrefixIndex {
   void set_protected(Slot slot, std::size_t group, bool is_protected);
 
   // Evicting: radix_eviction.cpp.
-  void tell_leaving(Slot slot, std::size_t group, LeavingVisitor& told);
+  void report_leaving(Slot slot, std::size_t group, LeavingVisitor& visitor);
   void evict_node(Slot slot, std::size_t group, Cause cause);
   void evict_above(Slot tail, std::size_t group);
   void make_tombstone(Slot slot, std::size_t group, Cause cause);
   void drop_pages(Slot slot, std::size_t group, Cause cause);
   struct Removed {
-    Slot next, parent;  ///< of the topmost node that was removed
+    Slot next, parent;  ///< neighbours of the topmost node that was removed
   };
-  bool of_no_use(Slot slot) const;
+  bool is_dead_leaf(Slot slot) const;
   Removed remove(Slot slot, Cause cause, std::size_t group = kMaxGroups);
   void drop_empty_root(Slot slot);
 
@@ -127,7 +129,7 @@ class RadixIndex final : public PrefixIndex {
   Groups groups_;
   std::uint64_t node_count_ = 0, refused_ = 0, cut_short_ = 0;
   Column<Slot> path_;    ///< the nodes that the running match walked down
-  ResultPages results_;  ///< what the last result points to
+  ResultPages results_;  ///< lists to which the last result points
 };
 
 }  // namespace canopy::radix

@@ -1,4 +1,4 @@
-/// How the tree grows: splits, new runs, tombstones that fill again.
+/// Growth of the tree: splits, new runs, tombstones that fill again.
 #include "child_search.h"
 #include "radix_index.h"
 
@@ -6,7 +6,7 @@
 
 namespace canopy::radix {
 
-/// Memory for `count` more nodes, so that the operation cannot stop half way, and that these nodes wait to be evicted.
+/// Makes room for `count` more nodes and their places in the queues, so that the operation cannot stop half way.
 bool RadixIndex::make_room(std::size_t count) {
   const std::size_t slots = nodes_.slots() + count;
   if (!nodes_.reserve(count) || !holds_.reserve(slots)) return false;
@@ -15,7 +15,7 @@ bool RadixIndex::make_room(std::size_t count) {
   return true;
 }
 
-/// Any result has room from now on: at most all pages that are resident, or those that the caller brings.
+/// Makes room for any result: at most all resident pages and those that the caller brings.
 bool RadixIndex::promise_results(const GroupPages& incoming) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const Sizes& sizes = spaces_.sizes(g);
@@ -24,7 +24,7 @@ bool RadixIndex::promise_results(const GroupPages& incoming) {
   return true;
 }
 
-/// The root of a namespace, made if there is none; 0 if the system has no memory.
+/// Returns the root of a namespace, made if there is none; 0 if the system has no memory.
 Slot RadixIndex::root_of(NamespaceId space) {
   if (!spaces_.reserve(space)) return 0;
   if (spaces_.root(space) == 0) {
@@ -85,13 +85,13 @@ Slot RadixIndex::split(Slot lower, Units at) {
       const Tick used = read_clock();
       for (std::size_t g = 0; g < groups_.size(); ++g)
         if (groups_[g].whole_path()) holds_(half, g).last_access = used;
-      events_.tell_facts(half);
+      events_.facts(half);
     }
   }
-  if (events_.heard()) events_.tell<event::NodeSplit>(lower, nodes_.id(upper), at, nodes_[upper].inserts);
+  if (IndexEvents* to = events_.nodes()) to->split(nodes_.id(lower), nodes_.id(upper), at, nodes_[upper].inserts);
   if (is_new) {
-    events_.tell<event::NodeCreated>(upper, nodes_[upper].created);
-    events_.tell_facts(upper);
+    if (IndexEvents* to = events_.all()) to->created(nodes_.id(upper), nodes_[upper].created);
+    events_.facts(upper);
   }
   groups_.requeue(upper);
   groups_.requeue(lower);
@@ -138,12 +138,12 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
     count_insert(at, facts);
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (groups_[g].whole_path()) holds_(at, g).last_access = stamp;
-    events_.tell_facts(at);
+    events_.facts(at);
   }
   if (accounting_.windows == Accounting::Windows::locked_and_a_page) touch_windows(at, read_clock());
   if (accounting_.windows == Accounting::Windows::locked && !groups_.one_whole_path()) touch_deepest(at, lock.length);
   const Lock deeper = lock_at(at, nodes_[at].end());
-  events_.tell_relocked(at, deeper, start, lock);
+  events_.relocked(at, deeper, start, lock);
   for (std::size_t g = 0; g < groups_.size(); ++g) unlock(start, g, lock.from[g]);
   drop_empty_root(at);
   Inserted inserted{deeper, had, results_.result(), {}};
@@ -151,7 +151,7 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
   return inserted;
 }
 
-/// Evicts what the path of an insert has beyond Group::max_per_path.
+/// Evicts the pages that the path of an insert has beyond Group::max_per_path.
 void RadixIndex::keep_path_limits(Slot tail, Inserted& inserted) {
   std::array<std::size_t, kMaxGroups> spare{};
   for (std::size_t g = 0; g < groups_.size(); ++g) spare[g] = results_[g].size();
@@ -173,12 +173,12 @@ void RadixIndex::count_insert(Slot slot, InsertFacts facts) {
     if (accounting_.insert_counts_on_path) ++node.hits;
   }
   if (!accounting_.insert_counts_on_path) return;
-  events_.tell_facts(slot);
+  events_.facts(slot);
   groups_.requeue_in_windows(slot);
 }
 
-/// Makes the end of a path recent in the groups with a reach: the nodes that hold the last `reach` units and a page
-/// more, whole; of a state only the node with the one that is used.
+/// Makes the end of a path recent in the groups with a reach: all nodes that hold a part of the last `reach` units and
+/// a page; for a state, only the node with the one in use.
 void RadixIndex::touch_windows(Slot end, Tick stamp) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (groups_[g].whole_path()) continue;
@@ -191,8 +191,8 @@ void RadixIndex::touch_windows(Slot end, Tick stamp) {
   }
 }
 
-/// Makes recent, in each group with a reach, the deepest node that this insert brought or met behind `from`: the state
-/// from which the request would go on.
+/// Makes the deepest node behind `from` recent in each group with a reach: it has the state from which the request
+/// would go on.
 void RadixIndex::touch_deepest(Slot end, Units from) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     Slot at = groups_[g].whole_path() ? 0 : end;
@@ -211,7 +211,7 @@ void RadixIndex::touch(Slot slot, Tick stamp, bool windows) {
     holds_(slot, g).last_access = stamp;
     if (holds_(slot, g).place != QueuePlaces::kNone) groups_.requeue(slot, g);
   }
-  events_.tell_facts(slot);
+  events_.facts(slot);
 }
 
 /// Adds the caller's pages of [from, to) in the groups of `mask` to the result, since the index has others.
@@ -243,14 +243,14 @@ Slot RadixIndex::refill(Slot node, const IncomingPages& incoming) {
       nodes_[piece].resident |= 1U << g;
       add_resident(piece, g);
       if (accounting_.windows == Accounting::Windows::locked_and_a_page) holds_(piece, g).last_access = read_clock();
-      events_.tell_filled(piece, g);
+      events_.filled(piece, g);
       groups_.requeue(piece, g);
     }
     if (cut >= end) return node;
   }
 }
 
-/// Makes a run for [depth, limit) and nodes on it, a new one wherever a group's residency changes. Returns the deepest
+/// Makes a run for [depth, limit) and nodes on it, a new one wherever the resident groups change. Returns the deepest
 /// node; `parent` if the system has no memory.
 Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, const IncomingPages& incoming,
                         InsertFacts facts) {
@@ -283,13 +283,13 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
         if (!groups_[g].whole_path()) holds_(slot, g).last_access = 0;
     if (accounting_.insert_counts_on_path) count_insert(slot, facts);
     nodes_.attach(parent, slot);
-    // Of the caller's words: the node's own are not in the caches (stream_copy).
+    // The caller's words, since the node's own are not in the caches (stream_copy).
     const std::uint32_t* words = key.words.data() + node.begin;
     nodes_.file(runs_.fingerprint(parent, words), slot);
-    if (events_.heard()) {
-      events_.tell_added(slot, words, incoming, facts.request);
-      // Otherwise the insert tells them of the node in which it ends when it has counted there.
-      if (end < limit || accounting_.insert_counts_on_path) events_.tell_facts(slot);
+    if (events_.nodes()) {
+      events_.added(slot, words, incoming, facts.request);
+      // Otherwise the insert sends them for the node in which it ends, when it has counted there.
+      if (end < limit || accounting_.insert_counts_on_path) events_.facts(slot);
     }
     for (std::size_t g = 0; g < width; ++g)
       if (mask >> g & 1) add_resident(slot, g), groups_[g].allocated += node.length;

@@ -1,4 +1,4 @@
-/// Which nodes a lock holds, how far up, and until when.
+/// Locks: the nodes they hold, from taking a lock to its release.
 #include "path_prefetcher.h"
 #include "radix_index.h"
 
@@ -73,7 +73,7 @@ void RadixIndex::relax(Lock& lock, std::size_t group, Units from) {
     }
     if (nodes_[at].end() <= from && --holds_(at, group).count == 0) set_protected(at, group, false);
   }
-  events_.tell<event::Relaxed>(node, static_cast<std::uint8_t>(group), lock.from[group], from);
+  if (IndexEvents* to = events_.all()) to->relaxed(nodes_.id(node), group, lock.from[group], from);
   lock.from[group] = from;
 }
 
@@ -91,16 +91,16 @@ GroupPages RadixIndex::release(const Lock& lock, const RequestFacts* ended) {
     groups_.policy(g).ended(facts, path);
   }
   for (std::size_t g = 0; node && g < groups_.size(); ++g) {
-    events_.tell<event::Unlocked>(node, static_cast<std::uint8_t>(g), lock.from[g]);
+    if (IndexEvents* to = events_.all()) to->unlocked(nodes_.id(node), g, lock.from[g]);
     unlock(node, g, lock.from[g]);
   }
-  if (node == 0 || !of_no_use(node)) return {};
+  if (node == 0 || !is_dead_leaf(node)) return {};
   clear_results();
-  remove(node, Cause::no_use);
+  remove(node, Cause::dead_leaf);
   return results_.result();
 }
 
-/// False if the lock's node is not in the tree any more, or if no lock holds that node.
+/// Returns false if the lock's node is no longer in the tree, or if no lock holds that node.
 bool RadixIndex::holds(const Lock& lock) const {
   const Slot node = nodes_.find(lock.node);
   return node != 0 && held(node);
@@ -112,13 +112,13 @@ bool RadixIndex::held(Slot slot) const {
   return false;
 }
 
-/// The node's pages of a group became resident.
+/// Counts the node's pages of a group, which became resident.
 void RadixIndex::add_resident(Slot slot, std::size_t group) {
   const Node& node = nodes_[slot];
   spaces_.add_resident(node.space, group, node.length, holds_(slot, group).count > 0);
 }
 
-/// The first lock in a group holds the node now, or none any more.
+/// Counts the node's pages as protected, since the first lock in a group holds it, or as evictable, since none does.
 void RadixIndex::set_protected(Slot slot, std::size_t group, bool is_protected) {
   const Node& node = nodes_[slot];
   if (node.resident >> group & 1) spaces_.set_protected(node.space, group, node.length, is_protected);

@@ -1,4 +1,4 @@
-/// What needs the whole tree: its cost, its queues, its nodes, and other numbers for its pages.
+/// Operations on the whole tree: its cost, its queues, its nodes, and new numbers for its pages.
 #include "radix_index.h"
 #include "relocated_pages.h"
 #include "weight_order.h"
@@ -36,7 +36,7 @@ void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<
       any |= now ^ pages[i];
       pages[i] = now;
     }
-    if (any != 0) events_.tell_pages(slot, group);
+    if (any != 0) events_.relocated(slot, group);
   }
 }
 

@@ -58,7 +58,7 @@ class RankHeap {
   }
   void clear() { entries_.clear(); }
 
-  /// visit(entry) for each entry, in no particular order.
+  /// Calls visit(entry) for each entry, in no particular order.
   template <class Visit>
   void each(Visit&& visit) const {
     for (std::size_t i = 0; i < entries_.size(); ++i) visit(entries_[i]);

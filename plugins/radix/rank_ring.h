@@ -23,8 +23,8 @@ class RankRing {
     return at(end_ - 1);
   }  ///< the last one appended, its slot kGap if it is erased
 
-  /// False, and nothing has changed, if the system has no memory. REQUIRES: empty, or `entry` is not below the last
-  /// entry.
+  /// Returns false, and nothing has changed, if the system has no memory. REQUIRES: empty, or `entry` is not below the
+  /// last entry.
   bool append(const QueuedNode& entry) {
     if (end_ - begin_ == entries_.size() && !grow()) return false;
     put(end_++, entry);
@@ -57,7 +57,7 @@ class RankRing {
     entries_.clear();
   }
 
-  /// visit(entry) for each entry, in no particular order.
+  /// Calls visit(entry) for each entry, in no particular order.
   template <class Visit>
   void each(Visit&& visit) const {
     for (std::uint64_t i = begin_; i != end_; ++i)
@@ -68,7 +68,7 @@ class RankRing {
  private:
   static constexpr std::uint32_t kGap = ~std::uint32_t{0};  ///< the slot of an erased entry
   static constexpr std::size_t kLeastSize = 8;
-  static constexpr int kStepsAtOnce = 4;  ///< of compacting, in each call of erase
+  static constexpr int kStepsAtOnce = 4;  ///< steps of compacting in each call of erase
 
   QueuedNode& at(std::uint64_t i) { return entries_[i & (entries_.size() - 1)]; }
   const QueuedNode& at(std::uint64_t i) const { return entries_[i & (entries_.size() - 1)]; }
@@ -103,7 +103,7 @@ class RankRing {
     }
   }
 
-  Column<QueuedNode> entries_;          ///< as many as a power of two
+  Column<QueuedNode> entries_;          ///< their number is a power of two
   std::uint64_t begin_ = 0, end_ = 0;   ///< numbers of the front, and of the next entry to be appended
   std::uint64_t size_ = 0;              ///< entries, without gaps
   std::uint64_t read_ = 0, write_ = 0;  ///< while compacting: places from read_ up to write_ are gaps

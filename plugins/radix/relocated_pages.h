@@ -11,8 +11,7 @@ namespace canopy::radix {
 /// Maps the old numbers of relocated pages to the new ones, and every other number to itself. Two levels: one block of
 /// 64 entries for each block of numbers in which a page is relocated, and one shared block of zeros for all the rest.
 /// An entry is old XOR new, so 0 for a page that stays: a lookup has no branch that the processor could mispredict.
-/// Sorted pairs take 28 to 60 times as long over a whole tree, an array of all numbers 1.5 to 3 times (docs/gpu.md,
-/// A9).
+/// Sorted pairs take 28 to 60 times as long over a whole tree, an array of all numbers 1.5 to 3 times.
 class RelocatedPages {
  public:
   /// REQUIRES: from.size() == to.size(), no page twice in `from`.

@@ -22,7 +22,7 @@ std::uint32_t RunStore::granules(std::uint64_t words) {
       std::max<std::uint64_t>(kLeastGranules, (words + kHeaderWords + kGranuleWords - 1) / kGranuleWords));
 }
 
-/// Sixteen bins to each power of two.
+/// Returns the bin of a size: sixteen bins to each power of two.
 std::uint32_t RunStore::bin_of(std::uint32_t size) {
   const auto log = static_cast<std::uint32_t>(std::bit_width(size)) - 1;
   const std::uint32_t part = log >= 4 ? (size >> (log - 4)) & 15 : (size << (4 - log)) & 15;
@@ -130,7 +130,7 @@ std::uint64_t RunStore::may_keep() const {
   return std::max({kMayKeep, used * keep_free_ / 100, keep_granules_ - std::min(used, keep_granules_)});
 }
 
-/// The largest blocks first, since take() asks for those last; and no more than must go.
+/// Returns memory to the system, the largest blocks first, since take() uses those last; and not more than is due.
 void RunStore::give_back() {
   const std::uint64_t enough = may_keep() / 4 * 3;  // what is given back has to be faulted in again
   for (std::size_t bin = bins_.size(); bin-- > bin_of(kDropBlock) && kept_granules_ > enough;)
@@ -148,7 +148,7 @@ void RunStore::give_back() {
   trim_end();
 }
 
-/// Memory beyond the end counts as free storage too.
+/// Returns memory beyond the end to the system, as far as free storage may not keep it.
 void RunStore::trim_end() {
   const std::uint64_t most = may_keep();
   memory_.keep((std::size_t{end_} + 1 + most - std::min(most, kept_granules_)) * kGranuleBytes);

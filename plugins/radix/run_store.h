@@ -10,19 +10,19 @@ namespace canopy::radix {
 /// Storage for runs: blocks of 32-bit words, addressed by number, which shrink from their end and are freed in any
 /// order. Two-level segregated free lists over boundary tags (Masmano et al., TLSF, 2004): allocate, shrink and free
 /// are O(1), and free neighbours merge at once. If the free blocks keep more memory than a share of what is in use, the
-/// store gives it back to the system: fragments cost addresses, not memory.
+/// store returns it to the system: fragments cost addresses, not memory.
 class RunStore {
  public:
   using Block = std::uint32_t;  ///< 0 is no block
 
-  /// `keep_free`: memory that free blocks may keep, in percent of what is in use. `ahead`: words whose memory is taken
-  /// now. `keep`: words whose memory stays once it was taken, whatever `keep_free` says. If the system has not so much
-  /// as `ahead`, memory is taken when it is used, and `keep_free` alone says what stays.
+  /// `keep_free`: memory that free blocks may keep, in percent of the memory in use. `ahead`: words whose memory is
+  /// taken now. `keep`: words whose memory stays once it was taken, whatever `keep_free` is. If the system has less
+  /// memory than `ahead`, memory is taken when it is used, and only `keep_free` applies.
   RunStore(std::uint64_t keep_free, std::uint64_t ahead, std::uint64_t keep);
 
-  /// Room for `words`; 0 if the system has no memory.
+  /// Returns a block with room for `words`; 0 if the system has no memory.
   Block allocate(std::uint64_t words);
-  /// Keeps the first `words` of the block. REQUIRES: words <= what it holds.
+  /// Keeps the first `words` of the block. REQUIRES: it holds at least `words`.
   void shrink(Block block, std::uint64_t words);
   void free(Block block);
   std::uint32_t* at(Block block) { return words_at(block) + kHeaderWords; }
@@ -48,7 +48,7 @@ class RunStore {
   static std::uint32_t bin_of(std::uint32_t size);
   Block take(std::uint32_t size);
   void link(Block block, std::uint32_t size, std::uint32_t resident);
-  /// Takes a free block out of its list. Returns how much of it is in memory.
+  /// Takes a free block out of its list. Returns the granules of it that are in memory.
   std::uint32_t unlink(Block block);
   void release(Block block, std::uint32_t size, std::uint32_t resident);
   void give_back();
@@ -60,9 +60,9 @@ class RunStore {
   Block end_ = 1;  ///< granules handed out so far; block 0 is never used
   std::array<Block, 512> bins_{};
   std::array<std::uint64_t, 8> filled_{};
-  std::uint64_t free_granules_ = 0;   ///< in the lists
-  std::uint64_t kept_granules_ = 0;   ///< of those, in memory
-  std::uint64_t stuck_granules_ = 0;  ///< kept_granules_ after less could be given back than was due; else 0
+  std::uint64_t free_granules_ = 0;   ///< granules in the lists
+  std::uint64_t kept_granules_ = 0;   ///< granules among those that are in memory
+  std::uint64_t stuck_granules_ = 0;  ///< kept_granules_ after less than due could be given back; otherwise 0
 };
 
 }  // namespace canopy::radix

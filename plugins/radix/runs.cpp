@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t kMostAhead = (std::uint64_t{256} << 20) / sizeof(std::uint32_t);
 
-/// Words and page numbers of as many units as the largest pool may have; 0 if no pool has a limit. Of a limit that is
-/// far above what is ever used, at most 256 MiB: the memory taken at the start must not end the process.
+/// Returns the words and page numbers of a full largest pool; 0 if no pool has a limit. At most 256 MiB, since a limit
+/// may be far above the use, and the memory taken at the start must not end the process.
 std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
   std::uint64_t units = 0;
   for (const Group& group : context.groups)
@@ -19,11 +19,12 @@ std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
   return units + units / context.page_size * context.groups.size();
 }
 
-/// With an eighth for fragments.
+/// Adds an eighth for fragments.
 std::uint64_t words_ahead(std::uint64_t full_pool) { return std::min(full_pool / 8 * 9, kMostAhead); }
 
-/// A full pool evicts what the next request needs and fills it again. Free blocks are then a third of it at times, and
-/// in a small pool one long request more: given back, their memory would be faulted in again at each request.
+/// Returns the words to keep. A full pool evicts the room that the next request needs and fills it again. Free blocks
+/// are then a third of it at times, and in a small pool one long request more: given back, their memory would be
+/// faulted in again at each request.
 std::uint64_t words_to_keep(std::uint64_t full_pool) {
   constexpr std::uint64_t kLongRequest = (std::uint64_t{1} << 20) / sizeof(std::uint32_t);
   return full_pool ? std::min(full_pool / 3 * 4 + kLongRequest, kMostAhead) : 0;
@@ -70,7 +71,7 @@ void Runs::remove_window(const Node& node) {
 }
 
 void Runs::clear() {
-  store_ = RunStore(keep_free_, 0, 0);  // first the old memory goes, then the new is taken
+  store_ = RunStore(keep_free_, 0, 0);  // frees the old memory before the new is taken
   store_ = RunStore(keep_free_, words_ahead(full_pool_), words_to_keep(full_pool_));
 }
 

@@ -13,27 +13,27 @@ namespace canopy::radix {
 /// counters only.
 class Spaces {
  public:
-  /// 0 if the namespace has no nodes.
+  /// Returns 0 if the namespace has no nodes.
   Slot root(NamespaceId space) const { return known(space) ? at(space).root : 0; }
-  /// Room for the namespace; false if the system has no memory.
+  /// Makes room for the namespace. Returns false if the system has no memory.
   bool reserve(NamespaceId space) { return known(space) || spaces_.resize(static_cast<std::size_t>(space) + 1); }
   /// REQUIRES: reserve.
   void set_root(NamespaceId space, Slot root) { at(space).root = root; }
-  /// Namespaces are numbered below this.
+  /// Returns a number above that of every namespace.
   std::size_t count() const { return spaces_.size(); }
 
   const Sizes& sizes(std::size_t group) const { return all_[group]; }
   Sizes sizes(std::size_t group, NamespaceId space) const { return known(space) ? at(space).sizes[group] : Sizes{}; }
-  /// Units became resident.
+  /// Adds units that became resident.
   void add_resident(NamespaceId space, std::size_t group, Units units, bool is_protected) {
     for (Sizes* sizes : {&all_[group], &at(space).sizes[group]})
       (is_protected ? sizes->protected_ : sizes->evictable) += units;
   }
-  /// Evictable units are not resident any more.
+  /// Removes evictable units that are no longer resident.
   void remove_resident(NamespaceId space, std::size_t group, Units units) {
     for (Sizes* sizes : {&all_[group], &at(space).sizes[group]}) sizes->evictable -= units;
   }
-  /// Resident units became protected, or evictable.
+  /// Moves resident units to the protected ones, or to the evictable ones.
   void set_protected(NamespaceId space, std::size_t group, Units units, bool is_protected) {
     for (Sizes* sizes : {&all_[group], &at(space).sizes[group]}) {
       (is_protected ? sizes->protected_ : sizes->evictable) += units;

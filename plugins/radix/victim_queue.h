@@ -22,7 +22,7 @@ class VictimQueue {
   }
   bool contains(std::uint32_t slot) const { return places_(slot) != QueuePlaces::kNone; }
 
-  /// From now on the nodes of slots below `slots` have room. False if the system has no addresses left.
+  /// Makes room for the nodes of slots below `slots`. Returns false if the system has no addresses left.
   bool promise(std::size_t slots) { return heap_.promise(slots); }
   /// REQUIRES: `slot` is not in the queue; promise.
   void push(std::uint32_t slot, Rank rank, std::uint32_t order) {
@@ -61,7 +61,7 @@ class VictimQueue {
     ring_.clear();
   }
 
-  /// visit(entry) for each entry, in no particular order.
+  /// Calls visit(entry) for each entry, in no particular order.
   template <class Visit>
   void each(Visit&& visit) const {
     ring_.each(visit);

@@ -41,8 +41,8 @@ void WeightOrder::operator()(std::span<const NodeId> ends, std::span<std::uint32
   std::iota(order.begin(), order.end(), 0U);
 }
 
-/// The step of a node, made with those of its path if it is met first. A namespace's root is no step: the nodes below
-/// it are children of the one root.
+/// Returns the step of a node, and makes the steps of its path if needed. A namespace's root is no step: the nodes
+/// below it are children of the one root.
 WeightOrder::Index WeightOrder::step_of(Slot end) {
   path_.clear();
   Index step = 0;
@@ -60,7 +60,7 @@ WeightOrder::Index WeightOrder::step_of(Slot end) {
   return step;
 }
 
-/// Where the step of a slot is noted; 0 if there is none yet. REQUIRES: a free entry.
+/// Returns the table entry for a slot; 0 if it has no step yet. REQUIRES: a free entry.
 WeightOrder::Index& WeightOrder::entry(Slot slot) {
   const std::size_t mask = table_.size() - 1;
   std::size_t i = slot * std::size_t{0x9E3779B1} & mask;
@@ -80,8 +80,8 @@ bool WeightOrder::before(Index a, Index b) const {
   return one.place != other.place ? one.place < other.place : a < b;
 }
 
-/// Gives siblings of one weight their places in their parent's list, which ends with the last of them. Namespaces
-/// follow each other by number, since no list tells which of their nodes came first.
+/// Gives siblings of equal weight their places in their parent's list. Namespaces follow each other by number, since no
+/// list has the order of nodes of different namespaces.
 void WeightOrder::place_by_list(std::span<const Index> siblings) {
   for (const Index index : siblings) steps_[index].place = ~std::uint64_t{0};
   for (const Index index : siblings) {

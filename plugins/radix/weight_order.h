@@ -8,25 +8,25 @@
 
 namespace canopy::radix {
 
-/// IndexUpkeep::order_by_weight over the nodes: SGLang's order `dfs-weight`. SGLang weighs every node of the tree; this
-/// looks at the nodes on the paths of the given ones, each once. Lives during one call: its memory is proportional to
-/// those paths.
+/// SchedulingIndex::order_by_weight over the nodes: SGLang's order `dfs-weight`. SGLang weighs every node of the tree;
+/// this looks at the nodes on the paths of the given ones, each once. Lives during one call: its memory is proportional
+/// to those paths.
 class WeightOrder {
  public:
-  /// `splits_are_new`: the upper half of a split counts as created by the split, so that ages do not tell the order of
-  /// siblings. Where siblings have one weight their parent's list of children is read instead.
+  /// `splits_are_new`: the upper half of a split counts as created by the split, so that ages do not show the order of
+  /// siblings. For siblings of equal weight, their parent's list of children is read instead.
   WeightOrder(const NodeTable& nodes, bool splits_are_new) : nodes_(nodes), splits_are_new_(splits_are_new) {}
 
   void operator()(std::span<const NodeId> ends, std::span<std::uint32_t> order);
 
  private:
-  using Index = std::uint32_t;  ///< of a step; 0 is the root of all namespaces
+  using Index = std::uint32_t;  ///< number of a step; 0 is the root of all namespaces
   struct Step {
     Slot slot;
     Index parent;
     std::uint32_t weight;  ///< requests in the subtree
-    std::uint32_t first;   ///< the place in the order at which they begin
-    std::uint64_t place;   ///< among siblings of one weight, the lower comes first
+    std::uint32_t first;   ///< their first place in the order
+    std::uint64_t place;   ///< lower places come first among siblings of equal weight
   };
 
   Index step_of(Slot end);
@@ -38,8 +38,8 @@ class WeightOrder {
   const NodeTable& nodes_;
   bool splits_are_new_;
   std::vector<Step> steps_{{}};  ///< parents before children
-  std::vector<Slot> path_;       ///< of the request at hand, from its end up to a node met before
-  std::vector<Index> table_;     ///< steps by their slot; open addressing, 0: free
+  std::vector<Slot> path_;       ///< nodes of one request, from its end up to a node met before
+  std::vector<Index> table_;     ///< steps by their slot; open addressing; 0: free
 };
 
 }  // namespace canopy::radix

@@ -1,6 +1,6 @@
 #include "address.h"
 
-#include <canopy/support/printable.h>
+#include <canopy/base/printable.h>
 #include <sys/un.h>
 
 #include <charconv>

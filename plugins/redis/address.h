@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/result.h>
+#include <canopy/base/result.h>
 
 #include <cstdint>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace canopy::redis {
 
-/// Where a server listens: a host and a port, or the path of a unix socket.
+/// Address of a server: a host and a port, or the path of a unix socket.
 struct Address {
-  std::string host;  ///< empty: `path` is it
+  std::string host;  ///< empty: `path` is used
   std::uint16_t port = 0;
   std::string path;
 
@@ -19,10 +19,10 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-/// "cache-1:7001, 10.0.0.2:7001" or "/run/redis.sock". Servers are separated by commas.
+/// Parses "cache-1:7001, 10.0.0.2:7001" or "/run/redis.sock". Servers are separated by commas.
 Result<std::vector<Address>> read_addresses(std::string_view text);
-/// One "HOST:PORT", "[HOST]:PORT" or "HOST:PORT" whose host has colons, as Redis writes IPv6 ones. False: it is none.
-/// An empty host is possible.
+/// Parses one "HOST:PORT", "[HOST]:PORT", or "HOST:PORT" with colons in the host, as Redis writes IPv6 addresses.
+/// Returns false if it is not an address. The host may be empty.
 bool read_host_and_port(std::string_view text, Address& address);
 
 }  // namespace canopy::redis

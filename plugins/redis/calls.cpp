@@ -64,7 +64,7 @@ void Calls::start(Call& call) {
 void Calls::ask(Call& call, Command::Kind kind, std::size_t index) {
   ++call.unanswered;
   network_.send({.kind = kind,
-                 .slot = slot_of_home(call.keys[index].home()),
+                 .slot = slot_of_home(call.keys[index].placement()),
                  .index = static_cast<std::uint32_t>(index),
                  .call = &call});
 }

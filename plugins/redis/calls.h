@@ -10,27 +10,27 @@
 
 namespace canopy::redis {
 
-/// Calls that are on their way: what each asks the servers next, what the answers mean, and when its time is up. Lives
-/// in the storage's own thread.
+/// Pending calls: sends the commands of each call, interprets the replies, and ends calls at their deadlines. Runs in
+/// the storage's own thread.
 class Calls final : CommandUser {
  public:
   Calls(const PageStorage::Context& context, Network::Settings settings, Micros refresh, Mailbox& mailbox, int epoll);
 
-  /// The time of what comes next.
+  /// Sets the time of the following calls.
   void set_time(Micros now);
   void begin(Call& call);
   void on_event(void* connection, std::uint32_t events) { network_.on_event(connection, events); }
-  /// Ends what is late, and lets the network do its part. Returns when to come again at the latest.
+  /// Ends calls that are late and runs the network. Returns the latest time for the next call.
   Micros turn();
 
  private:
-  /// What is known of a record.
+  /// The state of a record.
   enum State : std::uint8_t {
     kUnknown,
     kThere,
     kNotThere,
     kFailed,
-    kStored,  ///< put: by this call
+    kStored,  ///< for a put: stored by this call
   };
 
   bool encode(Command& command, Outbox& outbox) override;
@@ -39,7 +39,7 @@ class Calls final : CommandUser {
   void fail(const Command& command) override;
   void say(const std::string& sentence) override;
 
-  // The life of a call.
+  // Stages of a call.
   void start(Call& call);
   void ask(Call& call, Command::Kind kind, std::size_t index);
   void answered(Call& call);
@@ -48,7 +48,7 @@ class Calls final : CommandUser {
   void unpark(Space& space);
   void epoch_answered(const Command& command);
 
-  // The kinds of calls, in steps.cpp.
+  // Steps of each kind of call, in steps.cpp.
   void ask_next_of_find(Call& call);
   void finish_find(Call& call);
   void find_answered(Call& call, const Command& command, const Element& element);

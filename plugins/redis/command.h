@@ -8,37 +8,37 @@ namespace canopy::redis {
 struct Call;
 struct Space;
 
-/// The connections of a server. Questions do not wait behind records, nor records to get behind records to put.
+/// The connections of a server. Queries do not wait behind records, nor gets behind puts.
 enum class Way : std::uint8_t { ask, put, get };
 
-/// One command and what its answer is for. Each may be sent again after a connection was lost.
+/// One command and the purpose of its reply. Any command may be sent again after a lost connection.
 struct Command {
   enum class Kind : std::uint8_t {
-    exists,      ///< is the record of call->keys[index] there?
-    exists_all,  ///< how many of the records of a block are there? The block begins with keys[index]
+    exists,      ///< checks the record of call->keys[index]
+    exists_all,  ///< counts the records of a block that begins with keys[index]
     get,
-    set,         ///< unless it is there
-    unlink,      ///< the record of keys[index]
-    take_epoch,  ///< sets the epoch of `space`, unless there is one
+    set,         ///< stores the record unless it exists
+    unlink,      ///< deletes the record of keys[index]
+    take_epoch,  ///< sets the epoch of `space` unless it has one
     read_epoch,
-    set_epoch,  ///< whatever the epoch was
-    slots,      ///< CLUSTER SLOTS, asked by the network itself
-    asking,     ///< allows the next command what a move of its slot forbids
+    set_epoch,  ///< replaces the epoch
+    slots,      ///< CLUSTER SLOTS, sent by the network itself
+    asking,     ///< lets the next command through while its slot is being moved
   };
   Kind kind = Kind::exists;
-  std::uint8_t hops = 0;   ///< redirections until now
-  std::uint8_t tries = 0;  ///< connections that were lost under it
+  std::uint8_t hops = 0;   ///< redirections so far
+  std::uint8_t tries = 0;  ///< connections that were lost while it was pending
   std::uint16_t slot = 0;
   std::uint32_t index = 0;
-  Call* call = nullptr;    ///< nullptr: the call has ended, and the answer is for nothing
-  Space* space = nullptr;  ///< of an epoch
+  Call* call = nullptr;    ///< null: the call has ended, and the reply is ignored
+  Space* space = nullptr;  ///< for commands about an epoch
   std::uint64_t epoch = 0;
 
   Way way() const { return kind == Kind::get ? Way::get : kind == Kind::set ? Way::put : Way::ask; }
   bool wanted() const { return call != nullptr || space != nullptr || kind == Kind::slots; }
 };
 
-/// Microseconds of a clock that only goes forward.
+/// Microseconds of a monotonic clock.
 using Micros = std::uint64_t;
 
 }  // namespace canopy::redis

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/file.h>
+#include <canopy/base/file.h>
 #include <sys/socket.h>
 
 #include <deque>
@@ -14,16 +14,17 @@ namespace canopy::redis {
 
 class Connection;
 
-/// What connections ask for and tell. Commands move: the one in a call of these functions is in no queue.
+/// Supplies commands to connections and receives replies. A command passed to these functions is in no queue.
 class ConnectionUser {
  public:
-  /// Puts the command into the outbox. False: it is not wanted any more, and nothing was put there.
+  /// Writes the command to the outbox. Returns false and writes nothing if the command is no longer wanted.
   virtual bool encode(Command& command, Outbox& outbox) = 0;
-  /// Where a string that answers the command goes; as ReplySink::place().
+  /// Returns the memory for a string reply to the command; see ReplySink::place().
   virtual std::byte* place(const Command& command, std::uint64_t bytes) = 0;
-  /// An element of the answer to a command. After the last one the command is the user's.
+  /// Receives an element of the reply to a command. After the last one the command belongs to the user.
   virtual void answer(Connection& from, Command& command, const Element& element) = 0;
-  /// The connection could not be opened, or is lost, and `why`. `useless`: the server had not answered anything on it.
+  /// Called when the connection could not be opened or was lost, with the reason. `useless`: the server never replied
+  /// on it.
   virtual void closed(Connection& which, const std::string& why, bool useless) = 0;
 
  protected:
@@ -31,15 +32,15 @@ class ConnectionUser {
 };
 
 struct Credentials {
-  std::string user, password;  ///< both empty: none
+  std::string user, password;  ///< both may be empty (no credentials)
 };
 
-/// One socket to a server: sends commands in the order in which they come, reads the answers in the same order. Never
-/// waits. The user calls on_event() when epoll says so and flush() after it has added commands.
+/// One socket to a server: sends commands in order and reads the replies in the same order. Never blocks. The user
+/// calls on_event() on events of epoll, and flush() after adding commands.
 class Connection {
  public:
-  /// Commands are sent while answers of at most so many bytes are on their way, or of two records: the server keeps
-  /// answers in its own memory, and what comes too late must be read all the same.
+  /// Commands are sent while pending replies have at most this many bytes, or two records. The limit exists because the
+  /// server buffers replies in memory, and late replies must be read as well.
   static constexpr std::uint64_t kWindow = 4 << 20;
 
   /// `server` is the user's number of the server.
@@ -58,28 +59,29 @@ class Connection {
   State state() const { return state_; }
   Way way() const { return way_; }
   std::size_t server() const { return server_; }
-  /// Commands that were not answered yet.
+  /// Returns the number of commands without a reply.
   std::size_t load() const { return waiting_.size() + sent_.size(); }
-  /// Since when nothing was heard and nothing could be sent although an answer is due; kNever: none is due.
+  /// Returns the time since when nothing was received or could be sent although a reply is due; kNever if none is due.
   Micros silent_since() const { return silent_since_; }
   static constexpr Micros kNever = ~Micros{0};
 
-  /// Begins to connect. False: errno says why not. `number` is the user's for the address. REQUIRES: state() is closed.
+  /// Begins to connect. Returns false and sets errno on failure. `number` is the user's for the address. REQUIRES:
+  /// state() is closed.
   bool open(const sockaddr_storage& address, socklen_t length, std::size_t number, const Credentials& credentials,
             Micros now);
   std::size_t address_number() const { return address_number_; }
   void add(Command command) { waiting_.push_back(command); }
-  /// Puts a command in front of those that wait.
+  /// Adds a command in front of the waiting ones.
   void add_first(Command command) { waiting_.push_front(command); }
-  /// Sends what can be sent.
+  /// Sends as much as possible.
   void flush(Micros now);
   void on_event(std::uint32_t events, Micros now);
-  /// Closes the socket, and tells the user.
+  /// Closes the socket and calls the user's closed().
   enum class Blame { server, ours };
   void lose(const std::string& why, Blame blame = Blame::server);
-  /// The call has ended: its memory is not touched from now on, and answers to it are read and dropped.
+  /// Ends the use of a call's memory, because the call has ended. Its replies are read and dropped.
   void forget(const Call* call);
-  /// Takes the commands that were sent and not answered, and those that wait.
+  /// Takes the commands without a reply: the sent ones, or the waiting ones.
   std::deque<Command> take_sent();
   std::deque<Command> take_waiting();
 
@@ -104,12 +106,12 @@ class Connection {
   std::deque<Command> waiting_, sent_;
   UniqueFd socket_;
   Credentials credentials_;
-  std::string trouble_;  ///< why the connection cannot go on; empty: it can
+  std::string trouble_;  ///< reason why the connection cannot go on; empty: it can
   const int epoll_;
   const std::uint64_t record_bytes_;
   const std::size_t server_;
   std::size_t address_number_ = 0;
-  std::uint64_t expected_ = 0;  ///< bytes of values that answers will have
+  std::uint64_t expected_ = 0;  ///< bytes of values in expected replies
   Micros silent_since_ = kNever;
   const Way way_;
   State state_ = State::closed;

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <canopy/base/random.h>
 #include <canopy/page_storage.h>
-#include <canopy/support/random.h>
 
 #include <string_view>
 #include <unordered_map>
@@ -12,37 +12,38 @@
 
 namespace canopy::redis {
 
-/// A namespace and its epoch, a random number that is part of each record's name. Another epoch makes all records
-/// of the space unreachable: that is how a space is flushed. The epoch is kept on the server.
+/// A namespace and its epoch, a random number that is part of each record's name. A new epoch makes all records of the
+/// space unreachable: that is how a space is flushed. The server stores the epoch.
 struct Space {
   PageKey name;
   bool known = false;
-  bool flushed = false;  ///< by this process
-  bool unsaved = false;  ///< this process has flushed it, and the server has not confirmed
+  bool flushed = false;  ///< true if this process has flushed it
+  bool unsaved = false;  ///< true if this process has flushed it and the server has not confirmed
   std::uint64_t epoch = 0;
-  std::uint64_t offered = 0;        ///< the epoch that the server takes if it has none
-  std::uint32_t unanswered = 0;     ///< commands
-  Micros asked = 0;                 ///< when the server was last asked
+  std::uint64_t offered = 0;        ///< epoch to set on the server if it has none
+  std::uint32_t unanswered = 0;     ///< number of commands without a reply
+  Micros asked = 0;                 ///< time of the last query of the epoch
   std::vector<std::uint64_t> dead;  ///< epochs that this process has ended
   std::vector<Call*> parked;        ///< calls that wait for the epoch
   std::vector<Call*> flushes;       ///< calls that wait for the server to confirm
 };
 
-/// The spaces that this process uses. The epoch of a space is read when the space is first used, and again at use when
-/// it was read `refresh` ago: so late another process sees a flush. A server that has no epoch gets a new one, never
-/// one that a process remembers: an epoch that was lost may have been replaced since.
+/// The spaces that this process uses. The epoch of a space is read at its first use, and again at a use at least
+/// `refresh` later: another process sees a flush with at most that delay. A server without an epoch gets a new one,
+/// never one that a process remembers, because a lost epoch may have been replaced since.
 class Epochs {
  public:
   Epochs(Network& network, Micros refresh);
 
-  /// Calls wait in its `parked` until it is known. Asks the server if it is time to. Valid until the next call.
+  /// Returns the space; calls wait in its `parked` until it is known. Queries the server if the epoch is due. Valid
+  /// until the next call.
   Space& use(const PageKey& name, Micros now);
-  /// Ends the epoch of the space at once. `call` is in one space's `flushes` from now on.
+  /// Ends the epoch of the space at once. `call` is from now on in the `flushes` of one space.
   void flush(Call& call, Micros now);
-  /// Tells servers of flushes that they have not confirmed. Now and then.
+  /// Repeats flushes that servers have not confirmed. Call it now and then.
   void turn(Micros now);
 
-  /// A command for a space's epoch was answered, or could not be sent.
+  /// Handles the reply, or the failure, of a command for a space's epoch.
   static void answer(const Command& command, const Element& element);
   static void fail(const Command& command) { --command.space->unanswered; }
 
@@ -56,7 +57,7 @@ class Epochs {
   const Micros refresh_;
   Random random_;
   std::unordered_map<PageKey, Space, PageKey::Hash> spaces_;
-  std::vector<Space*> flushed_;  ///< by this process; kept for ever
+  std::vector<Space*> flushed_;  ///< spaces flushed by this process; kept for its lifetime
 };
 
 }  // namespace canopy::redis

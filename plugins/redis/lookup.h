@@ -11,8 +11,8 @@
 
 namespace canopy::redis {
 
-/// The address of a server as the system wants it. A host's name is looked up by the C library in a thread of its own
-/// (getaddrinfo_a), since that may take seconds.
+/// Resolves a server's address. The C library looks up host names in its own thread (getaddrinfo_a), because that may
+/// take seconds.
 class Lookup {
  public:
   enum class State { none, asked, known, failed };
@@ -21,19 +21,19 @@ class Lookup {
   Lookup(const Lookup&) = delete;
 
   void begin(const Address& of);
-  /// Has the answer come? Never waits.
+  /// Returns the state of the lookup. Never waits.
   State state();
   const std::string& why() const { return why_; }
-  /// A host may have several addresses. REQUIRES: state() is known.
+  /// Returns the current one of the host's addresses. REQUIRES: state() is known.
   const sockaddr_storage& address() const { return known_[number_].address; }
   socklen_t length() const { return known_[number_].length; }
-  /// Which of them address() is.
+  /// Returns the number of address().
   std::size_t number() const { return number_; }
-  /// The one of this number was of no use. False: there is no other left.
+  /// Skips the address of this number because it failed. Returns false if there is no other address.
   bool leave(std::size_t number);
 
  private:
-  struct Request;  // the C library writes into it until it has ended
+  struct Request;  // the C library writes to it until it has ended
   struct Known {
     sockaddr_storage address{};
     socklen_t length = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/file.h>
+#include <canopy/base/file.h>
 
 #include <condition_variable>
 #include <deque>
@@ -12,32 +12,32 @@
 
 namespace canopy::redis {
 
-/// Calls on their way between the caller's thread and the storage's. Neither waits for the other, but in flush().
+/// Passes calls between the caller's thread and the storage's thread. Neither waits for the other, except in flush().
 class Mailbox {
  public:
-  /// Throws if the system has no descriptors left.
+  /// Throws if no file descriptors are available.
   Mailbox();
 
   // The caller's side.
 
-  /// A call to fill in. It may have served before. What poll() told last is not valid any more.
+  /// Returns a call to fill in, possibly a reused one. Invalidates the results of the last poll().
   Call& blank();
   void post(Call& call);
   std::size_t poll(std::span<StorageDone> done);
-  /// Readable while poll() has something to tell.
+  /// Returns a descriptor that is readable while poll() has a result.
   int told() const { return told_.get(); }
-  /// Posts a flush and waits until it has ended. Returns whether it was done; false after `within` as well.
+  /// Posts a flush and waits until it has ended. Returns true if it was done within `within`.
   bool flush(Call& call, Micros within);
   void stop();
 
   // The storage's side.
 
-  /// Takes what was posted. False: stop() was called.
+  /// Takes the posted calls. Returns false if stop() was called.
   bool take(std::vector<Call*>& posted);
   void ended(Call& call);
-  /// A call of the storage's own, to fill in. ended() takes it back.
+  /// Returns a call for the storage's own use, to fill in. ended() takes it back.
   Call& own();
-  /// Readable while take() has something to return.
+  /// Returns a descriptor that is readable while take() has a call.
   int posted() const { return wake_.get(); }
 
  private:
@@ -49,7 +49,7 @@ class Mailbox {
   std::deque<Call> all_;
   std::vector<Call*> spare_, posted_, last_told_;
   std::deque<Call*> ended_;
-  Call* awaited_ = nullptr;  ///< the flush that the caller waits for
+  Call* awaited_ = nullptr;  ///< flush that the caller waits for
   bool awaited_ended_ = false, stopped_ = false;
   UniqueFd wake_, told_;
 };

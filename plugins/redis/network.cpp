@@ -1,6 +1,6 @@
 #include "network.h"
 
-#include <canopy/support/printable.h>
+#include <canopy/base/printable.h>
 
 #include <algorithm>
 #include <cerrno>

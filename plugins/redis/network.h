@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/random.h>
+#include <canopy/base/random.h>
 
 #include <memory>
 #include <set>
@@ -15,51 +15,51 @@
 
 namespace canopy::redis {
 
-/// What commands are for. None of these functions may be called while another of them runs, but for fail() in send().
+/// Owner of the commands. REQUIRES: no function is called while another one runs, except fail() within send().
 class CommandUser {
  public:
-  virtual bool encode(Command& command, Outbox& outbox) = 0;                  ///< as ConnectionUser
-  virtual std::byte* place(const Command& command, std::uint64_t bytes) = 0;  ///< as ReplySink
-  virtual void answer(const Command& command, const Element& element) = 0;    ///< an answer is one element
-  virtual void fail(const Command& command) = 0;                              ///< no server takes the command
-  virtual void say(const std::string& sentence) = 0;                          ///< for the user, on stderr
+  virtual bool encode(Command& command, Outbox& outbox) = 0;                  ///< see ConnectionUser
+  virtual std::byte* place(const Command& command, std::uint64_t bytes) = 0;  ///< see ReplySink
+  virtual void answer(const Command& command, const Element& element) = 0;    ///< a reply is one element
+  virtual void fail(const Command& command) = 0;                              ///< no server accepts the command
+  virtual void say(const std::string& sentence) = 0;  ///< prints a message for the user on stderr
 
  protected:
   ~CommandUser() = default;
 };
 
 /// The servers: one, or those of a cluster. Sends a command to the server that owns its slot, follows redirections, and
-/// opens connections when they are needed. A server that cannot be reached fails commands at once, and is tried again
-/// after 50 ms, doubling up to a second, for ever.
+/// opens connections on demand. An unreachable server fails commands at once and is retried after 50 ms, doubling up to
+/// one second, without end.
 class Network final : ConnectionUser {
  public:
   struct Settings {
     std::vector<Address> servers;  ///< not empty; the seeds of a cluster
     bool cluster = false;
     Credentials credentials;
-    std::uint32_t connections = 2;  ///< to get records, of each server
+    std::uint32_t connections = 2;  ///< connections to each server for gets
     std::uint64_t record_bytes = 0;
   };
   Network(Settings settings, CommandUser& user, int epoll);
 
   void send(const Command& command);
-  /// The call has ended before its commands were answered: its memory is not touched from now on.
+  /// Ends the use of a call's memory, because the call has ended before its commands had a reply.
   void forget(const Call* call);
-  /// The time of what comes next.
+  /// Sets the time of the following calls.
   void set_time(Micros now) { now_ = now; }
-  /// What epoll says of a connection.
+  /// Handles an event of epoll for a connection.
   void on_event(void* connection, std::uint32_t events) {
     static_cast<Connection*>(connection)->on_event(events, now_);
   }
-  /// Sends what was added since the last call, gives up what is too slow, asks for the map. Returns when it wants to be
-  /// called again at the latest.
+  /// Sends what was added since the last call, drops connections that are too slow, and requests the map of slots.
+  /// Returns the latest time for the next call.
   Micros turn();
 
  private:
   struct Server {
     Address address;
     Lookup lookup;
-    std::vector<std::unique_ptr<Connection>> lines;  ///< to ask, to put, and some to get
+    std::vector<std::unique_ptr<Connection>> lines;  ///< connections to ask, to put, and several to get
     Micros down_until = 0, backoff = 0;
   };
 
@@ -84,11 +84,11 @@ class Network final : ConnectionUser {
   CommandUser& user_;
   const int epoll_;
   std::vector<std::unique_ptr<Server>> servers_;  ///< the first ones are those of the settings
-  std::vector<Server*> owners_;                   ///< of each slot; nullptr: not known
+  std::vector<Server*> owners_;                   ///< owner of each slot; null: not known
   SlotsReply map_;
   bool wants_map_, asks_map_ = false;
   Micros map_asked_ = 0, now_ = 0;
-  std::size_t turn_of_ = 0;  ///< the server that is asked what no server is known for
+  std::size_t turn_of_ = 0;  ///< next server for commands without a known owner
   Random random_;
   std::set<std::string> said_;
 };

@@ -11,15 +11,15 @@
 
 namespace canopy::redis {
 
-/// Commands on their way into a socket, as RESP2: words are kept here, records stay where they are.
+/// Commands to be sent on a socket, as RESP2. Copies words; refers to records in place.
 class Outbox {
  public:
   void array(std::size_t elements);
   void word(std::string_view text);
-  /// A string of these bytes. They belong to the outbox until they are sent; `owner` names them for lends_from().
+  /// Adds a string of these bytes, which must stay valid until they are sent. `owner` identifies them for lends_from().
   void record(std::span<const std::byte> bytes, const void* owner);
 
-  /// The next bytes to send, in as many pieces as fit. Returns how many pieces.
+  /// Fills `pieces` with the next bytes to send. Returns the number of pieces.
   std::size_t next(std::span<iovec> pieces) const;
   void sent(std::size_t bytes);
   std::uint64_t unsent() const { return unsent_; }
@@ -28,15 +28,15 @@ class Outbox {
 
  private:
   struct Piece {
-    const std::byte* record;  ///< nullptr: words
+    const std::byte* record;  ///< null: words
     const void* owner;
-    std::size_t begin, size;  ///< words: of `words_`, counted from its first byte ever
+    std::size_t begin, size;  ///< position in `words_` for words, counted from the first byte ever added
   };
   void add(std::string_view words);
 
   std::deque<Piece> pieces_;
   std::string words_;
-  std::size_t forgotten_ = 0;  ///< words that were sent and are not in `words_` any more
+  std::size_t forgotten_ = 0;  ///< bytes of words that were sent and are no longer in `words_`
   std::uint64_t unsent_ = 0;
 };
 

@@ -1,7 +1,7 @@
 #include "password.h"
 
-#include <canopy/support/file.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/file.h>
+#include <canopy/base/printable.h>
 #include <unistd.h>
 
 #include <array>

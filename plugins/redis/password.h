@@ -1,12 +1,13 @@
 #pragma once
 
-#include <canopy/support/result.h>
+#include <canopy/base/result.h>
 
 #include <string>
 
 namespace canopy::redis {
 
-/// The password of the servers, from an environment variable or the first line of a file. Empty if neither is named.
+/// Reads the password of the servers from an environment variable or the first line of a file. Returns an empty one if
+/// neither is named.
 Result<std::string> read_password(const std::string& variable, const std::string& file);
 
 }  // namespace canopy::redis

@@ -1,6 +1,6 @@
 #include "record_name.h"
 
-#include <canopy/support/random.h>
+#include <canopy/base/random.h>
 
 #include <array>
 
@@ -47,7 +47,7 @@ RecordNames::RecordNames(const PageStorage::Context& context) : prefix_("c1:") {
 std::string_view RecordNames::record(const PageKey& key, std::uint64_t epoch) {
   name_ = prefix_;
   name_ += '{';
-  append_hex(name_, key.home());
+  append_hex(name_, key.placement());
   name_ += "}:";
   append_hex(name_, epoch);
   name_ += ':';

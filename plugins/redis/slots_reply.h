@@ -9,25 +9,25 @@
 
 namespace canopy::redis {
 
-/// Slots of a cluster, from the first to the last, and the server that owns them.
+/// A range of a cluster's slots, first to last, and the server that owns them.
 struct SlotRange {
   std::uint16_t first = 0, last = 0;
-  Address owner;  ///< an empty host: the one that was asked
+  Address owner;  ///< an empty host means the server that sent the reply
 };
 
-/// What CLUSTER SLOTS answers, element by element: a list of (first, last, owner, replica ...), where a server is
-/// (host, port, ...). What does not fit is left out.
+/// Reads the reply to CLUSTER SLOTS, element by element: a list of (first, last, owner, replica ...), where a server is
+/// (host, port, ...). Skips elements that do not fit.
 class SlotsReply {
  public:
   void clear();
   void take(const Element& element);
-  /// REQUIRES: the last element was taken. Empty: the answer was no map.
+  /// Returns the ranges; empty if the reply was not a map. REQUIRES: the last element was taken.
   const std::vector<SlotRange>& ranges() const { return ranges_; }
 
  private:
   struct Level {
-    std::int64_t left;      ///< elements that are still to come
-    std::int64_t position;  ///< of the current one
+    std::int64_t left;      ///< elements still missing
+    std::int64_t position;  ///< position of the current element
   };
   void value(const Element& element);
   void close();

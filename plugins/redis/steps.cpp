@@ -9,7 +9,7 @@ namespace canopy::redis {
 
 std::size_t Calls::end_of_block(const Call& call, std::size_t begin) {
   std::size_t end = begin + 1;
-  while (end < call.keys.size() && call.keys[end].home() == call.keys[begin].home()) ++end;
+  while (end < call.keys.size() && call.keys[end].placement() == call.keys[begin].placement()) ++end;
   return end;
 }
 

@@ -49,7 +49,7 @@ class RedisStorage final : public PageStorage {
       o.text("password_from", password_from, 256, "the environment variable that has the password");
       o.text("password_file", password_file, 4096, "the file whose first line is the password");
       o.number("connections", connections, 1, 16, "connections to each server that get records; two more ask and put");
-      o.number("refresh", refresh, 1, 3600, "seconds until a flush by another process is seen");
+      o.number("refresh", refresh, 1, 3600, "until a flush by another process is seen", Unit::s);
     }
   };
 

@@ -8,18 +8,18 @@
 
 namespace canopy::sim_storage {
 
-/// Records in memory, by key. Where there is room for a number of them only, the least recently used one is forgotten
-/// first; of a call's records, the first one counts as the last used, so that a path is forgotten from its end.
+/// Records in memory, by key. If the number of records is limited, the least recently used one is evicted first. Within
+/// a call, the first record counts as the most recently used, so that a path is evicted from its end.
 class KeptRecords {
  public:
-  /// `most`: records.
+  /// `most`: the maximum number of records.
   KeptRecords(std::uint64_t record_bytes, std::uint64_t most) : record_bytes_(record_bytes), most_(most) {}
 
   std::uint64_t size() const { return by_key_.size(); }
   bool has(const PageKey& key) const { return by_key_.contains(key); }
-  /// Keeps the records in their order, and tells how many of them are kept now; the others had no room.
+  /// Stores the records in order. Returns the number of records that are stored; there was no room for the rest.
   std::size_t put(const PageKey& space, std::span<const PageKey> keys, std::span<const std::byte* const> records);
-  /// Copies the record, if it is there.
+  /// Copies the record if it exists. Returns false if it does not.
   bool get(const PageKey& key, std::byte* record) const;
   void use(std::span<const PageKey> keys);
   void forget(const PageKey& key);
@@ -28,9 +28,9 @@ class KeptRecords {
  private:
   struct Record {
     PageKey key, space;
-    std::vector<std::byte> bytes;  ///< without the zeros at the record's end
+    std::vector<std::byte> bytes;  ///< record without the zeros at its end
   };
-  using Order = std::list<Record>;  ///< the last used one first
+  using Order = std::list<Record>;  ///< most recently used first
 
   std::uint64_t record_bytes_, most_;
   Order order_;

@@ -1,5 +1,5 @@
+#include <canopy/base/random.h>
 #include <canopy/plugin.h>
-#include <canopy/support/random.h>
 
 #include <algorithm>
 #include <utility>
@@ -20,7 +20,7 @@ class SimStorage final : public PageStorage {
     void visit(Options& options) {
       constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
       constexpr std::uint32_t kNever = 1'000'000'000;
-      options.number("capacity", capacity, 0, kMost, "bytes to keep; 0: all there are");
+      options.number("capacity", capacity, 0, kMost, "of records to keep; 0: all there are", Unit::bytes);
       options.number("seed", seed, 0, kMost, "of the order in which calls end, and of faults");
       options.number("linger", linger, 0, 1'000'000, "polls that a call waits, at most, before the one that ends it");
       options.number("absent", absent, 0, kNever, "one record in so many that are got is gone since it was found");

@@ -9,39 +9,40 @@
 
 namespace canopy::slots {
 
-/// Bytes of one file that are read into, or written from, pieces of memory.
+/// A read of bytes of one file into pieces of memory, or a write from them.
 struct Transfer {
   int file = -1;
   bool write = false;
   std::uint64_t offset = 0;
-  iovec* pieces = nullptr;  ///< changed where a transfer is continued after a part of it
+  iovec* pieces = nullptr;  ///< modified when a partial transfer is continued
   std::uint32_t count = 0;
-  std::uint64_t bytes = 0;  ///< of all pieces
-  std::int64_t result =
-      0;  ///< once it has ended: the bytes that were moved, or -errno. Less than `bytes`: the file ends
-  std::uint64_t moved = 0;                                ///< by parts of it that have ended
-  std::uint32_t call = 0, first_record = 0, records = 0;  ///< the storage's own
+  std::uint64_t bytes = 0;  ///< bytes of all pieces
+  std::int64_t result = 0;  ///< when it has ended: bytes moved (fewer than `bytes` at the end of the file), or -errno
+  std::uint64_t moved = 0;  ///< bytes moved by parts of it that have ended
+  std::uint32_t call = 0, first_record = 0, records = 0;  ///< for the storage's own use
 };
 
-/// Moves bytes without waiting for them. One thread calls it.
+/// Transfers bytes asynchronously. Used by one thread.
 class Device {
  public:
   virtual ~Device() = default;
-  /// Takes a transfer, which is the device's until it has ended. False: not now, as many as it can have are on the way.
+  /// Accepts a transfer, which belongs to the device until it has ended. Returns false if the maximum number of
+  /// transfers is pending.
   virtual bool begin(Transfer& transfer) = 0;
-  /// All that began is on its way after this.
+  /// Submits all transfers that began.
   virtual void submit() = 0;
-  /// Adds transfers that have ended. `wait`: at least one, where one is on the way.
+  /// Appends ended transfers to `ended`. `wait`: waits for at least one if any is pending.
   virtual void collect(std::vector<Transfer*>& ended, bool wait) = 0;
 };
 
-/// Ends of transfers make `event`, an eventfd, readable. `depth`: transfers on the way at a time.
-/// io_uring; null with a reason if the system has none or refuses it, or this build has no liburing.
+/// Returns a device on io_uring. Returns null and sets `why_not` if the system has no io_uring or refuses it, or this
+/// build has no liburing. Ended transfers make `event`, an eventfd, readable. `depth`: maximum number of pending
+/// transfers.
 std::unique_ptr<Device> uring_device(int event, std::uint32_t depth, std::string& why_not);
-/// Threads that wait for one transfer each.
+/// Returns a device on threads, each of which runs one blocking transfer at a time.
 std::unique_ptr<Device> thread_device(int event, std::uint32_t depth, std::uint32_t threads);
 
-/// Accounts for `moved` more bytes of a transfer. True: it goes on behind them.
+/// Adds `moved` bytes to a transfer's progress. Returns true if a part remains to be transferred.
 bool goes_on(Transfer& transfer, std::uint64_t moved);
 
 }  // namespace canopy::slots

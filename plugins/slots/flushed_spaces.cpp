@@ -1,6 +1,6 @@
 #include "flushed_spaces.h"
 
-#include <canopy/support/atomic_file.h>
+#include <canopy/base/atomic_file.h>
 #include <fcntl.h>
 #include <unistd.h>
 #include <xxhash.h>

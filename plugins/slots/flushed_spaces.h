@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/file.h>
+#include <canopy/base/file.h>
 
 #include <cstdint>
 #include <map>
@@ -8,26 +8,27 @@
 
 namespace canopy::slots {
 
-/// Which namespaces were flushed, and up to which run: a file that only grows, and is synced before a flush returns, so
-/// that no table and no record from before brings back what was flushed. A record does not say which namespace it is
-/// of. So where no table tells it, a record is believed only if no flushed one can be left: after wiped().
+/// Namespaces that were flushed, each with the last run that the flush covers. Each flush is appended to a file and
+/// synced before it returns, so that no older table or record restores what was flushed. A record does not contain its
+/// namespace. Therefore a record that is in no table counts as valid only when no flushed record can remain: after
+/// wiped().
 class FlushedSpaces {
  public:
-  /// Reads the file, if it is there, up to where it is damaged. Throws std::runtime_error if it cannot be read.
+  /// Reads the file, if it exists, up to the first damaged line. Throws std::runtime_error if it cannot be read.
   explicit FlushedSpaces(std::string path);
 
-  /// Makes the file shorter, where it has many lines for few spaces.
+  /// Compacts the file if it has many lines for few spaces.
   void compact() const;
 
-  /// No record of the space with a run up to this one is wanted. False: that could not be made to last.
+  /// Flushes the space's records of runs up to `run`. Returns false if that could not be made durable.
   bool add(std::uint64_t space, std::uint64_t run);
-  /// Whether a record was flushed. One whose space is unknown (0) counts as one of every space.
+  /// Returns true if a record was flushed. A record of an unknown space (0) matches every space.
   bool covers(std::uint64_t space, std::uint64_t run) const;
-  /// All slots that have no record were wiped since the last flush.
+  /// Records that all slots without a record were wiped since the last flush.
   void wiped();
-  /// Whether a record that no table names may be one that was flushed.
+  /// Returns true if a record that is in no table may be a flushed one.
   bool may_be_left() const { return may_be_left_; }
-  /// The greatest run of all; 0: none.
+  /// Returns the greatest flushed run; 0 if there is none.
   std::uint64_t newest() const { return newest_; }
 
  private:
@@ -36,7 +37,7 @@ class FlushedSpaces {
   std::map<std::uint64_t, std::uint64_t> up_to_;  ///< run by space
   std::uint64_t newest_ = 0;
   bool may_be_left_ = false;
-  std::size_t lines_ = 0;  ///< of the file
+  std::size_t lines_ = 0;  ///< lines of the file
 };
 
 }  // namespace canopy::slots

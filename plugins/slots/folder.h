@@ -1,26 +1,27 @@
 #pragma once
 
+#include <canopy/base/file.h>
 #include <canopy/page_storage.h>
-#include <canopy/support/file.h>
 
 #include <string>
 #include <vector>
 
 namespace canopy::slots {
 
-/// The folder of one fingerprint and rank, below the one that a configuration names. It has these files:
+/// The folder of one fingerprint and rank, in the folder that the configuration names. It contains these files:
 ///
 ///   lock      held by the process that uses the folder, which writes its process id into it
 ///   table     which record lies in which slot (table_file.h)
 ///   flushed   which namespaces were flushed (flushed_spaces.h)
 ///   slots.0   slots of one size (slot_files.h), slots.1, ...
 ///
-/// Its name is made of the fingerprint and the rank, so that two ranks or two models never share a file. All files have
-/// mode 0600, folders that are made here 0700.
+/// Its name is derived from the fingerprint and the rank, so that two ranks or two models never share a file. All files
+/// have mode 0600; created folders have mode 0700.
 class Folder {
  public:
-  /// Makes the folder where it is absent, and locks it for this process. Throws std::runtime_error with a sentence: it
-  /// cannot be made or written, or a process has it (which one). A lock ends with its process, however that ends.
+  /// Creates the folder if it does not exist, and locks it for this process. Throws std::runtime_error if it cannot be
+  /// created or written, or if another process uses it (the message names the process). The lock ends with its process,
+  /// even if that crashes.
   Folder(const std::string& path, const PageStorage::Context& context);
 
   const std::string& path() const { return path_; }
@@ -31,21 +32,20 @@ class Folder {
   UniqueFd lock_;
 };
 
-/// The name of the folder below `path`.
+/// Returns the name of the folder below `path`.
 std::string folder_name(const PageStorage::Context& context);
-/// Opens one of a folder's files, and never a link to another one. `flags` as for ::open; a new file has mode 0600.
-/// Throws std::runtime_error with a sentence if it cannot be opened; with `may_lack`, a file that is not there is no
-/// error.
+/// Opens one of a folder's files; never follows a link. `flags` as for ::open; a new file has mode 0600. Throws
+/// std::runtime_error if it cannot be opened; with `may_lack`, a missing file is not an error.
 UniqueFd open_file(const std::string& path, int flags, bool may_lack = false);
-/// A folder that no process uses, and that none can begin to use while this object is there.
+/// An unused folder that no process can start to use during the lifetime of this object.
 struct Reserved {
   UniqueFd lock;
-  std::string user;  ///< not empty: nothing is reserved, since this process uses the folder ("process 4711")
+  std::string user;  ///< If not empty, nothing is reserved because this process uses the folder ("process 4711").
 };
 Reserved reserve(const std::string& folder);
-/// The folders of fingerprints and ranks below `path`, sorted.
+/// Returns the folders of fingerprints and ranks below `path`, sorted.
 std::vector<std::string> folders_below(const std::string& path);
-/// "path: what (the system's words for errno)" as an exception.
+/// Throws "path: what (text of errno)".
 [[noreturn]] void fail(const std::string& path, const std::string& what, int error);
 
 }  // namespace canopy::slots

@@ -7,17 +7,17 @@
 
 namespace canopy::slots {
 
-/// Reads a folder of slots, and changes nothing in it. A process that uses the folder meanwhile may write what is read:
-/// reserve() it where that matters.
+/// Reads a folder of slots without changing it. Another process may write during a read: call reserve() where that
+/// matters.
 class FolderReader {
  public:
-  /// Throws std::runtime_error with a sentence if the folder has no table that can be read.
+  /// Throws std::runtime_error if the folder has no readable table.
   explicit FolderReader(const std::string& folder);
 
   const TableHead& head() const { return head_; }
-  /// Calls `see` with each slot that has a record, in their order, but not with those that were flushed.
+  /// Calls `see` for each slot that has a record, in order of slots. Skips flushed records.
   void each(const std::function<void(Slot, const Entry&)>& see) const;
-  /// Reads a slot. Returns how many of its bytes the file has. REQUIRES: record_bytes of room.
+  /// Reads a slot. Returns the number of its bytes that the file has. REQUIRES: room for record_bytes.
   std::size_t read(Slot slot, std::byte* record);
 
  private:
@@ -25,7 +25,7 @@ class FolderReader {
   UniqueFd table_;
   TableHead head_;
   FlushedSpaces flushed_;
-  Slot file_ = kNoSlot;  ///< the number of the file that is open
+  Slot file_ = kNoSlot;  ///< number of the open file
   UniqueFd slots_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace canopy::slots {
 
-/// Slots that nothing lies in, as runs of neighbours.
+/// Free slots, as runs of adjacent slots.
 class FreeSlots {
  public:
   struct Run {
@@ -18,13 +18,13 @@ class FreeSlots {
 
   std::uint64_t size() const { return size_; }
   std::size_t runs() const { return by_first_.size(); }
-  /// Whether visit(first, count) was true of each run; it ends with the first that is not.
+  /// Returns true if visit(first, count) returned true for each run; stops at the first false.
   template <class Visit>
   bool all(Visit&& visit) const {
     return std::all_of(by_first_.begin(), by_first_.end(),
                        [&](const auto& run) { return visit(run.first, run.second); });
   }
-  /// REQUIRES: the slots are not here.
+  /// Adds free slots. REQUIRES: none of them is in the set.
   void add(Slot first, Slot count) {
     size_ += count;
     const auto behind = by_first_.lower_bound(first);
@@ -44,7 +44,7 @@ class FreeSlots {
     by_first_[first] = count;
     by_count_.insert({count, first});
   }
-  /// Takes at most `most` neighbours, from the smallest run that has so many, or else the largest there is. REQUIRES:
+  /// Takes at most `most` adjacent slots, from the smallest run with that many, or else from the largest run. REQUIRES:
   /// size() > 0.
   Run take(Slot most) {
     auto chosen = by_count_.lower_bound({most, 0});

@@ -10,22 +10,22 @@
 
 namespace canopy::slots {
 
-/// Reads the heads of all slots, on threads of its own: what a folder without a usable table has.
+/// Reads the heads of all slots on its own threads, for a folder without a usable table.
 class HeadScan {
  public:
   explicit HeadScan(const SlotFiles& files);
-  /// Stops.
+  /// Stops the scan.
   ~HeadScan();
 
   struct Part {
     Slot first = 0;
     std::vector<RecordHead> heads;
   };
-  /// Parts that were read since the last call, in the order of their slots.
+  /// Returns the parts that were read since the last call, in order of slots.
   std::vector<Part> take();
-  /// Whether take() has given the last part.
+  /// Returns true if take() has returned the last part.
   bool has_ended() const { return given_ == slots_; }
-  /// The first slot that take() has not given.
+  /// Returns the first slot that take() has not returned yet.
   Slot given() const { return given_; }
 
  private:

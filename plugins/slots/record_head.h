@@ -1,12 +1,12 @@
 #pragma once
 
-#include <canopy/record_head.h>
+#include <canopy/helpers/record_head.h>
 
 #include <cstring>
 
 namespace canopy::slots {
 
-/// Bytes of a record's beginning that can be read alone with O_DIRECT.
+/// Bytes at the beginning of a record that can be read separately with O_DIRECT.
 inline constexpr std::size_t kDirectBytes = 4096;
 
 inline RecordHead head_of(const std::byte* record) {
@@ -15,7 +15,7 @@ inline RecordHead head_of(const std::byte* record) {
   return head;
 }
 
-/// Whether the record says that it is the key's.
+/// Returns true if the record begins with this key.
 inline bool names(const std::byte* record, const PageKey& key) {
   const RecordHead head = head_of(record);
   return head.is_record() && head.key == key;

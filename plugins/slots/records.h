@@ -11,54 +11,55 @@
 
 namespace canopy::slots {
 
-/// Which record lies in which slot, which slots are free, and which records are given up for others. Moves no record's
-/// bytes. A slot is free, taken (a record is being written into it), kept (it has a record), quarantined (its record is
-/// forgotten, and is being read still), or retired (its disk failed). Where slots are scanned, it begins as unknown.
+/// Maps records to slots, keeps the free slots, and chooses records to evict. Transfers no data. A slot is free, taken
+/// (a record is being written), kept (it has a record), quarantined (its record is forgotten but still being read), or
+/// retired (its disk failed). If slots are scanned, they are unknown at first.
 class Records {
  public:
-  /// Takes over the table's entries, but not those that were flushed. `unknown`: all slots are; scanned() tells.
+  /// Takes over the table's entries, except flushed ones. `unknown`: all slots are unknown until scanned() is called.
   Records(TableFile& table, const FlushedSpaces& flushed, const Shape& shape, bool unknown);
 
   std::uint64_t count() const { return count_; }
   std::uint64_t retired() const { return retired_; }
 
-  /// kNoSlot: there is none.
+  /// Returns the slot of the key, or kNoSlot.
   Slot find(const PageKey& key) const { return by_key_.find(key); }
-  /// Whether the slot's record was seen to begin with its key when it was put: if it does not, it is another one.
+  /// Returns true if the record was seen to begin with its key when it was put. If it no longer does, it is another
+  /// record.
   bool has_head(Slot slot) const { return table_[slot].sum != 0; }
-  /// Records of a path are used, in its order, and those before them. A space that was unknown is known now. kNoSlot is
-  /// passed over.
+  /// Marks records of a path, in its order, and those before them as used. Sets a space that was unknown. Ignores
+  /// kNoSlot.
   void use(std::span<const Slot> slots, const PageKey& space);
 
-  // Reading: a slot is not written while it is held, even if its record is forgotten.
+  // Reading: a held slot is not written, even if its record is forgotten.
   void hold(Slot slot) { ++state_[slot].holds; }
   void let_go(Slot slot);
 
   // Writing.
-  /// Takes at most `most` slots, neighbours where possible, into `to`; gives up records for them, but none that was
-  /// used since `mark`. All that was given up is out of the table's file then.
+  /// Appends at most `most` slots to `to`, adjacent where possible. Evicts records for them, except those used since
+  /// `mark`. Evicted records are removed from the table's file before it returns.
   void take(std::size_t most, std::uint64_t mark, std::vector<Slot>& to);
   std::uint64_t mark() const { return runs_.uses(); }
-  /// A slot that was taken and has no record.
+  /// Frees a taken slot that has no record.
   void give_back(Slot slot) { release(slot); }
-  /// Records of one run, one after the other. `before`: the slot of the record before the first one, or kNoSlot.
+  /// Begins a run of consecutive records. `before`: the slot of the record before the first one, or kNoSlot.
   class NewRun;
   NewRun begin_run(Slot before);
 
-  /// The record is not there any more.
+  /// Removes a lost record.
   void forget(Slot slot);
-  /// The same, and nothing is written into the slot any more. Also for a slot that was taken.
+  /// Removes a record, or a taken slot, and never writes into the slot again.
   void retire(Slot slot);
   /// Forgets all records of the space and those whose space is unknown.
   void forget_space(const PageKey& space);
-  /// The number of the last run until now.
+  /// Returns the number of the latest run.
   std::uint64_t last_run() const { return last_number_; }
-  /// Wipes all slots that have no record. REQUIRES: none is taken, held or unknown. False: it could not be done.
+  /// Wipes all slots that have no record. REQUIRES: no slot is taken, held or unknown. Returns false on failure.
   bool wipe(const SlotFiles& files) const;
-  /// What a scan found in slots from `first` on.
+  /// Adds the scanned heads of slots from `first` on.
   void scanned(Slot first, std::span<const RecordHead> heads);
 
-  /// Slots that a scan leaves out.
+  /// Marks as free the slots that the scan skips.
   void not_scanned(Slot first, Slot count) { free_.add(first, count); }
 
   /// Writes the table's changes to its file.
@@ -83,11 +84,11 @@ class Records {
   std::uint64_t count_ = 0, retired_ = 0, last_number_;
 };
 
-/// A run that begins with its first record.
+/// A run that begins when its first record is kept.
 class Records::NewRun {
  public:
   NewRun(Records& records, Slot before) : records_(&records), before_(before) {}
-  /// REQUIRES: the slot was taken, and its key has no slot. `durable`: the record begins with its key.
+  /// Adds a record. REQUIRES: the slot was taken, and its key has no slot. `durable`: the record begins with its key.
   void keep(Slot slot, const PageKey& key, const PageKey& space, bool durable);
 
  private:

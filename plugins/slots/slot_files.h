@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/file.h>
+#include <canopy/base/file.h>
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@ namespace canopy::slots {
 using Slot = std::uint32_t;
 inline constexpr Slot kNoSlot = ~Slot{0};
 
-/// Where slots lie: in files of as many slots as fit into 16 GiB, the last file with fewer.
+/// Positions of slots in files. Each file has the slots that fit into 16 GiB; the last file has fewer.
 struct Shape {
   std::uint64_t record_bytes = 0;
   Slot slots = 0;
@@ -24,24 +24,24 @@ struct Shape {
   std::uint64_t offset_of(Slot slot) const { return std::uint64_t{slot % slots_a_file()} * record_bytes; }
 };
 
-/// The files that records lie in, open. Their room on the disk is taken when they are opened, so that a put does not
-/// find the disk full later.
+/// The open files that contain the records. Their disk space is allocated when they are opened, so that a later put
+/// does not find the disk full.
 class SlotFiles {
  public:
-  /// Makes and sizes the files in the folder `path`: what is there stays, up to `shape.slots`. A disk without room for
-  /// them all makes shape().slots smaller; stderr says so. Throws std::runtime_error if there is no room for one.
-  /// `direct`: O_DIRECT, where the file system has it; where it has not, stderr says so.
+  /// Creates and sizes the files in the folder `path`. Existing content stays, up to `shape.slots`. If the disk has
+  /// less room, shape().slots becomes smaller and a warning goes to stderr. Throws std::runtime_error if there is no
+  /// room for one slot. `direct`: uses O_DIRECT, or warns on stderr if the file system does not support it.
   SlotFiles(const std::string& path, Shape shape, bool direct);
 
   const Shape& shape() const { return shape_; }
   bool direct() const { return direct_; }
   int descriptor_of(Slot slot) const { return files_[shape_.file_of(slot)].get(); }
-  /// Makes slots read as zeros, which are no record. It moves no bytes, and lasts once sync() has returned. False: the
-  /// file system cannot do so, or failed.
+  /// Makes slots read as zeros, which are not a record. Transfers no data; durable once sync() has returned. Returns
+  /// false if the file system does not support it or fails.
   bool wipe(Slot first, Slot count) const;
-  /// Waits for the disk. False: it failed.
+  /// Waits for the disk. Returns false if it failed.
   bool sync() const;
-  /// Whether any of the files had bytes in it before it was opened here.
+  /// Returns true if any of the files had bytes before it was opened here.
   bool had_bytes() const { return had_bytes_; }
 
  private:

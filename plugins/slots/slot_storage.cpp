@@ -51,7 +51,7 @@ void SlotStorage::Config::visit(Options& options) {
   static constexpr const char* kEngines[] = {"io_uring", "threads"};
   options.text("path", path, 4000, "folder on a local disk; each model and rank gets a folder of its own in it");
   options.number("capacity", capacity, 0, std::uint64_t{1} << 60,
-                 "bytes to keep for a model and rank; taken from the disk at once");
+                 "of records to keep for a model and rank; taken from the disk at once", Unit::bytes);
   options.choice("engine", engine, kEngines, "what moves the bytes; without io_uring it is threads");
   options.flag("direct", direct, "past the system's page cache (O_DIRECT)");
   options.number("depth", depth, 1, 1024, "reads and writes on their way to the disk at a time, of 1 MiB at most");

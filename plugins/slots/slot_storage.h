@@ -11,11 +11,11 @@
 
 namespace canopy::slots {
 
-/// Keeps records on a disk of this machine, in files of slots of one size. See docs/storage_slots.md.
+/// Keeps records on a local disk, in files of slots of one size. See docs/storage_slots.md.
 ///
-/// A find is answered from memory; gets and puts move bytes between slots and the memory of the call, with no copy.
-/// There are no checksums and no syncs: the engine checks every record. What this class checks is the key that a record
-/// begins with, so that an entry of a table older than its slot is an absent record and not a damaged one.
+/// A find uses only memory. Gets and puts transfer bytes directly between slots and the caller's memory. There are no
+/// checksums and no syncs: the engine checks every record. This class checks only the key at the beginning of a record,
+/// so that a table entry older than its slot means an absent record, not a damaged one.
 class SlotStorage final : public PageStorage {
  public:
   enum class Engine : std::uint32_t { io_uring, threads };
@@ -28,9 +28,9 @@ class SlotStorage final : public PageStorage {
     void visit(Options& options);
   };
 
-  /// Throws std::runtime_error with a sentence: there is no such folder, a process has it, the disk is full, ...
+  /// Throws std::runtime_error if the folder does not exist, another process uses it, the disk is full, etc.
   SlotStorage(const Config& config, const Context& context);
-  /// Waits for what is on its way to the disk and from it.
+  /// Waits for pending transfers.
   ~SlotStorage() override;
   SlotStorage(const SlotStorage&) = delete;
   SlotStorage& operator=(const SlotStorage&) = delete;
@@ -40,7 +40,7 @@ class SlotStorage final : public PageStorage {
             std::uint64_t within_us) override;
   void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<std::byte* const> records, std::uint64_t within_us) override;
-  /// `keep_s` changes nothing: a record stays until there is no room for it.
+  /// Ignores `keep_s`: a record stays until its room is needed.
   void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
            std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t keep_s) override;
   void remove(const PageKey& space, std::span<const PageKey> keys) override;
@@ -54,32 +54,32 @@ class SlotStorage final : public PageStorage {
 
   CallId begin(Call::Kind kind, std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
                std::uint64_t within_us);
-  /// Plans the call's transfers and begins what can begin; a call without any ends.
+  /// Plans the call's transfers and begins as many as possible; ends a call without transfers.
   void move(CallId id, bool unsure_only);
   void begin_transfers();
   void take_ended(bool wait);
-  /// After the last transfer of a call.
+  /// Processes a call after its last transfer.
   void settle(CallId id);
   void settle_get(Call& call);
   void settle_put(Call& call);
   void end(CallId id);
   void go_on_scanning();
   void end_scan();
-  /// No slot without a record has one's bytes any more. Waits for all calls. False: that could not be done.
+  /// Wipes all slots without a record. Waits for all calls. Returns false on failure.
   bool wipe();
 
   Folder folder_;
   SlotFiles files_;
   FlushedSpaces flushed_;
   TableFile table_;
-  UniqueFd event_;  ///< readable while poll() may have something to tell
+  UniqueFd event_;  ///< readable while poll() may have a result
   std::unique_ptr<HeadScan> scan_;
   Records records_;
   std::unique_ptr<Device> device_;
 
   std::deque<Call> calls_;
   std::vector<CallId> unused_, moving_, told_;
-  std::deque<CallId> ended_;  ///< to be told by poll()
+  std::deque<CallId> ended_;  ///< calls that poll() has yet to report
   std::vector<Transfer*> moved_;
 };
 

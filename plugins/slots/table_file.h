@@ -1,7 +1,7 @@
 #pragma once
 
+#include <canopy/base/file.h>
 #include <canopy/page_storage.h>
-#include <canopy/support/file.h>
 
 #include <span>
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace canopy::slots {
 
-/// What lies in a slot, as the table's file has it. Little endian.
+/// Content of a slot as stored in the table's file. Little endian.
 struct Entry {
   PageKey key;
-  std::uint64_t space = 0;     ///< the namespace's first word; 0: unknown
-  std::uint64_t run = 0;       ///< the number of its run; 0: the slot is empty
-  std::uint64_t parent = 0;    ///< the number of the run that this one continues; 0: none
-  std::uint32_t position = 0;  ///< in its run
-  std::uint32_t sum = 0;       ///< over the rest and the slot; 0: an entry that is not for the next process
+  std::uint64_t space = 0;     ///< first word of the namespace; 0: unknown
+  std::uint64_t run = 0;       ///< number of its run; 0: the slot is empty
+  std::uint64_t parent = 0;    ///< number of the run that this one continues; 0: none
+  std::uint32_t position = 0;  ///< position in its run
+  std::uint32_t sum = 0;       ///< checksum over the rest and the slot; 0: not valid for the next process
 };
 static_assert(sizeof(Entry) == 64);
 
-/// Runs are numbered by the second in which they were put and a count: younger runs have greater numbers.
+/// A run's number is the second in which it was put, then a counter: younger runs have greater numbers.
 inline constexpr unsigned kRunCountBits = 24;
 constexpr std::uint64_t second_of(std::uint64_t run) { return run >> kRunCountBits; }
 
-/// What the table's file begins with.
+/// The head of the table's file.
 struct TableHead {
   char magic[8] = {'C', 'N', 'P', 'Y', 'S', 'L', 'T', 'S'};
   std::uint32_t format = 1;
@@ -35,37 +35,37 @@ struct TableHead {
   std::uint64_t slots = 0;
   std::array<std::byte, 32> fingerprint{};
   std::uint32_t rank = 0, ranks = 1;
-  std::uint64_t sum = 0;  ///< over the rest
+  std::uint64_t sum = 0;  ///< checksum over the rest
 };
 
-/// Reads until `count` bytes are there or the file ends. Returns how many there are.
+/// Reads until `count` bytes are read or the file ends. Returns the number of bytes read.
 std::size_t read_at(int file, void* to, std::size_t count, std::uint64_t offset);
 
-/// Reads the head of a table. Returns why it cannot be used, in a few words; null: it can.
+/// Reads the head of a table. Returns null if it can be used, otherwise a short reason.
 const char* read_head(int file, TableHead& head);
-/// Reads the entries of slots from `first` on; those that are damaged, or of another slot, are empty. Returns how many
-/// slots the file has entries for, at most entries.size().
+/// Reads the entries of slots from `first` on; entries that are damaged or of another slot become empty. Returns the
+/// number of slots that the file has entries for, at most entries.size().
 std::size_t read_entries(int file, Slot first, std::span<Entry> entries);
 
-/// The table in memory, and its file. An entry that changes is written in place through the page cache, with the 63
-/// others of its 4096 bytes: nothing is read for it, and nothing waits for the disk. What was written survives the
-/// process however it ends. After a crash of the machine an entry may be older than its slot: the record's own head
-/// tells.
+/// The table in memory and its file. A changed entry is written in place through the page cache, together with the 63
+/// other entries of its 4096 bytes, without reading and without waiting for the disk. Written entries survive any end
+/// of the process. After a crash of the machine an entry may be older than its slot; the record's own head reveals
+/// that.
 class TableFile {
  public:
-  /// Takes over the entries of the file that is there, if it is this storage's; `trouble` says why it is not.
-  /// The file is not complete afterwards, until complete() says so.
+  /// Takes over the entries of an existing file if it belongs to this storage; otherwise `trouble` has the reason.
+  /// Marks the file incomplete until complete() is called.
   TableFile(const std::string& path, const Shape& shape, const PageStorage::Context& context);
 
-  /// Why the file's entries were not taken over; empty: they were. "it is not there" if there was none.
+  /// Returns why the file's entries were not taken over; empty if they were. "it is not there" if there was no file.
   const std::string& trouble() const { return trouble_; }
   void complete();
 
   const Entry& operator[](Slot slot) const { return entries_[slot]; }
-  /// Sets an entry. `durable`: the next process may have it.
+  /// Sets an entry. `durable`: the next process may use it.
   void set(Slot slot, Entry entry, bool durable);
   void clear(Slot slot);
-  /// Writes what has changed since the last call. A write that fails is said once, on stderr.
+  /// Writes the changes since the last call. Reports only the first failed write, on stderr.
   void write();
 
  private:
@@ -77,8 +77,8 @@ class TableFile {
   std::string path_, trouble_;
   UniqueFd file_;
   TableHead head_;
-  std::vector<Entry> entries_;  ///< whole pages of them
-  std::vector<Slot> changed_;   ///< pages with entries to be written
+  std::vector<Entry> entries_;  ///< whole pages of entries
+  std::vector<Slot> changed_;   ///< pages with changed entries
   bool failed_ = false;
 };
 

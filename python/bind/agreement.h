@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/agreement.h>
+#include <canopy/engine/agreement.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 

@@ -37,7 +37,7 @@ class Changes final : public TreeListener {
   void removed(const event::NodeRemoved& node) override;
   void cleared(const event::Cleared&) override;
   bool turn() override { return false; }
-  void anew() override {}
+  void resync() override {}
 
  private:
   enum class Kind : std::uint8_t { added, split, removed, cleared };

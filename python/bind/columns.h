@@ -18,7 +18,7 @@ nb::object column(std::vector<T> values) {
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
-/// A column of what `value_of` tells of each item.
+/// Returns a column of what `value_of` returns for each item.
 template <class Items, class ValueOf>
 nb::object column(const Items& items, ValueOf&& value_of) {
   std::vector<std::decay_t<decltype(value_of(*items.begin()))>> values;

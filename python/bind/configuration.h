@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/config/yaml_document.h>
+#include <canopy/base/yaml_document.h>
 #include <canopy/engine/engine_config.h>
 #include <nanobind/nanobind.h>
 

@@ -1,6 +1,6 @@
 #include "engine.h"
 
-#include <canopy/support/printable.h>
+#include <canopy/base/printable.h>
 
 #include "configuration.h"
 #include "registry.h"

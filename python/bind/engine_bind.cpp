@@ -1,3 +1,5 @@
+#include <engine/engine_state.h>
+#include <guard/index_port.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -65,31 +67,41 @@ nb::dict counters_of(PyEngine& engine) {
   return row;
 }
 
-/// The tier below the pools; None: there is none.
-nb::object host_tier_of(PyEngine& engine) {
-  const EngineState* const tier = engine->host_tier();
-  if (!tier) return nb::none();
-  const TierFigures& moved = engine->tier_figures();
-  const Sizes sizes = tier->index->sizes(0);
-  nb::dict row, fetches, ends;
-  row["limit"] = tier->pools[0].limit();
-  row["resident"] = (sizes.evictable + sizes.protected_) / tier->page_size;
-  row["moving"] = tier->moving[0];
-  row["hit_tokens"] = engine->counters().hit_tokens_host;
-  row["written_tokens"] = moved.written_tokens;
-  row["written_bytes"] = moved.written_bytes;
-  row["loaded_tokens"] = moved.loaded_tokens;
-  row["loaded_bytes"] = moved.loaded_bytes;
-  row["dropped_tokens"] = moved.dropped_tokens;
-  row["lost_tokens"] = moved.lost_tokens;
-  row["evicted_tokens"] = tier->counters.evicted_tokens;
-  for (std::size_t i = 0; i < kFetchOutcomeCount; ++i) fetches[kFetchOutcomes[i]] = moved.fetches[i];
-  row["fetches"] = fetches;
-  for (std::size_t i = 0; i < kFetchEndCount; ++i) ends[kFetchEnds[i]] = moved.ends[i];
-  row["fetch_ends"] = ends;
-  row["fetch_took_us"] = moved.took_us;
-  row["fetch_saved_us"] = moved.saved_us;
+/// The counters of a tier without its name at their ends. One with rows is a dict, by group, lane or outcome.
+nb::dict counters_of_tier(PyEngine& engine, std::string_view tier) {
+  const CounterValues counters = engine->tier_counters();
+  nb::dict row;
+  for_each_counter([&](Counter counter, const CounterInfo& info) {
+    if (info.tier != tier) return;
+    nb::dict rows;
+    for (std::size_t r = 0; r < info.rows.size; ++r) {
+      const auto key = [&](const CounterAxis& axis, std::size_t at) {
+        return nb::str(axis.names.empty() ? engine->pool(at).group().c_str() : axis.names[at]);
+      };
+      if (is_by(info.rows, "group") && r >= engine->groups()) break;
+      nb::dict columns;
+      nb::object value;
+      for (std::size_t c = 0; c < info.columns.size; ++c) {
+        const std::uint64_t count = counters.at(counter, r, c);
+        value = count == kUnlimited ? nb::none() : nb::object(nb::int_(count));
+        if (info.columns.label) columns[key(info.columns, c)] = value;
+      }
+      if (info.columns.label) value = columns;
+      const std::string_view name = info.name_in_tier();
+      if (info.rows.label) rows[key(info.rows, r)] = value;
+      row[nb::str(name.data(), name.size())] = info.rows.label ? nb::object(rows) : value;
+    }
+  });
   return row;
+}
+
+/// The host tier; None: there is none.
+nb::object host_tier_of(PyEngine& engine) {
+  return engine->host_tier() ? nb::object(counters_of_tier(engine, "host")) : nb::none();
+}
+/// The storage below the host tier; None: there is none.
+nb::object storage_of(PyEngine& engine) {
+  return engine->has_storage() ? nb::object(counters_of_tier(engine, "storage")) : nb::none();
 }
 
 nb::dict pool_of(PyEngine& engine, std::size_t group) {
@@ -98,13 +110,13 @@ nb::dict pool_of(PyEngine& engine, std::size_t group) {
   const Sizes sizes = engine->index().sizes(group);
   nb::dict row;
   row["group"] = pool.group();
-  row["policy"] = engine->state().groups[group].policy;
+  row["policy"] = engine->policy(group);
   row["limit"] = pool.limit() == kUnlimited ? nb::none() : nb::object(nb::int_(pool.limit()));
   row["pages"] = pool.occupancy().capacity;
   row["free"] = pool.occupancy().free;
   row["evictable"] = sizes.evictable / engine->page_size();
   row["protected"] = sizes.protected_ / engine->page_size();
-  row["owned"] = engine->state().owned[group];
+  row["owned"] = engine->owned_pages(group);
   return row;
 }
 
@@ -166,7 +178,8 @@ void bind_engine(nb::module_& module) {
           },
           "when the next copy ends, in the time of turn(); None: none is on its way")
       .def_prop_ro("host_tier", &host_tier_of,
-                   "the tier below the pools: pages of the first group, and what moved; None: there is none")
+                   "counters of the tier below the pools, some by group, lane or outcome; None: there is none")
+      .def_prop_ro("storage", &storage_of, "counters of the storage below that tier; None: there is none")
       .def(
           "admits",
           [](PyEngine& engine, nb::handle prompt, nb::handle space, std::int32_t priority, std::uint64_t hints,
@@ -212,7 +225,10 @@ void bind_engine(nb::module_& module) {
           "poll", [](PyEngine& engine) { return engine->poll(); },
           "Serves an inspector between operations. False while it has paused the engine.")
       .def(
-          "columns", [](PyEngine& engine) { return columns_of(engine->index(), engine->state().spaces); },
+          "columns",
+          [](PyEngine& engine) {
+            return columns_of(engine->index(), [&](NamespaceId space) { return engine->name_of(space); });
+          },
           "The nodes as a dictionary of columns, parents before children. O(tree).")
       .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,
            "The nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")

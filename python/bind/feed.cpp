@@ -1,6 +1,6 @@
 #include "feed.h"
 
-#include <canopy/support/printable.h>
+#include <canopy/base/printable.h>
 #include <mirror/mirror.h>
 #include <mirror/rank_text.h>
 #include <nanobind/stl/string.h>

@@ -1,11 +1,10 @@
 #include "index.h"
 
-#include <canopy/config/yaml_document.h>
+#include <canopy/base/yaml_document.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <string_view>
 
 #include "spaces.h"
@@ -36,19 +35,17 @@ Index::Index(const Settings& settings) {
   if (settings.slots_a_page == 0) throw nb::value_error("slots_a_page must be at least 1");
   policy_ = make_policy(settings.policy);
   slots_a_page_ = settings.slots_a_page;
-  state_.page_size = settings.page_size;
-  state_.overlap = settings.overlap;
-  state_.groups = {{"full", kWholePath, policy_.name, policy_.strategy.get()}};
   if (settings.changes) changes_ = std::make_unique<Changes>();
-  if (changes_ || !settings.feed.is_none())
-    publisher_ =
-        take(Publisher::open(feed_of(settings.feed), state_, {"made by canopy.Index\n", {}, {}}, changes_.get()));
-  const Group groups[] = {{"full", kWholePath, settings.capacity.value_or(kUnlimited), policy_.strategy.get()}};
-  const PrefixIndex::Context context{state_.page_size, state_.overlap, groups,
-                                     publisher_ ? &publisher_->writer() : nullptr};
-  state_.index =
-      take(registry().make<PrefixIndex>("radix", context, "{accounting: " + to_yaml(settings.accounting) + "}"));
-  if (publisher_ && publisher_->on()) publisher_->keyframe();  // a recording asks for none
+  IndexSession::Config config;
+  config.page_size = settings.page_size;
+  config.overlap = settings.overlap;
+  config.capacity = settings.capacity.value_or(kUnlimited);
+  config.options = "{accounting: " + to_yaml(settings.accounting) + "}";
+  config.policy = policy_.strategy;
+  config.policy_name = policy_.name;
+  config.feed = feed_of(settings.feed);
+  config.text = "made by canopy.Index\n";
+  session_ = take(IndexSession::open(std::move(config), registry(), changes_.get()));
 }
 
 Index::Step::Step(Index& index, Operation operation) : index_(index), operation_(operation) {
@@ -61,23 +58,14 @@ Index::Step::Step(Index& index, Operation operation) : index_(index), operation_
 }
 
 Index::Step::~Step() {
-  index_.turn(operation_);
+  if (operation_ != Operation::none) index_.session_->end_operation(operation_);
   while (!index_.late_.empty()) {
     const Lock lock = index_.late_.back();
     index_.late_.pop_back();
-    index_.state_.index->release(lock);
-    index_.turn(Operation::release);
+    index_.tree().release(lock);
+    index_.session_->end_operation(Operation::release);
   }
   index_.busy_ = false;
-}
-
-void Index::turn(Operation operation) {
-  if (operation == Operation::none) return;
-  ++state_.operations;
-  if (!publisher_) return;
-  state_.elapsed_us = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - state_.began).count());
-  publisher_->turn(operation);
 }
 
 void Index::release(const Lock& lock) noexcept {
@@ -88,12 +76,9 @@ void Index::release(const Lock& lock) noexcept {
 }
 
 NamespaceId Index::space_of(nb::handle space) {
-  const std::size_t had = state_.spaces.size();
-  const NamespaceId id = python::space_of(space, [&](const Space& parts) { return state_.spaces.intern(parts); });
-  if (state_.spaces.size() > had) {
-    if (changes_) changes_->name(id, nb::borrow(space));
-    if (publisher_) publisher_->space(id);
-  }
+  bool is_new = false;
+  const NamespaceId id = python::space_of(space, [&](const Space& parts) { return session_->intern(parts, is_new); });
+  if (is_new && changes_) changes_->name(id, nb::borrow(space));
   return id;
 }
 
@@ -101,11 +86,8 @@ void Index::use_policy(nb::handle policy) {
   Policy next = make_policy(policy);
   {
     const Step step(*this, Operation::policy);
-    state_.index->use_policy(0, next.strategy.get());
+    session_->use_policy(next.strategy, next.name);
     std::swap(policy_, next);
-    state_.groups[0].policy = policy_.name;
-    state_.groups[0].eviction = policy_.strategy.get();
-    if (publisher_) publisher_->policy(0);
   }
   raise_failure();
 }
@@ -116,35 +98,20 @@ nb::list Index::take_changes() {
 }
 
 void Index::poll() {
-  if (publisher_ && !busy_) publisher_->serve_waiting_readers();
+  if (!busy_) session_->poll();
 }
 
 void Index::callers_pool(std::uint64_t pages, std::uint64_t free) {
   if (free > pages) throw nb::value_error("callers_pool: more pages are free than there are");
-  const EngineState::CallersPool now{pages, free};
-  if (!publisher_ || !publisher_->has_feed() || state_.callers_pool == now) return;
-  state_.callers_pool = now;
-  const Step step(*this, Operation::reserve);
-  publisher_->callers_pool();
+  if (!session_->feed()) return;
+  Step step(*this, Operation::none);
+  if (session_->set_pool(pages, free)) step.becomes(Operation::reserve);
 }
 
 std::uint64_t Index::request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {
-  if (!publisher_ || !publisher_->has_feed()) return 0;
-  auto request = std::make_unique<RequestState>();
-  request->id = ++last_request_;
-  request->space = space;
-  request->prompt = prompt;
-  request->matched = request->computed = matched;
-  request->tokens.resize(prompt);  // the feed tells how many there are, and a keyframe whether the row is empty
-  request->rows[0] = {0};
-  request->live_at = state_.live.size();
-  state_.live.push_back(request.get());
-  {
-    const Step step(*this, Operation::begin);
-    publisher_->request_begun(*request);
-  }
-  requests_.emplace(last_request_, std::move(request));
-  return last_request_;
+  if (!session_->feed()) return 0;
+  const Step step(*this, Operation::begin);
+  return session_->begin_request(space, prompt, matched);
 }
 
 void Index::request_progress(std::uint64_t id, const std::string& phase, std::uint32_t computed,
@@ -153,23 +120,10 @@ void Index::request_progress(std::uint64_t id, const std::string& phase, std::ui
                                                        "aborted", "retracted", "resumed"};
   const auto named = std::ranges::find(kPhases, phase);
   if (named == kPhases.end()) throw nb::value_error(("request_progress: no phase is called '" + phase + "'").c_str());
-  const auto found = requests_.find(id);
-  if (found == requests_.end()) return;
-  RequestState& request = *found->second;
   const auto now = static_cast<RequestPhase>(named - kPhases.begin());
-  request.computed = computed;
-  request.own_from = committed / page();
-  request.tokens.resize(tokens);
-  request.rows[0].resize(now == RequestPhase::retracted ? 0 : 1);
-  {
-    const Step step(*this, now == RequestPhase::retracted ? Operation::retract : Operation::advance);
-    publisher_->progress(request, now);
-  }
-  if (now != RequestPhase::finished && now != RequestPhase::aborted) return;
-  state_.live.back()->live_at = request.live_at;
-  state_.live[request.live_at] = state_.live.back();
-  state_.live.pop_back();
-  requests_.erase(found);
+  Step step(*this, Operation::none);
+  if (session_->progress(id, now, computed, committed, tokens))
+    step.becomes(now == RequestPhase::retracted ? Operation::retract : Operation::advance);
 }
 
 }  // namespace canopy::python

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <canopy/engine/publisher.h>
-#include <canopy/engine/state.h>
+#include <canopy/engine/index_session.h>
 #include <canopy/prefix_index.h>
 #include <nanobind/nanobind.h>
 
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "changes.h"
@@ -38,6 +36,8 @@ class Index {
    public:
     Step(Index& index, Operation operation);
     ~Step();
+    /// The operation that it turned out to be.
+    void becomes(Operation operation) { operation_ = operation; }
     Step(const Step&) = delete;
 
    private:
@@ -46,13 +46,13 @@ class Index {
   };
 
   NamespaceId space_of(nb::handle space);
-  Units page() const { return state_.page_size; }
-  Units overlap() const { return state_.overlap; }
+  Units page() const { return session_->page_size(); }
+  Units overlap() const { return session_->overlap(); }
   /// Numbers that stand for a page towards Python, one after the other: its slots, or one number for the page itself.
   Units slots_a_page() const { return slots_a_page_; }
-  PrefixIndex& tree() { return *state_.index; }
-  const EngineState& state() const { return state_; }
-  std::size_t whole_pages(std::size_t tokens) const { return state_.whole_pages(tokens) / page(); }
+  PrefixIndex& tree() { return session_->index(); }
+  const IndexSession& session() const { return *session_; }
+  std::size_t whole_pages(std::size_t tokens) const { return session_->whole_pages(tokens); }
   /// Whether a policy in Python has thrown, and raising it.
   bool failed() const { return policy_.in_python && policy_.in_python->failed(); }
   void raise_failure(const nb::object& result = {}) {
@@ -78,14 +78,9 @@ class Index {
                         std::uint32_t committed, std::uint32_t tokens);
 
  private:
-  void turn(Operation operation);
-
-  Policy policy_;                     // outlives the index, as does the feed
-  std::unique_ptr<Changes> changes_;  // outlives the publisher
-  std::unique_ptr<Publisher> publisher_;
-  EngineState state_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<RequestState>> requests_;
-  std::uint64_t last_request_ = 0;
+  Policy policy_;                     // outlives the index
+  std::unique_ptr<Changes> changes_;  // outlives the session
+  std::unique_ptr<IndexSession> session_;
   Units slots_a_page_ = 1;
   bool busy_ = false;
   std::vector<Lock> late_;  ///< to be released when the running operation ends

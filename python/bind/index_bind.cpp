@@ -232,13 +232,16 @@ void bind_index(nb::module_& module) {
           "('cleared',). A node is a number that is used again later; 0 is the root.")
       .def("poll", &Index::poll, "Serves an inspector that attached while nothing happened.")
       .def(
-          "columns", [](Index& index) { return columns_of(index.tree(), index.state().spaces); },
+          "columns",
+          [](Index& index) {
+            return columns_of(index.tree(), [&](NamespaceId space) { return index.session().name_of(space); });
+          },
           "The nodes as a dictionary of columns, parents before children. O(tree).")
       .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,
            "The nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
       .def("use", &use_of, "nodes, bytes of memory, refused calls, and inserts that were cut short for want of memory.")
       .def_prop_ro("page_size", &Index::page)
-      .def_prop_ro("policy", [](const Index& index) { return index.state().groups[0].policy; })
+      .def_prop_ro("policy", [](const Index& index) { return index.session().policy(); })
       .def_prop_ro(
           "evictable", [](Index& index) { return index.tree().sizes(0).evictable; }, "tokens nothing holds")
       .def_prop_ro(

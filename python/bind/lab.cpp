@@ -1,7 +1,7 @@
 #include "lab.h"
 
-#include <canopy/config/nearest_name.h>
-#include <canopy/support/figures.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/nearest_name.h>
 #include <fmt/format.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
@@ -11,14 +11,16 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include <lab/compare.h>
+#include <lab/comparison_json.h>
 #include <lab/curve.h>
+#include <lab/curve_json.h>
 #include <workload/generator.h>
 #include <workload/trace_formats.h>
 
-#include "columns.h"
 #include "configuration.h"
 #include "ends.h"
 #include "registry.h"
@@ -34,7 +36,7 @@ struct Source {
   std::unique_ptr<workload::RequestSource> open() const {
     return trace ? take(workload::open_trace(*trace, block)) : take(workload::open_generator(*workload, seed));
   }
-  /// Tokens that a block of it has; 1: it knows tokens.
+  /// Returns the tokens of a block. 1: the trace has tokens.
   Units block_tokens() const {
     if (block != 0 || !trace) return static_cast<Units>(block ? block : workload::kMooncakeBlock);
     workload::TraceRecord record;
@@ -83,43 +85,8 @@ lab::Contender contender_of(nb::handle policy, const YamlNode& document, Copies&
   return contender;
 }
 
-/// A row for each row of the comparison.
-nb::dict rows_of(const lab::Comparison& comparison) {
-  const auto& rows = comparison.rows;
-  const auto listed = [&](auto&& value_of) {
-    nb::list all;
-    for (const lab::Row& row : rows) all.append(value_of(row));
-    return all;
-  };
-  nb::dict columns;
-  columns["policy"] = listed([](const lab::Row& row) { return row.policy; });
-  columns["capacity"] = listed([](const lab::Row& row) { return nb::cast(row.capacity_tokens); });
-  columns["hit_tokens"] = column(rows, [](const lab::Row& row) { return row.hit_tokens; });
-  columns["hit_rate"] = column(rows, [](const lab::Row& row) { return row.hit_rate; });
-  columns["flop_hit_rate"] = column(rows, [](const lab::Row& row) { return row.flop_hit_rate; });
-  columns["optimum_share"] = listed([](const lab::Row& row) { return nb::cast(row.optimum_share); });
-  columns["evicted_tokens"] = listed([](const lab::Row& row) { return nb::cast(row.evicted_tokens); });
-  columns["rejected"] = column(rows, [](const lab::Row& row) { return row.rejected; });
-  columns["regret_tokens"] = column(rows, [](const lab::Row& row) { return row.regret.tokens; });
-  columns["index_seconds"] = listed([](const lab::Row& row) { return nb::cast(row.index_seconds); });
-  columns["digest"] = listed([](const lab::Row& row) { return fmt::format("{:016x}", row.digest); });
-  return columns;
-}
-
-/// What each row reused of each part of the requests.
-nb::dict slices_of(const lab::Comparison& comparison) {
-  nb::list policy, capacity, kind, name, requests, prompt, hits, seen;
-  for (const lab::Row& row : comparison.rows)
-    for (const lab::Slice& slice : row.slices) {
-      policy.append(row.policy), capacity.append(nb::cast(row.capacity_tokens));
-      kind.append(slice.kind), name.append(slice.name), requests.append(slice.requests);
-      prompt.append(slice.prompt_tokens), hits.append(slice.hit_tokens), seen.append(slice.seen_tokens);
-    }
-  nb::dict columns;
-  columns["policy"] = policy, columns["capacity"] = capacity, columns["by"] = kind, columns["part"] = name;
-  columns["requests"] = requests, columns["prompt_tokens"] = prompt;
-  columns["hit_tokens"] = hits, columns["seen_tokens"] = seen;
-  return columns;
+std::string text_of(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 struct Comparing {
@@ -132,7 +99,7 @@ struct Comparing {
   std::uint32_t jobs = 1;
 };
 
-nb::dict compare_with(const Comparing& order) {
+std::string compare_with(const Comparing& order) {
   YamlNode document = document_of(order.engine);
   set_values(document, order.changes);
   const EngineConfig engine = config_of(document);
@@ -182,26 +149,13 @@ nb::dict compare_with(const Comparing& order) {
     });
   }();
   ends.raise();
-  const lab::Comparison made = take(std::move(comparison));
-  nb::dict row;
-  row["page_size"] = made.page_size;
-  row["requests"] = made.requests;
-  row["warm_up"] = made.warm_up;
-  row["prompt_tokens"] = made.prompt_tokens;
-  row["infinite_tokens"] = made.infinite_tokens;
-  row["distinct_tokens"] = made.distinct_tokens;
-  row["largest_request"] = made.largest_request;
-  row["violations"] = made.violations;
-  row["violation_reports"] = made.reports;
-  row["notes"] = made.notes;
-  row["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  row["row_columns"] = rows_of(made);
-  row["slice_columns"] = slices_of(made);
-  return row;
+  lab::Comparison made = take(std::move(comparison));
+  made.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return text_of(lab::json_of(made));
 }
 
-nb::dict curve_with(const Source& from, const lab::CurveBuilder::Options& options,
-                    const std::vector<std::uint64_t>& capacities, const nb::object& progress) {
+std::string curve_with(const Source& from, const lab::CurveBuilder::Options& options,
+                       const std::vector<std::uint64_t>& capacities, const nb::object& progress) {
   Ends ends;
   const auto source = from.open();
   lab::CurveBuilder builder(options);
@@ -228,29 +182,7 @@ nb::dict curve_with(const Source& from, const lab::CurveBuilder::Options& option
     if (capacity < options.page_size)
       refuse(Error{fmt::format("curve: a capacity of {} does not hold one page of {} tokens", plural(capacity, "token"),
                                options.page_size)});
-  const lab::Curve curve = builder.curve(capacities, {});
-  nb::dict row;
-  row["page_size"] = curve.page_size;
-  row["requests"] = curve.requests;
-  row["prompt_tokens"] = curve.prompt_tokens;
-  row["largest_request"] = curve.largest_request;
-  row["infinite_tokens"] = curve.infinite_tokens;
-  row["enough_tokens"] = curve.enough_tokens;
-  row["half_tokens"] = curve.half_tokens;
-  row["nine_tenths_tokens"] = curve.most_tokens;
-  nb::list error, stay;
-  for (const lab::CurvePoint& point : curve.points) {
-    error.append(nb::cast(point.error));
-    stay.append(point.stay_ms ? nb::cast(static_cast<double>(*point.stay_ms) / 1000) : nb::none());
-  }
-  nb::dict points;
-  points["capacity"] = column(curve.points, [](const lab::CurvePoint& point) { return point.capacity_tokens; });
-  points["hit_tokens"] = column(curve.points, [](const lab::CurvePoint& point) { return point.hit_tokens; });
-  points["hit_rate"] = column(curve.points, [](const lab::CurvePoint& point) { return point.hit_rate; });
-  points["error"] = error;
-  points["stay_seconds"] = stay;
-  row["point_columns"] = points;
-  return row;
+  return text_of(lab::json_of(builder.curve(capacities, {})));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class Collector final : public NodeVisitor {
 
 }  // namespace
 
-nb::dict columns_of(const PrefixIndex& index, const Spaces& spaces) {
+nb::dict columns_of(const PrefixIndex& index, const std::function<std::string(NamespaceId)>& name_of) {
   using Row = Collector::Row;
   Collector all;
   index.visit(all);
@@ -35,7 +35,7 @@ nb::dict columns_of(const PrefixIndex& index, const Spaces& spaces) {
   columns["node"] = column(all.rows, [](const Row& row) { return static_cast<std::uint64_t>(row.facts.id); });
   columns["parent"] = column(all.rows, [](const Row& row) { return static_cast<std::uint64_t>(row.parent); });
   nb::list names;
-  for (const Row& row : all.rows) names.append(spaces.name_of(row.facts.space));
+  for (const Row& row : all.rows) names.append(name_of(row.facts.space));
   columns["space"] = names;
   columns["begin"] = fact(&NodeFacts::begin);
   columns["length"] = fact(&NodeFacts::length);

@@ -46,7 +46,7 @@ struct EvictionView {
   nb::object prints;
 };
 
-const char* const kCauses[] = {"room", "other_group", "limit", "path_limit", "flush", "no_use"};
+const char* const kCauses[] = {"room", "other_group", "limit", "path_limit", "flush", "dead_leaf"};
 const char* const kEndings[] = {"none", "finished", "aborted", "retracted"};
 
 /// The facts of nodes as columns: an object with a NumPy array for each property of Node.
@@ -306,7 +306,7 @@ void bind_policy(nb::module_& module) {
   nb::class_<EvictionView>(module, "Eviction", "How a node is evicted.")
       .def_prop_ro(
           "cause", [](const EvictionView& view) { return kCauses[static_cast<std::size_t>(view.cause)]; },
-          "'room', 'other_group', 'limit', 'path_limit', 'flush' or 'no_use'")
+          "'room', 'other_group', 'limit', 'path_limit', 'flush' or 'dead_leaf'")
       .def_prop_ro("prefix_prints", [](const EvictionView& view) { return view.prints; });
 }
 

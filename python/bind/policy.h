@@ -18,7 +18,7 @@ namespace canopy::python {
 /// An exception does not leave this class while C++ runs: it is kept, the policy is not called any more and ranks as
 /// lru does, until raise_failure() raises it when the C++ call has returned.
 class PythonPolicy final : public EvictionStrategy {
-  static_assert(std::string_view(kInterface) == "canopy.EvictionStrategy/4", "hand on the new functions too");
+  static_assert(std::string_view(kInterface) == "canopy.EvictionStrategy/4.0", "hand on the new functions too");
 
  public:
   /// REQUIRES: the GIL, as for the destructor. Throws TypeError if it has no method `rank`.

@@ -1,7 +1,7 @@
 #include "registry.h"
 
-#include <canopy/config/yaml_document.h>
-#include <canopy/support/printable.h>
+#include <canopy/base/printable.h>
+#include <canopy/base/yaml_document.h>
 #include <dlfcn.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>

@@ -1,11 +1,13 @@
 #include "replay.h"
 
+#include <canopy/base/run_files.h>
 #include <canopy/engine/engine.h>
-#include <canopy/support/run_files.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <nlohmann/json.hpp>
 
 #include <replay/replay.h>
 #include <workload/generator.h>
@@ -25,7 +27,7 @@
 namespace canopy::python {
 namespace {
 
-/// What each request found, in the order they came.
+/// The requests of a run and the tokens that each found, in the order of arrival.
 struct Requests {
   std::vector<std::uint64_t> arrival_ms;
   std::vector<std::uint32_t> prompt, matched, output;
@@ -64,45 +66,14 @@ nb::dict samples_of(const replay::Report& report) {
   return all;
 }
 
-nb::dict row_of(const replay::Report& report, Requests requests) {
-  nb::dict row;
-  row["mode"] = report.mode == replay::Mode::serial ? "serial" : "timed";
-  row["page_size"] = report.page_size;
-  row["capacity"] = report.capacity_tokens == kUnlimited ? nb::none() : nb::object(nb::int_(report.capacity_tokens));
-  row["policy"] = report.groups.front().policy;
-  row["requests"] = report.requests;
-  row["prompt_tokens"] = report.prompt_tokens;
-  row["hit_tokens"] = report.hit_tokens;
-  row["evict_calls"] = report.evict_calls;
-  row["evicted_tokens"] = report.evicted_tokens;
-  row["rejected"] = report.rejected;
-  row["resident_tokens"] = report.resident_tokens;
-  row["nodes"] = report.nodes;
-  row["namespaces"] = report.spaces;
-  row["index_bytes"] = report.index_bytes;
-  row["inserts_cut_short"] = report.inserts_cut_short;
-  row["index_seconds"] = report.index_seconds;
-  row["seconds"] = report.seconds;
-  row["output_tokens"] = report.output_tokens;
-  row["aborted"] = report.aborted;
-  row["retracted"] = report.retracted;
-  row["waited"] = report.waited;
-  row["steps"] = report.steps;
-  row["most_running"] = report.most_running;
-  row["rematched_tokens"] = report.rematched_tokens;
-  row["content_checks"] = report.content_checks;
-  row["violations"] = report.violations;
-  row["violation_reports"] = report.reports;
-  row["notes"] = report.notes;
-  row["digest"] = report.digest;
-  row["seed"] = report.seed;
-  row["namespace_names"] = requests.spaces;
-  row["request_columns"] = requests.columns();
-  row["sample_columns"] = samples_of(report);
-  return row;
+/// Returns the report as JSON and what JSON would make slow.
+nb::tuple row_of(const replay::Report& report, Requests requests) {
+  using nlohmann::ordered_json;
+  const std::string json = replay::json_of(report, true).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return nb::make_tuple(json, requests.spaces, requests.columns(), samples_of(report));
 }
 
-/// What a run is to do, as Python gave it.
+/// The arguments of canopy.replay.
 struct Order {
   nb::object engine, changes, policy, progress;
   std::optional<std::string> trace, workload;
@@ -128,7 +99,7 @@ void check_files(const Order& order, const EngineConfig& config) {
   take(check_run_files(inputs, outputs));
 }
 
-nb::dict replay_with(Order order) {
+nb::tuple replay_with(Order order) {
   YamlNode document = document_of(order.engine);
   set_values(document, order.changes);
   const EngineConfig config = config_of(document);
@@ -170,6 +141,22 @@ nb::dict replay_with(Order order) {
 
 void bind_replay(nb::module_& module) {
   using namespace nb::literals;
+  module.def(
+      "report_figures",
+      [] {
+        nb::list all;
+        for (const replay::Figure& figure : replay::figures()) {
+          const auto value = figure.read({});
+          const char* const type = figure.unit == std::string_view("limit") ? "int | None"
+                                   : value.is_number_float()                ? "float"
+                                   : value.is_number()                      ? "int"
+                                   : value.is_string()                      ? "str"
+                                                                            : "list[dict[str, Any]]";
+          all.append(nb::make_tuple(figure.name, type, figure.unit, figure.help));
+        }
+        return all;
+      },
+      "Name, type, unit and description of each figure of a report.");
   module.def(
       "replay",
       [](nb::object engine, nb::object changes, std::optional<std::string> trace, std::optional<std::string> workload,

@@ -114,7 +114,8 @@ void bind_fetch(nb::module_& module) {
       .def(
           "ready", [](const PyFetch& fetch, std::uint64_t again_us) { return fetch.get().ready(again_us); },
           "again_us"_a = 0,
-          "Whether the request should begin now: all is there, or by the policy of tiers.prefetch it has waited enough, "
+          "Whether the request should begin now: all is there, or by the policy of tiers.prefetch it has waited "
+          "enough, "
           "and computes what is missing. again_us: in how many microseconds it is asked again at the earliest, such as "
           "the scheduler's next step; what ends sooner is of no use sooner.")
       .def(

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/engine/spaces.h>
+#include <canopy/engine/request_spec.h>
 #include <nanobind/nanobind.h>
 
 #include <string_view>

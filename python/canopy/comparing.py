@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 from typing import Any, Callable, Sequence
 
@@ -10,6 +11,19 @@ import numpy
 
 from . import _core, frames
 from .replaying import default_engine, one_source
+
+
+_ARRAYS = {"hit_tokens": "u8", "hit_rate": "f8", "flop_hit_rate": "f8", "rejected": "u8", "regret_tokens": "u8"}
+
+
+def _columns(rows: list[dict[str, Any]], names: str) -> dict[str, Any]:
+    """Columns of rows of the JSON."""
+    columns = {name: [row.get(name) for row in rows] for name in names.split()}
+    return {name: numpy.array(values, _ARRAYS[name]) if name in _ARRAYS else values for name, values in columns.items()}
+
+
+def _figures(kind: type, found: dict[str, Any]) -> dict[str, Any]:
+    return {field.name: found[field.name] for field in dataclasses.fields(kind) if field.name in found}
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -137,7 +151,7 @@ def compare(
         changes["page_size"] = page_size
     if index is not None:
         changes["index"] = index
-    row = _core.compare(
+    text = _core.compare(
         engine=config,
         changes={**changes, **(set or {})},
         trace=path if trace is not None else None,
@@ -151,7 +165,23 @@ def compare(
         seed=seed,
         progress=progress,
     )
-    return Comparison(source=os.path.basename(path), **row)
+    found = {"violation_reports": [], "notes": [], **json.loads(text), "source": os.path.basename(path)}
+    rows = [{**row, "capacity": row["capacity_tokens"], "regret_tokens": row["regret"]["tokens"]} for row in found["rows"]]
+    parts = [
+        {"policy": row["policy"], "capacity": row["capacity"], "by": kind, "part": one["name"], **one}
+        for row in rows
+        for kind, slices in row["slices"].items()
+        for one in slices
+    ]
+    return Comparison(
+        **_figures(Comparison, found),
+        row_columns=_columns(
+            rows,
+            "policy capacity hit_tokens hit_rate flop_hit_rate optimum_share evicted_tokens rejected regret_tokens index_seconds "
+            "digest",
+        ),
+        slice_columns=_columns(parts, "policy capacity by part requests prompt_tokens hit_tokens seen_tokens"),
+    )
 
 
 def curve(
@@ -182,7 +212,7 @@ def curve(
         raise ValueError("curve: a page has at least 1 token")
     if not 1e-6 <= sample <= 1:
         raise ValueError(f"curve: sample is a share from 0.000001 to 1, not {sample}")
-    row = _core.curve(
+    text = _core.curve(
         trace=path if trace is not None else None,
         workload=path if workload is not None else None,
         page_size=page_size,
@@ -193,4 +223,7 @@ def curve(
         seed=seed,
         progress=progress,
     )
-    return Curve(source=os.path.basename(path), **row)
+    found = {**json.loads(text), "source": os.path.basename(path)}
+    capacity = numpy.array([point["capacity_tokens"] for point in found["points"]], "u8")
+    columns = {"capacity": capacity, **_columns(found["points"], "hit_tokens hit_rate error stay_seconds")}
+    return Curve(**_figures(Curve, found), point_columns=columns)

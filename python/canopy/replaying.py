@@ -14,49 +14,29 @@ from . import _core, frames
 MOONCAKE_BLOCK = 512
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class Report:
-    """What a replay did. Counts are tokens where the name does not say otherwise."""
+# Where Python calls a figure otherwise.
+_NAMES = {"capacity_tokens": "capacity"}
+_FIGURES = [(_NAMES.get(name, name), type, unit, help) for name, type, unit, help in _core.report_figures() if name != "config"]
+_Figures = dataclasses.make_dataclass("_Figures", [figure[:2] for figure in _FIGURES], frozen=True, repr=False)
 
-    source: str
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Report(_Figures):
+    """What a replay did. Figures of mode "timed" are 0 in mode "serial".
+
+    policy               of the first group
+    tiers                figures of the tiers below the pools, as in the JSON of `canopy replay --report`
+    violation_reports    violations in words
+    notes                memory that the system refused
+    """
+
     policy: str
-    mode: str
-    page_size: int
-    capacity: int | None
-    requests: int
-    prompt_tokens: int
-    hit_tokens: int
-    evict_calls: int
-    evicted_tokens: int
-    rejected: int
-    resident_tokens: int
-    nodes: int
-    namespaces: int
-    index_bytes: int
-    inserts_cut_short: int
-    index_seconds: float
-    seconds: float
-    output_tokens: int
-    aborted: int
-    retracted: int
-    waited: int
-    steps: int
-    most_running: int
-    rematched_tokens: int
-    content_checks: int
-    violations: int
+    tiers: dict[str, Any]
     violation_reports: list[str]
     notes: list[str]
-    digest: int
-    seed: int
     namespace_names: list[str] = dataclasses.field(compare=False)
     request_columns: dict[str, numpy.ndarray] = dataclasses.field(compare=False)
     sample_columns: dict[str, numpy.ndarray] = dataclasses.field(compare=False)
-
-    @property
-    def hit_rate(self) -> float:
-        """hit_tokens of prompt_tokens, 0 to 1."""
-        return self.hit_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
 
     def columns(self) -> dict[str, Any]:
         """A row a request, in the order they came: arrival_ms, prompt, matched, output (tokens), priority, space."""
@@ -78,7 +58,7 @@ class Report:
             for field in dataclasses.fields(self)
             if not field.name.endswith("_columns") and field.name != "namespace_names"
         }
-        return {**row, "hit_rate": self.hit_rate, "digest": f"{self.digest:016x}"}
+        return {**row, "digest": f"{self.digest:016x}"}
 
     def to_json(self) -> str:
         return json.dumps(self.as_dict(), indent=1)
@@ -88,6 +68,9 @@ class Report:
             f"<canopy.Report {self.policy} on {self.source}: {self.requests:,} requests, {self.hit_rate:.2%} of "
             f"{self.prompt_tokens:,} tokens reused, {self.evicted_tokens:,} evicted, in {self.seconds:.2f} s>"
         )
+
+
+Report.__doc__ += "".join(f"\n    {name:20} {help}" + f" ({unit})" * (unit != "text") for name, _, unit, help in _FIGURES)
 
 
 def replay(
@@ -161,7 +144,7 @@ def replay(
         changes["feed"] = {"shm": {"name": serve, "controls": True}}
     if record is not None:
         changes["feed"] = {"file": {"path": os.fspath(record)}}
-    row = _core.replay(
+    text, namespaces, requests, samples = _core.replay(
         engine=config,
         changes={**changes, **(set or {})},
         trace=source if trace is not None else None,
@@ -180,7 +163,12 @@ def replay(
         rematch=rematch,
         progress=progress,
     )
-    return Report(source=os.path.basename(source), **row)
+    row = {_NAMES.get(name, name): value for name, value in json.loads(text).items()}
+    row |= {"source": os.path.basename(source), "policy": row["groups"][0]["policy"], "digest": int(row["digest"], 16)}
+    known = {field.name for field in dataclasses.fields(Report)}
+    tiers = {name: value for name, value in row.items() if name not in known and name != "config"}
+    own = {name: value for name, value in row.items() if name in known}
+    return Report(**own, tiers=tiers, namespace_names=namespaces, request_columns=requests, sample_columns=samples)
 
 
 def one_source(call: str, trace, workload) -> str:

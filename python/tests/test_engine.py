@@ -119,7 +119,7 @@ def test_flush_resize_and_tree():
 TIER = {
     "page_size": 4,
     "groups": {"full": {"capacity": 64, "allocator": "free_list", "eviction": "lru"}},
-    "tiers": {"host": {"capacity": 4096, "latency": 50}},
+    "tiers": {"host": {"capacity": 4096, "latency": "50us"}},
 }
 
 
@@ -136,9 +136,9 @@ def test_what_left_the_pools_is_fetched_from_the_tier_below():
     first, other = list(range(48)), list(range(100, 160))
     run(engine, first)
     run(engine, other)  # no room for both: most of the first is copied down
-    assert engine.host_tier["moving"] > 0 and engine.next_end_us == 50
+    assert sum(engine.host_tier["moving_pages"].values()) > 0 and engine.next_end_us == 50
     engine.turn(50)
-    assert engine.host_tier["moving"] == 0 and engine.next_end_us is None
+    assert sum(engine.host_tier["moving_pages"].values()) == 0 and engine.next_end_us is None
     fetch = engine.fetch([*first, 1])
     assert not fetch.done and fetch.tokens == 48 and fetch.ends_us == 100
     engine.turn(fetch.ends_us)
@@ -156,7 +156,7 @@ def test_what_left_the_pools_is_fetched_from_the_tier_below():
 
 def test_a_request_begins_when_its_fetch_is_ready():
     """A copy of 100 ms that is not worth its wait, one that is, and what each step of a scheduler makes of it."""
-    slow = {"tiers.host.latency": 100_000, "tiers.recompute.per_token": 10_000_000, "tiers.recompute.margin": 100}
+    slow = {"tiers.host.latency": "100ms", "tiers.recompute.per_token": "10ms"}
 
     def asked(changes):
         engine = canopy.Engine(TIER, changes)
@@ -218,7 +218,7 @@ def test_without_a_tier_nothing_is_fetched():
 STORED = {
     **TIER,
     "model": {"name": "m", "revision": "r", "dtype": "bf16"},
-    "tiers": {"host": {"capacity": 64}, "storage": {"in": {"sim_storage": {"linger": 3}}, "ahead": 50}},
+    "tiers": {"host": {"capacity": 64}, "storage": {"in": {"sim_storage": {"linger": 3}}, "write": "through"}},
 }
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import threading
 import time
 
@@ -131,3 +132,15 @@ def test_the_conversation_trace(trace, source_tree):
     report = canopy.replay(trace, policy=Lru(), **options)
     assert f"{report.digest:016x}" == "5ff9322a7702e6f9"
     assert report.hit_tokens == 20_249_648
+
+
+def test_a_report_has_the_figures_of_the_list(source_tree):
+    report = run(source_tree, mode="timed")
+    row = report.as_dict()
+    for name, kind, _, help in canopy._core.report_figures():
+        name = "capacity" if name == "capacity_tokens" else name
+        assert name == "config" or (name in row and hasattr(report, name) and help in canopy.Report.__doc__), name
+        assert kind not in ("int", "float", "str") or name in ("config", "digest") or type(row[name]).__name__ == kind, name
+    assert report.capacity == 60_000 and report.mode == "timed" and report.steps > 0 and report.tiers == {}
+    assert run(source_tree, engine=source_tree / "configs/engines/tiers_host.yaml").tiers["written_tokens_host"] > 0
+    assert report == dataclasses.replace(report) and repr(report).startswith("<canopy.Report lru on chat.yaml")

@@ -1,4 +1,4 @@
-"""When SGLang gets our cache, and when its own. The cache itself needs torch: scripts/peers/sglang_lockstep.py."""
+"""When SGLang gets our cache, and when its own. The cache itself needs torch: tests/peers/sglang_lockstep.py."""
 import importlib.metadata
 import logging
 import sys

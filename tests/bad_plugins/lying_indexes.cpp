@@ -114,14 +114,16 @@ struct Promises final : Nothing {
   canopy::Probe peek(const Key&) const override { return {~Units{0}, ~Units{0}, {~std::uint64_t{0}, 0, 0, 0}}; }
 };
 template <std::uint32_t Request>
-struct Orders final : Nothing {
+struct Orders final : Nothing, canopy::SchedulingIndex {
   using Nothing::Nothing;
+  const SchedulingIndex* scheduling() const override { return this; }
   void order_by_weight(std::span<const canopy::NodeId>, std::span<std::uint32_t> order) const override {
     for (std::uint32_t& request : order) request = Request;
   }
 };
-struct ThrowsInOrder final : Nothing {
+struct ThrowsInOrder final : Nothing, canopy::SchedulingIndex {
   using Nothing::Nothing;
+  const SchedulingIndex* scheduling() const override { return this; }
   void order_by_weight(std::span<const canopy::NodeId>, std::span<std::uint32_t> order) const override {
     order[0] = 2;
     throw std::runtime_error("it lost its place");

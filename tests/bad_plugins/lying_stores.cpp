@@ -1,4 +1,4 @@
-#include <canopy/kv_layout.h>
+#include <canopy/helpers/kv_layout.h>
 #include <canopy/plugin.h>
 
 #include <cstdlib>

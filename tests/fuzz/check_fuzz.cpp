@@ -1,4 +1,4 @@
-/// Hostile files for canopy check --replay: what is read is written as it was.
+/// Hostile files for canopy-dev check --replay: what is read is written as it was.
 #include <check/faulty.h>
 #include <check/program.h>
 

@@ -26,7 +26,7 @@ void check_record(const TraceRecord& record) {
 /// Reads a file, and hands what was read to `take`.
 template <class Take>
 void read(const std::string& trace, Take&& take) {
-  auto reader = open_records(trace, {.conversations = 3, .leave_out = true});
+  auto reader = open_records(trace, {.conversations = 3});
   if (!reader) return canopy::fuzz::expect_sentence(reader.error().text);
   TraceRecord record;
   for (int i = 0; i < kMostRecords; ++i) {

@@ -1,4 +1,4 @@
-/// Hostile recordings for canopy verify: they agree, they differ, or they are refused with a sentence.
+/// Hostile recordings for canopy-dev verify: they agree, they differ, or they are refused with a sentence.
 #include <verify/verify_recording.h>
 
 #include <filesystem>

@@ -2,7 +2,7 @@
 ///   fuzz_NAME [-runs=N] [-max_total_time=SECONDS] [-seed=K] [-dict=FILE] FOLDER...
 #include "fuzz.h"
 
-#include <canopy/support/random.h>
+#include <canopy/base/random.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
 /// Damaged recordings of a feed.
 #include "fuzz.h"
 
-#include <canopy/support/random.h>
+#include <canopy/base/random.h>
 #include <mirror/mirror.h>
 #include <sources/recorded_requests.h>
 #include <sources/recording.h>

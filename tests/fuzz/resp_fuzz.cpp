@@ -1,7 +1,7 @@
 /// Hostile answers of a server: read in one piece and in many, which must tell the same; and as the map of a cluster.
 #include <redis/slots_reply.h>
 
-#include "../servers/told_replies.h"
+#include "../plugins/redis/told_replies.h"
 #include "fuzz.h"
 
 namespace {

@@ -12,7 +12,7 @@ using namespace canopy::workload;
 
 void check_line(std::string_view text) {
   static MooncakeLine line;  // kept, as a trace keeps it: what an earlier line left must not matter
-  const auto problem = read_mooncake_line(text, kMooncakeBlock, line);
+  const auto problem = line.read(text);
   if (problem) {
     EXPECT(!problem->text.empty() && problem->text.size() < 300, text);
     EXPECT(problem->column <= text.size() + 1, text);
@@ -24,7 +24,7 @@ void check_line(std::string_view text) {
     EXPECT(text.find('\0') == text.npos, text);
   }
   MooncakeLine fresh;
-  const auto again = read_mooncake_line(text, kMooncakeBlock, fresh);
+  const auto again = fresh.read(text);
   EXPECT(problem.has_value() == again.has_value(), text);
   if (problem) EXPECT(problem->text == again->text && problem->column == again->column, text);
   if (!problem) EXPECT(line.hash_ids == fresh.hash_ids && line.timestamp == fresh.timestamp, text);

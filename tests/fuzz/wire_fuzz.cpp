@@ -1,13 +1,13 @@
 /// Hostile KV events: as a payload, and as a recorded stream. What is read can be written and read again.
-#include <canopy/wire/codec.h>
-#include <canopy/wire/stream.h>
+#include <canopy/kv_events/codec.h>
+#include <canopy/kv_events/stream.h>
 
 #include "fuzz.h"
 
 namespace {
 
 using namespace canopy;
-using namespace canopy::wire;
+using namespace canopy::kv_events;
 
 void check_batch(std::string_view payload) {
   EventBatch batch;

@@ -1,8 +1,8 @@
 /// Hostile YAML through the parser, the option walker and --set.
 #include "fuzz.h"
 
-#include <canopy/config/option_walkers.h>
-#include <canopy/config/yaml_options.h>
+#include <canopy/base/option_walkers.h>
+#include <canopy/base/yaml_options.h>
 
 #include <cstdint>
 #include <cstdio>

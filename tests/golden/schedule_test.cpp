@@ -1,8 +1,8 @@
-/// Orders of waiting requests that SGLang's SchedulePolicy gave: scripts/peers/sglang_schedule writes them and runs
+/// Orders of waiting requests that SGLang's SchedulePolicy gave: tests/peers/sglang_schedule writes them and runs
 /// this.
+#include <canopy/base/random.h>
+#include <canopy/engine/waiting_order.h>
 #include <canopy/prefix_index.h>
-#include <canopy/scheduling/waiting_order.h>
-#include <canopy/support/random.h>
 #include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 
@@ -80,9 +80,10 @@ class Recorded {
       waiter.usable = std::min(found.length, static_cast<Units>(waiter.tokens.size() - 1));
       waiter.node = found.node;
     }
-    return scheduling::waiting_order(
-        waiters_, rules_, processed_,
-        [&](std::span<const NodeId> ends, std::span<std::uint32_t> into) { index_->order_by_weight(ends, into); });
+    return scheduling::waiting_order(waiters_, rules_, processed_,
+                                     [&](std::span<const NodeId> ends, std::span<std::uint32_t> into) {
+                                       index_->scheduling()->order_by_weight(ends, into);
+                                     });
   }
 
  private:
@@ -102,7 +103,7 @@ class Recorded {
 TEST_CASE("orders of waiting requests that SGLang recorded") {
   const char* const path = std::getenv("CANOPY_SCHEDULES");
   if (!path) {
-    MESSAGE("SKIPPED: CANOPY_SCHEDULES names no file; scripts/peers/sglang_schedule makes one");
+    MESSAGE("SKIPPED: CANOPY_SCHEDULES names no file; tests/peers/sglang_schedule makes one");
     return;
   }
   std::ifstream file(path);

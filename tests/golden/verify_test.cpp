@@ -1,5 +1,5 @@
-/// What `canopy verify` accepts, and what it must notice. The recording here was written for the test; those of SGLang
-/// itself are golden_test.cpp's.
+/// What `canopy-dev verify` accepts, and what it must notice. The recording here was written for the test; those of
+/// SGLang itself are golden_test.cpp's.
 #include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -3,25 +3,27 @@
 # are known by their include prefix.
 cmake_minimum_required(VERSION 3.25)
 
-# Rooms from the ground up: the folder, its prefix, and what it may include.
+# Rooms from the ground up: the name, its prefix, its folders, and the rooms that it may include. Of core/include/canopy only
+# the files at the top are the api's.
 set(rooms)
-function(room folder prefix)
-  list(APPEND rooms ${folder})
+function(room name prefix)
+  cmake_parse_arguments(of "" "" "FOLDERS" ${ARGN})
+  if(NOT of_FOLDERS)
+    set(of_FOLDERS ${name})
+  endif()
+  list(APPEND rooms ${name})
   set(rooms ${rooms} PARENT_SCOPE)
-  set(prefix_of_${folder} ${prefix} PARENT_SCOPE)
-  set(below_${folder} ${ARGN} PARENT_SCOPE)
+  set(prefix_of_${name} ${prefix} PARENT_SCOPE)
+  set(folders_of_${name} ${of_FOLDERS} PARENT_SCOPE)
+  set(below_${name} ${of_UNPARSED_ARGUMENTS} PARENT_SCOPE)
 endfunction()
-room(core/api               canopy)
-room(core/support           canopy/support)
-room(core/feed              canopy/feed              core/api core/support)
-room(core/wire              canopy/wire              core/api core/support)
-room(core/sockets           canopy/sockets           core/api core/support core/feed core/wire)
-room(core/attach            canopy/attach            core/api core/support core/feed core/wire)
-room(core/config            canopy/config            core/api core/support)
-room(core/loading           canopy/loading           core/api core/support core/config)
-room(core/engine            canopy/engine            core/api core/support core/config core/feed core/loading core/wire)  # wire: the hash of keys
-room(core/scheduling        canopy/scheduling        core/api)
-room(core/routing           canopy/routing           core/api core/support core/wire)
+set(include core/include/canopy)
+room(core/api       canopy                                   FOLDERS ${include}/helpers)
+room(core/base      canopy/base       core/api               FOLDERS core/base ${include}/base)
+room(core/feed      canopy/feed       core/api core/base     FOLDERS core/feed ${include}/feed)
+room(core/kv_events canopy/kv_events  core/api core/base core/feed             FOLDERS core/kv_events ${include}/kv_events)
+room(core/engine    canopy/engine     core/api core/base core/feed core/tiers FOLDERS core/engine ${include}/engine)
+room(core/tiers     tiers             core/api core/base core/feed core/engine)
 file(GLOB folders RELATIVE ${ROOT} ${ROOT}/plugins/*)
 foreach(folder IN LISTS folders)
   if(IS_DIRECTORY ${ROOT}/${folder})
@@ -29,41 +31,39 @@ foreach(folder IN LISTS folders)
     room(${folder} ${name} core/api)
   endif()
 endforeach()
-list(APPEND below_plugins/radix core/feed)            # the events with which it announces its nodes
-list(APPEND below_plugins/hash_chain core/feed)       # the same
-list(APPEND below_plugins/hazard core/support)        # its file
-list(APPEND below_plugins/redis core/support)         # descriptors, sentences
-list(APPEND below_plugins/sim_storage core/support)   # random numbers
-list(APPEND below_plugins/slots core/support)         # its files
+list(APPEND below_plugins/hazard core/base)        # its file
+list(APPEND below_plugins/redis core/base)         # descriptors, error messages
+list(APPEND below_plugins/sim_storage core/base)   # random numbers
+list(APPEND below_plugins/slots core/base)         # its files
 list(APPEND below_plugins/cuda_store plugins/cuda_driver)
-room(inspector/mirror       mirror                   core/api core/support core/feed)
-room(inspector/sources      sources                  core/api core/support core/feed inspector/mirror)
-room(inspector/metrics     metrics                  core/api core/support core/feed inspector/mirror)
-room(inspector/views        views                    core/api core/support core/feed inspector/mirror inspector/sources)
-room(inspector/shell        shell                    core/api core/support core/feed inspector/mirror inspector/sources
-                                                     inspector/views)
-room(harness/workload       workload                 core/api core/support core/config)
-room(harness/replay         replay                   core/api core/support core/config core/feed core/loading core/engine
-                                                     core/scheduling harness/workload)
-room(harness/lab            lab                      core/api core/support core/config core/loading core/engine
-                                                     harness/workload harness/replay inspector/mirror)
-room(harness/fleet          fleet                    core/api core/support core/wire core/routing core/config core/loading core/engine
-                                                     core/scheduling harness/workload harness/replay)
-room(harness/demo           demo                     core/api core/support core/config core/feed core/loading core/engine
-                                                     harness/workload harness/replay inspector/sources)
-room(harness/verify         verify                   core/api core/support core/config core/loading)
-room(harness/conformance    conformance              core/api core/support core/config core/loading)
-room(harness/check          check                    core/api core/support core/config core/loading core/engine harness/replay
-                                                     harness/conformance)
-room(harness/report         report                   core/api core/support harness/lab)
-room(harness/bench          bench                    core/api core/support core/wire core/sockets core/routing core/config core/feed core/loading core/engine
-                                                     harness/workload harness/replay inspector/mirror inspector/sources
-                                                     plugins/cuda_driver plugins/slots)
+room(inspector/bridge       bridge        core/api core/base core/feed core/kv_events)
+room(inspector/mirror        mirror        core/api core/base core/feed)
+room(inspector/sources       sources       core/api core/base core/feed inspector/mirror)
+room(inspector/metrics       metrics       core/api core/base core/feed inspector/mirror)
+room(inspector/views         views         core/api core/base core/feed inspector/mirror inspector/sources)
+room(inspector/shell         shell         core/api core/base core/feed inspector/mirror inspector/sources inspector/views)
+room(apps/lab/workload       workload      core/api core/base)
+room(apps/lab/replay         replay        core/api core/base core/feed core/engine apps/lab/workload)
+room(apps/lab/lab            lab           core/api core/base core/engine apps/lab/workload apps/lab/replay inspector/mirror)
+room(apps/lab/demo           demo          core/api core/base core/feed core/engine apps/lab/workload apps/lab/replay inspector/sources)
+room(tests/tools/verify      verify        core/api core/base)
+room(tests/conformance       conformance   core/api core/base)
+room(tests/tools/check       check         core/api core/base core/engine apps/lab/replay tests/conformance)
+room(apps/lab/report         report        core/api core/base apps/lab/lab)
+room(tests/tools/bench       bench         core/api core/base core/kv_events core/feed core/engine apps/lab/workload apps/lab/replay inspector/mirror inspector/sources plugins/cuda_driver plugins/slots)
 
 set(seen 0)
 set(broken 0)
 foreach(folder IN LISTS rooms)
-  file(GLOB_RECURSE files ${ROOT}/${folder}/*.h ${ROOT}/${folder}/*.cpp ${ROOT}/${folder}/*.cu)
+  set(files)
+  foreach(part IN LISTS folders_of_${folder})
+    file(GLOB_RECURSE more ${ROOT}/${part}/*.h ${ROOT}/${part}/*.cpp ${ROOT}/${part}/*.cu)
+    list(APPEND files ${more})
+  endforeach()
+  if(folder STREQUAL core/api)
+    file(GLOB more ${ROOT}/${include}/*.h)
+    list(APPEND files ${more})
+  endif()
   foreach(file IN LISTS files)
     file(STRINGS ${file} lines REGEX "^#include <[a-z_]+/")
     foreach(line IN LISTS lines)

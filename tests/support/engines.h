@@ -4,7 +4,11 @@
 #include <canopy/engine/engine_file.h>
 #include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
+#include <engine/engine_state.h>
+#include <guard/index_port.h>
+#include <guard/ports.h>
 
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -12,14 +16,18 @@
 
 namespace canopy::test {
 
+/// Sets what no key of a file sets.
+using Tune = std::function<void(EngineConfig&)>;
+
 /// An engine from YAML text with assignments on top.
 inline std::unique_ptr<Engine> engine_of(const std::string& yaml, const std::vector<std::string>& assignments = {},
-                                         TreeListener* listener = nullptr) {
+                                         TreeListener* listener = nullptr, const Tune& tune = {}) {
   auto document = parse_yaml(yaml, "test");
   REQUIRE_MESSAGE(document, (document ? "" : document.error().text));
   for (const std::string& assignment : assignments) REQUIRE(set_value(*document, assignment));
   auto config = read_engine_config(*document, plugins());
   REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+  if (tune) tune(*config);
   auto engine = Engine::create(*config, plugins(), listener);
   REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
   return std::move(*engine);

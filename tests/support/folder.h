@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/support/temporary_folder.h>
+#include <canopy/base/temporary_folder.h>
 #include <doctest/doctest.h>
 
 #include <fstream>

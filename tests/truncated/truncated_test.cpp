@@ -117,7 +117,7 @@ TEST_CASE("truncated: scenarios") {
   }
 }
 
-TEST_CASE("truncated: a program of canopy check") {
+TEST_CASE("truncated: a program of canopy-dev check") {
   Registry registry;
   registry.scan(own_plugin_folder(), Trust::as_ourselves);
   check::add_faulty(registry);

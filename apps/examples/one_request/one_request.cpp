@@ -1,6 +1,6 @@
 // One request, line by line: what an inference engine does with Canopy. docs/embedding.md explains every step.
 //
-//   one_request PLUGIN_FOLDER      (PREFIX/lib/canopy/plugins; build/dev/plugins in the source tree)
+//   one_request one_request.yaml [PLUGIN_FOLDER]      (PREFIX/lib/canopy/plugins; default: those of the source tree)
 
 #include <canopy/engine/engine.h>
 #include <canopy/engine/page_table.h>
@@ -83,14 +83,9 @@ int refuse(const Error& error) { return std::fprintf(stderr, "%s\n", error.text.
 }  // namespace
 
 int main(int argc, char** argv) {
-  // 1. The components that can be named, and the cache that is made of them.
-  Registry registry;
-  registry.scan(argc > 1 ? argv[1] : own_plugin_folder(), Trust::as_ourselves);
-  EngineConfig config;  // the same as a file: load_engine_config(path, {}, registry)
-  config.page_size = 16;
-  config.groups = {{.name = "full", .capacity = 8192, .allocator = {"free_list"}, .eviction = {"lru"}}};  // tokens
-  config.store = {"host", "{ layers: 2, streams: { kv: 8 } }"};  // 8 bytes a token and layer
-  auto made = Engine::create(config, registry);
+  // 1. The cache, from a file: `canopy config describe` lists what it may say.
+  if (argc < 2) return refuse({"usage: one_request one_request.yaml [PLUGIN_FOLDER]"});
+  auto made = Engine::open(argv[1], argc > 2 ? argv[2] : "");
   if (!made) return refuse(made.error());
   Engine& engine = **made;
 

@@ -1,4 +1,4 @@
-#include <canopy/page_runs.h>
+#include <canopy/helpers/page_runs.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

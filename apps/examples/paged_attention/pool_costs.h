@@ -1,6 +1,6 @@
 #pragma once
 
-#include <canopy/loading/registry.h>
+#include <canopy/base/registry.h>
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,8 @@
 #include "walk.h"
 
-#include <canopy/dlpack_view.h>
 #include <canopy/engine/engine.h>
 #include <canopy/engine/engine_file.h>
+#include <canopy/helpers/dlpack_view.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

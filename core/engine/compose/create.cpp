@@ -1,4 +1,4 @@
-/// An engine from its configuration: components made, units converted, pools opened, parts put together.
+/// Creates an engine from its configuration: creates components, converts units, opens pools and connects the parts.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -6,22 +6,20 @@
 #include <canopy/engine/engine_file.h>
 
 #include "compose/create_tier.h"
-#include "compose/engine_check.h"
+#include "compose/engine_flaws.h"
 #include "compose/make_component.h"
-#include "guard/allocator_guard.h"
-#include "guard/codec_guard.h"
-#include "guard/index_guard.h"
+#include "guard/index_port.h"
 #include "guard/policy_guard.h"
-#include "guard/store_guard.h"
-#include "parts.h"
+#include "guard/ports.h"
+#include "impl.h"
 
 namespace canopy {
 namespace {
 
-/// Pages that a pool without rows grows at a time where the configuration does not say.
+/// Pages by which a pool without rows grows, unless configured.
 constexpr std::uint32_t kSegmentPages = 65536;
 
-/// The pages in which all groups' `every` meet; an error where that is too far.
+/// Returns the least common multiple of all groups' `every` in pages, or an error if it is too large.
 Result<std::uint32_t> grid_of(const EngineConfig& config) {
   std::uint64_t grid = 1;
   for (const GroupConfig& group : config.groups)
@@ -35,25 +33,25 @@ std::uint64_t pages_of(std::uint64_t tokens, Units page_size) {
   return tokens == kUnlimited ? kUnlimited : tokens / page_size;
 }
 
-Result<Pool::Parts> parts_of(const EngineConfig& config, const GroupConfig& group, std::uint32_t grid,
-                             EngineState& state, const Registry& registry) {
-  Pool::Parts parts;
+Result<Pool::Components> parts_of(const EngineConfig& config, const GroupConfig& group, std::uint32_t grid,
+                                  EngineState& state, const Registry& registry) {
+  Pool::Components parts;
   parts.group = group.name;
   parts.needs = {config.page_size, state.overlap, group.reach, group.every ? group.every / config.page_size : 1, grid};
   auto eviction = make_component<EvictionStrategy>(group.eviction, registry, {});
   if (!eviction) return eviction.error();
-  parts.eviction = guarded<PolicyGuard>(*eviction, group.eviction.name, registry, state.ledger, state.policy_failed);
+  parts.eviction = make_port<PolicyGuard>(*eviction, group.eviction.name, registry, state.ledger, state.policy_failed);
   parts.limit = pages_of(group.capacity, config.page_size);
-  // Default for `start`: a limited pool takes all its memory now, an unlimited one grows on demand.
+  // Default for `start`: a limited pool allocates all its memory now, an unlimited one grows on demand.
   if (group.start != kUnlimited) parts.start = (group.start + config.page_size - 1) / config.page_size;
   else if (parts.limit != kUnlimited) parts.start = parts.limit;
   parts.idle_segments = config.idle_segments;
-  // A pool smaller than a segment asks for no memory it will not use.
+  // A pool smaller than a segment allocates no memory that it will not use.
   const std::uint64_t pages = parts.limit == kUnlimited ? kUnlimited : parts.limit + 1;
   if (const ComponentConfig& wanted = group.store.name.empty() ? config.store : group.store; wanted.name != "none") {
     auto store = make_component<KVStore>(wanted, registry, {config.page_size, config.segment_pages, pages});
     if (!store) return store.error();
-    auto guard = guarded<StoreGuard>(*store, wanted.name, registry, state.ledger);
+    auto guard = make_port<StorePort>(*store, wanted.name, registry, state.ledger);
     if (std::string flaw = guard->flaw(config.page_size); !flaw.empty()) return Error{config.message(flaw)};
     parts.segment_pages = guard->view().segment_pages;
     parts.store = std::move(guard);
@@ -63,9 +61,7 @@ Result<Pool::Parts> parts_of(const EngineConfig& config, const GroupConfig& grou
   }
   auto allocator = make_component<SlotAllocator>(group.allocator, registry, {parts.segment_pages});
   if (!allocator) return allocator.error();
-  auto guard = guarded<AllocatorGuard>(*allocator, group.allocator.name, registry, state.ledger);
-  parts.told = guard.get();
-  parts.allocator = std::move(guard);
+  parts.allocator = make_port<AllocatorPort>(*allocator, group.allocator.name, registry, state.ledger);
   return parts;
 }
 
@@ -81,23 +77,34 @@ Publisher::Texts texts_of(const EngineConfig& config, const Registry& registry) 
 
 }  // namespace
 
+Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, const std::filesystem::path& plugins) {
+  auto registry = std::make_unique<Registry>();
+  if (plugins.empty()) registry->scan(own_plugin_folder(), Trust::as_ourselves);
+  else registry->scan(plugins, Trust::strict);
+  const auto config = load_engine_config(path, {}, *registry);
+  if (!config) return config.error();
+  auto engine = create(*config, *registry);
+  if (engine) (*engine)->impl_->own_registry = std::move(registry);
+  return engine;
+}
+
 Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const Registry& registry,
                                                TreeListener* listener, Agreement* agreement) {
   if (std::string why = flaw_of(config); !why.empty()) return Error{std::move(why)};
   if (config.events.on && !listener)
     return Error{config.message(
         "events.zmq: this program publishes no KV events, `canopy replay` does; leave `events` out, or say `off`")};
-  auto parts = std::make_unique<Parts>(registry, config);
-  EngineState& state = parts->state;
+  auto impl = std::make_unique<Impl>(registry, config);
+  EngineState& state = impl->state;
   state.page_size = config.page_size;
   auto codec = make_component<KeyCodec>(config.key, registry, {});
   if (!codec) return codec.error();
-  state.codec = guarded<CodecGuard>(*codec, config.key.name, registry, state.ledger);
+  state.codec = make_port<CodecPort>(*codec, config.key.name, registry, state.ledger);
   state.overlap = state.codec->overlap();
-  if (state.overlap > CodecGuard::kMostOverlap)
+  if (state.overlap > CodecPort::kMostOverlap)
     return Error{config.message(fmt::format("{} cannot be used: its keys overlap by {} words, expected at most {}",
                                             registry.component(KeyCodec::kInterface, config.key.name), state.overlap,
-                                            CodecGuard::kMostOverlap))};
+                                            CodecPort::kMostOverlap))};
   const auto grid = grid_of(config);
   if (!grid) return grid.error();
 
@@ -113,41 +120,40 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
                       group.max_per_path});
     state.groups.push_back({group.name, group.reach, group.eviction.name, pool.eviction()});
   }
-  parts->pages.look_for_prints();
+  impl->pages.look_for_prints();
   FeedWriter* feed = nullptr;
   if (config.feed.kind != FeedConfig::Kind::off || listener) {
     auto publisher = Publisher::open(config.feed, state, texts_of(config, registry), listener);
     if (!publisher) return Error{config.message(publisher.error().text)};
-    parts->publisher = std::move(*publisher);
-    parts->pages.publish_to(parts->publisher.get());
-    feed = &parts->publisher->writer();
+    impl->publisher = std::move(*publisher);
+    impl->pages.publish_to(impl->publisher.get());
+    feed = &impl->publisher->writer();
   }
   auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
   if (!index) return index.error();
-  state.index = guarded<IndexGuard>(*index, config.index.name, registry, state);
+  state.index = make_port<IndexPort>(*index, config.index.name, registry, state);
   if (config.host_tier.capacity > 0) {
-    FeedWriter* const below = parts->publisher ? parts->publisher->writer_below() : nullptr;
+    FeedWriter* const below = impl->publisher ? impl->publisher->writer_below() : nullptr;
     auto tier = create_host_tier(config, state, registry, below);
     if (!tier) return tier.error();
-    parts->tier = std::move(*tier);
-    parts->pages.put_above(*parts->tier);
+    impl->tier = std::move(*tier);
+    impl->pages.put_above(*impl->tier);
     if (!config.storage_tier.in.name.empty()) {
-      auto storage = create_storage_tier(config, state, *parts->tier, parts->costs, registry, below);
+      auto storage = create_storage_tier(config, state, *impl->tier, impl->costs, registry, below);
       if (!storage) return storage.error();
-      parts->storage = std::move(*storage);
+      impl->storage = std::move(*storage);
     }
-    parts->fetches = std::make_unique<FetchFlow>(parts->requests, parts->pages, *parts->tier, parts->storage.get(),
-                                                 config.prefetch, parts->costs);
+    impl->fetches = std::make_unique<FetchFlow>(impl->requests, impl->pages, *impl->tier, impl->storage.get(),
+                                                config.prefetch, impl->costs);
   }
   if (agreement) {
-    // What one rank lacked later would be a difference.
-    if (parts->tier && !parts->tier->take_memory())
+    // A rank that lacked memory later would differ from the others.
+    if (impl->tier && !impl->tier->take_memory())
       return Error{config.message("tiers.host: the system has not the memory for its pages")};
-    parts->board = std::make_unique<TurnBoard>(*agreement);
+    impl->board = std::make_unique<TurnBoard>(*agreement);
   }
-  if (parts->publisher && parts->publisher->on())
-    parts->publisher->keyframe();  // a recording begins with what there is
-  return std::unique_ptr<Engine>(new Engine(std::move(parts)));
+  if (impl->publisher && impl->publisher->on()) impl->publisher->keyframe();  // the first events of a recording
+  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
 }  // namespace canopy

@@ -4,21 +4,21 @@
 
 #include <algorithm>
 
-#include "compose/engine_keys.h"
+#include <tiers/fingerprint.h>
+#include "compose/engine_flaws.h"
 #include "compose/make_component.h"
-#include "guard/allocator_guard.h"
-#include "guard/index_guard.h"
+#include "guard/index_port.h"
 #include "guard/policy_guard.h"
-#include "tiers/fingerprint.h"
+#include "guard/ports.h"
 
 namespace canopy {
 namespace {
 
-constexpr std::uint32_t kTierSegmentPages = 65536;  // by which a pool of the tier grows
+constexpr std::uint32_t kTierSegmentPages = 65536;  // pages by which a pool of the tier grows
 
-Result<Pool::Parts> parts_of(const EngineConfig& config, std::size_t group, EngineState& device, EngineState& state,
-                             const Registry& registry) {
-  Pool::Parts parts;
+Result<Pool::Components> parts_of(const EngineConfig& config, std::size_t group, EngineState& device,
+                                  EngineState& state, const Registry& registry) {
+  Pool::Components parts;
   parts.group = device.pools[group].group();
   parts.needs = device.pools[group].needs();
   parts.limit = host_tier_pages(config, group);
@@ -26,13 +26,11 @@ Result<Pool::Parts> parts_of(const EngineConfig& config, std::size_t group, Engi
   const ComponentConfig& policy = config.host_tier.eviction;
   auto eviction = make_component<EvictionStrategy>(policy, registry, {});
   if (!eviction) return eviction.error();
-  parts.eviction = guarded<PolicyGuard>(*eviction, policy.name, registry, state.ledger, state.policy_failed);
+  parts.eviction = make_port<PolicyGuard>(*eviction, policy.name, registry, state.ledger, state.policy_failed);
   const ComponentConfig& wanted = config.groups[group].allocator;
   auto allocator = make_component<SlotAllocator>(wanted, registry, {parts.segment_pages});
   if (!allocator) return allocator.error();
-  auto guard = guarded<AllocatorGuard>(*allocator, wanted.name, registry, state.ledger);
-  parts.told = guard.get();
-  parts.allocator = std::move(guard);
+  parts.allocator = make_port<AllocatorPort>(*allocator, wanted.name, registry, state.ledger);
   return parts;
 }
 
@@ -57,7 +55,7 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, E
   }
   auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
   if (!index) return index.error();
-  state.index = guarded<IndexGuard>(*index, config.index.name, registry, state);
+  state.index = make_port<IndexPort>(*index, config.index.name, registry, state);
   tier->open(config.storage_tier.in.name.empty() ? 0 : kRecordHeader);
   return tier;
 }
@@ -75,7 +73,7 @@ Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& con
         in, registry,
         {host.images(g).record_bytes(), fingerprint, one_place ? 0 : model.rank, one_place ? 1 : model.ranks});
     if (!storage) return storage.error();
-    places.push_back({std::make_unique<StorageGuard>(
+    places.push_back({std::make_unique<StoragePort>(
                           std::move(*storage), registry.component(PageStorage::kInterface, in.name), device.ledger),
                       fingerprint});
     if (model.replicated && model.ranks > 1 && !places.back().storage->traits().shared)
@@ -84,11 +82,11 @@ Result<std::unique_ptr<StorageTier>> create_storage_tier(const EngineConfig& con
           "expected a storage that does, such as redis",
           model.ranks, registry.component(PageStorage::kInterface, in.name)))};
   }
-  auto tier = std::make_unique<StorageTier>(device, host, costs,
-                                            StorageTier::Plan{config.storage_tier, config.prefetch.share, model.puts(),
-                                                              fingerprint_of(fingerprint_text(config, device))},
-                                            std::move(places), feed);
-  device.board.name = in.name;
+  auto tier = std::make_unique<StorageTier>(
+      device, host, costs,
+      StorageTier::Plan{config.storage_tier, model.puts(), fingerprint_of(fingerprint_text(config, device))},
+      std::move(places), feed);
+  device.board.storage = in.name;
   host.pages().put_above(*tier);
   return tier;
 }

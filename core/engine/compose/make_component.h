@@ -1,13 +1,13 @@
 #pragma once
 
+#include <canopy/base/registry.h>
 #include <canopy/engine/engine_config.h>
-#include <canopy/loading/registry.h>
 
 #include <memory>
 
 namespace canopy {
 
-/// The component of an engine, made with its options.
+/// Creates a component of an engine with its options.
 template <class Interface>
 Result<std::shared_ptr<Interface>> make_component(const ComponentConfig& config, const Registry& registry,
                                                   const typename Interface::Context& context) {
@@ -16,11 +16,11 @@ Result<std::shared_ptr<Interface>> make_component(const ComponentConfig& config,
   return made;
 }
 
-/// The component behind its guard, which takes `more` besides.
-template <class Guarded, class Interface, class... More>
-std::shared_ptr<Guarded> guarded(std::shared_ptr<Interface> made, const std::string& name, const Registry& registry,
-                                 More&... more) {
-  return std::make_shared<Guarded>(std::move(made), registry.component(Interface::kInterface, name), more...);
+/// Creates the port of a component; `more` are further arguments of the port.
+template <class PortOf, class Interface, class... More>
+std::shared_ptr<PortOf> make_port(std::shared_ptr<Interface> made, const std::string& name, const Registry& registry,
+                                  More&... more) {
+  return std::make_shared<PortOf>(std::move(made), registry.component(Interface::kInterface, name), more...);
 }
 
 }  // namespace canopy

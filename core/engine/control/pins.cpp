@@ -1,6 +1,7 @@
 #include "control/pins.h"
 
-#include <canopy/engine/publisher.h>
+#include "guard/index_port.h"
+#include "publish/publisher.h"
 
 namespace canopy {
 
@@ -10,7 +11,7 @@ bool Pins::pin(NodeId node) {
   if (lock.node == NodeId::none) return false;
   state_.pins.emplace(node, lock);
   if (Publisher* publisher = pages_.publisher()) publisher->pinned(node, true);
-  pages_.settle(Operation::control);
+  pages_.end_operation(Operation::control);
   return true;
 }
 
@@ -21,7 +22,7 @@ bool Pins::unpin(NodeId node) {
   pages_.release(found->second, nullptr);
   state_.pins.erase(found);
   if (Publisher* publisher = pages_.publisher()) publisher->pinned(node, false);
-  pages_.settle(Operation::control);
+  pages_.end_operation(Operation::control);
   drainer_.go_on();
   return true;
 }

@@ -1,18 +1,17 @@
 #pragma once
 
-#include <canopy/engine/state.h>
-
 #include "drain/drainer.h"
+#include "engine_state.h"
 #include "pages/page_flow.h"
 
 namespace canopy {
 
-/// Keeps nodes for a person, with locks as requests have them.
+/// Keeps nodes on request of an inspector, with locks like those of requests.
 class Pins {
  public:
   Pins(PageFlow& pages, Drainer& drainer) : pages_(pages), state_(pages.state()), drainer_(drainer) {}
 
-  /// See Engine::pin and Engine::unpin.
+  /// As Engine::pin and Engine::unpin.
   bool pin(NodeId node);
   bool unpin(NodeId node);
 

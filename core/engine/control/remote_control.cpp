@@ -1,10 +1,10 @@
 #include "control/remote_control.h"
 
-#include <canopy/engine/publisher.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "publish/publisher.h"
 
 namespace canopy {
 
@@ -21,8 +21,8 @@ bool RemoteControl::poll() {
   return true;
 }
 
-/// What readers wrote is copied before it is looked at. A full ring at most, or one that posts without end would keep
-/// the engine here.
+/// Executes at most one full ring of commands: a reader that posts without end must not keep the engine here. A command
+/// is copied before it is read, since readers can change it.
 void RemoteControl::take_commands(FeedHeader& header) {
   FeedCommands& asked = commands_behind(header);
   for (std::size_t i = 0; i < FeedCommands::kSlots; ++i) {
@@ -32,7 +32,7 @@ void RemoteControl::take_commands(FeedHeader& header) {
     header.taken.store(++commands_done_, std::memory_order_release);
     obey(command);
   }
-  // Tickets that were never given out: without this no command would come through any more.
+  // Corrects tickets that were never assigned; otherwise no further command could arrive.
   if (const std::uint64_t posted = asked.posted.load(std::memory_order_relaxed);
       posted - commands_done_ > FeedCommands::kSlots)
     asked.posted.store(commands_done_, std::memory_order_relaxed);
@@ -86,7 +86,7 @@ void RemoteControl::pause(std::string because) {
   if (state_.paused_because == because) return;
   state_.paused_because = std::move(because);
   pages_.publisher()->paused();
-  pages_.settle(Operation::control);
+  pages_.end_operation(Operation::control);
 }
 
 void RemoteControl::go_on() {
@@ -95,7 +95,7 @@ void RemoteControl::go_on() {
   if (!std::exchange(state_.paused, false)) return;
   state_.paused_because.clear();
   pages_.publisher()->paused();
-  pages_.settle(Operation::control);
+  pages_.end_operation(Operation::control);
 }
 
 void RemoteControl::run_until(const Command& command) {

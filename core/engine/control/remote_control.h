@@ -1,24 +1,24 @@
 #pragma once
 
-#include <canopy/engine/state.h>
+#include <canopy/base/registry.h>
 #include <canopy/feed/header.h>
-#include <canopy/loading/registry.h>
 
 #include <string>
 
 #include "control/pins.h"
 #include "drain/drainer.h"
+#include "engine_state.h"
 #include "pages/page_flow.h"
 
 namespace canopy {
 
-/// Does what a person at an inspector asks for, through the commands in the feed's header.
+/// Executes the commands of inspectors, which arrive in the feed's header.
 class RemoteControl {
  public:
   RemoteControl(PageFlow& pages, Drainer& drainer, Pins& pins, const Registry& registry)
       : pages_(pages), state_(pages.state()), drainer_(drainer), pins_(pins), registry_(registry) {}
 
-  /// Takes the commands that came. False while the engine is paused.
+  /// Executes all pending commands. Returns false while the engine is paused.
   bool poll();
 
  private:

@@ -1,4 +1,4 @@
-#include <canopy/engine/stop_condition.h>
+#include "control/stop_condition.h"
 
 #include <fmt/format.h>
 

@@ -1,15 +1,16 @@
 #include "drain/drainer.h"
 
-#include <canopy/engine/publisher.h>
-
 #include <algorithm>
+
+#include "guard/index_port.h"
+#include "publish/publisher.h"
 
 namespace canopy {
 namespace {
 
-/// One pass relocates so many pages at most: one walk over the tree, and one call of the store.
+/// Most pages that one pass relocates: one walk over the tree, and one call of the store.
 constexpr std::size_t kRelocatedAtOnce = std::size_t{1} << 16;
-/// Passes that relocate nothing are spaced further and further apart, up to so many operations.
+/// Most operations between passes. Passes that relocate nothing are spaced further and further apart.
 constexpr std::uint32_t kMostBackoff = 1023;
 
 /// Finds pages in draining segments that no lock holds. No request reads them, so they may be relocated.
@@ -38,10 +39,11 @@ void Drainer::resize(std::size_t group, std::uint64_t pages) {
   if (const std::uint64_t out = now.capacity - now.free; out > pages && state_.index->sizes(group).evictable > 0)
     pages_.evict(group, out - pages, Cause::limit);
   pool.resize(pages);
-  state_.index->set_capacity(group, pages == kUnlimited ? kUnlimited : pages * state_.page_size);
+  state_.index->call("set_capacity", &PrefixIndex::set_capacity, group,
+                     pages == kUnlimited ? kUnlimited : pages * state_.page_size);
   ++state_.counters.resizes;
   pages_.digest().take(Digest::Step::resize, group, pages);
-  pages_.settle(Operation::resize);
+  pages_.end_operation(Operation::resize);
   passes_[group] = {};
   pass(group);
 }
@@ -59,19 +61,19 @@ void Drainer::pass(std::size_t group) {
   passes.backoff = relocated || pool.surplus() < had ? 0 : std::min(kMostBackoff, passes.backoff * 2 + 1);
   passes.countdown = passes.backoff;
   pool.reap();
-  pages_.settle(Operation::resize);
+  pages_.end_operation(Operation::resize);
 }
 
-/// Relocates unlocked pages out of draining segments. Returns how many.
+/// Relocates unlocked pages out of draining segments. Returns their number.
 std::size_t Drainer::relocate(std::size_t group) {
   Pool& pool = state_.pools[group];
   UnlockedPages unlocked(pool, group);
   state_.index->visit(unlocked);
   std::vector<Page>& from = unlocked.found;
-  from.resize(std::min<std::size_t>(from.size(), pool.allocator().occupancy().free));
+  from.resize(std::min<std::size_t>(from.size(), pool.free_pages()));
   std::vector<Page> to(from.size());
   if (from.empty() || !pool.relocate(from, to)) return 0;
-  state_.index->remap(group, from, to);
+  state_.index->call("remap", &PrefixIndex::remap, group, from, to);
   state_.counters.relocated_pages += from.size();
   pages_.digest().take(Digest::Step::relocate, group, from.size());
   pages_.digest().take(to);
@@ -80,15 +82,15 @@ std::size_t Drainer::relocate(std::size_t group) {
   return from.size();
 }
 
-/// Pages under this lock that lie in draining segments. Asks the index, not the request's row: a fully relaxed lock
-/// keeps one page that no row lists (see PrefixIndex::relax).
+/// Returns the pages under this lock that lie in draining segments. Uses the index, not the request's row: a fully
+/// relaxed lock keeps one page that no row lists (see PrefixIndex::relax).
 std::uint64_t Drainer::draining_under(const Lock& lock, std::size_t group) const {
   const std::span<const Page> locked = state_.index->pages(lock)[group];
   return static_cast<std::uint64_t>(std::count_if(
       locked.begin(), locked.end(), [&](Page page) { return page != 0 && state_.pools[group].drains(page); }));
 }
 
-/// Those, and the pages in draining segments that the request owns.
+/// Returns those, and the pages in draining segments that the request owns.
 std::uint64_t Drainer::draining_under(const RequestState& request, std::size_t group) const {
   const std::vector<Page>& row = request.rows[group];
   const auto owned = row.begin() + static_cast<std::ptrdiff_t>(std::min(request.own_from, row.size()));

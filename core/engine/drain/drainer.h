@@ -1,35 +1,34 @@
 #pragma once
 
-#include <canopy/engine/state.h>
-
 #include <array>
 #include <vector>
 
+#include "engine_state.h"
 #include "pages/page_flow.h"
 
 namespace canopy {
 
-/// Gives pools other limits while the engine runs. Pages above a lower limit are evicted, unlocked pages in draining
+/// Changes the limits of pools while the engine runs. Pages above a lower limit are evicted, unlocked pages in draining
 /// segments are relocated, and the pool waits for pages that a request owns or a lock holds.
 class Drainer {
  public:
   explicit Drainer(PageFlow& pages) : pages_(pages), state_(pages.state()) {}
 
   void resize(std::size_t group, std::uint64_t pages);
-  /// What keeps pages that the group's pool waits for.
+  /// Returns the holders of pages that the group's pool waits for.
   std::vector<Blocker> blockers(std::size_t group) const;
-  /// A lock or a request is about to release its pages: remembers whether a pool waits for one of them.
+  /// Notes, before a lock or a request releases its pages, whether a pool waits for one of them.
   void releasing(const Lock& lock);
   void releasing(const RequestState& request);
-  /// After an operation that may have released pages: the next pass, where one is due.
+  /// Makes the next pass, if one is due, after an operation that may have released pages.
   void go_on();
 
  private:
-  /// Whether a pass over a draining pool is worth its cost.
+  /// Decides whether a pass over a draining pool is worth its cost.
   struct Passes {
     bool pending = false;         ///< a page was unlocked since the last pass
     std::uint32_t backoff = 0;    ///< operations between passes
-    std::uint32_t countdown = 0;  ///< operations until the next
+    std::uint32_t countdown = 0;  ///< operations until the next pass
   };
   void pass(std::size_t group);
   std::size_t relocate(std::size_t group);

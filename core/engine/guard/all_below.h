@@ -8,8 +8,8 @@
 
 namespace canopy {
 
-/// Whether all numbers are below `end`, in one pass without a branch: a difference that is negative has its highest bit
-/// set. By 16 and by 4 pages at a time, since this is asked of every page of every match; for the same reason in line.
+/// Returns true if all numbers are below `end`, in one pass without a branch: a negative difference has its highest bit
+/// set. Works on 16 and on 4 pages at a time and is inlined, since it runs for every page of every match.
 [[gnu::always_inline]] inline bool all_below(std::span<const Page> pages, Page end) {
   using Four = Page __attribute__((vector_size(16)));
   constexpr Page kHighest = Page{1} << 31;

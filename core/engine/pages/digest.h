@@ -8,7 +8,7 @@
 
 namespace canopy {
 
-/// Takes in what an engine decided, step by step: the same for the same input on any compiler.
+/// Hashes an engine's decisions, step by step. The same input gives the same digest on any compiler.
 class Digest {
  public:
   enum class Step : std::uint64_t {

@@ -1,18 +1,19 @@
 #include "pages/page_flow.h"
 
-#include <canopy/engine/publisher.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
+#include "guard/index_port.h"
 #include "guard/policy_guard.h"
+#include "publish/publisher.h"
 
 namespace canopy {
 namespace {
 
-/// What a ledger's sentence calls an operation.
+/// Returns the name of an operation in the ledger's messages.
 constexpr const char* name_of(Operation operation) {
   constexpr const char* kNames[] = {
       "nothing", "match",       "reserve",  "advance", "evict", "insert", "release", "flush", "a change of policy",
@@ -25,7 +26,7 @@ constexpr const char* name_of(Operation operation) {
 std::uint64_t PageFlow::room(std::size_t group) const {
   const Pool& pool = state_.pools[group];
   const Sizes sizes = state_.index->sizes(group);
-  std::uint64_t room = pool.allocator().occupancy().free + sizes.evictable / state_.page_size;
+  std::uint64_t room = pool.free_pages() + sizes.evictable / state_.page_size;
   if (pool.draining()) {
     // Pages evicted from a draining segment are not free afterwards. Pages that stay may all lie in other segments.
     const std::uint64_t stays = sizes.protected_ / state_.page_size + state_.owned[group] + state_.moving[group],
@@ -41,11 +42,7 @@ bool PageFlow::may_be_free(std::size_t group, std::uint64_t pages) {
 
 GroupPages PageFlow::evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* told) {
   if (state_.policy_failed) replace_failed_policies();
-  GroupPages evicted;
-  {
-    IndexTimer timer(state_);
-    evicted = state_.index->evict(group, pages, cause, told);
-  }
+  const GroupPages evicted = timed(state_, [&] { return state_.index->evict(group, pages, cause, told); });
   if (group == 0) ++state_.counters.evict_calls;
   digest_.take(Digest::Step::evict, group, pages, evicted[group].size());
   return evicted;
@@ -56,17 +53,12 @@ std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause)
   if (below_) below_->left();
   const std::size_t count = evicted[group].size();
   take_evicted(evicted, "evict");
-  settle(Operation::evict);
+  end_operation(Operation::evict);
   return count;
 }
 
 void PageFlow::release(const Lock& lock, const RequestFacts* ended) {
-  GroupPages evicted;
-  {
-    IndexTimer timer(state_);
-    evicted = state_.index->release(lock, ended);
-  }
-  take_evicted(evicted, "release");
+  take_evicted(timed(state_, [&] { return state_.index->release(lock, ended); }), "release");
 }
 
 void PageFlow::take_evicted(const GroupPages& evicted, const char* by) {
@@ -82,8 +74,8 @@ bool PageFlow::make_free(std::size_t group, std::uint64_t pages) {
   const std::uint64_t changes = pool.changes();
   std::uint64_t missing = pool.shortfall(pages);
   for (bool more = true; missing > 0 && more; missing = pool.shortfall(pages))
-    more = evict(group, missing) > 0 && pool.draining();      // some pages may have come from a draining segment
-  if (pool.changes() != changes) settle(Operation::reserve);  // the pool grew
+    more = evict(group, missing) > 0 && pool.draining();             // some pages may have come from a draining segment
+  if (pool.changes() != changes) end_operation(Operation::reserve);  // the pool grew
   return missing == 0;
 }
 
@@ -93,7 +85,7 @@ std::uint64_t PageFlow::flush(NamespaceId space) {
   digest_.take(Digest::Step::flush, static_cast<std::uint64_t>(space), tokens);
   free(flushed, "flush");
   if (below_) below_->flushed(space);
-  settle(Operation::flush);
+  end_operation(Operation::flush);
   return tokens;
 }
 
@@ -102,7 +94,6 @@ void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> p
   if (component.empty()) component = fmt::format("eviction strategy '{}'", name);
   auto guarded =
       std::make_shared<PolicyGuard>(std::move(policy), std::move(component), state_.ledger, state_.policy_failed);
-  if (below_ && group == 0) guarded->watch(below_->watches());
   // The index stops using the old one before the pool destroys it.
   state_.index->use_policy(group, guarded.get());
   state_.groups[group].policy = name;
@@ -110,29 +101,23 @@ void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> p
   state_.pools[group].use_policy(std::move(guarded));
   look_for_prints();
   if (publisher_) publisher_->policy(group);
-  settle(Operation::policy);
+  end_operation(Operation::policy);
 }
 
-/// Nodes have been ranked by the failed policy and, since it failed, by the other: now all are ranked alike.
+/// Ranks all nodes again. Some were ranked by the failed policy, and later ones by its replacement.
 void PageFlow::replace_failed_policies() {
   state_.policy_failed = false;
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     auto& policy = static_cast<PolicyGuard&>(*state_.pools[g].eviction());
-    if (!policy.has_failed() || std::exchange(state_.groups[g].policy, PolicyGuard::kInstead) == PolicyGuard::kInstead)
+    if (!policy.has_thrown() || std::exchange(state_.groups[g].policy, PolicyGuard::kInstead) == PolicyGuard::kInstead)
       continue;
     state_.index->use_policy(g, &policy);
     state_.notes.push_back(fmt::format("group '{}': {} threw, and {} evicts in its place since operation {}",
-                                       state_.groups[g].name, policy.component(), PolicyGuard::kInstead,
-                                       state_.operations));
+                                       state_.groups[g].name, policy.name(), PolicyGuard::kInstead, state_.operations));
     std::fputs(fmt::format("canopy: {}\n", state_.notes.back()).c_str(), stderr);
     look_for_prints();
     if (publisher_) publisher_->policy(g);
   }
-}
-
-void PageFlow::put_above(Below& below) {
-  below_ = &below;
-  static_cast<PolicyGuard&>(*state_.pools[0].eviction()).watch(below.watches());
 }
 
 void PageFlow::look_for_prints() {
@@ -152,20 +137,19 @@ void PageFlow::free(const GroupPages& pages, const char* by) {
   for (std::size_t g = 0; g < state_.pools.size(); ++g) free(g, pages[g], by);
 }
 
-void PageFlow::settle(Operation after) {
+void PageFlow::end_operation(Operation after) {
   ++state_.operations;
   for (std::size_t g = 0; g < state_.pools.size(); ++g)
-    state_.ledger.check(state_.pools[g], *state_.index, g, state_.page_size, state_.owned[g], state_.moving[g],
-                        name_of(after));
+    state_.ledger.check(state_.pools[g].group(), state_.pools[g].occupancy(), state_.index->sizes(g), state_.page_size,
+                        state_.owned[g], state_.moving[g], name_of(after));
   if (state_.stop.waiting()) pause_if_met();
   if (publisher_) publisher_->turn(after);
 }
 
-/// After each operation, and before it is published: the reason is part of the commit that met the condition.
+/// Pauses the engine before the operation is published: the reason is part of the commit that met the condition.
 void PageFlow::pause_if_met() {
   const Command& command = state_.stop.command();
-  if (command.until == Condition::free)
-    state_.stop.free_pages(state_.pools[command.group].allocator().occupancy().free);
+  if (command.until == Condition::free) state_.stop.free_pages(state_.pools[command.group].free_pages());
   std::string reason = state_.stop.take_reason();
   if (reason.empty()) return;
   state_.paused = true;

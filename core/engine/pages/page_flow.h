@@ -1,11 +1,10 @@
 #pragma once
 
-#include <canopy/engine/state.h>
-
 #include <memory>
 #include <span>
 #include <string_view>
 
+#include "engine_state.h"
 #include "pages/below.h"
 #include "pages/digest.h"
 
@@ -13,7 +12,7 @@ namespace canopy {
 
 class Publisher;
 
-/// Adds the time it lives to Counters::index_seconds, and keeps the moment for the feed.
+/// Adds its lifetime to Counters::index_seconds, and records the time for the feed.
 class IndexTimer {
  public:
   explicit IndexTimer(EngineState& state) : state_(state), start_(std::chrono::steady_clock::now()) {}
@@ -30,50 +29,59 @@ class IndexTimer {
   std::chrono::steady_clock::time_point start_;
 };
 
-/// How pages go between the pools and the index, and what follows each operation: the ledger's check, the digest, the
-/// condition a run waits for, the feed. It knows no request.
+/// Returns the result of call(), a call of the index, and counts its time.
+template <class Call>
+auto timed(EngineState& state, Call&& call) {
+  const IndexTimer timer(state);
+  return call();
+}
+
+/// Moves pages between the pools and the index, and ends each operation: checks the ledger, updates the digest and the
+/// stop condition, and publishes. It does not know requests.
 class PageFlow {
  public:
-  /// REQUIRES: `state` outlives it.
+  /// REQUIRES: `state` outlives this object.
   explicit PageFlow(EngineState& state) : state_(state) {}
 
-  /// At least so many pages of a group are free, may be evicted or, as far as is known, may be had from the system.
+  /// Returns a lower bound of the pages of a group that are free, evictable or, as far as known, available from the
+  /// system.
   std::uint64_t room(std::size_t group) const;
-  /// Whether `pages` pages of a group are free or may be evicted, after growing the pool as far as it may.
+  /// Returns true if `pages` pages of a group are free or evictable, after growing the pool as far as allowed.
   bool may_be_free(std::size_t group, std::uint64_t pages);
-  /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Whether they are.
+  /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Returns true if they are free.
   bool make_free(std::size_t group, std::uint64_t pages);
-  /// Evicts at least `pages` pages of a group, if so many may be. Returns how many were.
+  /// Evicts at least `pages` pages of a group, or all that may be evicted. Returns the number evicted.
   std::size_t evict(std::size_t group, std::uint64_t pages, Cause cause = Cause::room);
-  /// The first half of evict: afterwards the pages have no owner and are not free. Valid until the next call of the
-  /// index.
+  /// Does the first half of evict: the returned pages then have no owner and are not free. They are valid until the
+  /// next call of the index.
   GroupPages evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* told);
-  /// Releases a lock, and frees what only the lock kept. `ended`: how its request ended, for the policies; null: it
-  /// goes on.
+  /// Releases a lock, and frees pages that only the lock kept. `ended`: facts about its request's end, for the
+  /// policies. May be null (the request continues).
   void release(const Lock& lock, const RequestFacts* ended);
-  /// All of a namespace that is not locked. Returns tokens freed in the first group.
+  /// Evicts everything in a namespace that is not locked. Returns the tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
-  /// `component`: what sentences about it call it; empty: its name. All policies of pools are PolicyGuards.
+  /// Replaces the policy of a group. `component`: its name in error messages; may be empty (`name` is used). All
+  /// policies of pools are PolicyGuards.
   void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
                   std::string component = {});
 
-  /// Frees pages that the index had and gave up, and counts them as evicted. `by` as in free.
+  /// Frees pages that the index evicted, and counts them as evicted. `by` as in free.
   void take_evicted(const GroupPages& evicted, const char* by);
-  /// `by` says in the ledger what gave the pages back.
+  /// Frees pages. `by` is the name of the releasing operation in the ledger.
   void free(std::size_t group, std::span<const Page> pages, const char* by);
   void free(const GroupPages& pages, const char* by);
-  /// The end of an operation.
-  void settle(Operation after);
+  /// Counts the operation, checks the ledger, pauses if the stop condition is met, and publishes.
+  void end_operation(Operation after);
 
   EngineState& state() { return state_; }
   Digest& digest() { return digest_; }
-  /// Null: no tier below.
+  /// May be null (no tier below).
   Below* below() const { return below_; }
-  void put_above(Below& below);
-  /// Null: no feed.
+  void put_above(Below& below) { below_ = &below; }
+  /// May be null (no feed).
   Publisher* publisher() { return publisher_; }
   void publish_to(Publisher* publisher) { publisher_ = publisher; }
-  /// Whether a policy in use reads prefix prints.
+  /// Returns true if a policy in use reads prefix prints.
   bool prints_wanted() const { return prints_wanted_; }
   void look_for_prints();
 

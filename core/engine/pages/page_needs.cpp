@@ -1,4 +1,4 @@
-#include <canopy/engine/page_needs.h>
+#include <canopy/engine/pool.h>
 
 #include <algorithm>
 #include <numeric>
@@ -26,8 +26,8 @@ std::size_t PageNeeds::peak(std::uint64_t matched, std::size_t taken, std::uint6
     const std::size_t shared = first < own ? std::min(taken, count(first, own)) : 0;
     most = std::max(most, shared + count(std::max(own, first), row_length(until)));
   };
-  // One period further the need is never less (what is shared no more is outdone by what is new), so the last
-  // steps of each stage tell: as many as a period has different ones.
+  // The need never decreases from one period to the next, because newly allocated pages outnumber those no longer
+  // shared. It is therefore enough to check the last `differ` steps, one per distinct position in the period.
   const std::uint64_t period = std::uint64_t{page_size} * grid;
   if (matched < prompt) {
     const std::uint64_t width = chunk ? chunk : prompt - matched, steps = (prompt - matched + width - 1) / width;
@@ -37,7 +37,7 @@ std::size_t PageNeeds::peak(std::uint64_t matched, std::size_t taken, std::uint6
   }
   if (const std::uint64_t first = std::max(matched, prompt); first < total) {
     step(total - 1, total);
-    // Within a period the need grows until its last token.
+    // Within a period the need grows up to its last token.
     if (const std::uint64_t last = (total - std::min<std::uint64_t>(total, overlap)) / period * period + overlap;
         last > first && last <= total)
       step(last - 1, last);

@@ -1,14 +1,20 @@
 #include <canopy/engine/pool.h>
-#include <canopy/kv_layout.h>
-#include <canopy/page_runs.h>
+#include <canopy/helpers/kv_layout.h>
+#include <canopy/helpers/page_runs.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "guard/guard.h"
+#include "guard/ports.h"
 
 namespace canopy {
+
+const SlotAllocator& Pool::allocator() const { return parts_.allocator->component(); }
+Occupancy Pool::raw_occupancy() const { return parts_.allocator->occupancy(); }
+bool Pool::is_out(Page page) const { return parts_.allocator->read("is_out", &SlotAllocator::is_out, page); }
+std::uint64_t Pool::longest_run() const { return parts_.allocator->read("longest_run", &SlotAllocator::longest_run); }
+KVStore* Pool::store() const { return parts_.store ? &parts_.store->component() : nullptr; }
 
 Result<std::monostate> Pool::open() {
   while (offered() < parts_.start)
@@ -19,14 +25,14 @@ Result<std::monostate> Pool::open() {
 
 std::uint64_t Pool::growable() const {
   if (refused_) return 0;
-  const std::uint64_t most = std::min<std::uint64_t>(parts_.limit, ~std::uint32_t{0} - 1);  // there are no more numbers
+  const std::uint64_t most = std::min<std::uint64_t>(parts_.limit, ~std::uint32_t{0} - 1);  // the last page number
   return most - std::min(most, offered());
 }
 
 bool Pool::back(PoolSegment& segment) {
   auto& owners = owners_[number_of(segment)];
   if (!owners) owners.reset(static_cast<std::uint64_t*>(std::calloc(segment.all.pages, sizeof(std::uint64_t))));
-  segment.backed = owners && (!parts_.store || parts_.store->back(number_of(segment)));
+  segment.backed = owners && (!parts_.store || parts_.store->call("back", &KVStore::back, number_of(segment)));
   return segment.backed;
 }
 
@@ -36,7 +42,7 @@ bool Pool::grow() {
   std::uint64_t room = growable();
   if (room == 0) return false;
   const auto has_more = [](const PoolSegment& segment) { return segment.offered < segment.all.pages; };
-  // A segment that has memory already costs nothing; after those the lowest numbers.
+  // Prefer a segment that already has memory, which costs nothing; then the lowest number.
   auto next = std::find_if(segments_.begin(), segments_.end(),
                            [&](const PoolSegment& segment) { return segment.backed && has_more(segment); });
   if (next == segments_.end()) next = std::find_if(segments_.begin(), segments_.end(), has_more);
@@ -70,7 +76,7 @@ bool Pool::grow() {
 
 std::uint64_t Pool::shortfall(std::uint64_t count) {
   const auto missing = [&] {
-    const std::uint64_t free = allocator().occupancy().free;
+    const std::uint64_t free = free_pages();
     return count > free ? count - free : 0;
   };
   while (missing() > 0 && grow()) {
@@ -78,7 +84,8 @@ std::uint64_t Pool::shortfall(std::uint64_t count) {
   return missing();
 }
 
-/// Notes that pages in a row are out, or in again. False, and nothing has changed, if one of them was so already.
+/// Marks consecutive pages as in use, or as free again. Returns false, and changes nothing, if one of them is so
+/// already.
 bool Pool::mark(Page first, std::size_t count, bool out) {
   for (std::size_t at = first; at < first + count;) {
     const std::size_t bit = at % 64, some = std::min<std::size_t>(64 - bit, first + count - at);
@@ -94,13 +101,13 @@ bool Pool::mark(Page first, std::size_t count, bool out) {
   return true;
 }
 
-/// Fills `out` with pages that are offered and not out, and calls each(i, first, count) of runs that lie in one
-/// segment. A page that cannot be had is the allocator's error, and the request gets none.
+/// Fills `out` with offered pages that are not in use, and calls each(i, first, count) for runs within one segment. An
+/// invalid page is the allocator's error, and the request then gets no pages.
 template <class Each>
 bool Pool::take(std::span<Page> out, Each&& each) {
-  std::fill(out.begin(), out.end(), 0);  // an allocator that fills nothing hands out nothing old
-  if (!allocator().allocate(out)) return false;
-  // By runs: a page of its own costs a division to find its segment.
+  std::fill(out.begin(), out.end(), 0);  // so that an allocator that fills nothing hands out no old pages
+  if (!parts_.allocator->call("allocate", &SlotAllocator::allocate, out)) return false;
+  // By runs: a single page would cost a division to find its segment.
   for (std::size_t i = 0; i < out.size();) {
     const Page first = out[i], in_segment = first % parts_.segment_pages;
     const std::size_t segment = first / parts_.segment_pages;
@@ -117,7 +124,7 @@ bool Pool::take(std::span<Page> out, Each&& each) {
   return true;
 }
 
-/// The allocator keeps the pages: it cannot be trusted to take them back.
+/// Rejects an allocation. The allocator keeps the pages, since it cannot be trusted to take them back.
 void Pool::refuse(std::span<const Page> taken, Page page) {
   const std::uint64_t numbers = std::uint64_t{parts_.segment_pages} * segments_.size();
   std::string why = "which is not offered";
@@ -126,8 +133,7 @@ void Pool::refuse(std::span<const Page> taken, Page page) {
   else if (page / 64 < out_.size() && (out_[page / 64] >> page % 64 & 1) != 0)
     why = fmt::format("which is out already; request {} had it last", last_owner(page));
   for (const Page one : taken) mark(one, 1, false);
-  if (parts_.told)
-    parts_.told->wrong("allocate", fmt::format("it handed out page {} of group '{}', {}", page, parts_.group, why));
+  parts_.allocator->wrong("allocate", fmt::format("it handed out page {} of group '{}', {}", page, parts_.group, why));
 }
 
 bool Pool::allocate(std::span<Page> out, std::uint64_t owner) {
@@ -157,25 +163,24 @@ bool Pool::free(std::span<const Page> pages) {
     mark_all(done, true);
     return false;
   }
-  if (parts_.allocator->free(pages)) return true;
+  if (parts_.allocator->call("free", &SlotAllocator::free, pages)) return true;
   mark_all(pages.size(), true);
-  if (parts_.told)
-    parts_.told->wrong("free",
-                       fmt::format("it refuses {} pages of group '{}' that it handed out", pages.size(), parts_.group));
+  parts_.allocator->wrong(
+      "free", fmt::format("it refuses {} pages of group '{}' that it handed out", pages.size(), parts_.group));
   return false;
 }
 
 Occupancy Pool::occupancy() const {
-  Occupancy occupancy = allocator().occupancy();
+  Occupancy occupancy = raw_occupancy();
   if (draining_ > 0)
     for (const PoolSegment& segment : segments_)
       if (segment.draining > 0)
         occupancy.capacity +=
-            allocator().use({segment.all.first + segment.offered, segment.all.pages - segment.offered}).out;
+            parts_.allocator->out({segment.all.first + segment.offered, segment.all.pages - segment.offered});
   return occupancy;
 }
 
-/// The last `pages` of those that are offered are not handed out any more.
+/// Stops handing out the last `pages` of the offered pages.
 void Pool::withdraw(PoolSegment& segment, std::uint32_t pages) {
   segment.offered -= pages;
   offered_ -= pages;
@@ -186,7 +191,7 @@ void Pool::withdraw(PoolSegment& segment, std::uint32_t pages) {
 void Pool::resize(std::uint64_t limit) {
   parts_.limit = limit;
   refused_ = false;
-  // Draining segments are the first to be offered again.
+  // Draining segments are offered again first.
   while (draining() && growable() > 0 && grow()) {
   }
   std::uint64_t excess = offered() - std::min(offered(), limit);
@@ -194,7 +199,7 @@ void Pool::resize(std::uint64_t limit) {
   std::vector<std::size_t> emptiest(segments_.size());
   std::iota(emptiest.begin(), emptiest.end(), 0);
   std::vector<std::uint32_t> out(segments_.size());
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = allocator().use(segments_[i].all).out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = parts_.allocator->out(segments_[i].all);
   std::sort(emptiest.begin(), emptiest.end(),
             [&](std::size_t a, std::size_t b) { return out[a] != out[b] ? out[a] < out[b] : a > b; });
   const auto pages_of = [&](std::size_t i) { return segments_[i].offered - (i == 0 && segments_[i].offered > 0); };
@@ -226,7 +231,7 @@ std::uint64_t Pool::surplus() const {
 bool Pool::relocate(std::span<const Page> from, std::span<Page> to) {
   if (!take(to, [](std::size_t, Page, std::size_t) {})) return false;
   for (std::size_t i = 0; i < from.size(); ++i) owner(to[i]) = owner(from[i]);
-  if (parts_.store) parts_.store->copy(from, to);
+  if (parts_.store) parts_.store->call("copy", &KVStore::copy, from, to);
   return true;
 }
 
@@ -238,10 +243,10 @@ void Pool::reap() {
     segment.draining =
         !segment.backed || segment.offered == segment.all.pages
             ? 0
-            : allocator().use({segment.all.first + segment.offered, segment.all.pages - segment.offered}).out;
+            : parts_.allocator->out({segment.all.first + segment.offered, segment.all.pages - segment.offered});
     draining_ += segment.draining;
     if (segment.state() == SegmentState::idle && segment.all.first != 0 && ++idle > parts_.idle_segments) {
-      if (parts_.store) parts_.store->unback(number_of(segment));
+      if (parts_.store) parts_.store->call("unback", &KVStore::unback, number_of(segment));
       segment.backed = false;
     }
     changes_ += segment.draining != before.draining || segment.state() != before.state();
@@ -250,7 +255,9 @@ void Pool::reap() {
 
 std::uint64_t Pool::page_bytes() const {
   if (!parts_.store) return 0;
-  return canopy::page_bytes(parts_.store->streams(), parts_.store->layers(), parts_.needs.page_size).value_or(0);
+  return canopy::page_bytes(parts_.store->call("streams", &KVStore::streams),
+                            parts_.store->call("layers", &KVStore::layers), parts_.needs.page_size)
+      .value_or(0);
 }
 
 std::string Pool::memory() const {

@@ -1,11 +1,12 @@
-#include <canopy/engine/spaces.h>
+#include "pages/spaces.h"
+
 #include <fmt/format.h>
 
 namespace canopy {
 namespace {
 
 void append_field(std::string& key, std::string_view field) {
-  // Length first, so that ("ab", "c") and ("a", "bc") stay two.
+  // Length first, so that ("ab", "c") and ("a", "bc") differ.
   key += std::to_string(field.size());
   key += ':';
   key += field;

@@ -3,16 +3,22 @@
 
 #include <cstdio>
 
-#include "pages/entry.h"
+#include "pages/call_guard.h"
 #include "request/request_flow.h"
 
 namespace canopy {
 namespace {
 
-/// What a request without an engine points to.
+/// Returns the state of requests that have no engine.
 RequestState& no_request() {
   static RequestState none;
   return none;
+}
+
+/// Returns a call of a function of the flow for this request.
+template <class Function, class... Args>
+auto on(Function function, RequestState& state, Args... args) {
+  return [=, &state](RequestFlow& flow) { return (flow.*function)(state, args...); };
 }
 
 }  // namespace
@@ -25,29 +31,29 @@ Request::~Request() {
     delete state_;
     return;
   }
-  const Entry entry(state_->flow->state(), "Request::~Request");
-  if (entry) state_->flow->let_go(*state_);
+  const CallGuard entered(state_->flow->state(), "Request::~Request");
+  if (entered) state_->flow->destroy(*state_);
 }
 
-/// Calls serve(flow), unless the request or its engine has ended, or another call of the engine is running.
-template <class Serve>
-auto Request::serve(const char* call, Serve&& serve) const {
-  using Answer = decltype(serve(*state_->flow));
+/// Calls call(flow), unless the request or its engine has ended, or another call of the engine is running.
+template <class Call>
+auto Request::guarded(const char* name, Call&& call) const {
+  using Answer = decltype(call(*state_->flow));
   if (!state_->flow) {
     const std::string sentence = fmt::format(
         "canopy: {} was called on a request that has no engine: it was moved from, Engine::begin refused it, or its "
         "engine has ended\n",
-        call);
+        name);
     std::fputs(sentence.c_str(), stderr);
     return Answer();
   }
-  const Entry entry(state_->flow->state(), call);
-  if (!entry) return Answer();
+  const CallGuard entered(state_->flow->state(), name);
+  if (!entered) return Answer();
   if (state_->stage == RequestState::Stage::ended) {
-    state_->flow->misused(*state_, fmt::format("{} after its end", call));
+    state_->flow->misused(*state_, fmt::format("{} after its end", name));
     return Answer();
   }
-  return serve(*state_->flow);
+  return call(*state_->flow);
 }
 
 std::uint64_t Request::id() const { return state_->id; }
@@ -59,63 +65,52 @@ bool Request::ended() const { return !state_->flow || state_->stage == RequestSt
 std::uint32_t Request::committed() const { return ended() ? 0 : state_->flow->committed(*state_); }
 std::uint32_t Request::reserved() const { return ended() ? 0 : state_->flow->reserved(*state_); }
 
-std::span<const Page> Request::row(std::size_t group) const {
-  if (!ended() && group < state_->flow->groups()) return state_->rows[group];
-  return serve("Request::row", [&](RequestFlow& flow) {
-    flow.misused(*state_, fmt::format("Request::row of group {} of {}", group, flow.groups()));
-    return std::span<const Page>();
+bool Request::has_group(const char* name, std::size_t group) const {
+  if (!ended() && group < state_->flow->groups()) return true;
+  guarded(name, [&](RequestFlow& flow) {
+    flow.misused(*state_, fmt::format("{} of group {} of {}", name, group, flow.groups()));
   });
+  return false;
+}
+std::span<const Page> Request::row(std::size_t group) const {
+  return has_group("Request::row", group) ? std::span<const Page>(state_->rows[group]) : std::span<const Page>();
 }
 std::size_t Request::first_page(std::size_t group) const {
-  if (!ended() && group < state_->flow->groups()) return state_->first[group];
-  return serve("Request::first_page", [&](RequestFlow& flow) {
-    flow.misused(*state_, fmt::format("Request::first_page of group {} of {}", group, flow.groups()));
-    return std::size_t{0};
-  });
+  return has_group("Request::first_page", group) ? state_->first[group] : 0;
 }
 
 void Request::append(std::span<const Token> tokens) {
-  serve("Request::append",
-        [&](RequestFlow&) { state_->tokens.insert(state_->tokens.end(), tokens.begin(), tokens.end()); });
+  guarded("Request::append",
+          [&](RequestFlow&) { state_->tokens.insert(state_->tokens.end(), tokens.begin(), tokens.end()); });
 }
 bool Request::reserve(std::uint32_t tokens, std::uint32_t soon) {
-  return serve("Request::reserve", [&](RequestFlow& flow) { return flow.reserve(*state_, tokens, soon); });
+  return guarded("Request::reserve", on(&RequestFlow::reserve, *state_, tokens, soon));
 }
-void Request::advance(std::uint32_t tokens) {
-  serve("Request::advance", [&](RequestFlow& flow) { flow.advance(*state_, tokens); });
-}
+void Request::advance(std::uint32_t tokens) { guarded("Request::advance", on(&RequestFlow::advance, *state_, tokens)); }
 std::uint32_t Request::commit(std::uint32_t tokens) {
-  return serve("Request::commit", [&](RequestFlow& flow) { return flow.commit(*state_, tokens); });
+  return guarded("Request::commit", on(&RequestFlow::commit, *state_, tokens));
 }
-std::uint32_t Request::rematch() {
-  return serve("Request::rematch", [&](RequestFlow& flow) { return flow.rematch(*state_); });
-}
-void Request::finish(std::uint32_t tokens) {
-  serve("Request::finish", [&](RequestFlow& flow) { flow.finish(*state_, tokens); });
-}
+std::uint32_t Request::rematch() { return guarded("Request::rematch", on(&RequestFlow::rematch, *state_)); }
+void Request::finish(std::uint32_t tokens) { guarded("Request::finish", on(&RequestFlow::finish, *state_, tokens)); }
 void Request::abort() {
-  if (!ended()) serve("Request::abort", [&](RequestFlow& flow) { flow.abort(*state_); });
+  if (!ended()) guarded("Request::abort", [&](RequestFlow& flow) { flow.end(*state_, Ending::aborted); });
 }
-void Request::retract() {
-  serve("Request::retract", [&](RequestFlow& flow) { flow.retract(*state_); });
-}
-std::uint32_t Request::resume() {
-  return serve("Request::resume", [&](RequestFlow& flow) { return flow.resume(*state_); });
-}
+void Request::retract() { guarded("Request::retract", on(&RequestFlow::retract, *state_)); }
+std::uint32_t Request::resume() { return guarded("Request::resume", on(&RequestFlow::resume, *state_)); }
 
 void Request::write(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& from,
                     std::size_t group) {
-  serve("Request::write", [&](RequestFlow& flow) {
-    if (KVStore* store = flow.store_for(*state_, "Request::write", layer, first, count, group, committed()))
-      store->write(layer, {state_->rows[group], first, count}, from);
+  guarded("Request::write", [&](RequestFlow& flow) {
+    if (StorePort* store = flow.store_for(*state_, "Request::write", layer, first, count, group, committed()))
+      store->call("write", &KVStore::write, layer, Slots{state_->rows[group], first, count}, from);
   });
 }
 
 void Request::read(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& to,
                    std::size_t group) const {
-  serve("Request::read", [&](RequestFlow& flow) {
-    if (KVStore* store = flow.store_for(*state_, "Request::read", layer, first, count, group, 0))
-      store->read(layer, {state_->rows[group], first, count}, to);
+  guarded("Request::read", [&](RequestFlow& flow) {
+    if (StorePort* store = flow.store_for(*state_, "Request::read", layer, first, count, group, 0))
+      store->call("read", &KVStore::read, layer, Slots{state_->rows[group], first, count}, to);
   });
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <canopy/engine/request_spec.h>
-#include <canopy/engine/state.h>
 
 #include <span>
 #include <string>
@@ -9,11 +8,13 @@
 #include <vector>
 
 #include "drain/drainer.h"
+#include "engine_state.h"
+#include "guard/ports.h"
 #include "pages/page_flow.h"
 
 namespace canopy {
 
-/// The life of a request: what Request and Engine offer, over the plain state.
+/// Implements Request and the request functions of Engine over the plain state.
 class RequestFlow {
  public:
   RequestFlow(PageFlow& pages, Drainer& drainer, bool insert_at_finish)
@@ -21,7 +22,7 @@ class RequestFlow {
   ~RequestFlow();
   RequestFlow(const RequestFlow&) = delete;
 
-  /// Whether no request can be like this; then it is said.
+  /// Returns true, and records a violation, if `spec` is invalid.
   bool refuses(const RequestSpec& spec, const char* call) {
     if (possible(spec)) return false;
     refuse(spec, call);
@@ -29,53 +30,54 @@ class RequestFlow {
   }
   Admission admits(const RequestSpec& spec);
   Found find(const RequestSpec& spec);
-  /// Null, and it is said, if no request can be like this.
+  /// Returns null, and records a violation, if `spec` is invalid.
   RequestState* begin(const RequestSpec& spec);
-  /// The Request is destroyed: it ends if it has not, and its storage may be used again.
-  void let_go(RequestState& request);
+  /// Ends the request if it has not ended, and keeps its memory for another request.
+  void destroy(RequestState& request);
 
-  // For fetches, request_fetch.cpp. A fetch is a request that computes nothing: it is no arrival for a policy, and no
-  // counter of requests counts it.
+  // For fetches. A fetch is a request that computes nothing: policies do not see it arrive, and request counters
+  // exclude it.
   struct Arrival {
     Key key;
     RequestFacts facts;
   };
-  /// What a request that may begin looks for, and what a policy is told of it; valid until the next call.
+  /// Returns the key that a possible request looks for, and the facts that policies receive. Valid until the next call.
   Arrival arrival(const RequestSpec& spec, bool prints_wanted);
-  /// Holds what is resident of the first `units` units.
+  /// Begins a fetch, and locks what is resident of the first `units` units.
   RequestState* begin_fetch(const RequestSpec& spec, Units units);
-  /// Takes a page for each that `from` names in a group, in path order behind what is held; from then on they are
-  /// moving. Returns how many pages of the path could be had: where a group has a reach, all or none.
+  /// Takes one page for each page that `from` lists in a group, in path order after the locked ones; they are then
+  /// moving. Returns the number of path pages taken: all or none if a group has a reach.
   std::size_t reserve_fetch(RequestState& request, std::span<const std::vector<Page>> from);
-  /// They are filled: they become the index's.
+  /// Gives the filled pages to the index.
   void commit_fetch(RequestState& request, Units units);
   void end_fetch(RequestState& request);
 
   bool reserve(RequestState& request, std::uint32_t tokens, std::uint32_t soon);
   void advance(RequestState& request, std::uint32_t tokens);
-  /// Returns how many tokens another request had inserted first.
+  /// Returns the number of tokens that another request had inserted first.
   std::uint32_t commit(RequestState& request, std::uint32_t tokens);
   std::uint32_t rematch(RequestState& request);
   void retract(RequestState& request);
   std::uint32_t resume(RequestState& request);
   void finish(RequestState& request, std::uint32_t tokens);
-  void abort(RequestState& request);
+  /// Releases everything, counts and publishes the end. Ending::none: the end of a fetch, which is not counted.
+  void end(RequestState& request, Ending ending);
 
   std::uint32_t reserved(const RequestState& request) const;
   std::uint32_t committed(const RequestState& request) const {
     return static_cast<std::uint32_t>(request.own_from * state_.page_size);
   }
-  /// The store for `count` rows from token `first` on; null, and it is said, if there is none, or if the request has
-  /// no page for one of them. `least`: no row may lie before this token.
-  KVStore* store_for(const RequestState& request, const char* call, std::uint32_t layer, std::uint32_t first,
-                     std::uint32_t count, std::size_t group, std::uint32_t least);
+  /// Returns the store for `count` rows from token `first` on. Returns null, and records a violation, if there is no
+  /// store, if the request lacks a page for a row, or if a row lies before the token `least`.
+  StorePort* store_for(const RequestState& request, const char* call, std::uint32_t layer, std::uint32_t first,
+                       std::uint32_t count, std::size_t group, std::uint32_t least);
   std::size_t groups() const { return state_.pools.size(); }
   EngineState& state() { return state_; }
-  /// The caller broke a REQUIRES: a violation.
+  /// Records a violation: the caller broke a REQUIRES.
   void misused(const RequestState& request, std::string_view how);
 
  private:
-  /// Of a request. Depths are 32-bit numbers, and sums of two of them must not wrap.
+  /// Most tokens of a request. Depths are 32-bit numbers, and sums of two of them must not wrap.
   static constexpr std::size_t kMostTokens = std::size_t{1} << 31;
   struct Words final : Scratch {
     std::vector<std::uint32_t> room;
@@ -98,27 +100,25 @@ class RequestFlow {
   }
   std::string flaw_of(const RequestSpec& spec) const;
   void refuse(const RequestSpec& spec, const char* call);
-  void give_back(RequestState& request, Ending ending);
-  void retire(RequestState& request);
-  void end(RequestState& request, Ending ending);
   void publish(const RequestState& request, RequestPhase phase);
 
-  // request_pages.cpp
+  // request_flow_pages.cpp
   bool may_compute(const RequestState& request, const char* call, std::uint32_t tokens);
-  void stand_on(RequestState& request, const GroupPages& resident);
+  void set_rows(RequestState& request, const GroupPages& resident);
   bool extend(RequestState& request, std::size_t group, std::size_t length);
   std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);
-  void take_over(RequestState& request, const Inserted& inserted, const GroupPages& brought);
+  void transfer_to_index(RequestState& request, const Inserted& inserted, const GroupPages& brought);
   void trim(RequestState& request, std::size_t group, std::size_t page);
-  void free_own(RequestState& request, std::size_t group, std::size_t first, std::size_t end, const char* by);
-  void give_back(RequestState& request, const RequestFacts* ended);
+  void free_owned(RequestState& request, std::size_t group, std::size_t first, std::size_t end, const char* by);
+  void release_all(RequestState& request, Ending ending);
+  bool move_windows(RequestState& request);
 
   PageFlow& pages_;
   EngineState& state_;
   Drainer& drainer_;
   bool insert_at_finish_;
   std::uint64_t next_request_ = 1;
-  std::vector<RequestState*> ended_;  ///< requests that have ended and are not destroyed
+  std::vector<RequestState*> ended_;  ///< requests that have ended but are not destroyed
   Words words_;
   std::vector<std::uint64_t> prints_;
   std::vector<Page> scratch_;

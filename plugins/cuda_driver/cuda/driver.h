@@ -7,15 +7,15 @@
 
 namespace canopy::cuda {
 
-/// The CUDA driver of this machine, found at run time. Opening it starts nothing: no device is touched before init().
-/// The functions are the driver's own, with its meaning, parameters and thread safety; those of the optional list may
-/// be nullptr. Symbols that are exported with a version (cuMemAlloc_v2) have the plain name here.
+/// The CUDA driver of this machine, loaded at run time. Opening it touches no device before init(). The functions are
+/// the driver's own, with its semantics, parameters and thread safety. Functions of the optional list may be null (the
+/// driver does not have them). Versioned symbols (cuMemAlloc_v2) have their plain name here.
 class Driver {
  public:
   static constexpr const char* kLibrary = "libcuda.so.1";
 
-  /// nullptr, and one sentence in `why`, if there is no such library, or it lacks a function that is required.
-  /// The library stays in the process for ever: the driver has threads of its own, and contexts that outlive Canopy's.
+  /// Loads the driver. Returns null and sets `why` if the library is missing or lacks a required function. The library
+  /// is never unloaded: the driver has its own threads, and contexts that outlive Canopy's.
   static std::shared_ptr<const Driver> open(const char* library, std::string& why);
 
 #define CANOPY_X(name, symbol, ...) Result (*name)(__VA_ARGS__) = nullptr;
@@ -23,17 +23,18 @@ class Driver {
   CANOPY_CUDA_OPTIONAL(CANOPY_X)
 #undef CANOPY_X
 
-  /// What went wrong, in the driver's words: "cuMemCreate: out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
+  /// Returns an error message in the driver's words: "cuMemCreate: out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
   std::string sentence(const char* call, Result result) const;
 
  private:
   Driver() = default;
 };
 
-/// After this result the context is lost: every later call returns the same, and the device's memory cannot be trusted.
+/// Returns true if the context is lost after this result: every later call returns the same result, and the device's
+/// memory is no longer valid.
 bool sticky(Result result);
 
-/// There is no GPU here, or no driver for it: the store declines on such a machine; it is not a failure.
+/// Returns true if this machine has no GPU or no driver for it. The store is then unavailable, which is not an error.
 bool absent(Result result);
 
 /// Makes a context current in this thread for the length of a scope.
@@ -48,7 +49,7 @@ class ContextScope {
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
 
-  /// Other than success: the context is not current, and the calls in the scope will fail too.
+  /// Returns the result of making the context current. If it is not success, calls in the scope fail too.
   Result result() const { return result_; }
 
  private:

@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The part of the CUDA driver's C interface that Canopy uses, declared by ourselves: neither a header nor a library
-/// of the CUDA toolkit is needed to build. tests/fake_cuda/driver_abi_check.cpp holds every size, offset, value and
-/// signature against the toolkit's own header wherever one is installed.
+/// The part of the CUDA driver's C interface that Canopy uses, declared here so that no header or library of the CUDA
+/// toolkit is needed to build. tests/fake_cuda/driver_abi_check.cpp compares every size, offset, value and signature
+/// with the toolkit's header where one is installed.
 namespace canopy::cuda {
 
-/// The result of every function of the driver: our name, the driver's name, its value. A driver may also return values
+/// The results of the driver's functions: Canopy's name, the driver's name, the value. A driver may also return values
 /// that are not listed.
 #define CANOPY_CUDA_RESULTS(X)                                                      \
   X(success, CUDA_SUCCESS, 0)                                                       \
@@ -72,8 +72,8 @@ enum class [[nodiscard]] Result : int {
 };
 
 using Device = int;               ///< an ordinal
-using DevicePtr = std::uint64_t;  ///< an address in the device's space
-using MemHandle = std::uint64_t;  ///< physical memory, of cuMemCreate
+using DevicePtr = std::uint64_t;  ///< address in the device's space
+using MemHandle = std::uint64_t;  ///< physical memory from cuMemCreate
 
 using ContextHandle = struct ContextObject*;
 using StreamHandle = struct StreamObject*;
@@ -117,9 +117,9 @@ enum class FunctionAttribute : int {
   max_dynamic_shared_size_bytes = 8,
 };
 
-// Flags of one call each.
+// Flags, each of one call.
 inline constexpr unsigned kStreamDefault = 0;
-inline constexpr unsigned kStreamNonBlocking = 1;  ///< no order between it and the legacy stream
+inline constexpr unsigned kStreamNonBlocking = 1;  ///< not ordered with the legacy stream
 inline constexpr unsigned kEventDefault = 0;
 inline constexpr unsigned kEventBlockingSync = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
@@ -136,7 +136,7 @@ enum class MemGranularity : int { minimum = 0, recommended = 1 };
 enum class MemoryType : int { host = 1, device = 2, array = 3, unified = 4 };
 enum class CaptureStatus : int { none = 0, active = 1, invalidated = 2 };
 enum class CaptureMode : int { global = 0, thread_local_mode = 1, relaxed = 2 };
-/// When a copy of a batch may read its source.
+/// Times at which a copy of a batch may read its source.
 enum class SourceOrder : int { invalid = 0, stream = 1, during_call = 2, any = 3 };
 
 struct MemLocation {
@@ -146,7 +146,7 @@ struct MemLocation {
 
 struct MemAllocationProp {
   MemAllocationType type = MemAllocationType::invalid;
-  MemHandleType requested_handle_types = MemHandleType::none;  ///< bits; an export not asked for here is refused
+  MemHandleType requested_handle_types = MemHandleType::none;  ///< bits; exports of other types are refused
   MemLocation location;
   void* win32_handle_meta_data = nullptr;
   struct Flags {
@@ -184,8 +184,8 @@ struct MemcpyAttributes {
   unsigned flags = 0;
 };
 
-/// X(name, exported symbol, parameters...); every function returns a Result. The symbols are versioned by hand, because
-/// dlsym knows nothing of the toolkit's macros: cuMemAlloc without _v2 is a function of 32-bit sizes.
+/// X(name, exported symbol, parameters...); every function returns a Result. The symbols have explicit versions because
+/// dlsym does not apply the toolkit's macros: cuMemAlloc without _v2 takes 32-bit sizes.
 #define CANOPY_CUDA_REQUIRED(X)                                                                                   \
   X(init, cuInit, unsigned)                                                                                       \
   X(driver_get_version, cuDriverGetVersion, int*)                                                                 \
@@ -249,8 +249,8 @@ struct MemcpyAttributes {
   X(graph_exec_destroy, cuGraphExecDestroy, GraphExecHandle)                                                      \
   X(graph_destroy, cuGraphDestroy, GraphHandle)
 
-/// nullptr where the driver has none. The batch copy is the form of 12.8, with the index of what failed: that symbol
-/// keeps this signature in later drivers, and the toolkit's header 13 maps the same plain name to another one.
+/// May be null (not in this driver). The batch copy has the signature of 12.8, with the index of the failed copy. That
+/// symbol keeps its signature in later drivers; header 13 of the toolkit maps the same plain name to another symbol.
 #define CANOPY_CUDA_OPTIONAL(X)                                                                                   \
   X(memcpy_batch_async, cuMemcpyBatchAsync, DevicePtr*, DevicePtr*, std::size_t*, std::size_t, MemcpyAttributes*, \
     std::size_t*, std::size_t, std::size_t*, StreamHandle)

@@ -1,8 +1,8 @@
 #pragma once
-/// What one thread of each kernel of the CUDA store does. No thread waits for another or shares memory with it, so a
-/// loop over blocks and threads on the CPU (kernels_twin.h) runs the kernel itself. Bytes only: no kernel knows a
-/// dtype. Any grid and any block size give the same result. REQUIRES of a launch: while the kernel runs, nothing,
-/// itself included, writes what it reads: loads take the non-coherent path.
+/// The work of one thread in each kernel of the CUDA store. Threads neither wait for each other nor share memory, so a
+/// loop over blocks and threads on the CPU (kernels_twin.h) runs the same code. Kernels move bytes and know no dtype.
+/// Every grid and block size gives the same result. REQUIRES, for a launch: while the kernel runs, nothing writes what
+/// it reads, not even the kernel itself, because loads take the non-coherent path.
 
 #include <canopy/kv_view.h>
 
@@ -17,15 +17,15 @@
 
 namespace canopy::cuda {
 
-inline constexpr std::uint32_t kThreads = 256;                 ///< of a block
-inline constexpr std::uint32_t kMaxJobBytes = 4096;            ///< parameters of a launch that every driver accepts
-inline constexpr std::uint32_t kSkipPage = ~std::uint32_t{0};  ///< stands in a list for "none": padding of a graph
+inline constexpr std::uint32_t kThreads = 256;                 ///< threads in a block
+inline constexpr std::uint32_t kMaxJobBytes = 4096;            ///< bytes of launch parameters that every driver accepts
+inline constexpr std::uint32_t kSkipPage = ~std::uint32_t{0};  ///< an unused element of a list: padding of a graph
 
-/// KvView with shifts for its powers of two.
+/// A KvView with shifts for its powers of two.
 struct Pool {
   KvStream stream[4];
   std::uint32_t streams, layers;
-  std::uint32_t page_shift, segment_shift;  ///< log2 of tokens in a page, of pages in a segment; below 32
+  std::uint32_t page_shift, segment_shift;  ///< log2 of tokens per page and of pages per segment; below 32
 };
 
 inline constexpr std::uint32_t kInlineRowPages = (kMaxJobBytes - sizeof(Pool) - 56) / 4;
@@ -33,33 +33,33 @@ inline constexpr std::uint32_t kInlinePages = (kMaxJobBytes - sizeof(Pool) - 24)
 inline constexpr std::uint32_t kInlineImages = (kMaxJobBytes - sizeof(Pool) - 32) / 4;
 
 /// Rows of one layer: rows_scatter writes them to the pool, rows_gather reads them from it. Row r is token first + r,
-/// counted from the start of the first page of the list. REQUIRES: a list long enough; no page twice when scattering;
-/// the rows lie outside the pool.
+/// counted from the start of the list's first page. REQUIRES: the list is long enough; no page occurs twice when
+/// scattering; the rows are outside the pool.
 struct RowsJob {
   Pool pool;
-  std::byte* rows[4];          ///< by stream: packed rows, row_bytes apart
-  const std::uint32_t* pages;  ///< in device memory; null: inline_pages
+  std::byte* rows[4];          ///< packed rows by stream, row_bytes apart
+  const std::uint32_t* pages;  ///< in device memory; null: inline_pages is used
   std::uint32_t layer, first, count, unused;
   std::uint32_t inline_pages[kInlineRowPages];
 };
 
-/// page_copy: whole pages, all layers and streams. A pair with kSkipPage on either side is left out.
-/// REQUIRES: no page of `to` is in `from`, nor twice in `to`.
+/// page_copy: whole pages, all layers and streams. Skips pairs with kSkipPage on either side. REQUIRES: no page of `to`
+/// is in `from` or twice in `to`.
 struct PagesJob {
   Pool pool;
-  const std::uint32_t *from, *to;  ///< in device memory; null: the inline list of the same side
+  const std::uint32_t *from, *to;  ///< in device memory; null: the inline list of that side is used
   std::uint32_t count, unused;
   std::uint32_t inline_from[kInlinePages], inline_to[kInlinePages];
 };
 
-/// image_gather packs pages into images, image_scatter unpacks them. Image i, of page i of the list, starts at
-/// images + i * image_stride and holds [stream][layer][token][row] without gaps; what follows up to the stride is
-/// never touched. REQUIRES: image_stride is a multiple of 4096; no page twice when scattering.
+/// image_gather packs pages into images, image_scatter unpacks them. Image i, of page i of the list, starts at images +
+/// i * image_stride and contains [stream][layer][token][row] without gaps. The rest up to the stride is never touched.
+/// REQUIRES: image_stride is a multiple of 4096; no page occurs twice when scattering.
 struct ImageJob {
   Pool pool;
   std::byte* images;
   std::uint64_t image_stride;
-  const std::uint32_t* pages;  ///< in device memory; null: inline_pages
+  const std::uint32_t* pages;  ///< in device memory; null: inline_pages is used
   std::uint32_t count, unused;
   std::uint32_t inline_pages[kInlineImages];
 };
@@ -68,12 +68,12 @@ static_assert(sizeof(RowsJob) == kMaxJobBytes && sizeof(PagesJob) == kMaxJobByte
 
 /// A thread of a grid. REQUIRES: fewer than 2^32 threads in the grid.
 struct Place {
-  std::uint32_t x, xs;  ///< block and blocks in x
-  std::uint32_t y, ys;  ///< in y: rows kernels give each y a stream, so that K and V are in different blocks
+  std::uint32_t x, xs;  ///< block and number of blocks in x
+  std::uint32_t y, ys;  ///< in y: rows kernels use one y per stream, so that K and V are in different blocks
   std::uint32_t thread, threads;
 };
 
-/// One access of a thread. Everything it moves must be aligned to its size, addresses and strides alike.
+/// One access of a thread. REQUIRES: addresses and strides are aligned to its size.
 template <std::uint32_t kWidth>
 struct Vector;
 template <>
@@ -90,7 +90,7 @@ struct Vector<1> {
 };
 
 #ifdef __CUDA_ARCH__
-// Data is read once: it stays out of L1. Volatile keeps the loads of a batch in front of its stores.
+// Data is read once, so it stays out of L1. Volatile keeps the loads of a batch before its stores.
 __device__ __forceinline__ void load(Vector<16>& value, const std::byte* at) {
   asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(value.words[0]), "=r"(value.words[1]), "=r"(value.words[2]), "=r"(value.words[3])
@@ -133,11 +133,11 @@ CANOPY_HD inline std::uint32_t leading_zeros(std::uint32_t n) {
 #endif
 
 CANOPY_HD inline std::uint32_t least(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
-/// REQUIRES for both: n > 0.
+/// REQUIRES, for both: n > 0.
 CANOPY_HD inline std::uint32_t floor_log2(std::uint32_t n) { return 31 - leading_zeros(n); }
 CANOPY_HD inline std::uint32_t ceil_log2(std::uint32_t n) { return n == 1 ? 0 : 32 - leading_zeros(n - 1); }
 
-/// Bytes from the stream's base to a row of the pool.
+/// Returns the bytes from the stream's base to a row of the pool.
 CANOPY_HD inline std::uint64_t row_offset(const KvStream& stream, std::uint32_t segment_shift, std::uint32_t layer,
                                           std::uint32_t page, std::uint32_t token) {
   const std::uint32_t in_segment = page & ((std::uint32_t{1} << segment_shift) - 1);
@@ -145,16 +145,16 @@ CANOPY_HD inline std::uint64_t row_offset(const KvStream& stream, std::uint32_t 
          std::uint64_t{in_segment} * stream.page_stride + std::uint64_t{token} * stream.token_stride;
 }
 
-/// log2 of the lanes that share `vectors` adjacent vectors, `each` (1 or 4) to a lane at a time: 8 to 32, the most that
-/// leaves no lane idle at the end; fewer only where there are not so many vectors. Eight lanes of 16 bytes are a whole
-/// line of the cache.
+/// Returns log2 of the lanes that share `vectors` adjacent vectors, each lane taking `each` (1 or 4) at a time: 8 to 32
+/// lanes, the most that leaves no lane idle at the end, or fewer if there are not enough vectors. Eight lanes of 16
+/// bytes are a whole cache line.
 CANOPY_HD inline std::uint32_t lane_shift(std::uint64_t vectors, std::uint32_t each) {
   if (vectors < 8) return ceil_log2(static_cast<std::uint32_t>(vectors));
   if (vectors % (32 * each) == 0) return 5;
   return vectors % (16 * each) == 0 ? 4 : 3;
 }
 
-/// The threads of a grid in groups of 2^lane_shift; a thread beyond the last whole group has group == groups or more.
+/// The threads of a grid in groups of 2^lane_shift. Threads beyond the last whole group have group >= groups.
 struct Team {
   std::uint32_t lane_shift, lane, group, groups;
 };
@@ -171,7 +171,7 @@ CANOPY_HD inline void rows_thread(const RowsJob& job, const Place& place) {
     const KvStream& stream = job.pool.stream[s];
     const std::uint32_t vectors = stream.row_bytes / kWidth;
     const Team team = team_of(lane_shift(vectors, 1), place.x, place.xs, place);
-    // A grid with more groups than rows splits a row among several groups: a decode step has few rows, and waits for
+    // A grid with more groups than rows splits each row among several groups: a decode step has few rows and waits for
     // them.
     const std::uint32_t groups_log2 = floor_log2(team.groups), rows_log2 = ceil_log2(job.count);
     const std::uint32_t pieces = ((vectors - 1) >> team.lane_shift) + 1;
@@ -207,11 +207,11 @@ CANOPY_HD inline void rows_thread(const RowsJob& job, const Place& place) {
   }
 }
 
-/// The layout of a stream's bytes of one page and one layer: one run if tokens follow each other without a gap, else a
-/// run of one row for each token. A group moves one chunk of a run at a time, four vectors a lane.
+/// The layout of a stream's bytes of one page and one layer: one run if tokens have no gaps between them, else one run
+/// of one row per token. A group moves one chunk of a run at a time, four vectors per lane.
 struct Runs {
-  std::uint64_t bytes;             ///< of a run
-  std::uint32_t log2, lane_shift;  ///< of the runs per page and layer; of the lanes that share a chunk
+  std::uint64_t bytes;             ///< bytes of a run
+  std::uint32_t log2, lane_shift;  ///< log2 of the runs per page and layer; log2 of the lanes that share a chunk
 };
 template <std::uint32_t kWidth>
 CANOPY_HD inline Runs runs_of(const KvStream& stream, std::uint32_t page_shift) {
@@ -225,11 +225,11 @@ CANOPY_HD inline std::uint32_t chunks_of(std::uint64_t run_bytes, std::uint32_t 
   return static_cast<std::uint32_t>(((run_bytes - 1) >> (kWidthLog2 + 2 + lane_shift)) + 1);
 }
 
-/// The coordinates of a chunk; the page changes slowest. Adding with carry saves the loop its divisions, and the number
+/// The coordinates of a chunk; the page changes slowest. Adding with carry avoids divisions in the loop, and the number
 /// of all chunks may exceed 2^32.
 struct Chunk {
   std::uint32_t chunk, token, layer;
-  std::uint64_t page;  ///< where in the list
+  std::uint64_t page;  ///< position in the list
 };
 CANOPY_HD inline Chunk chunk_number(std::uint32_t n, std::uint32_t chunks, std::uint32_t runs_log2,
                                     std::uint32_t layers) {
@@ -252,14 +252,14 @@ CANOPY_HD inline void advance(Chunk& at, const Chunk& by, std::uint32_t chunks, 
   at.page += by.page + carry;
 }
 
-/// Both ends of a run; from == nullptr: nothing to move.
+/// Both ends of a run. If `from` is null, there is nothing to move.
 struct Ends {
   const std::byte* from;
   std::byte* to;
 };
 
-/// Copies every run of `count` listed pages, all layers and streams, between the ends that ends_of(stream, place in the
-/// list, layer, token) returns.
+/// Copies every run of `count` listed pages, all layers and streams, between the ends that ends_of(stream, position in
+/// the list, layer, token) returns.
 template <std::uint32_t kWidth, class EndsOf>
 CANOPY_HD inline void move_runs(const Pool& pool, std::uint32_t count, const Place& place, const EndsOf& ends_of) {
   for (std::uint32_t s = 0; s < pool.streams; ++s) {
@@ -295,7 +295,7 @@ struct PageEnds {
   }
 };
 
-/// Bytes of an image in front of a stream; with stream == streams, those of the whole image.
+/// Returns the bytes of an image before a stream; with stream == streams, the bytes of the whole image.
 CANOPY_HD inline std::uint64_t image_offset(const Pool& pool, std::uint32_t stream) {
   std::uint64_t bytes = 0;
   for (std::uint32_t s = 0; s < stream; ++s)
@@ -338,7 +338,7 @@ CANOPY_HD inline void image_scatter(const ImageJob& job, const Place& place) {
   move_runs<kWidth>(job.pool, job.count, place, ImageEnds<true>{job});
 }
 
-/// Every kernel there is: X(name, job, width in bytes). Its symbol in the image is name_width.
+/// All kernels: X(name, job, width in bytes). The symbol in the image is name_width.
 #define CANOPY_KERNELS_OF(X, name, Job) X(name, Job, 16) X(name, Job, 4) X(name, Job, 1)
 #define CANOPY_KERNELS(X)                      \
   CANOPY_KERNELS_OF(X, rows_scatter, RowsJob)  \

@@ -8,7 +8,7 @@ namespace canopy::cuda {
 extern "C" {
 /// A fat binary; aligned to 64 bytes.
 extern const unsigned char canopy_kernels_image[];
-/// Bytes; 0: this build has no kernels.
+/// Bytes; 0 if this build has no kernels.
 extern const std::size_t canopy_kernels_image_size;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// How a job is launched: which kernel, and with which grid. For the host, in plain C++, without a call of CUDA.
+/// Choice of kernel and grid for a job. Plain C++ for the host, without CUDA calls.
 
 #include "kernels.h"
 
@@ -12,14 +12,15 @@ namespace canopy::cuda {
 
 enum class Kernel : std::uint32_t { rows_scatter, rows_gather, page_copy, image_gather, image_scatter };
 
-/// Blocks of kThreads threads. x == 0: there is nothing to do, and the driver would refuse such a launch.
+/// Blocks of kThreads threads. x == 0 means no work; the driver would refuse such a launch.
 struct Grid {
   std::uint32_t x = 0, y = 1;
 };
 
 inline constexpr std::uint32_t kNoCap = ~std::uint32_t{0};
 
-/// REQUIRES: page_size and segment_pages are powers of two, streams is 1 to 4, and no row is empty.
+/// Returns the pool of a view. REQUIRES: page_size and segment_pages are powers of two, streams is 1 to 4, and no row
+/// is empty.
 inline Pool pool_of(const KvView& view) {
   Pool pool{};
   std::copy(std::begin(view.stream), std::end(view.stream), pool.stream);
@@ -30,15 +31,16 @@ inline Pool pool_of(const KvView& view) {
   return pool;
 }
 
-/// Bytes of a page image without its padding.
+/// Returns the bytes of a page image without its padding.
 inline std::uint64_t image_bytes(const Pool& pool) { return image_offset(pool, pool.streams); }
-/// From one image to the next: a multiple of 4096, which direct file access requires.
+/// Returns the distance between images in bytes: a multiple of 4096, which direct file access requires.
 inline std::uint64_t image_stride(const Pool& pool) { return (image_bytes(pool) + 4095) / 4096 * 4096; }
 
-/// The widest access that everything in `bits` (addresses, strides and sizes, or-ed) is a multiple of.
+/// Returns the widest access that divides everything in `bits` (addresses, strides and sizes, combined with or).
 inline std::uint32_t width_of(std::uint64_t bits) { return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1; }
 
-/// Tokens without a gap between them are moved as one, so that only whole pages of them need the alignment.
+/// Returns the bits of addresses, strides and sizes that must be aligned. Tokens without gaps are moved as one run, so
+/// only whole pages of them need the alignment.
 inline std::uint64_t alignment_bits(const KvStream& stream, std::uint32_t page_shift, bool single_rows) {
   const std::uint64_t place =
       std::bit_cast<std::uintptr_t>(stream.base) | stream.segment_stride | stream.layer_stride | stream.page_stride;
@@ -66,7 +68,7 @@ inline std::uint32_t width(const ImageJob& job) {
   return width_of(bits);
 }
 
-/// The symbol in the image. REQUIRES: width is 16, 4 or 1.
+/// Returns the kernel's symbol in the image. REQUIRES: width is 16, 4 or 1.
 inline const char* kernel_name(Kernel kernel, std::uint32_t width) {
 #define CANOPY_KERNEL_NAME(name, Job, bytes) \
   if (kernel == Kernel::name && width == bytes) return #name "_" #bytes;
@@ -79,8 +81,8 @@ inline std::uint32_t blocks_for(std::uint64_t lanes, std::uint64_t most) {
   return static_cast<std::uint32_t>(std::min(lanes / kThreads + (lanes % kThreads != 0), most));
 }
 
-/// A lane for every vector, up to eight blocks a multiprocessor; y is the stream. `cap` bounds the blocks of the whole
-/// grid, but each stream gets one. REQUIRES: sms > 0, width as width(job) answers.
+/// Returns a grid with one lane per vector, up to eight blocks per multiprocessor; y is the stream. `cap` limits the
+/// blocks of the whole grid, but each stream gets at least one. REQUIRES: sms > 0, and width as returned by width(job).
 inline Grid rows_grid(const RowsJob& job, std::uint32_t width, std::uint32_t sms, std::uint32_t cap = kNoCap) {
   std::uint64_t lanes = 0;
   for (std::uint32_t s = 0; s < job.pool.streams; ++s) {
@@ -91,8 +93,8 @@ inline Grid rows_grid(const RowsJob& job, std::uint32_t width, std::uint32_t sms
   return {blocks_for(lanes, std::max(all / job.pool.streams, std::uint64_t{1})), job.pool.streams};
 }
 
-/// For page_copy and the image kernels: up to four blocks a multiprocessor, `cap` where a launch only feeds a bus.
-/// REQUIRES: sms > 0, cap > 0, width as width(job) answers.
+/// Returns a grid for page_copy and the image kernels: up to four blocks per multiprocessor. `cap` limits the blocks
+/// where the bus is the bottleneck. REQUIRES: sms > 0, cap > 0, and width as returned by width(job).
 inline Grid pages_grid(const Pool& pool, std::uint32_t count, std::uint32_t width, std::uint32_t sms,
                        std::uint32_t cap = kNoCap) {
   const std::uint64_t most = std::min(std::uint64_t{sms} * 4, std::uint64_t{cap});
@@ -105,7 +107,7 @@ inline Grid pages_grid(const Pool& pool, std::uint32_t count, std::uint32_t widt
     const std::uint64_t chunk_bytes = chunk_lanes * width * 4;
     const std::uint64_t page_lanes = ((runs.bytes + chunk_bytes - 1) / chunk_bytes * chunk_lanes * pool.layers)
                                      << runs.log2;
-    // One page may fill the grid; only below that the product with count cannot overflow.
+    // One page may fill the grid. Only for less than that the product with count cannot overflow.
     blocks = std::max(blocks, page_lanes / kThreads >= most ? most * (count != 0)
                                                             : std::uint64_t{blocks_for(page_lanes * count, most)});
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// Every kernel as a function for the CPU: the same thread body, run for one thread after the other.
+/// Every kernel as a CPU function: the same thread body, run for one thread after another.
 
 #include "kernels.h"
 
@@ -8,8 +8,8 @@
 namespace canopy::cuda {
 
 struct Twin {
-  const char* name;       ///< as in the image
-  std::size_t job_bytes;  ///< of its only parameter
+  const char* name;       ///< symbol in the image
+  std::size_t job_bytes;  ///< bytes of its only parameter
   void (*run)(const void* job, std::uint32_t grid_x, std::uint32_t grid_y, std::uint32_t threads);
 };
 

@@ -20,9 +20,9 @@ from sglang.srt.mem_cache.base_prefix_cache import (
 )
 
 from .. import Added, Hit, Hold, Index, _core
-from .sglang import Settings
 from .sglang_events import Events
 from .sglang_feed import Requests
+from .sglang_settings import Settings
 
 if TYPE_CHECKING:
     from sglang.srt.managers.schedule_batch import Req

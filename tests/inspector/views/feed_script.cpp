@@ -15,7 +15,7 @@ FeedScript::FeedScript(std::uint64_t pages) : pages_(pages), free_(pages) {
   header_.ring_events = 1024;
   header_.controls = 1;
   push(event::Keyframe{});
-  push(event::PoolSized{0, 0, pages, pages});
+  push(event::PoolSized{.pages = pages, .limit = pages});
   say(TextKind::group, 0, "full");
   say(TextKind::policy, 0, "lru");
   say(TextKind::policy_rule, 0, "what was used longest ago is evicted first");
@@ -25,7 +25,7 @@ FeedScript::FeedScript(std::uint64_t pages) : pages_(pages), free_(pages) {
 
 void FeedScript::say(TextKind kind, std::uint32_t index, const std::string& text) {
   std::string_view rest = text;
-  event::TextPiece piece{kind, index, 0, false, 0, {}};
+  event::TextPiece piece{.text = kind, .number = index};
   do {
     piece.bytes = {};
     piece.size = static_cast<std::uint8_t>(rest.copy(piece.bytes.data(), piece.bytes.size()));
@@ -43,10 +43,14 @@ std::uint64_t FeedScript::add(std::uint64_t parent, std::uint32_t pages, std::ui
   const std::uint64_t slot = nodes_.size(), id = std::uint64_t{1} << 32 | slot;
   const Units begin = nodes_[slot_of(NodeId{parent})].end, length = pages * 16;
   nodes_.push_back({parent, begin + length, pages});
-  push(event::NodeAdded{NodeId{id}, slot_of(NodeId{parent}), length, NamespaceId{space}, 1, 0});
-  push(event::NodeHistory{NodeId{id}, 0, last_access, hits, 0});
-  push(event::NodePages{NodeId{id}, 0, 0, {Segment{static_cast<Page>(next_page_), pages}}});
-  push(event::NodeRanked{NodeId{id}, 0, {0, last_access}});
+  push(event::NodeAdded{.resident = 1,
+                        .space = NamespaceId{space},
+                        .node = NodeId{id},
+                        .parent = slot_of(NodeId{parent}),
+                        .length = length});
+  push(event::NodeHistory{.node = NodeId{id}, .last_access = last_access, .hits = hits});
+  push(event::NodePages{.node = NodeId{id}, .runs = {Segment{static_cast<Page>(next_page_), pages}}});
+  push(event::NodeRanked{.node = NodeId{id}, .rank = {0, last_access}});
   next_page_ += pages;
   free_ -= pages;
   return id;
@@ -54,66 +58,80 @@ std::uint64_t FeedScript::add(std::uint64_t parent, std::uint32_t pages, std::ui
 
 void FeedScript::words(std::uint64_t node, const std::vector<Token>& tokens) {
   for (std::uint32_t at = 0; at < tokens.size(); at += 4) {
-    event::NodeWords some{NodeId{node}, at, {}};
+    event::NodeWords some{.first = at, .node = NodeId{node}};
     std::copy(tokens.begin() + at, tokens.begin() + std::min<std::ptrdiff_t>(at + 4, std::ssize(tokens)),
               some.words.begin());
     push(some);
   }
 }
 
-void FeedScript::name(std::uint64_t node, std::uint64_t digest) { push(event::NodeNamed{NodeId{node}, digest, 0}); }
+void FeedScript::name(std::uint64_t node, std::uint64_t digest) {
+  push(event::NodeNamed{.node = NodeId{node}, .digest = digest});
+}
 
 void FeedScript::remove(std::uint64_t node) {
   Made& made = nodes_[slot_of(NodeId{node})];
-  push(event::NodeRemoved{NodeId{node}, false});
+  push(event::NodeRemoved{.node = NodeId{node}});
   free_ += std::exchange(made.pages, 0);
 }
 
 void FeedScript::lock(std::uint64_t node, std::uint32_t times) {
   if (commits_ == 0) events_ = commit();  // a keyframe tells of locks in another way
-  for (std::uint32_t i = 0; i < times; ++i) push(event::Locked{NodeId{node}, 0, 0});
+  for (std::uint32_t i = 0; i < times; ++i) push(event::Locked{.node = NodeId{node}});
   for (std::uint64_t at = node; at != 0; at = nodes_[slot_of(NodeId{at})].parent)
     nodes_[slot_of(NodeId{at})].locks += times;
 }
 
 void FeedScript::begin_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t matched, std::uint32_t own_pages,
                                std::uint32_t space) {
-  push(event::RequestBegun{id, prompt, matched, NamespaceId{space}, false});
+  push(event::RequestBegun{.prompt = prompt, .request = id, .matched = matched, .space = NamespaceId{space}});
   if (own_pages == 0) return;
-  push(event::RequestPages{id, 0, matched / 16, {Segment{static_cast<Page>(next_page_), own_pages}}});
+  push(event::RequestPages{
+      .place = matched / 16, .request = id, .runs = {Segment{static_cast<Page>(next_page_), own_pages}}});
   next_page_ += own_pages, owned_ += own_pages, free_ -= own_pages;
 }
 
-void FeedScript::end_request(std::uint64_t id) { push(event::RequestProgress{id, RequestPhase::finished, 0, 0, 0}); }
+void FeedScript::end_request(std::uint64_t id) {
+  push(event::RequestProgress{.phase = RequestPhase::finished, .request = id});
+}
 
-void FeedScript::pin(std::uint64_t node, bool pinned) { push(event::Pinned{NodeId{node}, pinned}); }
+void FeedScript::pin(std::uint64_t node, bool pinned) { push(event::Pinned{.pinned = pinned, .node = NodeId{node}}); }
 
 void FeedScript::pool(std::uint64_t pages, std::uint64_t limit) {
-  push(event::PoolSized{0, 0, pages, limit});
+  push(event::PoolSized{.pages = pages, .limit = limit});
   free_ += pages - std::exchange(pages_, pages);
 }
 
 void FeedScript::commit_request(std::uint64_t id, std::uint32_t tokens) {
-  push(event::RequestProgress{id, RequestPhase::committed, tokens, (tokens - 1) / 16 * 16, tokens});
+  push(event::RequestProgress{.phase = RequestPhase::committed,
+                              .computed = tokens,
+                              .request = id,
+                              .committed = (tokens - 1) / 16 * 16,
+                              .tokens = tokens});
 }
 
 void FeedScript::drain(std::uint8_t group, std::uint32_t pages) {
-  push(event::PoolSized{group, static_cast<std::uint32_t>(pages_), pages_, pages_});
-  push(event::SegmentChanged{group, 0, SegmentState::draining, static_cast<std::uint32_t>(pages_), pages});
+  push(event::PoolSized{
+      .group = group, .segment_pages = static_cast<std::uint32_t>(pages_), .pages = pages_, .limit = pages_});
+  push(event::SegmentChanged{.group = group,
+                             .state = SegmentState::draining,
+                             .offered = static_cast<std::uint32_t>(pages_),
+                             .draining = pages});
 }
 
 void FeedScript::touch(std::uint64_t node) {
   if (commits_ == 0) events_ = commit();
-  push(event::NodeUsed{NodeId{node}, commits_ * 10, 0});
-  push(event::Unlocked{NodeId{node}, 0, 0});
+  push(event::NodeUsed{.node = NodeId{node}, .tick = commits_ * 10});
+  push(event::Unlocked{.node = NodeId{node}});
 }
 
 std::vector<Event> FeedScript::commit(Operation operation) {
   std::uint64_t evictable = 0, protected_ = 0;
   for (const Made& node : nodes_) (node.locks ? protected_ : evictable) += node.pages * 16;
-  push(event::Totals{0, static_cast<std::uint32_t>(owned_), free_, evictable, protected_});
+  push(event::Totals{
+      .owned = static_cast<std::uint32_t>(owned_), .free = free_, .evictable = evictable, .protected_ = protected_});
   ++commits_;
-  push(event::Commit{operation, commits_ * 10, commits_, commits_ * 1000});
+  push(event::Commit{.operation = operation, .tick = commits_ * 10, .operations = commits_, .us = commits_ * 1000});
   return std::exchange(events_, {});
 }
 

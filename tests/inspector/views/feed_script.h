@@ -45,7 +45,7 @@ class FeedScript {
   /// Any other event.
   template <class T>
   void push(const T& event) {
-    events_.push_back(event.encode());
+    events_.push_back(std::bit_cast<Event>(event));
   }
 
  private:

@@ -119,17 +119,17 @@ TEST_CASE("shares of a pool that no bar has room for cost no more to draw than o
     FeedScript script;
     script.say(TextKind::no_nodes, 0, "sums alone");  // so that the bar shows what is told
     std::vector<Event> events = script.commit();
-    events.insert(events.end() - 1, totals.encode());
+    events.insert(events.end() - 1, std::bit_cast<Event>(totals));
     App app(std::make_unique<ScriptLink>(script, events), Settings{});
     while (!app.pump(std::chrono::milliseconds(50))) continue;
     screen.frame(app);
     return screen.vertices();
   };
-  const int usual = vertices({0, 0, 50, 0, std::uint64_t{50} * 16});
+  const int usual = vertices({.free = 50, .protected_ = std::uint64_t{50} * 16});
   // In 64 bits the sum of these is 99, and each is 10^16 times as much.
   constexpr std::uint64_t kProtected = ~std::uint64_t{0} / 16;
-  CHECK(vertices({0, 0, 99 - kProtected, 0, kProtected * 16}) < usual + 1000);
-  CHECK(vertices({0, 0, 0, (99 - kProtected) * 16, kProtected * 16}) < usual + 1000);
+  CHECK(vertices({.free = 99 - kProtected, .protected_ = kProtected * 16}) < usual + 1000);
+  CHECK(vertices({.evictable = (99 - kProtected) * 16, .protected_ = kProtected * 16}) < usual + 1000);
 }
 
 TEST_CASE("a recording goes back to its first commit and no further, and shows panels there") {

@@ -1,0 +1,118 @@
+#include "program.h"
+
+#include <canopy/base/file.h>
+#include <canopy/base/printable.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <sstream>
+
+#include "cli_options.h"
+#include "plugin_trouble.h"
+#include "terminal.h"
+
+namespace canopy::app {
+namespace {
+
+/// Refuses values without text: such a value is a variable of a script that was never set, and taken for "not given" it
+/// would start another run than was meant.
+void refuse_empty_values(CLI::App& command) {
+  static const CLI::Validator not_empty{
+      [](std::string& text) { return text.empty() ? std::string("its value is empty") : std::string(); }, "",
+      "not empty"};
+  for (CLI::Option* option : command.get_options())
+    if (option->get_items_expected_max() > 0) option->check(not_empty);
+  for (CLI::App* each : command.get_subcommands({})) refuse_empty_values(*each);
+}
+
+int run(int argc, char** argv, const char* name, const char* about, AddCommands add) {
+  // `canopy plugins | head` ends without a message when its reader ends, as other programs do.
+  std::signal(SIGPIPE, SIG_DFL);
+  // A file that may not grow further is an error of write(), which has an error message.
+  std::signal(SIGXFSZ, SIG_IGN);
+  CLI::App program(about, name);
+  program.require_subcommand(1);
+  program.fallthrough();  // --plugins may stand anywhere
+  program.set_version_flag("--version", CANOPY_VERSION);
+  program.get_formatter()->column_width(34);
+  int status = kFine;
+  PluginFolders folders;
+  repeated(program.add_option("--plugins", folders, "another folder of plugins; may be repeated"));
+  add(program, folders, status);
+  refuse_empty_values(program);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out, err;
+    const int code = program.exit(error, out, err);
+    std::fputs(printable_lines(out.str()).c_str(), stdout);
+    std::fputs(printable_lines(err.str()).c_str(), stderr);
+    return code == 0 ? kFine : kUnusable;
+  }
+  return status;
+}
+
+bool g_ended = false;
+
+/// Ends the process with an error: exit() in a plugin is no end of a command, for nothing was printed, and a caller
+/// would take it for success. _exit() cannot be noticed.
+void end_of_process() {
+  if (g_ended) return;
+  std::fputs("canopy: a plugin ended the process with exit(); what was to be done is not done\n", stderr);
+  std::fflush(stdout);
+  ::_exit(kViolations);
+}
+
+}  // namespace
+
+int unusable(const std::string& why) {
+  std::fputs((printable_lines(why) + "\n").c_str(), stderr);
+  return kUnusable;
+}
+
+Registry load_plugins(const PluginFolders& folders) {
+  Registry registry;
+  registry.scan(own_plugin_folder(), Trust::as_ourselves);
+  const std::size_t ours = registry.refusals().size();
+  for (const std::string& folder : folders) registry.scan(folder, Trust::strict);
+  for (std::size_t i = ours; i < registry.refusals().size(); ++i)
+    unusable("refused " + registry.refusals()[i].file.string() + ": " + registry.refusals()[i].why);
+  return registry;
+}
+
+Result<std::monostate> check_files(const Registry& registry, std::vector<RunFile> inputs,
+                                   const std::vector<RunFile>& outputs) {
+  inputs.push_back({"the program", "/proc/self/exe"});
+  for (const Offer& offer : registry.offers()) inputs.push_back({"the plugin", offer.file.string()});
+  for (const Refusal& refusal : registry.refusals()) inputs.push_back({"the file", refusal.file.string()});
+  return check_run_files(inputs, outputs);
+}
+
+int run_program(int argc, char** argv, const char* name, const char* about, AddCommands add) {
+  hold_standard_descriptors();
+  std::atexit(end_of_process);
+  std::at_quick_exit(end_of_process);
+  name_plugins_in_trouble();
+  int status = kUnusable;
+  try {
+    status = run(argc, argv, name, about, add);
+  } catch (const std::bad_alloc&) {
+    std::fputs("canopy: the system has no memory left for this\n", stderr);
+  } catch (const std::exception& error) {
+    std::fputs(("canopy: " + printable_lines(error.what()) + "\n").c_str(), stderr);
+  }
+  g_ended = true;
+  // A full disk or a closed pipe: the output is incomplete, so the run has not succeeded.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    end_without_reader();
+    std::fputs("canopy: its output could not be written\n", stderr);
+    return kUnusable;
+  }
+  return status;
+}
+
+}  // namespace canopy::app

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <canopy/base/registry.h>
+#include <canopy/base/run_files.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace canopy::app {
+
+/// Exit codes, for scripts.
+enum Exit : int {
+  kFine = 0,
+  kViolations = 1,  ///< it ran, and a check failed
+  kUnusable = 2,    ///< the arguments or files cannot be used; stderr says why
+};
+
+/// Folders of --plugins, searched after the program's own.
+using PluginFolders = std::vector<std::string>;
+
+/// Prints `why` on stderr, as printable_lines() has it, and returns kUnusable.
+int unusable(const std::string& why);
+/// Loads the plugins of the program and of `folders`, and names those of `folders` that are refused on stderr.
+Registry load_plugins(const PluginFolders& folders);
+/// Returns an error if the run would write to a file that it reads, or to one twice: its own outputs, and as inputs
+/// those named and the plugins. Called before anything is written.
+Result<std::monostate> check_files(const Registry& registry, std::vector<RunFile> inputs,
+                                   const std::vector<RunFile>& outputs);
+
+/// Adds the commands of a program. Each sets `status`, the exit code.
+using AddCommands = void (*)(CLI::App& program, const PluginFolders& folders, int& status);
+/// Runs the main function of a program with commands: parses the arguments, names plugins that end or crash the
+/// process, and reports output that could not be written. Returns the exit code.
+int run_program(int argc, char** argv, const char* name, const char* about, AddCommands add);
+
+}  // namespace canopy::app

@@ -1,0 +1,309 @@
+#include "compare.h"
+
+#include <canopy/base/figures.h>
+#include <canopy/base/random.h>
+#include <canopy/engine/engine.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <replay/replay.h>
+#include "breakdown.h"
+#include "optimum.h"
+#include "stack.h"
+#include "waiting.h"
+
+namespace canopy::lab {
+namespace {
+
+constexpr std::pair<const char*, Kind> kComputed[] = {
+    {"optimum", Kind::optimum}, {"lru_trimmed", Kind::lru_trimmed}, {"infinite", Kind::infinite}};
+
+/// What the threads of a comparison share.
+struct Board {
+  std::mutex mutex;  ///< of all that follows, except the atomics
+  std::condition_variable ended;
+  std::size_t threads = 0;  ///< that still run
+  std::optional<Error> failed;
+  std::atomic<std::size_t> next = 0;
+  std::atomic<std::uint64_t> requests = 0;
+};
+
+class Comparing {
+ public:
+  Comparing(const Trace& trace, const Registry& registry, const CompareOptions& options)
+      : trace_(trace), registry_(registry), options_(options), breakdown_(trace, options.warm_up, options.flop_depth) {}
+
+  Result<Comparison> operator()(const Progress& progress) {
+    describe();
+    plan();
+    run(progress);
+    if (board_.failed) return *board_.failed;
+    for (Task& task : tasks_) {
+      if (!task.row) continue;
+      comparison_.rows.push_back(std::move(*task.row));
+      comparison_.checks += task.checks;
+      comparison_.violations += task.violations;
+      const auto add = [&](std::vector<std::string>& to, const std::vector<std::string>& sentences) {
+        for (const std::string& sentence : sentences)
+          to.push_back(fmt::format("{} at {}: {}", comparison_.rows.back().policy,
+                                   grouped(comparison_.rows.back().capacity_tokens.value_or(0)), sentence));
+      };
+      add(comparison_.reports, task.reports);
+      add(comparison_.notes, task.notes);
+    }
+    return std::move(comparison_);
+  }
+
+ private:
+  /// A row in the making.
+  struct Task {
+    const Contender* contender = nullptr;
+    std::uint64_t capacity = kUnlimited;
+    std::optional<Row> row{};
+    std::uint64_t checks = 0, violations = 0;
+    std::vector<std::string> reports{}, notes{};
+  };
+
+  void describe() {
+    const History& history = trace_.history;
+    comparison_.page_size = trace_.cut.unit;
+    comparison_.blocks = trace_.cut.partial;
+    comparison_.requests = trace_.asked.size();
+    comparison_.warm_up = options_.warm_up;
+    comparison_.prompt_tokens = breakdown_.prompt_tokens();
+    comparison_.flop_depth = options_.flop_depth;
+    comparison_.capacities = options_.capacities;
+    comparison_.slices = breakdown_.slices();
+    comparison_.jobs = options_.jobs;
+    for (const Contender& contender : options_.contenders) comparison_.policies.push_back(contender.name);
+    std::uint64_t first = kUnlimited, last = 0;
+    for (std::uint32_t request = 0; request < history.requests(); ++request) {
+      const Asked& asked = trace_.asked[request];
+      comparison_.largest_request =
+          std::max(comparison_.largest_request, trace_.tokens(request, history.units(request)));
+      first = std::min(first, asked.arrival_ms);
+      last = std::max(last, asked.arrival_ms);
+    }
+    comparison_.trace_ms = last - std::min(first, last);
+    for (const Contender& contender : options_.contenders)
+      bounded_ &= contender.kind != Kind::engine || why_no_bound(contender.engine).empty();
+    if (!bounded_) return;
+    comparison_.distinct_tokens = history.distinct_units() * trace_.cut.unit;
+    Row infinite;
+    breakdown_.fill(infinite, infinite_hits());
+    comparison_.infinite_tokens = infinite.hit_tokens;
+    for (const std::uint64_t capacity : options_.capacities) {
+      Row best;
+      breakdown_.fill(best, optimum(history, capacity / trace_.cut.unit));
+      optima_.push_back(best.hit_tokens);
+    }
+  }
+
+  void plan() {
+    for (const Contender& contender : options_.contenders) {
+      if (contender.kind == Kind::infinite) {
+        tasks_.push_back({&contender});
+        continue;
+      }
+      for (const std::uint64_t capacity : options_.capacities) tasks_.push_back({&contender, capacity});
+    }
+  }
+
+  void run(const Progress& progress) {
+    const unsigned threads = std::clamp<unsigned>(options_.jobs, 1, static_cast<unsigned>(tasks_.size()));
+    board_.threads = threads;
+    std::vector<std::jthread> workers;
+    for (unsigned i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
+    const auto all = static_cast<double>(tasks_.size()) * static_cast<double>(trace_.asked.size());
+    std::unique_lock lock(board_.mutex);
+    while (!board_.ended.wait_for(lock, std::chrono::milliseconds(100), [&] { return board_.threads == 0; })) {
+      const std::uint64_t done = board_.requests;
+      lock.unlock();
+      if (progress) progress(static_cast<double>(done) / std::max(all, 1.0), done);
+      lock.lock();
+    }
+    comparison_.incomplete = options_.stopped && options_.stopped();
+  }
+
+  void work() {
+    const std::shared_ptr<void> watch = options_.watch ? options_.watch() : nullptr;
+    for (;;) {
+      const std::size_t at = board_.next++;
+      if (at >= tasks_.size() || (options_.stopped && options_.stopped())) break;
+      std::optional<Error> error;
+      try {
+        error = run(tasks_[at]);
+      } catch (const std::exception& thrown) {
+        error = Error{thrown.what()};
+      }
+      if (!error) continue;
+      board_.next = tasks_.size();
+      const std::lock_guard lock(board_.mutex);
+      if (!board_.failed) board_.failed = std::move(error);
+    }
+    const std::lock_guard lock(board_.mutex);
+    --board_.threads;
+    board_.ended.notify_one();
+  }
+
+  std::optional<Error> run(Task& task) {
+    Row row;
+    row.policy = task.contender->name;
+    row.page_size = trace_.cut.unit;
+    row.seed = trace_.seed;
+    if (task.capacity != kUnlimited) row.capacity_tokens = task.capacity;
+    if (task.contender->kind == Kind::engine) {
+      if (auto error = replay(task, row)) return error;
+    } else {
+      compute(task, row);
+      board_.requests += trace_.asked.size();
+    }
+    if (bounded_ && task.capacity != kUnlimited) {
+      const auto nth = std::find(options_.capacities.begin(), options_.capacities.end(), task.capacity);
+      const std::uint64_t best = optima_[static_cast<std::size_t>(nth - options_.capacities.begin())];
+      row.optimum_share = best ? static_cast<double>(row.hit_tokens) / static_cast<double>(best) : 1;
+    }
+    if (!options_.stopped || !options_.stopped()) task.row = std::move(row);
+    return {};
+  }
+
+  /// A row that follows from the trace alone.
+  void compute(const Task& task, Row& row) {
+    const History& history = trace_.history;
+    const std::uint64_t capacity = task.capacity == kUnlimited ? kUnlimited : task.capacity / trace_.cut.unit;
+    std::vector<Units> hits;
+    switch (task.contender->kind) {
+      case Kind::optimum:
+        hits = optimum(history, capacity);
+        break;
+      case Kind::lru_trimmed:
+        hits = trimmed_hits(capacity);
+        break;
+      default:
+        hits = infinite_hits();
+        break;
+    }
+    breakdown_.fill(row, hits);
+    // What was inserted and is not there at the end was evicted: a pool that once was full stays full.
+    std::uint64_t inserted = 0, digest = 0;
+    for (std::uint32_t request = 0; request < history.requests(); ++request) {
+      inserted +=
+          std::min<std::uint64_t>(history.units(request), capacity) - std::min<std::uint64_t>(hits[request], capacity);
+      digest = splitmix64(digest ^ hits[request]);
+    }
+    row.evicted_tokens = (inserted - std::min({inserted, capacity, history.distinct_units()})) * trace_.cut.unit;
+    row.digest = digest;
+  }
+
+  std::vector<Units> infinite_hits() const {
+    std::vector<Units> hits(trace_.history.requests());
+    for (std::uint32_t request = 0; request < hits.size(); ++request) hits[request] = trace_.history.seen(request);
+    return hits;
+  }
+
+  std::vector<Units> trimmed_hits(std::uint64_t capacity) {
+    std::call_once(stacked_, [&] { stack_.emplace(trace_.history); });
+    std::vector<Units> hits(trace_.history.requests());
+    for (std::uint32_t request = 0; request < hits.size(); ++request) hits[request] = stack_->hits(request, capacity);
+    return hits;
+  }
+
+  std::optional<Error> replay(Task& task, Row& row) {
+    EngineConfig config = task.contender->engine;
+    config.events = {};                                           // of the server that the file is for
+    const Units unit = trace_.cut.partial ? trace_.cut.unit : 1;  // tokens of what the engine takes for a token
+    config.groups[0].capacity = task.capacity / unit;
+    std::unique_ptr<Engine> engine;
+    {
+      const std::lock_guard lock(making_);  // a plugin may make components one at a time
+      auto made = Engine::create(config, registry_);
+      if (!made) return made.error();
+      engine = std::move(*made);
+    }
+    for (std::size_t g = 0; task.contender->policy && g < engine->groups(); ++g)
+      engine->use_policy(g, task.contender->policy(), task.contender->name);
+    std::vector<Units> hits;
+    hits.reserve(trace_.asked.size());
+    replay::Options options;
+    options.content = false;
+    options.stopped = options_.stopped;
+    options.each = [&](const workload::ClientRequest&, std::uint32_t matched) {
+      hits.push_back(matched / config.page_size);
+    };
+    std::uint64_t told = 0;
+    auto report = replay::run(*engine, *replay_of(trace_), options,
+                              [&](double, std::uint64_t done) { board_.requests += done - std::exchange(told, done); });
+    if (!report) return report.error();
+    board_.requests += report->requests - told;
+    if (report->incomplete) return {};
+    breakdown_.fill(row, hits);
+    row.evicted_tokens = report->evicted_tokens * unit;
+    row.index_seconds = report->index_seconds;
+    row.digest = report->digest;
+    row.rejected = report->rejected;
+    row.waiting = waiting_in(*engine, unit);
+    task.checks = report->ledger_checks;
+    task.violations = report->violations + (report->inserts_cut_short > 0);
+    task.reports = report->reports;
+    task.notes = report->notes;
+    if (report->inserts_cut_short > 0)
+      task.reports.push_back(
+          fmt::format("the index had no memory for {} of its matches and inserts, so this row is of a "
+                      "smaller cache",
+                      grouped(report->inserts_cut_short)));
+    return {};
+  }
+
+  const Trace& trace_;
+  const Registry& registry_;
+  const CompareOptions& options_;
+  const Breakdown breakdown_;
+  Comparison comparison_;
+  bool bounded_ = true;
+  std::vector<std::uint64_t> optima_;  ///< hit tokens, by capacity
+  std::vector<Task> tasks_;
+  Board board_;
+  std::mutex making_;
+  std::once_flag stacked_;
+  std::optional<Stack> stack_;
+};
+
+}  // namespace
+
+Kind kind_of(std::string_view name) {
+  for (const auto& [known, kind] : kComputed)
+    if (name == known) return kind;
+  return Kind::engine;
+}
+
+std::vector<std::string> computed_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, kind] : kComputed) names.emplace_back(name);
+  return names;
+}
+
+std::string why_no_bound(const EngineConfig& engine) {
+  if (engine.groups.size() != 1) return fmt::format("the engine has {} groups", engine.groups.size());
+  const GroupConfig& group = engine.groups[0];
+  if (group.reach != kWholePath)
+    return fmt::format("group '{}' keeps the last {} tokens of a path only", group.name, group.reach);
+  if (group.every != 0) return fmt::format("group '{}' keeps one page of {} tokens", group.name, group.every);
+  if (group.max_per_path != 0)
+    return fmt::format("group '{}' keeps {} pages of a path only", group.name, group.max_per_path);
+  return {};
+}
+
+Result<Comparison> compare(const Trace& trace, const Registry& registry, const CompareOptions& options,
+                           const Progress& progress) {
+  return Comparing(trace, registry, options)(progress);
+}
+
+}  // namespace canopy::lab

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <canopy/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace canopy::lab {
+
+/// A part of the requests, by namespace or by class, and its reuse in a row. In tokens; for requests after the warm-up.
+struct Slice {
+  std::string kind;  ///< Way of dividing the requests: "namespace", "turn", "new tokens", "answer"
+  std::string name;  ///< name of the part: "tenant-3", "turn 2", "1,536 or more"
+  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
+  std::uint64_t seen_tokens = 0;  ///< prompt tokens that were requested before, so that an infinite cache has them
+
+  double hit_rate() const {
+    return prompt_tokens ? static_cast<double>(hit_tokens) / static_cast<double>(prompt_tokens) : 0;
+  }
+};
+
+/// Tokens that were evicted and requested again, in one bin of a histogram.
+struct RegretBin {
+  std::string name;  ///< "30 s to 1 min", "8,192 to 16,384", "turn 3"
+  std::uint64_t tokens = 0;
+};
+
+/// Tokens that a policy evicted too early: tokens of a request that an earlier request also had, and that were not
+/// resident. Each histogram adds up to `tokens`.
+struct Regret {
+  std::uint64_t tokens = 0;
+  std::vector<RegretBin> by_age;    ///< Time since the last request that had them, by the trace.
+  std::vector<RegretBin> by_depth;  ///< position in the prompt
+  std::vector<RegretBin> by_turn;   ///< turn of the request that had them again
+};
+
+/// The leaves that waited to be evicted at the end of a run (held by no request), in the words of its policy.
+struct Waiting {
+  struct Kind {
+    std::string name;   ///< "used once, below 640 new tokens, short answer"; empty if the policy has no kinds
+    std::string first;  ///< reason for the eviction rank of the first of them
+    std::uint64_t nodes = 0, tokens = 0;
+  };
+  std::string rule;  ///< The rule of eviction, as a clause. May be empty (no policy, or one without a description).
+  std::vector<Kind> kinds;  ///< in order of eviction of their first node
+};
+
+/// One policy at one capacity. Hits, shares, slices and regrets cover the requests after the warm-up; evictions, index
+/// time and digest cover the whole run.
+struct Row {
+  std::string policy;                              ///< As requested, options included.
+  std::optional<std::uint64_t> capacity_tokens{};  ///< absent: no limit
+  Units page_size = 1;
+  std::uint64_t hit_tokens = 0;
+  double hit_rate = 0;                    ///< share of the prompt tokens, 0..1
+  double flop_hit_rate = 0;               ///< same share, each token weighted by its cost (Comparison::flop_depth)
+  std::optional<double> optimum_share{};  ///< share of the optimum's hit tokens, 0..1; absent if unknown
+  std::optional<std::uint64_t> evicted_tokens{};
+  std::optional<double> index_seconds{};  ///< absent: no index ran, the row is computed from the trace only
+  std::uint64_t seed = 0, digest = 0;
+  std::uint64_t rejected = 0;  ///< requests that did not fit
+  std::vector<Slice> slices;   ///< grouped by kind, in the order of Comparison::slices
+  Regret regret;
+  Waiting waiting;
+};
+
+/// Several policies at several capacities over one trace: the content of `canopy compare`'s output, files and charts.
+struct Comparison {
+  std::string config, source;  ///< names of the engine's file and the trace
+  std::string command;         ///< The command that reproduces it.
+  Units page_size = 1;         ///< tokens of a page; with `blocks`, of a block of the trace
+  bool blocks = false;
+  std::uint64_t requests = 0, warm_up = 0;  ///< The first `warm_up` of `requests` run and are not counted.
+  std::uint64_t prompt_tokens = 0;          ///< after the warm-up
+  std::uint64_t infinite_tokens = 0;        ///< tokens of them that a cache without a limit has; 0: unknown
+  std::uint64_t distinct_tokens = 0;        ///< tokens of distinct whole pages in the whole trace; 0: unknown
+  std::uint64_t largest_request = 0;        ///< tokens; a smaller pool rejects requests
+  std::uint64_t trace_ms = 0;               ///< from the first arrival to the last
+  double flop_depth = 8192;  ///< a token at depth d costs 1 + d / flop_depth: attention reads all tokens before it
+  std::optional<double> bytes_per_token{};   ///< set if capacities were given as memory
+  std::vector<std::string> capacity_names;   ///< As requested, in the order of `capacities`.
+  std::vector<std::uint64_t> capacities;     ///< tokens
+  std::vector<std::string> policies;         ///< In the order requested.
+  std::vector<Slice> slices;                 ///< The requests only: hit_tokens is 0.
+  std::vector<Row> rows;                     ///< by policy, then capacity; one row for the infinite cache
+  std::uint64_t checks = 0, violations = 0;  ///< Sums over the ledgers of all runs.
+  std::vector<std::string> reports, notes;   ///< violations, and notes needed to interpret the figures
+  bool incomplete = false;                   ///< true if it was stopped: only complete rows are present
+  double seconds = 0;                        ///< time of all runs together, including reading
+  unsigned jobs = 1;
+};
+
+}  // namespace canopy::lab

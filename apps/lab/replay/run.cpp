@@ -1,0 +1,203 @@
+#include "run.h"
+
+#include <engine/engine_state.h>
+#include <guard/index_port.h>
+#include <workload/text.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ranges>
+#include <thread>
+
+namespace canopy::replay {
+namespace {
+
+/// Brings what a tier below has for a request. Requests come one after the other: whatever is on its way has ended
+/// before the next one looks, and each waits for its own fetch.
+Fetch fetch_at_once(Run& run, const RequestSpec& spec, std::uint64_t& now_us) {
+  if (!run.engine.host_tier()) return {};
+  for (std::uint64_t end; (end = run.engine.next_end_us()) != kUnlimited;) run.turn(now_us = std::max(now_us, end));
+  Fetch fetch = run.fetch(spec);
+  const std::uint64_t from = now_us;
+  while (!fetch.done()) run.turn(now_us = std::max(now_us, fetch.ends_us()));
+  run.loaded(now_us - from, now_us - from);
+  run.idled(now_us - from);
+  return fetch;
+}
+
+Result<std::monostate> run_serial(Run& run) {
+  std::uint64_t now_us = 0;
+  workload::ClientRequest client;
+  std::vector<Token> answer;
+  for (;;) {
+    auto more = run.next(client);
+    if (!more) return more.error();
+    if (!*more) return std::monostate{};
+    const NamespaceId space = run.engine.intern({client.space, {}, {}});
+    const RequestSpec arrival{client.prompt, space, client.priority, client.hints, 0, run.options.min_uncached, 0};
+    Request request = run.engine.begin(arrival, fetch_at_once(run, arrival, now_us));
+    run.count(client, request.matched());
+    Trail trail(space);
+    const std::uint32_t whole = run.engine.whole_pages(client.prompt.size());
+    if (run.content) {
+      trail.follow(client.prompt);
+      run.content->check(request, trail, 0, request.matched());
+    }
+    if (!request.reserve(whole)) {
+      // The recorded engines evict before they know that it will not do.
+      run.engine.make_free(0, (whole - request.matched()) / run.engine.page_size());
+      ++run.report.rejected;
+      request.abort();
+    } else {
+      if (run.content) run.content->write(request, trail, request.matched(), whole);
+      // The answer is not inserted, but policies receive its length: any tokens will do.
+      answer.resize(std::max<std::size_t>(answer.size(), client.output_tokens));
+      request.append(std::span<const Token>(answer).first(client.output_tokens));
+      request.finish(whole);
+    }
+  }
+}
+
+}  // namespace
+
+Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& the_options, const Progress& a_progress)
+    : engine(an_engine), options(the_options), source_(a_source), progress_(a_progress) {
+  const auto has_store = [&](std::size_t group) { return engine.store(group) != nullptr; };
+  const auto groups = std::views::iota(std::size_t{0}, engine.groups());
+  if (options.content && std::ranges::any_of(groups, has_store)) content.emplace(engine);
+}
+
+void Run::report_tier() {
+  const EngineState* const tier = engine.host_tier();
+  if (!tier) return;
+  const Sizes sizes = tier->index->sizes(0);
+  const IndexUse use = tier->index->call("use", &PrefixIndex::use);
+  TierReport& told = report.host_tier.emplace();
+  told.counters = engine.tier_counters();
+  told.storage = engine.has_storage();
+  told.resident_tokens = sizes.evictable + sizes.protected_;
+  told.capacity_tokens = tier->pools[0].limit() * tier->page_size;
+  told.nodes = use.nodes;
+  told.index_bytes = use.bytes;
+  told.index_seconds = tier->counters.index_seconds;
+  told.waited_us = waited_us_;
+  told.load_us = load_us_;
+  told.later = later_;
+  told.latest_us = latest_us_;
+  told.hidden_us = load_us_ - std::min(load_us_, idle_us_);
+  report.inserts_cut_short += use.inserts_cut_short;
+}
+
+void Run::turn(std::uint64_t now_us) {
+  if (engine.in_real_time() && now_us > now_us_)
+    std::this_thread::sleep_for(std::chrono::microseconds(now_us - now_us_));
+  now_us_ = now_us;
+  engine.turn(now_us);
+}
+
+bool Run::stopped() {
+  report.incomplete |= options.stopped && options.stopped();
+  return report.incomplete;
+}
+
+bool Run::may_go_on() {
+  while (!engine.poll() && !stopped()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  return !stopped();
+}
+
+Result<bool> Run::next(workload::ClientRequest& client) {
+  using Clock = std::chrono::steady_clock;
+  if (options.pace) {
+    const auto due = started_ + taken_ * std::chrono::microseconds(1'000'000) / options.pace;
+    while (Clock::now() < due && !stopped())
+      std::this_thread::sleep_until(std::min<Clock::time_point>(due, Clock::now() + std::chrono::milliseconds(20)));
+  }
+  if (!may_go_on() || taken_ == options.limit) return false;
+  auto more = source_.next(client);
+  if (!more || !*more) return more;
+  ++taken_;
+  for (const Resize& resize : options.resizes)
+    if (resize.request == taken_)
+      for (std::size_t g = 0; g < engine.groups(); ++g)
+        if (resize.group.empty() ? g == 0 : engine.pool(g).group() == resize.group)
+          engine.resize(g, resize.tokens / engine.page_size());
+  return more;
+}
+
+void Run::count(const workload::ClientRequest& client, std::uint32_t matched) {
+  constexpr std::size_t kMost = 128;
+  ++report.requests;
+  report.prompt_tokens += client.prompt.size();
+  report.hit_tokens += matched;
+  if (options.each) options.each(client, matched);
+  if (progress_ && report.requests % 64 == 0)
+    progress_(options.limit == kUnlimited
+                  ? source_.progress()
+                  : std::max(source_.progress(), static_cast<double>(taken_) / static_cast<double>(options.limit)),
+              report.requests);
+  if (report.requests % sample_every_ != 0) return;
+  report.samples.push_back({report.requests, report.prompt_tokens, report.hit_tokens});
+  if (report.samples.size() < kMost) return;
+  // Full: every second one goes, and they come half as often from now on.
+  for (std::size_t i = 0; i < kMost / 2; ++i) report.samples[i] = report.samples[2 * i + 1];
+  report.samples.resize(kMost / 2);
+  sample_every_ *= 2;
+}
+
+Result<Report> run(Engine& engine, workload::RequestSource& source, const Options& options, const Progress& progress) {
+  Run run(engine, source, options, progress);
+  const auto start = std::chrono::steady_clock::now();
+  auto done = options.mode == Mode::serial ? run_serial(run) : run_timed(run);
+  if (!done) return done.error();
+
+  Report& report = run.report;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  engine.audit();
+  const Counters& counters = engine.counters();
+  const Sizes sizes = state_of(engine).index->sizes(0);
+  const IndexUse use = state_of(engine).index->call("use", &PrefixIndex::use);
+  report.page_size = engine.page_size();
+  report.mode = options.mode;
+  report.order = options.order;
+  report.evict_calls = counters.evict_calls;
+  report.evicted_tokens = counters.evicted_tokens;
+  report.resizes = counters.resizes;
+  report.relocated_pages = counters.relocated_pages;
+  report.resident_tokens = sizes.evictable + sizes.protected_;
+  report.capacity_tokens = run.capacity();
+  for (std::size_t g = 0; g < engine.groups(); ++g) {
+    const Pool& pool = engine.pool(g);
+    if (std::string note = pool.memory(); !note.empty()) report.notes.push_back(std::move(note));
+    const Sizes held = state_of(engine).index->sizes(g);
+    report.groups.push_back({pool.group(),
+                             engine.policy(g),
+                             {},
+                             (held.evictable + held.protected_) / engine.page_size(),
+                             pool.free_pages(),
+                             pool.longest_run(),
+                             pool.handed_out().pages,
+                             pool.handed_out().runs});
+  }
+  report.notes.insert(report.notes.end(), engine.notes().begin(), engine.notes().end());
+  report.nodes = use.nodes;
+  report.index_bytes = use.bytes;
+  report.inserts_cut_short = use.inserts_cut_short;
+  run.report_tier();
+  report.namespaces = engine.spaces();
+  report.index_seconds = counters.index_seconds;
+  report.ledger_checks = engine.ledger().checks();
+  report.violations = engine.ledger().violations();
+  report.reports = engine.ledger().reports();
+  if (run.content) {
+    run.content->sync();
+    report.content_checks = run.content->checks();
+    report.violations += run.content->violations();
+    report.reports.insert(report.reports.end(), run.content->reports().begin(), run.content->reports().end());
+  }
+  // Hash in rejected requests, which the engine never saw.
+  report.digest = splitmix64(engine.digest() ^ splitmix64(report.rejected) ^ report.requests);
+  report.seed = source.seed();
+  return std::move(report);
+}
+
+}  // namespace canopy::replay

@@ -1,0 +1,252 @@
+#include <workload/answer.h>
+
+#include <algorithm>
+
+#include "run.h"
+#include "waiting_queue.h"
+#include "waits.h"
+
+namespace canopy::replay {
+namespace {
+
+/// A small scheduler that does to a cache what real ones do: requests start in an order that the options choose,
+/// chunked prefill, one decoded token a step. When pages run out, the youngest request is retracted.
+class Scheduler {
+ public:
+  explicit Scheduler(Run& run) : run_(run), queue_(run) {}
+
+  Result<std::monostate> operator()() {
+    auto done = serve();
+    if (done) waits_.report(run_.report);
+    return done;
+  }
+
+ private:
+  Result<std::monostate> serve() {
+    for (;;) {
+      run_.turn(now_ms_ * 1000);
+      auto admitted = admit();
+      if (!admitted) return admitted.error();
+      if (!running_.empty()) {
+        if (!run_.may_go_on()) return std::monostate{};  // the destructor aborts what runs
+        step();
+        ++run_.report.steps;
+      } else if (queue_.empty()) {
+        return std::monostate{};
+      } else if (const bool waits = queue_.waits_for_fetch(now_ms_);
+                 waits || queue_.at(0)->client.arrival_ms > now_ms_) {
+        const std::uint64_t then_ms = queue_.next_ms(now_ms_);
+        if (waits) run_.idled((then_ms - now_ms_) * 1000);
+        now_ms_ = then_ms;
+      } else if (!queue_.drop_fetches()) {
+        // Nothing runs, so no page will be released: a request that does not fit now never will.
+        ++run_.report.rejected;
+        queue_.drop(queue_.at(0));
+      }
+    }
+  }
+
+  /// Starts requests that have arrived and fit, in order. None overtakes the first that waits for pages. One that waits
+  /// for its fetch holds up only those that would take its place or the pages it is going to need.
+  Result<std::monostate> admit() {
+    bool ordered = false, again = true;
+    // One that starts makes the next step longer, and perhaps too long for those that wait: they are checked again.
+    while (again) {
+      const std::size_t before = running_.size();
+      std::size_t passed = 0;
+      std::uint32_t kept = 0;  // tokens that those need
+      while (running_.size() + passed < run_.options.running) {
+        if (auto more = queue_.fill(now_ms_, processed_); !more) return more.error();
+        if (!ordered) queue_.order(now_ms_, processed_);
+        if (!ordered) queue_.fetch_ahead(now_ms_);
+        ordered = true;
+        if (passed == queue_.size() || queue_.at(passed)->client.arrival_ms > now_ms_) break;
+        const auto job = queue_.at(passed);
+        const Start start = this->start(job, kept);
+        if (start == Start::no_room) break;
+        if (start == Start::not_ready) {
+          ++passed;
+          kept += job->total();
+        }
+      }
+      again = passed > 0 && running_.size() > before;
+    }
+    return std::monostate{};
+  }
+
+  enum class Start : std::uint8_t { taken, not_ready, no_room };
+
+  /// Takes a request out of the queue: to run beside `kept` tokens of others, or to reject it if it can never fit.
+  Start start(Jobs::iterator at, std::uint32_t kept) {
+    Job& job = *at;
+    if (job.waits_us) job.waited_us += now_ms_ * 1000 - *std::exchange(job.waits_us, {});
+    const RequestSpec arrival = job.spec(run_.options.prefill_tokens);
+    RequestSpec all = arrival;
+    all.output_limit += kept;
+    const Admission::Verdict verdict = run_.engine.admits(all).verdict;
+    if (kept > 0 && verdict == Admission::Verdict::never) return Start::no_room;
+    if (verdict == Admission::Verdict::never) {
+      ++run_.report.rejected;
+      if (!job.request) run_.count(job.client, 0);
+      queue_.drop(at);
+      return Start::taken;
+    }
+    const bool ready = verdict != Admission::Verdict::now || has_come(job);
+    if (verdict == Admission::Verdict::now && ready) {
+      const bool is_new = !job.request;
+      const std::uint32_t brought = job.fetch.done() ? job.fetch.tokens() : 0;
+      job.load_us += job.fetch.took_us();
+      if (is_new) job.request.emplace(run_.engine.begin(arrival, std::move(job.fetch)));
+      else job.request->resume();
+      began(job, brought);
+      job.asked = Job::Asked::no;
+      // Takes the pages of the whole prompt now. Else another request could start on pages promised to this one.
+      const std::uint32_t first_chunk = job.request->matched() + run_.options.prefill_tokens;
+      if (job.request->reserve(job.known(), first_chunk)) {
+        run(at, is_new);
+        return Start::taken;
+      }
+      if (is_new) job.request.reset();
+      else job.request->retract();
+    }
+    run_.report.waited += !std::exchange(job.has_waited, true);
+    return ready ? Start::no_room : Start::not_ready;
+  }
+
+  /// Whether a request that could start has waited enough for what a tier below has for it. What was asked for while it
+  /// waited is asked for once more: some of its prefix may have left the pools since.
+  bool has_come(Job& job) {
+    if (job.fetch.done() && job.asked != Job::Asked::now) queue_.fetch(job, Job::Asked::now, now_ms_);
+    if (job.fetch.done() || job.fetch.ready(next_step_us())) return true;
+    job.waits_us = now_ms_ * 1000;
+    return false;
+  }
+
+  /// Returns the duration of the next step with the requests that run now. 0: none runs.
+  std::uint64_t next_step_us() const {
+    std::uint32_t budget = run_.options.prefill_tokens;
+    std::uint64_t prefill_us = 0;
+    for (const Job& job : running_) {
+      const std::uint32_t computed = job.request->computed();
+      const std::uint32_t chunk = std::min(budget, job.known() - std::min(job.known(), computed));
+      budget -= chunk;
+      prefill_us += run_.engine.recompute_us(chunk, computed);
+    }
+    return running_.empty() ? 0 : std::max<std::uint64_t>(run_.options.step_ms * std::uint64_t{1000}, prefill_us);
+  }
+
+  /// A request has begun, and waited for its fetch, which brought `brought` tokens.
+  void began(Job& job, std::uint32_t brought) {
+    const std::uint32_t matched = job.request->matched(), prompt = job.known();
+    const std::uint32_t resident = matched - std::min(matched, brought);
+    job.fetch = {};
+    const std::uint64_t wait_us = std::exchange(job.waited_us, 0);
+    run_.loaded(std::exchange(job.load_us, 0), wait_us);
+    run_.weighed(wait_us + run_.engine.recompute_us(prompt - matched, matched),
+                 run_.engine.recompute_us(prompt - resident, resident));
+  }
+
+  void run(Jobs::iterator at, bool is_new) {
+    Job& job = *at;
+    const std::uint32_t matched = job.request->matched();
+    job.offered = 0;
+    if (is_new) {
+      run_.count(job.client, matched);
+      waits_.add(now_ms_ - job.client.arrival_ms);
+    }
+    if (run_.content) {
+      if (!job.trail) job.trail.emplace(job.space);
+      job.trail->follow(job.tokens());
+      run_.content->check(*job.request, *job.trail, 0, matched);
+    }
+    queue_.move(at, running_);
+    run_.report.most_running = std::max(run_.report.most_running, static_cast<std::uint32_t>(running_.size()));
+  }
+
+  void step() {
+    std::uint32_t budget = run_.options.prefill_tokens;
+    prefill_us_ = 0;
+    for (auto at = running_.begin(); at != running_.end();) {
+      if (at->abort_at && at->request->computed() >= at->abort_at) {
+        at = running_.erase(at);  // its client aborted: so does the destructor
+        ++run_.report.aborted;
+      } else if (at->request->computed() >= at->total()) {
+        at->request->finish(at->request->computed());
+        at = running_.erase(at);
+      } else if (advance(*at, budget)) {
+        ++at;
+      } else if (std::next(at) != running_.end()) {
+        retract(std::prev(running_.end()));  // no page is free: the youngest is retracted
+      } else {
+        at = retract(at);
+      }
+    }
+    now_ms_ += std::max<std::uint64_t>(run_.options.step_ms, (prefill_us_ + 999) / 1000);
+  }
+
+  /// A chunk of prefill or one decoded token; false if there is no page for it.
+  bool advance(Job& job, std::uint32_t& budget) {
+    if (run_.options.rematch && job.request->computed() < job.known()) rematch(job);
+    const std::uint32_t known = job.known(), computed = job.request->computed();
+    std::uint32_t until = known + 1;
+    if (computed < known) {
+      until = computed + std::min(budget, known - computed);
+      if (until == computed) return true;  // other requests have used up this step's prefill
+    }
+    if (!job.request->reserve(until)) return false;
+    if (until <= known) {
+      budget -= until - computed;
+      prefill_us_ += run_.engine.recompute_us(until - computed, computed);
+      processed_ += until - computed;
+    } else {
+      job.request->append(workload::answer_token(job.answer, known - job.prompt()));
+      ++run_.report.output_tokens;
+    }
+    if (run_.content) {
+      job.trail->follow(job.tokens());
+      run_.content->write(*job.request, *job.trail, computed, until);
+    }
+    commit(job, until);
+    return true;
+  }
+
+  /// Takes over what others have computed of its prompt since it was matched.
+  void rematch(Job& job) {
+    const std::uint32_t gained = job.request->rematch(), until = job.request->computed();
+    run_.report.rematched_tokens += gained;
+    if (gained > 0 && run_.content) run_.content->check(*job.request, *job.trail, until - gained, until);
+  }
+
+  /// Inserts whole new pages at once, and checks the pages that replace them where another request was faster.
+  void commit(Job& job, std::uint32_t computed) {
+    const std::uint32_t before = job.request->committed(), whole = run_.engine.whole_pages(computed);
+    if (whole <= std::max(before, job.offered)) return job.request->advance(computed);
+    job.offered = whole;
+    const std::uint32_t repointed = job.request->commit(computed);
+    run_.report.repointed_tokens += repointed;
+    if (run_.content) run_.content->check(*job.request, *job.trail, before, before + repointed);
+  }
+
+  /// Retracts a request. Its committed pages stay in the tree, so it can continue from there.
+  Jobs::iterator retract(Jobs::iterator at) {
+    at->request->retract();
+    ++run_.report.retracted;
+    const auto next = std::next(at);
+    queue_.put_back(running_, at);
+    return next;
+  }
+
+  Run& run_;
+  Jobs running_;  ///< oldest first
+  WaitingQueue queue_;
+  Waits waits_;
+  std::uint64_t now_ms_ = 0;
+  std::uint64_t prefill_us_ = 0;  ///< Time of the current step, by the engine's costs.
+  std::uint64_t processed_ = 0;   ///< prompt tokens computed so far
+};
+
+}  // namespace
+
+Result<std::monostate> run_timed(Run& run) { return Scheduler(run)(); }
+
+}  // namespace canopy::replay

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "line_problem.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace canopy::workload {
+
+/// A field that a format reads from the JSON object of a line.
+struct JsonField {
+  enum class Kind {
+    whole,    ///< from 0 to `most`
+    integer,  ///< from -`most` to `most`
+    number,   ///< from 0 to `most`, with or without a point
+    text,
+    wholes,  ///< a list of whole numbers, each from 0 to `most`
+    hints,   ///< a whole number of bits, or a list of their names (hints.h)
+  };
+  const char* path;  ///< "timestamp", or within objects "out.meta_info.completion_tokens"
+  Kind kind;
+  std::uint64_t most = 0;
+  const char* what = "";  ///< unit: "tokens"
+  bool required = false;  ///< null and absent are the same
+  // For Kind::wholes:
+  const char* item = "item";
+  std::uint64_t kept = 0;  ///< Items to keep; more are only counted. 0: more than kMaxPromptTokens are refused.
+};
+
+/// Differences between formats, other than their fields.
+struct JsonStyle {
+  bool closed = false;       ///< unknown keys are errors, except "extra" with its content
+  bool nulls = true;         ///< A null stands for an absent field.
+  std::size_t deepest = 64;  ///< Most levels of objects and lists.
+  const char* wanted = "expected an object";
+};
+
+/// The value of a field.
+struct JsonValue {
+  bool seen = false;
+  std::size_t column = 0;  ///< Column of its key. 0 unless the line has a problem.
+  std::int64_t integer = 0;
+  std::uint64_t whole = 0;  ///< For Kind::wholes: the number of items.
+  double number = 0;
+  std::string text;
+  std::vector<std::uint64_t> wholes;
+  std::uint64_t whole_or(std::uint64_t absent) const { return seen ? whole : absent; }
+};
+
+/// Reads one object per line, field by field, reusing its storage. Strict: JSON as in RFC 8259, limited depth, each
+/// field once and in its range. Other keys are skipped or refused.
+class JsonLine {
+ public:
+  /// REQUIRES: `fields` outlives this.
+  explicit JsonLine(std::span<const JsonField> fields, const JsonStyle& style = {});
+
+  /// Reads a line. Returns nothing if it can be used.
+  std::optional<LineProblem> read(std::string_view line);
+  /// Returns the value of a field. REQUIRES: the last line could be used.
+  JsonValue& operator[](std::size_t field) { return values_[field]; }
+
+  /// Returns a problem with a field of the latest line. `text` follows the name of the field.
+  LineProblem about(std::string_view line, std::size_t field, const std::string& text);
+
+ private:
+  std::optional<LineProblem> parse(std::string_view line, bool columns);
+
+  std::span<const JsonField> fields_;
+  std::vector<JsonValue> values_;
+  JsonStyle style_;
+};
+
+}  // namespace canopy::workload

@@ -1,0 +1,58 @@
+#include "mooncake_line.h"
+
+#include "text.h"
+
+#include <fmt/format.h>
+
+namespace canopy::workload {
+namespace {
+
+using Kind = JsonField::Kind;
+
+enum : std::size_t { kTimestamp, kInput, kOutput, kIds, kHints };
+constexpr JsonStyle kStyle{.nulls = false,
+                           .deepest = 8,
+                           .wanted =
+                               "expected an object like {\"timestamp\": 0, \"input_length\": 700, "
+                               "\"output_length\": 50, \"hash_ids\": [1, 2]}"};
+
+}  // namespace
+
+// A block's tokens start at id * block, which must not wrap: two ids would be one text. No prompt needs more ids than
+// are kept, and a line has room for 33 million.
+MooncakeLine::MooncakeLine(std::uint64_t block)
+    : block_(block),
+      fields_{{{"timestamp", Kind::whole, 1'000'000'000'000'000, "milliseconds", true},
+               {"input_length", Kind::whole, kMaxPromptTokens, "tokens", true},
+               {"output_length", Kind::whole, kMaxPromptTokens, "tokens", true},
+               {.path = "hash_ids",
+                .kind = Kind::wholes,
+                .most = ~std::uint64_t{0} / block,
+                .required = true,
+                .item = "id",
+                .kept = kMaxPromptTokens / block + 1},
+               {"hints", Kind::hints, ~std::uint64_t{0}}}},
+      line_(fields_, kStyle) {}
+
+std::optional<LineProblem> MooncakeLine::read(std::string_view line) {
+  line_[kIds].wholes.swap(hash_ids);  // the storage of the line before
+  if (auto problem = line_.read(line)) return problem;
+  timestamp = line_[kTimestamp].whole;
+  input_length = static_cast<std::uint32_t>(line_[kInput].whole);
+  output_length = static_cast<std::uint32_t>(line_[kOutput].whole);
+  hints = line_[kHints].whole_or(0);
+  const std::uint64_t ids = line_[kIds].whole, blocks = (input_length + block_ - 1) / block_;
+  hash_ids.swap(line_[kIds].wholes);
+  if (ids == blocks) return {};
+  std::string text = fmt::format("has {} id{}; 'input_length' {} needs {}, one per {} token{}", ids,
+                                 ids == 1 ? "" : "s", input_length, blocks, block_, block_ == 1 ? "" : "s");
+  // A usual block size in which the line would be right.
+  for (std::uint64_t other = 1; ids > 0 && other <= 65536; other *= 2)
+    if ((input_length + other - 1) / other == ids) {
+      text += fmt::format("; is it a trace for --block-size {}?", other);
+      break;
+    }
+  return line_.about(line, kIds, text);
+}
+
+}  // namespace canopy::workload

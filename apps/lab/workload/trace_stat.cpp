@@ -1,0 +1,135 @@
+#include "trace_stat.h"
+
+#include <canopy/base/random.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace canopy::workload {
+namespace {
+
+/// Bars whose edges double: [0, first), [first, 2 first), ...
+void doubling(std::vector<Bar>& bars, std::uint64_t first, std::uint64_t value, std::uint64_t tokens,
+              std::uint64_t count) {
+  const std::uint64_t ratio = value / first;
+  const auto place = static_cast<std::size_t>(std::bit_width(ratio));
+  for (std::size_t i = bars.size(); i <= place; ++i) {
+    const std::uint64_t from = i == 0 ? 0 : first << (i - 1);
+    bars.push_back({from, first << i});
+  }
+  bars[place].count += count;
+  bars[place].tokens += tokens;
+}
+
+/// Bars between edges that were chosen for people; the last has no end.
+template <std::size_t N>
+void between(std::vector<Bar>& bars, const std::uint64_t (&edges)[N], std::uint64_t value, std::uint64_t tokens,
+             std::uint64_t count) {
+  if (bars.empty())
+    for (std::size_t i = 0; i < N; ++i) bars.push_back({edges[i], i + 1 < N ? edges[i + 1] : 0});
+  const auto place = static_cast<std::size_t>(std::upper_bound(edges, edges + N, value) - edges) - 1;
+  bars[place].count += count;
+  bars[place].tokens += tokens;
+}
+
+constexpr std::uint64_t kSecond = 1000, kMinute = 60 * kSecond, kHour = 60 * kMinute;
+constexpr std::uint64_t kGaps[] = {0,           kSecond,      10 * kSecond, 30 * kSecond, kMinute,   2 * kMinute,
+                                   5 * kMinute, 10 * kMinute, 30 * kMinute, kHour,        6 * kHour, 24 * kHour};
+constexpr std::uint64_t kUses[] = {1, 2, 3, 5, 9, 17, 65, 257, 1025, 4097};
+constexpr std::uint64_t kTurns[] = {1, 2, 3, 4, 5, 7, 11, 21, 51};
+
+}  // namespace
+
+TraceStat::TraceStat(std::uint64_t unit) : units_(1024) { facts_.unit = unit; }
+
+TraceStat::Unit& TraceStat::at(std::uint64_t print) {
+  if (4 * (used_ + 1) > 3 * units_.size()) grow();
+  print |= 1;  // 0 is free
+  std::size_t place = splitmix64(print) & (units_.size() - 1);
+  while (units_[place].print != 0 && units_[place].print != print) place = (place + 1) & (units_.size() - 1);
+  if (units_[place].print == 0) {
+    units_[place].print = print;
+    ++used_;
+  }
+  return units_[place];
+}
+
+void TraceStat::grow() {
+  std::vector<Unit> old(2 * units_.size());
+  old.swap(units_);
+  for (const Unit& unit : old) {
+    if (unit.print == 0) continue;
+    std::size_t place = splitmix64(unit.print) & (units_.size() - 1);
+    while (units_[place].print != 0) place = (place + 1) & (units_.size() - 1);
+    units_[place] = unit;
+  }
+}
+
+void TraceStat::add(const TraceRecord& record) {
+  if (facts_.requests == 0) first_ms_ = now_ms_ = record.time_ms;
+  // Times may step back where a trace was merged from several clocks.
+  now_ms_ = std::max(now_ms_, record.time_ms);
+  ++facts_.requests;
+  const std::uint64_t length = record.length(), step = record.block ? record.block : facts_.unit;
+  if (record.block) facts_.unit = record.block;
+  facts_.prompt_tokens += length;
+  facts_.output_tokens += record.output_tokens;
+  facts_.longest_prompt = std::max(facts_.longest_prompt, length);
+
+  std::uint64_t print = splitmix64(step);
+  for (const char c : record.space) print = splitmix64(print ^ static_cast<unsigned char>(c));
+  std::uint64_t reused = 0, brought = 0, turn = 1, ends = 0;
+  bool known = length > 0;  // all units so far were there
+  const std::uint64_t whole = length / step * step;
+  for (std::uint64_t from = 0, i = 0; from < length; from += step, ++i) {
+    const std::uint64_t tokens = std::min(step, length - from);
+    if (record.block) {
+      print = splitmix64(print ^ splitmix64(record.ids[i] + 1));
+    } else {
+      for (std::uint64_t j = from; j < from + tokens; ++j) print = splitmix64(print + record.tokens[j] + 1);
+    }
+    if (tokens < step) print = splitmix64(print ^ tokens);
+    Unit& unit = at(print);
+    const bool there = known && unit.uses > 0;
+    if (there) {
+      reused += tokens;
+      between(facts_.gaps_ms, kGaps, now_ms_ - unit.last_ms, tokens, 1);
+      doubling(facts_.gaps_tokens, 65'536, facts_.distinct_tokens - unit.last_new, tokens, 1);
+      if (unit.turn > 0 && from + step < whole) turn = unit.turn + std::uint64_t{1};
+    } else if (unit.uses == 0) {
+      brought += tokens;
+      unit.tokens = static_cast<std::uint32_t>(tokens);
+    }
+    doubling(facts_.depths, 512, from, tokens, there ? tokens : 0);
+    if (tokens == step) known = there;
+    ++unit.uses;
+    unit.last_ms = now_ms_;
+    unit.last_new = facts_.distinct_tokens;
+    if (from + step == whole) ends = print;
+  }
+  facts_.distinct_tokens += brought;
+  facts_.reused_tokens += reused;
+  if (length >= step && known) ++facts_.resent_requests;
+  doubling(facts_.prompts, 256, length, length, 1);
+  if (record.turn == 0) facts_.turns_told = false;
+  const std::uint64_t told = record.turn ? record.turn : turn;
+  between(facts_.turns, kTurns, told, length, 1);
+  // A prompt that ends in what others have too, such as a system prompt, begins no conversation of its own.
+  if (whole > 0)
+    if (Unit& end = at(ends); end.uses == 1) end.turn = static_cast<std::uint32_t>(told);
+  TraceFacts::Tenant& tenant = facts_.tenants[record.space];
+  ++tenant.requests;
+  tenant.prompt_tokens += length;
+  tenant.reused_tokens += reused;
+}
+
+TraceFacts TraceStat::facts() const {
+  TraceFacts facts = facts_;
+  facts.span_ms = now_ms_ - first_ms_;
+  facts.uses.clear();
+  for (const Unit& unit : units_)
+    if (unit.uses > 0) between(facts.uses, kUses, unit.uses, unit.tokens, 1);
+  return facts;
+}
+
+}  // namespace canopy::workload

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "trace_record.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace canopy::workload {
+
+/// A bar of a histogram: occurrences in [from, to), and their tokens.
+struct Bar {
+  std::uint64_t from = 0, to = 0;  ///< `to` 0: no upper limit
+  std::uint64_t count = 0, tokens = 0;
+};
+
+/// The properties of a trace, without a cache.
+struct TraceFacts {
+  std::uint64_t unit = 0;  ///< tokens compared at once; a shorter rest counts with its own length
+  std::uint64_t requests = 0, prompt_tokens = 0, output_tokens = 0, span_ms = 0;
+  std::uint64_t longest_prompt = 0;
+  /// Tokens that an unlimited cache would hold: equal tokens after equal tokens count once.
+  std::uint64_t distinct_tokens = 0;
+  std::uint64_t reused_tokens = 0;    ///< prompt tokens that an earlier prompt had, after the same tokens
+  std::uint64_t resent_requests = 0;  ///< requests whose whole units were all requested before
+
+  std::vector<Bar> prompts;      ///< requests by the length of their prompt
+  std::vector<Bar> gaps_ms;      ///< reused tokens by the time since they were last in a prompt
+  std::vector<Bar> gaps_tokens;  ///< reused tokens by the new tokens of other prompts in between
+  std::vector<Bar> depths;       ///< prompt tokens by their depth in the prompt: `count` of them were reused
+  std::vector<Bar> uses;         ///< distinct tokens by the number of prompts that had them
+  std::vector<Bar> turns;        ///< requests by the turn of their conversation
+  /// False: the file has no turns. Then a prompt that begins with all whole units of an earlier one counts as the turn
+  /// after it, if the last of those units was new in the earlier one.
+  bool turns_told = true;
+  struct Tenant {
+    std::uint64_t requests = 0, prompt_tokens = 0, reused_tokens = 0;
+  };
+  std::map<std::string, Tenant> tenants;  ///< by namespace
+
+  double reused() const {
+    return prompt_tokens ? static_cast<double>(reused_tokens) / static_cast<double>(prompt_tokens) : 0;
+  }
+};
+
+/// Writes JSON, completely or not at all. `trace`: the file's name as given.
+Result<std::monostate> write_facts(const TraceFacts& facts, const std::string& trace, const std::string& path);
+
+/// Reads a trace's records one after another. Keeps 40 bytes per distinct unit, no tokens.
+class TraceStat {
+ public:
+  /// `unit`: for prompts of tokens; prompts of ids are compared id by id. REQUIRES: unit > 0.
+  explicit TraceStat(std::uint64_t unit);
+  void add(const TraceRecord& record);
+  /// Returns the facts of all records so far.
+  TraceFacts facts() const;
+
+ private:
+  struct Unit {
+    std::uint64_t print = 0;  ///< hash of all tokens up to its end, with the namespace; 0: free
+    std::uint64_t last_ms = 0, last_new = 0;
+    std::uint32_t uses = 0,
+                  turn = 0;  ///< turn of the request for which it was the last new whole unit; 0: none
+    std::uint32_t tokens = 0;
+  };
+
+  Unit& at(std::uint64_t print);
+  void grow();
+
+  TraceFacts facts_;
+  std::vector<Unit> units_;  ///< open addressing, a power of two, at most 3/4 full
+  std::size_t used_ = 0;
+  std::uint64_t first_ms_ = 0, now_ms_ = 0;
+};
+
+}  // namespace canopy::workload

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <canopy/base/option_walkers.h>
+#include <canopy/base/yaml_document.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace canopy {
+
+/// A maximum that means: no maximum.
+inline constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
+
+/// " (help)", to end a message about an option; empty without help.
+std::string in_brackets(std::string_view help);
+
+/// A value as the user wrote it, for a message.
+std::string shown(const YamlNode& value);
+
+}  // namespace canopy

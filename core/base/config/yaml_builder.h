@@ -1,0 +1,20 @@
+#pragma once
+
+#include <canopy/base/yaml_document.h>
+
+#include <cstddef>
+#include <string_view>
+
+#include "yaml_text.h"
+
+namespace canopy {
+
+/// The limits of a document: bytes, and levels of nested lists and maps. Reading a file stops at the first, and --set
+/// creates no deeper level.
+inline constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxDepth = 32;
+
+/// The tree of a text, which is one value. Throws Refused if the text is not one.
+YamlNode build_tree(std::string_view text, Places& places);
+
+}  // namespace canopy

@@ -1,0 +1,178 @@
+#pragma once
+
+#include <canopy/base/registry.h>
+#include <canopy/engine/agreement.h>
+#include <canopy/engine/engine_config.h>
+#include <canopy/engine/fetch.h>
+#include <canopy/engine/ledger.h>
+#include <canopy/engine/pool.h>
+#include <canopy/engine/request.h>
+#include <canopy/engine/request_spec.h>
+#include <canopy/feed/counters.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace canopy {
+
+class FeedSink;
+class TurnBoard;
+struct EngineState;
+
+/// Counts since the engine was created, in tokens unless noted.
+struct Counters {
+  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
+  std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< first group only, also for room in another group
+  std::uint64_t finished = 0, aborted = 0, retracted = 0;
+  std::uint64_t repointed_pages = 0;               ///< pages replaced by ones that another request inserted first
+  std::uint64_t resizes = 0, relocated_pages = 0;  ///< new limits of pools; pages relocated for them
+  double index_seconds = 0;                        ///< seconds spent in match, pages, insert, relax, release and evict
+};
+
+/// Composes index, allocators, stores and policies into one prefix cache, and is their only caller. The life of a
+/// request:
+///
+///   begin    matches and locks the longest resident prefix
+///   reserve  gets pages for what is to be computed; evicts exactly what is missing
+///   write    stores rows of computed tokens (or the model's own kernels write, at the same page numbers)
+///   advance  marks tokens as computed; windows release pages that no later token can see
+///   commit   makes the computed tokens reusable by others, while the request continues
+///   finish   commits the rest and ends the request; or abort() at any step, which leaves only the committed
+///            prefixes; or retract(), to resume later
+///
+/// After every operation the engine checks the ledger and adds the operation to the digest.
+///
+/// Thread: one call at a time, of the engine and of its requests. A call that breaks a REQUIRES, or that arrives during
+/// another call, does nothing: it returns false, 0 or an empty result, and the ledger records a violation. A plugin may
+/// not call the engine that calls it.
+class Engine {
+ public:
+  /// Creates an engine. `listener` receives the tree's changes (EngineConfig::events). May be null (the configuration
+  /// names no events). `agreement` connects the engines of the other ranks, which get the same calls (docs/tiers.md,
+  /// Ranks). May be null (one rank). REQUIRES: `registry`, `listener` and `agreement` outlive the engine.
+  static Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry,
+                                                TreeListener* listener = nullptr, Agreement* agreement = nullptr);
+  /// Creates an engine from its file, and keeps the plugins loaded. `plugins` is their folder; each file in it is
+  /// checked (Trust::strict). Empty: own_plugin_folder().
+  static Result<std::unique_ptr<Engine>> open(const std::string& path, const std::filesystem::path& plugins = {});
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  NamespaceId intern(const Space& space);
+  const std::string& name_of(NamespaceId space) const;
+
+  /// Returns whether a request can run now, must wait, or can never run. Changes nothing, not even recency.
+  Admission admits(const RequestSpec& spec) const;
+  /// Begins a request and locks its longest resident prefix. If `spec` is invalid, returns a request that has already
+  /// ended and records a violation. `fetched`: the result of fetch() for it. REQUIRES: the request ends before the
+  /// engine is destroyed; intern() returned its namespace.
+  Request begin(const RequestSpec& spec, Fetch fetched = {});
+
+  /// Returns the length and the last node of a waiting request's longest resident prefix: what begin() would match now.
+  /// Locks nothing, but makes the prefix recent so that it stays for the request. For schedulers that order requests by
+  /// their prefixes.
+  Found find(const RequestSpec& spec);
+  /// Calls SchedulingIndex::order_by_weight for results of find(). REQUIRES: order.size() == ends.size().
+  void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const;
+
+  /// Looks up a waiting request's prefix in the tiers below the pools, and starts to bring what the pools lack. Begin
+  /// the request when the fetch is done(), or earlier with what has arrived. Cheap enough to call for every waiting
+  /// request: a prefix that is already being fetched is not fetched twice. Without a tier, returns an empty fetch.
+  /// Skips prefixes that are cheaper to recompute, if `tiers.recompute` is configured.
+  Fetch fetch(const RequestSpec& spec);
+  /// Returns the microseconds it takes to compute `tokens` prompt tokens that follow `depth` others, by
+  /// `tiers.recompute`; 0 if that is not configured.
+  std::uint64_t recompute_us(std::uint32_t tokens, std::uint32_t depth) const;
+  /// Publishes copies to the tier below and fetches that have completed by `now_us`, in start order. Completions become
+  /// visible only here. Call it once before each step of the scheduler. `now_us` is the caller's own clock, in
+  /// microseconds; a value below the last one counts as the last one. With an agreement, each call does one exchange
+  /// with the other ranks: only work that has completed on all of them becomes visible, at the smallest of their times.
+  /// If the ranks differ, the ledger records a violation, and nothing moves between the tiers from then on.
+  void turn(std::uint64_t now_us);
+  /// Returns the time, on the clock of turn(), at which the next copy, fetch or storage call ends; kUnlimited if none
+  /// is pending. While in_real_time(), returns the latest time at which to call again.
+  std::uint64_t next_end_us() const;
+  /// Returns true while storage calls run in real time. Call turn() with real timestamps until they finish.
+  bool in_real_time() const;
+  /// Returns the tier below the pools, to read. May be null (no such tier).
+  const EngineState* host_tier() const;
+  /// Returns the counters of the tier below the pools and of the storage below it.
+  CounterValues tier_counters() const;
+  /// Returns true if a storage is configured.
+  bool has_storage() const;
+
+  Units page_size() const;
+  /// Returns the number of prompt tokens that can be reused at all: whole pages of units.
+  std::uint32_t whole_pages(std::size_t tokens) const;
+  std::size_t groups() const;
+  /// Returns a group's pool. Throws std::out_of_range if there is no such group.
+  Pool& pool(std::size_t group);
+  const Pool& pool(std::size_t group) const;
+  /// Return the components themselves. Their exceptions reach the caller. The store may be null (page numbers only).
+  const PrefixIndex& index() const;
+  KVStore* store(std::size_t group) const { return pool(group).store(); }
+  /// Calls KVStore::sync. An error starts with the store's name.
+  const char* sync(std::size_t group);
+  const Counters& counters() const;
+  const Ledger& ledger() const;
+  std::size_t live_requests() const;
+  std::size_t spaces() const;
+  /// Returns the name of a group's policy. It differs from the configured one if that threw. REQUIRES: the group
+  /// exists.
+  const std::string& policy(std::size_t group) const;
+  /// Returns the pages of a group that requests own. REQUIRES: the group exists.
+  std::uint64_t owned_pages(std::size_t group) const;
+  /// Returns warnings that a reader of the figures must know, one sentence each.
+  const std::vector<std::string>& notes() const;
+
+  /// Replaces a group's policy, and ranks again the nodes that wait for eviction. REQUIRES: `policy` is not null.
+  void use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name = "a policy");
+  /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Returns true if they are free.
+  bool make_free(std::size_t group, std::uint64_t pages);
+  /// Evicts everything in a namespace that is not locked. Returns the tokens freed in the first group.
+  std::uint64_t flush(NamespaceId space);
+  /// Sets the pool's limit. A higher limit lets the pool grow on demand. A lower one evicts down to it, relocates
+  /// unlocked pages out of the draining segments, and waits for requests that own or lock the rest. Until then the pool
+  /// is over its limit and hands out nothing. REQUIRES: at least 1 page.
+  void resize(std::size_t group, std::uint64_t pages);
+  std::vector<Blocker> blockers(std::size_t group) const;
+
+  /// Protects a node and its path like a request's lock until unpin(). Pinned pages cannot be evicted or flushed; a
+  /// request that needs their room waits indefinitely. A pin counts as a use of the path and advances the clock. In
+  /// each group it locks what a request that continues from the node would lock. Returns false, and changes nothing, if
+  /// there is no such node, it is pinned, or no request could continue from it.
+  bool pin(NodeId node);
+  /// Returns false if `node` is not pinned. `node` is the id that was pinned, even if splits have moved its start
+  /// since.
+  bool unpin(NodeId node);
+
+  /// Executes commands from an inspector, if the feed takes controls, and serves readers that attached between
+  /// operations. Returns false while the engine is paused: sleep briefly and call again. Call it between operations.
+  bool poll();
+  /// Returns the feed, for a reader in this process. May be null (no feed).
+  FeedSink* feed();
+
+  /// Proves that every page has one owner and every row names the pages that its lock holds: O(pool). Records what is
+  /// wrong in the ledger.
+  void audit();
+  /// Returns a hash of results, victims and counters so far. It is the same for the same input on any compiler.
+  std::uint64_t digest() const;
+
+ private:
+  friend const EngineState& state_of(const Engine& engine);
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  template <class Call>
+  auto guarded(const char* name, Call&& call) const;
+  template <class Call>
+  auto guarded(const char* name, std::size_t group, Call&& call) const;
+  const TurnBoard* agree(std::uint64_t& now_us);
+  void misused(std::string sentence) const;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace canopy

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <canopy/base/registry.h>
+#include <canopy/eviction_strategy.h>
+#include <canopy/feed/sink.h>
+#include <canopy/prefix_index.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace canopy {
+
+struct Space;
+
+/// A prefix index for a server that keeps its pools and requests itself: the index of one whole-path group, its
+/// namespaces, and a feed or a listener that follows both. The caller calls the index, and then end_operation() after
+/// each operation.
+///
+/// Thread: one. There is no ledger: exceptions of the index reach the caller.
+class IndexSession {
+ public:
+  struct Config {
+    Units page_size = 1, overlap = 0;
+    std::uint64_t capacity = kUnlimited;  ///< Tokens of the caller's pool, for policies.
+    std::string index = "radix", options = {};
+    std::shared_ptr<EvictionStrategy> policy = {};
+    std::string policy_name = {};
+    FeedConfig feed = {};
+    std::string text = {};  ///< Configuration text that readers of the feed see.
+  };
+  /// Opens a session. `listener` may be null (only the feed follows the tree). REQUIRES: a policy; `listener` outlives
+  /// the session.
+  static Result<std::unique_ptr<IndexSession>> open(Config config, const Registry& registry,
+                                                    TreeListener* listener = nullptr);
+  ~IndexSession();
+  IndexSession(const IndexSession&) = delete;
+
+  PrefixIndex& index() const;
+  Units page_size() const;
+  Units overlap() const;
+  /// Returns the number of whole pages of units in a prompt of `tokens` tokens.
+  std::size_t whole_pages(std::size_t tokens) const;
+  const std::string& policy() const;
+  void use_policy(std::shared_ptr<EvictionStrategy> policy, std::string_view name);
+
+  /// Returns the id of a namespace. Sets `is_new` to true if the namespace was unknown.
+  NamespaceId intern(const Space& space, bool& is_new);
+  const std::string& name_of(NamespaceId space) const;
+
+  /// Counts an operation of the caller and publishes it.
+  void end_operation(Operation operation);
+  /// Serves readers that attached between operations.
+  void poll();
+
+  /// Returns the feed, for a reader in this process. May be null (no feed).
+  FeedSink* feed() const;
+
+  // The functions below write to the feed only; without a feed they do nothing. What they write belongs to the
+  // operation that ends next.
+  /// Sets the size of the caller's pool in pages. Returns false if nothing changed.
+  bool set_pool(std::uint64_t pages, std::uint64_t free);
+  /// Records a request and returns its number. Counts are tokens.
+  std::uint64_t begin_request(NamespaceId space, std::uint32_t prompt, std::uint32_t matched);
+  /// Records the progress of a request. Returns false if there is no such request. `finished` and `aborted` end it.
+  bool progress(std::uint64_t request, RequestPhase phase, std::uint32_t computed, std::uint32_t committed,
+                std::uint32_t tokens);
+
+ private:
+  struct Impl;
+  explicit IndexSession(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace canopy

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <canopy/kv_store.h>
+#include <canopy/prefix_index.h>
+#include <canopy/types.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace canopy {
+
+struct RequestState;
+
+/// A running request. Its page row, per group, in token order:
+///
+///   | gone: 0 ... | the index's, under the lock ..... | owned by the request ................... |
+///   0       first_page()                       committed()                              row().size()
+///
+/// commit() gives owned pages to the index. In groups with a reach, advance() frees pages that no later token can see.
+/// The rest is freed when the request ends. Destroying an unfinished request aborts it.
+///
+/// A call that breaks a REQUIRES, or that comes after the end, changes nothing: it returns false, 0 or an empty span,
+/// and Engine::ledger records a violation. A request that was moved from, or that outlives its engine, has no ledger:
+/// its violation goes to stderr.
+class Request {
+ public:
+  /// Creates a request that has ended.
+  Request();
+  /// For Engine::begin only.
+  explicit Request(RequestState& state) : state_(&state) {}
+  Request(Request&& other) noexcept : Request() { std::swap(state_, other.state_); }
+  Request& operator=(Request&& other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~Request();
+
+  // The functions below may also be called after the end.
+  std::uint64_t id() const;
+  std::span<const Token> tokens() const;  ///< prompt and output so far
+  std::uint32_t matched() const;          ///< tokens that were resident when it began, and need no computation
+  /// Returns the tokens that were resident in the whole-path groups when it began, at least matched(). It is larger
+  /// where windows or states are missing; the next state of this prefix is best kept near that length.
+  std::uint32_t full_length() const;
+  std::uint32_t computed() const;  ///< tokens reported as computed, or matched
+  bool ended() const;
+  std::uint32_t committed() const;  ///< tokens whose pages belong to the index; 0 after the end
+  std::uint32_t reserved() const;   ///< tokens that may be written: computed, or with a page in every group
+
+  /// Gets pages for the first `tokens` tokens, and evicts exactly what is missing. Groups with a reach get pages only
+  /// for the first `soon` tokens, if that is less: they free pages behind them as they need pages ahead, so a long
+  /// prompt in chunks takes a small pool. Returns false, and changes nothing, if some group's pool has too few free and
+  /// evictable pages: wait, or retract another request. REQUIRES: it is not retracted.
+  bool reserve(std::uint32_t tokens, std::uint32_t soon = ~std::uint32_t{0});
+  /// Appends tokens. Reserve pages for them before writing.
+  void append(std::span<const Token> tokens);
+  void append(Token token) { append(std::span(&token, 1)); }
+  /// Returns a group's pages in token order, for attention kernels. 0 where the group has none: before first_page(),
+  /// and between the pages that a group with `every` keeps. Valid until the next call.
+  std::span<const Page> row(std::size_t group = 0) const;
+  std::size_t first_page(std::size_t group = 0) const;
+
+  /// Writes or reads the rows of `count` tokens from `first` on. REQUIRES: the group has a store, and pages for all of
+  /// them. For write, first >= committed(): earlier rows belong to the index, and other requests read them.
+  void write(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& from, std::size_t group = 0);
+  void read(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& to, std::size_t group = 0) const;
+
+  /// Marks the first `tokens` tokens as computed. Nothing becomes reusable yet. Groups with a reach free pages that no
+  /// later token can see. REQUIRES: tokens <= reserved(), tokens <= tokens().size(); so do commit and finish.
+  void advance(std::uint32_t tokens);
+  /// Advances, and makes the whole pages of these tokens reusable. Where another request inserted them first, the row
+  /// then names the index's pages, and this request's pages are freed. Returns the number of tokens replaced in this
+  /// way.
+  std::uint32_t commit(std::uint32_t tokens);
+  /// Matches its prefix again, since other requests may have committed more of it. Takes over what reaches further than
+  /// computed(): the row then names the index's pages, this request's pages are freed, and none of it needs to be
+  /// computed. Returns the number of tokens taken over; they count as hits. Call it between the steps of a long
+  /// prefill. REQUIRES: it is not retracted.
+  std::uint32_t rematch();
+  /// Commits `tokens` tokens and ends the request. Nothing new becomes reusable if `tokens` is 0 or `insert_at_finish`
+  /// is false. If `tokens` is too large, the request still ends, and nothing new becomes reusable.
+  void finish(std::uint32_t tokens);
+  /// Ends the request at any step. Keeps only what was committed.
+  void abort();
+
+  /// Preempts the request: releases all its pages and its lock, and keeps its tokens. Uncommitted results are lost.
+  /// REQUIRES: it is not retracted.
+  void retract();
+  /// Restarts a retracted request with all its tokens. Returns how many of them are resident now; at least one is left
+  /// to compute. REQUIRES: it was retracted.
+  std::uint32_t resume();
+
+ private:
+  template <class Call>
+  auto guarded(const char* name, Call&& call) const;
+  bool has_group(const char* name, std::size_t group) const;
+
+  RequestState* state_;  ///< never null
+};
+
+}  // namespace canopy

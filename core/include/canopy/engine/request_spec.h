@@ -1,0 +1,35 @@
+#pragma once
+
+#include <canopy/types.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace canopy {
+
+/// A namespace: only requests with the same tuple may share a prefix.
+struct Space {
+  std::string_view tenant, adapter, salt;
+};
+
+/// The parameters of a request before it runs.
+struct RequestSpec {
+  std::span<const Token> prompt;
+  NamespaceId space = NamespaceId::shared;
+  std::int32_t priority = 0;
+  std::uint64_t hints = 0;         ///< passed through to policies
+  std::uint32_t output_limit = 0;  ///< most tokens that it may add
+  /// Prompt tokens to compute even if everything is resident. A model needs at least one to continue from.
+  std::uint32_t min_uncached = 1;
+  std::uint32_t chunk = 0;  ///< most prompt tokens computed in one step; 0: all
+};
+
+/// Result of Engine::admits.
+struct Admission {
+  enum class Verdict { now, wait, never };
+  Verdict verdict = Verdict::now;
+  std::string reason;  ///< one sentence; empty if the verdict is `now`
+};
+
+}  // namespace canopy

@@ -1,0 +1,183 @@
+#pragma once
+/// Events of requests, pools and the engine.
+
+#include <canopy/feed/counters.h>
+#include <canopy/feed/event.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace canopy::event {
+
+/// Largest valid pool in pages: an event with more is damaged.
+inline constexpr std::uint64_t kMostPages = std::uint64_t{1} << 28;
+
+// ---- Requests ----
+
+struct RequestBegun {
+  static constexpr std::uint8_t kKind = 18;
+  std::uint8_t kind = kKind, group = 0;
+  Flag fetch = false;  ///< The request computes nothing: its pages are filled from the tier below.
+  Unused<1> unused{};
+  std::uint32_t prompt = 0;  ///< Tokens.
+  std::uint64_t request = 0;
+  std::uint32_t matched = 0;  ///< Tokens.
+  NamespaceId space{};
+  Unused<8> unused_too{};
+};
+
+/// Pages that a request owns, from place `place` of its row of a group to the end of the row.
+struct RequestPages {
+  static constexpr std::uint8_t kKind = 19;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<2> unused{};
+  std::uint32_t place = 0;
+  std::uint64_t request = 0;
+  TwoRuns runs{};
+
+  /// Readers store the owner of a page as a signed number.
+  bool valid() const { return request >> 63 == 0; }
+};
+
+struct RequestProgress {
+  static constexpr std::uint8_t kKind = 20;
+  std::uint8_t kind = kKind, group = 0;
+  RequestPhase phase{};
+  std::uint32_t computed = 0;  ///< Tokens.
+  std::uint64_t request = 0;
+  std::uint32_t committed = 0, tokens = 0;  ///< Tokens whose pages belong to the index; tokens known.
+  Unused<8> unused{};
+};
+
+// ---- Pools ----
+
+/// Pages that became free.
+struct Freed {
+  static constexpr std::uint8_t kKind = 21;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<14> unused{};
+  TwoRuns runs{};
+};
+
+struct PoolSized {
+  static constexpr std::uint8_t kKind = 22;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<2> unused{};
+  std::uint32_t segment_pages = 0;
+  std::uint64_t pages = 0;  ///< Pages that are free or in use.
+  std::uint64_t limit = 0;  ///< Pages; kUnlimited if there is no limit.
+  Unused<8> unused_too{};
+
+  bool valid() const { return pages <= kMostPages && segment_pages <= kMostPages; }
+};
+
+struct SegmentChanged {
+  static constexpr std::uint8_t kKind = 27;
+  std::uint8_t kind = kKind, group = 0;
+  SegmentState state{};
+  std::uint32_t offered = 0;  ///< Pages from its first on.
+  std::uint64_t number = 0;
+  std::uint32_t draining = 0;  ///< Pages in use that will not be handed out again.
+  Unused<12> unused{};
+};
+
+/// Sums at some commits, for readers to compare with their own.
+struct Totals {
+  static constexpr std::uint8_t kKind = 25;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<2> unused{};
+  std::uint32_t owned = 0;                      ///< Pages that requests own.
+  std::uint64_t free = 0;                       ///< Pages.
+  std::uint64_t evictable = 0, protected_ = 0;  ///< Units.
+};
+
+/// Size of the caller's pool, for an index that is used without an engine. Individual pages are unknown: the feed then
+/// has only these sums.
+struct CallersPool {
+  static constexpr std::uint8_t kKind = 45;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<6> unused{};
+  std::uint64_t pages = 0, free = 0;
+  Unused<8> unused_too{};
+
+  bool valid() const { return pages <= kMostPages && free <= pages; }
+};
+
+// ---- The tiers below the pools; sent only if one is configured ----
+
+/// A counter has a new value. Sent with some commits. A keyframe omits counters that are 0.
+struct CounterValue {
+  static constexpr std::uint8_t kKind = 30;
+  std::uint8_t kind = kKind, group = 0;
+  Counter counter{};
+  std::uint8_t row = 0, column = 0;  ///< Places on the axes of the counter: group, lane, outcome.
+  Unused<3> unused{};
+  std::uint64_t value = 0;
+  Unused<16> unused_too{};
+
+  bool valid() const {
+    return static_cast<std::size_t>(counter) < kCounterCount && row < info_of(counter).rows.size &&
+           column < info_of(counter).columns.size;
+  }
+};
+
+/// State of the storage's circuit breaker and of the agreement between ranks.
+struct StorageHealth {
+  static constexpr std::uint8_t kKind = 41;
+  std::uint8_t kind = kKind, group = 0;
+  StorageState state{};
+  RanksState ranks{};
+  Unused<4> unused{};
+  std::uint64_t until_us = 0;  ///< Time of the next call while open, on the clock of Engine::turn; kUnlimited: never.
+  Unused<16> unused_too{};
+
+  bool valid() const { return state <= StorageState::open && ranks <= RanksState::stopped; }
+};
+
+// ---- The engine ----
+
+/// A piece of a text. The piece at 0 begins it.
+struct TextPiece {
+  static constexpr std::uint8_t kKind = 23;
+  static constexpr std::size_t kBytes = 16;
+  std::uint8_t kind = kKind, group = 0;
+  TextKind text{};
+  std::uint8_t size = 0;
+  std::uint32_t number = 0;
+  std::uint32_t at = 0;  ///< Position of its first byte in the text.
+  Flag last = false;
+  Unused<3> unused{};
+  std::array<char, kBytes> bytes{};
+
+  std::string_view view() const { return {bytes.data(), std::min<std::size_t>(size, kBytes)}; }
+};
+
+/// The reader discards its state. The events up to the next Commit build the whole state.
+struct Keyframe {
+  static constexpr std::uint8_t kKind = 24;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<30> unused{};
+};
+
+/// End of an operation's events.
+struct Commit {
+  static constexpr std::uint8_t kKind = 26;
+  std::uint8_t kind = kKind, group = 0;
+  Unused<2> unused{};
+  Operation operation{};
+  Tick tick = 0;                 ///< Clock of the index.
+  std::uint64_t operations = 0;  ///< Operations so far.
+  std::uint64_t us = 0;          ///< Microseconds since the engine began.
+};
+
+/// An inspector pinned or unpinned a node and its path. The lock is sent as other locks are.
+struct Pinned {
+  static constexpr std::uint8_t kKind = 28;
+  std::uint8_t kind = kKind, group = 0;
+  Flag pinned = false;
+  Unused<5> unused{};
+  NodeId node{};
+  Unused<16> unused_too{};
+};
+
+}  // namespace canopy::event

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <canopy/feed/command.h>
+#include <canopy/feed/event.h>
+#include <canopy/types.h>
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace canopy {
+
+/// Prefix of a feed's shared memory object: feed NAME is kFeedPrefix + NAME. Only its user can read it.
+inline constexpr const char* kFeedPrefix = "/canopy-";
+
+/// Facts about the engine in a feed's header. The writer keeps its own copy and never reads the shared one again. A
+/// reader copies it once, when it attaches.
+struct FeedShape {
+  /// The last character is the version of the format. A new kind of event leaves the version unchanged, since readers
+  /// skip unknown kinds. A change of the layout or of an existing event raises it.
+  static constexpr char kMagic[8] = {'c', 'a', 'n', 'o', 'p', 'y', 'f', '5'};
+
+  alignas(8) char magic[8] = {};
+  std::uint32_t event_bytes = 0;  ///< 32
+  std::uint32_t page_size = 0, overlap = 0, groups = 0;
+  std::uint64_t reaches[kMaxGroups] = {};
+  std::uint64_t ring_events = 0;           ///< events of the ring, a power of two; 0: a file, without a ring
+  std::uint64_t pid = 0;                   ///< process id of the writer
+  std::uint32_t tokens = 0, controls = 0;  ///< 1 if the feed carries tokens; 1 if it takes commands
+  char name[64] = {};
+};
+
+/// The header before the events. Readers map it read-only.
+struct FeedHeader : FeedShape {
+  static constexpr std::size_t kBytes = 4096;  ///< bytes before the events of a recording
+
+  alignas(64) std::atomic<std::uint64_t> claimed;  ///< events claimed: up to here they may be half written
+  std::atomic<std::uint64_t> committed;            ///< events of whole operations
+  std::atomic<std::uint64_t> taken;                ///< commands that the engine has taken
+  std::atomic<std::uint32_t> closed;               ///< 1 once the writer has closed the feed
+
+  /// Completes the header. The writer calls it last; until then readers ignore the header.
+  void begin() { mark().store(std::bit_cast<std::uint64_t>(kMagic), std::memory_order_release); }
+
+ private:
+  std::atomic_ref<std::uint64_t> mark() { return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(magic)); }
+};
+static_assert(sizeof(FeedHeader) <= FeedHeader::kBytes);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// The part that every reader may write. The engine treats a changed value only as a hint, and trusts none of them.
+struct FeedDesk {
+  std::atomic<std::uint64_t> keyframes_wanted;  ///< requests for a keyframe; readers add, the engine sends
+  std::atomic<std::uint32_t> readers;           ///< attached readers, including crashed ones
+};
+
+/// The part written by readers that control the engine.
+struct FeedCommands {
+  static constexpr std::size_t kSlots = 16;
+
+  std::atomic<std::uint64_t> posted;
+  struct Slot {
+    std::atomic<std::uint64_t> ready;  ///< number of the command in it, from 1
+    Command command;
+  } slots[kSlots];
+};
+
+/// Bytes of each part of a feed in memory: header, desk, commands, ring. Each begins on its own page, for any page size
+/// of the machine, so that a reader maps only its own parts as writable.
+inline constexpr std::size_t kFeedPart = std::size_t{1} << 16;
+static_assert(sizeof(FeedDesk) <= kFeedPart && sizeof(FeedCommands) <= kFeedPart);
+
+template <class Part>
+Part& part_behind(FeedHeader& header, std::size_t parts) {
+  return *reinterpret_cast<Part*>(reinterpret_cast<std::byte*>(&header) + parts * kFeedPart);
+}
+inline FeedDesk& desk_behind(FeedHeader& header) { return part_behind<FeedDesk>(header, 1); }
+inline FeedCommands& commands_behind(FeedHeader& header) { return part_behind<FeedCommands>(header, 2); }
+
+/// A word of an event in the ring. An event has four.
+using FeedWord = std::atomic<std::uint64_t>;
+inline constexpr std::size_t kWordsAnEvent = sizeof(Event) / sizeof(FeedWord);
+
+inline FeedWord* words_behind(FeedHeader& header) { return &part_behind<FeedWord>(header, 3); }
+/// Returns the bytes of a feed in memory.
+constexpr std::uint64_t feed_bytes(std::uint64_t ring_events) { return 3 * kFeedPart + ring_events * sizeof(Event); }
+
+}  // namespace canopy

@@ -1,0 +1,12 @@
+#pragma once
+
+namespace canopy {
+
+/// Fetches the line of memory at `at`, which is read soon, into the caches. It may be any address.
+inline void prefetch(const void* at) {
+  __builtin_prefetch(at);
+  // Gives the function an effect: otherwise g++ 12 removes its calls.
+  asm volatile("" : : "r"(at));
+}
+
+}  // namespace canopy

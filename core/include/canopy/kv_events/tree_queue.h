@@ -1,0 +1,104 @@
+#pragma once
+
+#include <canopy/feed/tree_listener.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace canopy::kv_events {
+
+/// Queues the calls of a TreeListener from the engine's thread for another one. A change costs the engine's thread one
+/// copy of its words and a record of 32 bytes: no lock, no system call, no allocation. The memory is proportional to
+/// the words of a full index, at most 1 GiB, and the system provides it as it is used: a queue that its reader has
+/// emptied begins at its start again.
+///
+/// If the reader is so late that a record does not fit, the queue either waits for it, or drops everything until the
+/// engine sends the whole tree again. A namespace whose salt could never fit is left out with its nodes: a client
+/// chooses its salt.
+class TreeQueue final : public TreeListener {
+ public:
+  enum class WhenFull {
+    drop,  ///< For a server.
+    wait,  ///< For a replay, which has no clients. REQUIRES: another thread reads.
+  };
+  explicit TreeQueue(WhenFull when_full) : when_full_(when_full) {}
+  ~TreeQueue();
+  TreeQueue(const TreeQueue&) = delete;
+
+  // The engine's thread:
+  std::string begin(const Facts& facts) override;
+  void space(NamespaceId space, std::string_view salt, std::string_view adapter) override;
+  void added(const event::NodeAdded& node, const std::uint32_t* words) override;
+  void filled(NodeId node, std::uint8_t group, Units length, const std::uint32_t* words) override;
+  void tombstoned(const event::NodeTombstoned& node) override;
+  void split(const event::NodeSplit& node) override;
+  void removed(const event::NodeRemoved& node) override;
+  void cleared(const event::Cleared& all) override;
+  bool turn() override;
+  void resync() override;
+
+  // The reader's thread:
+  enum class Kind : std::uint8_t { space, added, filled, tombstoned, split, removed, cleared };
+  struct Record {
+    std::uint32_t bytes = 0;  ///< Bytes of the record and its words or text.
+    Kind kind{};
+    std::uint8_t group = 0;
+    std::uint16_t resident = 0;  ///< added: bit g: group g has pages.
+    std::uint64_t node = 0;
+    std::uint64_t other = 0;   ///< added: the parent's slot; split: the upper half; space: bytes of the adapter.
+    std::uint32_t length = 0;  ///< Units; split: those of the upper half; space: bytes of the salt.
+    std::uint32_t space = 0;
+  };
+  static_assert(sizeof(Record) == 32);
+  /// Returns the next record with its words or text, valid until the next call. May be null (the queue is empty).
+  const Record* next();
+  /// Returns the words of a record. REQUIRES: it is the newest that next() returned; added or filled.
+  static std::span<const std::uint32_t> words_of(const Record& record, Units overlap);
+  /// Returns salt and adapter. REQUIRES: as above; space.
+  static std::pair<std::string_view, std::string_view> texts_of(const Record& record);
+  /// Returns true if there are records that next() has not returned.
+  bool has_more() const;
+  /// Returns how often records were lost. Nothing follows a loss until the engine sends everything again: the reader
+  /// takes what is queued, discards everything received so far and calls want_resync().
+  std::uint64_t breaks() const { return breaks_.load(std::memory_order_acquire); }
+  /// Returns the namespaces that are left out.
+  std::uint64_t left_out() const { return left_out_count_.load(std::memory_order_relaxed); }
+  void want_resync() { wanted_.store(true, std::memory_order_release); }
+
+  bool has_begun() const { return begun_.load(std::memory_order_acquire); }
+  const FeedShape& shape() const { return shape_; }
+  const std::vector<std::string>& groups() const { return groups_; }
+  /// Return reserved and touched memory, in bytes.
+  std::uint64_t bytes() const { return size_; }
+  std::uint64_t used() const { return used_; }
+
+ private:
+  std::byte* room(std::size_t bytes);
+  bool has_room(std::uint64_t until);
+  /// Returns a record behind the newest, with room for `more` bytes. Null: it is lost.
+  Record* put(Kind kind, std::uint64_t node, std::size_t more = 0);
+  void begin_at_start();
+
+  const WhenFull when_full_;
+  FeedShape shape_;
+  std::vector<std::string> groups_;
+  std::byte* base_ = nullptr;
+  std::uint64_t size_ = 0;  ///< A power of two.
+  // Places grow without limit; a record lies at its place modulo size_.
+  std::uint64_t at_ = 0, published_ = 0, read_seen_ = 0, start_place_ = 0, used_ = 0;
+  bool lost_ = false;
+  std::vector<bool> left_out_;               ///< By number, up to the largest that is left out.
+  std::uint64_t reading_ = 0, read_to_ = 0;  ///< The reader's place, and the end of its record.
+  std::atomic<bool> begun_{false}, wanted_{false};
+  std::atomic<std::uint64_t> breaks_{0}, left_out_count_{0};
+  alignas(64) std::atomic<std::uint64_t> head_{0}, start_{0};  ///< The engine's thread: records are whole up to head_.
+  alignas(64) std::atomic<std::uint64_t> tail_{0};  ///< The reader's: everything before it may be overwritten.
+};
+
+}  // namespace canopy::kv_events

@@ -1,7 +1,0 @@
-#include <canopy/loading/plugin_call.h>
-
-namespace canopy::detail {
-
-thread_local constinit PluginCall plugin_call;
-
-}  // namespace canopy::detail

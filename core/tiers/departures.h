@@ -1,0 +1,79 @@
+#pragma once
+
+#include <canopy/prefix_index.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace canopy {
+
+/// The paths that one eviction removes from an index, in the order of removal. A node on the path of the previous one
+/// is left out, since that path includes its pages: a chain that is evicted from its end is one path.
+class Departures final : public LeavingVisitor {
+ public:
+  explicit Departures(std::size_t groups) : groups_(groups) {}
+
+  struct Departure {
+    NamespaceId space{};
+    Units begin = 0;  ///< depth from which the path is evicted
+    std::int32_t priority = 0;
+    std::vector<std::uint32_t> words;  ///< words of the whole path; own memory, for a copy to keep
+    std::size_t first_page = 0;        ///< its first place in the pages of all paths
+  };
+
+  void leaving(const Leaving& node) override {
+    if (on_last_path(node)) {
+      paths_.back().begin = std::min(paths_.back().begin, node.facts.begin);
+      return;
+    }
+    if (words_ + node.words.size() > kMostWords) {
+      forgotten_ += node.facts.length;
+      return;
+    }
+    words_ += node.words.size();
+    paths_.push_back({node.facts.space,
+                      node.facts.begin,
+                      node.facts.priority,
+                      {node.words.begin(), node.words.end()},
+                      pages_.size()});
+    for (std::size_t g = 0; g < groups_; ++g) pages_.insert(pages_.end(), node.pages[g].begin(), node.pages[g].end());
+  }
+
+  std::vector<Departure>& paths() { return paths_; }
+  /// Returns the pages of one of paths(). Valid until the next call of leaving() or clear().
+  GroupPages pages(const Departure& path) const {
+    const std::size_t next = &path == &paths_.back() ? pages_.size() : (&path + 1)->first_page;
+    const std::size_t count = (next - path.first_page) / groups_;
+    GroupPages pages;
+    for (std::size_t g = 0; g < groups_; ++g) pages[g] = std::span(pages_).subspan(path.first_page + g * count, count);
+    return pages;
+  }
+  /// Returns the units of nodes that were too many to store.
+  std::uint64_t forgotten() const { return forgotten_; }
+  void clear() {
+    paths_.clear();
+    pages_.clear();
+    words_ = 0;
+    forgotten_ = 0;
+    if (pages_.capacity() > kUsualPages) pages_.shrink_to_fit();
+  }
+
+ private:
+  static constexpr std::size_t kMostWords = std::size_t{1} << 24, kUsualPages = std::size_t{1} << 20;
+
+  bool on_last_path(const Leaving& node) const {
+    if (paths_.empty() || paths_.back().space != node.facts.space || paths_.back().words.size() < node.words.size())
+      return false;
+    return std::equal(node.words.begin(), node.words.end(), paths_.back().words.begin());
+  }
+
+  std::size_t groups_;
+  std::vector<Departure> paths_;
+  std::vector<Page> pages_;  ///< pages of each path, group by group
+  std::size_t words_ = 0;    ///< words of all paths
+  std::uint64_t forgotten_ = 0;
+};
+
+}  // namespace canopy

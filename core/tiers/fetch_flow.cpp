@@ -1,0 +1,267 @@
+#include "fetch_flow.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace canopy {
+
+FetchFlow::~FetchFlow() {
+  for (const auto& fetch : waiting_) end(*fetch);
+  for (const auto& fetch : on_way_) end(*fetch);
+  while (!arrived_.empty()) end(*arrived_.back());
+}
+
+std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
+  if (stopped_ || requests_.refuses(spec, "Engine::fetch")) return nullptr;
+  auto [key, facts] = requests_.arrival(spec, tier_.pages().prints_wanted());
+  const Units here = device_.index->peek(key).length;
+  const Lock found = look_up(key, facts);
+  if (storage_) {
+    if (auto fetch = waits_for_storage(spec)) {
+      ++device_.tiers.at(Counter::fetches, FetchOutcome::joined);
+      return fetch;
+    }
+    if (auto bring = storage_->bring(key, found.length, std::max(here, found.length), spec.priority))
+      return wait_for(std::move(bring), spec, here);
+  }
+  return load(spec, here, found.node, found.length, nullptr);
+}
+
+/// Copies from the host tier, which has `there` units of the prefix, to the pools, which have `here`. `asked`: the
+/// fetch that waited for it. May be null (it begins now). Returns null if there is nothing to copy.
+std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, Units here, NodeId node, Units there,
+                                            std::shared_ptr<FetchState> asked) {
+  std::shared_ptr<FetchState> fetch;
+  FetchOutcome outcome = FetchOutcome::nothing;
+  if (there > here) {
+    // A fetch cannot take over the handles of another one: after waiting for the storage it makes its own copy.
+    if (!asked) fetch = on_way(spec, there);
+    outcome = fetch ? FetchOutcome::joined : worth(here, there) ? FetchOutcome::no_room : FetchOutcome::not_worth;
+    if (outcome == FetchOutcome::no_room) {
+      fetch = asked ? std::move(asked) : std::make_shared<FetchState>();
+      if (begin(*fetch, spec, node)) outcome = fetch->until < there ? FetchOutcome::cut : FetchOutcome::whole;
+      else fetch = nullptr;
+      if (fetch) on_way_.push_back(fetch);
+    }
+  }
+  ++device_.tiers.at(Counter::fetches, outcome);
+  tier_.pages().end_operation(Operation::begin);
+  return fetch;
+}
+
+/// Returns a fetch that waits for the storage, of the same prompt or a longer one. May be null (none).
+std::shared_ptr<FetchState> FetchFlow::waits_for_storage(const RequestSpec& spec) const {
+  for (const auto& fetch : waiting_)
+    if (fetch->spec.space == spec.space && fetch->prompt.size() >= spec.prompt.size() &&
+        fetch->spec.min_uncached <= spec.min_uncached && !fetch->bring->unwanted &&
+        std::equal(spec.prompt.begin(), spec.prompt.end(), fetch->prompt.begin()))
+      return fetch;
+  return nullptr;
+}
+
+std::shared_ptr<FetchState> FetchFlow::wait_for(std::shared_ptr<Bring> bring, const RequestSpec& spec, Units here) {
+  auto fetch = std::make_shared<FetchState>();
+  fetch->flow = this;
+  fetch->bring = std::move(bring);
+  fetch->prompt.assign(spec.prompt.begin(), spec.prompt.end());
+  fetch->spec = spec;
+  fetch->spec.prompt = fetch->prompt;
+  fetch->from = fetch->until = here;
+  fetch->asked_us = tier_.now_us();
+  waiting_.push_back(fetch);
+  tier_.pages().end_operation(Operation::begin);
+  return fetch;
+}
+
+/// Returns true if the storage takes longer than computing what it may bring. The request then uses what the host tier
+/// has.
+bool FetchFlow::abandoned(const FetchState& fetch) const {
+  const Bring& bring = *fetch.bring;
+  if (bring.over || !prefetch_.weighs()) return false;
+  const Units page = device_.page_size, from = static_cast<Units>(bring.first) * page,
+              until = static_cast<Units>(bring.end) * page;
+  return tier_.now_us() - fetch.asked_us >= prefetch_.costs().allowed_us(from, until - from);
+}
+
+/// Continues, from the host tier, the fetches whose storage step has ended.
+void FetchFlow::go_on() {
+  for (std::size_t i = 0; i < waiting_.size();) {
+    const bool without = abandoned(*waiting_[i]);
+    device_.tiers[Counter::abandoned_fetches_storage] += without;
+    if (!waiting_[i]->bring->over && !without) {
+      ++i;
+      continue;
+    }
+    auto fetch = std::move(waiting_[i]);
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    go_on(std::move(fetch));
+  }
+}
+
+void FetchFlow::go_on(std::shared_ptr<FetchState> fetch) {
+  if (fetch->handles > 0 && !stopped_) {
+    const auto [key, facts] = requests_.arrival(fetch->spec, false);
+    const Units here = device_.index->peek(key).length;
+    Found found;
+    {
+      const IndexTimer timer(tier_.state());
+      found = tier_.state().index->find(key);
+    }
+    if (load(fetch->spec, here, found.node, found.length, fetch)) return;
+  }
+  fetch->done = true;
+  fetch->ends_us = tier_.now_us();
+  end(*fetch);
+}
+
+/// Matches a prefix below, as any request does, so that it stays recent there while the pools serve it.
+Lock FetchFlow::look_up(const Key& key, RequestFacts& facts) {
+  Lock found;
+  {
+    const IndexTimer timer(tier_.state());
+    found = tier_.state().index->match(key, facts);
+  }
+  facts.matched = found.length;
+  facts.ending = Ending::finished;
+  tier_.pages().release(found, &facts);
+  return found;
+}
+
+void FetchFlow::touch(const RequestSpec& spec) {
+  auto [key, facts] = requests_.arrival(spec, tier_.pages().prints_wanted());
+  look_up(key, facts);
+  tier_.pages().end_operation(Operation::begin);
+}
+
+/// Returns a copying fetch that brings the same prefix. May be null (none).
+std::shared_ptr<FetchState> FetchFlow::on_way(const RequestSpec& spec, Units units) const {
+  const auto words = static_cast<std::ptrdiff_t>(units + device_.overlap);
+  for (const auto& fetch : on_way_)
+    if (fetch->request->space == spec.space && fetch->until >= units &&
+        std::equal(spec.prompt.begin(), spec.prompt.begin() + words, fetch->request->tokens.begin()))
+      return fetch;
+  return nullptr;
+}
+
+/// Takes pages for what the pools lack of a prefix, and begins to fill them. Returns false if there is no room.
+bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
+  fetch.flow = this;
+  fetch.source = tier_.state().index->hold(node);
+  fetch.request = requests_.begin_fetch(spec, fetch.source.length);
+  fetch.from = fetch.request->lock.length;
+  // Copied, since making room above may call the index below.
+  const GroupPages below = tier_.state().index->pages(fetch.source, std::min(fetch.from, fetch.source.length));
+  for (std::size_t g = 0; g < device_.pools.size(); ++g) from_[g].assign(below[g].begin(), below[g].end());
+  const std::size_t pages = requests_.reserve_fetch(*fetch.request, from_);
+  fetch.until = fetch.from + static_cast<Units>(pages) * device_.page_size;
+  if (pages == 0 || !worth(fetch.from, fetch.until)) {
+    fetch.until = fetch.from;
+    end(fetch);
+    return false;
+  }
+  for (std::size_t g = 0; g < device_.pools.size(); ++g) {
+    const std::vector<Page>& row = fetch.request->rows[g];
+    to_[g].clear();
+    for (std::size_t i = 0; i < pages; ++i)
+      if (from_[g][i] != 0) to_[g].push_back(row[fetch.from / device_.page_size + i]);
+    from_[g].resize(pages);
+    std::erase(from_[g], Page{0});
+  }
+  const std::uint64_t loaded = device_.tiers[Counter::loaded_bytes_host];
+  fetch.ends_us = tier_.load(from_, to_, fetch.tickets);
+  fetch.bytes = device_.tiers[Counter::loaded_bytes_host] - loaded;
+  tier_.count_copy(HostLane::load, fetch.bytes, true);
+  device_.tiers[Counter::loaded_tokens_host] += fetch.until - fetch.from;
+  pages_.digest().take(Digest::Step::fetch, fetch.from, fetch.until, fetch.ends_us);
+  pages_.end_operation(Operation::reserve);
+  return true;
+}
+
+bool FetchFlow::worth(Units from, Units until) const {
+  return until > from && prefetch_.costs().worth(tier_.load_us(until - from), from, until - from);
+}
+
+/// Returns the time of the first turn after `ends_us`, if turns are `again_us` apart.
+std::uint64_t FetchFlow::seen_us(std::uint64_t ends_us, std::uint64_t again_us) const {
+  const std::uint64_t now_us = tier_.now_us();
+  if (again_us == 0 || ends_us <= now_us) return ends_us;
+  return now_us + (ends_us - now_us + again_us - 1) / again_us * again_us;
+}
+
+std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::uint64_t asked_us,
+                                   std::uint64_t again_us) const {
+  Awaited awaited{fetch.from, 0, asked_us, ends_us(fetch), true};
+  Units until = fetch.until;
+  if (!fetch.request && fetch.bring) {
+    until = static_cast<Units>(fetch.bring->end) * device_.page_size;
+    awaited.is_question = !fetch.bring->over && !fetch.bring->gets;
+    const auto brought_us = fetch.bring->over ? tier_.now_us() : storage_->ends_us(*fetch.bring);
+    awaited.end_is_known = brought_us.has_value();
+    const Units loads = awaited.is_question ? 0 : until - std::min(until, fetch.from);
+    // The turn that processes the end of the first step begins the second.
+    const std::uint64_t load_us = loads > 0 ? std::max(tier_.load_us(loads), again_us) : 0;
+    if (brought_us) awaited.ends_us = seen_us(*brought_us, again_us) + load_us;
+  }
+  awaited.count = std::min(until, usable) - std::min({until, usable, fetch.from});
+  awaited.ends_us = std::max(awaited.ends_us, tier_.now_us() + 1);  // it has not arrived yet
+  return prefetch_.begins_us(awaited, tier_.now_us(), again_us);
+}
+
+void FetchFlow::turn() {
+  go_on();
+  while (!on_way_.empty() && on_way_.front()->ends_us <= tier_.now_us()) {
+    arrive(*on_way_.front());
+    on_way_.pop_front();
+  }
+}
+
+/// Completes a fetch: its pages become the index's. The request stays, and holds them for its handles.
+void FetchFlow::arrive(FetchState& fetch) {
+  tier_.wait_for_loads(fetch.tickets);
+  fetch.done = true;
+  tier_.count_copy(HostLane::load, fetch.bytes, false);
+  requests_.commit_fetch(*fetch.request, fetch.until);
+  tier_.pages().release(std::exchange(fetch.source, Lock{}), nullptr);
+  tier_.pages().end_operation(Operation::release);
+  if (fetch.handles > 0) arrived_.push_back(&fetch);
+  else end(fetch);
+}
+
+void FetchFlow::credit(FetchState& fetch, Units matched, std::uint64_t took_us) {
+  fetch.begun = true;
+  if (fetch.done && fetch.until == fetch.from) return;  // nothing arrived
+  ++device_.tiers.at(Counter::fetch_ends, fetch.done ? FetchEnd::used : FetchEnd::late);
+  device_.tiers[Counter::fetch_took_us] += took_us;
+  if (!fetch.done || std::exchange(fetch.credited, true)) return;
+  const Units end = std::min(std::max(matched, fetch.from), fetch.until);
+  Units stored = 0;
+  if (fetch.bring) {
+    const Units from = std::max(fetch.bring->from, fetch.from), until = std::min(fetch.bring->until, end);
+    stored = until > from ? until - from : 0;
+  }
+  device_.tiers[Counter::hit_tokens_storage] += stored;
+  device_.tiers[Counter::hit_tokens_host] += end - fetch.from - stored;
+  device_.tiers[Counter::fetch_saved_us] += prefetch_.costs().recompute_us(fetch.from, end - fetch.from);
+}
+
+std::uint64_t FetchFlow::ends_us(const FetchState& fetch) const {
+  if (fetch.request || !fetch.bring) return fetch.ends_us;
+  if (storage_->in_real_time()) return storage_->next_us();
+  return fetch.bring->open > 0 ? fetch.bring->ends_us : std::max(tier_.next_us(), tier_.now_us());
+}
+
+void FetchFlow::let_go(FetchState& fetch) {
+  if (fetch.done) end(fetch);  // else its copy ends first
+}
+
+/// Releases everything that a fetch holds.
+void FetchFlow::end(FetchState& fetch) {
+  fetch.flow = nullptr;
+  std::erase(arrived_, &fetch);
+  if (fetch.request && !fetch.begun && fetch.until > fetch.from)
+    ++device_.tiers.at(Counter::fetch_ends, FetchEnd::unused);
+  tier_.pages().release(std::exchange(fetch.source, Lock{}), nullptr);
+  if (RequestState* const request = std::exchange(fetch.request, nullptr)) requests_.end_fetch(*request);
+}
+
+}  // namespace canopy

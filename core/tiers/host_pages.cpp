@@ -1,0 +1,42 @@
+#include "host_pages.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include <engine/guard/ports.h>
+
+namespace canopy {
+
+HostPages::HostPages(std::uint64_t image_bytes, std::uint64_t header_bytes)
+    : image_bytes_(image_bytes), header_bytes_(header_bytes) {
+  constexpr std::uint64_t kPiece = std::uint64_t{32} << 20;
+  pages_at_once_ = std::max<std::uint64_t>(kPiece / std::max<std::uint64_t>(record_bytes(), 1), 1);
+}
+
+void HostPages::Unmap::operator()(std::byte* memory) const { munmap(memory, bytes); }
+
+bool HostPages::take(Page last) {
+  if (record_bytes() == 0) return true;
+  for (std::size_t piece = 0; piece <= last / pages_at_once_; ++piece)
+    if (!record(static_cast<Page>(piece * pages_at_once_))) return false;
+  return true;
+}
+
+std::byte* HostPages::record(Page page) {
+  const std::size_t number = page / pages_at_once_;
+  if (number >= pieces_.size()) pieces_.resize(number + 1);
+  auto& piece = pieces_[number];
+  if (!piece) {
+    const std::size_t bytes = pages_at_once_ * record_bytes();
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    // A transfer of 1 MiB covers 256 pages of 4 KiB. Disks accept fewer at once, so it would become two requests.
+    ::madvise(memory, bytes, MADV_HUGEPAGE);
+    piece = {static_cast<std::byte*>(memory), Unmap{bytes}};
+    if (storage_) storage_->call("use_memory", &PageStorage::use_memory, std::span(piece.get(), bytes));
+  }
+  return piece.get() + page % pages_at_once_ * record_bytes();
+}
+
+}  // namespace canopy

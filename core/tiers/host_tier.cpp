@@ -1,0 +1,308 @@
+#include "host_tier.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace canopy {
+namespace {
+
+/// Most pending copies: each new one is compared with them.
+constexpr std::size_t kMostCopies = std::size_t{1} << 14;
+
+std::size_t pages_in(std::span<const Page> pages) {
+  return pages.size() - static_cast<std::size_t>(std::count(pages.begin(), pages.end(), Page{0}));
+}
+
+}  // namespace
+
+HostTier::HostTier(EngineState& device, HostTierConfig config)
+    : device_(device),
+      config_(std::move(config)),
+      departures_(device.pools.size()),
+      store_lane_(config_.lane),
+      load_lane_(config_.lane) {
+  state_.ledger.report_to(device.ledger, "host tier: ");
+}
+
+void HostTier::open(std::uint64_t header_bytes) {
+  for (const Pool& pool : device_.pools)
+    images_.emplace_back(pool.store() ? pool.store_port()->call("image_bytes", &KVStore::image_bytes) : 0,
+                         header_bytes);
+  pages_.look_for_prints();
+  device_.below = &state_;
+}
+
+bool HostTier::take_memory() {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (!images_[g].take(static_cast<Page>(state_.pools[g].limit()))) return false;
+  return true;
+}
+
+LeavingVisitor* HostTier::leaving() { return config_.write == WritePolicy::write_back ? &departures_ : nullptr; }
+
+void HostTier::left() {
+  device_.tiers[Counter::dropped_tokens_host] += departures_.forgotten();
+  for (Departures::Departure& path : departures_.paths())
+    copy(path.space, std::move(path.words), departures_.pages(path), path.priority);
+  departures_.clear();
+}
+
+void HostTier::inserted(const Key& key, const Lock& lock, std::int32_t priority) {
+  if (config_.write == WritePolicy::write_through)
+    copy(key.space, {key.words.begin(), key.words.end()}, device_.index->pages(lock), priority);
+}
+
+void HostTier::copy_down(const Key& key, std::int32_t priority) {
+  const Found found = device_.index->find(key);
+  if (found.length == units_of(key.words))
+    copy(key.space, {key.words.begin(), key.words.end()}, device_.index->pages(found.node, 0), priority);
+}
+
+void HostTier::flushed(NamespaceId space) {
+  for (Copy& copy : copies_) copy.unwanted |= copy.space == space;
+  pages_.flush(space);
+}
+
+Units HostTier::on_its_way(const Key& key) const {
+  const std::size_t page_words = state_.page_size + state_.overlap;
+  Units most = 0;
+  for (const Copy& copy : copies_) {
+    if (copy.space != key.space || copy.unwanted) continue;
+    // Most paths differ in their first page.
+    if (!std::equal(key.words.begin(), key.words.begin() + static_cast<std::ptrdiff_t>(page_words), copy.words.begin()))
+      continue;
+    const std::size_t words = std::min(key.words.size(), copy.words.size());
+    const auto parts =
+        std::mismatch(key.words.begin(), key.words.begin() + static_cast<std::ptrdiff_t>(words), copy.words.begin())
+            .first;
+    const auto same = static_cast<Units>(parts - key.words.begin());
+    if (same > state_.overlap) most = std::max(most, (same - state_.overlap) / state_.page_size * state_.page_size);
+  }
+  return most;
+}
+
+Lock HostTier::lock_on(const Key& key, Units length) {
+  if (length == 0) return {};
+  Lock lock;
+  {
+    const IndexTimer timer(state_);
+    const Found found = state_.index->find({key.space, key.words.first(length + state_.overlap)});
+    if (found.length == length) lock = state_.index->hold(found.node);
+  }
+  if (lock.length == length) return lock;
+  pages_.release(lock, nullptr);
+  return {};
+}
+
+/// Begins to copy what this tier lacks of a path. Drops what finds no room, from the path's end.
+void HostTier::copy(NamespaceId space, std::vector<std::uint32_t> words, const GroupPages& from,
+                    std::int32_t priority) {
+  const Key key{space, words};
+  const Units units = units_of(key.words);
+  if (units == 0) return;
+  Copy copy{space, priority};
+  Found found;
+  {
+    const IndexTimer timer(state_);
+    found = state_.index->find(key);
+    if (found.length > 0) copy.lock = state_.index->hold(found.node);
+  }
+  copy.from = std::max(copy.lock.length, on_its_way(key));
+  const std::size_t first = copy.from / state_.page_size, wanted = (units - copy.from) / state_.page_size;
+  std::size_t count = copies_.size() < kMostCopies ? wanted : 0;
+  if (count > 0) count = make_room(from, first, count);
+  if (count > 0) {
+    words.resize(copy.from + count * state_.page_size + state_.overlap);
+    copy.words = std::move(words);
+    if (!take_pages(copy, from, count)) count = 0;
+  }
+  device_.tiers[Counter::dropped_tokens_host] += (wanted - count) * state_.page_size;
+  if (count == 0) return pages_.release(copy.lock, nullptr);
+  copy.ends_us = store_lane_.begin(now_us_, copy.lane_bytes);
+  count_copy(HostLane::store, copy.bytes, true);
+  device_.tiers[Counter::written_tokens_host] += count * state_.page_size;
+  device_.tiers[Counter::written_bytes_host] += copy.bytes;
+  pages_.digest().take(Digest::Step::copy, copy.from, count, copy.ends_us);
+  copies_.push_back(std::move(copy));
+  pages_.end_operation(Operation::reserve);
+}
+
+/// Returns how many of the pages [first, first + count) of a path this tier has room for, from the first on.
+std::size_t HostTier::make_room(const GroupPages& from, std::size_t first, std::size_t count) {
+  std::uint64_t bytes = 0;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    bytes += pages_in(from[g].subspan(first, count)) * images_[g].image_bytes();
+  // A copy that exceeds the bound is made alone.
+  const std::uint64_t room =
+      copies_.empty() ? bytes
+                      : config_.in_flight -
+                            std::min(config_.in_flight, device_.tiers.at(Counter::queued_bytes_host, HostLane::store));
+  if (bytes > room) count = static_cast<std::size_t>(room / (bytes / count + 1));
+  for (std::size_t g = 0; g < state_.pools.size() && count > 0; ++g) {
+    if (pages_.make_free(g, pages_in(from[g].subspan(first, count)))) continue;
+    std::uint64_t free = state_.pools[g].free_pages();
+    std::size_t fits = 0;
+    while (fits < count && (from[g][first + fits] == 0 || free-- > 0)) ++fits;
+    count = fits;
+  }
+  return count;
+}
+
+/// Takes pages for the copy, and begins to fill them. Returns false, and changes nothing, on failure.
+bool HostTier::take_pages(Copy& copy, const GroupPages& from, std::size_t count) {
+  const std::size_t first = copy.from / state_.page_size;
+  bool taken = true;
+  for (std::size_t g = 0; g < state_.pools.size() && taken; ++g) {
+    const auto source = from[g].subspan(first, count);
+    scratch_.resize(pages_in(source));
+    taken = state_.pools[g].allocate(scratch_, begun_ + 1);
+    if (!taken) break;
+    state_.moving[g] += scratch_.size();
+    for (const Page page : scratch_) images_[g].set_stored(page, false);
+    copy.pages[g].assign(count, 0);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (source[i] != 0) copy.pages[g][i] = scratch_[next++];
+    copy.bytes += scratch_.size() * images_[g].image_bytes();
+    copy.lane_bytes += lane_bytes(g, scratch_.size());
+  }
+  if (taken && save(copy, from)) {
+    ++begun_;
+    return true;
+  }
+  free(copy, 0);
+  return false;
+}
+
+/// Starts saving the pages above into those of the copy. Returns false if the system has no memory for an image.
+bool HostTier::save(Copy& copy, const GroupPages& from) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    if (images_[g].image_bytes() == 0) continue;
+    scratch_.clear();
+    targets_.clear();
+    for (std::size_t i = 0; i < copy.pages[g].size(); ++i) {
+      if (copy.pages[g][i] == 0) continue;
+      std::byte* const image = images_[g].image(copy.pages[g][i]);
+      if (!image) return false;
+      targets_.push_back(image);
+      scratch_.push_back(from[g][copy.from / state_.page_size + i]);
+    }
+    if (!scratch_.empty())
+      copy.tickets[g] = device_.pools[g].store_port()->call("begin_save", &KVStore::begin_save, scratch_, targets_);
+  }
+  return true;
+}
+
+std::uint64_t HostTier::load(std::span<const std::vector<Page>> from, std::span<const std::vector<Page>> to,
+                             std::span<std::uint64_t> tickets) {
+  std::uint64_t bytes = 0, carried = 0;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    bytes += from[g].size() * images_[g].image_bytes();
+    carried += lane_bytes(g, from[g].size());
+    if (images_[g].image_bytes() == 0 || from[g].empty()) continue;
+    sources_.clear();
+    for (const Page page : from[g]) sources_.push_back(images_[g].image(page));
+    tickets[g] = device_.pools[g].store_port()->call("begin_load", &KVStore::begin_load, sources_, to[g]);
+  }
+  device_.tiers[Counter::loaded_bytes_host] += bytes;
+  return load_lane_.begin(now_us_, carried);
+}
+
+std::uint64_t HostTier::load_us(Units units) const {
+  std::uint64_t carried = 0;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    carried += lane_bytes(g, std::min(units, state_.groups[g].reach) / state_.page_size);
+  return load_lane_.ends_us(now_us_, carried) - now_us_;
+}
+
+void HostTier::wait_for_loads(std::span<const std::uint64_t> tickets) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (tickets[g] > 0 && device_.pools[g].store_port()->read("loaded", &KVStore::loaded) < tickets[g])
+      sync(*device_.pools[g].store_port());
+}
+
+/// Waits for a store that is slower than its lane. The additional time changes no decision.
+void HostTier::sync(StorePort& store) {
+  if (const char* const failed = store.sync()) device_.ledger.violated(failed);
+}
+
+void HostTier::count_copy(HostLane lane, std::uint64_t bytes, bool begins) {
+  std::uint64_t& copies = device_.tiers.at(Counter::queued_copies_host, lane);
+  std::uint64_t& queued = device_.tiers.at(Counter::queued_bytes_host, lane);
+  if (begins) {
+    if (copies++ == 0) device_.board.speed(lane).begun(now_us_);
+    queued += bytes;
+  } else {
+    --copies, queued -= bytes;
+    device_.board.speed(lane).ended(now_us_, now_us_, bytes);
+  }
+}
+
+void HostTier::turn(std::uint64_t now_us) {
+  now_us_ = std::max(now_us_, now_us);
+  device_.tiers[Counter::turn_us] = now_us_;
+  while (!copies_.empty() && copies_.front().ends_us <= now_us_) {
+    arrive(copies_.front());
+    copies_.pop_front();
+  }
+}
+
+/// Completes a copy: its pages become the index's.
+void HostTier::arrive(Copy& copy) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (copy.tickets[g] > 0 && device_.pools[g].store_port()->read("saved", &KVStore::saved) < copy.tickets[g])
+      sync(*device_.pools[g].store_port());
+  count_copy(HostLane::store, copy.bytes, false);
+  const Key key{copy.space, copy.words};
+  if (!copy.unwanted && copy.lock.length < copy.from) {  // an earlier copy has brought the part between
+    const Lock deeper = lock_on(key, copy.from);
+    pages_.release(copy.lock, nullptr);
+    copy.lock = deeper;
+  }
+  if (copy.unwanted || copy.lock.length < copy.from) {
+    device_.tiers[Counter::lost_tokens_host] += copy.pages[0].size() * state_.page_size;
+    free(copy, 0);
+    pages_.release(copy.lock, nullptr);
+    return pages_.end_operation(Operation::release);
+  }
+  GroupPages brought;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) brought[g] = copy.pages[g];
+  Inserted inserted;
+  {
+    const IndexTimer timer(state_);
+    inserted = state_.index->insert(copy.lock, key, brought, {copy.priority});
+  }
+  const std::size_t kept = (std::max(inserted.lock.length, copy.from) - copy.from) / state_.page_size;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) state_.moving[g] -= pages_in(brought[g].first(kept));
+  pages_.free(inserted.spare, "a copy from above");
+  pages_.take_evicted(inserted.evicted, "a copy from above");
+  free(copy, kept);
+  pages_.digest().take(Digest::Step::arrive, copy.from, inserted.had, inserted.lock.length);
+  if (Below* const below = pages_.below(); below && kept > 0)
+    below->inserted({copy.space, std::span(copy.words).first(inserted.lock.length + state_.overlap)}, inserted.lock,
+                    copy.priority);
+  pages_.release(inserted.lock, nullptr);
+  pages_.end_operation(Operation::insert);
+}
+
+/// Frees the copy's pages from `first_page` on.
+void HostTier::free(const Copy& copy, std::size_t first_page) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    scratch_.clear();
+    for (std::size_t i = first_page; i < copy.pages[g].size(); ++i)
+      if (copy.pages[g][i] != 0) scratch_.push_back(copy.pages[g][i]);
+    state_.moving[g] -= scratch_.size();
+    pages_.free(g, scratch_, "a copy that was given up");
+  }
+}
+
+std::array<std::vector<Page>, kMaxGroups> HostTier::moving() const {
+  std::array<std::vector<Page>, kMaxGroups> pages;
+  for (const Copy& copy : copies_)
+    for (std::size_t g = 0; g < state_.pools.size(); ++g)
+      for (const Page page : copy.pages[g])
+        if (page != 0) pages[g].push_back(page);
+  return pages;
+}
+
+}  // namespace canopy

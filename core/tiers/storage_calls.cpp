@@ -1,0 +1,184 @@
+#include "storage_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace canopy {
+
+StorageCalls::StorageCalls(std::vector<std::unique_ptr<StoragePort>> storages, LaneConfig lane, EngineState& device,
+                           bool puts)
+    : storages_(std::move(storages)),
+      lane_(lane),
+      find_lane_({0, lane.latency}),
+      get_lane_(lane),
+      put_lane_(lane),
+      device_(device),
+      puts_(puts) {}
+
+std::uint64_t StorageCalls::begin(StorageCall::Kind kind, std::size_t group, std::uint64_t job, std::size_t first,
+                                  std::size_t records, Lane& lane, std::uint64_t now_us, std::uint64_t bytes) {
+  auto made = std::make_unique<StorageCall>();
+  made->kind = kind;
+  made->group = group;
+  made->ticket = ++tickets_;
+  made->job = job;
+  made->first = first;
+  made->records = static_cast<std::uint32_t>(records);
+  made->ends_us = simulated() ? lane.begin(now_us, bytes) : now_us;
+  made->began_us = now_us;
+  made->bytes = bytes;
+  if (is_call(kind)) {
+    if (device_.tiers.at(Counter::pending_calls_storage, kind)++ == 0) device_.board.speed(kind).begun(now_us);
+    device_.tiers.at(Counter::pending_bytes_storage, kind) += bytes;
+  }
+  const std::uint64_t ends_us = made->ends_us;
+  // After all calls that end at the same time.
+  const auto later = [](std::uint64_t end, const auto& other) { return end < other->ends_us; };
+  calls_.insert(simulated() ? std::upper_bound(calls_.begin(), calls_.end(), ends_us, later) : calls_.end(),
+                std::move(made));
+  return ends_us;
+}
+
+std::uint64_t StorageCalls::find(std::size_t group, std::uint64_t job, const PageKey& space,
+                                 std::span<const PageKey> keys, std::uint64_t within_us, std::uint64_t now_us) {
+  const std::uint64_t end = begin(StorageCall::Kind::find, group, job, 0, keys.size(), find_lane_, now_us, 0);
+  storages_[group]->find(tickets_, space, keys, within_us);
+  return end;
+}
+
+std::uint64_t StorageCalls::get(std::size_t group, std::uint64_t job, std::size_t first, const PageKey& space,
+                                std::span<const PageKey> keys, std::span<std::byte* const> records, std::uint64_t bytes,
+                                std::uint64_t within_us, std::uint64_t now_us) {
+  const std::uint64_t end = begin(StorageCall::Kind::get, group, job, first, keys.size(), get_lane_, now_us, bytes);
+  storages_[group]->get(tickets_, space, keys, records, within_us);
+  return end;
+}
+
+std::uint64_t StorageCalls::put(std::size_t group, std::uint64_t job, std::size_t first, const PageKey& space,
+                                std::span<const PageKey> keys, std::span<const std::byte* const> records,
+                                std::uint64_t bytes, std::uint64_t within_us, std::uint64_t now_us) {
+  const std::uint64_t end = begin(StorageCall::Kind::put, group, job, first, keys.size(), put_lane_, now_us, bytes);
+  if (puts_) {
+    storages_[group]->put(tickets_, space, keys, records, within_us, 0);
+  } else {
+    StorageCall& call = **std::ranges::find(calls_, tickets_, &StorageCall::ticket);
+    call.ended = true;
+    call.fate = Fate::done;
+    call.fates.assign(keys.size(), Fate::done);
+  }
+  return end;
+}
+
+/// Takes results from the storages. They are copied, since they are valid only until the next call.
+void StorageCalls::poll() {
+  StorageDone done[64];
+  for (auto& storage : storages_)
+    for (std::size_t told = std::size(done); told == std::size(done);) {
+      told = storage->poll(done);
+      for (const StorageDone& one : std::span(done).first(told)) {
+        const auto call = std::ranges::find(calls_, one.ticket, &StorageCall::ticket);
+        if (call == calls_.end()) continue;  // a call that was abandoned
+        (*call)->ended = true;
+        (*call)->fate = one.fate;
+        (*call)->found = one.found;
+        (*call)->fates.assign(one.fates.begin(), one.fates.end());
+      }
+    }
+}
+
+/// Waits for a storage that is slower than its lane. The additional time changes no decision, unless the call never
+/// ends.
+void StorageCalls::wait_for(StorageCall& call) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kMost{60};
+  constexpr std::chrono::microseconds kNap{50};
+  constexpr int kPolls = 16;  // polls before each sleep
+  const auto start = Clock::now();
+  for (int polls = 0; !call.ended; ++polls) {
+    poll();
+    if (call.ended || polls % kPolls != kPolls - 1) continue;
+    if (gone_ || Clock::now() - start > kMost) break;
+    std::this_thread::sleep_for(kNap);
+  }
+  if (call.ended) return;
+  call.lost = true;
+  if (!std::exchange(gone_, true))
+    device_.ledger.violated(
+        fmt::format("{}: call {} did not end within {} s", storages_[call.group]->name(), call.ticket, kMost.count()));
+}
+
+void StorageCalls::abandon() {
+  gone_ = true;
+  for (const auto& call : calls_) {
+    call->ended = call->lost = true;
+    call->end = CallEnd{CallEnd::How::lost};
+  }
+}
+
+void StorageCalls::take_in(std::uint64_t now_us) {
+  if (!simulated()) return poll();
+  each_on_board([&](std::unique_ptr<StorageCall>& call, std::size_t, std::size_t) {
+    if (call->ends_us <= now_us) wait_for(*call);
+  });
+}
+
+std::vector<std::unique_ptr<StorageCall>> StorageCalls::take(const TurnBoard& board) {
+  std::vector<std::unique_ptr<StorageCall>> taken;
+  device_.board.health.ranks = std::max(device_.board.health.ranks, RanksState::together);
+  std::uint64_t& awaited = device_.tiers[Counter::awaited_calls_storage] = 0;
+  each_on_board([&](std::unique_ptr<StorageCall>& call, std::size_t lane, std::size_t slot) {
+    const CallEnd end = board.agreed(lane, slot);
+    if (end.how == CallEnd::How::open) {
+      awaited += call->end.has_value();
+      return;
+    }
+    device_.tiers[Counter::worse_calls_storage] += end.how < call->end->how || end.count < call->end->count;
+    call->end = end;
+    show_end(*call, simulated() ? call->ends_us : board.now_us());
+    taken.push_back(std::move(call));
+  });
+  std::erase(calls_, nullptr);
+  return taken;
+}
+
+std::unique_ptr<StorageCall> StorageCalls::next(std::uint64_t now_us) {
+  if (calls_.empty()) return nullptr;
+  auto at = calls_.begin();
+  if (simulated()) {
+    if ((*at)->ends_us > now_us) return nullptr;
+    wait_for(**at);
+  } else {
+    poll();
+    at = std::ranges::find(calls_, true, &StorageCall::ended);
+    if (at == calls_.end()) return nullptr;
+  }
+  auto call = std::move(*at);
+  calls_.erase(at);
+  show_end(*call, simulated() ? call->ends_us : now_us);
+  return call;
+}
+
+void StorageCalls::show_end(const StorageCall& call, std::uint64_t now_us) {
+  if (!is_call(call.kind)) return;
+  const auto count = [&](Fate fate) { ++device_.tiers.at(Counter::records_storage, call.kind, fate); };
+  for (const Fate fate : call.fates) count(fate);
+  if (call.kind == StorageCall::Kind::find && !call.lost)
+    count(call.fate == Fate::done && call.found == 0 ? Fate::absent : call.fate);
+  const auto done = static_cast<std::uint64_t>(std::ranges::count(call.fates, Fate::done));
+  const std::uint64_t arrived = done == 0 ? 0 : call.bytes / call.fates.size() * done;
+  --device_.tiers.at(Counter::pending_calls_storage, call.kind);
+  device_.tiers.at(Counter::pending_bytes_storage, call.kind) -= call.bytes;
+  ++device_.tiers.at(Counter::calls_storage, call.kind);
+  device_.tiers.at(Counter::moved_bytes_storage, call.kind) += arrived;
+  device_.board.speed(call.kind).ended(call.began_us, now_us, arrived);
+}
+
+std::uint64_t StorageCalls::next_us() const {
+  return simulated() && !calls_.empty() ? calls_.front()->ends_us : kUnlimited;
+}
+
+}  // namespace canopy

@@ -1,0 +1,310 @@
+/// Every format of traces: what a good file gives, what is said of a bad one, and that an import changes nothing.
+#include <canopy/eviction_strategy.h>
+#include <doctest/doctest.h>
+#include <support/folder.h>
+#include <unistd.h>
+#include <workload/formats/native_trace.h>
+#include <workload/text.h>
+#include <workload/trace_formats.h>
+#include <workload/words.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+using namespace canopy;
+using namespace canopy::workload;
+namespace fs = std::filesystem;
+
+struct Folder : test::Folder {
+  std::string write(const std::string& content) const { return file("file", content); }
+  std::string write_packed(const std::string& content) const {
+    const gzFile file = ::gzopen(path().c_str(), "wb");
+    REQUIRE(::gzwrite(file, content.data(), static_cast<unsigned>(content.size())) > 0);
+    ::gzclose(file);
+    return path();
+  }
+  std::string path() const { return at("file"); }
+};
+
+/// All of a file, or the first thing that is wrong with it.
+struct Read {
+  std::vector<TraceRecord> records;
+  std::vector<std::string> notes;
+  std::string error;
+};
+
+Read read(const std::string& trace, const TraceOptions& options = {}) {
+  Read all;
+  auto reader = open_records(trace, options);
+  if (!reader) return {{}, {}, reader.error().text};
+  for (TraceRecord record;;) {
+    auto got = (*reader)->next(record);
+    if (!got) {
+      all.error = got.error().text;
+      auto again = (*reader)->next(record);
+      CHECK((!again && again.error().text == all.error));
+      return all;
+    }
+    if (!*got) break;
+    all.records.push_back(record);
+  }
+  CHECK((*reader)->progress() == 1.0);
+  all.notes = (*reader)->notes();
+  return all;
+}
+
+/// What is wrong with a file of one format; the file's name is left out of it.
+std::string error_of(const char* format, const std::string& content, const TraceOptions& options = {}) {
+  const Folder folder;
+  const std::string path = folder.write(content), error = read(format + (":" + path), options).error;
+  return error.starts_with(path) ? error.substr(path.size()) : error;
+}
+
+bool same(const TraceRecord& a, const TraceRecord& b) {
+  return a.time_ms == b.time_ms && a.space == b.space && a.priority == b.priority && a.hints == b.hints &&
+         a.turn == b.turn && a.output_tokens == b.output_tokens && a.tokens == b.tokens && a.block == b.block &&
+         a.ids == b.ids && a.length() == b.length();
+}
+
+/// Written in Canopy's own format and read again, the same records.
+void check_import(const std::vector<TraceRecord>& records) {
+  std::string lines;
+  for (const TraceRecord& record : records) lines += native_line(record);
+  const Folder folder;
+  const Read again = read(folder.write(lines));
+  CHECK(again.error == "");
+  REQUIRE(again.records.size() == records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) CHECK(same(records[i], again.records[i]));
+}
+
+const char* const kQwen =
+    R"({"chat_id": 159, "parent_chat_id": -1, "timestamp": 61.114, "input_length": 33, "output_length": 132, "type": "text", "turn": 1, "hash_ids": [1089, 1090, 18446744073709551615]})"
+    "\n"
+    R"({"chat_id": 160, "parent_chat_id": 159, "timestamp": 62, "input_length": 16, "output_length": 80, "type": "text", "turn": 2, "hash_ids": [1089]})"
+    "\n";
+
+}  // namespace
+
+TEST_CASE("Canopy's own format: tokens, ids, and all that a request may have") {
+  const Folder folder;
+  const Read all = read(folder.write(
+      R"({"time_ms": 5, "namespace": "tenant \"7\"", "priority": -2, "hints": ["session_ended", "class_3"], "turn": 3, "output_tokens": 50, "tokens": [1, 4294967295, 3], "extra": {"a": [{}]}})"
+      "\n\n"
+      R"({"time_ms": 6, "block_size": 4, "input_tokens": 6, "ids": [9, 10]})"
+      "\n"));
+  CHECK(all.error == "");
+  REQUIRE(all.records.size() == 2);
+  CHECK(all.records[0].space == "tenant \"7\"");
+  CHECK(all.records[0].priority == -2);
+  CHECK(all.records[0].hints == (hint::kSessionEnded | hint::of_class(3)));
+  CHECK(all.records[0].turn == 3);
+  CHECK(all.records[0].output_tokens == 50);
+  CHECK(all.records[0].tokens == std::vector<Token>{1, 4294967295, 3});
+  CHECK(all.records[1].space == "");
+  CHECK(all.records[1].length() == 6);
+  check_import(all.records);
+
+  // The tokens of ids are those of a Mooncake trace with the same ids.
+  auto own = open_trace(folder.path());
+  REQUIRE(own);
+  ClientRequest request;
+  REQUIRE(*(*own)->next(request));
+  CHECK(request.prompt == std::vector<Token>{1, 4294967295, 3});
+  CHECK(request.hints == all.records[0].hints);
+  REQUIRE(*(*own)->next(request));
+  CHECK(request.prompt.size() == 6);
+  CHECK(request.prompt[5] == token_at(10 * 4 + 1));
+}
+
+TEST_CASE("what is wrong with a line of Canopy's own format is said with its column") {
+  const auto error = [](const std::string& line) { return error_of("canopy", line); };
+  CHECK(error(R"({"time_ms": 0, "tokns": [1]})") == ":1:16: 'tokns' is no key of this format; is 'tokens' meant?");
+  CHECK(error(R"({"time_ms": 0, "zzzzzzzz": [1]})") ==
+        ":1:16: 'zzzzzzzz' is no key of this format; what is your own goes into \"extra\"");
+  CHECK(error(R"({"time_ms": 0})") ==
+        ":1: has no prompt; expected 'tokens', or 'ids' with 'block_size' and 'input_tokens'");
+  CHECK(error(R"({"tokens": [1]})") == ":1: 'time_ms' is missing");
+  CHECK(error(R"({"time_ms": null, "tokens": [1]})") ==
+        ":1:2: 'time_ms' is null; expected a whole number of milliseconds from 0 to 1000000000000000");
+  CHECK(error(R"({"time_ms": 1, "tokens": [1, -2]})") ==
+        ":1:16: item 2 of 'tokens' is -2; expected a whole number from 0 to 4294967295");
+  CHECK(error(R"({"time_ms": 1, "tokens": [1, [2]]})").find("item 2 of 'tokens' is a list") != std::string::npos);
+  CHECK(error(R"({"time_ms": 1, "tokens": 5})") == ":1:16: 'tokens' is 5; expected a list of whole numbers");
+  CHECK(error(R"({"time_ms": 1, "tokens": [1], "ids": []})") ==
+        ":1:31: 'ids' stands beside 'tokens'; expected one of the two");
+  CHECK(error(R"({"time_ms": 1, "ids": [1]})") == ":1:16: 'ids' needs 'block_size' beside it");
+  CHECK(error(R"({"time_ms": 1, "ids": [1], "block_size": 0, "input_tokens": 3})") ==
+        ":1:28: 'block_size' is 0; expected 1 to 65536");
+  CHECK(error(R"({"time_ms": 1, "ids": [1], "block_size": 2, "input_tokens": 3})") ==
+        ":1:16: 'ids' has 1 items; 'input_tokens' 3 needs 2, one for each 2 tokens");
+  CHECK(error(R"({"time_ms": 1, "ids": [18446744073709551615], "block_size": 2, "input_tokens": 2})") ==
+        ":1:16: 'ids' has 18446744073709551615; expected at most 9223372036854775807 with this 'block_size'");
+  CHECK(error(R"({"time_ms": 1, "time_ms": 1, "tokens": []})") == ":1:16: 'time_ms' is there twice; expected it once");
+  CHECK(error(R"({"time_ms": 1, "hints": ["sesion_ended"], "tokens": []})").find("is 'session_ended' meant?") !=
+        std::string::npos);
+  CHECK(error(R"({"time_ms": 1, "hints": [1], "tokens": []})")
+            .starts_with(":1:16: 'hints' has 1; expected a whole number, or a list of names"));
+  CHECK(error(R"({"time_ms": 1, "hints": "x", "tokens": []})")
+            .starts_with(":1:16: 'hints' is \"x\"; expected a whole number, or a list of names"));
+  CHECK(error("7") == ":1:1: the line is 7; expected an object");
+  CHECK(error("null") == ":1:1: the line is null; expected an object");
+  CHECK(error(R"({"time_ms": 1, "tokens": [1)") == ":1:28: ends in the middle of its JSON; was the file cut off?");
+  CHECK(error(std::string(200, '[')).starts_with(":1:1: the line is a list"));
+  CHECK(error("{\"extra\": " + std::string(200, '[')).find("nested deeper than 64 levels") != std::string::npos);
+  CHECK(error("") ==
+        ": has no requests; expected lines like {\"time_ms\": 0, \"tokens\": [1, 2, 3], "
+        "\"output_tokens\": 50}");
+}
+
+TEST_CASE("Qwen-Bailian: 16 tokens an id, seconds, turns") {
+  const Folder folder;
+  const Read all = read(folder.write(kQwen));  // recognised without its name
+  CHECK(all.error == "");
+  REQUIRE(all.records.size() == 2);
+  CHECK(all.records[0].time_ms == 61114);
+  CHECK(all.records[0].block == 16);
+  CHECK(all.records[0].ids.size() == 3);
+  CHECK(all.records[1].turn == 2);
+  CHECK(all.records[1].output_tokens == 80);
+  CHECK(all.records[1].ids[0] == all.records[0].ids[0]);
+  check_import(all.records);
+  CHECK(error_of("qwen", R"({"timestamp": 1.5, "input_length": 33, "output_length": 1, "hash_ids": [1, 2]})") ==
+        ":1:60: 'hash_ids' has 2 ids; 'input_length' 33 needs 3, one for each 16 tokens; see --block-size");
+  CHECK(error_of("qwen", R"({"timestamp": -1.5, "input_length": 1, "output_length": 1, "hash_ids": [1]})") ==
+        ":1:2: 'timestamp' is -1.5; expected a number of seconds from 0 to 1000000000000");
+}
+
+TEST_CASE("lines of token ids") {
+  const Folder folder;
+  const Read all = read(folder.write(
+      R"({"timestamp": 1766000000.25, "prompt_token_ids": [5, 6], "output_token_ids": [7, 8, 9], "model": "x"})"
+      "\n"
+      R"({"timestamp": 1766000001.5, "prompt_token_ids": [5, 6, 7], "output_tokens": 4, "namespace": "a"})"));
+  CHECK(all.error == "");
+  REQUIRE(all.records.size() == 2);
+  CHECK(all.records[0].time_ms == 0);
+  CHECK(all.records[0].output_tokens == 3);
+  CHECK(all.records[1].time_ms == 1250);
+  CHECK(all.records[1].output_tokens == 4);
+  CHECK(all.records[1].space == "a");
+  CHECK(all.records[1].tokens == std::vector<Token>{5, 6, 7});
+  check_import(all.records);
+  CHECK(error_of("tokens", R"({"prompt_tokens_ids": [1]})") ==
+        ":1: 'prompt_token_ids' is missing; is 'prompt_tokens_ids' meant?");
+}
+
+TEST_CASE("conversations: a request for each answer, and they take turns") {
+  const std::string two = R"([
+  {"id": "x", "conversations": [
+    {"from": "human", "value": "Hello, world"}, {"from": "gpt", "value": "Hi"},
+    {"from": "human", "value": "More { \" ["}, {"from": "gpt", "value": "No more today"}]},
+  {"messages": [{"role": "system", "content": "Hello"}, {"role": "user", "content": "a"},
+                {"role": "assistant", "content": "b"}]},
+  {"conversations": [{"from": "human", "value": "nobody answers"}]}
+])";
+  const Folder folder;
+  const Read all = read("sharegpt:" + folder.write(two));
+  CHECK(all.error == "");
+  REQUIRE(all.records.size() == 3);
+  CHECK(all.records[0].turn == 1);
+  CHECK(all.records[1].turn == 1);
+  CHECK(all.records[2].turn == 2);
+  CHECK(all.records[0].tokens.size() == 5);  // "Hello", ",", " world" between two marks
+  CHECK(all.records[0].output_tokens == 1);
+  CHECK(all.records[2].output_tokens == 3);
+  // The next turn begins with the last one and its answer.
+  const auto &first = all.records[0].tokens, &second = all.records[2].tokens;
+  REQUIRE(second.size() > first.size() + 2);
+  CHECK(std::equal(first.begin(), first.end(), second.begin()));
+  CHECK(all.records[1].tokens[1] == first[1]);  // the same word is the same token
+  REQUIRE(all.notes.size() == 2);
+  CHECK(all.notes[1] == "1 conversation without an answer left out");
+  check_import(all.records);
+  // One at a time: in the file's order.
+  const Read one = read("sharegpt:" + folder.path(), {.conversations = 1});
+  REQUIRE(one.records.size() == 3);
+  CHECK(one.records[1].turn == 2);
+
+  CHECK(error_of("sharegpt", "[\n {\"conversations\": [{\"from\": \"human\"}]}]") ==
+        ":2:2: message 1 has no text; expected 'value' or 'content'");
+  CHECK(error_of("sharegpt", "[\n {\"conversations\": [\n{\"from\": \"hu}\"]}]").starts_with(":3:"));
+  CHECK(error_of("sharegpt", "[\n {\"conversations\":\n [}]}").starts_with(":3:3: not JSON"));
+  CHECK(error_of("sharegpt", "[\n {\"a\": 1e999}]").starts_with(":2:2: a number that is beyond any number"));
+  CHECK(error_of("sharegpt", "[{\"conversations\": [") ==
+        ":1:21: the file ends within the object that begins in line 1; was it cut off?");
+  CHECK(error_of("sharegpt", "[ ") == ":1:3: the file ends within its list; was it cut off?");
+  CHECK(error_of("sharegpt", "x") == ":1:1: 'x'; expected an object, alone on its line or in a list");
+  CHECK(error_of("sharegpt", "[]").starts_with(": has no answers; expected conversations like"));
+}
+
+TEST_CASE("words: equal words are equal tokens, and no text is lost") {
+  Words words;
+  std::vector<Token> tokens;
+  words.append("the cat, the cats internationalisation \xE4\xB8\xAD\xE6\x96\x87 \xFF", tokens);
+  // "the" " cat" "," " the" " cats" " internat" "ionalisa" "tion" " " two characters " " and a byte that is no text
+  CHECK(tokens.size() == 13);
+  CHECK(tokens[0] != tokens[3]);
+  std::vector<Token> again;
+  words.append(" the", again);
+  CHECK(again == std::vector<Token>{tokens[3]});
+}
+
+TEST_CASE("libCacheSim's CSV: by heading, by numbers, without either") {
+  const Folder folder;
+  const Read named =
+      read("csv:" + folder.write("timestamp, obj_size, obj_id, op, tenant\n10.5,600,a,get,t1\n11,600,a,get,t2\n"));
+  CHECK(named.error == "");
+  REQUIRE(named.records.size() == 2);
+  CHECK(named.records[0].time_ms == 0);
+  CHECK(named.records[1].time_ms == 500);
+  CHECK(named.records[0].length() == 600);
+  CHECK(named.records[0].ids == named.records[1].ids);
+  CHECK(named.records[1].space == "t2");
+  check_import(named.records);
+
+  const Read plain = read("csv:" + folder.write("1,7,100\n2,8,100\n3,7,20000000\n"));
+  REQUIRE(plain.records.size() == 3);
+  CHECK(plain.records[0].ids != plain.records[1].ids);
+  CHECK(plain.records[2].ids[0] == plain.records[0].ids[0]);
+  // However long an object becomes, no other object has its ids.
+  CHECK(plain.records[2].ids.back() < plain.records[1].ids[0]);
+
+  const Read given = read("csv:" + folder.write("x|7|1|100|y\n"), {.columns = "time=3,id=2,size=4"});
+  CHECK(given.error == "");
+  REQUIRE(given.records.size() == 1);
+  CHECK(given.records[0].length() == 100);
+
+  CHECK(error_of("csv", "1,7,100\n2,8,many\n") ==
+        ":2:5: 'size' is 'many'; expected a whole number of tokens from 0 to 20000000");
+  CHECK(error_of("csv", "1,7,100\n2,8\n") == ":2:4: has 2 columns; 'size' is column 3");
+  CHECK(error_of("csv", "1,7,100\nyesterday,8,1\n").starts_with(":2:1: 'time' is 'yesterday'; expected seconds"));
+  CHECK(error_of("csv", "1,7,100\n", {.columns = "time=0"})
+            .starts_with("--columns time=0: 'time=0'; expected time=2,id=5,size=4"));
+  CHECK(error_of("csv", "1,7,100\n", {.columns = "time=1"}) == "--columns time=1: expected at least id and size");
+}
+
+TEST_CASE("a packed file is read as it is, and a damaged one is not believed") {
+  const Folder folder;
+  std::string many;
+  for (int i = 0; i < 2000; ++i) many += kQwen;
+  const Read plain = read(folder.write(many));
+  const Read packed = read(folder.write_packed(many));
+  CHECK(packed.error == "");
+  REQUIRE(packed.records.size() == 4000);
+  for (std::size_t i = 0; i < packed.records.size(); ++i) CHECK(same(packed.records[i], plain.records[i]));
+
+  const auto size = fs::file_size(folder.path());
+  fs::resize_file(folder.path(), size - 12);
+  CHECK(read("qwen:" + folder.path()).error.find("the gzip data ends too early; was the file cut off?") !=
+        std::string::npos);
+  folder.write_packed(many);
+  std::fstream file(folder.path(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(size - 8));  // the sum of what was packed
+  file << "sum!";
+  file.close();
+  CHECK(read("qwen:" + folder.path()).error.find("the gzip data is damaged") != std::string::npos);
+}

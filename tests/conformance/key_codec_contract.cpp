@@ -1,0 +1,86 @@
+#include <canopy/base/random.h>
+#include <conformance/every.h>
+#include <conformance/model/plugins.h>
+
+#include <canopy/key_codec.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace {
+
+using namespace canopy;
+using namespace canopy::test;
+
+struct OwnScratch final : Scratch {
+  std::vector<std::uint32_t> room;
+  std::span<std::uint32_t> words(std::size_t count) override {
+    room.assign(count, 0xDEADBEEF);
+    return room;
+  }
+};
+
+std::vector<std::uint32_t> encode(const KeyCodec& codec, std::span<const Token> tokens) {
+  OwnScratch scratch;
+  const auto words = codec.encode(tokens, scratch);
+  return {words.begin(), words.end()};
+}
+
+template <class Test>
+void for_every_codec(Test&& test) {
+  for (const auto& name : names_of<KeyCodec>()) {
+    CAPTURE(name);
+    test(*make<KeyCodec>(name, {}));
+  }
+}
+
+std::vector<Token> random_tokens(Random& prng, std::size_t count) {
+  std::vector<Token> tokens(count);
+  for (Token& token : tokens) token = prng.below(prng.one_in(2) ? 4 : 200'000);
+  return tokens;
+}
+
+}  // namespace
+
+// clang-format off
+#define CODEC_CASE(title) CONTRACT(for_every_codec, (const KeyCodec& codec), title)
+// clang-format on
+
+TEST_SUITE_BEGIN("KeyCodec");
+
+CODEC_CASE("a codec gives one word a token, and the same words each time") {
+  Random prng(1);
+  for (const std::size_t count : {0U, 1U, 2U, 3U, 64U, 1'000U}) {
+    const auto tokens = random_tokens(prng, count);
+    const auto before = tokens;
+    const auto words = encode(codec, tokens);
+    CHECK(words.size() == count);
+    CHECK(words == encode(codec, tokens));
+    CHECK(tokens == before);
+  }
+}
+
+CODEC_CASE("how far a codec's units look ahead never changes") {
+  const Units overlap = codec.overlap();
+  encode(codec, std::vector<Token>{1, 2, 3});
+  CHECK(codec.overlap() == overlap);
+}
+
+CODEC_CASE("prompts that begin alike have keys that begin alike, up to where they differ and not beyond") {
+  Random prng(2);
+  for (int i = 0; i < 1'000; ++i) {
+    auto one = random_tokens(prng, 1 + prng.below(40));
+    auto other = one;
+    const std::size_t at = prng.below(static_cast<std::uint32_t>(one.size()));
+    other[at] += 1;
+    const auto first = encode(codec, one), second = encode(codec, other);
+    CHECK(std::equal(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(at), second.begin()));
+    CHECK(first[at] != second[at]);
+    other.resize(at);
+    const auto shorter = encode(codec, other);
+    CHECK(std::equal(shorter.begin(), shorter.end(), first.begin()));
+  }
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,53 @@
+#include "random_ops.h"
+
+#include "mismatch.h"
+#include "shrinking.h"
+
+#include <cstdio>
+
+namespace canopy::test {
+
+std::optional<Failure> run_program(const Program& program, Coverage* coverage) {
+  World world(program.config);
+  std::size_t at = 0;
+  std::optional<Failure> failure;
+  try {
+    for (; at < program.operations.size(); ++at) world.apply(program.operations[at]);
+    world.finish();
+  } catch (const Mismatch& error) {
+    failure = Failure{at, error.what()};
+  }
+  if (coverage) coverage->add(world.coverage());
+  return failure;
+}
+
+Program shrunk(const Program& failing, const Run& run) {
+  Program program = failing;
+  program.config.walk_every = 1;
+  // A somewhat longer program now says more than the shortest one later.
+  constexpr double kSeconds = 60;
+  const auto fails = [&](const Program& one) {
+    const auto failure = run(one);
+    return failure ? std::optional(failure->at + 1) : std::nullopt;
+  };
+  Shrinking<Program> shrinking(program, fails, kSeconds);
+  if (shrinking.take(std::move(program)))
+    while (shrinking.leave_out_parts() || shrinking.shorten(&Operation::words, 0)) {
+    }
+  return shrinking.best();
+}
+
+std::string report(const Program& failing, const Failure& failure) {
+  const Run run = [](const Program& program) { return run_program(program); };
+  std::string text = fmt::format("seed {}, operation {}: {}\n", failing.seed, failure.at, failure.what);
+  // At once, because what has failed may hang or crash when it is run again.
+  std::fputs(text.c_str(), stderr);
+  const Program small = shrunk(failing, run);
+  text += fmt::format("shrunk to {} operations:\n", small.operations.size());
+  text += text_of(small.config) + "\n";
+  for (const Operation& operation : small.operations) text += text_of(operation) + "\n";
+  const auto still = run(small);
+  return text + "# " + (still ? still->what : "it does not fail when it is run again") + "\n";
+}
+
+}  // namespace canopy::test

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "flat_index.h"
+#include "operation.h"
+#include "part.h"
+#include "victim_order.h"
+
+namespace canopy::test {
+
+/// Compares the whole state of the index with the models and the allocators, and the parts with each other. `order` may
+/// be null (there is no model of it). O(nodes + pages); throws a Mismatch that names the node.
+void check_whole(const PrefixIndex& index, const std::vector<Part>& parts, const FlatIndex& flat,
+                 const VictimOrder* order, const WorldConfig& config);
+
+}  // namespace canopy::test

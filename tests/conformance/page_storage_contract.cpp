@@ -1,0 +1,331 @@
+#include <canopy/base/random.h>
+#include <conformance/every.h>
+#include <conformance/model/effort.h>
+#include <conformance/model/plugins.h>
+#include <conformance/model/storage_caller.h>
+#include <conformance/model/storage_places.h>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+namespace {
+
+using namespace canopy;
+using namespace canopy::test;
+using Keys = StorageCaller::Keys;
+
+constexpr std::uint64_t kSmall = 4096, kLarge = 17 * 4096, kHuge = 2 * 1024 * 1024 + 4096;
+const PageKey kSpace = key_of(0xFFFFFFFF, 0), kOther = key_of(0xFFFFFFFF, 1);
+
+/// A context of its own: a server that outlives the test has no records of it yet.
+PageStorage::Context fresh(std::uint64_t record_bytes) {
+  static std::uint64_t made = 0;
+  static const auto began = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  Random random(began ^ static_cast<std::uint64_t>(::getpid()) << 48, ++made * 4);
+  PageStorage::Context context;
+  context.record_bytes = record_bytes;
+  for (std::byte& byte : context.fingerprint) byte = static_cast<std::byte>(random.below(256));
+  return context;
+}
+
+std::size_t done_in(const std::vector<Fate>& fates) { return count_of(fates, Fate::done); }
+
+template <class Test>
+void for_every_kind(Test&& test) {
+  for (const StorageKind& kind : storage_kinds()) {
+    CAPTURE(kind.shown);
+    const auto place = kind.place();
+    test(kind, *place);
+  }
+}
+
+/// A storage, its caller and its place.
+template <class Test>
+void for_every_storage(Test&& test, std::initializer_list<std::uint64_t> sizes = {kSmall}, std::uint32_t room = 64) {
+  for (const std::uint64_t record_bytes : sizes)
+    for_every_kind([&](const StorageKind& kind, const StoragePlace& place) {
+      const auto context = fresh(record_bytes);
+      StorageCaller caller(kind.open(place, context), context, 1, room);
+      test(caller);
+    });
+}
+
+/// Each key, asked for alone.
+std::size_t still_there(StorageCaller& caller, const PageKey& space, const Keys& keys) {
+  std::size_t there = 0;
+  for (const PageKey& key : keys) there += done_in(caller.get_now(space, {key}));
+  return there;
+}
+
+}  // namespace
+
+// clang-format off
+#define STORAGE_CASES(title, ...) CONTRACT(for_every_storage, (StorageCaller& caller), title, __VA_ARGS__)
+#define STORAGE_CASE(title) STORAGE_CASES(title, {kSmall})
+#define PLACE_CASE(title) CONTRACT(for_every_kind, (const StorageKind& kind, const StoragePlace& place), title)
+// clang-format on
+
+TEST_SUITE_BEGIN("PageStorage");
+
+STORAGE_CASE("a storage tells what suits it, what it uses, and that nothing has ended before anything began") {
+  const StorageTraits traits = caller.storage().traits();
+  CHECK(traits.batch > 0);
+  CHECK(traits.calls > 0);
+  CHECK(caller.poll(0) == 0);
+  CHECK(caller.poll() == 0);
+  const StorageUse use = caller.storage().use();
+  CHECK(use.used <= use.capacity);
+  CHECK(caller.storage().descriptor() == caller.storage().descriptor());
+}
+
+STORAGE_CASES("a record that was put is got as it was put, and one that was not is absent", {kSmall, kLarge}) {
+  // A storage may forget, but one that keeps nothing at all keeps no records.
+  std::size_t kept = 0, got = 0;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    kept += done_in(caller.put_now(kSpace, path_of(i, 4)));
+    got += done_in(caller.get_now(kSpace, path_of(i, 4)));
+    CHECK(done_in(caller.get_now(kSpace, path_of(100 + i, 4))) == 0);
+    CHECK(caller.find_now(kSpace, path_of(100 + i, 4)) == 0);
+  }
+  CHECK(kept > 0);
+  CHECK(got > 0);
+}
+
+STORAGE_CASES("a record of many pieces comes back whole", {kHuge}, 4) {
+  const auto put = caller.put(kSpace, path_of(1, 3));
+  caller.find(kSpace, path_of(1, 3));
+  caller.wait(put);
+  caller.get_now(kSpace, path_of(1, 3));  // the caller compares what it gets
+}
+
+STORAGE_CASE("find counts the keys that are there from the first one on, no more") {
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    Keys keys = path_of(i, 6);
+    const auto fates = caller.put_now(kSpace, {keys.begin(), keys.begin() + 4});
+    CHECK(caller.find_now(kSpace, keys) <= 4);
+    std::swap(keys[2], keys[5]);  // now one that was never put lies in front
+    CHECK(caller.find_now(kSpace, keys) <= 2);
+    CHECK(caller.find_now(kSpace, {key_of(50, i), keys[0]}) == 0);
+  }
+}
+
+TEST_CASE("where there is no other writer, what find found is there") {
+  for (const StorageKind& kind : storage_kinds()) {
+    if (kind.faulty) continue;
+    const auto place = kind.place();
+    const auto context = fresh(kSmall);
+    StorageCaller caller(kind.open(*place, context), context, 1);
+    if (!caller.storage().traits().exact) continue;
+    for (std::uint32_t i = 0; i < 20; ++i) {
+      caller.put_now(kSpace, path_of(i, 8));
+      const std::uint32_t found = caller.find_now(kSpace, path_of(i, 8));
+      CHECK(found > 0);
+      if (found > 0) CHECK(done_in(caller.get_now(kSpace, path_of(i, found))) == found);
+    }
+  }
+}
+
+STORAGE_CASE("each call ends once, whatever its time, one end a poll or many") {
+  Random random(3);
+  std::size_t begun = 0, ended = 0;
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    const std::uint64_t within_us = random.one_in(3) ? 1 : random.one_in(2) ? 0 : 60'000'000;
+    const Keys keys = path_of(random.below(10), 1 + random.below(8), random.below(4));
+    if (caller.free_records() < keys.size()) {
+      ended += caller.calls();
+      caller.wait_all();
+    }
+    switch (random.below(3)) {
+      case 0:
+        caller.find(kSpace, keys, within_us);
+        break;
+      case 1:
+        caller.get(kSpace, keys, within_us);
+        break;
+      default:
+        caller.put(kSpace, keys, within_us);
+    }
+    ++begun;
+    if (random.one_in(2)) ended += caller.poll(random.below(3));
+  }
+  ended += caller.calls();
+  caller.wait_all();
+  CHECK(begun == ended);
+  CHECK(caller.poll() == 0);
+}
+
+STORAGE_CASE("where records have no room, none behind them is kept, and the storage goes on") {
+  for (std::uint32_t i = 0; i < 30; ++i) {
+    const Keys keys = path_of(i, 32);
+    const auto fates = caller.put_now(kSpace, keys);
+    const auto kept = static_cast<std::ptrdiff_t>(done_in(fates));
+    if (std::find(fates.begin(), fates.end(), Fate::full) == fates.begin() + kept)
+      CHECK(still_there(caller, kSpace, {keys.begin() + kept, keys.end()}) == 0);
+    CHECK(caller.storage().use().used <= caller.storage().use().capacity);
+  }
+  std::size_t kept = 0;
+  for (std::uint32_t i = 0; i < 10; ++i) kept += done_in(caller.put_now(kSpace, path_of(100 + i, 4)));
+  CHECK(kept > 0);
+}
+
+STORAGE_CASES("a record that is there already is done, and stays what it was", {kLarge}) {
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    const auto first = caller.put(kSpace, path_of(i, 4)), second = caller.put(kSpace, path_of(i, 4));
+    caller.wait_all();
+    caller.ended(first);
+    caller.ended(second);
+    caller.put_now(kSpace, path_of(i, 6));
+    caller.get_now(kSpace, path_of(i, 6));
+  }
+}
+
+STORAGE_CASE("a space that was flushed has nothing that was put before, and others lose nothing by it") {
+  std::size_t stayed = 0;
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    const Keys flushed = path_of(i, 4), other = path_of(100 + i, 4);
+    caller.put_now(kSpace, flushed);
+    const auto on_its_way = caller.put(kSpace, path_of(200 + i, 4));
+    caller.put_now(kOther, other);
+    caller.put(kSpace, path_of(300 + i, 4));
+    REQUIRE(caller.storage().flush(kSpace));
+    CHECK(caller.find_now(kSpace, flushed) == 0);
+    caller.ended(on_its_way);
+    for (const std::uint32_t before : {i, 200 + i, 300 + i})
+      CHECK(still_there(caller, kSpace, path_of(before, 4)) == 0);
+    stayed += still_there(caller, kOther, other);
+    // What is put from now on is kept as before.
+    caller.put_now(kSpace, flushed);
+    caller.get_now(kSpace, flushed);
+  }
+  CHECK(stayed > 0);
+}
+
+STORAGE_CASE("what was removed may be put again") {
+  std::size_t got = 0;
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    const Keys keys = path_of(i, 6);
+    caller.put_now(kSpace, keys);
+    const auto on_its_way = caller.get(kSpace, keys);
+    caller.storage().remove(kSpace, Keys{keys[3], keys[1], key_of(99, i)});
+    caller.wait(on_its_way);
+    caller.storage().remove(kSpace, keys);
+    caller.put_now(kSpace, keys);
+    got += done_in(caller.get_now(kSpace, keys));
+  }
+  CHECK(got > 0);
+}
+
+PLACE_CASE("two places, two fingerprints and two ranks never mix") {
+  const auto elsewhere = kind.place();
+  std::vector<PageStorage::Context> contexts(4, fresh(kSmall));
+  contexts[1].fingerprint[31] ^= std::byte{1};
+  contexts[2].rank = 1;
+  for (auto& context : contexts) context.ranks = 2;
+  std::vector<std::unique_ptr<StorageCaller>> callers;
+  for (std::uint32_t i = 0; i < contexts.size(); ++i) {
+    // The last one has the first one's context in another place. A place without a name of its own, such as a server,
+    // is the same one again, so it is left out.
+    if (i == 3 && elsewhere->options() == place.options() && callers[0]->storage().traits().shared) break;
+    callers.push_back(
+        std::make_unique<StorageCaller>(kind.open(i == 3 ? *elsewhere : place, contexts[i]), contexts[i], i));
+  }
+  for (auto& caller : callers) caller->put_now(kSpace, path_of(1, 8));
+  // Each caller compares what it gets with its own bytes of the key.
+  for (auto& caller : callers) caller->get_now(kSpace, path_of(1, 8));
+  callers[0]->put_now(kSpace, path_of(2, 4));
+  for (std::size_t i = 1; i < callers.size(); ++i) CHECK(callers[i]->find_now(kSpace, path_of(2, 4)) == 0);
+}
+
+PLACE_CASE("opened again, a storage has what was put or does not, and nothing else") {
+  const auto context = fresh(kLarge);
+  std::size_t kept = 0, found = 0;
+  bool durable = false;
+  for (std::uint32_t life = 0; life < 4; ++life) {
+    StorageCaller caller(kind.open(place, context), context, 1);
+    durable = caller.storage().traits().durable;
+    // What comes back is compared by the caller.
+    if (life > 0) found += still_there(caller, kSpace, path_of(life - 1, 4));
+    kept += done_in(caller.put_now(kSpace, path_of(life, 4)));
+    caller.put_now(kOther, path_of(100 + life, 4));
+    REQUIRE(caller.storage().flush(kOther));
+    for (std::uint32_t before = 0; before <= life; ++before)
+      CHECK(still_there(caller, kOther, path_of(100 + before, 4)) == 0);
+    caller.put(kSpace, path_of(200 + life, 8));  // ends with the storage
+  }
+  if (durable && kept > 0) CHECK(found > 0);
+}
+
+STORAGE_CASES("a storage that ends with calls on their way leaves their memory alone", {kSmall, kHuge}, 8) {
+  caller.put_now(kSpace, path_of(1, 4));
+  caller.get(kSpace, path_of(1, 4));
+  caller.put(kSpace, path_of(2, 4));
+  caller.find(kSpace, path_of(1, 4));
+  caller.end_storage();
+  ::usleep(2'000);
+  caller.check_memory();
+}
+
+STORAGE_CASES("random calls agree with a map of what may be there", {kSmall, kLarge}) {
+  Random random(caller.record_bytes());
+  const PageKey spaces[] = {kSpace, kOther};
+  std::set<std::pair<std::uint32_t, std::uint32_t>> may_be_there;  // path and page
+  struct Asked {
+    std::uint64_t ticket;
+    std::uint32_t path, pages;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> then;  ///< may_be_there, and what was put until its end
+    bool get;
+  };
+  std::vector<Asked> asked;
+  const auto settle = [&] {
+    caller.wait_all();
+    for (const Asked& one : asked) {
+      const Ended ended = caller.ended(one.ticket);
+      for (std::uint32_t page = 0; page < one.pages; ++page)
+        if (one.get ? ended.fates[page] == Fate::done : page < ended.found)
+          if (!one.then.contains({one.path, page}))
+            disagree("page {} of path {} is there, though it was not put, or flushed since", page, one.path);
+    }
+    asked.clear();
+  };
+  for (std::uint64_t i = 0; i < with_effort(600); ++i) {
+    const std::uint32_t number = random.below(12), pages = 1 + random.below(12);
+    const PageKey& space = spaces[number % 2];
+    if (caller.free_records() < pages || random.one_in(20)) settle();
+    switch (random.below(16)) {
+      case 0:
+        settle();
+        REQUIRE(caller.storage().flush(space));
+        std::erase_if(may_be_there, [&](const auto& page) { return page.first % 2 == number % 2; });
+        break;
+      case 1:
+        caller.storage().remove(space, path_of(number, pages, random.below(4)));
+        break;
+      case 2:
+      case 3:
+      case 4:
+      case 5:
+      case 6:
+        caller.put(space, path_of(number, pages));
+        for (std::uint32_t page = 0; page < pages; ++page) {
+          may_be_there.insert({number, page});
+          for (Asked& one : asked) one.then.insert({number, page});
+        }
+        break;
+      case 7:
+      case 8:
+      case 9:
+        asked.push_back({caller.find(space, path_of(number, pages)), number, pages, may_be_there, false});
+        break;
+      default:
+        asked.push_back({caller.get(space, path_of(number, pages)), number, pages, may_be_there, true});
+    }
+    if (random.one_in(2)) caller.poll(1 + random.below(4));
+  }
+  settle();
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,112 @@
+/// Where outputs go, and what text of others looks like in them.
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/printable.h>
+#include <canopy/base/run_files.h>
+#include <doctest/doctest.h>
+#include <support/folder.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <canopy/base/yaml_document.h>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+using namespace canopy;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string slurp(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::string why(const std::vector<RunFile>& inputs, const std::vector<RunFile>& outputs) {
+  const auto apart = check_run_files(inputs, outputs);
+  return apart ? "" : apart.error().text;
+}
+
+}  // namespace
+
+TEST_CASE("two names of one file are found: links, hard links, spellings, and files that are still to be made") {
+  const test::Folder folder;
+  const std::string trace = folder.file("t", "x");
+  fs::create_symlink("t", folder.path() / "link");
+  fs::create_hard_link(trace, folder.path() / "hard");
+  fs::create_directory(folder.path() / "sub");
+  fs::create_symlink("../new", folder.path() / "sub/dangling");
+  for (const char* name : {"t", "link", "hard", "sub/../t", "./t"}) {
+    CAPTURE(name);
+    CHECK(why({{"--trace", trace}}, {{"--report", folder.at(name)}}) ==
+          "--report " + in_quotes(folder.at(name)) + " is the same file as --trace " + in_quotes(trace) +
+              ", which this run reads; nothing was written");
+    CHECK_FALSE(why({{"--trace", folder.at(name)}}, {{"--report", trace}}).empty());
+    CHECK_FALSE(why({}, {{"a", folder.at(name)}, {"b", trace}}).empty());
+  }
+  for (const char* name : {"new", "sub/../new", "sub/dangling"})
+    CHECK(why({}, {{"a", folder.at("new")}, {"b", folder.at(name)}}).find("writes as well") != std::string::npos);
+  CHECK_FALSE(why({}, {{"a", "/nowhere/./x"}, {"b", "/nowhere/y/../x"}}).empty());
+  CHECK(why({{"i", trace}, {"j", trace}, {"k", ""}}, {{"a", folder.at("new")}, {"b", folder.at("other")}, {"c", ""}})
+            .empty());
+  CHECK(why({{"i", trace}}, {{"a", folder.at("sub/t")}}).empty());
+}
+
+TEST_CASE("a file is written whole, where its links lead, with the mode it had or the umask's") {
+  const test::Folder folder;
+  const auto mode = [&](const char* name) {
+    struct stat facts{};
+    return ::stat(folder.at(name).c_str(), &facts) == 0 ? facts.st_mode & 0777 : 0U;
+  };
+  fs::create_symlink("sub", folder.path() / "into");
+  fs::create_directory(folder.path() / "sub");
+  fs::create_symlink("into/target", folder.path() / "dangling");
+  CHECK(write_file_atomically(folder.at("dangling"), "one"));
+  CHECK(fs::is_symlink(folder.path() / "dangling"));
+  CHECK(slurp(folder.at("sub/target")) == "one");
+  const mode_t before = ::umask(027);
+  CHECK(write_file_atomically(folder.at("new"), "text"));
+  ::umask(before);
+  CHECK(mode("new") == 0640);
+  ::chmod(folder.at("new").c_str(), 0604);
+  CHECK(write_file_atomically(folder.at("new"), "other"));
+  CHECK(mode("new") == 0604);
+  CHECK(slurp(folder.at("new")) == "other");
+  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 4);  // no draft is left
+
+  fs::create_symlink("loop", folder.path() / "loop");
+  for (const char* path : {"loop", "sub", "nowhere/x"}) {
+    CHECK_FALSE(can_write_file(folder.at(path)));
+    CHECK_FALSE(write_file_atomically(folder.at(path), "text"));
+  }
+  CHECK(write_file_atomically("", "text").error().text == "the name of a file to write is empty");
+  if (::geteuid() != 0) {
+    ::chmod(folder.at("new").c_str(), 0400);
+    CHECK_FALSE(can_write_file(folder.at("new")));
+  }
+}
+
+TEST_CASE("text of others is written out where a terminal would obey it or hide it") {
+  CHECK(printable("plain \xC3\xA4 \xE2\x96\x88 \xF0\x9F\x8C\xB3") == "plain \xC3\xA4 \xE2\x96\x88 \xF0\x9F\x8C\xB3");
+  CHECK(printable(std::string_view("\0\t\n\r\x1b\x7f", 6)) == "\\x00\\x09\\x0a\\x0d\\x1b\\x7f");
+  CHECK(printable("\xC2\x9B\xC2\x85\xC2\xA0") == "\\u009b\\u0085\xC2\xA0");
+  CHECK(printable("\xE2\x80\xAE\xE2\x81\xA6\xE2\x80\xA8\xEF\xBB\xBF\xD8\x9C") == "\\u202e\\u2066\\u2028\\ufeff\\u061c");
+  CHECK(printable("\xF3\xA0\x80\x81") == "\\U000e0001");
+  // Neither a cut sequence nor an overlong escape nor a surrogate is a character.
+  CHECK(printable("\xE2\x80") == "\\xe2\\x80");
+  CHECK(printable("\xC0\x9B\xED\xA0\x80\xFF") == "\\xc0\\x9b\\xed\\xa0\\x80\\xff");
+  CHECK(printable_lines("a\nb\x1b\n") == "a\nb\\x1b\n");
+  CHECK(in_quotes("a\n\xE2\x80\xAE") == "'a\\x0a\\u202e'");
+  CHECK(in_quotes(std::string(1000, '\x1b')).size() == 48 * 4 + 5);
+  // A dump that is printed reads back to the same text.
+  for (const char* text : {"\x1b[2J", "\xE2\x80\xAE\"\\", "\xC2\x9B", "\xF3\xA0\x80\x81", "\x7f"}) {
+    const std::string yaml = to_yaml(text);
+    CHECK(printable(yaml) == yaml);
+    const auto back = parse_yaml(yaml, "t");
+    REQUIRE(back);
+    CHECK(back->scalar == text);
+  }
+}

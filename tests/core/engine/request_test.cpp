@@ -1,0 +1,409 @@
+#include <support/engines.h>
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+/// Four prompts of 16 tokens, from 100, 200, 300 and 400 on, in that order: all of the small pool.
+void fill(Engine& engine) {
+  for (const Token first : {100U, 200U, 300U, 400U}) {
+    const auto prompt = tokens(first, 16);
+    Request request = engine.begin(arrival(prompt));
+    REQUIRE(request.reserve(16));
+    request.finish(16);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the next request does not compute what one request has computed") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 18);
+  {
+    Request first = engine->begin(arrival(prompt));
+    CHECK(first.matched() == 0);
+    REQUIRE(first.reserve(18));
+    CHECK(first.row().size() == 5);
+    first.finish(18);
+    CHECK(first.ended());
+  }
+  Request second = engine->begin(arrival(prompt));
+  CHECK(second.matched() == 16);
+  CHECK(second.committed() == 16);
+  second.abort();
+  check_settled(*engine);
+  CHECK(engine->counters().hit_tokens == 16);
+}
+
+TEST_CASE("an engine that has served nothing has counted nothing") {
+  const auto engine = engine_of(kSmall);
+  const Counters& counters = engine->counters();
+  for (const std::uint64_t count :
+       {counters.requests, counters.prompt_tokens, counters.hit_tokens, counters.evict_calls, counters.evicted_tokens,
+        counters.finished, counters.aborted, counters.retracted, counters.repointed_pages, counters.resizes,
+        counters.relocated_pages})
+    CHECK(count == 0);
+  CHECK(counters.index_seconds == 0);
+}
+
+TEST_CASE("at least one token is left to compute, and with pages that means a page") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 16);
+  Request first = engine->begin(arrival(prompt));
+  REQUIRE(first.reserve(16));
+  first.finish(16);
+  CHECK(engine->begin(arrival(prompt)).matched() == 12);
+  CHECK(engine->begin(arrival(prompt, 0)).matched() == 16);
+  check_settled(*engine);
+}
+
+TEST_CASE("eviction frees exactly what is missing, in whole nodes") {
+  const auto engine = engine_of(kSmall);
+  fill(*engine);
+  CHECK(engine->counters().evict_calls == 0);
+  const auto prompt = tokens(500, 12);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(12));
+  CHECK(engine->counters().evict_calls == 1);
+  CHECK(engine->counters().evicted_tokens == 16);  // one node: the oldest
+  request.abort();
+  CHECK(engine->begin(arrival(tokens(100, 16), 0)).matched() == 0);
+  CHECK(engine->begin(arrival(tokens(200, 16), 0)).matched() == 16);
+  check_settled(*engine);
+}
+
+TEST_CASE("dedup: a request whose prefix another inserted first reads the other's pages from then on") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 12);
+  Request fast = engine->begin(arrival(prompt));
+  Request slow = engine->begin(arrival(prompt));
+  REQUIRE(fast.reserve(12));
+  REQUIRE(slow.reserve(12));
+  const std::vector<Page> own(slow.row().begin(), slow.row().end());
+  CHECK(fast.commit(12) == 0);
+  CHECK(slow.commit(12) == 12);
+  CHECK(std::equal(slow.row().begin(), slow.row().end(), fast.row().begin(), fast.row().end()));
+  for (const Page page : own) CHECK_FALSE(engine->pool(0).allocator().is_out(page));
+  CHECK(engine->counters().repointed_pages == 3);
+  fast.finish(12);
+  slow.finish(12);
+  check_settled(*engine);
+}
+
+TEST_CASE("rematch: a request takes over what another one committed while it waited for its next step") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 18);
+  Request first = engine->begin(arrival(prompt)), second = engine->begin(arrival(prompt));
+  REQUIRE(first.reserve(12));
+  REQUIRE(second.reserve(12));
+  second.advance(4);
+  first.commit(4);
+  CHECK(second.rematch() == 0);  // no more than it has computed itself
+  CHECK(second.committed() == 0);
+  first.commit(12);
+  const std::uint64_t free = engine->pool(0).allocator().occupancy().free;
+  CHECK(second.rematch() == 8);
+  CHECK(second.computed() == 12);
+  CHECK(second.committed() == 12);
+  CHECK(engine->counters().hit_tokens == 8);
+  CHECK(engine->pool(0).allocator().occupancy().free == free + 3);
+  CHECK(std::ranges::equal(first.row(), second.row()));
+  CHECK(second.rematch() == 0);
+  first.abort();
+  REQUIRE(second.reserve(18));
+  second.finish(18);
+  check_settled(*engine);
+}
+
+TEST_CASE("dedup: only the part that another request inserted first is re-pointed") {
+  const auto engine = engine_of(kSmall);
+  auto long_prompt = tokens(1, 20);
+  const auto short_prompt = tokens(1, 9);
+  Request fast = engine->begin(arrival(short_prompt));
+  Request slow = engine->begin(arrival(long_prompt));
+  REQUIRE(fast.reserve(9));
+  REQUIRE(slow.reserve(20));
+  const std::vector<Page> own(slow.row().begin(), slow.row().end());
+  fast.commit(9);
+  CHECK(slow.commit(20) == 8);
+  CHECK(slow.committed() == 20);
+  for (std::size_t i = 0; i < 5; ++i) CHECK((slow.row()[i] == own[i]) == (i >= 2));
+  slow.finish(20);
+  fast.finish(9);
+  check_settled(*engine);
+}
+
+TEST_CASE("a locked prefix survives every eviction") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 40);
+  Request running = engine->begin(arrival(prompt));
+  REQUIRE(running.reserve(40));
+  running.commit(40);
+  for (Token first = 1000; first < 3000; first += 100) {
+    const auto other = tokens(first, 24);
+    Request request = engine->begin(arrival(other));
+    REQUIRE(request.reserve(24));
+    request.finish(24);
+  }
+  const auto too_much = tokens(5000, 28);
+  Request request = engine->begin(arrival(too_much));
+  CHECK_FALSE(request.reserve(28));  // 10 pages are held, 6 can be had
+  CHECK(request.reserve(24));
+  request.abort();
+  CHECK(engine->begin(arrival(prompt, 0)).matched() == 40);
+  running.finish(40);
+  check_settled(*engine);
+}
+
+TEST_CASE("admission: never for a request that cannot fit, wait for one that does not fit now") {
+  const auto engine = engine_of(kSmall);
+  RequestSpec huge = arrival({});
+  const auto prompt = tokens(1, 60), other = tokens(1000, 32);
+  huge.prompt = prompt;
+  huge.output_limit = 5;
+  const Admission never = engine->admits(huge);
+  CHECK(never.verdict == Admission::Verdict::never);
+  CHECK(never.reason ==
+        "the request needs 17 pages of group 'full' for 60 prompt and up to 5 output tokens, and the pool has 16");
+  huge.output_limit = 4;
+  CHECK(engine->admits(huge).verdict == Admission::Verdict::now);
+
+  Request running = engine->begin(arrival(other));
+  REQUIRE(running.reserve(32));
+  const Admission wait = engine->admits(huge);
+  CHECK(wait.verdict == Admission::Verdict::wait);
+  CHECK(wait.reason == "the request needs 16 more pages of group 'full', and 8 are free, evictable or to be had");
+  running.finish(32);
+  CHECK(engine->admits(huge).verdict == Admission::Verdict::now);
+  check_settled(*engine);
+}
+
+TEST_CASE("admission counts the pages that a pool may still grow by") {
+  const std::string yaml =
+      "page_size: 4\ngroups: { full: { reach: path, capacity: CAPACITY, start: 0, allocator: free_list, eviction: lru "
+      "} }\n"
+      "segment_pages: 2\n";
+  for (const char* capacity : {"64", "unlimited"}) {
+    CAPTURE(std::string(capacity));
+    const auto engine = engine_of(std::string(yaml).replace(yaml.find("CAPACITY"), 8, capacity));
+    CHECK(engine->admits(arrival(tokens(1, 64))).verdict == Admission::Verdict::now);
+    CHECK((engine->admits(arrival(tokens(1, 65))).verdict == Admission::Verdict::never) ==
+          (std::string(capacity) == "64"));
+    // A part of it is taken: the rest is free, or still to come.
+    Request first = engine->begin(arrival(tokens(1, 30)));
+    REQUIRE(first.reserve(30));
+    CHECK(engine->admits(arrival(tokens(100, 32))).verdict == Admission::Verdict::now);
+    CHECK((engine->admits(arrival(tokens(100, 36))).verdict == Admission::Verdict::wait) ==
+          (std::string(capacity) == "64"));
+    first.abort();
+    check_settled(*engine);
+  }
+}
+
+TEST_CASE("admission counts the prefix that a request will lock as not evictable") {
+  const auto engine = engine_of(kSmall);
+  const auto cached = tokens(1, 32), held = tokens(500, 24);
+  Request first = engine->begin(arrival(cached));
+  REQUIRE(first.reserve(32));
+  first.finish(32);
+  Request running = engine->begin(arrival(held));
+  REQUIRE(running.reserve(24));
+  // Free 2, evictable 8 pages. A prompt on the cached prefix reuses those 8 and so cannot have them evicted.
+  const auto more = tokens(1, 41), just = tokens(1, 40);
+  CHECK(engine->admits(arrival(more)).verdict == Admission::Verdict::wait);
+  CHECK(engine->admits(arrival(just)).verdict == Admission::Verdict::now);
+  Request request = engine->begin(arrival(just));
+  CHECK(request.reserve(40));
+  request.finish(40);
+  running.abort();
+  check_settled(*engine);
+}
+
+TEST_CASE("a query changes nothing, neither the next victim nor the digest") {
+  const auto engine = engine_of(kSmall);
+  fill(*engine);
+  const std::uint64_t digest = engine->digest();
+  for (int i = 0; i < 10; ++i) engine->admits(arrival(tokens(100, 9)));
+  CHECK(engine->digest() == digest);
+  const auto prompt = tokens(500, 4);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(4));
+  request.abort();
+  CHECK(engine->begin(arrival(tokens(100, 16), 0)).matched() == 0);  // still the oldest, so it left
+}
+
+TEST_CASE("an abort at any step leaks nothing") {
+  // The steps of a request's life; k of them are taken, then the request is dropped.
+  for (int k = 0; k <= 8; ++k) {
+    CAPTURE(k);
+    const auto engine = engine_of(kSmall);
+    const auto seed = tokens(1, 10), prompt = tokens(1, 23);
+    Request before = engine->begin(arrival(seed));
+    REQUIRE(before.reserve(10));
+    before.finish(10);
+    {
+      Request request = engine->begin(arrival(prompt));
+      int step = 0;
+      if (step++ < k) REQUIRE(request.reserve(9));
+      if (step++ < k) request.commit(9);
+      if (step++ < k) REQUIRE(request.reserve(23));
+      if (step++ < k) request.commit(17);
+      if (step++ < k) request.commit(23);
+      if (step++ < k) request.append(77);
+      if (step++ < k) REQUIRE(request.reserve(24));
+      if (step++ < k) request.commit(24);
+    }
+    CHECK(engine->counters().aborted == 1);
+    check_settled(*engine);
+    engine->flush(NamespaceId::shared);
+    CHECK(engine->pool(0).allocator().occupancy().free == 16);
+  }
+}
+
+TEST_CASE("requests of two namespaces never share: any part of the tuple parts them") {
+  const auto engine = engine_of(kSmall, {"groups.full.capacity=128"});
+  const auto prompt = tokens(1, 9);
+  const Space spaces[] = {{"", "", ""},
+                          {"ab", "c", ""},
+                          {"a", "bc", ""},
+                          {"abc", "", ""},
+                          {"", "", "abc"},
+                          {"ab", "", "c"},
+                          {"ab", "", "d"},
+                          {"", "ab", "c"},
+                          {"", "ab", "d"},
+                          // Alike where lengths and fields are joined without anything between them.
+                          {"1", "vwxyz", "abcd00"},
+                          {"5vwxyz6abcd", "", ""}};
+  for (const Space& space : spaces) {
+    RequestSpec own = arrival(prompt);
+    own.space = engine->intern(space);
+    Request request = engine->begin(own);
+    CHECK(request.matched() == 0);
+    REQUIRE(request.reserve(9));
+    request.finish(9);
+  }
+  CHECK(engine->spaces() == std::size(spaces));
+  RequestSpec again = arrival(prompt);
+  again.space = engine->intern(spaces[2]);
+  CHECK(engine->begin(again).matched() == 8);
+  CHECK(engine->flush(again.space) == 8);
+  CHECK(engine->begin(again).matched() == 0);
+  again.space = engine->intern(spaces[1]);
+  CHECK(engine->begin(again).matched() == 8);
+  check_settled(*engine);
+}
+
+TEST_CASE("a prefix counts one use when its request finishes, and none for the chunks that it committed before") {
+  struct Nodes final : NodeVisitor {
+    std::uint32_t inserts = 0, hits = 0;
+    void node(const NodeView& node) override { inserts += node.facts.inserts, hits += node.facts.hits; }
+  };
+  // What is counted as hits: matches, and in SGLang's way inserts that are not chunks of a prefill.
+  for (const auto& [accounting, uses] : {std::pair{"default", 0U}, std::pair{"sglang", 1U}}) {
+    CAPTURE(std::string(accounting));
+    const auto engine = engine_of(kSmall, {"index={ radix: { accounting: " + std::string(accounting) + " } }"});
+    const auto prompt = tokens(1, 16);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(16));
+    for (const std::uint32_t chunk : {4U, 8U, 12U}) {
+      request.commit(chunk);
+      Nodes nodes;
+      engine->index().visit(nodes);
+      CHECK(nodes.inserts == 0);
+      CHECK(nodes.hits == 0);
+    }
+    request.finish(12);
+    Nodes nodes;
+    engine->index().visit(nodes);
+    CHECK(nodes.inserts >= 1);
+    CHECK((nodes.hits >= 1) == (uses >= 1));
+    check_settled(*engine);
+  }
+}
+
+TEST_CASE("an engine whose cache is off serves requests all the same") {
+  const auto engine = engine_of(kSmall, {"index=\"null\""});
+  const auto prompt = tokens(1, 30);
+  for (int i = 0; i < 5; ++i) {
+    Request request = engine->begin(arrival(prompt));
+    CHECK(request.matched() == 0);
+    REQUIRE(request.reserve(30));
+    CHECK(request.commit(20) == 0);
+    request.finish(30);
+    check_settled(*engine);
+  }
+  CHECK(engine->pool(0).allocator().occupancy().free == 16);
+}
+
+TEST_CASE("an unlimited pool grows as far as requests need") {
+  const auto engine = engine_of(kSmall, {"groups.full.capacity=unlimited", "segment_pages=8"});
+  const auto prompt = tokens(1, 4000);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(4000));
+  CHECK(engine->pool(0).segments().size() == 126);  // 1,000 pages and page 0, by eights
+  CHECK(engine->counters().evict_calls == 0);
+  request.finish(4000);
+  check_settled(*engine);
+}
+
+TEST_CASE("a policy can be replaced while requests run") {
+  const auto engine = engine_of(kSmall);
+  struct Newest final : EvictionStrategy {
+    Rank rank(const NodeFacts& node) override { return {0, ~node.last_access}; }
+  };
+  fill(*engine);
+  engine->use_policy(0, std::make_shared<Newest>());
+  const auto prompt = tokens(500, 4);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(4));
+  CHECK(engine->begin(arrival(tokens(400, 16), 0)).matched() == 0);
+  CHECK(engine->begin(arrival(tokens(100, 16), 0)).matched() == 16);
+  request.abort();
+  check_settled(*engine);
+}
+
+TEST_CASE("a store whose size no machine can number is refused with a sentence, not wrapped round") {
+  auto document = parse_yaml(kSmall, "test");
+  REQUIRE(document);
+  for (const char* assignment : {"page_size=16", "groups.full.capacity=17179869184", "groups.full.start=1G",
+                                 "segment_pages=262145", "store={host: {layers: 4096, streams: {a: 1048573}}}"})
+    REQUIRE(set_value(*document, assignment));
+  auto config = read_engine_config(*document, plugins());
+  REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+  const auto engine = Engine::create(*config, plugins());
+  REQUIRE_FALSE(engine);
+  CHECK_MESSAGE(
+      engine.error().text.find("no addresses for a segment of 262145 pages of 16 tokens in 4096 layers: the "
+                               "system, or `addresses`, allows less than 17592186044416 bytes") != std::string::npos,
+      engine.error().text);
+}
+
+TEST_CASE("a request that waits is found without a lock, and nothing but its recency changes") {
+  const auto engine = engine_of(kSmall);
+  const auto prompt = tokens(1, 24);
+  Request request = engine->begin(arrival(prompt));
+  REQUIRE(request.reserve(24));
+  request.finish(24);
+  const Found found = engine->find(arrival(prompt));
+  CHECK(found.length == 20);  // a token is left to compute
+  CHECK(engine->find(arrival(prompt, 0)).length == 24);
+  CHECK(engine->find(arrival(tokens(100, 8))).node == NodeId::none);
+  CHECK(engine->live_requests() == 0);
+  CHECK(engine->index().sizes(0).evictable == 24);
+
+  const std::vector<NodeId> ends{NodeId::none, found.node};
+  std::vector<std::uint32_t> order(2);
+  engine->order_by_weight(ends, order);
+  CHECK(order == std::vector<std::uint32_t>{1, 0});
+  check_settled(*engine);
+
+  engine->order_by_weight({}, order);
+  CHECK(engine->ledger().violations() == 1);
+  CHECK(engine->ledger().reports().back() == "Engine::order_by_weight of 0 requests into 2");
+  RequestSpec stranger = arrival(prompt);
+  stranger.space = NamespaceId{40};
+  CHECK(engine->find(stranger).node == NodeId::none);
+  CHECK(engine->ledger().violations() == 2);
+}

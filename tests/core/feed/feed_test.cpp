@@ -1,0 +1,268 @@
+#include <canopy/engine/engine_file.h>
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sources/attachment.h>
+#include <sources/checkpoints.h>
+#include <sources/recording.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "two_processes.h"
+
+using namespace canopy;
+using namespace canopy::test;
+using namespace std::chrono_literals;
+using inspector::Attachment;
+using inspector::Mirror;
+using inspector::Recording;
+
+TEST_CASE("feed: two threads over a ring that laps its reader see whole commits only") {
+  for (const std::uint64_t events : {1024U, 65536U}) {
+    const auto engine = engine_of(yaml(fmt::format("{{ heap: {{ events: {} }} }}", events)));
+    FeedHeader& header = engine->feed()->writer().header();
+    std::atomic<bool> done = false;
+    std::atomic<std::uint64_t> seen = 0;
+    std::thread reader_thread([&] {
+      FeedReader reader(header);
+      Mirror mirror(header);
+      while (!done) seen = std::max(seen.load(), follow(reader, mirror, mirror.commits() + 10));
+    });
+    RandomRequests requests(*engine, plugins(), 3, 2);
+    // On a busy machine the reader of a small ring is lapped again and again: it is given time, not for ever.
+    for (int i = 0; i < 3'000 || (seen < 100 && i < 30'000); ++i) {
+      requests.run(1);
+      engine->poll();
+      if (i % 50 == 0) std::this_thread::sleep_for(1ms);
+    }
+    done = true;
+    for (int i = 0; i < 200; ++i) requests.run(1);  // so that the reader's last wait ends
+    reader_thread.join();
+    CHECK(seen.load() >= 100);
+  }
+}
+
+TEST_CASE("feed: another process is attached to by name, steered, killed, and its successor takes the name") {
+  const std::string name = own_name("shm");
+  pid_t writer = writer_of(name, 65536);
+  {
+    const auto attachment = attach(name);
+    REQUIRE(attachment);
+    struct stat facts{};
+    REQUIRE(::stat(("/dev/shm/canopy-" + name).c_str(), &facts) == 0);
+    CHECK((facts.st_mode & 0777) == 0600);
+    const auto names = Attachment::names();
+    CHECK(std::find(names.begin(), names.end(), name) != names.end());
+
+    Mirror mirror(attachment->header());
+    CHECK(follow(attachment->reader(), mirror, 500) >= 500);
+    CHECK(mirror.pool(1).name == "window");
+    CHECK(mirror.spaces().size() == 2);
+
+    // Pause: what had been written comes, and then nothing; a step is a few commits; then it goes on.
+    CHECK(attachment->send({Command::Kind::pause}));
+    std::uint64_t at = 0;
+    for (int tries = 0; tries < 200 && at != mirror.commits(); ++tries) {
+      at = mirror.commits();
+      std::this_thread::sleep_for(20ms);
+      follow(attachment->reader(), mirror, at);
+      Event some[4096];
+      std::size_t count = 0;
+      while (attachment->reader().read(some, std::size(some), count) == FeedReader::Outcome::events)
+        mirror.take({some, count});
+    }
+    CHECK(at == mirror.commits());
+    Command policy{Command::Kind::policy, 1};
+    std::string("mru").copy(policy.name, sizeof(policy.name));
+    CHECK(attachment->send(policy));
+    CHECK(follow(attachment->reader(), mirror, at + 1) == at + 1);
+    CHECK(mirror.pool(1).policy == "mru");
+    CHECK(attachment->send({Command::Kind::go_on}));
+    CHECK(follow(attachment->reader(), mirror, at + 300) >= at + 300);
+    CHECK(attachment->gone().empty());
+    ::kill(writer, SIGKILL);
+    ::waitpid(writer, nullptr, 0);
+    CHECK(attachment->gone() == fmt::format("process {}, which wrote the feed, has gone", writer));
+  }
+  const auto names = Attachment::names();
+  CHECK(std::find(names.begin(), names.end(), name) == names.end());
+  writer = writer_of(name, 65536);
+  for (int round = 0; round < 4; ++round) {
+    // Readers that are killed at any moment do the engine no harm.
+    const pid_t reader = ::fork();
+    if (reader == 0) {
+      const auto attachment = attach(name);
+      if (!attachment) ::_exit(1);
+      Mirror mirror(attachment->header());
+      for (;;) follow(attachment->reader(), mirror, ~std::uint64_t{0});
+    }
+    std::this_thread::sleep_for(30ms);
+    ::kill(reader, SIGKILL);
+    ::waitpid(reader, nullptr, 0);
+  }
+  {
+    const auto attachment = attach(name);
+    REQUIRE(attachment);
+    Mirror mirror(attachment->header());
+    CHECK(follow(attachment->reader(), mirror, 500) >= 500);
+  }
+  ::kill(writer, SIGKILL);
+  ::waitpid(writer, nullptr, 0);
+  ::shm_unlink((kFeedPrefix + name).c_str());
+}
+
+TEST_CASE("feed: a name that a living process writes is refused with a sentence") {
+  const std::string name = own_name("taken");
+  const std::string text = yaml(fmt::format("{{ shm: {{ name: {} }} }}", name));
+  {
+    const auto engine = engine_of(text);
+    const auto config = read_engine_config(*parse_yaml(text, "test"), plugins());
+    REQUIRE(config);
+    const auto second = Engine::create(*config, plugins());
+    REQUIRE_FALSE(second);
+    CHECK(second.error().text.find(fmt::format("the feed '{}' is already written by process {}", name, ::getpid())) !=
+          std::string::npos);
+  }
+  const auto gone = Attachment::attach(name);
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().text.starts_with("the feed '" + name + "': there is no feed of this name"));
+}
+
+TEST_CASE("feed: a recording is the feed, and any moment of it can be gone back to") {
+  const std::string path = (std::filesystem::temp_directory_path() / own_name("recording")).string();
+  std::uint64_t nodes = 0;
+  {
+    const auto engine = engine_of(yaml(fmt::format("{{ file: {{ path: {} }} }}", path)));
+    RandomRequests requests(*engine, plugins(), 5, 2);
+    requests.run(3'000);
+    nodes = engine->index().use().nodes;
+  }
+  auto recording = Recording::open(path);
+  REQUIRE_MESSAGE(recording, (recording ? "" : recording.error().text));
+  CHECK((*recording)->commits() > 3'000);
+  CHECK_FALSE((*recording)->cut_short());
+  Mirror whole((*recording)->header());
+  whole.take((*recording)->events(0, ~std::uint64_t{0}));
+  CHECK(whole.commits() == (*recording)->commits());
+  CHECK(whole.drift() == 0);
+  CHECK(whole.node_count() == nodes);
+  // In two steps, from the start again, is the same as at once.
+  const std::uint64_t middle = (*recording)->commits() / 2;
+  Mirror again((*recording)->header());
+  again.take((*recording)->events(0, middle));
+  const auto then = again.moment();
+  CHECK(again.commits() == middle);
+  again.take((*recording)->events(middle, ~std::uint64_t{0}));
+  CHECK(again.moment() == whole.moment());
+  again.reset();
+  again.take((*recording)->events(0, middle));
+  CHECK(again.moment() == then);
+  const auto difference = Mirror::difference(then, whole.moment());
+  CHECK(then.size() + difference.added.size() - difference.evicted.size() == whole.node_count());
+  for (const auto& [id, node] : whole.moment()) {
+    const auto before = then.find(id);
+    const bool changed = before != then.end() && before->second != node;
+    CHECK(std::binary_search(difference.changed.begin(), difference.changed.end(), id) == changed);
+  }
+
+  // Cut anywhere, it is whole up to the last commit that is there.
+  const auto bytes = std::filesystem::file_size(path);
+  std::filesystem::resize_file(path, bytes - 20);
+  auto cut = Recording::open(path);
+  REQUIRE(cut);
+  CHECK((*cut)->cut_short());
+  Mirror rest((*cut)->header());
+  rest.take((*cut)->events(0, ~std::uint64_t{0}));
+  CHECK(rest.commits() == (*cut)->commits());
+  CHECK(rest.drift() == 0);
+  std::filesystem::resize_file(path, 100);
+  CHECK(Recording::open(path).error().text ==
+        path + ": this is no recording of a feed: it is too short to have a header");
+  std::ofstream(path) << std::string(8192, 'x');
+  CHECK(Recording::open(path).error().text.find("this is no recording of a feed") != std::string::npos);
+  std::filesystem::remove(path);
+  CHECK(Recording::open(path).error().text == path + ": No such file or directory");
+  CHECK(Recording::open("/dev/null").error().text.find("a regular file") != std::string::npos);
+}
+
+TEST_CASE("feed: a device is not recorded to") {
+  auto document = parse_yaml(yaml("{ file: { path: /dev/null } }"), "test");
+  auto config = read_engine_config(*document, plugins());
+  REQUIRE(config);
+  const auto engine = Engine::create(*config, plugins());
+  REQUIRE_FALSE(engine);
+  CHECK(engine.error().text.find("/dev/null: this is a device; a recording is a regular file") != std::string::npos);
+}
+
+TEST_CASE("recording: going back begins at a moment that was kept, and ends where reading from the start would") {
+  const std::string path = (std::filesystem::temp_directory_path() / own_name("checkpoints")).string();
+  {
+    const auto engine = engine_of(yaml(fmt::format("{{ file: {{ path: {} }} }}", path)));
+    RandomRequests requests(*engine, plugins(), 5, 2);
+    requests.run(9'000);
+  }
+  const auto recording = Recording::open(path);
+  REQUIRE(recording);
+  const std::uint64_t end = (*recording)->commits();
+  inspector::Checkpoints checkpoints(std::size_t{8} << 20, 100);
+  Mirror mirror((*recording)->header());
+  mirror.learn();
+  std::uint64_t at = 0, read = 0;
+  const auto go_to = [&](std::uint64_t wanted) {
+    if (wanted < at) at = checkpoints.go_back(wanted, mirror);
+    REQUIRE(at <= wanted);
+    read = wanted - at;
+    while (at < wanted) {
+      const std::uint64_t next = std::min(wanted, checkpoints.next(at));
+      mirror.take((*recording)->events(at, next));
+      checkpoints.pass(at = next, mirror);
+    }
+  };
+  go_to(end);
+  const auto learned = mirror.requests();
+  CHECK(checkpoints.bytes() <= std::size_t{8} << 20);
+  CHECK(checkpoints.size() > 1);
+  CHECK(checkpoints.distance() > 100);  // so many had no room
+  for (const std::uint64_t wanted :
+       {end - 1, end - 2, end / 2, end / 2 - 1, end / 2 - 2, end / 3, end, std::uint64_t{7}}) {
+    go_to(wanted);
+    Mirror fresh((*recording)->header());
+    fresh.take((*recording)->events(0, wanted));
+    CHECK(mirror.commits() == wanted);
+    CHECK(mirror.drift() == 0);
+    CHECK(mirror.moment() == fresh.moment());
+    CHECK(mirror.requests().size() == fresh.requests().size());
+    CHECK(mirror.samples().size() == fresh.samples().size());
+    for (std::size_t g = 0; g < mirror.groups(); ++g) {
+      CHECK(mirror.pool(g).owner == fresh.pool(g).owner);
+      CHECK(mirror.next_to_evict(g, 50) == fresh.next_to_evict(g, 50));
+    }
+  }
+  go_to(end);
+  go_to(end / 2);
+  for (std::uint64_t back = 1; back <= inspector::Checkpoints::kNear; ++back) {
+    go_to(end / 2 - back);
+    CHECK(read <= inspector::Checkpoints::kNear);
+  }
+  // What the rest of the recording says of a request is known where it begins.
+  std::size_t told = 0;
+  for (const auto& request : learned) {
+    if (request.miss != inspector::Miss::evicted) continue;
+    const std::uint64_t begun = (*recording)->begun(request.id);
+    REQUIRE(begun == request.begun_at);
+    go_to(begun);
+    REQUIRE(mirror.request(request.id));
+    CHECK(mirror.request(request.id)->miss == inspector::Miss::evicted);
+    if (++told == 5) break;
+  }
+  CHECK(told == 5);
+  CHECK((*recording)->begun(1'000'000) == 0);
+  std::filesystem::remove(path);
+}

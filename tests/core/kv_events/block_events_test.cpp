@@ -1,0 +1,110 @@
+/// What events say of an index's changes, told by hand: salts of every length, and groups that fill again.
+#include <canopy/kv_events/block_events.h>
+#include <doctest/doctest.h>
+
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace canopy;
+using namespace std::string_literals;
+using kv_events::BlockEvents;
+using kv_events::TreeQueue;
+
+namespace {
+
+constexpr Units kUnitsOfPage = 4;
+
+/// The engine's side and the reader's of one queue.
+class ByHand {
+ public:
+  ByHand(std::uint32_t groups, std::uint32_t overlap) {
+    TreeListener::Facts facts;
+    facts.shape.page_size = kUnitsOfPage, facts.shape.overlap = overlap, facts.shape.groups = groups;
+    for (std::uint32_t g = 0; g < groups; ++g) facts.shape.reaches[g] = g == 0 ? kWholePath : 16;
+    facts.words = 1000;
+    REQUIRE(queue.begin(facts).empty());
+    config_.dialect = KvEventsConfig::Dialect::arrays, config_.hashes = KvEventsConfig::Hashes::vllm;
+    events_.emplace(config_, queue);
+  }
+  /// What the newest operation tells. REQUIRES: it takes no second call for a part.
+  const kv_events::EventBatch& told() {
+    queue.turn();
+    batch_.clear();
+    while (const TreeQueue::Record* record = queue.next()) REQUIRE(events_->take(*record, batch_));
+    return batch_;
+  }
+  TreeQueue queue{TreeQueue::WhenFull::drop};
+
+ private:
+  KvEventsConfig config_;
+  std::optional<BlockEvents> events_;
+  kv_events::EventBatch batch_;
+};
+
+}  // namespace
+
+TEST_CASE("a salt of any length is told as MessagePack has it and part of a name as CBOR has it") {
+  struct Length {
+    std::size_t bytes;
+    std::string msgpack, cbor;  // what stands in front of the text
+  };
+  const Length lengths[] = {{1, "\xa1", "\x61"},
+                            {23, "\xb7", "\x77"},
+                            {24, "\xb8", "\x78\x18"},
+                            {31, "\xbf", "\x78\x1f"},
+                            {32, "\xd9\x20", "\x78\x20"},
+                            {255, "\xd9\xff", "\x78\xff"},
+                            {256, "\xda\x01\x00"s, "\x79\x01\x00"s},
+                            {65'535, "\xda\xff\xff", "\x79\xff\xff"},
+                            {65'536, "\xdb\x00\x01\x00\x00"s, "\x7a\x00\x01\x00\x00"s}};
+  kv_events::VllmChain chain(kv_events::VllmChain::Function::sha256_cbor);
+  const std::vector<std::uint32_t> words{1, 2, 3, 4};
+  ByHand index(1, 0);
+  std::uint32_t number = 0;
+  for (const Length& length : lengths) {
+    CAPTURE(length.bytes);
+    const std::string salt(length.bytes, 's');
+    const NamespaceId space{++number};
+    index.queue.space(space, salt, "");
+    index.queue.added({.resident = 1, .space = space, .node = NodeId{number}, .length = kUnitsOfPage}, words.data());
+    const kv_events::EventBatch& batch = index.told();
+    REQUIRE(batch.events.size() == 1);
+    CHECK(batch.text_of(batch.events[0], kv_events::Field::extra_keys) == "\x91\x91" + length.msgpack + salt);
+    const kv_events::Digest name = chain.next(chain.root("0"), words, "\x81\x82jcache_salt" + length.cbor + salt);
+    CHECK(batch.hashes_of(batch.events[0])[0].value == kv_events::VllmChain::name(name).value);
+  }
+}
+
+TEST_CASE("a group that fills again is told with all its tokens, and one that is full already tells nothing") {
+  for (const std::uint32_t overlap : {0U, 1U}) {
+    CAPTURE(overlap);
+    ByHand index(2, overlap);
+    std::vector<std::uint32_t> words(2 * kUnitsOfPage + overlap);
+    std::iota(words.begin(), words.end(), 100);
+    std::vector<Token> tokens;
+    for (std::size_t i = 0; i < 2 * kUnitsOfPage; ++i)
+      for (std::uint32_t w = 0; w <= overlap; ++w) tokens.push_back(words[i + w]);
+    const NodeId node{1}, unknown{5};
+    const auto all_of = [](std::span<const Token> each) { return std::vector<Token>(each.begin(), each.end()); };
+    index.queue.added({.resident = 1, .node = node, .length = 2 * kUnitsOfPage}, words.data());
+    const kv_events::EventBatch& batch = index.told();
+    REQUIRE(batch.events.size() == 1);
+    CHECK(all_of(batch.tokens_of(batch.events[0])) == tokens);
+    index.queue.filled(node, 1, 2 * kUnitsOfPage, words.data());
+    index.told();
+    REQUIRE(batch.events.size() == 1);
+    CHECK(batch.events[0].group == 1);
+    CHECK(all_of(batch.tokens_of(batch.events[0])) == tokens);
+    index.queue.filled(node, 1, 2 * kUnitsOfPage, words.data());
+    index.queue.filled(unknown, 0, 2 * kUnitsOfPage, words.data());
+    CHECK(index.told().events.empty());
+    index.queue.tombstoned({.group = 1, .node = node});
+    index.queue.filled(node, 1, 2 * kUnitsOfPage, words.data());
+    index.told();
+    REQUIRE(batch.events.size() == 2);
+    CHECK(batch.events[0].kind == kv_events::EventKind::removed);
+    CHECK(batch.events[1].kind == kv_events::EventKind::stored);
+  }
+}

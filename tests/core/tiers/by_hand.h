@@ -1,0 +1,156 @@
+#pragma once
+
+#include <canopy/page_storage.h>
+#include <canopy/plugin.h>
+#include <support/engines.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <set>
+#include <utility>
+
+/// An engine over a storage whose calls the test ends by hand.
+namespace canopy::test {
+
+/// Keeps records in memory, and ends calls when it is told to.
+class ByHand final : public PageStorage {
+ public:
+  struct Config {
+    void visit(Options&) {}
+  };
+  struct Call {
+    std::uint64_t ticket = 0;
+    char kind = ' ';
+    std::vector<PageKey> keys;
+    std::vector<std::byte*> to;
+    std::vector<const std::byte*> from;
+    std::vector<Fate> fates;
+  };
+  /// The one of the engine that was made last.
+  static inline ByHand* last = nullptr;
+  static inline bool throws = false, lies = false;
+
+  ByHand(const Config&, const Context& context) : context_(context) { last = this; }
+
+  void use_memory(std::span<std::byte> some) override { memory.push_back(some); }
+  void find(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
+    if (throws) throw std::runtime_error("no");
+    begun.push_back({ticket, 'f', {keys.begin(), keys.end()}, {}, {}, {}});
+  }
+  void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> records,
+           std::uint64_t) override {
+    begun.push_back({ticket, 'g', {keys.begin(), keys.end()}, {records.begin(), records.end()}, {}, {}});
+  }
+  void put(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys,
+           std::span<const std::byte* const> records, std::uint64_t, std::uint32_t) override {
+    begun.push_back({ticket, 'p', {keys.begin(), keys.end()}, {}, {records.begin(), records.end()}, {}});
+  }
+  void remove(const PageKey&, std::span<const PageKey> keys) override {
+    for (const PageKey& key : keys) kept.erase(key.bits), ++removed;
+  }
+  bool flush(const PageKey&) override { return kept.clear(), reachable; }
+
+  /// All calls of a kind do their work, and are told by the next poll.
+  void end(char kind, Fate fate = Fate::done) {
+    const auto of_kind = [&](const Call& call) { return call.kind == kind; };
+    for (Call& call : begun)
+      if (of_kind(call)) ended.push_back({run(call, fate), std::move(call)});
+    std::erase_if(begun, of_kind);
+  }
+  std::size_t poll(std::span<StorageDone> done) override {
+    told_.clear();
+    std::size_t count = 0;
+    for (auto& [one, call] : ended) {
+      told_.push_back(std::move(call));
+      done[count] = one;
+      done[count++].fates = told_.back().fates;
+    }
+    ended.clear();
+    if (std::exchange(lies, false)) done[count++] = {4711, Fate::done, 3, {}};
+    return count;
+  }
+  StorageTraits traits() const override { return {.batch = 4}; }
+  StorageUse use() const override { return {}; }
+
+  std::map<std::array<std::uint64_t, 4>, std::vector<std::byte>> kept;
+  std::vector<std::span<std::byte>> memory;  ///< that it was told of
+  std::vector<Call> begun;
+  std::vector<std::pair<StorageDone, Call>> ended;
+  std::size_t removed = 0;
+  bool reachable = true;
+
+ private:
+  StorageDone run(Call& call, Fate fate) {
+    StorageDone done{call.ticket, fate, 0, {}};
+    if (call.kind == 'f') {
+      while (fate == Fate::done && done.found < call.keys.size() && kept.contains(call.keys[done.found].bits))
+        ++done.found;
+      return done;
+    }
+    call.fates.assign(call.keys.size(), fate);
+    for (std::size_t i = 0; fate == Fate::done && i < call.keys.size(); ++i) {
+      auto& record = kept[call.keys[i].bits];
+      if (call.kind == 'p') record.assign(call.from[i], call.from[i] + context_.record_bytes);
+      else std::ranges::copy(record, call.to[i]);
+    }
+    return done;
+  }
+
+  Context context_;
+  std::deque<Call> told_;
+};
+
+inline constexpr CanopyComponent kOwn[] = {provide<PageStorage, ByHand>("by_hand", "ends calls when a test says so")};
+inline constexpr CanopyPlugin kOwnPlugin{kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN, "0.1.0",
+                                         kOwn,         sizeof(CanopyComponent), std::size(kOwn)};
+
+inline const Registry& registry() {
+  static const Registry all = [] {
+    Registry some;
+    some.scan(own_plugin_folder(), Trust::as_ourselves);
+    some.add(kOwnPlugin, "by hand");
+    return some;
+  }();
+  return all;
+}
+
+/// 16 pages of 4 tokens, a host tier of 12 pages of which half is kept free, and a storage in real time.
+inline std::unique_ptr<Engine> stored_engine(const std::vector<std::string>& changes = {}, const Tune& tune = {}) {
+  auto document = parse_yaml(std::string(kSmall) +
+                                 "model: { name: m, revision: r, dtype: bf16 }\n"
+                                 "tiers: { host: { capacity: 48 }, storage: { in: by_hand } }\n",
+                             "test");
+  for (const std::string& change : changes) REQUIRE(set_value(*document, change));
+  auto config = read_engine_config(*document, registry());
+  REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+  config->storage_tier.ahead = 50;
+  if (tune) tune(*config);
+  auto engine = Engine::create(*config, registry());
+  REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().text));
+  return std::move(*engine);
+}
+
+inline std::uint64_t in_host(const Engine& engine) {
+  const Sizes sizes = engine.host_tier()->index->sizes(0);
+  return sizes.evictable + sizes.protected_;
+}
+inline std::uint64_t brings(const Engine& engine, BringOutcome outcome) {
+  return engine.tier_counters().at(Counter::fetches_storage, outcome);
+}
+
+/// A prompt of ten pages is in the storage, and nowhere else.
+inline std::vector<Token> put_down(Engine& engine, Token first = 100) {
+  auto prompt = tokens(first, 41);
+  leave(engine, prompt);
+  engine.make_free(0, 16);
+  engine.turn(1);
+  ByHand::last->end('p');
+  engine.turn(1);
+  REQUIRE(in_host(engine) == 0);
+  REQUIRE(ByHand::last->kept.size() == 10);
+  return prompt;
+}
+
+}  // namespace canopy::test

@@ -1,0 +1,256 @@
+/// An engine brings from a storage what it has, waits no longer than that is worth, and lets go of it.
+#include "by_hand.h"
+
+using namespace canopy;
+using namespace canopy::test;
+
+TEST_CASE("storage: pages are moving until a put has ended, and until a get has, whatever the storage does meanwhile") {
+  const auto engine = stored_engine();
+  ByHand& storage = *ByHand::last;
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(1);  // ten pages have come to the host tier, of which six are to be free: four leave, as one node does
+  CHECK(in_host(*engine) == 0);
+  CHECK(engine->host_tier()->moving[0] == 10);
+  CHECK(storage.begun.size() == 3);  // of four records at most
+  CHECK(engine->in_real_time());
+  storage.end('p');
+  CHECK(engine->host_tier()->moving[0] == 10);  // nothing changes outside turn()
+  engine->turn(2);
+  CHECK(engine->host_tier()->moving[0] == 0);
+  CHECK(engine->tier_counters()[Counter::written_tokens_storage] == 40);
+  CHECK(engine->next_end_us() == kUnlimited);
+
+  Fetch fetch = engine->fetch(arrival(prompt));
+  CHECK_FALSE(fetch.done());
+  storage.end('f');
+  CHECK(engine->host_tier()->moving[0] == 0);
+  engine->turn(3);
+  CHECK(engine->host_tier()->moving[0] == 10);
+  CHECK(engine->begin(arrival(prompt)).matched() == 0);  // it does not wait
+  storage.end('g');
+  CHECK(in_host(*engine) == 0);
+  engine->turn(4);
+  CHECK(engine->tier_counters()[Counter::loaded_tokens_storage] == 40);
+  engine->turn(5);
+  CHECK(fetch.done());
+  CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 40);
+  CHECK(engine->tier_counters()[Counter::hit_tokens_storage] == 40);
+  CHECK(engine->tier_counters()[Counter::hit_tokens_host] == 0);
+  CHECK(brings(*engine, BringOutcome::whole) == 1);
+  storage.end('p');
+  engine->turn(6);
+  check_settled(*engine);
+}
+
+TEST_CASE(
+    "storage: what continues a prefix that the pools alone have is brought, and the prefix is copied down for it") {
+  const auto engine = stored_engine({"tiers.host.latency=100us"});
+  ByHand& storage = *ByHand::last;
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(100);
+  storage.end('p');
+  engine->turn(101);
+  REQUIRE(storage.kept.size() == 10);
+  REQUIRE(in_host(*engine) == 0);
+  leave(*engine, {prompt.begin(), prompt.begin() + 20});
+  Fetch fetch = engine->fetch(arrival(prompt));
+  REQUIRE(storage.begun.size() == 1);
+  CHECK(storage.begun[0].keys.size() == 5);
+  storage.end('f');
+  engine->turn(200);
+  CHECK(engine->host_tier()->moving[0] == 10);  // five come down, and five from the storage
+  storage.end('g');
+  engine->turn(201);
+  CHECK(in_host(*engine) == 0);
+  CHECK(engine->host_tier()->moving[0] == 10);  // the five from the storage wait
+  CHECK(engine->next_end_us() == 300);
+  engine->turn(300);
+  CHECK(in_host(*engine) == 40);
+  engine->turn(400);
+  REQUIRE(fetch.done());
+  CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 40);
+  CHECK(engine->tier_counters()[Counter::hit_tokens_storage] == 20);
+  CHECK(engine->tier_counters()[Counter::hit_tokens_host] == 0);
+  storage.end('p');
+  engine->turn(500);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: what is late holds up no request, and its pages are kept until the storage has ended the call") {
+  const auto engine =
+      stored_engine({"tiers.storage.within=1ms"}, [](EngineConfig& config) { config.storage_tier.find_within = 500; });
+  ByHand& storage = *ByHand::last;
+  const auto prompt = put_down(*engine);
+  {
+    const Fetch asks = engine->fetch(arrival(prompt));
+    engine->turn(400);
+    CHECK_FALSE(asks.done());
+    engine->turn(501);
+    CHECK(asks.done());
+    CHECK(brings(*engine, BringOutcome::late) == 1);
+  }
+  storage.end('f');
+  engine->turn(502);
+  const Fetch fetch = engine->fetch(arrival(prompt));
+  storage.end('f');
+  engine->turn(503);
+  CHECK(engine->host_tier()->moving[0] == 10);
+  engine->turn(1502);  // the records have their time since they were asked for
+  CHECK_FALSE(fetch.done());
+  engine->turn(1503);
+  CHECK(fetch.done());
+  CHECK(brings(*engine, BringOutcome::late) == 2);
+  CHECK(engine->host_tier()->moving[0] == 10);  // the storage may still write there
+  engine->audit();
+  storage.end('g');
+  engine->turn(1600);
+  CHECK(engine->host_tier()->moving[0] == 0);
+  CHECK(in_host(*engine) == 0);  // it came too late for its request
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: a flush takes what is on its way from it, and says if it cannot be promised") {
+  const auto engine = stored_engine();
+  ByHand& storage = *ByHand::last;
+  const auto prompt = put_down(*engine);
+  const Fetch fetch = engine->fetch(arrival(prompt));
+  storage.end('f');
+  engine->turn(2);
+  const auto kept = storage.kept;
+  engine->flush(NamespaceId::shared);
+  CHECK(storage.kept.empty());
+  storage.kept = kept;
+  storage.end('g');
+  engine->turn(3);
+  CHECK(fetch.done());
+  CHECK(in_host(*engine) == 0);
+  CHECK(engine->notes().empty());
+  storage.reachable = false;
+  engine->flush(NamespaceId::shared);
+  REQUIRE(engine->notes().size() == 1);
+  CHECK(engine->notes()[0].starts_with("namespace 'shared' was flushed while its storage was out of reach"));
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: a fetch waits no longer than computing takes, and what comes later is there for others") {
+  const auto engine = stored_engine({"tiers.recompute.per_token=10us"});  // 40 tokens: 400 us
+  ByHand& storage = *ByHand::last;
+  const auto prompt = put_down(*engine);
+  engine->turn(5000);
+  Fetch fetch = engine->fetch(arrival(prompt));
+  storage.end('f');
+  engine->turn(5399);
+  CHECK_FALSE(fetch.done());
+  CHECK_FALSE(fetch.ready());
+  engine->turn(5400);
+  CHECK(fetch.done());
+  CHECK(engine->tier_counters()[Counter::abandoned_fetches_storage] == 1);
+  CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 0);
+  storage.end('g');
+  engine->turn(6200);
+  CHECK(engine->tier_counters()[Counter::loaded_tokens_storage] == 40);
+  CHECK(brings(*engine, BringOutcome::whole) == 1);
+
+  // It took 800 us: it is not worth it any more, until it is tried once again.
+  const auto other = tokens(500, 41);
+  int refused = 0;
+  while (engine->fetch(arrival(other)).done() && refused < 100) ++refused;
+  CHECK(refused == 31);
+  CHECK(brings(*engine, BringOutcome::not_worth) == 31);
+  storage.end('f');
+  storage.end('p');
+  engine->turn(7000);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: what is on its way takes a share of the host tier, unless it comes alone") {
+  for (const auto& [share, second] : {std::pair{25U, 0}, {100U, 2}}) {
+    CAPTURE(share);
+    const auto engine =
+        stored_engine({}, [&, percent = share](EngineConfig& config) { config.storage_tier.share = percent; });
+    ByHand& storage = *ByHand::last;
+    const auto prompt = put_down(*engine), other = tokens(500, 41);
+    leave(*engine, other);
+    engine->make_free(0, 16);
+    engine->turn(2);
+    storage.end('p');
+    engine->turn(3);
+    REQUIRE(storage.kept.size() == 20);
+    {
+      const Fetch one = engine->fetch(arrival(prompt)), two = engine->fetch(arrival(other));
+      storage.end('f');
+      engine->turn(4);
+      CHECK(engine->host_tier()->moving[0] == static_cast<std::uint64_t>(10 + second));
+      CHECK(brings(*engine, BringOutcome::no_room) == (second == 0));
+      storage.end('g');
+      engine->turn(5);
+    }
+    storage.end('p');
+    engine->turn(6);
+    engine->turn(7);
+    check_settled(*engine);
+  }
+}
+
+TEST_CASE("storage: after five failures it is not called, then on trial, and then as before") {
+  const auto engine = stored_engine();
+  ByHand& storage = *ByHand::last;
+  const auto prompt = put_down(*engine);
+  const auto asks = [&](Fate fate, std::uint64_t now) {
+    const Fetch fetch = engine->fetch(arrival(prompt));
+    const bool asked = !storage.begun.empty();
+    storage.end('f', fate);
+    engine->turn(now);
+    storage.end('g');
+    engine->turn(now);
+    return asked;
+  };
+  for (std::uint64_t now = 2; now < 7; ++now) CHECK(asks(Fate::failed, now));
+  CHECK(engine->tier_counters()[Counter::breaks_storage] == 1);
+  CHECK(state_of(*engine).board.health.state == StorageState::open);
+  CHECK_FALSE(asks(Fate::done, 1000));
+  CHECK(brings(*engine, BringOutcome::refused) == 1);
+  engine->turn(200'000);
+  CHECK(state_of(*engine).board.health.state == StorageState::half_open);
+  storage.kept.clear();  // so that each is asked for again
+  for (std::uint64_t now = 200'001; now < 200'004; ++now) {
+    CHECK(state_of(*engine).board.health.state == StorageState::half_open);
+    CHECK(asks(Fate::done, now));
+  }
+  CHECK(state_of(*engine).board.health.state == StorageState::closed);
+  CHECK(engine->tier_counters()[Counter::breaks_storage] == 1);
+  check_settled(*engine);
+}
+
+TEST_CASE("storage: it is told of all memory that records lie in, before they do") {
+  const auto engine = stored_engine();
+  ByHand& storage = *ByHand::last;
+  const auto told = [&](const std::byte* record) {
+    return std::ranges::any_of(storage.memory, [&](std::span<std::byte> some) {
+      return record >= some.data() && record + 4096 <= some.data() + some.size();
+    });
+  };
+  CHECK(storage.memory.empty());
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(1);
+  std::size_t records = 0;
+  for (const ByHand::Call& call : storage.begun)
+    for (const std::byte* const record : call.from) {
+      CHECK(told(record));
+      ++records;
+    }
+  CHECK(records == 10);
+  for (const std::span<std::byte> some : storage.memory) {
+    CHECK(reinterpret_cast<std::uintptr_t>(some.data()) % 4096 == 0);
+    CHECK(some.size() % 4096 == 0);
+  }
+  storage.end('p');
+  engine->turn(2);
+  check_settled(*engine);
+}

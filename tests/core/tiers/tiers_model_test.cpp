@@ -1,0 +1,533 @@
+/// Tiers against what must be true of sets: the prefixes that the pools have, those in the host tier, and those that
+/// were ever there and so may be in the storage. A prefix is named by its namespace and words, page by page. No tree,
+/// no lock and no page number is in the model.
+#include <canopy/base/random.h>
+#include <conformance/model/chain.h>
+#include <conformance/model/effort.h>
+#include <replay/content.h>
+
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <support/engines.h>
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+using Names = std::set<std::pair<NamespaceId, PrefixName>>;
+
+/// The names of all pages that an index has in its first group.
+class Walked final : public NodeVisitor {
+ public:
+  Walked(const PrefixIndex& index, Units page_size, Units overlap) : page_size_(page_size), overlap_(overlap) {
+    index.visit(*this);
+  }
+  Names names;
+  void node(const NodeView& node) override {
+    PrefixName name = node.parent == NodeId::none ? name_of(node.facts.space) : ends_.at(node.parent);
+    for (Units at = 0; at < node.facts.length; at += page_size_) {
+      name = name_of(name, node.words.subspan(at, page_size_ + overlap_));
+      if (!node.pages[0].empty()) names.emplace(node.facts.space, name);
+    }
+    ends_[node.facts.id] = name;
+  }
+
+ private:
+  Units page_size_, overlap_;
+  std::unordered_map<NodeId, PrefixName> ends_;
+};
+
+struct Setup {
+  std::string name, groups = "groups: { full: { reach: path, capacity: 160, allocator: free_list, eviction: lru } }",
+                    tier = "capacity: 4096", key = "token";
+  std::string storage = {};  ///< options of the storage tier; empty: there is none
+  Tune tune = {};
+  Units page = 4;
+  bool keeps_all = false;  ///< the lowest tier has room for all that leaves, and nothing is dropped
+  bool resizes = true;
+  bool whole_path = true;
+};
+
+class Tiers {
+ public:
+  Tiers(const Setup& setup, std::uint64_t seed) : setup_(setup), random_(seed) {
+    engine_ = engine_of("page_size: " + std::to_string(setup.page) + "\nindex: radix\nkey: " + setup.key + "\n" +
+                            setup.groups + "\nstore: { host: { layers: 1, streams: { k: 8 } } }\ntiers: { host: { " +
+                            setup.tier + " }" + (setup.storage.empty() ? "" : ", storage: { " + setup.storage + " }") +
+                            " }\nmodel: { name: m, revision: r, dtype: bf16 }\n",
+                        {}, nullptr, setup.tune);
+    content_.emplace(*engine_);
+    look();
+  }
+
+  void run(int operations) {
+    for (int i = 0; i < operations; ++i) {
+      const Names above = above_, below = below_;
+      const char* const done = operate();
+      INFO(setup_.name, ", operation ", i, ": ", std::string(done));
+      look();
+      check(above, below);
+      if (setup_.keeps_all && !setup_.storage.empty()) settle();
+      if (i % 32 == 0) engine_->audit();
+      REQUIRE_MESSAGE(engine_->ledger().violations() == 0, engine_->ledger().reports()[0]);
+      REQUIRE_MESSAGE(content_->violations() == 0, content_->reports()[0]);
+    }
+  }
+
+  void end() {
+    fetches_.clear();
+    lives_.clear();
+    // A turn may evict, and begin further copies.
+    while (engine_->next_end_us() != kUnlimited) turn(engine_->next_end_us());
+    check_settled(*engine_);
+    CHECK(engine_->host_tier()->moving[0] == 0);
+    CHECK(engine_->host_tier()->index->sizes(0).protected_ == 0);
+    CHECK(engine_->host_tier()->ledger.violations() == 0);
+  }
+
+  /// Whatever was there comes back, if nothing was dropped.
+  void ask_again() {
+    if (engine_->tier_counters()[Counter::dropped_tokens_storage] > 0 ||
+        engine_->tier_counters()[Counter::dropped_tokens_host] > 0)
+      return;
+    for (const auto& [prompt, space] : asked_) {
+      const auto usable = std::span<const Token>(prompt).first(prompt.size() - 1);
+      RequestSpec spec = arrival(prompt);
+      spec.space = space;
+      const std::uint32_t expected = longest(ever_, space, usable);
+      Fetch fetch = engine_->fetch(spec);
+      for (int turns = 0; turns < 1000 && !fetch.done(); ++turns) turn(std::max(now_, fetch.ends_us()));
+      REQUIRE(fetch.done());
+      Request request = engine_->begin(spec, std::move(fetch));
+      REQUIRE(request.matched() == expected);
+      replay::Trail trail(space);
+      trail.follow(prompt);
+      content_->check(request, trail, 0, request.matched());
+      request.abort();
+      while (engine_->next_end_us() != kUnlimited) turn(engine_->next_end_us());
+      REQUIRE(content_->violations() == 0);
+      ++asked_again;
+    }
+  }
+
+  std::uint64_t from_below = 0;    ///< tokens that fetches brought from the host tier
+  std::uint64_t from_storage = 0;  ///< and from the storage
+  std::uint64_t asked_again = 0;   ///< prompts that were asked for again
+  CounterValues counters() const { return engine_->tier_counters(); }
+  std::uint64_t digest() const { return engine_->digest(); }
+
+ private:
+  struct Live {
+    Request request;
+    replay::Trail trail;
+    bool aside = false;
+  };
+  struct Waiting {
+    std::vector<Token> prompt;
+    NamespaceId space{};
+    Fetch fetch;
+    std::uint32_t until = 0;
+  };
+
+  const char* operate() {
+    turned_ = committed_ = false;
+    flushed_.reset();
+    switch (random_.below(setup_.storage.empty() ? 16 : 24)) {  // more turns
+
+      case 0:
+      case 1:
+      case 2:
+        return begin(), "begin";
+      case 3:
+      case 4:
+        return fetch(), "fetch";
+      case 5:
+        return begin_fetched(), "begin what was fetched";
+      case 6:
+      case 7:
+      case 8:
+      case 9:
+        return step(), "step";
+      case 10:
+        if (lives_.empty()) return "nothing";
+        lives_.erase(lives_.begin() + random_.below(static_cast<std::uint32_t>(lives_.size())));
+        return "abort";
+      case 11:
+        engine_->make_free(0, random_.below(20));
+        return "evict";
+      case 12:
+        if (!random_.one_in(4) || !setup_.resizes) return "nothing";
+        engine_->resize(0, 16 + random_.below(30));
+        return "resize";
+      case 13:
+        if (!random_.one_in(12)) return "nothing";
+        flushed_ = space();
+        engine_->flush(*flushed_);
+        return "flush";
+      case 14:
+        if (fetches_.empty()) return "nothing";
+        fetches_.erase(fetches_.begin() + random_.below(static_cast<std::uint32_t>(fetches_.size())));
+        return "give a fetch up";
+      default:
+        turn(now_ + random_.below(400));
+        if (!setup_.storage.empty() && random_.one_in(20)) turn(now_ + 2'000'000);  // what is late is late
+        return "turn";
+    }
+  }
+
+  /// Turns until nothing is on its way.
+  void settle() {
+    const Names above = above_, below = below_;
+    while (engine_->next_end_us() != kUnlimited) turn(engine_->next_end_us());
+    committed_ = false;
+    flushed_.reset();
+    look();
+    check(above, below);
+  }
+
+  NamespaceId space() { return engine_->intern({random_.one_in(2) ? "a" : "", {}, {}}); }
+  std::vector<Token> prompt() {
+    std::vector<Token> all;
+    if (!history_.empty() && !random_.one_in(3)) {
+      all = history_[random_.below(static_cast<std::uint32_t>(history_.size()))];
+      all.resize(1 + random_.below(static_cast<std::uint32_t>(all.size())));
+    }
+    for (std::uint32_t more = random_.below(40); more > 0; --more) all.push_back(random_.below(3));
+    if (all.empty()) all.push_back(1);
+    if (all.size() > 100) all.resize(100);
+    return all;
+  }
+
+  void turn(std::uint64_t now) {
+    turned_ = true;
+    engine_->turn(now_ = now);
+  }
+
+  std::uint32_t longest(const Names& names, NamespaceId space, std::span<const Token> tokens) const {
+    const auto words = words_of(tokens);
+    const Chain chain = chain_of({space, words}, setup_.page, state_of(*engine_).overlap);
+    std::size_t pages = 0;
+    while (pages < chain.size() && names.contains({space, chain[pages]})) ++pages;
+    return static_cast<std::uint32_t>(pages) * setup_.page;
+  }
+  std::vector<std::uint32_t> words_of(std::span<const Token> tokens) const {
+    struct Room final : Scratch {
+      std::vector<std::uint32_t> room;
+      std::span<std::uint32_t> words(std::size_t count) override { return room.resize(count), room; }
+    } scratch;
+    const auto words = state_of(*engine_).codec->encode(tokens, scratch);
+    return {words.begin(), words.end()};
+  }
+
+  void begin() {
+    if (lives_.size() >= 4) return;
+    run_request({prompt(), space(), {}, 0}, false);
+  }
+
+  void fetch() {
+    if (fetches_.size() >= 3) return;
+    Waiting waiting{prompt(), space(), {}, 0};
+    RequestSpec spec = arrival(waiting.prompt);
+    spec.space = waiting.space;
+    const auto usable = std::span<const Token>(waiting.prompt).first(waiting.prompt.size() - 1);
+    const std::uint32_t here = longest(above_, waiting.space, usable), there = longest(below_, waiting.space, usable);
+    const CounterValues before = counters();
+    waiting.fetch = engine_->fetch(spec);
+    const CounterValues after = counters();
+    std::uint64_t counted = 0;
+    for (const std::uint64_t outcome : after.all(Counter::fetches)) counted += outcome;
+    for (const std::uint64_t outcome : before.all(Counter::fetches)) counted -= outcome;
+    if (!setup_.storage.empty()) {  // how it goes is known when the storage has answered
+      CHECK(counted <= 1);
+      CHECK(engine_->tier_counters()[Counter::hit_tokens_storage] <=
+            engine_->tier_counters()[Counter::loaded_tokens_storage]);
+      if (!waiting.fetch.done()) fetches_.push_back(std::move(waiting));
+      return;
+    }
+    CHECK(counted == 1);
+    const auto went = [&](FetchOutcome outcome) {
+      return after.at(Counter::fetches, outcome) > before.at(Counter::fetches, outcome);
+    };
+    if (setup_.whole_path) {
+      CHECK(went(FetchOutcome::nothing) == (there <= here));
+      if (went(FetchOutcome::whole)) CHECK(waiting.fetch.tokens() == there - here);
+      if (went(FetchOutcome::cut)) CHECK(waiting.fetch.tokens() < there - here);
+      waiting.until = went(FetchOutcome::whole) ? there : here + waiting.fetch.tokens();
+      if (went(FetchOutcome::joined)) waiting.until = there;
+    }
+    if (went(FetchOutcome::nothing) || went(FetchOutcome::no_room)) CHECK(waiting.fetch.done());
+    else if (!waiting.fetch.done()) CHECK(waiting.fetch.ends_us() >= now_);
+    if (!waiting.fetch.done()) fetches_.push_back(std::move(waiting));
+  }
+
+  void begin_fetched() {
+    if (fetches_.empty() || lives_.size() >= 4) return;
+    const auto at = fetches_.begin() + random_.below(static_cast<std::uint32_t>(fetches_.size()));
+    Waiting waiting = std::move(*at);
+    fetches_.erase(at);
+    run_request(std::move(waiting), true);
+  }
+
+  /// A match finds exactly what the pools have; what a fetch has brought is there.
+  void run_request(Waiting waiting, bool fetched) {
+    RequestSpec spec = arrival(waiting.prompt);
+    spec.space = waiting.space;
+    const std::uint32_t expected =
+        longest(above_, waiting.space, std::span<const Token>(waiting.prompt).first(waiting.prompt.size() - 1));
+    if (fetched && waiting.fetch.done() && setup_.whole_path) CHECK(expected >= waiting.until);
+    const std::uint64_t host = engine_->tier_counters()[Counter::hit_tokens_host],
+                        storage = engine_->tier_counters()[Counter::hit_tokens_storage];
+    asked_.emplace(waiting.prompt, waiting.space);
+    Request request = engine_->begin(spec, std::move(waiting.fetch));
+    if (setup_.whole_path) CHECK(request.matched() == expected);
+    from_below += engine_->tier_counters()[Counter::hit_tokens_host] - host;
+    from_storage += engine_->tier_counters()[Counter::hit_tokens_storage] - storage;
+    replay::Trail trail(waiting.space);
+    trail.follow(waiting.prompt);
+    content_->check(request, trail, 0, request.matched());
+    lives_.push_back({std::move(request), std::move(trail)});
+    history_.push_back(waiting.prompt);
+    if (history_.size() > 40) history_.erase(history_.begin());
+  }
+
+  void step() {
+    if (lives_.empty()) return;
+    const auto at = lives_.begin() + random_.below(static_cast<std::uint32_t>(lives_.size()));
+    Live& live = *at;
+    if (live.aside) {
+      live.aside = false;
+      live.request.resume();
+      content_->check(live.request, live.trail, 0, live.request.matched());
+      return;
+    }
+    const auto known = static_cast<std::uint32_t>(live.request.tokens().size());
+    if (live.request.computed() >= known) {
+      committed_ = true;
+      live.request.finish(known);
+      lives_.erase(at);
+      return;
+    }
+    const std::uint32_t computed = live.request.computed(), until = std::min(known, computed + 1 + random_.below(30));
+    if (random_.one_in(12) || !live.request.reserve(until)) {
+      live.request.retract();
+      live.aside = true;
+      return;
+    }
+    content_->write(live.request, live.trail, computed, until);
+    committed_ = true;
+    const std::uint32_t before = live.request.committed(), other = live.request.commit(until);
+    content_->check(live.request, live.trail, before, before + other);
+  }
+
+  void look() {
+    const Units overlap = state_of(*engine_).overlap;
+    above_ = Walked(engine_->index(), setup_.page, overlap).names;
+    below_ = Walked(engine_->host_tier()->index->component(), setup_.page, overlap).names;
+  }
+
+  void check(const Names& above, const Names& below) {
+    const auto within = [](const Names& some, const Names& all) {
+      return std::includes(all.begin(), all.end(), some.begin(), some.end());
+    };
+    // Nothing appears but by a commit or a turn, and below by a turn alone.
+    if (!committed_ && !turned_) REQUIRE(within(above_, above));
+    if (!turned_) REQUIRE(within(below_, below));
+    if (!turned_) ever_.insert(above_.begin(), above_.end());
+    // What came by a turn had been there before.
+    if (turned_) {
+      REQUIRE(within(above_, ever_));
+      REQUIRE(within(below_, ever_));
+    }
+    if (flushed_)
+      std::erase_if(ever_, [&](const auto& name) {
+        return name.first == *flushed_ && !above_.contains(name) && !below_.contains(name);
+      });
+    // Where nothing is dropped, what was there is above, below or on its way.
+    if (setup_.keeps_all && setup_.storage.empty() && engine_->host_tier()->moving[0] == 0)
+      for (const auto& name : ever_) REQUIRE((above_.contains(name) || below_.contains(name)));
+  }
+
+  Setup setup_;
+  Random random_;
+  std::unique_ptr<Engine> engine_;
+  std::optional<replay::Content> content_;
+  std::vector<Live> lives_;
+  std::vector<Waiting> fetches_;
+  std::vector<std::vector<Token>> history_;
+  std::set<std::pair<std::vector<Token>, NamespaceId>> asked_;
+  Names above_, below_, ever_;
+  std::uint64_t now_ = 0;
+  bool turned_ = false, committed_ = false;
+  std::optional<NamespaceId> flushed_;
+};
+
+const std::vector<Setup>& setups() {
+  static const std::vector<Setup> all = [] {
+    const char* const kTwo =
+        "groups: { full: { reach: path, capacity: 160, allocator: free_list, eviction: lru }, "
+        "window: { reach: 10, capacity: 120, allocator: free_list, eviction: lru } }";
+    const char* const kState =
+        "groups: { full: { reach: path, capacity: 200, allocator: segments, eviction: slru }, "
+        "state: { reach: 1, every: 8, capacity: 60, allocator: contiguous, eviction: lfu } }";
+    std::vector<Setup> some;
+    some.push_back({.name = "roomy", .tier = "capacity: 100000", .keeps_all = true});
+    some.push_back({.name = "slow", .tier = "capacity: 100000, bandwidth: 100MB/s, latency: 50us", .keeps_all = true});
+    some.push_back({.name = "tight", .tier = "capacity: 220, bandwidth: 400MB/s"});
+    some.push_back({.name = "smaller than the pool", .tier = "capacity: 60"});
+    some.push_back({.name = "one copy at a time",
+                    .tier = "capacity: 300, latency: 100us",
+                    .tune = [](EngineConfig& config) { config.host_tier.in_flight = 1; }});
+    some.push_back({.name = "through", .tier = "capacity: 400, write: write_through, latency: 30us"});
+    some.push_back({.name = "nothing is written", .tier = "capacity: 400, write: none"});
+    some.push_back({.name = "bigrams", .tier = "capacity: 500, latency: 20us", .key = "bigram"});
+    some.push_back({.name = "pages of one token", .tier = "capacity: 300, latency: 20us", .page = 1});
+    some.push_back({.name = "window", .groups = kTwo, .tier = "capacity: 400, latency: 20us", .whole_path = false});
+    some.push_back({.name = "state", .groups = kState, .tier = "capacity: 300", .whole_path = false});
+    return some;
+  }();
+  return all;
+}
+
+/// The same with a storage below. Each fault is one in so many.
+const std::vector<Setup>& stored_setups() {
+  static const std::vector<Setup> all = [] {
+    const std::string simulated = ", bandwidth: 100MB/s",
+                      faults = "{ absent: 40, forgets: 20, damaged: 6, late: 15, failed: 15, full: 15, linger: 3 }";
+    const char* const kPair =
+        "groups: { full: { reach: path, capacity: 160, allocator: free_list, eviction: lru }, "
+        "other: { reach: path, capacity: 160, allocator: free_list, eviction: slru } }";
+    const auto ahead = [](std::uint32_t percent, std::uint64_t latency = 0) -> Tune {
+      return [=](EngineConfig& config) {
+        config.storage_tier.ahead = percent;
+        config.storage_tier.lane.latency = latency;
+        config.storage_tier.trust_again = 1'000'000;
+      };
+    };
+    std::vector<Setup> some;
+    some.push_back({.name = "storage keeps all",
+                    .tier = "capacity: 160, bandwidth: 1GB/s",
+                    .storage = "in: { sim_storage: { linger: 2 } }" + simulated,
+                    .tune = ahead(50, 20),
+                    .keeps_all = true,
+                    .resizes = false});
+    some.push_back({.name = "storage of bigrams keeps all",
+                    .tier = "capacity: 200",
+                    .key = "bigram",
+                    .storage = "in: sim_storage" + simulated,
+                    .tune = ahead(50, 20),
+                    .keeps_all = true,
+                    .resizes = false});
+    some.push_back({.name = "storage in real time",
+                    .tier = "capacity: 100, latency: 20us",
+                    .storage = "in: { sim_storage: { linger: 4 } }",
+                    .tune = ahead(30)});
+    some.push_back({.name = "storage later than its time",
+                    .tier = "capacity: 200",
+                    .storage = "in: { sim_storage: { linger: 9 } }, within: 600us",
+                    .tune = [](EngineConfig& config) {
+                      config.storage_tier.ahead = 20;
+                      config.storage_tier.find_within = 500;
+                    }});
+    some.push_back({.name = "faulty storage",
+                    .tier = "capacity: 100",
+                    .storage = "in: { sim_storage: " + faults + " }" + simulated,
+                    .tune = ahead(30, 20)});
+    some.push_back({.name = "faulty storage in real time, of two groups",
+                    .groups = kPair,
+                    .tier = "capacity: 100, latency: 30us",
+                    .storage = "in: { sim_storage: " + faults + " }",
+                    .tune = ahead(20)});
+    some.push_back({.name = "small storage",
+                    .tier = "capacity: 80",
+                    .storage = "in: { sim_storage: { capacity: 400KiB } }" + simulated,
+                    .tune = [](EngineConfig& config) {
+                      config.storage_tier.ahead = 10;
+                      config.storage_tier.in_flight = 30'000;
+                      config.storage_tier.lane.latency = 20;
+                    }});
+    some.push_back({.name = "storage that is written through",
+                    .tier = "capacity: 120, latency: 20us",
+                    .storage = "in: { sim_storage: { linger: 2 } }, write: through" + simulated,
+                    .tune = ahead(5, 20)});
+    some.push_back({.name = "faulty storage that is written through, in real time, of two groups",
+                    .groups = kPair,
+                    .tier = "capacity: 120, write: write_through, latency: 30us",
+                    .storage = "in: { sim_storage: " + faults + " }, write: through",
+                    .tune = ahead(5)});
+    some.push_back({.name = "storage under write_through",
+                    .tier = "capacity: 100, write: write_through",
+                    .storage = "in: sim_storage" + simulated,
+                    .tune = ahead(30, 20)});
+    return some;
+  }();
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("two tiers have what was there, appear by turns alone, and hold the bytes that were written") {
+  for (const Setup& setup : setups()) {
+    CAPTURE(setup.name);
+    std::uint64_t fetched = 0, written = 0;
+    for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(2, with_effort(6)); ++seed) {
+      CAPTURE(seed);
+      Tiers tiers(setup, seed);
+      tiers.run(1500);
+      tiers.end();
+      fetched += tiers.from_below;
+      written += tiers.counters()[Counter::written_tokens_host];
+    }
+    // A run in which nothing moved proves nothing.
+    CHECK((written > 0) == (setup.name != "nothing is written"));
+    CHECK((fetched > 0) == (setup.name != "nothing is written"));
+  }
+}
+
+TEST_CASE("the same requests under two tiers decide the same") {
+  for (const Setup& setup : {setups()[2], setups()[10], stored_setups()[0], stored_setups()[4]}) {
+    std::array<std::uint64_t, 2> digests{};
+    for (std::uint64_t& digest : digests) {
+      Tiers tiers(setup, 7);
+      tiers.run(800);
+      tiers.end();
+      digest = tiers.digest();
+    }
+    CHECK(digests[0] == digests[1]);
+  }
+}
+
+TEST_CASE("three tiers: nothing that is not right is found, whatever the storage does, and every page has its owner") {
+  for (const Setup& setup : stored_setups()) {
+    CAPTURE(setup.name);
+    std::uint64_t asked = 0, from_storage = 0;
+    std::map<std::string_view, std::uint64_t> all;
+    std::array<std::uint64_t, std::size(kBringOutcomes)> brings{};
+    for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(2, with_effort(6)); ++seed) {
+      CAPTURE(seed);
+      Tiers tiers(setup, seed);
+      tiers.run(3000);
+      tiers.end();
+      if (setup.keeps_all) tiers.ask_again();
+      asked += tiers.asked_again;
+      from_storage += tiers.from_storage;
+      const CounterValues counters = tiers.counters();
+      for_each_counter([&](Counter counter, const CounterInfo& info) { all[info.name] += counters[counter]; });
+      for (std::size_t i = 0; i < brings.size(); ++i) brings[i] += counters.at(Counter::fetches_storage, i);
+    }
+    const auto count = [&](BringOutcome outcome) { return brings[static_cast<std::size_t>(outcome)]; };
+    // A run in which nothing happened proves nothing.
+    CHECK(all["written_tokens_storage"] > 0);
+    if (setup.name != "storage later than its time") CHECK(from_storage > 0);
+    else CHECK(count(BringOutcome::late) > 0);
+    if (setup.keeps_all) CHECK(asked > 0);
+    if (setup.name.starts_with("faulty")) {
+      CHECK(all["damaged_records_storage"] > 0);
+      CHECK(all["breaks_storage"] > 0);
+      CHECK(count(BringOutcome::refused) > 0);
+    }
+  }
+}

@@ -1,0 +1,217 @@
+#include <support/engines.h>
+
+#include <optional>
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+/// 16 pages of 4 tokens, and room for many times that below; a copy takes 100 us.
+const std::string kTiered = std::string(kSmall) + "tiers: { host: { capacity: 4000, latency: 100us } }\n";
+
+std::uint64_t count(const Engine& engine, FetchOutcome outcome) {
+  return engine.tier_counters().at(Counter::fetches, outcome);
+}
+
+std::uint64_t below(const Engine& engine) {
+  const Sizes sizes = engine.host_tier()->index->sizes(0);
+  return sizes.evictable + sizes.protected_;
+}
+
+}  // namespace
+
+TEST_CASE("tiers: what is evicted is below after the turn that sees its copy end, and a fetch brings it back") {
+  const auto engine = engine_of(kTiered);
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  CHECK(engine->index().sizes(0).evictable == 0);
+  CHECK(below(*engine) == 0);
+  CHECK(engine->host_tier()->moving[0] == 10);
+  CHECK(engine->next_end_us() == 100);
+  engine->turn(99);
+  CHECK(below(*engine) == 0);
+  CHECK(engine->fetch(arrival(prompt)).done());
+  CHECK(count(*engine, FetchOutcome::nothing) == 1);
+  engine->turn(100);
+  CHECK(below(*engine) == 40);
+  CHECK(engine->host_tier()->moving[0] == 0);
+
+  Fetch fetch = engine->fetch(arrival(prompt));
+  CHECK_FALSE(fetch.done());
+  CHECK(fetch.tokens() == 40);
+  CHECK(fetch.ends_us() == 200);
+  CHECK(state_of(*engine).moving[0] == 10);
+  Fetch second = engine->fetch(arrival(prompt));
+  CHECK(count(*engine, FetchOutcome::joined) == 1);
+  CHECK(engine->begin(arrival(prompt)).matched() == 0);  // it does not wait
+  engine->turn(200);
+  CHECK(fetch.done());
+  CHECK(second.done());
+  CHECK(state_of(*engine).moving[0] == 0);
+  CHECK_FALSE(engine->make_free(0, 7));  // the fetch holds its prefix for the request
+  {
+    const Request request = engine->begin(arrival(prompt), std::move(fetch));
+    CHECK(request.matched() == 40);
+    CHECK(engine->tier_counters()[Counter::hit_tokens_host] == 40);
+    const Request other = engine->begin(arrival(prompt), std::move(second));
+    CHECK(other.matched() == 40);
+    CHECK(engine->tier_counters()[Counter::hit_tokens_host] == 40);  // what one fetch brought is one hit from below
+  }
+  CHECK(engine->counters().hit_tokens == 80);
+  CHECK(engine->make_free(0, 16));
+  check_settled(*engine);
+}
+
+TEST_CASE("tiers: an audit finds a page of the tier that has no owner") {
+  const auto engine = engine_of(kTiered);
+  leave(*engine, tokens(100, 41));
+  engine->make_free(0, 16);
+  engine->audit();  // pages on their way have one
+  CHECK(engine->ledger().violations() == 0);
+  Page taken = 0;
+  REQUIRE(const_cast<EngineState&>(*engine->host_tier()).pools[0].allocate({&taken, 1}, 7));
+  engine->audit();
+  REQUIRE(engine->ledger().violations() == 1);
+  CHECK(engine->ledger().reports()[0] == "host tier: group 'full': page " + std::to_string(taken) +
+                                             " is out and has 0 owners; it was last handed to request 7");
+}
+
+TEST_CASE("tiers: a fetch that is dropped keeps its pages until its copy has ended") {
+  const auto engine = engine_of(kTiered);
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(100);
+  {
+    const Fetch dropped = engine->fetch(arrival(prompt));
+  }
+  CHECK(state_of(*engine).moving[0] == 10);
+  CHECK(engine->pool(0).occupancy().free == 6);
+  CHECK(engine->live_requests() == 1);
+  engine->turn(200);
+  CHECK(state_of(*engine).moving[0] == 0);
+  CHECK(engine->index().sizes(0).evictable == 40);  // it came, and stays as any prefix does
+  check_settled(*engine);
+}
+
+TEST_CASE("tiers: a fetch takes the room that there is") {
+  const auto engine = engine_of(kTiered);
+  const auto prompt = tokens(100, 41), other = tokens(900, 24);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(100);
+  Request runs = engine->begin(arrival(other));
+  REQUIRE(runs.reserve(48));  // 12 of 16 pages
+  {
+    const Fetch fetch = engine->fetch(arrival(prompt));
+    CHECK(fetch.tokens() == 16);
+    CHECK(count(*engine, FetchOutcome::cut) == 1);
+    engine->turn(300);
+  }
+  REQUIRE(runs.reserve(64));
+  CHECK(engine->fetch(arrival(prompt)).done());
+  CHECK(count(*engine, FetchOutcome::no_room) == 1);
+  runs.abort();
+  check_settled(*engine);
+}
+
+TEST_CASE("tiers: a flush takes what is below and what is on its way there") {
+  const auto engine = engine_of(kTiered);
+  leave(*engine, tokens(100, 41));
+  engine->make_free(0, 16);
+  engine->turn(100);
+  leave(*engine, tokens(500, 41));
+  engine->make_free(0, 16);
+  CHECK(engine->host_tier()->moving[0] == 10);
+  engine->flush(NamespaceId::shared);
+  CHECK(below(*engine) == 0);
+  engine->turn(1000);
+  CHECK(below(*engine) == 0);
+  CHECK(engine->tier_counters()[Counter::lost_tokens_host] == 40);
+  CHECK(engine->host_tier()->pools[0].occupancy().free == engine->host_tier()->pools[0].occupancy().capacity);
+  check_settled(*engine);
+}
+
+TEST_CASE("tiers: a chain that leaves node by node is one copy, and what the tier has is not copied again") {
+  const auto engine = engine_of(kTiered);
+  const auto prompt = tokens(100, 40);
+  for (const std::ptrdiff_t length : {12, 24, 40}) leave(*engine, {prompt.begin(), prompt.begin() + length});
+  engine->make_free(0, 16);
+  CHECK(engine->tier_counters()[Counter::written_tokens_host] == 40);
+  engine->turn(100);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  CHECK(engine->tier_counters()[Counter::written_tokens_host] == 40);
+  CHECK(engine->next_end_us() == kUnlimited);
+  check_settled(*engine);
+}
+
+TEST_CASE("tiers: what is on its way below is not copied again") {
+  const auto engine = engine_of(kTiered);
+  const auto prompt = tokens(100, 40);
+  leave(*engine, {prompt.begin(), prompt.begin() + 24});
+  engine->make_free(0, 16);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  CHECK(engine->tier_counters()[Counter::written_tokens_host] == 40);
+  engine->turn(1000);
+  CHECK(below(*engine) == 40);
+  CHECK(engine->tier_counters()[Counter::lost_tokens_host] == 0);
+  check_settled(*engine);
+}
+
+TEST_CASE("tiers: a fetch may outlive its engine, and what cannot be is said") {
+  std::optional<Fetch> fetch;
+  {
+    const auto engine = engine_of(kTiered);
+    const auto prompt = tokens(100, 41);
+    leave(*engine, prompt);
+    engine->make_free(0, 16);
+    engine->turn(100);
+    fetch = engine->fetch(arrival(prompt));
+    CHECK_FALSE(fetch->done());
+    RequestSpec nowhere = arrival(prompt);
+    nowhere.space = NamespaceId{7};
+    CHECK(engine->fetch(nowhere).done());
+    REQUIRE(engine->ledger().violations() == 1);
+    CHECK(engine->ledger().reports()[0].starts_with("Engine::fetch: namespace 7 was never interned"));
+  }
+  CHECK(fetch->done());
+}
+
+TEST_CASE("tiers: without one nothing comes, and turns do nothing") {
+  const auto engine = engine_of(kSmall);
+  const std::uint64_t digest = engine->digest();
+  engine->turn(5);
+  CHECK(engine->fetch(arrival(tokens(100, 41))).done());
+  CHECK(engine->next_end_us() == kUnlimited);
+  CHECK(engine->host_tier() == nullptr);
+  CHECK(engine->digest() == digest);
+}
+
+TEST_CASE("tiers: the same index work as without one, for requests that find nothing below") {
+  const auto plain = engine_of(kSmall), tiered = engine_of(kTiered);
+  for (Engine* const engine : {plain.get(), tiered.get()})
+    for (Token first = 0; first < 1000; first += 50) leave(*engine, tokens(first, 41));
+  CHECK(plain->counters().hit_tokens == tiered->counters().hit_tokens);
+  CHECK(plain->counters().evicted_tokens == tiered->counters().evicted_tokens);
+  CHECK(plain->index().now() == tiered->index().now());
+}
+
+TEST_CASE("tiers: of a path that is longer than there is room below, the front is copied, to the last page") {
+  const auto engine = engine_of(kTiered, {"tiers.host.capacity=24"});
+  leave(*engine, tokens(100, 41));
+  engine->make_free(0, 16);
+  CHECK(engine->tier_counters()[Counter::written_tokens_host] == 24);
+  CHECK(engine->tier_counters()[Counter::dropped_tokens_host] == 16);
+  engine->turn(100);
+  CHECK(below(*engine) == 24);
+  Fetch fetch = engine->fetch(arrival(tokens(100, 41)));
+  engine->turn(200);
+  CHECK(engine->begin(arrival(tokens(100, 41)), std::move(fetch)).matched() == 24);
+  engine->make_free(0, 16);
+  engine->turn(300);
+  check_settled(*engine);
+}

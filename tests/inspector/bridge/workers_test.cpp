@@ -1,0 +1,91 @@
+/// Several workers side by side, and what they have in common.
+#include "followed.h"
+
+using namespace attach_test;
+
+TEST_CASE("workers of several servers and ranks stand side by side, each with its own tree") {
+  Server first(1, 0), second(2, 0);
+  Followed followed(false, 2);
+  const std::array<Server*, 2> servers{&first, &second};
+  std::array<std::size_t, 2> heard{};
+  for (std::size_t of = 0; of < 2; ++of) followed.hear(servers[of]->ring[heard[of]++], false, of);
+  for (std::size_t step = 0; step < 200; ++step) {
+    const std::size_t of = step % 2;
+    servers[of]->act();
+    for (; heard[of] < servers[of]->ring.size(); ++heard[of]) followed.hear(servers[of]->ring[heard[of]], false, of);
+    CHECK(followed.tree("tcp://test 0") == first.tree());
+    CHECK(followed.tree("tcp://test 1") == second.tree());
+  }
+  const auto blocks = [](const Server& server) {
+    std::vector<Path> all;
+    for (const auto& [path, groups] : server.tree())
+      if (groups != 0) all.push_back(path);
+    return all;
+  };
+  const auto one = blocks(first), other = blocks(second);
+  std::vector<Path> both;
+  std::set_intersection(one.begin(), one.end(), other.begin(), other.end(), std::back_inserter(both));
+  REQUIRE(!both.empty());
+  const canopy::bridge::Common& common = followed.follower.tree()->common();
+  CHECK(common.blocks_of(0) == one.size());
+  CHECK(common.blocks_of(1) == other.size());
+  CHECK(common.shared_of(0) == both.size());
+  CHECK(common.shared_of(1) == both.size());
+  followed.turn();
+  REQUIRE(followed.mirror->workers().size() == 2);
+  CHECK(followed.mirror->workers()[0] ==
+        "tcp://test 0\t" + std::to_string(one.size() * kPage) + "\t" + std::to_string(both.size() * kPage) + "\twhole");
+  second.clear();
+  followed.hear(second.ring.back(), false, 1);
+  CHECK(followed.tree("tcp://test 0") == first.tree());
+  CHECK(common.shared_of(0) == 0);
+}
+
+TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said to be so until it comes") {
+  const auto stored = [](std::uint64_t sequence, std::optional<int> parent, std::vector<int> hashes) {
+    kv_events::EventBatch batch;
+    batch.time = static_cast<double>(sequence);
+    kv_events::Event event;
+    event.kind = kv_events::EventKind::stored;
+    if (parent) event.set_present(kv_events::Field::parent_block_hash), event.parent = kv_events::signed_hash(*parent);
+    std::vector<kv_events::BlockHash> names;
+    std::vector<Token> tokens;
+    for (const int hash : hashes) {
+      names.push_back(kv_events::signed_hash(hash));
+      tokens.insert(tokens.end(), kPage, static_cast<Token>(hash));
+    }
+    batch.set_hashes(event, names);
+    batch.set_tokens(event, tokens);
+    event.set_present(kv_events::Field::block_size), event.block_size = kPage;
+    batch.events.push_back(event);
+    Sent sent{sequence, {}};
+    kv_events::write_batch(batch, kv_events::Form::maps, sent.payload);
+    return sent;
+  };
+  Followed followed(false);
+  followed.hear(stored(0, std::nullopt, {1, 2}), false);
+  followed.hear(stored(2, 3, {4, 5}), false);  // 1 told of 3, and is lost
+  CHECK(followed.follower.tree()->blocks().count() == 2);
+  for (int i = 0; i < 5; ++i) followed.turn();  // after its patience
+  CHECK(followed.follower.tree()->blocks().count() == 4);
+  CHECK(followed.follower.tree()->orphans() == 1);
+  CHECK(followed.follower.counts_of(0).missing == 1);
+  CHECK(followed.follower.state_of(0) == "incomplete until it clears its cache or restarts, 1 gap, 1 did not");
+  CHECK(followed.tree("unknown prefix").size() == 2);
+  followed.hear(stored(3, 2, {3}), false);
+  followed.turn();
+  CHECK(followed.follower.tree()->orphans() == 0);
+  CHECK(followed.tree("unknown prefix").empty());
+  CHECK(followed.tree() == std::map<Path, unsigned>{{{1, 1}, 1},
+                                                    {{1, 1, 2, 2}, 1},
+                                                    {{1, 1, 2, 2, 3, 3}, 1},
+                                                    {{1, 1, 2, 2, 3, 3, 4, 4}, 1},
+                                                    {{1, 1, 2, 2, 3, 3, 4, 4, 5, 5}, 1}});
+  CHECK(followed.mirror->node_count() == 1);
+  CHECK(followed.mirror->drift() == 0);
+  // Its own parent: it makes no sense, and hangs nothing up.
+  followed.hear(stored(4, 9, {9, 10}), false);
+  followed.hear(stored(5, 10, {11}), false);
+  followed.turn();
+  CHECK(followed.follower.tree()->blocks().count() == 8);
+}

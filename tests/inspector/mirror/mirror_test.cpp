@@ -1,0 +1,295 @@
+#include <canopy/base/random.h>
+#include <canopy/feed/reader.h>
+#include <conformance/model/effort.h>
+#include <conformance/model/mismatch.h>
+#include <doctest/doctest.h>
+#include <mirror/mirror.h>
+#include <support/engines.h>
+#include <support/random_requests.h>
+
+#include <set>
+
+#include "watcher.h"
+
+using namespace canopy;
+using namespace canopy::test;
+using inspector::Mirror;
+using inspector::MirrorNode;
+
+namespace {
+
+/// Everything visit(), waiting() and sizes() tell, against the mirror.
+struct Compare final : NodeVisitor, QueueVisitor {
+  const Mirror& mirror;
+  const EngineState& state;
+  bool below;
+  std::set<std::uint64_t> seen, waiting_seen;
+  std::size_t group = 0;
+  Compare(const Mirror& of, const Engine& with) : Compare(of, state_of(with)) {}
+  /// `of_tier`: the mirror is Mirror::below.
+  Compare(const Mirror& of, const EngineState& with, bool of_tier = false) : mirror(of), state(with), below(of_tier) {}
+
+  void node(const NodeView& view) override {
+    const auto id = static_cast<std::uint64_t>(view.facts.id);
+    const MirrorNode* node = mirror.find(id);
+    if (!node) disagree("node {} is not in the mirror", id);
+    seen.insert(id);
+    const std::uint64_t parent = node->parent ? mirror.node(node->parent).id : 0;
+    expect_equal("parent", parent, static_cast<std::uint64_t>(view.parent));
+    expect_equal("begin", node->begin, view.facts.begin);
+    expect_equal("length", node->length, view.facts.length);
+    expect_equal("namespace", node->space == view.facts.space, true);
+    expect_equal("children", node->children, view.facts.children);
+    expect_equal("hits", node->hits, view.facts.hits);
+    expect_equal("inserts", node->inserts, view.facts.inserts);
+    expect_equal("priority", node->priority, view.facts.priority);
+    expect_equal("created", node->created, view.facts.created);
+    if (state.pools[0].needs().whole_path()) expect_equal("last access", node->last_access, view.facts.last_access);
+    for (std::size_t g = 0; g < mirror.groups(); ++g) {
+      expect_equal("locks", mirror.locks(*node, g), std::uint64_t{view.locks[g]});
+      std::vector<Page> pages(view.pages[g].size());
+      for (const inspector::PageRun& run : node->pages)
+        for (std::uint32_t i = 0; run.group == g && i < run.count; ++i) pages.at(run.place + i) = run.first + i;
+      if (!std::equal(pages.begin(), pages.end(), view.pages[g].begin(), view.pages[g].end()))
+        disagree("node {} has other pages of group {}", id, g);
+      for (const Page page : pages)
+        if (mirror.pool(g).owner[page] != static_cast<std::int64_t>(slot_of(view.facts.id)))
+          disagree("page {} belongs to node {}, the mirror says {}", page, id, mirror.pool(g).owner[page]);
+    }
+  }
+  void waiting(const NodeFacts& facts, Rank rank) override {
+    const MirrorNode* node = mirror.find(static_cast<std::uint64_t>(facts.id));
+    if (!node || !mirror.waits(*node, group)) disagree("a node waits, and the mirror does not know");
+    waiting_seen.insert(node->id);
+    if (node->rank[group] != rank) disagree("a node waits with another rank");
+  }
+  void run() {
+    state.index->visit(*this);
+    expect_equal("nodes", mirror.node_count(), seen.size());
+    for (group = 0; group < mirror.groups(); ++group) {
+      const Pool& pool = state.pools[group];
+      expect_equal("segments", mirror.pool(group).segments.size(), pool.segments().size());
+      for (std::size_t i = 0; i < pool.segments().size(); ++i) {
+        const inspector::MirrorPool::Segment& segment = mirror.pool(group).segments[i];
+        expect_equal("pages offered", segment.offered, pool.segments()[i].offered);
+        expect_equal("draining pages", segment.draining, pool.segments()[i].draining);
+        expect_equal("state", static_cast<int>(segment.state), static_cast<int>(pool.segments()[i].state()));
+      }
+      expect_equal("limit", mirror.pool(group).limit, pool.limit());
+      const Sizes sizes = state.index->sizes(group);
+      const inspector::MirrorPool::Sums& counted = mirror.pool(group).counted;
+      expect_equal("free pages", counted.free, pool.occupancy().free + (below ? state.moving[group] : 0));
+      expect_equal("evictable pages", counted.evictable, sizes.evictable / mirror.page_size());
+      expect_equal("protected pages", counted.protected_, sizes.protected_ / mirror.page_size());
+      waiting_seen.clear();
+      state.index->component().waiting(group, *this);
+      expect_equal("waiting", mirror.next_to_evict(group, ~std::size_t{0}).size(), waiting_seen.size());
+      expect_equal("count of what waits", mirror.pool(group).waiting, std::uint64_t{waiting_seen.size()});
+    }
+    expect_equal("drift", mirror.drift(), std::uint64_t{0});
+    if (!below) expect_equal("tick", mirror.tick(), state.index->now());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("mirror: the replay of the feed equals the index, at every commit") {
+  std::uint64_t blocked = 0;
+  for (const char* groups : {kFull, kAll})
+    for (const char* accounting : {"default", "sglang"})
+      for (const char* codec : {"token", "bigram"}) {
+        CAPTURE(groups);
+        CAPTURE(accounting);
+        CAPTURE(codec);
+        const bool resizes = std::string_view(accounting) == "default";
+        const auto engine = engine_of(yaml(groups, accounting, codec, "{ heap: { events: 262144, tokens: true } }") +
+                                      "store: { host: { streams: { kv: 8 } } }\n" +
+                                      (resizes ? "segment_pages: 7\nidle_segments: 1\n" : ""));
+        Watcher watcher(*engine);
+        RandomRequests requests(*engine, plugins(), 7, 3, true, resizes);
+        try {
+          for (std::size_t i = 0; i < with_effort(2'000); ++i) {
+            requests.run(1);
+            engine->poll();
+            watcher.look();
+            if (!watcher.mirror.in_step()) disagree("no keyframe came");
+            expect_equal("drift", watcher.mirror.drift(), std::uint64_t{0});
+            if (i % 16 == 0) Compare(watcher.mirror, *engine).run();
+          }
+          requests.finish();
+          watcher.look();
+          Compare(watcher.mirror, *engine).run();
+        } catch (const Mismatch& difference) {
+          FAIL(std::string(difference.what()));
+        }
+        CHECK(watcher.laps == 0);
+        if (!resizes) CHECK(requests.reached().blocked == 0);
+        blocked += requests.reached().blocked;
+        CHECK(watcher.mirror.requests().size() > 10);
+      }
+  // Pools that had to wait for requests were among it; a short run need not come to that.
+  if (effort() >= 1) CHECK(blocked > 3);
+}
+
+TEST_CASE("mirror: the tree and the pools of the tier below equal its index, and its figures the engine's") {
+  for (const char* groups : {kFull, kAll}) {
+    CAPTURE(groups);
+    const auto engine =
+        engine_of(yaml(groups, "default", "token", "{ heap: { events: 262144, tokens: true } }") +
+                  "store: { host: { streams: { kv: 8 } } }\ntiers: { host: { capacity: 900, latency: 40us } }\n");
+    Watcher watcher(*engine);
+    Random random(3);
+    std::vector<std::vector<Token>> history{{1, 2}};
+    std::uint64_t now = 0, moving = 0;
+    const auto look = [&] {
+      engine->poll();
+      watcher.look();
+      const Mirror* const below = watcher.mirror.below();
+      if (!watcher.mirror.in_step() || !below) disagree("no keyframe of both came");
+      expect_equal("drift", watcher.mirror.drift(), std::uint64_t{0});
+      expect_equal("commits", below->commits(), watcher.mirror.commits());
+      Compare(watcher.mirror, *engine).run();
+      Compare(*below, *engine->host_tier(), true).run();
+      moving += engine->host_tier()->moving[0];
+    };
+    try {
+      for (std::size_t i = 0; i < with_effort(300); ++i) {
+        std::vector<Token> prompt = history[random.below(static_cast<std::uint32_t>(history.size()))];
+        prompt.resize(1 + random.below(static_cast<std::uint32_t>(prompt.size())));
+        for (std::uint32_t more = 1 + random.below(60); more > 0; --more) prompt.push_back(random.below(3));
+        if (prompt.size() > 200) prompt.resize(200);
+        const RequestSpec spec = arrival(prompt);
+        Fetch fetch = engine->fetch(spec);
+        engine->turn(now += random.below(60));
+        look();
+        Request request = engine->begin(spec, std::move(fetch));
+        const auto tokens = static_cast<std::uint32_t>(prompt.size());
+        if (request.reserve(tokens)) request.finish(tokens);
+        look();
+        history.push_back(std::move(prompt));
+      }
+      // The figures come with the totals: the next ones are the last.
+      for (int i = 0; i < 20; ++i) engine->begin(arrival(history[0])).abort();
+      look();
+    } catch (const Mismatch& difference) {
+      FAIL(std::string(difference.what()));
+    }
+    const CounterValues counted = engine->tier_counters();
+    CHECK(moving > 0);
+    for_each_value([&](Counter counter, const CounterInfo& info, std::size_t row, std::size_t column) {
+      CHECK_MESSAGE(watcher.mirror.counters().at(counter, row, column) == counted.at(counter, row, column), info.name);
+    });
+    CHECK(counted.at(Counter::bandwidth_bytes_host, HostLane::store) > 0);
+    if (groups == kFull) CHECK(counted[Counter::loaded_tokens_host] > 0);
+    // A reader that comes now is told of both trees at once.
+    Watcher late(*engine);
+    for (int i = 0; i < 3; ++i) engine->poll(), late.look();
+    REQUIRE(late.mirror.below());
+    Compare(*late.mirror.below(), *engine->host_tier(), true).run();
+  }
+}
+
+TEST_CASE("feed: a fetch is told as what it is: it begins, makes room, and reserves") {
+  const auto engine = engine_of(yaml("  full: { reach: path, capacity: 64, allocator: free_list, eviction: lru }\n",
+                                     "default", "token", "{ heap: { events: 4096, tokens: false } }") +
+                                "tiers: { host: { capacity: 4000, latency: 40us } }\n");
+  FeedReader reader(engine->feed()->writer().header());
+  const auto prompt = tokens(100, 41);
+  leave(*engine, prompt);
+  engine->make_free(0, 16);
+  engine->turn(40);
+  leave(*engine, tokens(900, 40));
+  engine->poll();
+  std::vector<Event> events(4096);
+  std::size_t count = 0;
+  while (reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events) {
+  }
+  const Fetch fetch = engine->fetch(arrival(prompt));
+  REQUIRE(fetch.tokens() == 40);
+  std::vector<Operation> commits, begun_in;
+  std::size_t begun = 0;
+  while (reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events)
+    for (const Event& event : std::span(events).first(count)) {
+      if (event.kind == event::RequestBegun::kKind) begun += std::bit_cast<event::RequestBegun>(event).fetch;
+      if (event.kind != event::Commit::kKind) continue;
+      commits.push_back(std::bit_cast<event::Commit>(event).operation);
+      if (std::exchange(begun, 0) > 0) begun_in.push_back(commits.back());
+    }
+  CHECK(begun_in == std::vector{Operation::begin});
+  CHECK(commits == std::vector{Operation::begin, Operation::evict, Operation::reserve});
+}
+
+TEST_CASE("mirror: a reader that comes late or is lapped gets a keyframe, and is in step again") {
+  const auto engine = engine_of(yaml(kAll, "default", "token", "{ heap: { events: 65536 } }") +
+                                "store: { host: { streams: { kv: 8 } } }\n");
+  RandomRequests requests(*engine, plugins(), 3, 2);
+  requests.run(500);
+  Watcher watcher(*engine);
+  watcher.look();
+  CHECK_FALSE(watcher.mirror.in_step());
+  engine->poll();
+  watcher.look();
+  CHECK(watcher.mirror.in_step());
+  Compare(watcher.mirror, *engine).run();
+  {
+    Watcher second(*engine);  // another one's keyframe changes nothing for the first
+    requests.run(50);
+    watcher.look();
+    second.look();
+    Compare(watcher.mirror, *engine).run();
+    Compare(second.mirror, *engine).run();
+  }
+  requests.run(16'000);  // far more than the ring holds
+  watcher.look();
+  CHECK(watcher.laps == 1);
+  CHECK_FALSE(watcher.mirror.in_step());
+  engine->poll();
+  watcher.look();
+  CHECK(watcher.mirror.in_step());
+  Compare(watcher.mirror, *engine).run();
+}
+
+TEST_CASE("mirror: without a reader nothing is written") {
+  const auto engine =
+      engine_of(yaml(kFull, "default", "token", "{ heap: {} }") + "store: { host: { streams: { kv: 8 } } }\n");
+  RandomRequests requests(*engine, plugins(), 3, 2);
+  requests.run(200);
+  CHECK(engine->feed()->writer().at() == 0);
+  {
+    Watcher watcher(*engine);
+    requests.run(20);
+    CHECK(engine->feed()->writer().at() > 0);
+  }
+  requests.run(8);
+  const std::uint64_t at = engine->feed()->writer().at();
+  requests.run(200);
+  CHECK(engine->feed()->writer().at() == at);
+}
+
+TEST_CASE("mirror: a damaged feed is passed over, never followed") {
+  const auto engine = engine_of(yaml(kAll, "default", "token", "{ heap: { events: 262144 } }") +
+                                "store: { host: { streams: { kv: 8 } } }\n");
+  Watcher watcher(*engine);
+  RandomRequests requests(*engine, plugins(), 5, 2);
+  std::vector<Event> events;
+  for (int i = 0; i < 300; ++i) {
+    requests.run(1);
+    Event some[512];
+    for (std::size_t count = 0; watcher.reader.read(some, std::size(some), count) == FeedReader::Outcome::events;)
+      events.insert(events.end(), some, some + count);
+  }
+  Random random(1);
+  for (std::uint64_t round = 0; round < with_effort(200); ++round) {
+    std::vector<Event> damaged = events;
+    for (int k = 0; k < 40; ++k) {
+      Event& event = damaged[random.below(static_cast<std::uint32_t>(damaged.size()))];
+      auto* bytes = reinterpret_cast<unsigned char*>(&event);
+      bytes[random.below(sizeof(event))] = static_cast<unsigned char>(random.next());
+    }
+    Mirror mirror(engine->feed()->writer().header());
+    mirror.take(damaged);
+    for (std::uint32_t slot = 1; slot < mirror.slots(); ++slot)
+      if (mirror.node(slot).id) mirror.locks(mirror.node(slot), 0);
+    mirror.next_to_evict(0, 10);
+  }
+}

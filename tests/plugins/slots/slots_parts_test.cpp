@@ -1,0 +1,176 @@
+#include <canopy/base/random.h>
+#include <conformance/model/effort.h>
+#include <conformance/model/storage_caller.h>
+#include <slots/call.h>
+#include <slots/free_slots.h>
+#include <slots/records.h>
+#include <slots/runs.h>
+#include <support/folder.h>
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <set>
+
+namespace {
+
+using namespace canopy;
+using namespace canopy::slots;
+
+/// A call of `records` records of 4096 bytes whose transfers are planned over a folder's files.
+struct Planned {
+  test::Folder folder;
+  SlotFiles files{folder.path().string(), {4096, 64}, false};
+  std::vector<std::byte> memory = std::vector<std::byte>(64 * 8192);
+  Call call;
+
+  explicit Planned(std::vector<Slot> slots) {
+    std::vector<PageKey> keys(slots.size());
+    call.reset(Call::Kind::get, 1, {}, keys, 0);
+    call.slots = std::move(slots);
+    for (std::size_t i = 0; i < keys.size(); ++i) call.memory.push_back(memory.data() + i * 8192);
+    call.plan(files, 0, false);
+  }
+  Slot end(std::size_t transfer, std::int64_t result) {
+    ++call.begun;
+    call.transfers[transfer].result = result;
+    return call.account(call.transfers[transfer]);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("free slots are handed out as neighbours, from the smallest run that suffices") {
+  FreeSlots free;
+  std::set<Slot> expected;
+  Random random(1);
+  const auto add = [&](Slot slot) {
+    free.add(slot, 1);
+    expected.insert(slot);
+  };
+  for (Slot slot = 0; slot < 100; ++slot) add(slot);
+  const auto all = free.take(1'000);
+  CHECK(all.first == 0);
+  CHECK(all.count == 100);
+  CHECK(free.size() == 0);
+  expected.clear();
+  for (const Slot slot : {5U, 7U, 6U, 20U, 21U, 40U, 41U, 42U, 43U}) add(slot);
+  const auto two = free.take(2);
+  CHECK(two.first == 20);
+  CHECK(two.count == 2);
+  const auto three = free.take(3);
+  CHECK(three.first == 5);
+  CHECK(three.count == 3);
+  expected = {40, 41, 42, 43};
+  for (std::uint64_t i = 0; i < test::with_effort(2'000); ++i) {
+    const Slot slot = random.below(300);
+    if (!expected.contains(slot) && random.one_in(2)) add(slot);
+    if (free.size() > 0 && random.one_in(6)) {
+      const auto taken = free.take(1 + random.below(8));
+      REQUIRE(taken.count > 0);
+      for (Slot at = taken.first; at < taken.first + taken.count; ++at) REQUIRE(expected.erase(at) == 1);
+    }
+    REQUIRE(free.size() == expected.size());
+  }
+}
+
+TEST_CASE("runs are given up from their ends, and one that another run continues after that one") {
+  Runs runs(100);
+  const auto put = [&](std::uint64_t number, RunIndex parent, Slot first) {
+    const RunIndex run = runs.begin(number, parent);
+    for (Slot slot = first; slot < first + 3; ++slot) runs.append(run, slot);
+    return run;
+  };
+  const RunIndex root = put(1, kNoRun, 0), other = put(2, kNoRun, 10), child = put(3, root, 20);
+  // `other` is the oldest, since `root` was used when it was continued.
+  std::vector<Slot> order;
+  const auto give_up = [&](int count) {
+    for (; count > 0; --count) {
+      order.push_back(runs.victim());
+      runs.remove(order.back());
+    }
+  };
+  give_up(2);
+  CHECK(order == std::vector<Slot>{12, 11});
+  runs.use(other);
+  order.clear();
+  give_up(7);
+  CHECK(order == std::vector<Slot>{22, 21, 20, 2, 1, 0, 10});
+  CHECK(runs.victim() == kNoSlot);
+  // A run that takes the place of one that has ended is not taken for its children's parent.
+  const RunIndex again = put(4, kNoRun, 30);
+  CHECK((again == other || again == root || again == child));
+  // A record that leaves from the middle does not end its run.
+  runs.remove(31);
+  order.clear();
+  give_up(2);
+  CHECK(order == std::vector<Slot>{32, 30});
+}
+
+TEST_CASE("runs that a table names are in the order of their last put, each before those that it continues") {
+  // number and parent by slot
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> numbers = {{1, 0}, {2, 0}, {3, 1}, {4, 9}};
+  Runs runs(4);
+  runs.restore({0, 1, 2, 3}, [&](Slot slot) { return numbers[slot]; });
+  std::vector<Slot> order;
+  for (Slot slot = runs.victim(); slot != kNoSlot; slot = runs.victim()) {
+    order.push_back(slot);
+    runs.remove(slot);
+  }
+  CHECK(order == std::vector<Slot>{1, 2, 0, 3});
+}
+
+TEST_CASE("slots that are neighbours are read at once") {
+  const Planned planned({3, 4, 5, 9, kNoSlot, 10, 11});
+  REQUIRE(planned.call.transfers.size() == 3);
+  CHECK(planned.call.transfers[0].records == 3);
+  CHECK(planned.call.transfers[0].bytes == 3 * 4096);
+  CHECK(planned.call.transfers[1].offset == 9 * 4096);
+  CHECK(planned.call.transfers[2].first_record == 5);
+}
+
+TEST_CASE("where a read of several records fails, each is read alone, and the slot that fails is known") {
+  Planned planned({3, 4, 5});
+  CHECK(planned.end(0, -EIO) == kNoSlot);
+  REQUIRE(planned.call.is_unsure());
+  planned.call.plan(planned.files, 0, true);
+  REQUIRE(planned.call.transfers.size() == 3);
+  CHECK(planned.end(0, 4096) == kNoSlot);
+  CHECK(planned.end(1, -EIO) == 4);
+  CHECK(planned.end(2, 0) == kNoSlot);  // the file ends
+  CHECK(!planned.call.is_unsure());
+  CHECK(planned.call.fates == std::vector<Fate>{Fate::done, Fate::failed, Fate::absent});
+}
+
+TEST_CASE("a put that finds the disk full ends as full, and its slot is not tried again") {
+  Planned planned({3});
+  planned.call.transfers[0].write = true;
+  CHECK(planned.end(0, -ENOSPC) == 3);
+  CHECK(planned.call.fate() == Fate::full);
+}
+
+TEST_CASE("a slot that was retired is not taken again, and one that is read not before that has ended") {
+  const test::Folder folder;
+  TableFile table(folder.at("table"), {4096, 4}, {});
+  const FlushedSpaces flushed(folder.at("flushed"));
+  Records records(table, flushed, {4096, 4}, false);
+  std::vector<Slot> taken;
+  records.take(4, 0, taken);
+  REQUIRE(taken == std::vector<Slot>{0, 1, 2, 3});
+  records.retire(2);
+  for (const Slot slot : {2U, 3U}) records.give_back(slot);
+  CHECK(records.retired() == 1);
+  auto run = records.begin_run(kNoSlot);
+  run.keep(0, test::key_of(1, 0), test::key_of(0, 0), true);
+  run.keep(1, test::key_of(1, 1), test::key_of(0, 0), true);
+  records.hold(1);
+  records.forget(1);
+  taken.clear();
+  records.take(4, records.mark(), taken);  // gives up what is in slot 0
+  CHECK(taken == std::vector<Slot>{3, 0});
+  CHECK(records.count() == 0);
+  records.let_go(1);
+  taken.clear();
+  records.take(4, records.mark(), taken);
+  CHECK(taken == std::vector<Slot>{1});
+}

@@ -1,0 +1,140 @@
+#include "session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace canopy::bench::gpu {
+
+Spread tenths_of(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const auto at = [&](double share) {
+    return samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1) + 0.5)];
+  };
+  return {at(0.5), at(0.1), at(0.9), samples.size()};
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB"};
+  std::size_t unit = 0;
+  auto value = static_cast<double>(bytes);
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return fmt::format("{:.4g} {}", value, kUnits[unit]);
+}
+
+void require(bool holds, const char* what) {
+  if (!holds) throw std::runtime_error(std::string("wrong bytes: ") + what);
+}
+
+void Batch::queue(const Device& device) {
+  std::size_t first = 0, failed = 0;
+  cuda::MemcpyAttributes attributes;
+  device.check("cuMemcpyBatchAsync",
+               device.driver().memcpy_batch_async(to.data(), from.data(), bytes.data(), to.size(), &attributes, &first,
+                                                  1, &failed, device.stream));
+}
+
+namespace {
+
+Spread rate_of(std::uint64_t bytes, const Spread& seconds) {
+  const auto count = static_cast<double>(bytes);
+  return {count / seconds.median, count / seconds.high, count / seconds.low, seconds.samples};
+}
+
+Scale scale_for(const Device* device, double seconds) {
+  constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
+  Scale scale;
+  if (device && !device->fake) {
+    // Two pools, or a pool and a buffer as large, must fit beside what others have.
+    const std::uint64_t room = device->free_bytes() / 4;
+    scale.pool = std::min(room, seconds < 60 ? 2 * kGiB : 8 * kGiB);
+    scale.moved = std::min(scale.pool / 4, seconds < 60 ? 256 * kMiB : 512 * kMiB);
+    scale.roofline = std::min(room / 2, 4 * kGiB);
+    scale.flushed = std::min(room / 8, 128 * kMiB);
+    scale.launched = 4 * kMiB;
+    scale.segment = 128 * kMiB;
+    return scale;
+  }
+  scale.pool = 8 * kMiB;
+  scale.moved = kMiB / 2;
+  scale.roofline = kMiB;
+  scale.flushed = kMiB / 16;
+  scale.launched = kMiB / 8;
+  scale.segment = device ? 2 * kMiB : 128 * kMiB;
+  if (device) scale.samples = scale.least = 5;
+  return scale;
+}
+
+}  // namespace
+
+Session::Session(Report& to, const Registry& plugins, std::unique_ptr<Device> device, double seconds)
+    : report(to), registry(plugins), device_(std::move(device)), scale_(scale_for(device_.get(), seconds)) {
+  if (device_) flush_ = std::make_unique<Buffer>(*device_, 2 * scale_.flushed);
+}
+
+void Session::begin(std::string section, double seconds, bool of_gpu) {
+  section_ = std::move(section);
+  section_end_ = now() + seconds * share;
+  on_gpu = of_gpu;
+  cells_ = 1;
+  timed_.clear();
+}
+
+double Session::cell() {
+  const double seconds = std::max(section_end_ - now(), 0.0) / static_cast<double>(cells_);
+  if (cells_ > 1) --cells_;
+  return seconds;
+}
+
+void Session::add(std::string name, Kind kind, const Spread& value, std::string note) {
+  Row& added = report.rows.emplace_back();
+  added.section = section_;
+  added.name = std::move(name);
+  added.kind = kind;
+  added.ours = value;
+  added.note = std::move(note);
+  added.on_gpu = on_gpu;
+}
+
+void Session::rate(std::string name, std::uint64_t bytes, const Spread& seconds, double roofline, std::string note) {
+  row_bytes_ = bytes;
+  add(std::move(name), Kind::rate, rate_of(bytes, seconds), std::move(note));
+  if (roofline > 0) report.rows.back().of_roofline = last().ours.median / roofline;
+}
+
+void Session::add_timed(const std::string& note) {
+  for (auto& [name, samples] : timed_) time(name, tenths_of(std::move(samples)), note);
+  timed_.clear();
+}
+
+void Session::peer(std::string name, const Spread& seconds) {
+  Row& row = report.rows.back();
+  row.peers.push_back({std::move(name), row.kind == Kind::rate ? rate_of(row_bytes_, seconds) : seconds});
+}
+
+bool Session::peer(Batch& batch) {
+  constexpr std::size_t kMostPieces = 16384;  // the CPU queues each one
+  if (!device_->driver().memcpy_batch_async || batch.to.size() > kMostPieces) return false;
+  peer(fmt::format("cuMemcpyBatchAsync, {} pieces of {}", batch.to.size(), size_text(batch.bytes[0])),
+       time_on_stream(1, [&](std::size_t) { batch.queue(*device_); }));
+  return true;
+}
+
+void Session::at_least(const std::string& id, double value, double limit, const std::string& what) {
+  Finding& finding = findings[id];
+  if (value / limit >= finding.margin) return;
+  finding = {value / limit, what, on_gpu};
+}
+
+void Session::share_at_least(const std::string& id, double limit) {
+  at_least(id, *last().of_roofline, limit, fmt::format("{:.3f} ({})", *last().of_roofline, last().name));
+}
+
+void Session::peers_at_least(const std::string& id, double limit) {
+  const auto slower = [](const Peer& a, const Peer& b) { return a.value.median < b.value.median; };
+  const Peer& best = *std::max_element(last().peers.begin(), last().peers.end(), slower);
+  const double ratio = last().ours.median / best.value.median;
+  at_least(id, ratio, limit, fmt::format("{:.2f} of {} ({})", ratio, best.name, last().name));
+}
+
+}  // namespace canopy::bench::gpu

@@ -1,0 +1,45 @@
+/// The replay of replay_rows under each policy, beside the same under lru: what a policy costs, and what it finds.
+#include <canopy/base/figures.h>
+#include <fmt/format.h>
+
+#include "clock.h"
+#include "index_replay.h"
+
+namespace canopy::bench {
+namespace {
+
+constexpr Units kPageSize = 16;
+
+std::string name_of(const std::string& policy) {
+  return fmt::format("policy: match + insert + evict + release under {}, page {}", policy, kPageSize);
+}
+
+/// The policy and lru take turns.
+Result<std::monostate> measure(const Setting& setting, const std::string& policy, std::vector<Row>& rows) {
+  Repeated ours, lru;
+  Replayed last, last_lru;
+  for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
+    const auto theirs = replay_index(setting, setting.options.index, kPageSize);
+    if (!theirs) return theirs.error();
+    const auto mine = replay_index(setting, setting.options.index, kPageSize, {}, policy);
+    if (!mine) return mine.error();
+    last = *mine, last_lru = *theirs;
+    ours.add(mine->four()), lru.add(theirs->four());
+  }
+  const double share = 1 / static_cast<double>(last.requests);
+  rows.push_back({"Policies: the floor is lru", name_of(policy), Kind::time, "a request", ours.spread(share),
+                  lru.spread(share), std::nullopt,
+                  fmt::format("{} hit tokens, lru {}", grouped(last.hit_tokens), grouped(last_lru.hit_tokens))});
+  return std::monostate{};
+}
+
+}  // namespace
+
+void add_policy_cases(const Options&, std::vector<Case>& cases) {
+  for (const std::string policy : {"clock", "hazard"})
+    cases.push_back({"Policies", {name_of(policy)}, [policy](const Setting& setting, Report&, std::vector<Row>& rows) {
+                       return measure(setting, policy, rows);
+                     }});
+}
+
+}  // namespace canopy::bench

@@ -1,0 +1,181 @@
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/run_files.h>
+#include <canopy/engine/engine_file.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <check/campaign.h>
+#include <check/faulty.h>
+#include "cli_options.h"
+#include "commands.h"
+#include "interrupt.h"
+#include "terminal.h"
+
+namespace canopy::app {
+namespace {
+
+struct CheckArguments {
+  check::Options options;
+  std::vector<std::string> configs;
+  std::string replay;
+  std::uint64_t minutes = 0;
+};
+
+std::string in_words(const check::Verdict& verdict, std::uint64_t operations) {
+  return verdict.operation > operations ? "at the end: " + verdict.sentence
+                                        : fmt::format("operation {}: {}", grouped(verdict.operation), verdict.sentence);
+}
+
+/// Runs a program that was found before.
+int repeat(const std::string& file, const Registry& registry, const Terminal& terminal) {
+  const auto program = check::read_program(file, registry);
+  if (!program) return unusable(program.error().text);
+  const check::Verdict verdict = check::run_apart([&] { return check::run_here(*program, registry); }, 600, false);
+  if (verdict.kind == check::Verdict::Kind::unusable) return unusable(verdict.sentence);
+  const std::string operations = plural(program->operations.size(), "operation");
+  if (verdict.kind == check::Verdict::Kind::clean) {
+    fmt::print("{}\n", terminal.green(operations + ", no violation"));
+    return kFine;
+  }
+  fmt::print("{} {}\n", terminal.red("violation:"), in_words(verdict, program->operations.size()));
+  return kViolations;
+}
+
+void print_reached(const check::Summary& summary, const Terminal& terminal) {
+  const check::Reached& reached = summary.reached;
+  Table table;
+  table.row("operations",
+            fmt::format("{} on {}, {} in {}: {} a second", grouped(reached.operations),
+                        plural(summary.episodes, "engine"), plural(reached.audits, "audit"), seconds(summary.seconds),
+                        grouped(static_cast<std::uint64_t>(static_cast<double>(reached.operations) /
+                                                           std::max(summary.seconds, 1e-3)))));
+  table.row("requests", fmt::format("{}, {} found a prefix, {} finished, {} aborted, {} retracted",
+                                    grouped(reached.requests), grouped(reached.hits), grouped(reached.finished),
+                                    grouped(reached.aborted), grouped(reached.retracted)));
+  table.row(
+      "pages",
+      fmt::format("{}, {} refused, {} kept what admission promised, {} re-pointed, {} taken over, {} passed by windows",
+                  plural(reached.evictions, "eviction"), plural(reached.refused, "reservation"),
+                  grouped(reached.promises), plural(reached.repointed, "token"), grouped(reached.rematched),
+                  plural(reached.passed_pages, "page")));
+  if (reached.fetched > 0) table.row("tiers", plural(reached.fetched, "token") + " fetched from below");
+  table.row("limits", fmt::format("{}, {} at once, {} had to wait; {} pinned", plural(reached.resized, "new limit"),
+                                  grouped(reached.drained), grouped(reached.blocked), plural(reached.pinned, "node")));
+  table.row("faults",
+            fmt::format("{} in components, {} noticed", plural(reached.faults, "fault"), plural(reached.lies, "lie")));
+  table.print(terminal);
+}
+
+constexpr const char* kFirstWords = "canopy-dev check --replay ";
+
+/// Why a failure cannot be written to `file`; empty if it can. Only what canopy-dev check has written is replaced.
+std::string why_not(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (fs::exists(file, none)) {
+    std::string first;
+    if (fs::is_regular_file(file, none)) std::getline(std::ifstream(file) >> std::ws, first);
+    if (!first.starts_with(std::string("# ") + kFirstWords))
+      return fmt::format("{} is there already, and canopy-dev check did not write it: a failure would replace it",
+                         file);
+  }
+  const auto can = can_write_file(file);
+  return can ? std::string() : can.error().text;
+}
+
+/// What a check file says in front of its engine.
+std::vector<std::string> about(const check::Failure& failure, const CheckArguments& arguments,
+                               const std::string& file) {
+  std::vector<std::string> lines{
+      kFirstWords + file, fmt::format("found by seed {} in episode {}", arguments.options.seed, failure.episode)};
+  std::string sentence = in_words(failure.verdict, failure.program.operations.size());
+  for (char& c : sentence)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  lines.push_back(sentence);
+  return lines;
+}
+
+int check_engines(const CheckArguments& arguments, const PluginFolders& folders) {
+  Registry registry = load_plugins(folders);
+  check::add_faulty(registry);
+  const Terminal terminal = Terminal::of_stdout();
+  if (!arguments.replay.empty()) return repeat(arguments.replay, registry, terminal);
+  check::Options options = arguments.options;
+  for (const std::string& file : arguments.configs) {
+    auto config = load_engine_config(file, {}, registry);
+    if (!config) return unusable(config.error().text);
+    options.engines.push_back(std::move(*config));
+  }
+  options.seconds = static_cast<double>(arguments.minutes) * 60;
+  if (options.operations == 0 && arguments.minutes == 0) options.operations = 1'000'000;
+  if (options.jobs == 0) options.jobs = std::max(1U, std::thread::hardware_concurrency());
+  const std::string file = fmt::format("canopy-check-{}.txt", options.seed);
+  if (const std::string why = why_not(file); !why.empty()) return unusable(why);
+  std::vector<RunFile> inputs;
+  for (const std::string& config : arguments.configs) inputs.push_back({"--config", config});
+  const RunFile output{"what a failure is written to", file};
+  if (auto apart = check_run_files(inputs, {&output, 1}); !apart) return unusable(apart.error().text);
+  const Interrupt interrupt;
+  options.stopped = &Interrupt::came;
+
+  ProgressBar bar("check", "operations");
+  const auto summary =
+      check::run(options, registry, [&](double share, std::uint64_t count) { bar.show(share, count); });
+  bar.clear();
+  if (!summary) return unusable(summary.error().text);
+  print_reached(*summary, terminal);
+  if (!summary->failure) {
+    fmt::print("{}\n",
+               terminal.green(fmt::format("{}no violation, seed {}, digest {:016x}",
+                                          summary->stopped ? "stopped: " : "", options.seed, summary->reached.digest)));
+    return summary->stopped ? Interrupt::exit_code() : kFine;
+  }
+  const check::Failure& failure = *summary->failure;
+  fmt::print("{} {}{}\n", terminal.red("violation:"), in_words(failure.found, failure.operations),
+             failure.repeats ? "" : "; the same operations were clean when they were run again");
+  const auto written = write_file_atomically(file, check::text_of(failure.program, about(failure, arguments, file)));
+  if (!written) {
+    fmt::print(stderr, "{}\n", written.error().text);
+    return kViolations;
+  }
+  fmt::print("{}: {} of {}; canopy-dev check --replay {} runs {} again\n", file,
+             plural(failure.program.operations.size(), "operation"), grouped(failure.operations), file,
+             failure.repeats ? "it" : "them");
+  return kViolations;
+}
+
+}  // namespace
+
+void add_check(CLI::App& program, const PluginFolders& folders, int& status) {
+  auto arguments = std::make_shared<CheckArguments>();
+  arguments->options.jobs = 0;
+  auto* check = program.add_subcommand(
+      "check",
+      "Run engines under random requests and injected faults, and check the ledger, the audit and every reused byte. A "
+      "failure is shrunk to a few operations in canopy-check-SEED.txt. Exit code 0: clean; 1: a violation; 2: bad "
+      "input");
+  repeated(check->add_option("--config", arguments->configs,
+                             "engine file: its components with small pools; may be repeated. Without: engines that the "
+                             "seed makes up"));
+  check->add_option("--seed", arguments->options.seed, "what engines, requests and faults follow from")
+      ->capture_default_str()
+      ->check(whole(1, kMost));
+  check
+      ->add_option("--ops", arguments->options.operations,
+                   "operations of all engines together; 1000000 without --minutes")
+      ->check(whole(1, kMost));
+  check->add_option("--minutes", arguments->minutes, "ends after so many minutes")->check(whole(1, 100000));
+  check->add_option("--jobs", arguments->options.jobs, "processes; without: as many as there are cores")
+      ->check(whole(1, 256));
+  check->add_option("--replay", arguments->replay, "repeat the operations of this file instead");
+  check->callback([=, &folders, &status] { status = check_engines(*arguments, folders); });
+}
+
+}  // namespace canopy::app

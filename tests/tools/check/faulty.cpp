@@ -1,0 +1,274 @@
+#include "faulty.h"
+
+#include <canopy/base/random.h>
+#include <canopy/plugin.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace canopy::check {
+namespace {
+
+constexpr const char* kLies[] = {"twice", "keeps", "miscounts", "forgets", "swallows", "misnames", "wrong_bytes"};
+
+/// What is inside the components that are being made. A component's factory takes a context of its interface and no
+/// other word, so the engine that is being made stands here.
+struct Making {
+  const EngineConfig* config = nullptr;
+  const Registry* registry = nullptr;
+  Faults* faults = nullptr;
+};
+thread_local Making making;
+
+template <class Interface>
+std::shared_ptr<Interface> inner(const ComponentConfig& wanted, const typename Interface::Context& context) {
+  auto made = making.registry->make<Interface>(wanted.name, context, wanted.options);
+  if (!made) throw std::invalid_argument(made.error().text);
+  return *made;
+}
+
+/// Counts down. True: it is the time.
+bool due(std::uint64_t& in, Faults& faults) {
+  if (in == 0 || --in > 0) return false;
+  ++faults.happened;
+  return true;
+}
+
+/// Whether a component lies now.
+bool lies(Faults& faults, Lie lie, std::size_t group) {
+  if (faults.lies_in == 0 || faults.lie != lie || faults.liar != group || --faults.lies_in > 0) return false;
+  faults.lied = true;
+  ++faults.happened;
+  return true;
+}
+
+template <std::size_t G>
+class FaultyAllocator final : public SlotAllocator {
+ public:
+  explicit FaultyAllocator(const Context& context)
+      : faults_(*making.faults), inner_(inner<SlotAllocator>(making.config->groups[G].allocator, context)) {}
+
+  bool allocate(std::span<Page> out) override {
+    if (due(faults_.groups[G].pages, faults_) || !inner_->allocate(out)) return false;
+    if (out.empty()) return true;
+    if (last_ != 0 && inner_->is_out(last_) && std::ranges::find(out, last_) == out.end() &&
+        lies(faults_, Lie::twice, G))
+      out[0] = last_;
+    last_ = out[out.size() - 1];
+    return true;
+  }
+  bool free(std::span<const Page> pages) override {
+    return (!pages.empty() && lies(faults_, Lie::keeps, G)) || inner_->free(pages);
+  }
+  Occupancy occupancy() const override {
+    Occupancy occupancy = inner_->occupancy();
+    if (lies(faults_, Lie::miscounts, G)) more_ = 1;  // once it has said so, it keeps to it
+    occupancy.capacity += more_;
+    return occupancy;
+  }
+  void offer(Segment segment) override { inner_->offer(segment); }
+  void withdraw(Segment segment) override { inner_->withdraw(segment); }
+  SegmentUse use(Segment segment) const override { return inner_->use(segment); }
+  bool is_out(Page page) const override { return inner_->is_out(page); }
+  std::uint64_t longest_run() const override { return inner_->longest_run(); }
+
+ private:
+  Faults& faults_;
+  std::shared_ptr<SlotAllocator> inner_;
+  Page last_ = 0;
+  mutable std::uint64_t more_ = 0;
+};
+
+template <std::size_t G>
+class FaultyStore final : public KVStore {
+ public:
+  explicit FaultyStore(const Context& context)
+      : faults_(*making.faults), inner_(inner<KVStore>(making.config->groups[G].store, context)) {}
+
+  bool back(std::uint32_t segment) override { return !due(faults_.groups[G].memory, faults_) && inner_->back(segment); }
+  void read(std::uint32_t layer, Slots from, const Rows& to) override {
+    inner_->read(layer, from, to);
+    if (from.count > 0 && to.at == Rows::At::host && lies(faults_, Lie::wrong_bytes, G))
+      to.streams[0][0] ^= std::byte{1};
+  }
+  std::span<const Stream> streams() const override { return inner_->streams(); }
+  std::uint32_t layers() const override { return inner_->layers(); }
+  const KvView& view() const override { return inner_->view(); }
+  void write(std::uint32_t layer, Slots to, const Rows& from) override { inner_->write(layer, to, from); }
+  void copy(std::span<const Page> from, std::span<const Page> to) override { inner_->copy(from, to); }
+  void use_stream(void* stream) override { inner_->use_stream(stream); }
+  const char* sync() override { return inner_->sync(); }
+  std::uint64_t image_bytes() const override { return inner_->image_bytes(); }
+  void save(std::span<const Page> from, std::byte* images) override { inner_->save(from, images); }
+  void load(const std::byte* images, std::span<const Page> to) override { inner_->load(images, to); }
+  void unback(std::uint32_t segment) override { inner_->unback(segment); }
+  void pin(std::uint32_t segment) override { inner_->pin(segment); }
+  void unpin(std::uint32_t segment) override { inner_->unpin(segment); }
+  SharedMemory share(std::uint32_t segment, std::size_t stream) override { return inner_->share(segment, stream); }
+
+ private:
+  Faults& faults_;
+  std::shared_ptr<KVStore> inner_;
+};
+
+class FaultyIndex final : public PrefixIndex {
+ public:
+  explicit FaultyIndex(const Context& context)
+      : faults_(*making.faults), inner_(inner<PrefixIndex>(making.config->index, context)) {}
+
+  Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) override {
+    if (due(faults_.insert, faults_)) return {lock, lock.length, {}, {}};
+    Inserted inserted = inner_->insert(lock, key, pages, facts);
+    drop_one(inserted.spare, Lie::swallows);
+    return inserted;
+  }
+  GroupPages pages(const Lock& lock, Units from) override {
+    GroupPages pages = inner_->pages(lock, from);
+    const std::size_t g = faults_.liar;
+    // Of what was just matched: an engine asks again later, for itself, and then a wrong answer does nothing.
+    if (!std::exchange(matched_, false) || pages[g].empty() || pages[g].back() == 0 || !lies(faults_, Lie::misnames, g))
+      return pages;
+    changed_.assign(pages[g].begin(), pages[g].end());
+    changed_.back() = changed_.back() > 1 ? changed_.back() - 1 : changed_.back() + 1;
+    pages[g] = changed_;
+    return pages;
+  }
+  Found find(const Key& key) override { return inner_->find(key); }
+  Lock hold(NodeId node, const RequestFacts* arrives) override { return inner_->hold(node, arrives); }
+  GroupPages pages(NodeId node, Units from) override { return inner_->pages(node, from); }
+  Lock match(const Key& key, const RequestFacts& request) override {
+    matched_ = true;
+    return inner_->match(key, request);
+  }
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* told) override {
+    GroupPages evicted = inner_->evict(group, pages, cause, told);
+    drop_one(evicted, Lie::forgets);
+    return evicted;
+  }
+  GroupPages flush(NamespaceId space) override {
+    GroupPages flushed = inner_->flush(space);
+    drop_one(flushed, Lie::forgets);
+    return flushed;
+  }
+  GroupPages clear() override { return inner_->clear(); }
+  Probe peek(const Key& key) const override { return inner_->peek(key); }
+  void relax(Lock& lock, std::size_t group, Units from) override { inner_->relax(lock, group, from); }
+  GroupPages release(const Lock& lock, const RequestFacts* ended) override { return inner_->release(lock, ended); }
+  Sizes sizes(std::size_t group) const override {
+    matched_ = false;  // the end of an operation
+    return inner_->sizes(group);
+  }
+  Sizes sizes(std::size_t group, NamespaceId space) const override { return inner_->sizes(group, space); }
+  IndexUse use() const override { return inner_->use(); }
+  Tick now() const override { return inner_->now(); }
+  void set_capacity(std::size_t group, std::uint64_t units) override { inner_->set_capacity(group, units); }
+  void use_policy(std::size_t group, EvictionStrategy* policy) override { inner_->use_policy(group, policy); }
+  void waiting(std::size_t group, QueueVisitor& visitor) const override { inner_->waiting(group, visitor); }
+  void remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) override {
+    inner_->remap(group, from, to);
+  }
+  const SchedulingIndex* scheduling() const override { return inner_->scheduling(); }
+  void visit(NodeVisitor& visitor) const override { inner_->visit(visitor); }
+
+ private:
+  void drop_one(GroupPages& pages, Lie lie) {
+    std::span<const Page>& of = pages[faults_.liar];
+    if (!of.empty() && lies(faults_, lie, faults_.liar)) of = of.first(of.size() - 1);
+  }
+
+  Faults& faults_;
+  std::shared_ptr<PrefixIndex> inner_;
+  std::vector<Page> changed_;
+  mutable bool matched_ = false;  ///< and pages() was not asked since
+};
+
+/// Every order of eviction must leave the engine whole, and so must one without any sense.
+class Wild final : public EvictionStrategy {
+ public:
+  Rank rank(const NodeFacts& node) override {
+    if (node.tag) *node.tag = random_.next();
+    return {random_.below(4), random_.next()};
+  }
+  Volatility volatility() const override { return Volatility::epoch; }
+  bool spare(const NodeFacts&) override { return random_.one_in(3); }
+  Prints reads_prints() const override { return Prints::all; }
+  void ended(const RequestFacts&, Path& path) override {
+    NodeFacts facts;
+    while (path.next(facts) && !random_.one_in(4))
+      if (facts.tag) *facts.tag = random_.next();
+  }
+
+ private:
+  Random random_{7};
+};
+
+constexpr const char* kAround[] = {"check_0", "check_1", "check_2", "check_3"};
+static_assert(std::size(kAround) == kMaxGroups);
+constexpr const char* kInside = "one of the engine's own, inside one that can fail";
+
+constexpr CanopyComponent kComponents[] = {
+    provide<SlotAllocator, FaultyAllocator<0>>(kAround[0], kInside),
+    provide<SlotAllocator, FaultyAllocator<1>>(kAround[1], kInside),
+    provide<SlotAllocator, FaultyAllocator<2>>(kAround[2], kInside),
+    provide<SlotAllocator, FaultyAllocator<3>>(kAround[3], kInside),
+    provide<KVStore, FaultyStore<0>>(kAround[0], kInside),
+    provide<KVStore, FaultyStore<1>>(kAround[1], kInside),
+    provide<KVStore, FaultyStore<2>>(kAround[2], kInside),
+    provide<KVStore, FaultyStore<3>>(kAround[3], kInside),
+    provide<PrefixIndex, FaultyIndex>(kAround[0], kInside),
+    provide<EvictionStrategy, Wild>("wild", "ranks that follow from nothing"),
+};
+constinit const CanopyPlugin kFaulty = {kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN,      "1.0.0",
+                                        kComponents,  sizeof(CanopyComponent), std::size(kComponents)};
+
+}  // namespace
+
+std::optional<Lie> lie_of(std::string_view name) {
+  const auto* found = std::ranges::find(kLies, name);
+  if (found == std::end(kLies)) return {};
+  return static_cast<Lie>(found - kLies);
+}
+
+std::vector<std::string> lie_names() { return {std::begin(kLies), std::end(kLies)}; }
+
+bool Faults::armed() const {
+  return insert > 0 || lies_in > 0 ||
+         std::ranges::any_of(groups, [](const InGroup& one) { return one.pages > 0 || one.memory > 0; });
+}
+
+void Faults::disarm() {
+  groups = {};
+  insert = lies_in = 0;
+}
+
+void add_faulty(Registry& registry) { registry.add(kFaulty, "canopy-dev check"); }
+
+Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry, Faults& faults) {
+  EngineConfig original = config, outer = config;
+  const auto is_ours = [](const ComponentConfig& one) {
+    return std::ranges::find(kAround, one.name) != std::end(kAround);
+  };
+  const auto refusal = [&](const ComponentConfig& one) {
+    return Error{config.message("'" + one.name + "' is what canopy-dev check puts around another component")};
+  };
+  if (is_ours(config.index)) return refusal(config.index);
+  for (const GroupConfig& group : config.groups)
+    for (const ComponentConfig& one : {group.allocator, group.store, config.store})
+      if (is_ours(one)) return refusal(one);
+  for (std::size_t g = 0; g < config.groups.size(); ++g) {
+    ComponentConfig& store = original.groups[g].store;
+    if (store.name.empty()) store = original.store;
+    if (g >= kMaxGroups) break;
+    outer.groups[g].allocator = {kAround[g], {}, {}};
+    outer.groups[g].store = store.name == "none" ? store : ComponentConfig{kAround[g], {}, {}};
+  }
+  outer.index = {kAround[0], {}, {}};
+  making = {&original, &registry, &faults};
+  auto engine = Engine::create(outer, registry);
+  making = {};
+  return engine;
+}
+
+}  // namespace canopy::check

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <canopy/base/random.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "operation.h"
+#include "trial.h"
+
+namespace canopy::check {
+
+/// What happens next, from a seed and what a trial has come to: requests as a server runs them, but in random order,
+/// with an abort, a retraction or a fault at any step, and between them flushes, other policies and other limits.
+class RandomOperations {
+ public:
+  struct Settings {
+    std::uint32_t spaces = 1;   ///< namespaces that requests are of
+    std::uint32_t running = 8;  ///< requests at once, at most
+    bool resizes = false;
+    bool pins = false;
+    bool faults = false;
+    std::uint64_t lies_from = ~std::uint64_t{0};  ///< operations after which a component may lie
+  };
+  RandomOperations(std::uint64_t seed, const Registry& registry, Settings settings);
+
+  /// The next operation; valid until the next call.
+  const Operation& next(const Trial& trial);
+
+ private:
+  void begin(const Trial& trial);
+  bool wait_for_fetch(const Trial& trial);
+  void serve(const Trial& trial);
+  void progress(const Trial& trial);
+  void of(const Trial::Live& live, Verb verb, std::uint64_t count = 0);
+  void now_and_then(const Trial& trial);
+  void fault(const Trial& trial);
+  void prompt(const Trial& trial);
+  const Trial::Live& any(const Trial& trial);
+  std::uint32_t group(const Trial& trial);
+  Operation& again(Verb verb);
+
+  Random random_;
+  Settings settings_;
+  std::vector<std::string> policies_;
+  Operation operation_;
+  std::uint64_t begun_ = 0;
+  std::vector<std::vector<Token>> history_;  ///< of requests that finished
+  std::vector<Operation> fetched_;           ///< for requests that have not begun
+};
+
+/// Both, for tests that want an engine to have been used.
+class RandomRequests {
+ public:
+  RandomRequests(Engine& engine, const Registry& registry, std::uint64_t seed, std::uint32_t spaces,
+                 bool inserts_at_finish = true, bool resizes = false)
+      : trial_(engine, registry, nullptr, inserts_at_finish),
+        operations_(seed, registry, {.spaces = spaces, .resizes = resizes}) {}
+
+  void run(std::size_t operations) {
+    for (std::size_t i = 0; i < operations; ++i) trial_.apply(operations_.next(trial_));
+  }
+  void finish() { trial_.finish(); }
+  const Reached& reached() const { return trial_.reached(); }
+
+ private:
+  Trial trial_;
+  RandomOperations operations_;
+};
+
+}  // namespace canopy::check

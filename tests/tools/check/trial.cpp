@@ -1,0 +1,270 @@
+#include "trial.h"
+
+#include <algorithm>
+#include <string>
+
+#include <conformance/model/mismatch.h>
+
+namespace canopy::check {
+
+using test::disagree;
+using test::expect_equal;
+
+namespace {
+
+constexpr std::uint32_t kAuditEvery = 64;
+
+/// The tuples of namespaces differ in one part only, so that a part which is left out of a key is found.
+Space tuple_of(std::uint32_t number) {
+  constexpr Space kTuples[kMostSpaces] = {
+      {}, {"a", "", ""}, {"a", "", "s"}, {"a", "", "t"}, {"a", "x", ""}, {"ax", "", ""}, {"", "a", ""}, {"", "", "a"}};
+  return kTuples[number];
+}
+
+}  // namespace
+
+Trial::Trial(Engine& engine, const Registry& registry, Faults* faults, bool inserts_at_finish)
+    : engine_(engine),
+      registry_(registry),
+      faults_(faults),
+      inserts_at_finish_(inserts_at_finish),
+      content_(engine),
+      residence_(engine) {
+  lives_.reserve(16);
+}
+
+bool Trial::apply(const Operation& operation) {
+  refused_ = false;
+  left_.clear();
+  ++reached_.operations;
+  bool done = false;
+  try {
+    done = do_it(operation);
+  } catch (const test::Mismatch&) {
+    if (!faults_ || !faults_->lied) throw;
+    over_ = true;  // noticed here
+    ++reached_.lies;
+    return true;
+  }
+  if (reached_.operations % kAuditEvery == 0 || (faults_ && faults_->lied)) audit();
+  look("an operation");
+  return done;
+}
+
+bool Trial::do_it(const Operation& operation) {
+  const std::uint64_t count = operation.count;
+  switch (operation.verb) {
+    case Verb::begin:
+      return begin(operation);
+    case Verb::serve:
+      return serve(operation);
+    case Verb::flush:
+      return flush(static_cast<std::uint32_t>(count));
+    case Verb::policy:
+      return use_policy(operation.group, operation.name);
+    case Verb::resize:
+      return resize(operation.group, count);
+    case Verb::room:
+      engine_.make_free(operation.group, count);
+      return true;
+    case Verb::pin:
+      return pin(count);
+    case Verb::unpin:
+      return unpin(count);
+    case Verb::poll:
+      engine_.poll();
+      return true;
+    case Verb::fetch:
+      return fetch(operation);
+    case Verb::turn:
+      turn(count);
+      return true;
+    case Verb::refuse_pages:
+    case Verb::refuse_memory:
+    case Verb::refuse_insert:
+    case Verb::lie:
+      return arm(operation);
+    default:
+      break;
+  }
+  Live* live = find(operation.request);
+  if (!live) return false;
+  if (operation.verb == Verb::resume) return resume(*live);
+  if (operation.verb == Verb::abort) {
+    drop(*live);
+    ++reached_.aborted;
+    return true;
+  }
+  if (live->aside) return false;
+  switch (operation.verb) {
+    case Verb::reserve:
+      return reserve(*live, count, operation.soon ? operation.soon : count);
+    case Verb::append:
+      for (const Token token : operation.tokens) live->request.append(token);
+      live->trail.follow(live->request.tokens());
+      return true;
+    case Verb::advance:
+    case Verb::commit:
+      return move_on(*live, count, operation.verb == Verb::commit);
+    case Verb::rematch:
+      return rematch(*live);
+    case Verb::finish:
+      return finish(*live, count);
+    default:
+      return retract(*live);
+  }
+}
+
+void Trial::finish() {
+  if (faults_) faults_->disarm();
+  while (!lives_.empty()) drop(lives_.back());
+  fetches_.clear();
+  while (engine_.next_end_us() != kUnlimited) turn(1'000'000);
+  while (!pins_.empty()) unpin(0);
+  for (std::uint32_t i = 0; i < engine_.spaces(); ++i) engine_.flush(static_cast<NamespaceId>(i));
+  audit();
+  look("the end");
+  if (!over_) everything_leaves();
+  if (!over_) look("the least limit");
+  reached_.evictions = engine_.counters().evict_calls;
+  reached_.faults = happened();
+  reached_.digest = engine_.digest();
+}
+
+void Trial::audit() {
+  engine_.audit();
+  // A count that is wrong shows in the ledger's sum, after the next operation: one that every engine has.
+  if (faults_ && faults_->lied) engine_.flush(NamespaceId::shared);
+  ++reached_.audits;
+}
+
+/// What is wrong, unless a component lied: then that it is known.
+void Trial::look(const char* after) {
+  const bool wrong = engine_.ledger().violations() > 0 || content_.violations() > 0;
+  if (faults_ && faults_->lied && !over_) {
+    if (!wrong)
+      disagree("after {}: a component lied ({}), and nothing noticed", after,
+               lie_names()[static_cast<std::size_t>(faults_->lie)]);
+    over_ = true;
+    ++reached_.lies;
+  }
+  if (over_ || !wrong) return;
+  disagree("after {}: {}", after,
+           engine_.ledger().violations() > 0 ? engine_.ledger().reports()[0] : content_.reports()[0]);
+}
+
+Trial::Live* Trial::find(std::uint64_t name) {
+  const auto found = std::ranges::find(lives_, name, &Live::name);
+  return found == lives_.end() ? nullptr : &*found;
+}
+
+NamespaceId Trial::space_of(std::uint32_t number) {
+  if (interned_[number]) return spaces_[number];
+  const NamespaceId id = engine_.intern(tuple_of(number));
+  for (std::uint32_t other = 0; other < kMostSpaces; ++other)
+    if (interned_[other] && spaces_[other] == id)
+      disagree("namespaces {} and {} are different tuples, and the engine makes one of them", other, number);
+  interned_[number] = true;
+  return spaces_[number] = id;
+}
+
+bool Trial::flush(std::uint32_t number) {
+  const NamespaceId space = space_of(number);
+  reached_.flushed += engine_.flush(space);
+  expect_equal("evictable units after a flush", engine_.index().sizes(0, space).evictable, std::uint64_t{0});
+  return true;
+}
+
+bool Trial::use_policy(std::size_t group, const std::string& name) {
+  auto policy = registry_.make<EvictionStrategy>(name, {});
+  if (!policy) disagree("policy {}: {}", name, policy.error().text);
+  engine_.use_policy(group, *policy, name);
+  return true;
+}
+
+bool Trial::resize(std::size_t group, std::uint64_t pages) {
+  const std::uint64_t had = happened(), limit = std::max<std::uint64_t>(pages, 1);
+  engine_.resize(group, pages);
+  const Pool& pool = engine_.pool(group);
+  std::uint64_t waits = 0, leaving = 0;
+  for (const Blocker& blocker : engine_.blockers(group)) waits += blocker.pages;
+  for (const PoolSegment& segment : pool.segments()) leaving += segment.draining;
+  if (pool.offered() > limit) disagree("a pool limited to {} pages offers {}", limit, pool.offered());
+  // Several requests may hold one page. What a relocation in vain leaves behind waits for nothing.
+  if (waits < leaving && !may_fail(had)) disagree("{} pages leave, and requests hold {} of them", leaving, waits);
+  ++reached_.resized;
+  reached_.blocked += leaving > 0;
+  reached_.drained += leaving == 0;
+  return true;
+}
+
+bool Trial::pin(std::uint64_t place) {
+  struct Nodes final : NodeVisitor {
+    std::vector<NodeId> ids;
+    void node(const NodeView& node) override { ids.push_back(node.facts.id); }
+  } nodes;
+  engine_.index().visit(nodes);
+  if (nodes.ids.empty()) return false;
+  const NodeId node = nodes.ids[place % nodes.ids.size()];
+  if (!engine_.pin(node)) return false;
+  pins_.push_back(node);
+  ++reached_.pinned;
+  return true;
+}
+
+bool Trial::unpin(std::uint64_t place) {
+  if (pins_.empty()) return false;
+  const auto at = pins_.begin() + static_cast<std::ptrdiff_t>(place % pins_.size());
+  if (!engine_.unpin(*at)) disagree("a pinned node is not known as pinned");
+  pins_.erase(at);
+  return true;
+}
+
+/// For a request that begins later, or never.
+bool Trial::fetch(const Operation& operation) {
+  constexpr std::size_t kMost = 4;
+  if (!engine_.host_tier() || find(operation.request)) return false;
+  RequestSpec spec{operation.tokens, space_of(operation.space)};
+  spec.min_uncached = operation.leave;
+  const std::uint64_t loaded = engine_.tier_counters()[Counter::loaded_tokens_host];
+  fetches_.emplace_back(operation.request, engine_.fetch(spec));
+  reached_.fetched += engine_.tier_counters()[Counter::loaded_tokens_host] - loaded;
+  if (fetches_.size() > kMost) fetches_.erase(fetches_.begin());
+  return true;
+}
+
+Fetch Trial::fetched_for(std::uint64_t name) {
+  const auto found = std::ranges::find(fetches_, name, &std::pair<std::uint64_t, Fetch>::first);
+  if (found == fetches_.end()) return {};
+  Fetch fetch = std::move(found->second);
+  fetches_.erase(found);
+  return fetch;
+}
+
+void Trial::turn(std::uint64_t us) { engine_.turn(now_us_ += us); }
+
+/// A component will fail or lie.
+bool Trial::arm(const Operation& operation) {
+  if (!faults_) return false;
+  const std::uint64_t in = std::max<std::uint64_t>(operation.count, 1);
+  if (operation.verb == Verb::refuse_pages) faults_->groups[operation.group].pages = in;
+  else if (operation.verb == Verb::refuse_memory) faults_->groups[operation.group].memory = in;
+  else if (operation.verb == Verb::refuse_insert) faults_->insert = in;
+  else faults_->lie = *lie_of(operation.name), faults_->liar = operation.group, faults_->lies_in = in;
+  return true;
+}
+
+/// Every request has ended: no pool waits for anything, and under the least limit one page is left.
+void Trial::everything_leaves() {
+  expect_equal("nodes of an index that was flushed", engine_.index().use().nodes, std::uint64_t{0});
+  for (std::size_t g = 0; g < engine_.groups(); ++g) {
+    const Occupancy occupancy = engine_.pool(g).occupancy();
+    expect_equal("free pages when every request has ended", occupancy.free, occupancy.capacity);
+    engine_.resize(g, 1);
+    const Pool& pool = engine_.pool(g);
+    expect_equal("pages that leave", pool.draining(), false);
+    if (pool.occupancy().capacity > 1) disagree("a pool limited to one page has {}", pool.occupancy().capacity);
+  }
+}
+
+}  // namespace canopy::check
