@@ -5,19 +5,21 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "guard/index_port.h"
+#include <cache/guard/index_port.h>
+#include <cache/pages/call_guard.h>
 #include "impl.h"
-#include "pages/call_guard.h"
+#include "state_of.h"
 
 namespace canopy {
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
-const EngineState& state_of(const Engine& engine) { return engine.impl_->state; }
+const CacheState& state_of(const Engine& engine) { return engine.impl_->state; }
 
 const std::string& Engine::name_of(NamespaceId space) const { return impl_->state.spaces.name_of(space); }
-const EngineState* Engine::host_tier() const { return impl_->state.below; }
+Tiers& Engine::tiers() { return impl_->tiers_handle; }
+const Tiers& Engine::tiers() const { return impl_->tiers_handle; }
 Units Engine::page_size() const { return impl_->state.page_size; }
 std::uint32_t Engine::whole_pages(std::size_t tokens) const { return impl_->state.whole_pages(tokens); }
 std::size_t Engine::groups() const { return impl_->state.pools.size(); }
@@ -66,7 +68,7 @@ NamespaceId Engine::intern(const Space& space) {
   guarded("Engine::intern", [&] {
     const std::size_t had = spaces();
     id = impl_->state.spaces.intern(space);
-    if (impl_->tier) impl_->tier->state().spaces.intern(space);  // in the same order, so the number is the same
+    impl_->tiers.intern(space);
     if (spaces() > had && impl_->publisher) impl_->publisher->space(id);
   });
   return id;
@@ -81,71 +83,12 @@ Request Engine::begin(const RequestSpec& spec, Fetch fetched) {
   return guarded("Engine::begin", [&] {
     RequestState* const request = impl_->requests.begin(spec);
     if (!request) return Request();
-    if (fetched.state_) impl_->fetches->credit(*fetched.state_, request->lock.length, fetched.took_us());
-    else if (impl_->fetches && !fetched.asked_) impl_->fetches->touch(spec);
+    impl_->tiers.begun(spec, fetched, request->lock.length);
     return Request(*request);
   });
 }
-Fetch Engine::fetch(const RequestSpec& spec) {
-  return guarded("Engine::fetch", [&] {
-    Fetch fetch;
-    if (impl_->fetches) {
-      const std::size_t least = std::min<std::size_t>(spec.min_uncached, spec.prompt.size());
-      fetch.hold(impl_->fetches->fetch(spec), whole_pages(spec.prompt.size() - least));
-    }
-    return fetch;
-  });
-}
-std::uint64_t Engine::recompute_us(std::uint32_t tokens, std::uint32_t depth) const {
-  return impl_->costs.recompute_us(depth, tokens);
-}
 void Engine::turn(std::uint64_t now_us) {
-  guarded("Engine::turn", [&] {
-    const TurnBoard* const agreed = impl_->board ? agree(now_us) : nullptr;
-    if (!impl_->tier) return;
-    impl_->tier->turn(now_us);
-    if (impl_->storage) impl_->storage->turn(now_us, agreed);
-    impl_->fetches->turn();
-    if (impl_->storage) impl_->storage->evict_early();
-    impl_->drainer.go_on();
-    if (!impl_->publisher || !impl_->publisher->on()) return;
-    if (impl_->storage) impl_->storage->show();
-    impl_->publisher->turn_below();
-  });
-}
-/// Makes the one exchange of a turn. `now_us` becomes the time of all ranks. Returns null if they disagree; this rank
-/// then continues without its tiers.
-const TurnBoard* Engine::agree(std::uint64_t& now_us) {
-  TurnBoard& board = *impl_->board;
-  const EngineState& state = impl_->state;
-  const std::uint64_t words[] = {digest(), state.live.size(), state.tiers[Counter::breaks_storage],
-                                 impl_->storage ? impl_->storage->calls_made() : 0};
-  board.begin(now_us, XXH3_64bits(words, sizeof(words)));
-  const bool agreed_before = !board.stopped();
-  if (agreed_before && impl_->storage) impl_->storage->offer(board, now_us);
-  if (board.exchange()) {
-    now_us = board.now_us();
-    return &board;
-  }
-  if (agreed_before) {
-    impl_->state.board.health.ranks = RanksState::stopped;
-    misused(board.why());
-    if (impl_->tier) impl_->tier->stop();
-    if (impl_->storage) impl_->storage->stop();
-    if (impl_->fetches) impl_->fetches->stop();
-  }
-  return nullptr;
-}
-std::uint64_t Engine::next_end_us() const {
-  if (!impl_->tier) return kUnlimited;
-  return std::min(
-      {impl_->tier->next_us(), impl_->fetches->next_us(), impl_->storage ? impl_->storage->next_us() : kUnlimited});
-}
-bool Engine::in_real_time() const { return impl_->storage && impl_->storage->in_real_time(); }
-bool Engine::has_storage() const { return impl_->storage != nullptr; }
-CounterValues Engine::tier_counters() const {
-  if (impl_->storage) impl_->storage->show();
-  return canopy::tier_counters(impl_->state);
+  guarded("Engine::turn", [&] { impl_->tiers.turn(now_us); });
 }
 Found Engine::find(const RequestSpec& spec) {
   return guarded("Engine::find", [&] { return impl_->requests.find(spec); });
@@ -201,31 +144,10 @@ FeedSink* Engine::feed() {
 void Engine::audit() {
   guarded("Engine::audit", [&] {
     canopy::audit(impl_->state, {});
-    if (!impl_->tier) return;
-    auto moving = impl_->tier->moving();
-    if (impl_->storage) impl_->storage->add_moving(moving);
-    canopy::audit(impl_->tier->state(), moving);
+    impl_->tiers.audit();
   });
 }
 
-std::uint64_t Engine::digest() const {
-  const Counters& counters = impl_->state.counters;
-  const Sizes sizes = impl_->state.index->sizes(0);
-  const std::uint64_t words[] = {
-      impl_->pages.digest().value(), counters.requests,       counters.prompt_tokens, counters.hit_tokens,
-      counters.evict_calls,          counters.evicted_tokens, counters.finished,      counters.aborted,
-      counters.repointed_pages,      sizes.evictable,         sizes.protected_};
-  const std::uint64_t above = XXH3_64bits(words, sizeof(words));
-  if (!impl_->tier) return above;
-  const CounterValues& tiers = impl_->state.tiers;
-  const Sizes below = host_tier()->index->sizes(0);
-  const std::uint64_t both[] = {above, impl_->tier->pages().digest().value(), tiers[Counter::hit_tokens_host],
-                                below.evictable, below.protected_};
-  const std::uint64_t two = XXH3_64bits(both, sizeof(both));
-  if (!impl_->storage) return two;
-  const std::uint64_t all[] = {two, tiers[Counter::hit_tokens_storage], tiers[Counter::written_tokens_storage],
-                               tiers[Counter::loaded_tokens_storage], tiers[Counter::damaged_records_storage]};
-  return XXH3_64bits(all, sizeof(all));
-}
+std::uint64_t Engine::digest() const { return impl_->tiers.digest(); }
 
 }  // namespace canopy

@@ -20,7 +20,7 @@ struct CallEnd {
   How how = How::open;
   std::uint32_t count = 0;    ///< find: records found; get: valid records, from the first on; put: records kept
   std::uint32_t checked = 0;  ///< get: records that arrived
-  std::uint32_t sound = 0;    ///< get: all its records except those that arrived damaged
+  std::uint32_t valid = 0;    ///< get: all its records except those that arrived damaged
 
   static How how_of(Fate fate) {
     switch (fate) {

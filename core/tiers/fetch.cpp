@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <engine/pages/call_guard.h>
+#include <cache/pages/call_guard.h>
 #include "fetch_flow.h"
 
 namespace canopy {
@@ -29,18 +29,18 @@ Fetch& Fetch::operator=(Fetch&& other) noexcept {
 
 void Fetch::drop() {
   const std::shared_ptr<FetchState> state = std::exchange(state_, nullptr);
-  if (!state || --state->handles > 0 || !state->flow) return;
+  if (!state || --state->handles > 0 || state->stage == FetchState::Stage::ended) return;
   const CallGuard entered(state->flow->state(), "Fetch::~Fetch");
-  if (entered) state->flow->let_go(*state);
+  if (entered) state->flow->drop(*state);
 }
 
-bool Fetch::done() const { return !state_ || state_->done || !state_->flow; }
+bool Fetch::done() const { return !state_ || state_->done(); }
 std::uint32_t Fetch::tokens() const {
   return state_ ? std::min(state_->until, usable_) - std::min({state_->until, usable_, state_->from}) : 0;
 }
 std::uint64_t Fetch::took_us() const {
   if (!state_) return 0;
-  const std::uint64_t end_us = state_->flow && !state_->done ? state_->flow->now_us() : state_->ends_us;
+  const std::uint64_t end_us = state_->done() ? state_->ends_us : state_->flow->now_us();
   return end_us - std::min(end_us, asked_us_);
 }
 bool Fetch::ready(std::uint64_t again_us) const { return ready_us(again_us) == 0; }

@@ -6,13 +6,13 @@
 namespace canopy {
 
 FetchFlow::~FetchFlow() {
-  for (const auto& fetch : waiting_) end(*fetch);
-  for (const auto& fetch : on_way_) end(*fetch);
+  for (const auto& fetch : reading_) end(*fetch);
+  for (const auto& fetch : copying_) end(*fetch);
   while (!arrived_.empty()) end(*arrived_.back());
 }
 
 std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
-  if (stopped_ || requests_.refuses(spec, "Engine::fetch")) return nullptr;
+  if (stopped_ || requests_.refuses(spec, "Tiers::fetch")) return nullptr;
   auto [key, facts] = requests_.arrival(spec, tier_.pages().prints_wanted());
   const Units here = device_.index->peek(key).length;
   const Lock found = look_up(key, facts);
@@ -21,8 +21,8 @@ std::shared_ptr<FetchState> FetchFlow::fetch(const RequestSpec& spec) {
       ++device_.tiers.at(Counter::fetches, FetchOutcome::joined);
       return fetch;
     }
-    if (auto bring = storage_->bring(key, found.length, std::max(here, found.length), spec.priority))
-      return wait_for(std::move(bring), spec, here);
+    if (auto read = storage_->reader().begin(key, found.length, std::max(here, found.length), spec.priority))
+      return wait_for(std::move(read), spec, here);
   }
   return load(spec, here, found.node, found.length, nullptr);
 }
@@ -35,13 +35,13 @@ std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, Units here,
   FetchOutcome outcome = FetchOutcome::nothing;
   if (there > here) {
     // A fetch cannot take over the handles of another one: after waiting for the storage it makes its own copy.
-    if (!asked) fetch = on_way(spec, there);
+    if (!asked) fetch = copying(spec, there);
     outcome = fetch ? FetchOutcome::joined : worth(here, there) ? FetchOutcome::no_room : FetchOutcome::not_worth;
     if (outcome == FetchOutcome::no_room) {
       fetch = asked ? std::move(asked) : std::make_shared<FetchState>();
       if (begin(*fetch, spec, node)) outcome = fetch->until < there ? FetchOutcome::cut : FetchOutcome::whole;
       else fetch = nullptr;
-      if (fetch) on_way_.push_back(fetch);
+      if (fetch) copying_.push_back(fetch);
     }
   }
   ++device_.tiers.at(Counter::fetches, outcome);
@@ -51,24 +51,26 @@ std::shared_ptr<FetchState> FetchFlow::load(const RequestSpec& spec, Units here,
 
 /// Returns a fetch that waits for the storage, of the same prompt or a longer one. May be null (none).
 std::shared_ptr<FetchState> FetchFlow::waits_for_storage(const RequestSpec& spec) const {
-  for (const auto& fetch : waiting_)
+  for (const auto& fetch : reading_)
     if (fetch->spec.space == spec.space && fetch->prompt.size() >= spec.prompt.size() &&
-        fetch->spec.min_uncached <= spec.min_uncached && !fetch->bring->unwanted &&
+        fetch->spec.min_uncached <= spec.min_uncached && !fetch->read->unwanted &&
         std::equal(spec.prompt.begin(), spec.prompt.end(), fetch->prompt.begin()))
       return fetch;
   return nullptr;
 }
 
-std::shared_ptr<FetchState> FetchFlow::wait_for(std::shared_ptr<Bring> bring, const RequestSpec& spec, Units here) {
+std::shared_ptr<FetchState> FetchFlow::wait_for(std::shared_ptr<StorageRead> read, const RequestSpec& spec,
+                                                Units here) {
   auto fetch = std::make_shared<FetchState>();
   fetch->flow = this;
-  fetch->bring = std::move(bring);
+  fetch->stage = FetchState::Stage::reading;
+  fetch->read = std::move(read);
   fetch->prompt.assign(spec.prompt.begin(), spec.prompt.end());
   fetch->spec = spec;
   fetch->spec.prompt = fetch->prompt;
   fetch->from = fetch->until = here;
   fetch->asked_us = tier_.now_us();
-  waiting_.push_back(fetch);
+  reading_.push_back(fetch);
   tier_.pages().end_operation(Operation::begin);
   return fetch;
 }
@@ -76,29 +78,29 @@ std::shared_ptr<FetchState> FetchFlow::wait_for(std::shared_ptr<Bring> bring, co
 /// Returns true if the storage takes longer than computing what it may bring. The request then uses what the host tier
 /// has.
 bool FetchFlow::abandoned(const FetchState& fetch) const {
-  const Bring& bring = *fetch.bring;
-  if (bring.over || !prefetch_.weighs()) return false;
-  const Units page = device_.page_size, from = static_cast<Units>(bring.first) * page,
-              until = static_cast<Units>(bring.end) * page;
+  const StorageRead& read = *fetch.read;
+  if (read.done() || !prefetch_.weighs()) return false;
+  const Units page = device_.page_size, from = static_cast<Units>(read.first) * page,
+              until = static_cast<Units>(read.end) * page;
   return tier_.now_us() - fetch.asked_us >= prefetch_.costs().allowed_us(from, until - from);
 }
 
 /// Continues, from the host tier, the fetches whose storage step has ended.
-void FetchFlow::go_on() {
-  for (std::size_t i = 0; i < waiting_.size();) {
-    const bool without = abandoned(*waiting_[i]);
+void FetchFlow::continue_after_reads() {
+  for (std::size_t i = 0; i < reading_.size();) {
+    const bool without = abandoned(*reading_[i]);
     device_.tiers[Counter::abandoned_fetches_storage] += without;
-    if (!waiting_[i]->bring->over && !without) {
+    if (!reading_[i]->read->done() && !without) {
       ++i;
       continue;
     }
-    auto fetch = std::move(waiting_[i]);
-    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
-    go_on(std::move(fetch));
+    auto fetch = std::move(reading_[i]);
+    reading_.erase(reading_.begin() + static_cast<std::ptrdiff_t>(i));
+    continue_after_read(std::move(fetch));
   }
 }
 
-void FetchFlow::go_on(std::shared_ptr<FetchState> fetch) {
+void FetchFlow::continue_after_read(std::shared_ptr<FetchState> fetch) {
   if (fetch->handles > 0 && !stopped_) {
     const auto [key, facts] = requests_.arrival(fetch->spec, false);
     const Units here = device_.index->peek(key).length;
@@ -109,7 +111,6 @@ void FetchFlow::go_on(std::shared_ptr<FetchState> fetch) {
     }
     if (load(fetch->spec, here, found.node, found.length, fetch)) return;
   }
-  fetch->done = true;
   fetch->ends_us = tier_.now_us();
   end(*fetch);
 }
@@ -134,9 +135,9 @@ void FetchFlow::touch(const RequestSpec& spec) {
 }
 
 /// Returns a copying fetch that brings the same prefix. May be null (none).
-std::shared_ptr<FetchState> FetchFlow::on_way(const RequestSpec& spec, Units units) const {
+std::shared_ptr<FetchState> FetchFlow::copying(const RequestSpec& spec, Units units) const {
   const auto words = static_cast<std::ptrdiff_t>(units + device_.overlap);
-  for (const auto& fetch : on_way_)
+  for (const auto& fetch : copying_)
     if (fetch->request->space == spec.space && fetch->until >= units &&
         std::equal(spec.prompt.begin(), spec.prompt.begin() + words, fetch->request->tokens.begin()))
       return fetch;
@@ -146,6 +147,7 @@ std::shared_ptr<FetchState> FetchFlow::on_way(const RequestSpec& spec, Units uni
 /// Takes pages for what the pools lack of a prefix, and begins to fill them. Returns false if there is no room.
 bool FetchFlow::begin(FetchState& fetch, const RequestSpec& spec, NodeId node) {
   fetch.flow = this;
+  fetch.stage = FetchState::Stage::copying;
   fetch.source = tier_.state().index->hold(node);
   fetch.request = requests_.begin_fetch(spec, fetch.source.length);
   fetch.from = fetch.request->lock.length;
@@ -192,10 +194,11 @@ std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::u
                                    std::uint64_t again_us) const {
   Awaited awaited{fetch.from, 0, asked_us, ends_us(fetch), true};
   Units until = fetch.until;
-  if (!fetch.request && fetch.bring) {
-    until = static_cast<Units>(fetch.bring->end) * device_.page_size;
-    awaited.is_question = !fetch.bring->over && !fetch.bring->gets;
-    const auto brought_us = fetch.bring->over ? tier_.now_us() : storage_->ends_us(*fetch.bring);
+  if (fetch.stage == FetchState::Stage::reading) {
+    const StorageRead& read = *fetch.read;
+    until = static_cast<Units>(read.end) * device_.page_size;
+    awaited.is_question = read.stage == StorageRead::Stage::asking;
+    const auto brought_us = read.done() ? tier_.now_us() : storage_->reader().ends_us(read);
     awaited.end_is_known = brought_us.has_value();
     const Units loads = awaited.is_question ? 0 : until - std::min(until, fetch.from);
     // The turn that processes the end of the first step begins the second.
@@ -208,17 +211,17 @@ std::uint64_t FetchFlow::begins_us(const FetchState& fetch, Units usable, std::u
 }
 
 void FetchFlow::turn() {
-  go_on();
-  while (!on_way_.empty() && on_way_.front()->ends_us <= tier_.now_us()) {
-    arrive(*on_way_.front());
-    on_way_.pop_front();
+  continue_after_reads();
+  while (!copying_.empty() && copying_.front()->ends_us <= tier_.now_us()) {
+    arrive(*copying_.front());
+    copying_.pop_front();
   }
 }
 
 /// Completes a fetch: its pages become the index's. The request stays, and holds them for its handles.
 void FetchFlow::arrive(FetchState& fetch) {
   tier_.wait_for_loads(fetch.tickets);
-  fetch.done = true;
+  fetch.stage = FetchState::Stage::arrived;
   tier_.count_copy(HostLane::load, fetch.bytes, false);
   requests_.commit_fetch(*fetch.request, fetch.until);
   tier_.pages().release(std::exchange(fetch.source, Lock{}), nullptr);
@@ -229,14 +232,14 @@ void FetchFlow::arrive(FetchState& fetch) {
 
 void FetchFlow::credit(FetchState& fetch, Units matched, std::uint64_t took_us) {
   fetch.begun = true;
-  if (fetch.done && fetch.until == fetch.from) return;  // nothing arrived
-  ++device_.tiers.at(Counter::fetch_ends, fetch.done ? FetchEnd::used : FetchEnd::late);
+  if (fetch.done() && fetch.until == fetch.from) return;  // nothing arrived
+  ++device_.tiers.at(Counter::fetch_ends, fetch.done() ? FetchEnd::used : FetchEnd::late);
   device_.tiers[Counter::fetch_took_us] += took_us;
-  if (!fetch.done || std::exchange(fetch.credited, true)) return;
+  if (!fetch.done() || std::exchange(fetch.credited, true)) return;
   const Units end = std::min(std::max(matched, fetch.from), fetch.until);
   Units stored = 0;
-  if (fetch.bring) {
-    const Units from = std::max(fetch.bring->from, fetch.from), until = std::min(fetch.bring->until, end);
+  if (fetch.read) {
+    const Units from = std::max(fetch.read->from, fetch.from), until = std::min(fetch.read->until, end);
     stored = until > from ? until - from : 0;
   }
   device_.tiers[Counter::hit_tokens_storage] += stored;
@@ -245,18 +248,18 @@ void FetchFlow::credit(FetchState& fetch, Units matched, std::uint64_t took_us) 
 }
 
 std::uint64_t FetchFlow::ends_us(const FetchState& fetch) const {
-  if (fetch.request || !fetch.bring) return fetch.ends_us;
+  if (fetch.stage != FetchState::Stage::reading) return fetch.ends_us;
   if (storage_->in_real_time()) return storage_->next_us();
-  return fetch.bring->open > 0 ? fetch.bring->ends_us : std::max(tier_.next_us(), tier_.now_us());
+  return fetch.read->open > 0 ? fetch.read->ends_us : std::max(tier_.next_us(), tier_.now_us());
 }
 
-void FetchFlow::let_go(FetchState& fetch) {
-  if (fetch.done) end(fetch);  // else its copy ends first
+void FetchFlow::drop(FetchState& fetch) {
+  if (fetch.done()) end(fetch);  // else its copy ends first
 }
 
 /// Releases everything that a fetch holds.
 void FetchFlow::end(FetchState& fetch) {
-  fetch.flow = nullptr;
+  fetch.stage = FetchState::Stage::ended;
   std::erase(arrived_, &fetch);
   if (fetch.request && !fetch.begun && fetch.until > fetch.from)
     ++device_.tiers.at(Counter::fetch_ends, FetchEnd::unused);

@@ -6,7 +6,7 @@
 #include <deque>
 #include <memory>
 
-#include <engine/request/request_flow.h>
+#include <cache/request/request_flow.h>
 #include "host_tier.h"
 #include "prefetch.h"
 #include "storage_tier.h"
@@ -17,20 +17,28 @@ class FetchFlow;
 
 /// A fetch, shared by its handles and FetchFlow.
 struct FetchState {
-  FetchFlow* flow = nullptr;        ///< null once it holds nothing
-  std::shared_ptr<Bring> bring;     ///< first step, from the storage to the host tier; may be null (none)
-  std::vector<Token> prompt;        ///< used while it waits for `bring`
-  RequestSpec spec{};               ///< request parameters; `spec.prompt` points into `prompt`
-  RequestState* request = nullptr;  ///< a request that computes nothing: its pages are filled from below
-  Lock source{};                    ///< lock on the prefix below, until the copy has ended
-  Units from = 0, until = 0;        ///< units that it brings
+  enum class Stage : std::uint8_t {
+    reading,  ///< `read` brings the prefix from the storage to the host tier
+    copying,  ///< `request` has pages in the pools, and a copy from the host tier fills them
+    arrived,  ///< the pages are the index's, and `request` locks them for the handles
+    ended     ///< it holds nothing
+  };
+  Stage stage = Stage::ended;
+  FetchFlow* flow = nullptr;          ///< valid until the stage is `ended`
+  std::shared_ptr<StorageRead> read;  ///< may be null (the storage was not asked)
+  std::vector<Token> prompt;          ///< used while it waits for `read`
+  RequestSpec spec{};                 ///< request parameters; `spec.prompt` points into `prompt`
+  RequestState* request = nullptr;    ///< a request that computes nothing; null before `copying`
+  Lock source{};                      ///< lock on the prefix in the host tier, until the copy has ended
+  Units from = 0, until = 0;          ///< units that it brings
   std::uint64_t ends_us = 0, bytes = 0;
   std::array<std::uint64_t, kMaxGroups> tickets{};
   std::uint32_t handles = 0;
   std::uint64_t asked_us = 0;
-  bool done = false;      ///< the copy has ended, or there is nothing to copy
   bool begun = false;     ///< a request started from this fetch, possibly before it completed
   bool credited = false;  ///< a request started from it after it completed
+
+  bool done() const { return stage >= Stage::arrived; }
 };
 
 /// Brings prefixes from the tiers below into the pools: from the storage to the host tier, and then to the pools.
@@ -61,42 +69,42 @@ class FetchFlow {
   /// Commits fetches whose copies have ended by the tier's time.
   void turn();
   /// Returns the time at which the next copy ends; kUnlimited if none is pending.
-  std::uint64_t next_us() const { return on_way_.empty() ? kUnlimited : on_way_.front()->ends_us; }
+  std::uint64_t next_us() const { return copying_.empty() ? kUnlimited : copying_.front()->ends_us; }
   /// Returns the time at which the next step of an unfinished fetch ends.
   std::uint64_t ends_us(const FetchState& fetch) const;
   /// Returns the time at which a request should begin, even if the fetch is not complete. The request called at
   /// `asked_us` and can use `usable` units of its prompt. `again_us`: microseconds until its next call at the earliest.
   std::uint64_t begins_us(const FetchState& fetch, Units usable, std::uint64_t asked_us, std::uint64_t again_us) const;
   std::uint64_t now_us() const { return tier_.now_us(); }
-  /// Ends a fetch whose last handle was destroyed.
-  void let_go(FetchState& fetch);
-  EngineState& state() { return device_; }
+  /// Ends a fetch whose last handle was destroyed. A copy that is pending runs to its end first.
+  void drop(FetchState& fetch);
+  CacheState& state() { return device_; }
 
  private:
   Lock look_up(const Key& key, RequestFacts& facts);
-  std::shared_ptr<FetchState> on_way(const RequestSpec& spec, Units units) const;
+  std::shared_ptr<FetchState> copying(const RequestSpec& spec, Units units) const;
   std::shared_ptr<FetchState> waits_for_storage(const RequestSpec& spec) const;
-  std::shared_ptr<FetchState> wait_for(std::shared_ptr<Bring> bring, const RequestSpec& spec, Units here);
+  std::shared_ptr<FetchState> wait_for(std::shared_ptr<StorageRead> read, const RequestSpec& spec, Units here);
   std::shared_ptr<FetchState> load(const RequestSpec& spec, Units here, NodeId node, Units there,
                                    std::shared_ptr<FetchState> asked);
   bool begin(FetchState& fetch, const RequestSpec& spec, NodeId node);
   bool worth(Units from, Units until) const;
   bool abandoned(const FetchState& fetch) const;
   std::uint64_t seen_us(std::uint64_t ends_us, std::uint64_t again_us) const;
-  void go_on();
-  void go_on(std::shared_ptr<FetchState> fetch);
+  void continue_after_reads();
+  void continue_after_read(std::shared_ptr<FetchState> fetch);
   void arrive(FetchState& fetch);
   void end(FetchState& fetch);
 
   RequestFlow& requests_;
   PageFlow& pages_;
-  EngineState& device_;
+  CacheState& device_;
   HostTier& tier_;
   StorageTier* storage_;
   Prefetch prefetch_;
-  std::vector<std::shared_ptr<FetchState>> waiting_;  ///< wait for the storage, in the order of their calls
-  std::deque<std::shared_ptr<FetchState>> on_way_;    ///< copying, in the order in which they began and end
-  std::vector<FetchState*> arrived_;                  ///< completed; they hold their prefix for a handle
+  std::vector<std::shared_ptr<FetchState>> reading_;  ///< in the order of their calls
+  std::deque<std::shared_ptr<FetchState>> copying_;   ///< in the order in which they began and end
+  std::vector<FetchState*> arrived_;                  ///< in no order
   std::array<std::vector<Page>, kMaxGroups> from_, to_;
   bool stopped_ = false;
 };

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <engine/guard/ports.h>
+#include <cache/guard/ports.h>
 
 namespace canopy {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 /// Returns a line that begins with the length of its text, so that different lists of texts give different results.
 std::string line(const char* name, std::string_view text) { return fmt::format("{} {} {}\n", name, text.size(), text); }
 
-std::string layout_of(const EngineState& device, std::size_t group) {
+std::string layout_of(const CacheState& device, std::size_t group) {
   const StorePort* const store = device.pools[group].store_port();
   if (!store) return "no rows\n";
   std::string text = fmt::format("layers {}\n", store->view().layers);
@@ -21,7 +21,7 @@ std::string layout_of(const EngineState& device, std::size_t group) {
 
 }  // namespace
 
-std::string fingerprint_text(const EngineConfig& config, const EngineState& device) {
+std::string fingerprint_text(const EngineConfig& config, const CacheState& device) {
   const ModelConfig& model = config.model;
   const std::string ranks = model.replicated ? "replicated\n" : fmt::format("rank {} of {}\n", model.rank, model.ranks);
   std::string text = "canopy record 1\n" + line("model", model.name) + line("revision", model.revision) +
@@ -34,7 +34,7 @@ std::string fingerprint_text(const EngineConfig& config, const EngineState& devi
   return text;
 }
 
-std::string fingerprint_text(const EngineConfig& config, const EngineState& device, std::size_t group) {
+std::string fingerprint_text(const EngineConfig& config, const CacheState& device, std::size_t group) {
   return fingerprint_text(config, device) + line("records of", config.groups[group].name);
 }
 

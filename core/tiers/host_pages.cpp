@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include <engine/guard/ports.h>
+#include <cache/guard/ports.h>
 
 namespace canopy {
 

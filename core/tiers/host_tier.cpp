@@ -15,7 +15,7 @@ std::size_t pages_in(std::span<const Page> pages) {
 
 }  // namespace
 
-HostTier::HostTier(EngineState& device, HostTierConfig config)
+HostTier::HostTier(CacheState& device, HostTierConfig config)
     : device_(device),
       config_(std::move(config)),
       departures_(device.pools.size()),
@@ -38,9 +38,11 @@ bool HostTier::take_memory() {
   return true;
 }
 
-LeavingVisitor* HostTier::leaving() { return config_.write == WritePolicy::write_back ? &departures_ : nullptr; }
+LeavingVisitor* HostTier::eviction_visitor() {
+  return config_.write == WritePolicy::write_back ? &departures_ : nullptr;
+}
 
-void HostTier::left() {
+void HostTier::evicted() {
   device_.tiers[Counter::dropped_tokens_host] += departures_.forgotten();
   for (Departures::Departure& path : departures_.paths())
     copy(path.space, std::move(path.words), departures_.pages(path), path.priority);
@@ -278,9 +280,9 @@ void HostTier::arrive(Copy& copy) {
   pages_.take_evicted(inserted.evicted, "a copy from above");
   free(copy, kept);
   pages_.digest().take(Digest::Step::arrive, copy.from, inserted.had, inserted.lock.length);
-  if (Below* const below = pages_.below(); below && kept > 0)
-    below->inserted({copy.space, std::span(copy.words).first(inserted.lock.length + state_.overlap)}, inserted.lock,
-                    copy.priority);
+  if (TierListener* const storage = pages_.tier(); storage && kept > 0)
+    storage->inserted({copy.space, std::span(copy.words).first(inserted.lock.length + state_.overlap)}, inserted.lock,
+                      copy.priority);
   pages_.release(inserted.lock, nullptr);
   pages_.end_operation(Operation::insert);
 }

@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-#include <engine/engine_state.h>
-#include <engine/guard/index_port.h>
-#include <engine/guard/ports.h>
-#include <engine/pages/below.h>
-#include <engine/pages/page_flow.h>
+#include <cache/cache_state.h>
+#include <cache/guard/index_port.h>
+#include <cache/guard/ports.h>
+#include <cache/pages/page_flow.h>
+#include <cache/pages/tier_listener.h>
 #include "departures.h"
 #include "host_pages.h"
 #include "lane.h"
@@ -27,21 +27,21 @@ namespace canopy {
 ///   ended      in a turn() after the lane has finished, the pages are inserted below what this tier has of the path
 ///   abandoned  the prefix before them has left meanwhile, or was flushed: the pages are freed
 /// Copies become visible only in this way, so a match never finds a page whose bytes are incomplete.
-class HostTier final : public Below {
+class HostTier final : public TierListener {
  public:
   /// REQUIRES: `device`, the state above, outlives this object. Fill state() and call open() before anything else.
-  HostTier(EngineState& device, HostTierConfig config);
+  HostTier(CacheState& device, HostTierConfig config);
 
   /// Returns the state of this tier: its index, pools, ledger and counters. It has no requests.
-  EngineState& state() { return state_; }
-  const EngineState& state() const { return state_; }
+  CacheState& state() { return state_; }
+  const CacheState& state() const { return state_; }
   PageFlow& pages() { return pages_; }
   /// Completes the tier once the pools of `device` and of state() exist. `header_bytes`: bytes before each image, for a
   /// storage below.
   void open(std::uint64_t header_bytes = 0);
 
-  LeavingVisitor* leaving() override;
-  void left() override;
+  LeavingVisitor* eviction_visitor() override;
+  void evicted() override;
   void inserted(const Key& key, const Lock& lock, std::int32_t priority) override;
   void flushed(NamespaceId space) override;
   /// Stops further copies to this tier.
@@ -109,9 +109,9 @@ class HostTier final : public Below {
   }
   void sync(StorePort& store);
 
-  EngineState& device_;
+  CacheState& device_;
   HostTierConfig config_;
-  EngineState state_;
+  CacheState state_;
   PageFlow pages_{state_};
   std::vector<HostPages> images_;  ///< one per group
   Departures departures_;

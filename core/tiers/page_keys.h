@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <engine/pages/spaces.h>
+#include <cache/pages/spaces.h>
 
 namespace canopy {
 

@@ -9,7 +9,7 @@
 
 namespace canopy {
 
-StorageCalls::StorageCalls(std::vector<std::unique_ptr<StoragePort>> storages, LaneConfig lane, EngineState& device,
+StorageCalls::StorageCalls(std::vector<std::unique_ptr<StoragePort>> storages, LaneConfig lane, CacheState& device,
                            bool puts)
     : storages_(std::move(storages)),
       lane_(lane),

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include <engine/engine_state.h>
-#include <engine/guard/ports.h>
+#include <cache/cache_state.h>
+#include <cache/guard/ports.h>
 #include "call_end.h"
 #include "lane.h"
 #include "turn_board.h"
@@ -45,7 +45,7 @@ class StorageCalls {
  public:
   /// Calls are counted in `device`. If `puts` is false, another rank puts the same records into the same storage: a put
   /// here does not call the storage, and ends at once.
-  StorageCalls(std::vector<std::unique_ptr<StoragePort>> storages, LaneConfig lane, EngineState& device, bool puts);
+  StorageCalls(std::vector<std::unique_ptr<StoragePort>> storages, LaneConfig lane, CacheState& device, bool puts);
 
   std::size_t groups() const { return storages_.size(); }
   StoragePort& storage(std::size_t group) { return *storages_[group]; }
@@ -117,7 +117,7 @@ class StorageCalls {
   std::vector<std::unique_ptr<StoragePort>> storages_;  ///< one per group
   LaneConfig lane_;
   Lane find_lane_, get_lane_, put_lane_;
-  EngineState& device_;
+  CacheState& device_;
   std::uint64_t tickets_ = 0;
   bool puts_;
   bool gone_ = false;                               ///< a storage did not end a call

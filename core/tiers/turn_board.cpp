@@ -23,7 +23,7 @@ void TurnBoard::offer(std::size_t lane, std::size_t slot, const CallEnd& end) {
   place[0] = static_cast<std::int64_t>(end.how);
   place[1] = end.count;
   place[2] = end.checked;
-  place[3] = end.sound;
+  place[3] = end.valid;
 }
 
 CallEnd TurnBoard::agreed(std::size_t lane, std::size_t slot) const {

@@ -1,5 +1,5 @@
-#include <engine/engine_state.h>
-#include <guard/index_port.h>
+#include <cache/cache_state.h>
+#include <cache/guard/index_port.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -39,7 +39,7 @@ std::unique_ptr<PyRequest> begin(nb::handle_t<PyEngine> self, nb::handle ids, nb
 std::unique_ptr<PyFetch> fetch(nb::handle_t<PyEngine> self, nb::handle ids, nb::handle space, Arrival arrival) {
   PyEngine& engine = *nb::inst_ptr<PyEngine>(self);
   const Tokens prompt(ids);
-  Fetch fetch = engine->fetch(spec_of(prompt, engine.space_of(space), arrival));
+  Fetch fetch = engine->tiers().fetch(spec_of(prompt, engine.space_of(space), arrival));
   engine.check();
   return std::make_unique<PyFetch>(self, std::move(fetch));
 }
@@ -69,7 +69,7 @@ nb::dict counters_of(PyEngine& engine) {
 
 /// The counters of a tier without its name at their ends. One with rows is a dict, by group, lane or outcome.
 nb::dict counters_of_tier(PyEngine& engine, std::string_view tier) {
-  const CounterValues counters = engine->tier_counters();
+  const CounterValues counters = engine->tiers().counters();
   nb::dict row;
   for_each_counter([&](Counter counter, const CounterInfo& info) {
     if (info.tier != tier) return;
@@ -97,11 +97,11 @@ nb::dict counters_of_tier(PyEngine& engine, std::string_view tier) {
 
 /// The host tier; None: there is none.
 nb::object host_tier_of(PyEngine& engine) {
-  return engine->host_tier() ? nb::object(counters_of_tier(engine, "host")) : nb::none();
+  return engine->tiers().has_host() ? nb::object(counters_of_tier(engine, "host")) : nb::none();
 }
 /// The storage below the host tier; None: there is none.
 nb::object storage_of(PyEngine& engine) {
-  return engine->has_storage() ? nb::object(counters_of_tier(engine, "storage")) : nb::none();
+  return engine->tiers().has_storage() ? nb::object(counters_of_tier(engine, "storage")) : nb::none();
 }
 
 nb::dict pool_of(PyEngine& engine, std::size_t group) {
@@ -173,7 +173,7 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro(
           "next_end_us",
           [](PyEngine& engine) {
-            const std::uint64_t next = engine->next_end_us();
+            const std::uint64_t next = engine->tiers().next_end_us();
             return next == kUnlimited ? nb::none() : nb::object(nb::int_(next));
           },
           "when the next copy ends, in the time of turn(); None: none is on its way")

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <cache/guard/index_port.h>
+#include <cache/guard/ports.h>
 #include <canopy/engine/engine.h>
 #include <canopy/engine/engine_file.h>
 #include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
-#include <engine/engine_state.h>
-#include <guard/index_port.h>
-#include <guard/ports.h>
+#include <engine/state_of.h>
 
 #include <functional>
 #include <memory>

@@ -1,7 +1,7 @@
 #include "run.h"
 
-#include <engine/engine_state.h>
-#include <guard/index_port.h>
+#include <cache/guard/index_port.h>
+#include <engine/state_of.h>
 #include <workload/text.h>
 
 #include <algorithm>
@@ -15,9 +15,10 @@ namespace {
 /// Brings what a tier below has for a request. Requests come one after the other: whatever is on its way has ended
 /// before the next one looks, and each waits for its own fetch.
 Fetch fetch_at_once(Run& run, const RequestSpec& spec, std::uint64_t& now_us) {
-  if (!run.engine.host_tier()) return {};
-  for (std::uint64_t end; (end = run.engine.next_end_us()) != kUnlimited;) run.turn(now_us = std::max(now_us, end));
-  Fetch fetch = run.fetch(spec);
+  if (!run.engine.tiers().has_host()) return {};
+  for (std::uint64_t end; (end = run.engine.tiers().next_end_us()) != kUnlimited;)
+    run.turn(now_us = std::max(now_us, end));
+  Fetch fetch = run.engine.tiers().fetch(spec);
   const std::uint64_t from = now_us;
   while (!fetch.done()) run.turn(now_us = std::max(now_us, fetch.ends_us()));
   run.loaded(now_us - from, now_us - from);
@@ -68,13 +69,13 @@ Run::Run(Engine& an_engine, workload::RequestSource& a_source, const Options& th
 }
 
 void Run::report_tier() {
-  const EngineState* const tier = engine.host_tier();
+  const CacheState* const tier = state_of(engine).below;
   if (!tier) return;
   const Sizes sizes = tier->index->sizes(0);
   const IndexUse use = tier->index->call("use", &PrefixIndex::use);
   TierReport& told = report.host_tier.emplace();
-  told.counters = engine.tier_counters();
-  told.storage = engine.has_storage();
+  told.counters = engine.tiers().counters();
+  told.storage = engine.tiers().has_storage();
   told.resident_tokens = sizes.evictable + sizes.protected_;
   told.capacity_tokens = tier->pools[0].limit() * tier->page_size;
   told.nodes = use.nodes;
@@ -89,7 +90,7 @@ void Run::report_tier() {
 }
 
 void Run::turn(std::uint64_t now_us) {
-  if (engine.in_real_time() && now_us > now_us_)
+  if (engine.tiers().in_real_time() && now_us > now_us_)
     std::this_thread::sleep_for(std::chrono::microseconds(now_us - now_us_));
   now_us_ = now_us;
   engine.turn(now_us);

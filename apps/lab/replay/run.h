@@ -21,8 +21,6 @@ class Run {
   /// Counts a request with `matched` resident tokens, and reports progress.
   void count(const workload::ClientRequest& client, std::uint32_t matched);
 
-  /// Begins to fetch a request's prefix from the tier below the pools, if there is one.
-  Fetch fetch(const RequestSpec& spec) { return engine.host_tier() ? engine.fetch(spec) : Fetch(); }
   /// Calls Engine::turn. While a storage works in real time, simulated time is no faster.
   void turn(std::uint64_t now_us);
   /// Adds a request's fetch: it took `load_us` of simulated time; for `wait_us` of it the request could have started.

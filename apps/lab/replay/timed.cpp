@@ -130,7 +130,7 @@ class Scheduler {
       const std::uint32_t computed = job.request->computed();
       const std::uint32_t chunk = std::min(budget, job.known() - std::min(job.known(), computed));
       budget -= chunk;
-      prefill_us += run_.engine.recompute_us(chunk, computed);
+      prefill_us += run_.engine.tiers().recompute_us(chunk, computed);
     }
     return running_.empty() ? 0 : std::max<std::uint64_t>(run_.options.step_ms * std::uint64_t{1000}, prefill_us);
   }
@@ -142,8 +142,8 @@ class Scheduler {
     job.fetch = {};
     const std::uint64_t wait_us = std::exchange(job.waited_us, 0);
     run_.loaded(std::exchange(job.load_us, 0), wait_us);
-    run_.weighed(wait_us + run_.engine.recompute_us(prompt - matched, matched),
-                 run_.engine.recompute_us(prompt - resident, resident));
+    run_.weighed(wait_us + run_.engine.tiers().recompute_us(prompt - matched, matched),
+                 run_.engine.tiers().recompute_us(prompt - resident, resident));
   }
 
   void run(Jobs::iterator at, bool is_new) {
@@ -196,7 +196,7 @@ class Scheduler {
     if (!job.request->reserve(until)) return false;
     if (until <= known) {
       budget -= until - computed;
-      prefill_us_ += run_.engine.recompute_us(until - computed, computed);
+      prefill_us_ += run_.engine.tiers().recompute_us(until - computed, computed);
       processed_ += until - computed;
     } else {
       job.request->append(workload::answer_token(job.answer, known - job.prompt()));

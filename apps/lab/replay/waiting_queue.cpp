@@ -34,7 +34,7 @@ Result<std::monostate> WaitingQueue::fill(std::uint64_t now_ms, std::uint64_t pr
 
 void WaitingQueue::fetch(Job& job, Job::Asked when, std::uint64_t now_ms) {
   const std::uint64_t now_us = now_ms * 1000;
-  Fetch fetch = run_.fetch(job.spec(run_.options.prefill_tokens));
+  Fetch fetch = run_.engine.tiers().fetch(job.spec(run_.options.prefill_tokens));
   job.asked = when;
   run_.turn(now_us);  // a copy that takes no time
   // What was brought before stays the request's if nothing is missing.
@@ -59,7 +59,7 @@ bool WaitingQueue::waits_for_fetch(std::uint64_t now_ms) const {
 }
 
 void WaitingQueue::fetch_ahead(std::uint64_t now_ms) {
-  if (!run_.engine.host_tier() || dropped_) return;
+  if (!run_.engine.tiers().has_host() || dropped_) return;
   const std::uint64_t most = run_.capacity() / 4;
   std::uint64_t held = 0;
   std::uint32_t looked = 0;

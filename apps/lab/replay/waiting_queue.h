@@ -88,7 +88,7 @@ class WaitingQueue {
 
  private:
   bool reads_ahead() const;
-  bool fetches_ahead() const { return run_.engine.host_tier() && jobs_.size() <= run_.options.running; }
+  bool fetches_ahead() const { return run_.engine.tiers().has_host() && jobs_.size() <= run_.options.running; }
   std::uint32_t abort_at(const Job& job) const;
   scheduling::Waiter look_up(const Job& job, bool in_cache) const;
 

@@ -133,11 +133,11 @@ inline std::unique_ptr<Engine> stored_engine(const std::vector<std::string>& cha
 }
 
 inline std::uint64_t in_host(const Engine& engine) {
-  const Sizes sizes = engine.host_tier()->index->sizes(0);
+  const Sizes sizes = state_of(engine).below->index->sizes(0);
   return sizes.evictable + sizes.protected_;
 }
 inline std::uint64_t brings(const Engine& engine, BringOutcome outcome) {
-  return engine.tier_counters().at(Counter::fetches_storage, outcome);
+  return engine.tiers().counters().at(Counter::fetches_storage, outcome);
 }
 
 /// A prompt of ten pages is in the storage, and nowhere else.

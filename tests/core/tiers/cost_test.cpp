@@ -33,14 +33,16 @@ std::uint64_t put_below(Engine& engine, const std::vector<Token>& prompt, std::u
   REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
   request.finish(static_cast<std::uint32_t>(prompt.size()));
   engine.make_free(0, 16);
-  while (engine.next_end_us() != kUnlimited) engine.turn(now = std::max(now, engine.next_end_us()));
+  while (engine.tiers().next_end_us() != kUnlimited) engine.turn(now = std::max(now, engine.tiers().next_end_us()));
   return now;
 }
 
 std::uint64_t count(const Engine& engine, FetchOutcome outcome) {
-  return engine.tier_counters().at(Counter::fetches, outcome);
+  return engine.tiers().counters().at(Counter::fetches, outcome);
 }
-std::uint64_t count(const Engine& engine, FetchEnd end) { return engine.tier_counters().at(Counter::fetch_ends, end); }
+std::uint64_t count(const Engine& engine, FetchEnd end) {
+  return engine.tiers().counters().at(Counter::fetch_ends, end);
+}
 
 }  // namespace
 
@@ -83,7 +85,7 @@ TEST_CASE("cost: a fetch begins if it is faster than computing, with what the la
     CAPTURE(set);
     const auto engine = heavy_engine(kTiered, {set});
     engine->turn(put_below(*engine, prompt, 0));
-    const Fetch fetch = engine->fetch(arrival(prompt));
+    const Fetch fetch = engine->tiers().fetch(arrival(prompt));
     CHECK(fetch.tokens() == (comes ? 40 : 0));
     CHECK(fetch.done() == !comes);
     CHECK(count(*engine, FetchOutcome::not_worth) == !comes);
@@ -92,14 +94,14 @@ TEST_CASE("cost: a fetch begins if it is faster than computing, with what the la
       heavy_engine(kTiered, {kPerToken + "1100us"});  // 20 tokens: 22,000 us, and 20,100 in a lane that is free
   const std::uint64_t now = put_below(*engine, other, put_below(*engine, prompt, 0));
   {
-    const Fetch first = engine->fetch(arrival(prompt));
+    const Fetch first = engine->tiers().fetch(arrival(prompt));
     CHECK(first.tokens() == 40);
-    CHECK(engine->fetch(arrival(other)).done());
+    CHECK(engine->tiers().fetch(arrival(other)).done());
     CHECK(count(*engine, FetchOutcome::not_worth) == 1);
     engine->turn(now + 38'000);  // 2,100 us are left
-    CHECK(engine->fetch(arrival(other)).done());
+    CHECK(engine->tiers().fetch(arrival(other)).done());
     engine->turn(now + 38'300);
-    CHECK(engine->fetch(arrival(other)).tokens() == 20);
+    CHECK(engine->tiers().fetch(arrival(other)).tokens() == 20);
   }
   engine->turn(now + 1'000'000);
   CHECK(count(*engine, FetchEnd::unused) == 2);
@@ -113,7 +115,7 @@ TEST_CASE("cost: a part that the pools had room for is weighed as what it is") {
   const auto more = tokens(900, 60);
   Request runs = engine->begin(arrival(more));
   REQUIRE(runs.reserve(60));  // one page is left
-  CHECK(engine->fetch(arrival(prompt)).done());
+  CHECK(engine->tiers().fetch(arrival(prompt)).done());
   CHECK(state_of(*engine).moving[0] == 0);
   runs.abort();
   engine->turn(now + 1);
@@ -125,7 +127,7 @@ TEST_CASE("cost: how long a request waits is a policy's matter") {
   const auto ready_after = [&](const std::vector<std::string>& changes, std::uint64_t again_us = 0) {
     const auto engine = heavy_engine(kTiered, changes);
     const std::uint64_t now = put_below(*engine, prompt, 0);
-    const Fetch fetch = engine->fetch(arrival(prompt));
+    const Fetch fetch = engine->tiers().fetch(arrival(prompt));
     REQUIRE(fetch.tokens() == 40);
     const std::uint64_t ready_us = fetch.ready_us(again_us);
     CHECK(fetch.ready(again_us) == (ready_us == 0));
@@ -155,25 +157,25 @@ TEST_CASE("cost: a request that begins too early computes the rest, and the copy
   const auto prompt = tokens(100, 41);
   const auto engine = heavy_engine(kTiered, {"tiers.prefetch.policy=best_effort", kPerToken + "2ms"});
   const std::uint64_t now = put_below(*engine, prompt, 0);
-  Fetch fetch = engine->fetch(arrival(prompt));
+  Fetch fetch = engine->tiers().fetch(arrival(prompt));
   REQUIRE(fetch.ready());
   {
     const Request request = engine->begin(arrival(prompt), std::move(fetch));
     CHECK(request.matched() == 0);
     CHECK(count(*engine, FetchEnd::late) == 1);
-    CHECK(engine->tier_counters()[Counter::fetch_saved_us] == 0);
+    CHECK(engine->tiers().counters()[Counter::fetch_saved_us] == 0);
     engine->turn(now + 40'100);
-    CHECK(engine->begin(arrival(prompt), engine->fetch(arrival(prompt))).matched() == 40);
+    CHECK(engine->begin(arrival(prompt), engine->tiers().fetch(arrival(prompt))).matched() == 40);
   }
   CHECK(count(*engine, FetchEnd::used) == 0);
   CHECK(count(*engine, FetchEnd::unused) == 0);
   engine->make_free(0, 16);
   engine->turn(now + 100'000);
-  Fetch again = engine->fetch(arrival(prompt));
+  Fetch again = engine->tiers().fetch(arrival(prompt));
   engine->turn(now + 200'000);
   CHECK(engine->begin(arrival(prompt), std::move(again)).matched() == 40);
   CHECK(count(*engine, FetchEnd::used) == 1);
-  CHECK(engine->tier_counters()[Counter::fetch_saved_us] == 80'000);
+  CHECK(engine->tiers().counters()[Counter::fetch_saved_us] == 80'000);
   check_settled(*engine);
 }
 
@@ -182,8 +184,8 @@ TEST_CASE("cost: a request that joins a fetch waits by the same rule, for its ow
   const std::vector<Token> front(prompt.begin(), prompt.begin() + 9);
   const auto engine = heavy_engine(kTiered, {kPerToken + "2ms"});
   const std::uint64_t now = put_below(*engine, prompt, 0);
-  const Fetch first = engine->fetch(arrival(prompt)), same = engine->fetch(arrival(prompt)),
-              shorter = engine->fetch(arrival(front));
+  const Fetch first = engine->tiers().fetch(arrival(prompt)), same = engine->tiers().fetch(arrival(prompt)),
+              shorter = engine->tiers().fetch(arrival(front));
   CHECK(count(*engine, FetchOutcome::joined) == 2);
   CHECK(shorter.tokens() == 8);
   CHECK(same.ready_us() == now + 40'100);
@@ -205,17 +207,17 @@ TEST_CASE("cost: a storage is not asked for what it takes longer to bring than t
     CAPTURE(per_token);
     const auto engine = heavy_engine(stored, {kPerToken + per_token});
     std::uint64_t now = put_below(*engine, prompt, 0);
-    REQUIRE(engine->tier_counters()[Counter::written_tokens_storage] == 40);
-    REQUIRE(engine->host_tier()->index->sizes(0).evictable == 0);
-    Fetch fetch = engine->fetch(arrival(prompt));
+    REQUIRE(engine->tiers().counters()[Counter::written_tokens_storage] == 40);
+    REQUIRE(state_of(*engine).below->index->sizes(0).evictable == 0);
+    Fetch fetch = engine->tiers().fetch(arrival(prompt));
     CHECK(fetch.done() == !comes);
-    CHECK(engine->tier_counters().at(Counter::fetches_storage, BringOutcome::not_worth) == !comes);
+    CHECK(engine->tiers().counters().at(Counter::fetches_storage, BringOutcome::not_worth) == !comes);
     const std::uint64_t asked_us = now;
     while (!fetch.ready()) engine->turn(now = std::max(now, fetch.ready_us()));
     CHECK(now - asked_us == (comes ? 120'961 : 0));  // a find takes no time, and the next turn sees it
     CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == (comes ? 40 : 0));
-    CHECK(engine->tier_counters()[Counter::hit_tokens_storage] == (comes ? 40 : 0));
-    while (engine->next_end_us() != kUnlimited) engine->turn(engine->next_end_us());
+    CHECK(engine->tiers().counters()[Counter::hit_tokens_storage] == (comes ? 40 : 0));
+    while (engine->tiers().next_end_us() != kUnlimited) engine->turn(engine->tiers().next_end_us());
     check_settled(*engine);
   }
 }
@@ -230,12 +232,12 @@ TEST_CASE("cost: what a storage is asked for is weighed without what the pools h
                                        "recompute: { per_token: 4ms } }\n",
                                    {}, 30'000);
   put_below(*engine, prompt, 0);
-  REQUIRE(engine->tier_counters()[Counter::written_tokens_storage] == 40);
+  REQUIRE(engine->tiers().counters()[Counter::written_tokens_storage] == 40);
   leave(*engine, {prompt.begin(), prompt.begin() + 20});
-  CHECK(engine->fetch(arrival(prompt)).done());
-  CHECK(engine->tier_counters().at(Counter::fetches_storage, BringOutcome::not_worth) == 1);
+  CHECK(engine->tiers().fetch(arrival(prompt)).done());
+  CHECK(engine->tiers().counters().at(Counter::fetches_storage, BringOutcome::not_worth) == 1);
   engine->make_free(0, 16);
-  while (engine->next_end_us() != kUnlimited) engine->turn(engine->next_end_us());
+  while (engine->tiers().next_end_us() != kUnlimited) engine->turn(engine->tiers().next_end_us());
 }
 
 TEST_CASE("cost: whether a storage has anything is waited for only if that takes little beside what it may save") {
@@ -245,7 +247,7 @@ TEST_CASE("cost: whether a storage has anything is waited for only if that takes
                                        "storage: { in: sim_storage, bandwidth: 1MB/s }, "
                                        "recompute: { per_token: 4ms } }\n",
                                    {}, 100);
-  const Fetch fetch = engine->fetch(arrival(tokens(100, 41)));  // 160,000 us to compute
+  const Fetch fetch = engine->tiers().fetch(arrival(tokens(100, 41)));  // 160,000 us to compute
   CHECK(fetch.ready_us() == 100);
   CHECK_FALSE(fetch.ready(7'999));
   CHECK(fetch.ready(8'000));

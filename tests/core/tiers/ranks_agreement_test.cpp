@@ -118,7 +118,7 @@ TEST_CASE("ranks: a call has ended when it has ended everywhere, and has found w
   const auto engine = std::move(*shared_engine(&peer));
   const auto prompt = put_down(*engine, 2);
   REQUIRE(Shared::kept.size() == 10);
-  Fetch fetch = engine->fetch(arrival(prompt));
+  Fetch fetch = engine->tiers().fetch(arrival(prompt));
   peer.answers = [](std::span<std::int64_t> values) {
     CHECK(values[kFinds] == 6);  // it has ended here
     CHECK(values[kFinds + 1] == 10);
@@ -126,13 +126,13 @@ TEST_CASE("ranks: a call has ended when it has ended everywhere, and has found w
     return nullptr;
   };
   for (std::uint64_t now = 3; now < 6; ++now) engine->turn(now);
-  CHECK(engine->host_tier()->moving[0] == 0);
+  CHECK(state_of(*engine).below->moving[0] == 0);
   peer.answers = [](std::span<std::int64_t> values) {
     values[kFinds + 1] = 7;
     return nullptr;
   };
   engine->turn(6);
-  CHECK(engine->host_tier()->moving[0] == 7);
+  CHECK(state_of(*engine).below->moving[0] == 7);
   peer.answers = [](std::span<std::int64_t> values) {
     CHECK(values[kGets] == 6);
     CHECK(values[kGets + 1] == 7);
@@ -145,7 +145,7 @@ TEST_CASE("ranks: a call has ended when it has ended everywhere, and has found w
   engine->turn(8);
   REQUIRE(fetch.done());
   CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 16);
-  CHECK(engine->tier_counters().at(Counter::fetches_storage, BringOutcome::failed) == 1);
+  CHECK(engine->tiers().counters().at(Counter::fetches_storage, BringOutcome::failed) == 1);
   for (std::uint64_t now = 9; now < 12; ++now) engine->turn(now);
   CHECK(peer.exchanges == 11);
   check_settled(*engine);
@@ -155,7 +155,7 @@ TEST_CASE("ranks: what is late is late by the time of the slowest of them") {
   Peer peer;
   const auto engine = std::move(*shared_engine(&peer, {"tiers.storage.within=100ms"}));
   const auto prompt = put_down(*engine, 2);
-  const Fetch fetch = engine->fetch(arrival(prompt));
+  const Fetch fetch = engine->tiers().fetch(arrival(prompt));
   peer.answers = [](std::span<std::int64_t> values) {
     values[1] = 900;
     std::ranges::fill(values.subspan(4), 0);
@@ -163,7 +163,7 @@ TEST_CASE("ranks: what is late is late by the time of the slowest of them") {
   };
   engine->turn(50'000);
   CHECK_FALSE(fetch.done());
-  CHECK(engine->tier_counters()[Counter::turn_us] == 900);
+  CHECK(engine->tiers().counters()[Counter::turn_us] == 900);
   peer.answers = [](std::span<std::int64_t> values) {
     std::ranges::fill(values.subspan(4), 0);
     return nullptr;
@@ -195,9 +195,9 @@ TEST_CASE("ranks: where they differ all of them say so in the same turn, and bri
     CHECK(engine->ledger().reports()[0] ==
           "ranks: in turn 2 the engines of two ranks had decided differently: their calls, their components or their "
           "settings differ; from now on nothing moves between the tiers of this engine");
-    CHECK(engine->fetch(arrival(tokens(100, 41))).done());
+    CHECK(engine->tiers().fetch(arrival(tokens(100, 41))).done());
     engine->make_free(0, 16);
-    CHECK(engine->host_tier()->moving[0] == 0);
+    CHECK(state_of(*engine).below->moving[0] == 0);
     engine->audit();
     CHECK(engine->ledger().violations() == 1);
   }
@@ -228,7 +228,7 @@ TEST_CASE("ranks: a host tier without images needs no memory, and is agreed on")
   (*engine)->make_free(0, 16);
   (*engine)->turn(1);
   CHECK(peer.exchanges == 1);
-  CHECK((*engine)->host_tier() != nullptr);
+  CHECK((*engine)->tiers().has_host());
   CHECK((*engine)->ledger().violations() == 0);
 }
 
@@ -237,15 +237,15 @@ TEST_CASE("ranks: an agreement that fails, throws or tells more than the least s
     const auto engine = std::move(*shared_engine(&peer));
     const auto good = std::exchange(peer.answers, [](auto) { return nullptr; });
     const auto prompt = put_down(*engine, 2);
-    const Fetch fetch = engine->fetch(arrival(prompt));
+    const Fetch fetch = engine->tiers().fetch(arrival(prompt));
     peer.answers = good;
     engine->turn(3);
     CHECK(fetch.done());
     engine->turn(4);
-    CHECK(engine->fetch(arrival(prompt)).done());
+    CHECK(engine->tiers().fetch(arrival(prompt)).done());
     engine->audit();
     REQUIRE(engine->ledger().violations() == 1);
-    CHECK(engine->host_tier()->moving[0] == 0);
+    CHECK(state_of(*engine).below->moving[0] == 0);
     std::string text = engine->ledger().reports()[0];
     return text.substr(0, text.find("; from now on"));
   };
@@ -274,11 +274,11 @@ TEST_CASE("ranks: of a replicated model rank 0 puts the records, and all read th
   Shared::puts = 0;
   const auto other = std::move(*shared_engine(nullptr, {"model.replicated=true", "model.ranks=2", "model.rank=1"}));
   put_down(*other, 3);
-  CHECK(other->host_tier()->moving[0] == 0);
-  CHECK(other->tier_counters()[Counter::written_tokens_storage] == 40);  // as far as this rank's decisions go
+  CHECK(state_of(*other).below->moving[0] == 0);
+  CHECK(other->tiers().counters()[Counter::written_tokens_storage] == 40);  // as far as this rank's decisions go
   CHECK(Shared::puts == 0);
   const auto shown = [](const Engine& engine) {
-    return engine.tier_counters().at(Counter::calls_storage, StorageLane::put);
+    return engine.tiers().counters().at(Counter::calls_storage, StorageLane::put);
   };
   CHECK(shown(*other) == 0);
   const auto first = std::move(*shared_engine(nullptr, {"model.replicated=true", "model.ranks=2", "model.rank=0"}));
@@ -287,7 +287,7 @@ TEST_CASE("ranks: of a replicated model rank 0 puts the records, and all read th
   CHECK(shown(*first) == 1);
   CHECK(first->digest() == other->digest());
   for (const auto& engine : {first.get(), other.get()}) {
-    Fetch fetch = engine->fetch(arrival(prompt));
+    Fetch fetch = engine->tiers().fetch(arrival(prompt));
     for (std::uint64_t now = 4; now < 8; ++now) engine->turn(now);
     CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 40);
   }
@@ -312,9 +312,9 @@ TEST_CASE("ranks: what one of them alone tells of a call is what is agreed of it
   CHECK(last.how == CallEnd::How::done);
   CHECK(last.count == 3);
   CHECK(last.checked == 5);
-  CHECK(last.sound == 4);
+  CHECK(last.valid == 4);
   CHECK(other.how == CallEnd::How::late);
-  CHECK(other.sound == 9);
+  CHECK(other.valid == 9);
   CHECK(board.agreed(1, 0).how == CallEnd::How::open);
 }
 
@@ -332,6 +332,6 @@ TEST_CASE("ranks: a tier of page numbers alone needs no memory, and is begun wit
   leave(**engine, tokens(100, 41));
   (*engine)->make_free(0, 16);
   (*engine)->turn(1);
-  CHECK((*engine)->host_tier()->index->sizes(0).evictable == 40);
+  CHECK(state_of(**engine).below->index->sizes(0).evictable == 40);
   CHECK(peer.exchanges == 1);
 }

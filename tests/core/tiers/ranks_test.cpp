@@ -100,8 +100,8 @@ class OneRank {
     }
     fetches_.clear();
     lives_.clear();
-    for (int most = 100'000; most > 0 && sound() && engine_->next_end_us() != kUnlimited; --most)
-      turn(std::max(now_, engine_->next_end_us()));
+    for (int most = 100'000; most > 0 && sound() && engine_->tiers().next_end_us() != kUnlimited; --most)
+      turn(std::max(now_, engine_->tiers().next_end_us()));
     engine_->audit();
     sound();
   }
@@ -202,7 +202,7 @@ class OneRank {
   void fetch() {
     if (fetches_.size() >= 6) return;
     Waiting waiting{prompt(), space(), {}};
-    waiting.fetch = engine_->fetch(spec_of(waiting));
+    waiting.fetch = engine_->tiers().fetch(spec_of(waiting));
     if (!waiting.fetch.done()) fetches_.push_back(std::move(waiting));
   }
   void begin(Waiting waiting, bool fetched) {
@@ -288,7 +288,7 @@ void agree(std::size_t count) {
       }
       REQUIRE(ranks.meeting.exchanges() == ranks.all[0]->turns);
       turns += ranks.all[0]->turns;
-      const CounterValues some = ranks.all[0]->engine().tier_counters();
+      const CounterValues some = ranks.all[0]->engine().tiers().counters();
       loaded += some[Counter::loaded_tokens_storage];
       written += some[Counter::written_tokens_storage];
       for (std::size_t i = 0; i < by_outcome.size(); ++i) by_outcome[i] += some.at(Counter::fetches_storage, i);

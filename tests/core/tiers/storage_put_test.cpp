@@ -11,12 +11,12 @@ TEST_CASE("storage: written through, pages stay in the host tier, under a lock u
   leave(*engine, prompt);
   engine->make_free(0, 16);
   engine->turn(1);
-  const PrefixIndex& index = engine->host_tier()->index->component();
+  const PrefixIndex& index = state_of(*engine).below->index->component();
   CHECK(storage.begun.size() == 3);  // of four records at most
   CHECK(index.sizes(0).protected_ == 40);
-  CHECK(engine->host_tier()->moving[0] == 0);
+  CHECK(state_of(*engine).below->moving[0] == 0);
   {
-    const Fetch fetch = engine->fetch(arrival(prompt));  // others may read them meanwhile
+    const Fetch fetch = engine->tiers().fetch(arrival(prompt));  // others may read them meanwhile
     engine->turn(2);
     CHECK(engine->begin(arrival(prompt)).matched() == 40);
   }
@@ -26,7 +26,7 @@ TEST_CASE("storage: written through, pages stay in the host tier, under a lock u
   CHECK(index.sizes(0).protected_ == 0);
   CHECK(in_host(*engine) == 40);
   CHECK(storage.kept.size() == 10);
-  CHECK(engine->tier_counters()[Counter::written_tokens_storage] == 40);
+  CHECK(engine->tiers().counters()[Counter::written_tokens_storage] == 40);
 
   // What continues it is put alone.
   auto longer = prompt;
@@ -44,11 +44,11 @@ TEST_CASE("storage: written through, pages stay in the host tier, under a lock u
   engine->make_free(0, 16);
   engine->turn(6);
   CHECK(in_host(*engine) == 32);
-  CHECK(engine->tier_counters()[Counter::dropped_tokens_storage] == 0);
+  CHECK(engine->tiers().counters()[Counter::dropped_tokens_storage] == 0);
   CHECK(storage.begun.size() == 2);
   storage.end('p', Fate::full);
   engine->turn(7);
-  CHECK(engine->tier_counters()[Counter::unkept_tokens_storage] == 32);
+  CHECK(engine->tiers().counters()[Counter::unkept_tokens_storage] == 32);
   // What was refused is put again with what continues it.
   auto refused = tokens(700, 33);
   for (Token more = 0; more < 4; ++more) refused.push_back(more);
@@ -78,8 +78,8 @@ TEST_CASE("storage: written through, what was put stays known for as long as its
   for (Token first = 100; first < 700; first += 100) put_through(first);
   CHECK(storage.kept.size() == 36);
   CHECK(in_host(*engine) == 48);
-  CHECK(engine->tier_counters()[Counter::written_tokens_storage] == 144);
-  CHECK(engine->tier_counters()[Counter::dropped_tokens_storage] == 0);
+  CHECK(engine->tiers().counters()[Counter::written_tokens_storage] == 144);
+  CHECK(engine->tiers().counters()[Counter::dropped_tokens_storage] == 0);
   check_settled(*engine);
 }
 

@@ -12,32 +12,32 @@ TEST_CASE("storage: pages are moving until a put has ended, and until a get has,
   engine->make_free(0, 16);
   engine->turn(1);  // ten pages have come to the host tier, of which six are to be free: four leave, as one node does
   CHECK(in_host(*engine) == 0);
-  CHECK(engine->host_tier()->moving[0] == 10);
+  CHECK(state_of(*engine).below->moving[0] == 10);
   CHECK(storage.begun.size() == 3);  // of four records at most
-  CHECK(engine->in_real_time());
+  CHECK(engine->tiers().in_real_time());
   storage.end('p');
-  CHECK(engine->host_tier()->moving[0] == 10);  // nothing changes outside turn()
+  CHECK(state_of(*engine).below->moving[0] == 10);  // nothing changes outside turn()
   engine->turn(2);
-  CHECK(engine->host_tier()->moving[0] == 0);
-  CHECK(engine->tier_counters()[Counter::written_tokens_storage] == 40);
-  CHECK(engine->next_end_us() == kUnlimited);
+  CHECK(state_of(*engine).below->moving[0] == 0);
+  CHECK(engine->tiers().counters()[Counter::written_tokens_storage] == 40);
+  CHECK(engine->tiers().next_end_us() == kUnlimited);
 
-  Fetch fetch = engine->fetch(arrival(prompt));
+  Fetch fetch = engine->tiers().fetch(arrival(prompt));
   CHECK_FALSE(fetch.done());
   storage.end('f');
-  CHECK(engine->host_tier()->moving[0] == 0);
+  CHECK(state_of(*engine).below->moving[0] == 0);
   engine->turn(3);
-  CHECK(engine->host_tier()->moving[0] == 10);
+  CHECK(state_of(*engine).below->moving[0] == 10);
   CHECK(engine->begin(arrival(prompt)).matched() == 0);  // it does not wait
   storage.end('g');
   CHECK(in_host(*engine) == 0);
   engine->turn(4);
-  CHECK(engine->tier_counters()[Counter::loaded_tokens_storage] == 40);
+  CHECK(engine->tiers().counters()[Counter::loaded_tokens_storage] == 40);
   engine->turn(5);
   CHECK(fetch.done());
   CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 40);
-  CHECK(engine->tier_counters()[Counter::hit_tokens_storage] == 40);
-  CHECK(engine->tier_counters()[Counter::hit_tokens_host] == 0);
+  CHECK(engine->tiers().counters()[Counter::hit_tokens_storage] == 40);
+  CHECK(engine->tiers().counters()[Counter::hit_tokens_host] == 0);
   CHECK(brings(*engine, BringOutcome::whole) == 1);
   storage.end('p');
   engine->turn(6);
@@ -57,24 +57,24 @@ TEST_CASE(
   REQUIRE(storage.kept.size() == 10);
   REQUIRE(in_host(*engine) == 0);
   leave(*engine, {prompt.begin(), prompt.begin() + 20});
-  Fetch fetch = engine->fetch(arrival(prompt));
+  Fetch fetch = engine->tiers().fetch(arrival(prompt));
   REQUIRE(storage.begun.size() == 1);
   CHECK(storage.begun[0].keys.size() == 5);
   storage.end('f');
   engine->turn(200);
-  CHECK(engine->host_tier()->moving[0] == 10);  // five come down, and five from the storage
+  CHECK(state_of(*engine).below->moving[0] == 10);  // five come down, and five from the storage
   storage.end('g');
   engine->turn(201);
   CHECK(in_host(*engine) == 0);
-  CHECK(engine->host_tier()->moving[0] == 10);  // the five from the storage wait
-  CHECK(engine->next_end_us() == 300);
+  CHECK(state_of(*engine).below->moving[0] == 10);  // the five from the storage wait
+  CHECK(engine->tiers().next_end_us() == 300);
   engine->turn(300);
   CHECK(in_host(*engine) == 40);
   engine->turn(400);
   REQUIRE(fetch.done());
   CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 40);
-  CHECK(engine->tier_counters()[Counter::hit_tokens_storage] == 20);
-  CHECK(engine->tier_counters()[Counter::hit_tokens_host] == 0);
+  CHECK(engine->tiers().counters()[Counter::hit_tokens_storage] == 20);
+  CHECK(engine->tiers().counters()[Counter::hit_tokens_host] == 0);
   storage.end('p');
   engine->turn(500);
   check_settled(*engine);
@@ -86,7 +86,7 @@ TEST_CASE("storage: what is late holds up no request, and its pages are kept unt
   ByHand& storage = *ByHand::last;
   const auto prompt = put_down(*engine);
   {
-    const Fetch asks = engine->fetch(arrival(prompt));
+    const Fetch asks = engine->tiers().fetch(arrival(prompt));
     engine->turn(400);
     CHECK_FALSE(asks.done());
     engine->turn(501);
@@ -95,20 +95,20 @@ TEST_CASE("storage: what is late holds up no request, and its pages are kept unt
   }
   storage.end('f');
   engine->turn(502);
-  const Fetch fetch = engine->fetch(arrival(prompt));
+  const Fetch fetch = engine->tiers().fetch(arrival(prompt));
   storage.end('f');
   engine->turn(503);
-  CHECK(engine->host_tier()->moving[0] == 10);
+  CHECK(state_of(*engine).below->moving[0] == 10);
   engine->turn(1502);  // the records have their time since they were asked for
   CHECK_FALSE(fetch.done());
   engine->turn(1503);
   CHECK(fetch.done());
   CHECK(brings(*engine, BringOutcome::late) == 2);
-  CHECK(engine->host_tier()->moving[0] == 10);  // the storage may still write there
+  CHECK(state_of(*engine).below->moving[0] == 10);  // the storage may still write there
   engine->audit();
   storage.end('g');
   engine->turn(1600);
-  CHECK(engine->host_tier()->moving[0] == 0);
+  CHECK(state_of(*engine).below->moving[0] == 0);
   CHECK(in_host(*engine) == 0);  // it came too late for its request
   check_settled(*engine);
 }
@@ -117,7 +117,7 @@ TEST_CASE("storage: a flush takes what is on its way from it, and says if it can
   const auto engine = stored_engine();
   ByHand& storage = *ByHand::last;
   const auto prompt = put_down(*engine);
-  const Fetch fetch = engine->fetch(arrival(prompt));
+  const Fetch fetch = engine->tiers().fetch(arrival(prompt));
   storage.end('f');
   engine->turn(2);
   const auto kept = storage.kept;
@@ -141,24 +141,24 @@ TEST_CASE("storage: a fetch waits no longer than computing takes, and what comes
   ByHand& storage = *ByHand::last;
   const auto prompt = put_down(*engine);
   engine->turn(5000);
-  Fetch fetch = engine->fetch(arrival(prompt));
+  Fetch fetch = engine->tiers().fetch(arrival(prompt));
   storage.end('f');
   engine->turn(5399);
   CHECK_FALSE(fetch.done());
   CHECK_FALSE(fetch.ready());
   engine->turn(5400);
   CHECK(fetch.done());
-  CHECK(engine->tier_counters()[Counter::abandoned_fetches_storage] == 1);
+  CHECK(engine->tiers().counters()[Counter::abandoned_fetches_storage] == 1);
   CHECK(engine->begin(arrival(prompt), std::move(fetch)).matched() == 0);
   storage.end('g');
   engine->turn(6200);
-  CHECK(engine->tier_counters()[Counter::loaded_tokens_storage] == 40);
+  CHECK(engine->tiers().counters()[Counter::loaded_tokens_storage] == 40);
   CHECK(brings(*engine, BringOutcome::whole) == 1);
 
   // It took 800 us: it is not worth it any more, until it is tried once again.
   const auto other = tokens(500, 41);
   int refused = 0;
-  while (engine->fetch(arrival(other)).done() && refused < 100) ++refused;
+  while (engine->tiers().fetch(arrival(other)).done() && refused < 100) ++refused;
   CHECK(refused == 31);
   CHECK(brings(*engine, BringOutcome::not_worth) == 31);
   storage.end('f');
@@ -181,10 +181,10 @@ TEST_CASE("storage: what is on its way takes a share of the host tier, unless it
     engine->turn(3);
     REQUIRE(storage.kept.size() == 20);
     {
-      const Fetch one = engine->fetch(arrival(prompt)), two = engine->fetch(arrival(other));
+      const Fetch one = engine->tiers().fetch(arrival(prompt)), two = engine->tiers().fetch(arrival(other));
       storage.end('f');
       engine->turn(4);
-      CHECK(engine->host_tier()->moving[0] == static_cast<std::uint64_t>(10 + second));
+      CHECK(state_of(*engine).below->moving[0] == static_cast<std::uint64_t>(10 + second));
       CHECK(brings(*engine, BringOutcome::no_room) == (second == 0));
       storage.end('g');
       engine->turn(5);
@@ -201,7 +201,7 @@ TEST_CASE("storage: after five failures it is not called, then on trial, and the
   ByHand& storage = *ByHand::last;
   const auto prompt = put_down(*engine);
   const auto asks = [&](Fate fate, std::uint64_t now) {
-    const Fetch fetch = engine->fetch(arrival(prompt));
+    const Fetch fetch = engine->tiers().fetch(arrival(prompt));
     const bool asked = !storage.begun.empty();
     storage.end('f', fate);
     engine->turn(now);
@@ -210,7 +210,7 @@ TEST_CASE("storage: after five failures it is not called, then on trial, and the
     return asked;
   };
   for (std::uint64_t now = 2; now < 7; ++now) CHECK(asks(Fate::failed, now));
-  CHECK(engine->tier_counters()[Counter::breaks_storage] == 1);
+  CHECK(engine->tiers().counters()[Counter::breaks_storage] == 1);
   CHECK(state_of(*engine).board.health.state == StorageState::open);
   CHECK_FALSE(asks(Fate::done, 1000));
   CHECK(brings(*engine, BringOutcome::refused) == 1);
@@ -222,7 +222,7 @@ TEST_CASE("storage: after five failures it is not called, then on trial, and the
     CHECK(asks(Fate::done, now));
   }
   CHECK(state_of(*engine).board.health.state == StorageState::closed);
-  CHECK(engine->tier_counters()[Counter::breaks_storage] == 1);
+  CHECK(engine->tiers().counters()[Counter::breaks_storage] == 1);
   check_settled(*engine);
 }
 

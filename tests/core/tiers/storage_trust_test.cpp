@@ -10,7 +10,7 @@ TEST_CASE("storage: a record that is not the one that was put is a miss, and is 
     const auto engine = stored_engine();
     ByHand& storage = *ByHand::last;
     const auto prompt = put_down(*engine);
-    const Fetch fetch = engine->fetch(arrival(prompt));
+    const Fetch fetch = engine->tiers().fetch(arrival(prompt));
     storage.end('f');
     engine->turn(2);
     PageKey key;
@@ -21,9 +21,9 @@ TEST_CASE("storage: a record that is not the one that was put is a miss, and is 
     storage.kept[key.bits][4096 + 17] ^= std::byte{4};
     storage.end('g');
     engine->turn(3);
-    CHECK(in_host(*engine) + engine->host_tier()->moving[0] * 4 == damaged * 4);
+    CHECK(in_host(*engine) + state_of(*engine).below->moving[0] * 4 == damaged * 4);
     engine->turn(4);
-    CHECK(engine->tier_counters()[Counter::damaged_records_storage] == 1);
+    CHECK(engine->tiers().counters()[Counter::damaged_records_storage] == 1);
     CHECK(storage.removed == 1);
     CHECK_FALSE(storage.kept.contains(key.bits));
     CHECK(brings(*engine, BringOutcome::damaged) == 1);
@@ -49,13 +49,13 @@ TEST_CASE("storage: tenants, adapters and salts of one length are different ones
   engine->turn(2);
   std::uint64_t now = 3, read = 0;
   const auto found = [&](const Space& tuple) {
-    const Fetch fetch = engine->fetch(of(tuple));
+    const Fetch fetch = engine->tiers().fetch(of(tuple));
     for (const char kind : {'f', 'g'}) {
       ByHand::last->end(kind);
       engine->turn(now++);
     }
-    return engine->tier_counters()[Counter::loaded_tokens_storage] -
-           std::exchange(read, engine->tier_counters()[Counter::loaded_tokens_storage]);
+    return engine->tiers().counters()[Counter::loaded_tokens_storage] -
+           std::exchange(read, engine->tiers().counters()[Counter::loaded_tokens_storage]);
   };
   for (const Space& other : {Space{"ax", "cd", "ef"}, {"ab", "cx", "ef"}, {"ab", "cd", "ex"}}) CHECK(found(other) == 0);
   CHECK(found({"ab", "cd", "ef"}) == 40);
@@ -74,12 +74,12 @@ TEST_CASE("storage: another model, dtype, layout, tenant or salt finds nothing")
     ByHand::last->kept = kept;
     RequestSpec spec = arrival(prompt);
     spec.space = engine->intern(tuple);
-    const Fetch fetch = engine->fetch(spec);
+    const Fetch fetch = engine->tiers().fetch(spec);
     ByHand::last->end('f');
     engine->turn(1);
     ByHand::last->end('g');
     engine->turn(2);
-    return engine->tier_counters()[Counter::loaded_tokens_storage];
+    return engine->tiers().counters()[Counter::loaded_tokens_storage];
   };
   CHECK(found({}, {}) == 40);
   CHECK(found({"groups.full.eviction=slru"}, {}) == 40);
@@ -96,7 +96,7 @@ TEST_CASE("storage: one that throws or lies is found out, and one that ends no c
   ByHand::throws = true;
   const auto prompt = tokens(100, 41);
   {
-    const Fetch fetch = engine->fetch(arrival(prompt));
+    const Fetch fetch = engine->tiers().fetch(arrival(prompt));
     engine->turn(1);
     CHECK(fetch.done());
   }
@@ -104,7 +104,7 @@ TEST_CASE("storage: one that throws or lies is found out, and one that ends no c
   CHECK(brings(*engine, BringOutcome::failed) == 1);
   REQUIRE(engine->ledger().violations() == 1);
   CHECK(engine->ledger().reports()[0] == "page storage 'by_hand' (by hand), find: it threw: no");
-  const Fetch asks = engine->fetch(arrival(prompt));
+  const Fetch asks = engine->tiers().fetch(arrival(prompt));
   ByHand::lies = true;
   engine->turn(2);
   REQUIRE(engine->ledger().violations() == 2);
@@ -119,14 +119,14 @@ TEST_CASE("storage: one that throws or lies is found out, and one that ends no c
   leave(*engine, prompt);
   engine->make_free(0, 16);
   engine->turn(1);
-  CHECK(engine->host_tier()->moving[0] == 10);
+  CHECK(state_of(*engine).below->moving[0] == 10);
   engine->turn(40'000'000);
-  CHECK(engine->host_tier()->moving[0] == 10);  // lost
+  CHECK(state_of(*engine).below->moving[0] == 10);  // lost
   REQUIRE(engine->notes().size() == 1);
   CHECK(engine->notes()[0] ==
-        "page storage 'by_hand' (by hand) did not end a call 30 s after its time, and is not called any more");
-  CHECK(engine->next_end_us() == kUnlimited);
-  const Fetch refused = engine->fetch(arrival(prompt));
+        "page storage 'by_hand' (by hand) did not end a call 30 s after its time limit, and is no longer called");
+  CHECK(engine->tiers().next_end_us() == kUnlimited);
+  const Fetch refused = engine->tiers().fetch(arrival(prompt));
   CHECK(refused.done());
   CHECK(brings(*engine, BringOutcome::refused) == 1);
   engine->audit();

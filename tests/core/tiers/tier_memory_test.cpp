@@ -27,9 +27,9 @@ TEST_CASE("tier memory: what has no memory to be copied to is dropped") {
     const AddressLimit limit(kLittle);
     engine->make_free(0, 16);
   }
-  CHECK(engine->tier_counters()[Counter::dropped_tokens_host] == 40);
-  CHECK(engine->tier_counters()[Counter::written_tokens_host] == 0);
-  CHECK(engine->host_tier()->moving[0] == 0);
+  CHECK(engine->tiers().counters()[Counter::dropped_tokens_host] == 40);
+  CHECK(engine->tiers().counters()[Counter::written_tokens_host] == 0);
+  CHECK(state_of(*engine).below->moving[0] == 0);
   engine->turn(1);
   CHECK(in_host(*engine) == 0);
   CHECK(ByHand::last->begun.empty());
@@ -45,7 +45,7 @@ TEST_CASE("tier memory: what has no memory to be brought to is not brought, and 
   const auto kept = ByHand::last->kept;
   engine = stored_engine();
   ByHand::last->kept = kept;
-  const Fetch fetch = engine->fetch(arrival(prompt));
+  const Fetch fetch = engine->tiers().fetch(arrival(prompt));
   ByHand::last->end('f');
   {
     const AddressLimit limit(kLittle);
@@ -53,14 +53,14 @@ TEST_CASE("tier memory: what has no memory to be brought to is not brought, and 
   }
   CHECK(fetch.done());
   CHECK(brings(*engine, BringOutcome::no_room) == 1);
-  CHECK(engine->host_tier()->moving[0] == 0);
+  CHECK(state_of(*engine).below->moving[0] == 0);
   check_settled(*engine);
-  const Fetch again = engine->fetch(arrival(prompt));
+  const Fetch again = engine->tiers().fetch(arrival(prompt));
   ByHand::last->end('f');
   engine->turn(2);
   ByHand::last->end('g');
   engine->turn(3);
-  CHECK(engine->tier_counters()[Counter::loaded_tokens_storage] == 40);
+  CHECK(engine->tiers().counters()[Counter::loaded_tokens_storage] == 40);
 }
 
 TEST_CASE("tier memory: what has no memory for its record is not put, and stays in the host tier unlocked") {
@@ -74,7 +74,7 @@ TEST_CASE("tier memory: what has no memory for its record is not put, and stays 
     engine->turn(1);
   }
   CHECK(in_host(*engine) == 40);
-  CHECK(engine->host_tier()->index->sizes(0).protected_ == 0);
+  CHECK(state_of(*engine).below->index->sizes(0).protected_ == 0);
   CHECK(ByHand::last->begun.empty());
   check_settled(*engine);
 }

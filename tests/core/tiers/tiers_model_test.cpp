@@ -52,9 +52,9 @@ struct Setup {
   bool whole_path = true;
 };
 
-class Tiers {
+class TiersWorld {
  public:
-  Tiers(const Setup& setup, std::uint64_t seed) : setup_(setup), random_(seed) {
+  TiersWorld(const Setup& setup, std::uint64_t seed) : setup_(setup), random_(seed) {
     engine_ = engine_of("page_size: " + std::to_string(setup.page) + "\nindex: radix\nkey: " + setup.key + "\n" +
                             setup.groups + "\nstore: { host: { layers: 1, streams: { k: 8 } } }\ntiers: { host: { " +
                             setup.tier + " }" + (setup.storage.empty() ? "" : ", storage: { " + setup.storage + " }") +
@@ -82,24 +82,24 @@ class Tiers {
     fetches_.clear();
     lives_.clear();
     // A turn may evict, and begin further copies.
-    while (engine_->next_end_us() != kUnlimited) turn(engine_->next_end_us());
+    while (engine_->tiers().next_end_us() != kUnlimited) turn(engine_->tiers().next_end_us());
     check_settled(*engine_);
-    CHECK(engine_->host_tier()->moving[0] == 0);
-    CHECK(engine_->host_tier()->index->sizes(0).protected_ == 0);
-    CHECK(engine_->host_tier()->ledger.violations() == 0);
+    CHECK(state_of(*engine_).below->moving[0] == 0);
+    CHECK(state_of(*engine_).below->index->sizes(0).protected_ == 0);
+    CHECK(state_of(*engine_).below->ledger.violations() == 0);
   }
 
   /// Whatever was there comes back, if nothing was dropped.
   void ask_again() {
-    if (engine_->tier_counters()[Counter::dropped_tokens_storage] > 0 ||
-        engine_->tier_counters()[Counter::dropped_tokens_host] > 0)
+    if (engine_->tiers().counters()[Counter::dropped_tokens_storage] > 0 ||
+        engine_->tiers().counters()[Counter::dropped_tokens_host] > 0)
       return;
     for (const auto& [prompt, space] : asked_) {
       const auto usable = std::span<const Token>(prompt).first(prompt.size() - 1);
       RequestSpec spec = arrival(prompt);
       spec.space = space;
       const std::uint32_t expected = longest(ever_, space, usable);
-      Fetch fetch = engine_->fetch(spec);
+      Fetch fetch = engine_->tiers().fetch(spec);
       for (int turns = 0; turns < 1000 && !fetch.done(); ++turns) turn(std::max(now_, fetch.ends_us()));
       REQUIRE(fetch.done());
       Request request = engine_->begin(spec, std::move(fetch));
@@ -108,7 +108,7 @@ class Tiers {
       trail.follow(prompt);
       content_->check(request, trail, 0, request.matched());
       request.abort();
-      while (engine_->next_end_us() != kUnlimited) turn(engine_->next_end_us());
+      while (engine_->tiers().next_end_us() != kUnlimited) turn(engine_->tiers().next_end_us());
       REQUIRE(content_->violations() == 0);
       ++asked_again;
     }
@@ -117,7 +117,7 @@ class Tiers {
   std::uint64_t from_below = 0;    ///< tokens that fetches brought from the host tier
   std::uint64_t from_storage = 0;  ///< and from the storage
   std::uint64_t asked_again = 0;   ///< prompts that were asked for again
-  CounterValues counters() const { return engine_->tier_counters(); }
+  CounterValues counters() const { return engine_->tiers().counters(); }
   std::uint64_t digest() const { return engine_->digest(); }
 
  private:
@@ -182,7 +182,7 @@ class Tiers {
   /// Turns until nothing is on its way.
   void settle() {
     const Names above = above_, below = below_;
-    while (engine_->next_end_us() != kUnlimited) turn(engine_->next_end_us());
+    while (engine_->tiers().next_end_us() != kUnlimited) turn(engine_->tiers().next_end_us());
     committed_ = false;
     flushed_.reset();
     look();
@@ -236,15 +236,15 @@ class Tiers {
     const auto usable = std::span<const Token>(waiting.prompt).first(waiting.prompt.size() - 1);
     const std::uint32_t here = longest(above_, waiting.space, usable), there = longest(below_, waiting.space, usable);
     const CounterValues before = counters();
-    waiting.fetch = engine_->fetch(spec);
+    waiting.fetch = engine_->tiers().fetch(spec);
     const CounterValues after = counters();
     std::uint64_t counted = 0;
     for (const std::uint64_t outcome : after.all(Counter::fetches)) counted += outcome;
     for (const std::uint64_t outcome : before.all(Counter::fetches)) counted -= outcome;
     if (!setup_.storage.empty()) {  // how it goes is known when the storage has answered
       CHECK(counted <= 1);
-      CHECK(engine_->tier_counters()[Counter::hit_tokens_storage] <=
-            engine_->tier_counters()[Counter::loaded_tokens_storage]);
+      CHECK(engine_->tiers().counters()[Counter::hit_tokens_storage] <=
+            engine_->tiers().counters()[Counter::loaded_tokens_storage]);
       if (!waiting.fetch.done()) fetches_.push_back(std::move(waiting));
       return;
     }
@@ -279,13 +279,13 @@ class Tiers {
     const std::uint32_t expected =
         longest(above_, waiting.space, std::span<const Token>(waiting.prompt).first(waiting.prompt.size() - 1));
     if (fetched && waiting.fetch.done() && setup_.whole_path) CHECK(expected >= waiting.until);
-    const std::uint64_t host = engine_->tier_counters()[Counter::hit_tokens_host],
-                        storage = engine_->tier_counters()[Counter::hit_tokens_storage];
+    const std::uint64_t host = engine_->tiers().counters()[Counter::hit_tokens_host],
+                        storage = engine_->tiers().counters()[Counter::hit_tokens_storage];
     asked_.emplace(waiting.prompt, waiting.space);
     Request request = engine_->begin(spec, std::move(waiting.fetch));
     if (setup_.whole_path) CHECK(request.matched() == expected);
-    from_below += engine_->tier_counters()[Counter::hit_tokens_host] - host;
-    from_storage += engine_->tier_counters()[Counter::hit_tokens_storage] - storage;
+    from_below += engine_->tiers().counters()[Counter::hit_tokens_host] - host;
+    from_storage += engine_->tiers().counters()[Counter::hit_tokens_storage] - storage;
     replay::Trail trail(waiting.space);
     trail.follow(waiting.prompt);
     content_->check(request, trail, 0, request.matched());
@@ -326,7 +326,7 @@ class Tiers {
   void look() {
     const Units overlap = state_of(*engine_).overlap;
     above_ = Walked(engine_->index(), setup_.page, overlap).names;
-    below_ = Walked(engine_->host_tier()->index->component(), setup_.page, overlap).names;
+    below_ = Walked(state_of(*engine_).below->index->component(), setup_.page, overlap).names;
   }
 
   void check(const Names& above, const Names& below) {
@@ -347,7 +347,7 @@ class Tiers {
         return name.first == *flushed_ && !above_.contains(name) && !below_.contains(name);
       });
     // Where nothing is dropped, what was there is above, below or on its way.
-    if (setup_.keeps_all && setup_.storage.empty() && engine_->host_tier()->moving[0] == 0)
+    if (setup_.keeps_all && setup_.storage.empty() && state_of(*engine_).below->moving[0] == 0)
       for (const auto& name : ever_) REQUIRE((above_.contains(name) || below_.contains(name)));
   }
 
@@ -475,7 +475,7 @@ TEST_CASE("two tiers have what was there, appear by turns alone, and hold the by
     std::uint64_t fetched = 0, written = 0;
     for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(2, with_effort(6)); ++seed) {
       CAPTURE(seed);
-      Tiers tiers(setup, seed);
+      TiersWorld tiers(setup, seed);
       tiers.run(1500);
       tiers.end();
       fetched += tiers.from_below;
@@ -491,7 +491,7 @@ TEST_CASE("the same requests under two tiers decide the same") {
   for (const Setup& setup : {setups()[2], setups()[10], stored_setups()[0], stored_setups()[4]}) {
     std::array<std::uint64_t, 2> digests{};
     for (std::uint64_t& digest : digests) {
-      Tiers tiers(setup, 7);
+      TiersWorld tiers(setup, 7);
       tiers.run(800);
       tiers.end();
       digest = tiers.digest();
@@ -508,7 +508,7 @@ TEST_CASE("three tiers: nothing that is not right is found, whatever the storage
     std::array<std::uint64_t, std::size(kBringOutcomes)> brings{};
     for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(2, with_effort(6)); ++seed) {
       CAPTURE(seed);
-      Tiers tiers(setup, seed);
+      TiersWorld tiers(setup, seed);
       tiers.run(3000);
       tiers.end();
       if (setup.keeps_all) tiers.ask_again();

@@ -11,11 +11,11 @@ namespace {
 const std::string kTiered = std::string(kSmall) + "tiers: { host: { capacity: 4000, latency: 100us } }\n";
 
 std::uint64_t count(const Engine& engine, FetchOutcome outcome) {
-  return engine.tier_counters().at(Counter::fetches, outcome);
+  return engine.tiers().counters().at(Counter::fetches, outcome);
 }
 
 std::uint64_t below(const Engine& engine) {
-  const Sizes sizes = engine.host_tier()->index->sizes(0);
+  const Sizes sizes = state_of(engine).below->index->sizes(0);
   return sizes.evictable + sizes.protected_;
 }
 
@@ -28,22 +28,22 @@ TEST_CASE("tiers: what is evicted is below after the turn that sees its copy end
   engine->make_free(0, 16);
   CHECK(engine->index().sizes(0).evictable == 0);
   CHECK(below(*engine) == 0);
-  CHECK(engine->host_tier()->moving[0] == 10);
-  CHECK(engine->next_end_us() == 100);
+  CHECK(state_of(*engine).below->moving[0] == 10);
+  CHECK(engine->tiers().next_end_us() == 100);
   engine->turn(99);
   CHECK(below(*engine) == 0);
-  CHECK(engine->fetch(arrival(prompt)).done());
+  CHECK(engine->tiers().fetch(arrival(prompt)).done());
   CHECK(count(*engine, FetchOutcome::nothing) == 1);
   engine->turn(100);
   CHECK(below(*engine) == 40);
-  CHECK(engine->host_tier()->moving[0] == 0);
+  CHECK(state_of(*engine).below->moving[0] == 0);
 
-  Fetch fetch = engine->fetch(arrival(prompt));
+  Fetch fetch = engine->tiers().fetch(arrival(prompt));
   CHECK_FALSE(fetch.done());
   CHECK(fetch.tokens() == 40);
   CHECK(fetch.ends_us() == 200);
   CHECK(state_of(*engine).moving[0] == 10);
-  Fetch second = engine->fetch(arrival(prompt));
+  Fetch second = engine->tiers().fetch(arrival(prompt));
   CHECK(count(*engine, FetchOutcome::joined) == 1);
   CHECK(engine->begin(arrival(prompt)).matched() == 0);  // it does not wait
   engine->turn(200);
@@ -54,10 +54,10 @@ TEST_CASE("tiers: what is evicted is below after the turn that sees its copy end
   {
     const Request request = engine->begin(arrival(prompt), std::move(fetch));
     CHECK(request.matched() == 40);
-    CHECK(engine->tier_counters()[Counter::hit_tokens_host] == 40);
+    CHECK(engine->tiers().counters()[Counter::hit_tokens_host] == 40);
     const Request other = engine->begin(arrival(prompt), std::move(second));
     CHECK(other.matched() == 40);
-    CHECK(engine->tier_counters()[Counter::hit_tokens_host] == 40);  // what one fetch brought is one hit from below
+    CHECK(engine->tiers().counters()[Counter::hit_tokens_host] == 40);  // what one fetch brought is one hit from below
   }
   CHECK(engine->counters().hit_tokens == 80);
   CHECK(engine->make_free(0, 16));
@@ -71,7 +71,7 @@ TEST_CASE("tiers: an audit finds a page of the tier that has no owner") {
   engine->audit();  // pages on their way have one
   CHECK(engine->ledger().violations() == 0);
   Page taken = 0;
-  REQUIRE(const_cast<EngineState&>(*engine->host_tier()).pools[0].allocate({&taken, 1}, 7));
+  REQUIRE(const_cast<CacheState&>(*state_of(*engine).below).pools[0].allocate({&taken, 1}, 7));
   engine->audit();
   REQUIRE(engine->ledger().violations() == 1);
   CHECK(engine->ledger().reports()[0] == "host tier: group 'full': page " + std::to_string(taken) +
@@ -85,7 +85,7 @@ TEST_CASE("tiers: a fetch that is dropped keeps its pages until its copy has end
   engine->make_free(0, 16);
   engine->turn(100);
   {
-    const Fetch dropped = engine->fetch(arrival(prompt));
+    const Fetch dropped = engine->tiers().fetch(arrival(prompt));
   }
   CHECK(state_of(*engine).moving[0] == 10);
   CHECK(engine->pool(0).occupancy().free == 6);
@@ -105,13 +105,13 @@ TEST_CASE("tiers: a fetch takes the room that there is") {
   Request runs = engine->begin(arrival(other));
   REQUIRE(runs.reserve(48));  // 12 of 16 pages
   {
-    const Fetch fetch = engine->fetch(arrival(prompt));
+    const Fetch fetch = engine->tiers().fetch(arrival(prompt));
     CHECK(fetch.tokens() == 16);
     CHECK(count(*engine, FetchOutcome::cut) == 1);
     engine->turn(300);
   }
   REQUIRE(runs.reserve(64));
-  CHECK(engine->fetch(arrival(prompt)).done());
+  CHECK(engine->tiers().fetch(arrival(prompt)).done());
   CHECK(count(*engine, FetchOutcome::no_room) == 1);
   runs.abort();
   check_settled(*engine);
@@ -124,13 +124,13 @@ TEST_CASE("tiers: a flush takes what is below and what is on its way there") {
   engine->turn(100);
   leave(*engine, tokens(500, 41));
   engine->make_free(0, 16);
-  CHECK(engine->host_tier()->moving[0] == 10);
+  CHECK(state_of(*engine).below->moving[0] == 10);
   engine->flush(NamespaceId::shared);
   CHECK(below(*engine) == 0);
   engine->turn(1000);
   CHECK(below(*engine) == 0);
-  CHECK(engine->tier_counters()[Counter::lost_tokens_host] == 40);
-  CHECK(engine->host_tier()->pools[0].occupancy().free == engine->host_tier()->pools[0].occupancy().capacity);
+  CHECK(engine->tiers().counters()[Counter::lost_tokens_host] == 40);
+  CHECK(state_of(*engine).below->pools[0].occupancy().free == state_of(*engine).below->pools[0].occupancy().capacity);
   check_settled(*engine);
 }
 
@@ -139,12 +139,12 @@ TEST_CASE("tiers: a chain that leaves node by node is one copy, and what the tie
   const auto prompt = tokens(100, 40);
   for (const std::ptrdiff_t length : {12, 24, 40}) leave(*engine, {prompt.begin(), prompt.begin() + length});
   engine->make_free(0, 16);
-  CHECK(engine->tier_counters()[Counter::written_tokens_host] == 40);
+  CHECK(engine->tiers().counters()[Counter::written_tokens_host] == 40);
   engine->turn(100);
   leave(*engine, prompt);
   engine->make_free(0, 16);
-  CHECK(engine->tier_counters()[Counter::written_tokens_host] == 40);
-  CHECK(engine->next_end_us() == kUnlimited);
+  CHECK(engine->tiers().counters()[Counter::written_tokens_host] == 40);
+  CHECK(engine->tiers().next_end_us() == kUnlimited);
   check_settled(*engine);
 }
 
@@ -155,10 +155,10 @@ TEST_CASE("tiers: what is on its way below is not copied again") {
   engine->make_free(0, 16);
   leave(*engine, prompt);
   engine->make_free(0, 16);
-  CHECK(engine->tier_counters()[Counter::written_tokens_host] == 40);
+  CHECK(engine->tiers().counters()[Counter::written_tokens_host] == 40);
   engine->turn(1000);
   CHECK(below(*engine) == 40);
-  CHECK(engine->tier_counters()[Counter::lost_tokens_host] == 0);
+  CHECK(engine->tiers().counters()[Counter::lost_tokens_host] == 0);
   check_settled(*engine);
 }
 
@@ -170,13 +170,13 @@ TEST_CASE("tiers: a fetch may outlive its engine, and what cannot be is said") {
     leave(*engine, prompt);
     engine->make_free(0, 16);
     engine->turn(100);
-    fetch = engine->fetch(arrival(prompt));
+    fetch = engine->tiers().fetch(arrival(prompt));
     CHECK_FALSE(fetch->done());
     RequestSpec nowhere = arrival(prompt);
     nowhere.space = NamespaceId{7};
-    CHECK(engine->fetch(nowhere).done());
+    CHECK(engine->tiers().fetch(nowhere).done());
     REQUIRE(engine->ledger().violations() == 1);
-    CHECK(engine->ledger().reports()[0].starts_with("Engine::fetch: namespace 7 was never interned"));
+    CHECK(engine->ledger().reports()[0].starts_with("Tiers::fetch: namespace 7 was never interned"));
   }
   CHECK(fetch->done());
 }
@@ -185,9 +185,9 @@ TEST_CASE("tiers: without one nothing comes, and turns do nothing") {
   const auto engine = engine_of(kSmall);
   const std::uint64_t digest = engine->digest();
   engine->turn(5);
-  CHECK(engine->fetch(arrival(tokens(100, 41))).done());
-  CHECK(engine->next_end_us() == kUnlimited);
-  CHECK(engine->host_tier() == nullptr);
+  CHECK(engine->tiers().fetch(arrival(tokens(100, 41))).done());
+  CHECK(engine->tiers().next_end_us() == kUnlimited);
+  CHECK(!engine->tiers().has_host());
   CHECK(engine->digest() == digest);
 }
 
@@ -204,11 +204,11 @@ TEST_CASE("tiers: of a path that is longer than there is room below, the front i
   const auto engine = engine_of(kTiered, {"tiers.host.capacity=24"});
   leave(*engine, tokens(100, 41));
   engine->make_free(0, 16);
-  CHECK(engine->tier_counters()[Counter::written_tokens_host] == 24);
-  CHECK(engine->tier_counters()[Counter::dropped_tokens_host] == 16);
+  CHECK(engine->tiers().counters()[Counter::written_tokens_host] == 24);
+  CHECK(engine->tiers().counters()[Counter::dropped_tokens_host] == 16);
   engine->turn(100);
   CHECK(below(*engine) == 24);
-  Fetch fetch = engine->fetch(arrival(tokens(100, 41)));
+  Fetch fetch = engine->tiers().fetch(arrival(tokens(100, 41)));
   engine->turn(200);
   CHECK(engine->begin(arrival(tokens(100, 41)), std::move(fetch)).matched() == 24);
   engine->make_free(0, 16);

@@ -65,7 +65,7 @@ struct StorageServed {
   void serve(Token first) {
     std::vector<Token> prompt(41);
     std::iota(prompt.begin(), prompt.end(), first);
-    Fetch fetch = engine->fetch(arrival(prompt));
+    Fetch fetch = engine->tiers().fetch(arrival(prompt));
     for (int i = 0; i < 16 && !fetch.done(); ++i) engine->turn(now += 200);
     Request request = engine->begin(arrival(prompt), std::move(fetch));
     REQUIRE(request.reserve(41));
@@ -87,7 +87,7 @@ struct StorageServed {
 /// All counters come with the feed as the engine has them, but for gauges that change without an operation.
 void check_told(const Mirror& mirror, const Engine& engine) {
   CHECK(mirror.storage() == "sim_storage");
-  const CounterValues counted = engine.tier_counters();
+  const CounterValues counted = engine.tiers().counters();
   for_each_value([&](Counter counter, const CounterInfo& info, std::size_t row, std::size_t column) {
     CHECK_MESSAGE(mirror.counters().at(counter, row, column) == counted.at(counter, row, column), info.name);
   });
@@ -138,7 +138,7 @@ TEST_CASE("feed: what fetches came to is told as the engine counts it, and has a
   std::vector<Token> prompt(41);
   std::iota(prompt.begin(), prompt.end(), Token{1000});
   for (const bool begins : {true, false}) {  // before anything has come; and never
-    Fetch fetch = served.engine->fetch(arrival(prompt));
+    Fetch fetch = served.engine->tiers().fetch(arrival(prompt));
     for (int i = 0; i < 16 && !fetch.done() && !begins; ++i) served.engine->turn(served.now += 200);
     if (begins) served.engine->begin(arrival(prompt), std::move(fetch)).abort();
     fetch = {};
@@ -146,7 +146,7 @@ TEST_CASE("feed: what fetches came to is told as the engine counts it, and has a
   }
   for (Token first = 1000; first <= 3000; first += 1000) served.serve(first);  // the sums come with some commits
   served.look();
-  const CounterValues counted = served.engine->tier_counters();
+  const CounterValues counted = served.engine->tiers().counters();
   for (std::size_t i = 0; i < std::size(kFetchEnds); ++i)
     REQUIRE_MESSAGE(counted.at(Counter::fetch_ends, i) > 0, kFetchEnds[i]);
   REQUIRE(counted[Counter::fetch_took_us] > 0);
@@ -166,7 +166,7 @@ TEST_CASE("feed: what fetches came to is told as the engine counts it, and has a
   CHECK(of("canopy_prefill_saved_seconds_total") ==
         doctest::Approx(static_cast<double>(counted[Counter::fetch_saved_us]) / 1e6));
   CHECK(samples.at("canopy_fetches_outwaited_total{feed=\"test\",tier=\"storage\"}") ==
-        static_cast<double>(served.engine->tier_counters()[Counter::abandoned_fetches_storage]));
+        static_cast<double>(served.engine->tiers().counters()[Counter::abandoned_fetches_storage]));
   CHECK(metrics::flaw_of_label("tier") != "");
 }
 
@@ -178,19 +178,19 @@ TEST_CASE("feed: a fetch that does not wait for a storage to the end is told as 
   std::vector<Token> prompt(41);
   std::iota(prompt.begin(), prompt.end(), Token{1000});
   for (int i = 0; i < 8; ++i) {
-    const Fetch fetch = served.engine->fetch(arrival(prompt));
+    const Fetch fetch = served.engine->tiers().fetch(arrival(prompt));
     for (int turn = 0; turn < 100; ++turn) served.engine->turn(served.now += 200);
   }
-  REQUIRE(served.engine->tier_counters()[Counter::abandoned_fetches_storage] > 0);
+  REQUIRE(served.engine->tiers().counters()[Counter::abandoned_fetches_storage] > 0);
   CHECK(served.counters()[Counter::abandoned_fetches_storage] ==
-        served.engine->tier_counters()[Counter::abandoned_fetches_storage]);
+        served.engine->tiers().counters()[Counter::abandoned_fetches_storage]);
 }
 
 TEST_CASE("metrics: what prefill fetches saved is absent where computing has no known time, not 0") {
   StorageServed served;
   for (int round = 0; round < 2; ++round)
     for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
-  REQUIRE(served.engine->tier_counters().at(Counter::fetch_ends, FetchEnd::used) > 0);
+  REQUIRE(served.engine->tiers().counters().at(Counter::fetch_ends, FetchEnd::used) > 0);
   served.look();
   CHECK_FALSE(served.samples().contains("canopy_prefill_saved_seconds_total{feed=\"test\",tier=\"host\"}"));
 }
@@ -230,14 +230,14 @@ TEST_CASE("metrics: a storage has figures of its own, and HiCache's names where 
     for (Token first = 1000; first <= 6000; first += 1000) served.serve(first);
   served.look();
   const auto samples = served.samples();
-  const CounterValues stored = served.engine->tier_counters();
+  const CounterValues stored = served.engine->tiers().counters();
   const auto of = [&](const std::string& name, const std::string& labels) {
     const auto at = samples.find(name + "{feed=\"test\",tier=\"storage\"" + labels + "}");
     REQUIRE_MESSAGE(at != samples.end(), name << labels);
     return static_cast<std::uint64_t>(at->second);
   };
   CHECK(of("canopy_tier_written_tokens_total", "") == stored[Counter::written_tokens_storage]);
-  CHECK(of("canopy_tier_hit_tokens_total", "") == served.engine->tier_counters()[Counter::hit_tokens_storage]);
+  CHECK(of("canopy_tier_hit_tokens_total", "") == served.engine->tiers().counters()[Counter::hit_tokens_storage]);
   CHECK(of("canopy_lane_records_total", ",lane=\"get\",outcome=\"done\"") * 4 ==
         stored[Counter::loaded_tokens_storage]);
   CHECK(of("canopy_fetches_total", ",outcome=\"whole\"") == stored.at(Counter::fetches_storage, BringOutcome::whole));

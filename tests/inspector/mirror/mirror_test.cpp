@@ -21,13 +21,13 @@ namespace {
 /// Everything visit(), waiting() and sizes() tell, against the mirror.
 struct Compare final : NodeVisitor, QueueVisitor {
   const Mirror& mirror;
-  const EngineState& state;
+  const CacheState& state;
   bool below;
   std::set<std::uint64_t> seen, waiting_seen;
   std::size_t group = 0;
   Compare(const Mirror& of, const Engine& with) : Compare(of, state_of(with)) {}
   /// `of_tier`: the mirror is Mirror::below.
-  Compare(const Mirror& of, const EngineState& with, bool of_tier = false) : mirror(of), state(with), below(of_tier) {}
+  Compare(const Mirror& of, const CacheState& with, bool of_tier = false) : mirror(of), state(with), below(of_tier) {}
 
   void node(const NodeView& view) override {
     const auto id = static_cast<std::uint64_t>(view.facts.id);
@@ -149,8 +149,8 @@ TEST_CASE("mirror: the tree and the pools of the tier below equal its index, and
       expect_equal("drift", watcher.mirror.drift(), std::uint64_t{0});
       expect_equal("commits", below->commits(), watcher.mirror.commits());
       Compare(watcher.mirror, *engine).run();
-      Compare(*below, *engine->host_tier(), true).run();
-      moving += engine->host_tier()->moving[0];
+      Compare(*below, *state_of(*engine).below, true).run();
+      moving += state_of(*engine).below->moving[0];
     };
     try {
       for (std::size_t i = 0; i < with_effort(300); ++i) {
@@ -159,7 +159,7 @@ TEST_CASE("mirror: the tree and the pools of the tier below equal its index, and
         for (std::uint32_t more = 1 + random.below(60); more > 0; --more) prompt.push_back(random.below(3));
         if (prompt.size() > 200) prompt.resize(200);
         const RequestSpec spec = arrival(prompt);
-        Fetch fetch = engine->fetch(spec);
+        Fetch fetch = engine->tiers().fetch(spec);
         engine->turn(now += random.below(60));
         look();
         Request request = engine->begin(spec, std::move(fetch));
@@ -174,7 +174,7 @@ TEST_CASE("mirror: the tree and the pools of the tier below equal its index, and
     } catch (const Mismatch& difference) {
       FAIL(std::string(difference.what()));
     }
-    const CounterValues counted = engine->tier_counters();
+    const CounterValues counted = engine->tiers().counters();
     CHECK(moving > 0);
     for_each_value([&](Counter counter, const CounterInfo& info, std::size_t row, std::size_t column) {
       CHECK_MESSAGE(watcher.mirror.counters().at(counter, row, column) == counted.at(counter, row, column), info.name);
@@ -185,7 +185,7 @@ TEST_CASE("mirror: the tree and the pools of the tier below equal its index, and
     Watcher late(*engine);
     for (int i = 0; i < 3; ++i) engine->poll(), late.look();
     REQUIRE(late.mirror.below());
-    Compare(*late.mirror.below(), *engine->host_tier(), true).run();
+    Compare(*late.mirror.below(), *state_of(*engine).below, true).run();
   }
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("feed: a fetch is told as what it is: it begins, makes room, and reser
   std::size_t count = 0;
   while (reader.read(events.data(), events.size(), count) == FeedReader::Outcome::events) {
   }
-  const Fetch fetch = engine->fetch(arrival(prompt));
+  const Fetch fetch = engine->tiers().fetch(arrival(prompt));
   REQUIRE(fetch.tokens() == 40);
   std::vector<Operation> commits, begun_in;
   std::size_t begun = 0;

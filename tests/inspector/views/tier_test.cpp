@@ -31,7 +31,7 @@ struct Tiered {
   }
   void serve(Token first) {
     const std::vector<Token> tokens = prompt(first);
-    Fetch fetch = engine->fetch(arrival(tokens));
+    Fetch fetch = engine->tiers().fetch(arrival(tokens));
     engine->turn(now += 1000);
     Request request = engine->begin(arrival(tokens), std::move(fetch));
     REQUIRE(request.reserve(161));

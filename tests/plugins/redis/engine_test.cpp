@@ -81,7 +81,7 @@ class Served {
     const RequestSpec spec = arrival(prompt);
     turn();
     const std::uint64_t asked_us = now_us();
-    Fetch fetch = timed([&] { return engine_->fetch(spec); });
+    Fetch fetch = timed([&] { return engine_->tiers().fetch(spec); });
     // A turn sees the end of what it was late for, another one that of the copy up.
     for (int turns_after = 0; !fetch.ready();) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -116,10 +116,10 @@ class Served {
     }
     return -1;
   }
-  std::uint64_t hits() const { return engine_->tier_counters()[Counter::hit_tokens_storage]; }
+  std::uint64_t hits() const { return engine_->tiers().counters()[Counter::hit_tokens_storage]; }
   std::uint64_t violations() {
     engine_->audit();
-    return engine_->ledger().violations() + content_->violations() + engine_->host_tier()->ledger.violations();
+    return engine_->ledger().violations() + content_->violations() + state_of(*engine_).below->ledger.violations();
   }
   void forget_times() { worst = {}, worst_cpu_ms = longest_wait_ms = 0; }
 

@@ -89,7 +89,7 @@ void RandomOperations::prompt(const Trial& trial) {
 
 /// With a tier below, some requests begin some time after they were fetched for, and time passes.
 bool RandomOperations::wait_for_fetch(const Trial& trial) {
-  if (!trial.engine().host_tier()) return false;
+  if (!trial.engine().tiers().has_host()) return false;
   if (random_.one_in(3)) {
     again(Verb::turn).count = random_.below(2000);
     return true;

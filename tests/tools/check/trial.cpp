@@ -119,7 +119,7 @@ void Trial::finish() {
   if (faults_) faults_->disarm();
   while (!lives_.empty()) drop(lives_.back());
   fetches_.clear();
-  while (engine_.next_end_us() != kUnlimited) turn(1'000'000);
+  while (engine_.tiers().next_end_us() != kUnlimited) turn(1'000'000);
   while (!pins_.empty()) unpin(0);
   for (std::uint32_t i = 0; i < engine_.spaces(); ++i) engine_.flush(static_cast<NamespaceId>(i));
   audit();
@@ -223,12 +223,12 @@ bool Trial::unpin(std::uint64_t place) {
 /// For a request that begins later, or never.
 bool Trial::fetch(const Operation& operation) {
   constexpr std::size_t kMost = 4;
-  if (!engine_.host_tier() || find(operation.request)) return false;
+  if (!engine_.tiers().has_host() || find(operation.request)) return false;
   RequestSpec spec{operation.tokens, space_of(operation.space)};
   spec.min_uncached = operation.leave;
-  const std::uint64_t loaded = engine_.tier_counters()[Counter::loaded_tokens_host];
-  fetches_.emplace_back(operation.request, engine_.fetch(spec));
-  reached_.fetched += engine_.tier_counters()[Counter::loaded_tokens_host] - loaded;
+  const std::uint64_t loaded = engine_.tiers().counters()[Counter::loaded_tokens_host];
+  fetches_.emplace_back(operation.request, engine_.tiers().fetch(spec));
+  reached_.fetched += engine_.tiers().counters()[Counter::loaded_tokens_host] - loaded;
   if (fetches_.size() > kMost) fetches_.erase(fetches_.begin());
   return true;
 }

@@ -60,7 +60,7 @@ bool Trial::serve(const Operation& operation) {
   const Admission admission = engine_.admits(spec);
   const std::uint64_t had = happened();
   // A fetch whose handle is gone runs to its end, and has pages until then.
-  const bool fetches = !fetches_.empty() || engine_.next_end_us() != kUnlimited;
+  const bool fetches = !fetches_.empty() || engine_.tiers().next_end_us() != kUnlimited;
   if (admission.verdict == Admission::Verdict::wait && lives_.empty() && pins_.empty() && !fetches && !may_fail(had))
     disagree("nothing runs and nothing is pinned, and a request is told to wait: {}", admission.reason);
   if (admission.verdict != Admission::Verdict::now) return false;

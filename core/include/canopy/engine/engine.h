@@ -2,13 +2,14 @@
 
 #include <canopy/base/registry.h>
 #include <canopy/engine/agreement.h>
+#include <canopy/engine/counters.h>
 #include <canopy/engine/engine_config.h>
 #include <canopy/engine/fetch.h>
 #include <canopy/engine/ledger.h>
 #include <canopy/engine/pool.h>
 #include <canopy/engine/request.h>
 #include <canopy/engine/request_spec.h>
-#include <canopy/feed/counters.h>
+#include <canopy/engine/tiers.h>
 
 #include <filesystem>
 #include <memory>
@@ -19,18 +20,7 @@
 namespace canopy {
 
 class FeedSink;
-class TurnBoard;
-struct EngineState;
-
-/// Counts since the engine was created, in tokens unless noted.
-struct Counters {
-  std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
-  std::uint64_t evict_calls = 0, evicted_tokens = 0;  ///< first group only, also for room in another group
-  std::uint64_t finished = 0, aborted = 0, retracted = 0;
-  std::uint64_t repointed_pages = 0;               ///< pages replaced by ones that another request inserted first
-  std::uint64_t resizes = 0, relocated_pages = 0;  ///< new limits of pools; pages relocated for them
-  double index_seconds = 0;                        ///< seconds spent in match, pages, insert, relax, release and evict
-};
+struct CacheState;
 
 /// Composes index, allocators, stores and policies into one prefix cache, and is their only caller. The life of a
 /// request:
@@ -68,7 +58,8 @@ class Engine {
   /// Returns whether a request can run now, must wait, or can never run. Changes nothing, not even recency.
   Admission admits(const RequestSpec& spec) const;
   /// Begins a request and locks its longest resident prefix. If `spec` is invalid, returns a request that has already
-  /// ended and records a violation. `fetched`: the result of fetch() for it. REQUIRES: the request ends before the
+  /// ended and records a violation. `fetched`: the result of
+  /// Tiers::fetch for it. REQUIRES: the request ends before the
   /// engine is destroyed; intern() returned its namespace.
   Request begin(const RequestSpec& spec, Fetch fetched = {});
 
@@ -79,31 +70,15 @@ class Engine {
   /// Calls SchedulingIndex::order_by_weight for results of find(). REQUIRES: order.size() == ends.size().
   void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const;
 
-  /// Looks up a waiting request's prefix in the tiers below the pools, and starts to bring what the pools lack. Begin
-  /// the request when the fetch is done(), or earlier with what has arrived. Cheap enough to call for every waiting
-  /// request: a prefix that is already being fetched is not fetched twice. Without a tier, returns an empty fetch.
-  /// Skips prefixes that are cheaper to recompute, if `tiers.recompute` is configured.
-  Fetch fetch(const RequestSpec& spec);
-  /// Returns the microseconds it takes to compute `tokens` prompt tokens that follow `depth` others, by
-  /// `tiers.recompute`; 0 if that is not configured.
-  std::uint64_t recompute_us(std::uint32_t tokens, std::uint32_t depth) const;
-  /// Publishes copies to the tier below and fetches that have completed by `now_us`, in start order. Completions become
-  /// visible only here. Call it once before each step of the scheduler. `now_us` is the caller's own clock, in
-  /// microseconds; a value below the last one counts as the last one. With an agreement, each call does one exchange
+  /// Advances the engine's time. Call it once before each step of the scheduler. `now_us` is the caller's own clock, in
+  /// microseconds; a value below the last one counts as the last one. Copies to the tiers below and fetches that have
+  /// completed by then become visible, in start order, and only here. With an agreement, each call does one exchange
   /// with the other ranks: only work that has completed on all of them becomes visible, at the smallest of their times.
   /// If the ranks differ, the ledger records a violation, and nothing moves between the tiers from then on.
   void turn(std::uint64_t now_us);
-  /// Returns the time, on the clock of turn(), at which the next copy, fetch or storage call ends; kUnlimited if none
-  /// is pending. While in_real_time(), returns the latest time at which to call again.
-  std::uint64_t next_end_us() const;
-  /// Returns true while storage calls run in real time. Call turn() with real timestamps until they finish.
-  bool in_real_time() const;
-  /// Returns the tier below the pools, to read. May be null (no such tier).
-  const EngineState* host_tier() const;
-  /// Returns the counters of the tier below the pools and of the storage below it.
-  CounterValues tier_counters() const;
-  /// Returns true if a storage is configured.
-  bool has_storage() const;
+  /// Returns the tiers below the pools. They exist in every engine, and do nothing if none is configured.
+  Tiers& tiers();
+  const Tiers& tiers() const;
 
   Units page_size() const;
   /// Returns the number of prompt tokens that can be reused at all: whole pages of units.
@@ -163,14 +138,13 @@ class Engine {
   std::uint64_t digest() const;
 
  private:
-  friend const EngineState& state_of(const Engine& engine);
+  friend const CacheState& state_of(const Engine& engine);
   struct Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   template <class Call>
   auto guarded(const char* name, Call&& call) const;
   template <class Call>
   auto guarded(const char* name, std::size_t group, Call&& call) const;
-  const TurnBoard* agree(std::uint64_t& now_us);
   void misused(std::string sentence) const;
   std::unique_ptr<Impl> impl_;
 };

@@ -9,7 +9,7 @@ namespace canopy {
 
 struct FetchState;
 
-/// A prefix that Engine::fetch brings from a lower tier for a waiting request. Internally it is a request that computes
+/// A prefix that Tiers::fetch brings from a lower tier for a waiting request. Internally it is a request that computes
 /// nothing: its pages are reserved, filled by a copy, and committed by the Engine::turn after the copy ends. From then
 /// on it locks the prefix, so that it is not evicted before the request begins. Destroying the object earlier abandons
 /// the prefix; the copy still runs to its end, because its pages are not free before.
@@ -27,7 +27,7 @@ class Fetch {
   std::uint32_t tokens() const;   ///< tokens of its own prompt that the fetch brings or has brought
   std::uint64_t ends_us() const;  ///< end of the copy, on the clock of Engine::turn; 0 if done()
 
-  /// Returns the microseconds from the request's call of Engine::fetch to the end of the copy, or until now if it has
+  /// Returns the microseconds from the request's call of Tiers::fetch to the end of the copy, or until now if it has
   /// not ended.
   std::uint64_t took_us() const;
 
@@ -40,7 +40,8 @@ class Fetch {
   std::uint64_t ready_us(std::uint64_t again_us = 0) const;
 
  private:
-  friend class Engine;
+  friend class Tiers;
+  friend class TierFlow;
   void hold(std::shared_ptr<FetchState> state, Units usable);
   void drop();
   std::shared_ptr<FetchState> state_;  ///< may be null (no fetch)

@@ -2,7 +2,7 @@
 #include <canopy/base/yaml_document.h>
 #include <canopy/engine/engine.h>
 #include <canopy/engine/engine_file.h>
-#include <engine/engine_state.h>
+#include <engine/state_of.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,9 +67,9 @@ void measure_demotion(Session& session) {
     calls.push_back(now() - began);
     sync();
     copies.push_back(now() - began);
-    require(freed && engine->host_tier()->moving[0] == kPages, "the pages of a prompt, on their way to the host");
+    require(freed && state_of(*engine).below->moving[0] == kPages, "the pages of a prompt, on their way to the host");
     engine->turn(now_us += 60'000'000);
-    require(engine->host_tier()->moving[0] == 0, "those pages, on the host");
+    require(state_of(*engine).below->moving[0] == 0, "those pages, on the host");
   };
   constexpr std::size_t kWarm = 6;  // the host tier is full, and has its memory
   for (std::size_t i = 0; i < kWarm; ++i) once();

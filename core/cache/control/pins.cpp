@@ -1,0 +1,30 @@
+#include "pins.h"
+
+#include <cache/guard/index_port.h>
+#include <cache/publish/publisher.h>
+
+namespace canopy {
+
+bool Pins::pin(NodeId node) {
+  if (node == NodeId::none || state_.pins.contains(node)) return false;
+  const Lock lock = state_.index->hold(node);
+  if (lock.node == NodeId::none) return false;
+  state_.pins.emplace(node, lock);
+  if (Publisher* publisher = pages_.publisher()) publisher->pinned(node, true);
+  pages_.end_operation(Operation::control);
+  return true;
+}
+
+bool Pins::unpin(NodeId node) {
+  const auto found = state_.pins.find(node);
+  if (found == state_.pins.end()) return false;
+  drainer_.releasing(found->second);
+  pages_.release(found->second, nullptr);
+  state_.pins.erase(found);
+  if (Publisher* publisher = pages_.publisher()) publisher->pinned(node, false);
+  pages_.end_operation(Operation::control);
+  drainer_.go_on();
+  return true;
+}
+
+}  // namespace canopy

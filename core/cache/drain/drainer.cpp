@@ -1,0 +1,127 @@
+#include "drainer.h"
+
+#include <algorithm>
+
+#include <cache/guard/index_port.h>
+#include <cache/publish/publisher.h>
+
+namespace canopy {
+namespace {
+
+/// Most pages that one pass relocates: one walk over the tree, and one call of the store.
+constexpr std::size_t kRelocatedAtOnce = std::size_t{1} << 16;
+/// Most operations between passes. Passes that relocate nothing are spaced further and further apart.
+constexpr std::uint32_t kMostBackoff = 1023;
+
+/// Finds pages in draining segments that no lock holds. No request reads them, so they may be relocated.
+class UnlockedPages final : public NodeVisitor {
+ public:
+  UnlockedPages(const Pool& pool, std::size_t group) : pool_(pool), group_(group) {}
+  std::vector<Page> found;
+  void node(const NodeView& node) override {
+    if (node.locks[group_] > 0) return;
+    for (const Page page : node.pages[group_])
+      if (found.size() < kRelocatedAtOnce && pool_.drains(page)) found.push_back(page);
+  }
+
+ private:
+  const Pool& pool_;
+  std::size_t group_;
+};
+
+}  // namespace
+
+void Drainer::resize(std::size_t group, std::uint64_t pages) {
+  Pool& pool = state_.pools[group];
+  pages = std::max<std::uint64_t>(pages, 1);
+  // Evict first, choose segments second: eviction empties some of them, so fewer pages must be relocated.
+  const Occupancy now = pool.occupancy();
+  if (const std::uint64_t out = now.capacity - now.free; out > pages && state_.index->sizes(group).evictable > 0)
+    pages_.evict(group, out - pages, Cause::limit);
+  pool.resize(pages);
+  state_.index->call("set_capacity", &PrefixIndex::set_capacity, group,
+                     pages == kUnlimited ? kUnlimited : pages * state_.page_size);
+  ++state_.counters.resizes;
+  pages_.digest().take(Digest::Step::resize, group, pages);
+  pages_.end_operation(Operation::resize);
+  passes_[group] = {};
+  pass(group);
+}
+
+void Drainer::pass(std::size_t group) {
+  Pool& pool = state_.pools[group];
+  Passes& passes = passes_[group];
+  passes.pending = false;
+  pool.reap();
+  if (!pool.draining()) return;
+  const std::uint64_t had = pool.surplus();
+  if (had > 0 && state_.index->sizes(group).evictable > 0) pages_.evict(group, had, Cause::limit);
+  const std::size_t relocated = relocate(group);
+  passes.pending = relocated == kRelocatedAtOnce;
+  passes.backoff = relocated || pool.surplus() < had ? 0 : std::min(kMostBackoff, passes.backoff * 2 + 1);
+  passes.countdown = passes.backoff;
+  pool.reap();
+  pages_.end_operation(Operation::resize);
+}
+
+/// Relocates unlocked pages out of draining segments. Returns their number.
+std::size_t Drainer::relocate(std::size_t group) {
+  Pool& pool = state_.pools[group];
+  UnlockedPages unlocked(pool, group);
+  state_.index->visit(unlocked);
+  std::vector<Page>& from = unlocked.found;
+  from.resize(std::min<std::size_t>(from.size(), pool.free_pages()));
+  std::vector<Page> to(from.size());
+  if (from.empty() || !pool.relocate(from, to)) return 0;
+  state_.index->call("remap", &PrefixIndex::remap, group, from, to);
+  state_.counters.relocated_pages += from.size();
+  pages_.digest().take(Digest::Step::relocate, group, from.size());
+  pages_.digest().take(to);
+  pages_.free(group, from, "a relocation");
+  if (Publisher* publisher = pages_.publisher()) publisher->freed(group, from);
+  return from.size();
+}
+
+/// Returns the pages under this lock that lie in draining segments. Uses the index, not the request's row: a fully
+/// relaxed lock keeps one page that no row lists (see PrefixIndex::relax).
+std::uint64_t Drainer::draining_under(const Lock& lock, std::size_t group) const {
+  const std::span<const Page> locked = state_.index->pages(lock)[group];
+  return static_cast<std::uint64_t>(std::count_if(
+      locked.begin(), locked.end(), [&](Page page) { return page != 0 && state_.pools[group].drains(page); }));
+}
+
+/// Returns those, and the pages in draining segments that the request owns.
+std::uint64_t Drainer::draining_under(const RequestState& request, std::size_t group) const {
+  const std::vector<Page>& row = request.rows[group];
+  const auto owned = row.begin() + static_cast<std::ptrdiff_t>(std::min(request.own_from, row.size()));
+  return draining_under(request.lock, group) +
+         static_cast<std::uint64_t>(
+             std::count_if(owned, row.end(), [&](Page page) { return page != 0 && state_.pools[group].drains(page); }));
+}
+
+template <class Released>
+void Drainer::note(const Released& released) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (state_.pools[g].draining() && draining_under(released, g) > 0) passes_[g].pending = true;
+}
+
+void Drainer::releasing(const Lock& lock) { note(lock); }
+void Drainer::releasing(const RequestState& request) { note(request); }
+
+void Drainer::go_on() {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    if (passes_[g].pending && passes_[g].countdown > 0) --passes_[g].countdown;
+    else if (passes_[g].pending) pass(g);
+}
+
+std::vector<Blocker> Drainer::blockers(std::size_t group) const {
+  std::vector<Blocker> found;
+  for (const RequestState* request : state_.live)
+    if (const std::uint64_t pages = draining_under(*request, group); pages > 0)
+      found.push_back({request->id, NodeId::none, pages});
+  for (const auto& [node, lock] : state_.pins)
+    if (const std::uint64_t pages = draining_under(lock, group); pages > 0) found.push_back({0, node, pages});
+  return found;
+}
+
+}  // namespace canopy

@@ -1,0 +1,210 @@
+#include "index_port.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include <cache/cache_state.h>
+#include "all_below.h"
+
+namespace canopy {
+namespace {
+
+std::string lock_words(const Lock& lock) {
+  return fmt::format("a lock of {} units from {}, {}, {}, {} on", lock.length, lock.from[0], lock.from[1], lock.from[2],
+                     lock.from[3]);
+}
+
+}  // namespace
+
+IndexPort::IndexPort(std::shared_ptr<PrefixIndex> index, std::string name, CacheState& state)
+    : Port(std::move(index), std::move(name), state.ledger), state_(state) {}
+
+Units IndexPort::units_of(const Key& key) const {
+  const std::size_t words = key.words.size();
+  return static_cast<Units>(words > state_.overlap ? words - state_.overlap : 0);
+}
+bool IndexPort::whole(Units units) const { return units % state_.page_size == 0; }
+
+/// Returns the end of a group's page numbers, including drained pages and page 0.
+Page IndexPort::numbers(std::size_t group) const {
+  const Pool& pool = state_.pools[group];
+  return static_cast<Page>(
+      std::min<std::uint64_t>(std::uint64_t{pool.segment_pages()} * pool.segments().size(), ~Page{0}));
+}
+
+bool IndexPort::sound(const Lock& lock, Units most) const {
+  bool sound = lock.length <= most && whole(lock.length) && whole(lock.full_length);
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    sound &= lock.from[g] == 0 || (lock.from[g] <= lock.length && whole(lock.from[g]));
+  return sound;
+}
+
+Probe IndexPort::peek(const Key& key) const {
+  Probe probe = call("peek", &PrefixIndex::peek, key);
+  bool sound = probe.length <= units_of(key) && whole(probe.length) && probe.full_length <= units_of(key) &&
+               whole(probe.full_length);
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) sound &= probe.evictable[g] <= probe.length;
+  if (sound) return probe;
+  wrong("peek", fmt::format("it found {} units of a key of {}", probe.length, units_of(key)));
+  return {};
+}
+
+Lock IndexPort::match(const Key& key, const RequestFacts& request) {
+  const Lock lock = call("match", &PrefixIndex::match, key, request);
+  if (sound(lock, units_of(key))) return lock;
+  wrong("match", fmt::format("it gave {} for a key of {}", lock_words(lock), units_of(key)));
+  return {};
+}
+
+Found IndexPort::find(const Key& key) {
+  const Found found = call("find", &PrefixIndex::find, key);
+  if (found.length <= units_of(key) && whole(found.length) && whole(found.full_length)) return found;
+  wrong("find", fmt::format("it found {} units of a key of {}", found.length, units_of(key)));
+  return {};
+}
+
+Lock IndexPort::hold(NodeId node) {
+  const Lock lock = call("hold", &PrefixIndex::hold, node, nullptr);
+  if (sound(lock, lock.length)) return lock;
+  wrong("hold", fmt::format("it gave {}", lock_words(lock)));
+  return {};
+}
+
+GroupPages IndexPort::pages(const Lock& lock, Units from) {
+  return numbered(call("pages", [&](PrefixIndex& index) { return index.pages(lock, from); }),
+                  (lock.length - from) / state_.page_size);
+}
+
+GroupPages IndexPort::pages(NodeId node, Units from) {
+  const GroupPages pages = call("pages", [&](PrefixIndex& index) { return index.pages(node, from); });
+  return numbered(pages, pages[0].size());
+}
+
+/// Returns the pages. A group becomes zeros if it has another number of pages than `count`, or a page number that its
+/// pool does not have.
+GroupPages IndexPort::numbered(GroupPages pages, std::size_t count) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    if (pages[g].size() == count && all_below(pages[g], numbers(g))) continue;
+    if (pages[g].size() != count)
+      wrong("pages", fmt::format("it gave {} pages of group '{}' for {} pages under a lock", pages[g].size(),
+                                 state_.groups[g].name, count));
+    else
+      wrong("pages",
+            fmt::format("it gave page {} of group '{}', which has no page beyond {}",
+                        *std::max_element(pages[g].begin(), pages[g].end()), state_.groups[g].name, numbers(g) - 1));
+    no_pages_.resize(std::max(no_pages_.size(), count));
+    pages[g] = std::span<const Page>(no_pages_).first(count);
+  }
+  return pages;
+}
+
+Inserted IndexPort::insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) {
+  const Units most = units_of(key);
+  Inserted inserted;
+  inserted.lock = lock;
+  inserted.had = lock.length;
+  bool answered = false;
+  call("insert", [&](PrefixIndex& index) {
+    inserted = index.insert(lock, key, pages, facts);
+    answered = true;
+  });
+  // A stale lock, or a lack of memory, may leave it shallower than before.
+  bool fits = !answered || (sound(inserted.lock, most) && inserted.had <= most &&
+                            (inserted.lock.length <= lock.length || inserted.had >= lock.length));
+  for (std::size_t g = 0; fits && g < state_.pools.size(); ++g) fits = inserted.spare[g].size() <= pages[g].size();
+  inserted.evicted = counted("insert", inserted.evicted);
+  if (fits) return inserted;
+  wrong("insert", fmt::format("it gave {} and had {} units, for a key of {} below a lock of {}",
+                              lock_words(inserted.lock), inserted.had, most, lock.length));
+  inserted = {};
+  inserted.lock = lock;
+  inserted.had = lock.length;
+  return inserted;
+}
+
+void IndexPort::relax(Lock& lock, std::size_t group, Units from) {
+  const Lock before = lock;
+  call("relax", &PrefixIndex::relax, lock, group, from);
+  if (lock.length == before.length && sound(lock, before.length)) return;
+  wrong("relax", fmt::format("it made {} of {}", lock_words(lock), lock_words(before)));
+  lock = before;
+}
+
+namespace {
+
+/// Passes on evicted nodes whose shape is valid.
+class CheckedLeaving final : public LeavingVisitor {
+ public:
+  CheckedLeaving(const CacheState& state, LeavingVisitor& visitor) : state_(state), visitor_(visitor) {}
+  std::string flaw;  ///< error message about the first one
+
+  void leaving(const Leaving& node) override {
+    const std::size_t units = node.words.size() - std::min<std::size_t>(node.words.size(), state_.overlap);
+    bool sound = units > 0 && units % state_.page_size == 0 && state_.spaces.knows(node.facts.space);
+    for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+      const Pool& pool = state_.pools[g];
+      const std::uint64_t numbers = std::uint64_t{pool.segment_pages()} * pool.segments().size();
+      sound = sound && node.pages[g].size() == units / state_.page_size &&
+              all_below(node.pages[g], static_cast<Page>(std::min<std::uint64_t>(numbers, ~Page{0})));
+    }
+    if (sound) visitor_.leaving(node);
+    else if (flaw.empty())
+      flaw = fmt::format("it told of a node that leaves with {} words and {} pages", node.words.size(),
+                         node.pages[0].size());
+  }
+
+ private:
+  const CacheState& state_;
+  LeavingVisitor& visitor_;
+};
+
+}  // namespace
+
+GroupPages IndexPort::evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* visitor) {
+  if (!visitor) return counted("evict", call("evict", &PrefixIndex::evict, group, pages, cause, nullptr));
+  CheckedLeaving checked(state_, *visitor);
+  const GroupPages evicted = call("evict", &PrefixIndex::evict, group, pages, cause, &checked);
+  if (!checked.flaw.empty()) wrong("evict", checked.flaw);
+  return counted("evict", evicted);
+}
+
+GroupPages IndexPort::counted(const char* function, GroupPages pages) const {
+  for (std::size_t g = 0; g < pages.size(); ++g) {
+    if (pages[g].empty()) continue;
+    const std::size_t most = g < state_.pools.size() ? numbers(g) : 0;
+    if (pages[g].size() <= most) continue;
+    wrong(function, fmt::format("it gave back {} pages of group {}, which has {}", pages[g].size(), g, most));
+    pages[g] = {};
+  }
+  return pages;
+}
+
+void IndexPort::order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const {
+  std::iota(order.begin(), order.end(), 0U);  // the result if the index throws before it has written
+  call("order_by_weight", [&](const PrefixIndex& index) {
+    if (const SchedulingIndex* by = index.scheduling()) by->order_by_weight(ends, order);
+  });
+  std::vector<bool> named(order.size());
+  for (const std::uint32_t request : order) {
+    if (request < order.size() && !named[request]) {
+      named[request] = true;
+      continue;
+    }
+    wrong("order_by_weight", fmt::format("it named request {} {} in an order of {}", request,
+                                         request < order.size() ? "twice" : "that was not given", order.size()));
+    return std::iota(order.begin(), order.end(), 0U);
+  }
+}
+
+Sizes IndexPort::summed(Sizes reported) const {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 56;  // sums of a few of these do not wrap
+  if ((reported.evictable | reported.protected_) < kMost) return reported;
+  wrong("sizes",
+        fmt::format("it says {} units are evictable and {} protected", reported.evictable, reported.protected_));
+  return {};
+}
+
+}  // namespace canopy

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <canopy/prefix_index.h>
+
+#include <vector>
+
+#include "port.h"
+
+namespace canopy {
+
+struct CacheState;
+
+/// An index whose results have a valid shape: depths in whole pages and within the key, as many pages as the depths
+/// require, and page numbers that the pools have. Pool checks that freed pages were in use.
+class IndexPort final : public Port<PrefixIndex> {
+ public:
+  /// REQUIRES: `state` outlives all calls.
+  IndexPort(std::shared_ptr<PrefixIndex> index, std::string name, CacheState& state);
+
+  Probe peek(const Key& key) const;
+  Lock match(const Key& key, const RequestFacts& request);
+  Found find(const Key& key);
+  Lock hold(NodeId node);
+  GroupPages pages(const Lock& lock, Units from = 0);
+  GroupPages pages(NodeId node, Units from);
+  Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts);
+  void relax(Lock& lock, std::size_t group, Units from);
+  GroupPages release(const Lock& lock, const RequestFacts* ended) {
+    return counted("release", call("release", &PrefixIndex::release, lock, ended));
+  }
+  /// `visitor` may be null (no tier below).
+  GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* visitor);
+  GroupPages flush(NamespaceId space) { return counted("flush", call("flush", &PrefixIndex::flush, space)); }
+  Sizes sizes(std::size_t group) const {
+    return summed(read("sizes", [&](PrefixIndex& index) { return index.sizes(group); }));
+  }
+  Tick now() const { return read("now", &PrefixIndex::now); }
+  void use_policy(std::size_t group, EvictionStrategy* policy) {
+    call("use_policy", &PrefixIndex::use_policy, group, policy);
+  }
+  void visit(NodeVisitor& visitor) const { call("visit", &PrefixIndex::visit, visitor); }
+  void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const;
+
+ private:
+  Units units_of(const Key& key) const;
+  bool whole(Units units) const;
+  bool sound(const Lock& lock, Units most) const;
+  Page numbers(std::size_t group) const;
+  GroupPages numbered(GroupPages pages, std::size_t count);
+  GroupPages counted(const char* function, GroupPages pages) const;
+  Sizes summed(Sizes reported) const;
+
+  CacheState& state_;
+  std::vector<Page> no_pages_;  ///< Zeros that replace a row of wrong length.
+};
+
+}  // namespace canopy

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <canopy/key_codec.h>
+#include <canopy/kv_store.h>
+#include <canopy/page_storage.h>
+#include <canopy/slot_allocator.h>
+
+#include <unordered_map>
+#include <vector>
+
+#include "port.h"
+
+namespace canopy {
+
+/// An allocator whose counts are checked. Pool checks the pages themselves.
+class AllocatorPort final : public Port<SlotAllocator> {
+ public:
+  using Port::Port;
+
+  Occupancy occupancy() const {
+    const Occupancy now = read("occupancy", &SlotAllocator::occupancy);
+    return now.capacity == offered_ && now.free <= offered_ ? now : possible(now);
+  }
+  void offer(Segment segment) {
+    offered_ += counted(segment);
+    call("offer", &SlotAllocator::offer, segment);
+  }
+  void withdraw(Segment segment) {
+    offered_ -= counted(segment);
+    call("withdraw", &SlotAllocator::withdraw, segment);
+  }
+  /// Returns the pages of the segment that are in use.
+  std::uint32_t out(Segment segment) const;
+
+ private:
+  static std::uint64_t counted(Segment segment) { return segment.pages - (segment.first == 0 && segment.pages > 0); }
+  Occupancy possible(Occupancy reported) const;
+
+  std::uint64_t offered_ = 0;  ///< Pages offered and not withdrawn, without page 0.
+};
+
+/// A codec that returns one word for each token. If the component fails to, the port makes words that no other request
+/// has, so that nothing is reused.
+class CodecPort final : public Port<KeyCodec> {
+ public:
+  static constexpr Units kMostOverlap = 64;
+  using Port::Port;
+
+  Units overlap() const { return call("overlap", &KeyCodec::overlap); }
+  std::span<const std::uint32_t> encode(std::span<const Token> tokens, Scratch& scratch) const;
+
+ private:
+  mutable std::uint64_t made_ = 0;
+};
+
+/// A store whose shape is checked.
+class StorePort final : public Port<KVStore> {
+ public:
+  using Port::Port;
+
+  /// Returns an error message if the store cannot keep pages of this size, else an empty text. REQUIRES: called first.
+  std::string flaw(Units page_size);
+  std::span<const Stream> streams() const { return streams_; }
+  const KvView& view() const { return *view_; }
+  /// Waits for all copies. Returns null, or an error message that starts with the store's name.
+  const char* sync();
+
+ private:
+  std::string flaw_of(const KvView& view, std::uint32_t layers, Units page_size) const;
+
+  const KvView* view_ = nullptr;
+  std::span<const Stream> streams_;
+  std::string failure_;
+};
+
+/// A storage whose calls each end exactly once, with a result that fits the call. A call that throws has failed, and
+/// ends in the next poll().
+class StoragePort final : public Port<PageStorage> {
+ public:
+  using Port::Port;
+
+  /// Returns the traits of the storage. Zero (records in a batch, or calls) counts as 1.
+  StorageTraits traits() const;
+  void find(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys, std::uint64_t within_us) {
+    begin("find", ticket, keys.size(), [&](PageStorage& storage) { storage.find(ticket, space, keys, within_us); });
+  }
+  void get(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+           std::span<std::byte* const> records, std::uint64_t within_us) {
+    begin("get", ticket, keys.size(),
+          [&](PageStorage& storage) { storage.get(ticket, space, keys, records, within_us); });
+  }
+  void put(std::uint64_t ticket, const PageKey& space, std::span<const PageKey> keys,
+           std::span<const std::byte* const> records, std::uint64_t within_us, std::uint32_t keep_s) {
+    begin("put", ticket, keys.size(),
+          [&](PageStorage& storage) { storage.put(ticket, space, keys, records, within_us, keep_s); });
+  }
+  std::size_t poll(std::span<StorageDone> done);
+
+ private:
+  struct Open {
+    std::size_t records = 0;
+    bool finds = false, threw = false;
+  };
+  template <class Begin>
+  void begin(const char* name, std::uint64_t ticket, std::size_t records, Begin&& begins) {
+    Open& open = open_[ticket] = {records, *name == 'f', true};
+    call(name, [&](PageStorage& storage) { begins(storage), open.threw = false; });
+    threw_ += open.threw;
+  }
+  bool fits(const StorageDone& done, const Open& open) const;
+  StorageDone as_failed(std::uint64_t ticket, const Open& open);
+
+  std::unordered_map<std::uint64_t, Open> open_;  ///< Open calls by ticket.
+  std::size_t threw_ = 0;                         ///< Calls in `open_` that threw.
+  std::vector<Fate> fates_;                       ///< Results of calls that failed here.
+};
+
+}  // namespace canopy

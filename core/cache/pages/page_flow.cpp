@@ -1,0 +1,170 @@
+#include "page_flow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include <cache/guard/index_port.h>
+#include <cache/guard/policy_guard.h>
+#include <cache/publish/publisher.h>
+
+namespace canopy {
+namespace {
+
+/// Returns the name of an operation in the ledger's messages.
+constexpr const char* name_of(Operation operation) {
+  constexpr const char* kNames[] = {
+      "nothing", "match",       "reserve",  "advance", "evict", "insert", "release", "flush", "a change of policy",
+      "retract", "a new limit", "a control"};
+  return kNames[static_cast<std::size_t>(operation)];
+}
+
+}  // namespace
+
+std::uint64_t PageFlow::room(std::size_t group) const {
+  const Pool& pool = state_.pools[group];
+  const Sizes sizes = state_.index->sizes(group);
+  std::uint64_t room = pool.free_pages() + sizes.evictable / state_.page_size;
+  if (pool.draining()) {
+    // Pages evicted from a draining segment are not free afterwards. Pages that stay may all lie in other segments.
+    const std::uint64_t stays = sizes.protected_ / state_.page_size + state_.owned[group] + state_.moving[group],
+                        offered = pool.offered();
+    room = std::min(room, offered - std::min(offered, stays));
+  }
+  return room + pool.growable();
+}
+
+bool PageFlow::may_be_free(std::size_t group, std::uint64_t pages) {
+  return state_.pools[group].shortfall(pages) == 0 || room(group) >= pages;
+}
+
+GroupPages PageFlow::evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* visitor) {
+  if (state_.policy_failed) replace_failed_policies();
+  const GroupPages evicted = timed(state_, [&] { return state_.index->evict(group, pages, cause, visitor); });
+  if (group == 0) ++state_.counters.evict_calls;
+  digest_.take(Digest::Step::evict, group, pages, evicted[group].size());
+  return evicted;
+}
+
+std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause) {
+  const GroupPages evicted = evict_from_index(group, pages, cause, tier_ ? tier_->eviction_visitor() : nullptr);
+  if (tier_) tier_->evicted();
+  const std::size_t count = evicted[group].size();
+  take_evicted(evicted, "evict");
+  end_operation(Operation::evict);
+  return count;
+}
+
+void PageFlow::release(const Lock& lock, const RequestFacts* ended) {
+  take_evicted(timed(state_, [&] { return state_.index->release(lock, ended); }), "release");
+}
+
+void PageFlow::take_evicted(const GroupPages& evicted, const char* by) {
+  state_.counters.evicted_tokens += evicted[0].size() * state_.page_size;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) digest_.take(evicted[g]);
+  free(evicted, by);
+  for (std::size_t g = 0; state_.stop.waiting() && g < state_.pools.size(); ++g)
+    state_.stop.evicted(g, evicted[g].size());
+}
+
+bool PageFlow::make_free(std::size_t group, std::uint64_t pages) {
+  Pool& pool = state_.pools[group];
+  const std::uint64_t changes = pool.changes();
+  std::uint64_t missing = pool.shortfall(pages);
+  for (bool more = true; missing > 0 && more; missing = pool.shortfall(pages))
+    more = evict(group, missing) > 0 && pool.draining();             // some pages may have come from a draining segment
+  if (pool.changes() != changes) end_operation(Operation::reserve);  // the pool grew
+  return missing == 0;
+}
+
+std::uint64_t PageFlow::flush(NamespaceId space) {
+  const GroupPages flushed = state_.index->flush(space);
+  const std::uint64_t tokens = flushed[0].size() * state_.page_size;
+  digest_.take(Digest::Step::flush, static_cast<std::uint64_t>(space), tokens);
+  free(flushed, "flush");
+  if (tier_) tier_->flushed(space);
+  end_operation(Operation::flush);
+  return tokens;
+}
+
+void PageFlow::use_policy(std::size_t group, std::shared_ptr<EvictionStrategy> policy, std::string_view name,
+                          std::string component) {
+  if (component.empty()) component = fmt::format("eviction strategy '{}'", name);
+  auto guarded =
+      std::make_shared<PolicyGuard>(std::move(policy), std::move(component), state_.ledger, state_.policy_failed);
+  // The index stops using the old one before the pool destroys it.
+  state_.index->use_policy(group, guarded.get());
+  state_.groups[group].policy = name;
+  state_.groups[group].eviction = guarded.get();
+  state_.pools[group].use_policy(std::move(guarded));
+  look_for_prints();
+  if (publisher_) publisher_->policy(group);
+  end_operation(Operation::policy);
+}
+
+/// Ranks all nodes again. Some were ranked by the failed policy, and later ones by its replacement.
+void PageFlow::replace_failed_policies() {
+  state_.policy_failed = false;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    auto& policy = static_cast<PolicyGuard&>(*state_.pools[g].eviction());
+    if (!policy.has_thrown() || std::exchange(state_.groups[g].policy, PolicyGuard::kInstead) == PolicyGuard::kInstead)
+      continue;
+    state_.index->use_policy(g, &policy);
+    state_.notes.push_back(fmt::format("group '{}': {} threw, and {} evicts in its place since operation {}",
+                                       state_.groups[g].name, policy.name(), PolicyGuard::kInstead, state_.operations));
+    std::fputs(fmt::format("canopy: {}\n", state_.notes.back()).c_str(), stderr);
+    look_for_prints();
+    if (publisher_) publisher_->policy(g);
+  }
+}
+
+void PageFlow::look_for_prints() {
+  prints_wanted_ = std::any_of(state_.pools.begin(), state_.pools.end(),
+                               [](const Pool& pool) { return pool.eviction()->reads_prints() != Prints::none; });
+}
+
+void PageFlow::free(std::size_t group, std::span<const Page> pages, const char* by) {
+  if (pages.empty()) return;
+  Pool& pool = state_.pools[group];
+  state_.ledger.expect(pool.free(pages), [&] {
+    return fmt::format("group '{}': {} gave back {} pages of which one was not out", pool.group(), by, pages.size());
+  });
+}
+
+void PageFlow::free(const GroupPages& pages, const char* by) {
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) free(g, pages[g], by);
+}
+
+void PageFlow::end_operation(Operation after) {
+  ++state_.operations;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g)
+    state_.ledger.check(state_.pools[g].group(), state_.pools[g].occupancy(), state_.index->sizes(g), state_.page_size,
+                        state_.owned[g], state_.moving[g], name_of(after));
+  if (state_.stop.waiting()) pause_if_met();
+  if (publisher_) publisher_->turn(after);
+}
+
+/// Pauses the engine before the operation is published: the reason is part of the commit that met the condition.
+void PageFlow::pause_if_met() {
+  const Command& command = state_.stop.command();
+  if (command.until == Condition::free) state_.stop.free_pages(state_.pools[command.group].free_pages());
+  std::string reason = state_.stop.take_reason();
+  if (reason.empty()) return;
+  state_.paused = true;
+  state_.paused_because = std::move(reason);
+  if (publisher_) publisher_->paused();
+}
+
+std::uint64_t PageFlow::total_digest() const {
+  const Counters& counters = state_.counters;
+  const Sizes sizes = state_.index->sizes(0);
+  const std::uint64_t words[] = {digest_.value(),     counters.requests,    counters.prompt_tokens,
+                                 counters.hit_tokens, counters.evict_calls, counters.evicted_tokens,
+                                 counters.finished,   counters.aborted,     counters.repointed_pages,
+                                 sizes.evictable,     sizes.protected_};
+  return XXH3_64bits(words, sizeof(words));
+}
+
+}  // namespace canopy

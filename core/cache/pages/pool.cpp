@@ -1,0 +1,279 @@
+#include <canopy/engine/pool.h>
+#include <canopy/helpers/kv_layout.h>
+#include <canopy/helpers/page_runs.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include <cache/guard/ports.h>
+
+namespace canopy {
+
+const SlotAllocator& Pool::allocator() const { return parts_.allocator->component(); }
+Occupancy Pool::raw_occupancy() const { return parts_.allocator->occupancy(); }
+bool Pool::is_out(Page page) const { return parts_.allocator->read("is_out", &SlotAllocator::is_out, page); }
+std::uint64_t Pool::longest_run() const { return parts_.allocator->read("longest_run", &SlotAllocator::longest_run); }
+KVStore* Pool::store() const { return parts_.store ? &parts_.store->component() : nullptr; }
+
+Result<std::monostate> Pool::open() {
+  while (offered() < parts_.start)
+    if (!grow()) break;
+  if (offered() < parts_.start && offered() == 0) return Error{memory()};
+  return std::monostate{};
+}
+
+std::uint64_t Pool::growable() const {
+  if (refused_) return 0;
+  const std::uint64_t most = std::min<std::uint64_t>(parts_.limit, ~std::uint32_t{0} - 1);  // the last page number
+  return most - std::min(most, offered());
+}
+
+bool Pool::back(PoolSegment& segment) {
+  auto& owners = owners_[number_of(segment)];
+  if (!owners) owners.reset(static_cast<std::uint64_t*>(std::calloc(segment.all.pages, sizeof(std::uint64_t))));
+  segment.backed = owners && (!parts_.store || parts_.store->call("back", &KVStore::back, number_of(segment)));
+  return segment.backed;
+}
+
+bool Pool::grow() {
+  if (refused_ && handed_out_.pages < ask_at_) return false;
+  refused_ = false;
+  std::uint64_t room = growable();
+  if (room == 0) return false;
+  const auto has_more = [](const PoolSegment& segment) { return segment.offered < segment.all.pages; };
+  // Prefer a segment that already has memory, which costs nothing; then the lowest number.
+  auto next = std::find_if(segments_.begin(), segments_.end(),
+                           [&](const PoolSegment& segment) { return segment.backed && has_more(segment); });
+  if (next == segments_.end()) next = std::find_if(segments_.begin(), segments_.end(), has_more);
+  if (next == segments_.end()) {
+    const std::uint64_t first = std::uint64_t{parts_.segment_pages} * segments_.size();
+    const std::uint64_t numbers = ~std::uint32_t{0} - std::min<std::uint64_t>(first, ~std::uint32_t{0});
+    if (numbers == 0) return false;
+    PoolSegment another;
+    another.all = {static_cast<Page>(first),
+                   static_cast<std::uint32_t>(std::min<std::uint64_t>(numbers, parts_.segment_pages))};
+    next = segments_.insert(next, another);
+    owners_.emplace_back();
+  }
+  PoolSegment& segment = *next;
+  if (!segment.backed && !back(segment)) {
+    refused_ = true;
+    ask_at_ = handed_out_.pages + parts_.segment_pages;
+    return false;
+  }
+  if (segment.all.first == 0 && segment.offered == 0) ++room;  // page 0 is in the segment but not counted
+  const Segment more{segment.all.first + segment.offered,
+                     static_cast<std::uint32_t>(std::min<std::uint64_t>(room, segment.all.pages - segment.offered))};
+  segment.offered += more.pages;
+  offered_ += more.pages - (more.first == 0);
+  out_.resize(std::max(out_.size(), (std::size_t{more.first} + more.pages + 63) / 64));
+  ++changes_;
+  parts_.allocator->offer(more);
+  if (draining()) reap();
+  return true;
+}
+
+std::uint64_t Pool::shortfall(std::uint64_t count) {
+  const auto missing = [&] {
+    const std::uint64_t free = free_pages();
+    return count > free ? count - free : 0;
+  };
+  while (missing() > 0 && grow()) {
+  }
+  return missing();
+}
+
+/// Marks consecutive pages as in use, or as free again. Returns false, and changes nothing, if one of them is so
+/// already.
+bool Pool::mark(Page first, std::size_t count, bool out) {
+  for (std::size_t at = first; at < first + count;) {
+    const std::size_t bit = at % 64, some = std::min<std::size_t>(64 - bit, first + count - at);
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - some) << bit;
+    std::uint64_t& word = out_[at / 64];
+    if ((word & mask) != (out ? 0 : mask)) {
+      if (at > first) mark(first, at - first, !out);
+      return false;
+    }
+    word ^= mask;
+    at += some;
+  }
+  return true;
+}
+
+/// Fills `out` with offered pages that are not in use, and calls each(i, first, count) for runs within one segment. An
+/// invalid page is the allocator's error, and the request then gets no pages.
+template <class Each>
+bool Pool::take(std::span<Page> out, Each&& each) {
+  std::fill(out.begin(), out.end(), 0);  // so that an allocator that fills nothing hands out no old pages
+  if (!parts_.allocator->call("allocate", &SlotAllocator::allocate, out)) return false;
+  // By runs: a single page would cost a division to find its segment.
+  for (std::size_t i = 0; i < out.size();) {
+    const Page first = out[i], in_segment = first % parts_.segment_pages;
+    const std::size_t segment = first / parts_.segment_pages;
+    const std::uint32_t offered = segment < segments_.size() ? segments_[segment].offered : 0;
+    const std::size_t most = std::min<std::size_t>(out.size() - i, offered - std::min(offered, in_segment));
+    const std::size_t count = most == 0 ? 0 : pages_in_a_row(out.data() + i, most);
+    if (first == 0 || count == 0 || !mark(first, count, true)) {
+      refuse(out.first(i), first);
+      return false;
+    }
+    each(i, first, count);
+    i += count;
+  }
+  return true;
+}
+
+/// Rejects an allocation. The allocator keeps the pages, since it cannot be trusted to take them back.
+void Pool::refuse(std::span<const Page> taken, Page page) {
+  const std::uint64_t numbers = std::uint64_t{parts_.segment_pages} * segments_.size();
+  std::string why = "which is not offered";
+  if (page == 0) why = "which is never handed out; or it filled nothing";
+  else if (page >= numbers) why = fmt::format("and the last one is {}", numbers - 1);
+  else if (page / 64 < out_.size() && (out_[page / 64] >> page % 64 & 1) != 0)
+    why = fmt::format("which is out already; request {} had it last", last_owner(page));
+  for (const Page one : taken) mark(one, 1, false);
+  parts_.allocator->wrong("allocate", fmt::format("it handed out page {} of group '{}', {}", page, parts_.group, why));
+}
+
+bool Pool::allocate(std::span<Page> out, std::uint64_t owner) {
+  last_runs_.clear();
+  const bool had = take(out, [&](std::size_t i, Page first, std::size_t count) {
+    const Page in_segment = first % parts_.segment_pages;
+    std::fill_n(&owners_[first / parts_.segment_pages][in_segment], count, owner);
+    if (i > 0 && first == out[i - 1] + 1) last_runs_.back().pages += static_cast<std::uint32_t>(count);
+    else last_runs_.push_back({first, static_cast<std::uint32_t>(count)});
+  });
+  if (!had) return false;
+  handed_out_.pages += out.size();
+  handed_out_.runs += last_runs_.size();
+  return true;
+}
+
+bool Pool::free(std::span<const Page> pages) {
+  const auto mark_all = [&](std::size_t end, bool out) {
+    for (std::size_t i = 0; i < end;) {
+      const std::size_t count = pages_in_a_row(pages.data() + i, end - i);
+      if (std::size_t{pages[i]} + count > out_.size() * 64 || !mark(pages[i], count, out)) return i;
+      i += count;
+    }
+    return end;
+  };
+  if (const std::size_t done = mark_all(pages.size(), false); done < pages.size()) {
+    mark_all(done, true);
+    return false;
+  }
+  if (parts_.allocator->call("free", &SlotAllocator::free, pages)) return true;
+  mark_all(pages.size(), true);
+  parts_.allocator->wrong(
+      "free", fmt::format("it refuses {} pages of group '{}' that it handed out", pages.size(), parts_.group));
+  return false;
+}
+
+Occupancy Pool::occupancy() const {
+  Occupancy occupancy = raw_occupancy();
+  if (draining_ > 0)
+    for (const PoolSegment& segment : segments_)
+      if (segment.draining > 0)
+        occupancy.capacity +=
+            parts_.allocator->out({segment.all.first + segment.offered, segment.all.pages - segment.offered});
+  return occupancy;
+}
+
+/// Stops handing out the last `pages` of the offered pages.
+void Pool::withdraw(PoolSegment& segment, std::uint32_t pages) {
+  segment.offered -= pages;
+  offered_ -= pages;
+  ++changes_;
+  parts_.allocator->withdraw({segment.all.first + segment.offered, pages});
+}
+
+void Pool::resize(std::uint64_t limit) {
+  parts_.limit = limit;
+  refused_ = false;
+  // Draining segments are offered again first.
+  while (draining() && growable() > 0 && grow()) {
+  }
+  std::uint64_t excess = offered() - std::min(offered(), limit);
+  if (excess == 0) return;
+  std::vector<std::size_t> emptiest(segments_.size());
+  std::iota(emptiest.begin(), emptiest.end(), 0);
+  std::vector<std::uint32_t> out(segments_.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = parts_.allocator->out(segments_[i].all);
+  std::sort(emptiest.begin(), emptiest.end(),
+            [&](std::size_t a, std::size_t b) { return out[a] != out[b] ? out[a] < out[b] : a > b; });
+  const auto pages_of = [&](std::size_t i) { return segments_[i].offered - (i == 0 && segments_[i].offered > 0); };
+  for (const std::size_t i : emptiest)
+    if (i != 0 && pages_of(i) > 0 && pages_of(i) <= excess) {
+      excess -= pages_of(i);
+      withdraw(segments_[i], pages_of(i));
+    }
+  for (const std::size_t i : emptiest)
+    if (excess > 0 && pages_of(i) > 0) {
+      const auto cut = static_cast<std::uint32_t>(std::min<std::uint64_t>(excess, pages_of(i)));
+      excess -= cut;
+      withdraw(segments_[i], cut);
+    }
+  reap();
+}
+
+bool Pool::drains(Page page) const {
+  const std::size_t i = page / parts_.segment_pages;
+  return i < segments_.size() && page - segments_[i].all.first >= segments_[i].offered;
+}
+
+std::uint64_t Pool::surplus() const {
+  const Occupancy now = occupancy();
+  const std::uint64_t out = now.capacity - now.free;
+  return out - std::min(out, parts_.limit);
+}
+
+bool Pool::relocate(std::span<const Page> from, std::span<Page> to) {
+  if (!take(to, [](std::size_t, Page, std::size_t) {})) return false;
+  for (std::size_t i = 0; i < from.size(); ++i) owner(to[i]) = owner(from[i]);
+  if (parts_.store) parts_.store->call("copy", &KVStore::copy, from, to);
+  return true;
+}
+
+void Pool::reap() {
+  draining_ = 0;
+  std::uint32_t idle = 0;
+  for (PoolSegment& segment : segments_) {
+    const PoolSegment before = segment;
+    segment.draining =
+        !segment.backed || segment.offered == segment.all.pages
+            ? 0
+            : parts_.allocator->out({segment.all.first + segment.offered, segment.all.pages - segment.offered});
+    draining_ += segment.draining;
+    if (segment.state() == SegmentState::idle && segment.all.first != 0 && ++idle > parts_.idle_segments) {
+      if (parts_.store) parts_.store->call("unback", &KVStore::unback, number_of(segment));
+      segment.backed = false;
+    }
+    changes_ += segment.draining != before.draining || segment.state() != before.state();
+  }
+}
+
+std::uint64_t Pool::page_bytes() const {
+  if (!parts_.store) return 0;
+  return canopy::page_bytes(parts_.store->call("streams", &KVStore::streams),
+                            parts_.store->call("layers", &KVStore::layers), parts_.needs.page_size)
+      .value_or(0);
+}
+
+std::string Pool::memory() const {
+  if (!refused_) return {};
+  const std::uint64_t has = offered(), page = parts_.needs.page_size;
+  const std::string wanted =
+      parts_.limit == kUnlimited ? "more" : fmt::format("{} pages of {} tokens", parts_.limit, parts_.limit * page);
+  return fmt::format(
+      "group '{}': the system refused memory after {} pages of {} bytes ({:.1f} MiB): the pool has {} "
+      "tokens, and {} were wanted",
+      parts_.group, has, page_bytes(), static_cast<double>(has * page_bytes()) / (1 << 20), has * page, wanted);
+}
+
+EvictionStrategy* Pool::use_policy(std::shared_ptr<EvictionStrategy> policy) {
+  parts_.eviction = std::move(policy);
+  return parts_.eviction.get();
+}
+
+}  // namespace canopy

@@ -1,0 +1,325 @@
+#include "request_flow.h"
+
+#include <canopy/helpers/prefix_print.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <cache/guard/index_port.h>
+#include <cache/publish/publisher.h>
+
+namespace canopy {
+RequestFlow::~RequestFlow() {
+  // A request that outlives its engine is a bug of the caller. From now on it owns its memory.
+  for (const auto* list : {&state_.live, &ended_})
+    for (RequestState* request : *list) request->flow = nullptr;
+}
+
+void RequestFlow::misused(const RequestState& request, std::string_view how) {
+  state_.ledger.violated(fmt::format("request {}: {}", request.id, how));
+}
+
+std::span<std::uint32_t> RequestFlow::Words::words(std::size_t count) {
+  if (room.size() < count) room.resize(count);
+  return {room.data(), count};
+}
+
+RequestFacts RequestFlow::facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending) {
+  RequestFacts facts;
+  facts.space = request.space;
+  facts.priority = request.priority;
+  facts.prompt = request.prompt;
+  facts.matched = request.matched;
+  facts.output = static_cast<std::uint32_t>(request.tokens.size()) - request.prompt;
+  facts.hints = request.hints;
+  facts.id = request.id;
+  facts.ending = ending;
+  if (pages_.prints_wanted()) use_prints(facts, prompt);
+  return facts;
+}
+
+/// Creates a state, and reserves room for it in every list that may contain it, so that the end of a request needs no
+/// memory.
+void RequestFlow::make_state() {
+  const std::size_t all = state_.live.size() + ended_.size() + 1;
+  const auto make_room = [&](auto& list) {
+    if (list.capacity() < all) list.reserve(2 * all);
+  };
+  make_room(state_.live), make_room(ended_), make_room(state_.idle);
+  state_.idle.push_back(std::make_unique<RequestState>());
+}
+
+void RequestFlow::use_prints(RequestFacts& facts, std::span<const Token> prompt) {
+  prints_.clear();
+  const auto words = encode(prompt);
+  std::uint64_t print = first_print(facts.space);
+  for (std::size_t end = kPrintStride; end <= words.size(); end += kPrintStride)
+    prints_.push_back(print = next_print(print, words.data() + (end - kPrintStride)));
+  facts.prefix_prints = prints_;
+}
+
+RequestState* RequestFlow::begin(const RequestSpec& spec) {
+  if (refuses(spec, "Engine::begin")) return nullptr;
+  RequestState& request = make(spec, spec.prompt);
+  match(request);
+  ++state_.counters.requests;
+  state_.counters.prompt_tokens += request.prompt;
+  state_.counters.hit_tokens += request.matched;
+  pages_.digest().take(Digest::Step::begin, request.id, request.prompt, request.matched);
+  if (Publisher* publisher = pages_.publisher()) publisher->request_begun(request);
+  if (state_.stop.waiting())
+    state_.stop.began(request.id, request.space, request.prompt, request.matched,
+                      state_.whole_pages(request.prompt - std::min(request.prompt, request.min_uncached)));
+  pages_.end_operation(Operation::begin);
+  return &request;
+}
+
+/// Returns a running request that has no lock yet.
+RequestState& RequestFlow::make(const RequestSpec& spec, std::span<const Token> tokens) {
+  if (state_.idle.empty()) make_state();
+  RequestState& request = *state_.idle.back();
+  request.tokens.assign(tokens.begin(), tokens.end());
+  state_.idle.back().release();
+  state_.idle.pop_back();
+  request.flow = this;
+  request.stage = RequestState::Stage::running;
+  request.id = next_request_++;
+  request.live_at = state_.live.size();
+  request.space = spec.space;
+  request.priority = spec.priority;
+  request.hints = spec.hints;
+  request.prompt = static_cast<std::uint32_t>(tokens.size());
+  request.min_uncached = spec.min_uncached;
+  request.output_limit = spec.output_limit;
+  request.chunk = spec.chunk;
+  request.fetches = request.moving = false;
+  state_.live.push_back(&request);
+  return request;
+}
+
+void RequestFlow::destroy(RequestState& request) {
+  if (request.stage != RequestState::Stage::ended) end(request, Ending::aborted);
+  take_out(ended_, request);
+  state_.idle.emplace_back(&request);
+}
+
+/// Returns the part of a request's tokens that it may look up in the index.
+Key RequestFlow::reusable_key(const RequestState& request) {
+  const std::span<const Token> tokens(request.tokens);
+  const std::size_t usable = tokens.size() - std::min<std::size_t>(tokens.size(), request.min_uncached);
+  const std::uint64_t total =
+      std::max<std::uint64_t>(tokens.size(), std::uint64_t{request.prompt} + request.output_limit);
+  return {request.space, encode(tokens.first(reusable(request.space, tokens, usable, total, request.chunk)))};
+}
+
+/// Finds and locks the resident part of a request's tokens that it can afford, and sets its rows.
+void RequestFlow::match(RequestState& request) {
+  request.matched = 0;
+  const RequestFacts facts = facts_of(request, request.tokens, Ending::none);
+  const Key key = reusable_key(request);
+  set_rows(request, timed(state_, [&] {
+             request.lock = state_.index->match(key, facts);
+             return state_.index->pages(request.lock);
+           }));
+}
+
+void RequestFlow::advance(RequestState& request, std::uint32_t tokens) {
+  if (!may_compute(request, "Request::advance", tokens)) return;
+  request.computed = std::max(request.computed, tokens);
+  const bool any = move_windows(request);
+  publish(request, RequestPhase::running);
+  if (any || (pages_.publisher() && pages_.publisher()->on())) pages_.end_operation(Operation::advance);
+  drainer_.go_on();
+}
+
+std::uint32_t RequestFlow::commit(RequestState& request, std::uint32_t tokens) {
+  if (!may_compute(request, "Request::commit", tokens)) return 0;
+  request.computed = std::max(request.computed, tokens);
+  const std::uint32_t had = insert(request, tokens, true);
+  move_windows(request);
+  pages_.end_operation(Operation::insert);
+  drainer_.go_on();
+  return had;
+}
+
+std::uint32_t RequestFlow::rematch(RequestState& request) {
+  if (request.stage == RequestState::Stage::retracted) {
+    misused(request, "Request::rematch after Request::retract: it has to resume first");
+    return 0;
+  }
+  const Key key = reusable_key(request);
+  Found found;
+  Lock deeper;
+  {
+    IndexTimer timer(state_);
+    if (state_.index->peek(key).length <= request.computed) return 0;
+    found = state_.index->find(key);
+    deeper = state_.index->hold(found.node);
+  }
+  // There was no memory for a split, or the index contradicts itself.
+  if (deeper.length != found.length || deeper.length <= request.computed) {
+    pages_.release(deeper, nullptr);
+    return 0;
+  }
+  const std::size_t until = deeper.length / state_.page_size;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) free_owned(request, g, 0, until, "a rematch");
+  drainer_.releasing(request.lock);
+  pages_.release(request.lock, nullptr);
+  request.lock = deeper;
+  request.own_from = until;
+  const GroupPages resident = timed(state_, [&] { return state_.index->pages(deeper); });
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    std::vector<Page>& row = request.rows[g];
+    row.resize(std::max(row.size(), until));
+    std::copy(resident[g].begin(), resident[g].end(), row.begin());
+    request.first[g] = deeper.from[g] / state_.page_size;
+  }
+  const std::uint32_t gained = deeper.length - request.computed;
+  request.computed = deeper.length;
+  state_.counters.hit_tokens += gained;
+  publish(request, RequestPhase::running);
+  pages_.digest().take(Digest::Step::rematch, request.id, gained, deeper.length);
+  pages_.end_operation(Operation::begin);
+  drainer_.go_on();
+  return gained;
+}
+
+void RequestFlow::retract(RequestState& request) {
+  if (request.stage == RequestState::Stage::retracted) return misused(request, "Request::retract twice");
+  request.stage = RequestState::Stage::retracted;
+  ++state_.counters.retracted;
+  release_all(request, Ending::retracted);
+  request.matched = request.computed = 0;
+  publish(request, RequestPhase::retracted);
+  pages_.digest().take(Digest::Step::retract, request.id, request.tokens.size());
+  pages_.end_operation(Operation::retract);
+  drainer_.go_on();
+}
+
+std::uint32_t RequestFlow::resume(RequestState& request) {
+  if (request.stage != RequestState::Stage::retracted) {
+    misused(request, "Request::resume, but it was not retracted");
+    return request.matched;
+  }
+  request.stage = RequestState::Stage::running;
+  match(request);
+  publish(request, RequestPhase::resumed);
+  pages_.digest().take(Digest::Step::resume, request.id, request.tokens.size(), request.matched);
+  pages_.end_operation(Operation::begin);
+  return request.matched;
+}
+
+void RequestFlow::finish(RequestState& request, std::uint32_t tokens) {
+  if (tokens > 0 && may_compute(request, "Request::finish", tokens) && insert_at_finish_)
+    insert(request, tokens, false);
+  end(request, Ending::finished);
+}
+
+void RequestFlow::end(RequestState& request, Ending ending) {
+  const bool finished = ending == Ending::finished, fetch = ending == Ending::none;
+  if (!fetch) ++(finished ? state_.counters.finished : state_.counters.aborted);
+  release_all(request, ending);
+  publish(request, finished || fetch ? RequestPhase::finished : RequestPhase::aborted);
+  if (!fetch) pages_.digest().take(Digest::Step::end, request.id, finished);
+  request.stage = RequestState::Stage::ended;
+  take_out(state_.live, request);
+  request.live_at = ended_.size();
+  ended_.push_back(&request);
+  pages_.end_operation(Operation::release);
+  drainer_.go_on();
+}
+
+void RequestFlow::publish(const RequestState& request, RequestPhase phase) {
+  if (Publisher* publisher = pages_.publisher()) publisher->progress(request, phase);
+}
+
+// ---- Fetches ----
+
+RequestFlow::Arrival RequestFlow::arrival(const RequestSpec& spec, bool prints_wanted) {
+  Arrival arrival;
+  RequestFacts& facts = arrival.facts;
+  facts.space = spec.space;
+  facts.priority = spec.priority;
+  facts.prompt = static_cast<std::uint32_t>(spec.prompt.size());
+  facts.hints = spec.hints;
+  facts.id = next_request_++;
+  if (prints_wanted) use_prints(facts, spec.prompt);
+  arrival.key = reusable_key(spec);
+  return arrival;
+}
+
+RequestState* RequestFlow::begin_fetch(const RequestSpec& spec, Units units) {
+  RequestState& request = make(spec, spec.prompt.first(units + state_.overlap));
+  request.fetches = true;
+  set_rows(request, timed(state_, [&] {
+             request.lock = state_.index->hold(state_.index->find({spec.space, encode(request.tokens)}).node);
+             return state_.index->pages(request.lock);
+           }));
+  if (Publisher* publisher = pages_.publisher()) publisher->request_begun(request);
+  pages_.end_operation(Operation::begin);
+  return &request;
+}
+
+std::size_t RequestFlow::reserve_fetch(RequestState& request, std::span<const std::vector<Page>> from) {
+  const std::size_t groups = state_.pools.size(), first = request.own_from;
+  std::size_t count = from[0].size();
+  const auto wanted = [&](std::size_t group) {
+    const auto end = from[group].begin() + static_cast<std::ptrdiff_t>(count);
+    return static_cast<std::size_t>(end - from[group].begin() - std::count(from[group].begin(), end, Page{0}));
+  };
+  const bool may_cut =
+      std::all_of(state_.pools.begin(), state_.pools.end(), [](const Pool& pool) { return pool.needs().whole_path(); });
+  for (std::size_t g = 0; g < groups && count > 0; ++g) {
+    if (pages_.make_free(g, wanted(g))) continue;
+    count = may_cut ? std::min<std::size_t>(count, state_.pools[g].free_pages()) : 0;
+  }
+  std::size_t extended = 0;
+  for (; extended < groups && count > 0; ++extended) {
+    scratch_.resize(wanted(extended));
+    if (!state_.pools[extended].allocate(scratch_, request.id)) break;
+    state_.owned[extended] += scratch_.size();
+    std::vector<Page>& row = request.rows[extended];
+    row.resize(first + count);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < count; ++i) row[first + i] = from[extended][i] != 0 ? scratch_[next++] : 0;
+    if (Publisher* publisher = pages_.publisher()) publisher->own_pages(request, extended, first);
+  }
+  // The allocator counts a page as free but does not hand it out: return the pages of the other groups.
+  if (extended < groups) {
+    for (std::size_t g = 0; g < extended; ++g) {
+      free_owned(request, g, first, first + count, "a fetch that found no room");
+      request.rows[g].resize(first);
+    }
+    return 0;
+  }
+  set_moving(request, true);
+  return count;
+}
+
+/// Counts the pages that the request owns as moving, or as owned again.
+void RequestFlow::set_moving(RequestState& request, bool moving) {
+  if (std::exchange(request.moving, moving) == moving) return;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    const std::vector<Page>& row = request.rows[g];
+    const auto own = row.begin() + static_cast<std::ptrdiff_t>(std::min(request.own_from, row.size()));
+    const auto pages = static_cast<std::uint64_t>(row.end() - own - std::count(own, row.end(), Page{0}));
+    (moving ? state_.moving : state_.owned)[g] += pages;
+    (moving ? state_.owned : state_.moving)[g] -= pages;
+  }
+}
+
+void RequestFlow::commit_fetch(RequestState& request, Units units) {
+  set_moving(request, false);
+  request.computed = units;
+  insert(request, units + state_.overlap, true);
+  pages_.end_operation(Operation::insert);
+}
+
+void RequestFlow::end_fetch(RequestState& request) {
+  set_moving(request, false);
+  end(request, Ending::none);
+  destroy(request);
+}
+
+}  // namespace canopy

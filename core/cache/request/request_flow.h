@@ -1,0 +1,127 @@
+#pragma once
+
+#include <canopy/engine/request_spec.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cache/cache_state.h>
+#include <cache/drain/drainer.h>
+#include <cache/guard/ports.h>
+#include <cache/pages/page_flow.h>
+
+namespace canopy {
+
+/// Implements Request and the request functions of Engine over the plain state.
+class RequestFlow {
+ public:
+  RequestFlow(PageFlow& pages, Drainer& drainer, bool insert_at_finish)
+      : pages_(pages), state_(pages.state()), drainer_(drainer), insert_at_finish_(insert_at_finish) {}
+  ~RequestFlow();
+  RequestFlow(const RequestFlow&) = delete;
+
+  /// Returns true, and records a violation, if `spec` is invalid.
+  bool refuses(const RequestSpec& spec, const char* call) {
+    if (possible(spec)) return false;
+    refuse(spec, call);
+    return true;
+  }
+  Admission admits(const RequestSpec& spec);
+  Found find(const RequestSpec& spec);
+  /// Returns null, and records a violation, if `spec` is invalid.
+  RequestState* begin(const RequestSpec& spec);
+  /// Ends the request if it has not ended, and keeps its memory for another request.
+  void destroy(RequestState& request);
+
+  // For fetches. A fetch is a request that computes nothing: policies do not see it arrive, and request counters
+  // exclude it.
+  struct Arrival {
+    Key key;
+    RequestFacts facts;
+  };
+  /// Returns the key that a possible request looks for, and the facts that policies receive. Valid until the next call.
+  Arrival arrival(const RequestSpec& spec, bool prints_wanted);
+  /// Begins a fetch, and locks what is resident of the first `units` units.
+  RequestState* begin_fetch(const RequestSpec& spec, Units units);
+  /// Takes one page for each page that `from` lists in a group, in path order after the locked ones; they are then
+  /// moving. Returns the number of path pages taken: all or none if a group has a reach.
+  std::size_t reserve_fetch(RequestState& request, std::span<const std::vector<Page>> from);
+  /// Gives the filled pages to the index.
+  void commit_fetch(RequestState& request, Units units);
+  void end_fetch(RequestState& request);
+
+  bool reserve(RequestState& request, std::uint32_t tokens, std::uint32_t soon);
+  void advance(RequestState& request, std::uint32_t tokens);
+  /// Returns the number of tokens that another request had inserted first.
+  std::uint32_t commit(RequestState& request, std::uint32_t tokens);
+  std::uint32_t rematch(RequestState& request);
+  void retract(RequestState& request);
+  std::uint32_t resume(RequestState& request);
+  void finish(RequestState& request, std::uint32_t tokens);
+  /// Releases everything, counts and publishes the end. Ending::none: the end of a fetch, which is not counted.
+  void end(RequestState& request, Ending ending);
+
+  std::uint32_t reserved(const RequestState& request) const;
+  std::uint32_t committed(const RequestState& request) const {
+    return static_cast<std::uint32_t>(request.own_from * state_.page_size);
+  }
+  /// Returns the store for `count` rows from token `first` on. Returns null, and records a violation, if there is no
+  /// store, if the request lacks a page for a row, or if a row lies before the token `least`.
+  StorePort* store_for(const RequestState& request, const char* call, std::uint32_t layer, std::uint32_t first,
+                       std::uint32_t count, std::size_t group, std::uint32_t least);
+  std::size_t groups() const { return state_.pools.size(); }
+  CacheState& state() { return state_; }
+  /// Records a violation: the caller broke a REQUIRES.
+  void misused(const RequestState& request, std::string_view how);
+
+ private:
+  /// Most tokens of a request. Depths are 32-bit numbers, and sums of two of them must not wrap.
+  static constexpr std::size_t kMostTokens = std::size_t{1} << 31;
+  struct Words final : Scratch {
+    std::vector<std::uint32_t> room;
+    std::span<std::uint32_t> words(std::size_t count) override;
+  };
+  std::span<const std::uint32_t> encode(std::span<const Token> tokens) { return state_.codec->encode(tokens, words_); }
+  void make_state();
+  RequestState& make(const RequestSpec& spec, std::span<const Token> tokens);
+  void use_prints(RequestFacts& facts, std::span<const Token> prompt);
+  void set_moving(RequestState& request, bool moving);
+  RequestFacts facts_of(const RequestState& request, std::span<const Token> prompt, Ending ending);
+  void match(RequestState& request);
+  Key reusable_key(const RequestState& request);
+  Key reusable_key(const RequestSpec& spec);
+  std::size_t reusable(NamespaceId space, std::span<const Token> tokens, std::size_t most, std::uint64_t total,
+                       std::uint64_t chunk);
+  std::size_t kept_by_a_lock() const;
+  bool possible(const RequestSpec& spec) const {
+    return state_.spaces.knows(spec.space) && spec.prompt.size() <= kMostTokens;
+  }
+  std::string flaw_of(const RequestSpec& spec) const;
+  void refuse(const RequestSpec& spec, const char* call);
+  void publish(const RequestState& request, RequestPhase phase);
+
+  // request_flow_pages.cpp
+  bool may_compute(const RequestState& request, const char* call, std::uint32_t tokens);
+  void set_rows(RequestState& request, const GroupPages& resident);
+  bool extend(RequestState& request, std::size_t group, std::size_t length);
+  std::uint32_t insert(RequestState& request, std::uint32_t tokens, bool chunked);
+  void transfer_to_index(RequestState& request, const Inserted& inserted, const GroupPages& brought);
+  void trim(RequestState& request, std::size_t group, std::size_t page);
+  void free_owned(RequestState& request, std::size_t group, std::size_t first, std::size_t end, const char* by);
+  void release_all(RequestState& request, Ending ending);
+  bool move_windows(RequestState& request);
+
+  PageFlow& pages_;
+  CacheState& state_;
+  Drainer& drainer_;
+  bool insert_at_finish_;
+  std::uint64_t next_request_ = 1;
+  std::vector<RequestState*> ended_;  ///< requests that have ended but are not destroyed
+  Words words_;
+  std::vector<std::uint64_t> prints_;
+  std::vector<Page> scratch_;
+};
+
+}  // namespace canopy

@@ -1,0 +1,89 @@
+/// Admission of requests: arithmetic over the pages of the pools and the evictable part of the index.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <cache/guard/index_port.h>
+
+#include "request_flow.h"
+
+namespace canopy {
+
+/// Returns an error message about an invalid `spec`. REQUIRES: it is invalid.
+std::string RequestFlow::flaw_of(const RequestSpec& spec) const {
+  if (!state_.spaces.knows(spec.space))
+    return fmt::format("namespace {} was never interned: Engine::intern gave numbers below {}",
+                       static_cast<std::uint64_t>(spec.space), state_.spaces.size());
+  return fmt::format("a prompt of {} tokens: a request has at most {}", spec.prompt.size(), kMostTokens);
+}
+
+/// Returns the pages that a fully relaxed lock keeps to identify itself: one if no group holds whole paths.
+std::size_t RequestFlow::kept_by_a_lock() const {
+  return std::any_of(state_.pools.begin(), state_.pools.end(),
+                     [](const Pool& pool) { return pool.needs().whole_path(); })
+             ? 0
+             : 1;
+}
+
+void RequestFlow::refuse(const RequestSpec& spec, const char* call) {
+  state_.ledger.violated(fmt::format("{}: {}", call, flaw_of(spec)));
+}
+
+/// Returns how many of the first `most` tokens a request looks up in the index: none if, with the prefix it would find,
+/// it could not run even in otherwise empty pools. After a prefix that a window keeps, the steps of a prefill begin at
+/// other places, so a request can need more pages than without the prefix.
+std::size_t RequestFlow::reusable(NamespaceId space, std::span<const Token> tokens, std::size_t most,
+                                  std::uint64_t total, std::uint64_t chunk) {
+  const std::uint64_t kept = kept_by_a_lock(), prompt = tokens.size(), step = chunk ? std::min(chunk, prompt) : prompt;
+  const auto roomy = [&](const Pool& pool) {
+    return pool.needs().whole_path() || pool.needs().peak_at_most(step) + kept <= pool.limit();
+  };
+  if (std::all_of(state_.pools.begin(), state_.pools.end(), roomy)) return most;
+  const Units matched = state_.index->peek({space, encode(tokens.first(most))}).length;
+  const auto fits = [&](const Pool& pool) {
+    return roomy(pool) ||
+           pool.needs().peak(matched, matched / state_.page_size, prompt, total, chunk) + kept <= pool.limit();
+  };
+  return std::all_of(state_.pools.begin(), state_.pools.end(), fits) ? most : 0;
+}
+
+/// Returns the part of a future request's prompt that it may look up in the index.
+Key RequestFlow::reusable_key(const RequestSpec& spec) {
+  const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
+  const std::size_t usable = prompt - std::min<std::uint64_t>(prompt, spec.min_uncached);
+  return {spec.space, encode(spec.prompt.first(reusable(spec.space, spec.prompt, usable, total, spec.chunk)))};
+}
+
+Found RequestFlow::find(const RequestSpec& spec) {
+  if (refuses(spec, "Engine::find")) return {};
+  const Key key = reusable_key(spec);
+  return timed(state_, [&] { return state_.index->find(key); });
+}
+
+Admission RequestFlow::admits(const RequestSpec& spec) {
+  if (!possible(spec)) return {Admission::Verdict::never, flaw_of(spec)};
+  const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
+  const Probe probe = state_.index->peek(reusable_key(spec));
+  const std::size_t kept = kept_by_a_lock();
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    const Pool& pool = state_.pools[g];
+    if (pool.limit() == kUnlimited) continue;
+    const PageNeeds& needs = pool.needs();
+    if (const std::size_t most = needs.peak(0, 0, prompt, total, spec.chunk) + kept; most > pool.limit())
+      return {Admission::Verdict::never, fmt::format("the request needs {} pages of group '{}' for {} prompt and up to "
+                                                     "{} output tokens, and the pool has {}{}{}",
+                                                     most, pool.group(), prompt, spec.output_limit, pool.limit(),
+                                                     pool.memory().empty() ? "" : "; ", pool.memory())};
+    // Locking the prefix protects its evictable part: those pages cannot be evicted for the rest.
+    const std::size_t taken = probe.evictable[g] / state_.page_size;
+    const std::size_t most = needs.peak(probe.length, taken, prompt, total, spec.chunk) + kept;
+    if (const std::uint64_t room = pages_.room(g); most > room)
+      return {Admission::Verdict::wait,
+              fmt::format("the request needs {} more pages of group '{}', and {} are free, evictable or to be had",
+                          most - std::min(most, taken), pool.group(), room - std::min<std::uint64_t>(room, taken))};
+  }
+  return {};
+}
+
+}  // namespace canopy

@@ -1,0 +1,285 @@
+/// All keys of an engine's file, each once, and the functions that read, write, explain and check them.
+#include <canopy/base/printable.h>
+#include <canopy/base/yaml_options.h>
+#include <canopy/engine/engine_file.h>
+#include <canopy/eviction_strategy.h>
+#include <canopy/key_codec.h>
+#include <canopy/kv_store.h>
+#include <canopy/page_storage.h>
+#include <canopy/prefix_index.h>
+#include <canopy/slot_allocator.h>
+#include <fmt/format.h>
+
+#include "engine_flaws.h"
+
+namespace canopy {
+namespace {
+
+constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max();
+/// Most bytes per second of a lane: a terabyte.
+constexpr std::uint64_t kMostBandwidth = 1'000'000'000'000;
+constexpr std::uint64_t kHourUs = 3'600'000'000;
+constexpr const char* kFeedKinds[] = {"off", "heap", "shm", "file"};
+constexpr const char* kEventKinds[] = {"off", "zmq"};
+constexpr const char* kDialects[] = {"maps", "arrays"};
+constexpr const char* kHashes[] = {"sglang", "vllm"};
+constexpr const char* kWritePolicies[] = {"write_back", "write_through", "none"};
+constexpr const char* kPutPolicies[] = {"on_evict", "through", "none"};
+constexpr const char* kPrefetchPolicies[] = {"worthwhile", "wait_complete", "best_effort"};
+
+template <class Interface>
+class Named final : public Component {
+ public:
+  explicit Named(ComponentConfig& config) : config_(config) {}
+  const char* interface() const override { return Interface::kInterface; }
+  const char* name() const override { return config_.name.c_str(); }
+  const char* options() const override { return config_.options.c_str(); }
+  void set(const char* name, const char* options, const char* where) override { config_ = {name, options, where}; }
+
+ private:
+  ComponentConfig& config_;
+};
+
+template <class Interface>
+void component(Options& o, const char* name, ComponentConfig& config, const char* help,
+               const char* otherwise = nullptr) {
+  Named<Interface> named(config);
+  o.component(name, named, help, otherwise);
+}
+
+void visit(Options& o, GroupConfig& group, Units page_size) {
+  o.number_or_word("reach", group.reach, "path", kWholePath, 1, kWholePath - 1,
+                   "`path`, or how many trailing tokens must be resident");
+  o.optional("every", group.every, Units{0}, "every page is kept", 1, std::uint64_t{1} << 24,
+             "tokens between two pages that are kept");
+  o.required("capacity", "a number of tokens, or unlimited");
+  o.number_or_word("capacity", group.capacity, "unlimited", kUnlimited, 1, kAnything, "tokens, or `unlimited`");
+  o.optional("start", group.start, kUnlimited, "the capacity, or 0 if it is unlimited", 0, kAnything,
+             "tokens a pool takes memory for at once; it grows to its capacity as it needs");
+  o.optional("max_per_path", group.max_per_path, std::uint32_t{0}, "any number", 1, std::uint64_t{1} << 24,
+             "pages that one path may keep, such as states; an insert gives up those nearest the root");
+  o.required("allocator", "the name of a slot allocator");
+  component<SlotAllocator>(o, "allocator", group.allocator, "hands out the pages of the pool");
+  o.required("eviction", "the name of an eviction strategy");
+  component<EvictionStrategy>(o, "eviction", group.eviction, "chooses what is evicted");
+  component<KVStore>(o, "store", group.store, "keeps the rows of this group, in place of the engine's store",
+                     "the engine's");
+  o.rule(flaw(group, page_size));
+}
+
+class Groups final : public Entries {
+ public:
+  Groups(std::vector<GroupConfig>& groups, Units page_size) : groups_(groups), page_size_(page_size) {}
+  std::size_t size() const override { return groups_.size(); }
+  const char* key(std::size_t i) const override { return groups_[i].name.c_str(); }
+  const char* add(const char* key) override {
+    if (groups_.size() == kMaxGroups) return (why_ = fmt::format("an engine has at most {}", kMaxGroups)).c_str();
+    if (!is_group_name(key)) return (why_ = fmt::format("it cannot name a group; expected {}", kGroupNames)).c_str();
+    groups_.emplace_back().name = key;
+    return nullptr;
+  }
+  void visit(std::size_t i, Options& options) override { canopy::visit(options, groups_[i], page_size_); }
+
+ private:
+  std::vector<GroupConfig>& groups_;
+  Units page_size_;
+  std::string why_;
+};
+
+void visit(Options& o, ModelConfig& model) {
+  o.required("name", "the model's name");
+  o.optional("name", model.name, "in every key");
+  o.required("revision", "the revision of its weights");
+  o.optional("revision", model.revision, "of the weights");
+  o.required("dtype", "the type of the rows");
+  o.optional("dtype", model.dtype, "of the rows, such as bf16");
+  o.optional("extra", model.extra, "what else changes the rows: scales, the position encoding, a patch");
+  o.number("rank", model.rank, 0, 65535, "of this process among those that have the model together");
+  o.number("ranks", model.ranks, 1, 65536, "processes that have the model together");
+  o.flag("replicated", model.replicated, "whether all ranks have the same rows: rank 0 puts their records");
+  o.rule(flaw(model));
+}
+
+void visit(Options& o, HostTierConfig& tier) {
+  o.required("capacity", "a number of tokens");
+  o.number("capacity", tier.capacity, 1, kAnything - 1,
+           "tokens of the first group; the others in proportion to their pools");
+  component<EvictionStrategy>(o, "eviction", tier.eviction, "chooses what leaves the tier");
+  o.choice("write", tier.write, kWritePolicies,
+           "what is copied to the tier: prefixes when they are evicted, when they are inserted, or none");
+  o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
+           "in each direction, in simulated time; 0: copies end at the next turn", Unit::bytes_per_s);
+  o.number("latency", tier.lane.latency, 0, 1'000'000'000, "of each copy", Unit::us);
+  o.gone("hits", "nor is write_through_selective");
+  o.gone("ahead", "pages become free when they are needed");
+  o.gone("least", "what is worth it is fetched, however short");
+  o.gone("in_flight", "it is 256MiB");
+  o.gone("kv_bytes", "lanes carry what the stores keep of a token, or what `canopy replay --kv-bytes` says");
+}
+
+void visit(Options& o, StorageTierConfig& tier) {
+  o.required("in", "the name of a storage");
+  component<PageStorage>(o, "in", tier.in, "keeps the records");
+  o.choice("write", tier.write, kPutPolicies,
+           "what is put into the storage: pages when they leave the host tier, pages when they come to it, or none");
+  o.number("least", tier.least, 0, std::uint64_t{1} << 31, "tokens; what is shorter is not asked for");
+  o.number("bandwidth", tier.lane.bandwidth, 0, kMostBandwidth,
+           "in each direction, in simulated time: a turn waits for the storage; 0: what has ended counts",
+           Unit::bytes_per_s);
+  o.number("within", tier.within, 1, kHourUs,
+           "until records that come or go are late; whether there are any is late after a hundredth of it", Unit::us);
+  o.gone("ahead", "it is 5 percent of the host tier");
+  o.gone("in_flight", "it is 256MiB");
+  o.gone("budget", "puts have no limit a second");
+  o.gone("keep", "records stay as long as there is room");
+  o.gone("latency", "a simulated storage takes the time of its bandwidth");
+  o.gone("find_within", "it is a hundredth of `within`");
+  o.gone("trust_again", "it is an hour");
+}
+
+void visit(Options& o, RecomputeConfig& recompute) {
+  o.number("per_token", recompute.per_token, 0, 1'000'000'000, "of computing a part of a prompt, for each token",
+           Unit::ns);
+  o.number("per_token_depth", recompute.per_token_depth, 0, 1'000'000,
+           "for each token of it and each token in front of that one: attention", Unit::ps);
+  o.gone("fixed", "it is 0");
+  o.gone("margin", "a fetch may take as long as computing");
+  o.gone("learn", "nothing corrects the figures of the file");
+}
+
+void visit(Options& o, PrefetchConfig& prefetch) {
+  o.choice("policy", prefetch.policy, kPrefetchPolicies,
+           "how long a request waits for what comes for it: while that is faster than computing it, until it is "
+           "there, or not at all");
+  o.number("max", prefetch.max, 0, kHourUs, "the longest that `worthwhile` waits", Unit::us);
+  o.gone("base", "nor is the policy `timeout`");
+  o.gone("per_1k", "nor is the policy `timeout`");
+  o.gone("share", "it is 25 percent of the host tier");
+}
+
+/// `all`: the walk over the whole engine. A rule that compares with other parts is checked only if those are valid.
+void visit_tiers(Options& o, EngineConfig& engine, const Options& all) {
+  const auto rule = [&](Options& part, std::string (*flaw_of_part)(const EngineConfig&)) {
+    if (all.ok()) part.rule(flaw_of_part(engine));
+  };
+  o.section("host", engine.host_tier.capacity > 0, nullptr,
+            [&](Options& part) { visit(part, engine.host_tier), rule(part, flaw_of_host_tier); });
+  o.section("storage", !engine.storage_tier.in.name.empty(), nullptr,
+            [&](Options& part) { visit(part, engine.storage_tier), rule(part, flaw_of_storage); });
+  o.section("recompute", true, nullptr, [&](Options& part) { visit(part, engine.recompute); });
+  o.section("prefetch", true, nullptr, [&](Options& part) { visit(part, engine.prefetch); });
+  rule(o, flaw_of_tiers);
+}
+
+void visit(Options& o, FeedConfig& feed) {
+  using Kind = FeedConfig::Kind;
+  if (feed.kind == Kind::off) return;
+  const char* const name = feed.kind == Kind::shm ? "name" : feed.kind == Kind::file ? "path" : nullptr;
+  if (name) {
+    const char* const help = feed.kind == Kind::shm ? "what an inspector attaches to" : "the file to record to";
+    o.required(name, help);
+    o.optional(name, feed.name, help);
+  }
+  o.flag("tokens", feed.tokens, "whether tokens leave the process");
+  if (feed.kind != Kind::file) {
+    o.flag("controls", feed.controls, "whether a reader may pause the engine, evict and change policies");
+    o.optional("events", feed.events, std::uint64_t{0}, "by the pools' capacity", 1024, std::uint64_t{1} << 28,
+               "events of the ring, 32 bytes each");
+  }
+  if (const std::string why = name ? flaw_of_name(feed) : ""; !why.empty()) o.rule(name + why);
+}
+
+void visit(Options& o, KvEventsConfig& events) {
+  if (!events.on) return;
+  o.optional("publish", events.publish, "the endpoint that subscribers connect to, tcp://HOST:PORT or ipc://PATH");
+  o.optional("replay", events.replay, "the endpoint that is asked for past batches; without it there are none");
+  o.optional("topic", events.topic, "in front of each message, such as kv@pod-1@llama");
+  o.choice("dialect", events.dialect, kDialects,
+           "maps, as new releases send, or arrays, for consumers that read no maps");
+  o.choice("hashes", events.hashes, kHashes, "the names of blocks: SGLang's, or vLLM's with sha256_cbor");
+  o.optional("seed", events.seed, "of vLLM's names: PYTHONHASHSEED of the servers beside this one");
+  o.rule(flaw(events));
+}
+
+void visit(Options& o, EngineConfig& engine) {
+  o.required("page_size", "the tokens of a page, 1..65536");
+  o.number("page_size", engine.page_size, 1, 65536, "tokens a page");
+  component<KeyCodec>(o, "key", engine.key, "makes the words of a key from tokens");
+  component<PrefixIndex>(o, "index", engine.index, "finds the cached prefix of a key");
+  o.required("groups", "a map of KV cache groups, { full: { reach: path, ... } }");
+  Groups groups(engine.groups, engine.page_size);
+  o.entries("groups", groups, "one to four KV cache groups; the figures of a run are those of the first");
+  o.rule(flaw_of_groups(engine));
+  component<KVStore>(o, "store", engine.store, "keeps the rows of the groups; none: index and page numbers only",
+                     "none");
+  o.section("model", !engine.model.name.empty(), "what the rows are of; needed with a storage",
+            [&](Options& part) { visit(part, engine.model); });
+  o.section("tiers", engine.host_tier.capacity > 0,
+            "tiers below the pools: host, storage below it, recompute and prefetch",
+            [&](Options& part) { visit_tiers(part, engine, o); });
+  o.variant("feed", engine.feed.kind, kFeedKinds, true, "where the events of the engine go",
+            [&](Options& part) { visit(part, engine.feed); });
+  o.variant("events", engine.events.on, kEventKinds, false, "KV events, as SGLang and vLLM publish them",
+            [&](Options& part) { visit(part, engine.events); });
+  o.number("segment_pages", engine.segment_pages, 0, kMaxPages, "pages a pool grows by; 0: the engine chooses");
+  o.number("idle_segments", engine.idle_segments, 0, kMaxPages,
+           "empty segments that keep their memory when a pool has shrunk");
+  o.flag("insert_at_finish", engine.insert_at_finish, "whether a finished request's answer becomes reusable");
+}
+
+}  // namespace
+
+Result<EngineConfig> read_engine_config(const YamlNode& document, const Registry& registry) {
+  if (document.kind != YamlNode::Kind::map)
+    return Error{document.mark.text() + ": an engine is described by a map, { page_size: ..., groups: ... }"};
+  Complaints complaints;
+  EngineConfig config;
+  config.file = document.mark.source;
+  config.page_size = 0;  // unknown until it is read
+  YamlOptions reader(document, "an engine", complaints, &registry);
+  reader.of_file();
+  visit(reader, config);
+  reader.finish();
+  if (!complaints.empty()) return Error{fmt::format("{}", fmt::join(complaints, "\n"))};
+  return config;
+}
+
+Result<EngineConfig> load_engine_config(const std::string& path, std::span<const std::string> assignments,
+                                        const Registry& registry) {
+  auto document = parse_yaml_file(path);
+  if (!document) return document.error();
+  for (const std::string& assignment : assignments)
+    if (auto set = set_value(*document, assignment); !set) return set.error();
+  return read_engine_config(*document, registry);
+}
+
+void use_store(YamlNode& document, const std::string& name) {
+  const auto rename = [&](YamlNode* store) {
+    if (store == nullptr) return;
+    YamlNode* word =
+        store->kind == YamlNode::Kind::map && store->entries.size() == 1 ? &store->entries[0].first : store;
+    if (word->scalar == "none") return;
+    if (name == "none") *(word = store) = {};
+    word->kind = YamlNode::Kind::scalar;
+    word->scalar = name;
+    word->mark = {"--store " + name, 0, 0};
+  };
+  rename(document.find("store"));
+  if (YamlNode* groups = document.find("groups"))
+    for (YamlNode::Entry& group : groups->entries) rename(group.second.find("store"));
+}
+
+std::string dump_engine_config(const EngineConfig& config, const Registry& registry) {
+  return dump_lines([copy = config](Options& o) mutable { visit(o, copy); }, &registry);
+}
+
+std::vector<OptionHelp> describe_engine_config(const Registry& registry) {
+  return help_of([defaults = EngineConfig()](Options& o) mutable { visit(o, defaults); }, &registry);
+}
+
+std::string flaw_of(const EngineConfig& config) {
+  const std::string why = flaw_of_options([copy = config](Options& o) mutable { visit(o, copy); });
+  return why.empty() ? why : config.message(why);
+}
+
+}  // namespace canopy

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <canopy/feed/writer.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cost_model.h"
+#include "storage_link.h"
+#include "storage_read.h"
+
+namespace canopy {
+
+/// Reads records from the storage into the host tier. A read asks for the part of a path beyond the host tier, takes
+/// pages there for what the storage has, and lets the storage fill them. Each record is checked. The valid ones, from
+/// the first on, are inserted into the host tier's index, and the others are freed.
+class StorageReader {
+ public:
+  /// `feed`: that of the host tier's index. May be null (no feed). REQUIRES: all arguments outlive this object.
+  StorageReader(StorageLink& link, const CostModel& costs, FeedWriter* feed)
+      : link_(link), device_(link.device), host_(link.host), state_(link.state), costs_(costs), feed_(feed) {}
+
+  /// Begins to read the part of a path that the storage has beyond its first `wanted` units, or joins a read of it. The
+  /// host tier has `there` units. Returns null, and counts the outcome, if there is nothing to read.
+  std::shared_ptr<StorageRead> begin(const Key& key, Units there, Units wanted, std::int32_t priority);
+  /// Returns the time at which an unfinished read ends or, while it asks, the time of the answer: from the work of its
+  /// lane or from measured times. Empty if unknown.
+  std::optional<std::uint64_t> ends_us(const StorageRead& read) const;
+
+  /// Returns the result of a get on this rank: checks its records, and removes damaged ones from the storage.
+  CallEnd end_of(const StorageCall& call);
+  /// Processes the end of a find or a get.
+  void ended(const StorageCall& call, const CallEnd& end);
+  /// Completes reads that waited for the prefix before their records, and forgets those that are done.
+  void arrive_late();
+  /// Ends reads whose calls exceed their time limit. Their pages stay `moving` until the calls end.
+  void abandon_late();
+  /// Ends all reads, as abandon_late().
+  void stop();
+  /// Discards what pending reads of a namespace bring.
+  void flushed(NamespaceId space);
+
+  const std::deque<std::shared_ptr<StorageRead>>& reads() const { return reads_; }
+
+ private:
+  StorageRead& read_of(const StorageCall& call);
+  bool worth(std::size_t first, std::size_t pages);
+  std::uint64_t get_us(std::size_t pages) const;
+  void answered(StorageRead& read, const CallEnd& end);
+  void get(StorageRead& read);
+  std::size_t take_pages(StorageRead& read, std::size_t count);
+  std::size_t shared_out(std::size_t count) const;
+  bool ask_for_records(StorageRead& read);
+  void got(StorageRead& read, const StorageCall& call, const CallEnd& end);
+  bool is_valid(const StorageRead& read, std::size_t group, std::size_t page);
+  void arrive(StorageRead& read);
+  bool has_prefix(StorageRead& read);
+  std::size_t valid_pages(const StorageRead& read) const;
+  void insert(StorageRead& read, std::size_t count);
+  void free_pages(StorageRead& read);
+  void close(StorageRead& read, BringOutcome outcome);
+
+  StorageLink& link_;
+  CacheState& device_;
+  HostTier& host_;
+  CacheState& state_;  ///< state of the host tier
+  const CostModel& costs_;
+  FeedWriter* feed_;
+  SeenRate seen_;          ///< rate of records
+  SeenRate seen_answers_;  ///< rate of finds, each counted as one byte
+  std::deque<std::shared_ptr<StorageRead>> reads_;
+  std::vector<PageKey> keys_;
+  std::vector<std::byte*> targets_;
+};
+
+}  // namespace canopy

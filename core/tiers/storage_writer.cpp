@@ -1,0 +1,195 @@
+#include "storage_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace canopy {
+
+void StorageWriter::evict_early() {
+  if (link_.config.write != PutPolicy::on_evict || link_.config.ahead == 0) return;
+  for (std::size_t g = 0; g < link_.groups(); ++g) {
+    const std::uint64_t pages = to_evict(g);
+    if (pages == 0) continue;
+    const GroupPages evicted = host_.pages().evict_from_index(g, pages, Cause::room, &departures_);
+    for (std::size_t other = 0; other < link_.groups(); ++other) is_put_[other].clear();
+    // Parents were evicted after their children, and are put before them, so that what is in the storage can be found.
+    for (std::size_t i = departures_.paths().size(); i-- > 0;) {
+      const Departures::Departure& path = departures_.paths()[i];
+      put({path.space, path.words, departures_.pages(path), path.begin / state_.page_size,
+           state_.whole_pages(path.words.size()) / state_.page_size},
+          {});
+    }
+    device_.tiers[Counter::dropped_tokens_storage] += departures_.forgotten();
+    departures_.clear();
+    free_the_others(evicted);
+    host_.pages().end_operation(Operation::evict);
+  }
+}
+
+/// Returns the pages of a group to evict now, limited to those that may be put.
+std::uint64_t StorageWriter::to_evict(std::size_t group) const {
+  const Pool& pool = state_.pools[group];
+  const std::uint64_t target = (pool.limit() * link_.config.ahead + 99) / 100;
+  const std::uint64_t have = pool.free_pages() + pool.growable() + putting_[group];
+  return have < target ? std::min(target - have, may_put()) : 0;
+}
+
+/// Returns the pages that may be put now, given the breaker and the pending calls.
+std::uint64_t StorageWriter::may_put() const {
+  if (!link_.breaker.may_call(link_.now_us)) return 0;
+  std::uint64_t page_bytes = 0;
+  for (std::size_t g = 0; g < link_.groups(); ++g) page_bytes += link_.record_bytes(g);
+  const std::uint64_t room = link_.config.in_flight - std::min(link_.config.in_flight, bytes_put_);
+  // A page that exceeds the bound is put alone. A half-open breaker allows one page as a test.
+  const std::uint64_t fits = puts_.empty() ? std::max<std::uint64_t>(room / page_bytes, 1) : room / page_bytes;
+  return link_.breaker.state(link_.now_us) == Breaker::State::closed ? fits : 1;
+}
+
+void StorageWriter::inserted(const Key& key, const Lock& lock) {
+  if (link_.config.write != PutPolicy::through) return;
+  const std::uint64_t most = may_put();
+  if (most == 0) return;  // tried again when more of the path arrives
+  const Lock held = state_.index->hold(lock.node);
+  Run run{key.space, key.words, state_.index->pages(held), 0, held.length / state_.page_size};
+  while (run.first < run.end && is_stored(run.pages, run.first)) ++run.first;
+  run.end = std::min<std::size_t>(run.end, run.first + most);
+  if (!put(run, held)) host_.pages().release(held, nullptr);
+}
+
+bool StorageWriter::is_stored(const GroupPages& pages, std::size_t page) const {
+  for (std::size_t g = 0; g < link_.groups(); ++g)
+    if (!host_.images(g).stored(pages[g][page])) return false;
+  return true;
+}
+
+/// Puts a run. `lock` keeps the path in the host tier; an empty lock: its pages have left. Returns false if there is
+/// nothing to put.
+bool StorageWriter::put(const Run& run, const Lock& lock) {
+  auto put = std::make_unique<Put>();
+  link_.keys.follow(link_.space_key(run.space), run.words);
+  const std::size_t end = seal(run, *put);
+  if (end == run.first) return false;
+  put->job = ++link_.jobs;
+  put->space = run.space;
+  put->lock = lock;
+  put->late_us = link_.now_us + link_.config.within;
+  for (std::size_t g = 0; g < link_.groups(); ++g) {
+    put->bytes += put->pages[g].size() * link_.record_bytes(g);
+    if (lock.length > 0) {
+      for (const Page page : put->pages[g]) host_.images(g).set_stored(page, true);
+      continue;
+    }
+    putting_[g] += put->pages[g].size();
+    state_.moving[g] += put->pages[g].size();
+    for (const Page page : put->pages[g]) {
+      if (is_put_[g].size() <= page) is_put_[g].resize(page + 1);
+      is_put_[g][page] = true;
+    }
+  }
+  bytes_put_ += put->bytes;
+  for (std::size_t g = 0; g < link_.groups(); ++g) send(*put, g, run.first);
+  host_.pages().digest().take(Digest::Step::put, run.first, end, put->bytes);
+  puts_.push_back(std::move(put));
+  return true;
+}
+
+/// Writes the headers of a run's records, up to the first page that has none. Returns the end of the run.
+std::size_t StorageWriter::seal(const Run& run, Put& put) {
+  for (std::size_t page = run.first; page < run.end; ++page) {
+    for (std::size_t g = 0; g < link_.groups(); ++g)
+      if (run.pages[g][page] == 0 || !host_.images(g).record(run.pages[g][page])) return page;
+    for (std::size_t g = 0; g < link_.groups(); ++g) {
+      put.pages[g].push_back(run.pages[g][page]);
+      if (puts_here_) seal_record(host_.images(g).record(run.pages[g][page]), link_.facts_of(page, g, run.words));
+    }
+  }
+  return run.end;
+}
+
+void StorageWriter::send(Put& put, std::size_t group, std::size_t first) {
+  const std::size_t batch = link_.calls.storage(group).traits().batch;
+  for (std::size_t i = 0; i < put.pages[group].size(); i += batch) {
+    const std::size_t end = std::min(i + batch, put.pages[group].size());
+    keys_.clear();
+    sources_.clear();
+    for (std::size_t page = i; page < end; ++page) {
+      keys_.push_back(link_.keys.key(first + page, group));
+      sources_.push_back(host_.images(group).record(put.pages[group][page]));
+    }
+    link_.breaker.called();
+    ++put.open;
+    link_.calls.put(group, put.job, i, link_.space_key(put.space), keys_, sources_, link_.lane_bytes(group, end - i),
+                    link_.config.within, link_.now_us);
+  }
+}
+
+void StorageWriter::Dropped::leaving(const Leaving& node) {
+  tokens += node.facts.length;
+  if (writer_.link_.config.write != PutPolicy::through) return;
+  const std::size_t page = writer_.state_.page_size, first = node.facts.begin / page;
+  for (std::size_t i = first; i < first + node.facts.length / page; ++i)
+    if (writer_.is_stored(node.pages, i)) tokens -= page;
+}
+
+/// Frees the evicted pages that are not put.
+void StorageWriter::free_the_others(const GroupPages& evicted) {
+  state_.counters.evicted_tokens += evicted[0].size() * state_.page_size;
+  for (std::size_t g = 0; g < link_.groups(); ++g) {
+    scratch_.clear();
+    for (const Page page : evicted[g])
+      if (page >= is_put_[g].size() || !is_put_[g][page]) scratch_.push_back(page);
+    host_.pages().free(g, scratch_, "an eviction for the storage");
+  }
+}
+
+void StorageWriter::ended(Put& put, const StorageCall& call, const CallEnd& end) {
+  if (!put.late) link_.account(end);
+  put.lost |= end.how == CallEnd::How::lost;
+  --put.open;
+  const std::uint64_t kept = end.count;
+  device_.tiers[Counter::written_bytes_storage] += kept * link_.record_bytes(call.group);
+  if (call.group == 0) {
+    device_.tiers[Counter::written_tokens_storage] += kept * state_.page_size;
+    device_.tiers[Counter::unkept_tokens_storage] += (call.records - kept) * state_.page_size;
+  }
+  put.refused |= kept < call.records;
+  if (put.open > 0) return;
+  bytes_put_ -= put.bytes;
+  if (put.lock.length > 0) {
+    if (put.lost) return;
+    for (std::size_t g = 0; put.refused && g < link_.groups(); ++g)  // put again when more of the path arrives
+      for (const Page page : put.pages[g]) host_.images(g).set_stored(page, false);
+    host_.pages().release(put.lock, nullptr);
+    if (put.unwanted) host_.pages().flush(put.space);  // the part that the lock has kept from the flush
+    return host_.pages().end_operation(Operation::release);
+  }
+  for (std::size_t g = 0; g < link_.groups(); ++g) putting_[g] -= put.pages[g].size();
+  if (put.lost) return;  // the storage may still read them
+  for (std::size_t g = 0; g < link_.groups(); ++g) {
+    state_.moving[g] -= put.pages[g].size();
+    host_.pages().free(g, put.pages[g], "a put");
+  }
+  host_.pages().end_operation(Operation::release);
+}
+
+void StorageWriter::ended(const StorageCall& call, const CallEnd& end) {
+  const auto at = std::ranges::find(puts_, call.job, [](const auto& put) { return put->job; });
+  ended(**at, call, end);
+  if ((*at)->open == 0 && !(*at)->lost) puts_.erase(at);
+}
+
+void StorageWriter::abandon_late() {
+  for (const auto& put : puts_)
+    if (!put->late && link_.now_us >= put->late_us) {
+      link_.account_late(put->open);
+      put->late = true;
+    }
+}
+
+void StorageWriter::evicted() { device_.tiers[Counter::dropped_tokens_storage] += std::exchange(dropped_.tokens, 0); }
+
+void StorageWriter::flushed(NamespaceId space) {
+  for (const auto& put : puts_) put->unwanted |= put->space == space;
+}
+
+}  // namespace canopy

@@ -1,0 +1,107 @@
+/// Which pages a pool offers, hands out and takes from its allocator.
+#include <cache/guard/ports.h>
+#include <canopy/engine/pool.h>
+#include <conformance/model/plugins.h>
+#include <doctest/doctest.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+/// Hands out what a test says.
+class AsTold final : public SlotAllocator {
+ public:
+  Page next = 1;
+  bool allocate(std::span<Page> out) override {
+    for (Page& page : out) page = next++;
+    return true;
+  }
+  bool free(std::span<const Page>) override { return true; }
+  Occupancy occupancy() const override { return {}; }
+  void offer(Segment) override {}
+  void withdraw(Segment) override {}
+  SegmentUse use(Segment) const override { return {}; }
+  bool is_out(Page) const override { return false; }
+  std::uint64_t longest_run() const override { return 0; }
+};
+
+/// A pool of numbers alone, that has all of its pages from the start.
+Pool pool_of(std::uint64_t pages, std::uint32_t segment_pages, std::shared_ptr<SlotAllocator> allocator = nullptr) {
+  static Ledger ledger;
+  Pool::Components parts;
+  parts.group = "full";
+  if (!allocator) allocator = *plugins().make<SlotAllocator>("free_list", {});
+  parts.allocator = std::make_shared<AllocatorPort>(std::move(allocator), "a test's", ledger);
+  parts.limit = parts.start = pages;
+  parts.segment_pages = segment_pages;
+  Pool pool(std::move(parts));
+  REQUIRE(pool.open());
+  return pool;
+}
+
+}  // namespace
+
+TEST_CASE("pool: it offers as many pages as its limit, whatever the segments, and page 0 is none of them") {
+  for (const std::uint64_t limit : {1U, 5U, 7U, 8U, 9U, 16U, 63U, 64U})
+    for (const std::uint32_t segment : {1U, 2U, 8U, 64U, 1024U}) {
+      CAPTURE(limit);
+      CAPTURE(segment);
+      Pool pool = pool_of(limit, segment);
+      CHECK(pool.offered() == limit);
+      CHECK(pool.occupancy().capacity == limit);
+      CHECK(pool.shortfall(limit) == 0);
+      CHECK(pool.shortfall(limit + 1) == 1);
+      CHECK(pool.offered() == limit);
+    }
+}
+
+TEST_CASE("pool: it counts the pages that it handed out, and their runs") {
+  Pool pool = pool_of(31, 8);
+  std::uint64_t pages = 0, runs = 0;
+  std::vector<Page> out(12);
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(pool.allocate(out, 1));
+    pages += out.size();
+    std::size_t here = 1;
+    for (std::size_t i = 1; i < out.size(); ++i) here += out[i] != out[i - 1] + 1;
+    runs += here;
+    CHECK(pool.last_runs().size() == here);
+    CHECK(pool.handed_out().pages == pages);
+    CHECK(pool.handed_out().runs == runs);
+    for (std::size_t i = 0; i < out.size(); i += 2) REQUIRE(pool.free({&out[i], 1}));  // so that some lie apart
+    out.resize(6);
+  }
+  CHECK(runs > 3);
+}
+
+TEST_CASE("pool: an emptiest segment of one page is taken first") {
+  Pool pool = pool_of(5, 2);  // page 1 in a segment with page 0, and two pairs
+  std::array<Page, 5> pages{};
+  REQUIRE(pool.allocate(pages, 1));
+  const Page one = 1;
+  REQUIRE(pool.free({&one, 1}));
+  pool.resize(4);
+  CHECK(pool.segments()[0].offered == 1);
+  CHECK(pool.offered() == 4);
+  CHECK_FALSE(pool.draining());
+  CHECK(pool.surplus() == 0);
+}
+
+TEST_CASE("pool: a page behind the last segment is refused, and so is one that its segment does not offer") {
+  const auto allocator = std::make_shared<AsTold>();
+  Pool pool = pool_of(13, 8, allocator);  // of the second segment 6 are offered
+  Page page = 0;
+  for (const Page wrong : {14U, 15U, 16U, 17U, 23U, 24U, 64U, ~0U}) {
+    CAPTURE(wrong);
+    allocator->next = wrong;
+    CHECK_FALSE(pool.allocate({&page, 1}, 1));
+  }
+  allocator->next = 13;
+  CHECK(pool.allocate({&page, 1}, 1));
+  CHECK(pool.handed_out().pages == 1);
+}
