@@ -14,7 +14,7 @@
 
 namespace canopy {
 
-/// What the reader and the writer of a storage share: its calls, the keys of its records, its breaker and the time.
+/// Shared by the reader and the writer of a storage: its calls, the keys of its records, its breaker and the time.
 class StorageLink {
  public:
   /// A group's storage, and the fingerprint of its records.
