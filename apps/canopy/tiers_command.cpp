@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <slots/folder.h>
 #include <slots/folder_reader.h>
-#include <tiers/record_says.h>
+#include <tiers/record_summary.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -101,11 +101,11 @@ Exit check(const std::string& folder) {
   reader.each([&](Slot slot, const Entry& entry) {
     if (++done % 256 == 0) progress.show(static_cast<double>(slot) / static_cast<double>(reader.head().slots), done);
     const std::size_t count = reader.read(slot, record.data());
-    const RecordSays says = read_record(std::span(record).first(count));
-    const char* flaw = says.flaw;
-    if (!flaw && says.fingerprint != reader.head().fingerprint) flaw = "it is of another model or layout";
+    const RecordSummary summary = read_record(std::span(record).first(count));
+    const char* flaw = summary.flaw;
+    if (!flaw && summary.fingerprint != reader.head().fingerprint) flaw = "it is of another model or layout";
     // After a crash of the machine the table may be older than a slot. The storage looks at the key as well.
-    if (!flaw && !(says.key == entry.key)) ++replaced;
+    if (!flaw && !(summary.key == entry.key)) ++replaced;
     else if (!flaw) ++fine;
     else ++damaged.try_emplace(flaw, 0, slot).first->second.first;
   });

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "record_says.h"
+#include "record_summary.h"
 
 namespace canopy {
 namespace {
@@ -92,32 +92,32 @@ const char* flaw_of_record(const std::byte* record, const RecordFacts& expected)
   if (found.parent != right.parent) return "it continues another page";
   right.image_sum = found.image_sum;
   right.header_sum = found.header_sum;
-  if (std::memcmp(&found, &right, sizeof found) != 0) return "it says something else of its page";
+  if (std::memcmp(&found, &right, sizeof found) != 0) return "it is about another page";
   const auto words = kept_words(expected);
   if (std::memcmp(record + sizeof found, words.data(), words.size_bytes()) != 0) return "it has other words";
   if (found.image_sum != sum_of(record + kRecordHeader, expected.image_bytes, 0)) return "its image is damaged";
   return nullptr;
 }
 
-RecordSays read_record(std::span<const std::byte> record) {
+RecordSummary read_record(std::span<const std::byte> record) {
   Header found{};
-  RecordSays says;
+  RecordSummary summary;
   if (record.size() < kRecordHeader) {
-    says.flaw = "it ends too early";
-    return says;
+    summary.flaw = "it ends too early";
+    return summary;
   }
   std::memcpy(&found, record.data(), sizeof found);
   const Header right = header_of({});
-  says.key = found.key;
-  says.fingerprint = found.fingerprint;
-  if (found.magic != right.magic) says.flaw = "it is no record";
+  summary.key = found.key;
+  summary.fingerprint = found.fingerprint;
+  if (found.magic != right.magic) summary.flaw = "it is no record";
   else if (found.format != right.format || found.header_bytes != right.header_bytes)
-    says.flaw = "it has another format";
-  else if (found.header_sum != header_sum(record.data())) says.flaw = "its header is damaged";
-  else if (found.image_bytes > record.size() - kRecordHeader) says.flaw = "it ends too early";
+    summary.flaw = "it has another format";
+  else if (found.header_sum != header_sum(record.data())) summary.flaw = "its header is damaged";
+  else if (found.image_bytes > record.size() - kRecordHeader) summary.flaw = "it ends too early";
   else if (found.image_sum != sum_of(record.data() + kRecordHeader, found.image_bytes, 0))
-    says.flaw = "its image is damaged";
-  return says;
+    summary.flaw = "its image is damaged";
+  return summary;
 }
 
 }  // namespace canopy

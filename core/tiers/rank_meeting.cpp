@@ -12,7 +12,7 @@ const char* RankMeeting::bring(std::span<std::int64_t> values) {
   if (left_) return "a rank has left";
   for (std::size_t i = 0; i < values.size(); ++i) least_[i] = came_ == 0 ? values[i] : std::min(least_[i], values[i]);
   if (++came_ == ranks_.size()) {
-    told_ = least_;
+    agreed_ = least_;
     came_ = 0;
     ++exchanges_;
     all_came_.notify_all();
@@ -21,7 +21,7 @@ const char* RankMeeting::bring(std::span<std::int64_t> values) {
     all_came_.wait(lock, [&] { return left_ || exchanges_ != before; });
     if (exchanges_ == before) return "a rank has left";
   }
-  std::ranges::copy(told_, values.begin());
+  std::ranges::copy(agreed_, values.begin());
   return nullptr;
 }
 

@@ -43,8 +43,8 @@ class RankMeeting {
   mutable std::mutex mutex_;
   std::condition_variable all_came_;
   std::vector<Rank> ranks_;
-  Values least_{};  ///< minima over the ranks in the present exchange
-  Values told_{};   ///< result of the last exchange; the next one ends after all ranks have read it and returned
+  Values least_{};   ///< minima over the ranks in the present exchange
+  Values agreed_{};  ///< result of the last exchange; the next one ends after all ranks have read it and returned
   std::size_t came_ = 0;
   std::uint64_t exchanges_ = 0;
   bool left_ = false;

@@ -77,9 +77,9 @@ std::uint64_t StorageCalls::put(std::size_t group, std::uint64_t job, std::size_
 void StorageCalls::poll() {
   StorageDone done[64];
   for (auto& storage : storages_)
-    for (std::size_t told = std::size(done); told == std::size(done);) {
-      told = storage->poll(done);
-      for (const StorageDone& one : std::span(done).first(told)) {
+    for (std::size_t count = std::size(done); count == std::size(done);) {
+      count = storage->poll(done);
+      for (const StorageDone& one : std::span(done).first(count)) {
         const auto call = std::ranges::find(calls_, one.ticket, &StorageCall::ticket);
         if (call == calls_.end()) continue;  // a call that was abandoned
         (*call)->ended = true;

@@ -152,8 +152,8 @@ class CheckedLeaving final : public LeavingVisitor {
     }
     if (sound) visitor_.leaving(node);
     else if (flaw.empty())
-      flaw = fmt::format("it told of a node that leaves with {} words and {} pages", node.words.size(),
-                         node.pages[0].size());
+      flaw =
+          fmt::format("it reported a leaving node with {} words and {} pages", node.words.size(), node.pages[0].size());
   }
 
  private:

@@ -117,15 +117,15 @@ std::size_t StoragePort::poll(std::span<StorageDone> done) {
   }
   const std::span<StorageDone> room = done.subspan(count);
   if (room.empty()) return count;
-  std::size_t told = call("poll", &PageStorage::poll, room);
-  if (told > room.size()) {
-    wrong("poll", fmt::format("it told {} calls into {} places", told, room.size()));
-    told = 0;
+  std::size_t ended = call("poll", &PageStorage::poll, room);
+  if (ended > room.size()) {
+    wrong("poll", fmt::format("it reported {} calls into {} places", ended, room.size()));
+    ended = 0;
   }
-  for (const StorageDone& one : room.first(told)) {
+  for (const StorageDone& one : room.first(ended)) {
     const auto open = open_.find(one.ticket);
     if (open == open_.end() || open->second.threw) {
-      wrong("poll", fmt::format("call {} ended, which was not on its way", one.ticket));
+      wrong("poll", fmt::format("call {} ended, which was not pending", one.ticket));
       continue;
     }
     if (!fits(one, open->second))

@@ -158,7 +158,7 @@ void Publisher::tier_keyframe(const CacheState& tier) {
     policy(tier.groups[g], g, *below_);
   }
   tree(tier, *below_);
-  for (Told& told : told_below_) told.pages = told.changes = kUnlimited;
+  for (Sent& sent : sent_below_) sent.pages = sent.changes = kUnlimited;
 }
 
 void Publisher::keyframe() {
@@ -172,12 +172,12 @@ void Publisher::keyframe() {
   }
   for (const auto& [node, lock] : state_.pins) pinned(node, true);
   if (callers_pool_.pages != 0) feed_.push(callers_pool_);
-  for (Told& told : told_) told.pages = told.changes = kUnlimited;
+  for (Sent& sent : sent_) sent.pages = sent.changes = kUnlimited;
   if (state_.below && below_) tier_keyframe(*state_.below);
-  const auto told = std::exchange(told_counters_, {});
+  const auto sent = std::exchange(sent_counters_, {});
   totals();
   commit(Operation::none);
-  told_counters_ = told;  // readers that were up to date skip this keyframe
+  sent_counters_ = sent;  // readers that were up to date skip this keyframe
 }
 
 void Publisher::space(NamespaceId space) {
@@ -284,32 +284,32 @@ void Publisher::counters(std::string_view tier) {
   if (tier == "storage" && state_.board.storage.empty()) return;
   const CounterValues now = tier_counters(state_);
   for_each_value([&](Counter counter, const CounterInfo& info, std::size_t row, std::size_t column) {
-    std::uint64_t& told = told_counters_.values.at(counter, row, column);
-    if (info.tier != tier || std::exchange(told, now.at(counter, row, column)) == now.at(counter, row, column)) return;
+    std::uint64_t& sent = sent_counters_.values.at(counter, row, column);
+    if (info.tier != tier || std::exchange(sent, now.at(counter, row, column)) == now.at(counter, row, column)) return;
     feed_.push(event::CounterValue{.counter = counter,
                                    .row = static_cast<std::uint8_t>(row),
                                    .column = static_cast<std::uint8_t>(column),
-                                   .value = told});
+                                   .value = sent});
   });
   const auto health = std::bit_cast<Event>(state_.board.health);
-  if (tier != "storage" || std::memcmp(&health, &told_counters_.health, sizeof(health)) == 0) return;
-  told_counters_.health = health;
+  if (tier != "storage" || std::memcmp(&health, &sent_counters_.health, sizeof(health)) == 0) return;
+  sent_counters_.health = health;
   feed_.push(state_.board.health);
 }
 
-void Publisher::pool_changes(const CacheState& state, FeedWriter& feed, ToldPools& told_pools) {
+void Publisher::pool_changes(const CacheState& state, FeedWriter& feed, SentPools& sent_pools) {
   for (std::uint8_t g = 0; g < state.pools.size(); ++g) {
     const Pool& pool = state.pools[g];
     const Occupancy occupancy = pool.occupancy();
-    Told& told = told_pools[g];
-    if (occupancy.capacity != told.pages || pool.limit() != told.limit) {
-      told.pages = occupancy.capacity;
-      told.limit = pool.limit();
+    Sent& sent = sent_pools[g];
+    if (occupancy.capacity != sent.pages || pool.limit() != sent.limit) {
+      sent.pages = occupancy.capacity;
+      sent.limit = pool.limit();
       feed.push(event::PoolSized{
           .group = g, .segment_pages = pool.segment_pages(), .pages = occupancy.capacity, .limit = pool.limit()});
     }
-    if (pool.changes() == told.changes) continue;
-    told.changes = pool.changes();
+    if (pool.changes() == sent.changes) continue;
+    sent.changes = pool.changes();
     for (std::size_t i = 0; i < pool.segments().size(); ++i) {
       const PoolSegment& segment = pool.segments()[i];
       feed.push(event::SegmentChanged{
@@ -319,8 +319,8 @@ void Publisher::pool_changes(const CacheState& state, FeedWriter& feed, ToldPool
 }
 
 void Publisher::commit(Operation operation) {
-  pool_changes(state_, feed_, told_);
-  if (state_.below && below_) pool_changes(*state_.below, *below_, told_below_);
+  pool_changes(state_, feed_, sent_);
+  if (state_.below && below_) pool_changes(*state_.below, *below_, sent_below_);
   // Once a reader's sums are wrong they stay wrong, so an occasional comparison is enough. A prime number, so that it
   // does not always follow the same operation of a request.
   constexpr std::uint64_t kTotalsEvery = 13;
@@ -347,9 +347,9 @@ void Publisher::turn(Operation operation) {
   FeedDesk& desk = desk_behind(feed_.header());
   constexpr std::uint64_t kLook = 4096;  // operations between the checks, each of which is a system call
   const std::uint32_t readers = desk.readers.load(std::memory_order_relaxed);
-  if (on() && (readers != readers_told_ || ++commits_ % kLook == 0)) feed_.turn(sink_->watched());
-  readers_told_ = readers;
-  if (desk.keyframes_wanted.load(std::memory_order_acquire) != keyframes_told_) answer(desk);
+  if (on() && (readers != readers_sent_ || ++commits_ % kLook == 0)) feed_.turn(sink_->watched());
+  readers_sent_ = readers;
+  if (desk.keyframes_wanted.load(std::memory_order_acquire) != keyframes_sent_) answer(desk);
 }
 
 /// In the long run keyframes take at most a tenth of the time, except for one in advance.
@@ -378,7 +378,7 @@ void Publisher::answer(FeedDesk& desk) {
   if (began + kAhead < keyframe_from_) return;
   const std::uint64_t wanted = desk.keyframes_wanted.load(std::memory_order_acquire);
   feed_.turn(sink_->watched());
-  keyframes_told_ = wanted;
+  keyframes_sent_ = wanted;
   if (!on()) return;
   keyframe();
   keyframe_from_ = std::max(keyframe_from_, began) + 10 * (std::chrono::steady_clock::now() - began);
@@ -386,7 +386,7 @@ void Publisher::answer(FeedDesk& desk) {
 
 void Publisher::serve_waiting_readers() {
   if (feed_.shape().ring_events != 0 &&
-      desk_behind(feed_.header()).keyframes_wanted.load(std::memory_order_relaxed) != keyframes_told_)
+      desk_behind(feed_.header()).keyframes_wanted.load(std::memory_order_relaxed) != keyframes_sent_)
     turn(Operation::none);
 }
 

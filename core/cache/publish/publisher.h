@@ -82,19 +82,19 @@ class Publisher {
   bool has_feed_;
   event::CallersPool callers_pool_;  ///< 0 pages: unknown.
   /// Values last sent for each pool.
-  struct Told {
+  struct Sent {
     std::uint64_t pages = 0, limit = 0, changes = 0;
   };
-  using ToldPools = std::array<Told, kMaxGroups>;
-  void pool_changes(const CacheState& state, FeedWriter& feed, ToldPools& told_pools);
-  ToldPools told_{}, told_below_{};
-  struct ToldCounters {
+  using SentPools = std::array<Sent, kMaxGroups>;
+  void pool_changes(const CacheState& state, FeedWriter& feed, SentPools& sent_pools);
+  SentPools sent_{}, sent_below_{};
+  struct SentCounters {
     CounterValues values;
     Event health;
-  } told_counters_;  ///< Values last sent.
-  std::uint64_t keyframes_told_ = 0, commits_ = 0;
+  } sent_counters_;  ///< Values last sent.
+  std::uint64_t keyframes_sent_ = 0, commits_ = 0;
   std::uint64_t published_ = 0;                            ///< FeedWriter::at after the last commit
-  std::uint32_t readers_told_ = 0;                         ///< number of readers at the last check
+  std::uint32_t readers_sent_ = 0;                         ///< number of readers at the last check
   std::chrono::steady_clock::time_point keyframe_from_{};  ///< time of the next keyframe; some may be sent early
 };
 

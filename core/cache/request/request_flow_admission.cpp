@@ -79,9 +79,11 @@ Admission RequestFlow::admits(const RequestSpec& spec) {
     const std::size_t taken = probe.evictable[g] / state_.page_size;
     const std::size_t most = needs.peak(probe.length, taken, prompt, total, spec.chunk) + kept;
     if (const std::uint64_t room = pages_.room(g); most > room)
-      return {Admission::Verdict::wait,
-              fmt::format("the request needs {} more pages of group '{}', and {} are free, evictable or to be had",
-                          most - std::min(most, taken), pool.group(), room - std::min<std::uint64_t>(room, taken))};
+      return {
+          Admission::Verdict::wait,
+          fmt::format(
+              "the request needs {} more pages of group '{}', and {} are free, evictable or available from the system",
+              most - std::min(most, taken), pool.group(), room - std::min<std::uint64_t>(room, taken))};
   }
   return {};
 }

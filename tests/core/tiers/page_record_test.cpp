@@ -1,7 +1,7 @@
 #include <canopy/base/random.h>
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
-#include <tiers/record_says.h>
+#include <tiers/record_summary.h>
 
 #include <cstring>
 #include <map>
@@ -145,13 +145,13 @@ TEST_CASE("page records: a reader that expects none in particular is told whose 
   const auto flaw = [&](auto&& damage) {
     auto record = sealed.record;
     damage(record);
-    const RecordSays says = read_record(record);
-    return std::string(says.flaw ? says.flaw : "");
+    const RecordSummary summary = read_record(record);
+    return std::string(summary.flaw ? summary.flaw : "");
   };
-  const RecordSays says = read_record(sealed.record);
-  CHECK(says.flaw == nullptr);
-  CHECK(says.key == sealed.facts.key);
-  CHECK(says.fingerprint == sealed.facts.fingerprint);
+  const RecordSummary summary = read_record(sealed.record);
+  CHECK(summary.flaw == nullptr);
+  CHECK(summary.key == sealed.facts.key);
+  CHECK(summary.fingerprint == sealed.facts.fingerprint);
   using Record = std::vector<std::byte>;
   const auto touch = [](std::size_t at) { return [at](Record& record) { record[at] ^= std::byte{1}; }; };
   CHECK(flaw([](Record& record) { record.push_back(std::byte{7}); }).empty());

@@ -108,7 +108,7 @@ TEST_CASE("storage: one that throws or lies is found out, and one that ends no c
   ByHand::lies = true;
   engine->turn(2);
   REQUIRE(engine->ledger().violations() == 2);
-  CHECK(engine->ledger().reports()[1].ends_with("poll: call 4711 ended, which was not on its way"));
+  CHECK(engine->ledger().reports()[1].ends_with("poll: call 4711 ended, which was not pending"));
   ByHand::last->end('f', static_cast<Fate>(200));
   engine->turn(3);
   REQUIRE(engine->ledger().violations() == 3);

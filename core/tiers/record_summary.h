@@ -8,13 +8,13 @@
 namespace canopy {
 
 /// Facts in the header of a page's record, for readers that expect no particular page.
-struct RecordSays {
+struct RecordSummary {
   PageKey key;
   std::array<std::byte, 32> fingerprint{};
   const char* flaw = nullptr;  ///< short error message if it was changed since it was sealed, else null
 };
 
 /// Checks a record against its own checksums. `record` may be followed by other bytes. Never reads outside it.
-RecordSays read_record(std::span<const std::byte> record);
+RecordSummary read_record(std::span<const std::byte> record);
 
 }  // namespace canopy
