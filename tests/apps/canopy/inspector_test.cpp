@@ -142,7 +142,7 @@ TEST_CASE("inspector: a script's complaint names file and line, and a picture th
       {"--script /nowhere/look.script", "the script '/nowhere/look.script' cannot be read"},
       {"--requests 1 --screenshot /nowhere/x.png", "/nowhere/x.png: could not be written: No such file or directory"},
       {"--requests 1 --screenshot " + workshop.path.string(), "is a folder; nothing is written to it"},
-      {"--requests 1 --screenshot " + script, script + ": this is no picture"},
+      {"--requests 1 --screenshot " + script, script + ": this is not a PNG picture"},
       {"--requests 1 --screenshot /dev/full", "/dev/full: is a device; nothing is written to it"}};
   for (const auto& [arguments, sentence] : cases) {
     CAPTURE(arguments);
@@ -157,7 +157,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   const Workshop workshop;
   const Ended unknown = inspector(workshop, "attach nobody-" + own_name("x") + " --screenshot x.png");
   CHECK(unknown.status == 2);
-  CHECK_MESSAGE(has(unknown.err, "there is no feed of this name"), unknown.err);
+  CHECK_MESSAGE(has(unknown.err, "there is no feed with this name"), unknown.err);
 
   Served one(workshop, own_name("one-")), two(workshop, own_name("two-"));
   const Ended which = canopy(workshop, "top --once");

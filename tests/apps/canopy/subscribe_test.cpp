@@ -46,7 +46,7 @@ TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what
   CHECK(has(top.out, "rank 0, salt s, depth 0 to 2"));
   CHECK(has(top.out, "50.0 %"));   // of rank 0: 4 of 8 tokens
   CHECK(has(top.out, "100.0 %"));  // of rank 1
-  CHECK(has(top.out, "whole, 1 gap, 1 of their messages came later"));
+  CHECK(has(top.out, "whole, 1 gap, 1 missing message came later"));
   CHECK(has(top.out, "drift 0"));
   // An exporter serves what events tell, and no figure of what they do not: not even 0.
   const Ended figures =

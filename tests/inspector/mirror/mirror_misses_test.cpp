@@ -128,7 +128,7 @@ TEST_CASE("mirror: what a late or a lapped reader cannot know it calls not known
     bool told = false;
     for (const inspector::MissGroup& group : late.mirror.misses()) {
       CHECK(group.miss != Miss::never_seen);
-      told |= group.miss == Miss::before_attach && reason_words(group) == "not known: before I attached";
+      told |= group.miss == Miss::before_attach && reason_words(group) == "not known: before attaching";
     }
     CHECK(told);
     for (const inspector::MissGroup& group : all.mirror.misses()) CHECK_FALSE(is_not_known(group.miss));

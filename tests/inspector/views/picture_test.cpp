@@ -83,7 +83,7 @@ TEST_CASE("a picture that cannot be written whole is a sentence, and what was th
 
   // A recording, a script, a key: whatever is no picture.
   std::ofstream(path) << "precious";
-  CHECK(write_png(path.string(), rgb, 64, 64).starts_with(path.string() + ": this is no picture"));
+  CHECK(write_png(path.string(), rgb, 64, 64).starts_with(path.string() + ": this is not a PNG picture"));
   CHECK(std::filesystem::file_size(path) == 8);
   std::filesystem::remove(path);
   CHECK(write_png("/dev/null", rgb, 64, 64).starts_with("/dev/null: is a device"));
