@@ -12,8 +12,7 @@
 namespace canopy::inspector {
 namespace {
 
-constexpr std::string_view kShare =
-    "share ";  ///< prefix of the keys of panels and rows, whose values are in hundredths
+constexpr std::string_view kShare = "share ";  ///< prefix of keys of panels and rows; values are in hundredths
 constexpr int kMostShare = 100'000;
 
 int whole(const std::string& text, int least, int most, int otherwise) {

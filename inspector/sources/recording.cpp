@@ -23,8 +23,7 @@ Result<std::unique_ptr<Recording>> Recording::begin(const std::string& path) {
   FeedShape& header = recording->shape_;
   std::memcpy(&header, recording->memory_.base(), sizeof(header));
   constexpr std::size_t kVersion = sizeof(header.magic) - 1;
-  const char version =
-      header.magic[kVersion];  // a digit; otherwise it is no recording, and the byte must not be printed
+  const char version = header.magic[kVersion];  // a digit; otherwise it is no recording, and must not be printed
   if (std::memcmp(header.magic, FeedShape::kMagic, kVersion) != 0 || version < '0' || version > '9')
     return cannot("this is not a recording of a feed; `canopy replay ... --record FILE` makes one");
   if (version != FeedShape::kMagic[kVersion])

@@ -132,7 +132,7 @@ TEST_CASE("feed: a name that a living process writes is refused with a sentence"
   }
   const auto gone = Attachment::attach(name);
   REQUIRE_FALSE(gone);
-  CHECK(gone.error().text.starts_with("the feed '" + name + "': there is no feed of this name"));
+  CHECK(gone.error().text.starts_with("the feed '" + name + "': there is no feed with this name"));
 }
 
 TEST_CASE("feed: a recording is the feed, and any moment of it can be gone back to") {
