@@ -204,8 +204,8 @@ void RequestsPanel::draw_table(Scene& scene) {
   ImGui::TableSetupColumn("hit", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
   ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed, em() * 5);
-  ImGui::TableSetupColumn("reason for the miss");
-  column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"reason for the miss"}});
+  ImGui::TableSetupColumn("miss reason");
+  column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"miss reason"}});
   if (std::exchange(scene.selection.reveal_request, false)) {
     const auto at = std::find(rows_.begin(), rows_.end(), scene.selection.request);
     const float row = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
