@@ -22,11 +22,11 @@ const char* const kAbout =
     "Without a subcommand it runs a demo engine in this process.";
 
 struct Arguments {
-  std::string name, file;  ///< attach, open
+  std::string name, file;  ///< for attach, open
   std::string screenshot, script, size = "1600x900", theme;
   double scale = 0;
   bool read_only = false;
-  std::uint64_t requests = 600;  ///< of the demo, before a picture is taken
+  std::uint64_t requests = 600;  ///< of the demo, before the picture is drawn
 };
 
 int unusable(const std::string& why) {
@@ -34,16 +34,17 @@ int unusable(const std::string& why) {
   return kUnusable;
 }
 
-/// A picture or a script, without a window.
+/// Draws a picture or runs a script, without a window.
 int draw_in_memory(App& app, const Arguments& arguments, const Script& script) {
   int width = 0, height = 0;
   char rest = 0;
   if (std::sscanf(arguments.size.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < 320 || height < 240 ||
       width > 16384 || height > 16384)
-    return unusable(fmt::format("--size {} is no size; 1600x900 is one", arguments.size));
+    return unusable(
+        fmt::format("--size {}: expected a size from 320x240 to 16384x16384, such as 1600x900", arguments.size));
   std::string why;
   const auto canvas = Canvas::make(width, height, why);
-  if (!canvas) return unusable("no picture can be drawn: " + why);
+  if (!canvas) return unusable("cannot draw a picture: " + why);
   std::ifstream file;
   std::istringstream only;
   if (!arguments.script.empty()) {
@@ -68,7 +69,7 @@ Result<std::unique_ptr<Link>> attach_to(const std::string& name) {
   return link_to(std::move(*attachment), name);
 }
 
-/// In a window it is shown how far a recording is read.
+/// Opens a recording. In a window, the progress of reading is shown.
 Result<std::unique_ptr<Link>> recording_at(const std::string& path, bool whole) {
   auto recording = whole ? Recording::open(path) : Recording::begin(path);
   if (!recording) return recording.error();
@@ -82,7 +83,7 @@ int look(const Arguments& arguments, bool attach, bool open) {
   if (!arguments.theme.empty()) settings.light = arguments.theme == "light";
   if (arguments.scale > 0) settings.scale = static_cast<float>(arguments.scale);
 
-  std::unique_ptr<demo::LiveDemo> demo;  // before the link, which reads from it until it goes
+  std::unique_ptr<demo::LiveDemo> demo;  // declared before the link, which reads from it
   std::unique_ptr<Link> link;
   if (attach) {
     if (!arguments.name.empty()) {
@@ -125,22 +126,24 @@ int run(int argc, char** argv) {
   program.fallthrough();
   program.set_version_flag("--version", CANOPY_VERSION);
   Arguments arguments;
-  program.add_option("--screenshot", arguments.screenshot, "draw one picture to this PNG, without a display");
+  program.add_option("--screenshot", arguments.screenshot, "draw one picture to this PNG file, without a display");
   program.add_option("--script", arguments.script,
-                     "do what this file says, without a display (inspector/shell/script.h)");
-  program.add_option("--size", arguments.size, "of the picture, in pixels")->capture_default_str();
-  program.add_option("--scale", arguments.scale, "of letters and distances; 2 for a display of twice the density")
+                     "run the commands of this file, without a display (inspector/shell/script.h)");
+  program.add_option("--size", arguments.size, "size of the picture, in pixels")->capture_default_str();
+  program
+      .add_option("--scale", arguments.scale, "scale of letters and distances; 2 for a display with twice the density")
       ->check(CLI::Range(0.5, 4.0));
-  program.add_option("--theme", arguments.theme, "dark or light")->check(CLI::IsMember({"dark", "light"}));
-  program.add_option("--requests", arguments.requests, "that the demo engine serves before its picture is drawn")
+  program.add_option("--theme", arguments.theme, "dark or light theme")->check(CLI::IsMember({"dark", "light"}));
+  program
+      .add_option("--requests", arguments.requests, "requests that the demo engine serves before its picture is drawn")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
-  program.add_flag("--read-only", arguments.read_only, "send nothing to the engine, by no button and no key");
-  auto* attach = program.add_subcommand("attach", "Look at an engine of another process");
+  program.add_flag("--read-only", arguments.read_only, "never send anything to the engine");
+  auto* attach = program.add_subcommand("attach", "Show an engine of another process");
   attach->add_option("name", arguments.name,
-                     "of its feed; without a name, choose from a list, or wait for the first feed");
-  auto* open = program.add_subcommand("open", "Look at a recording");
-  open->add_option("file", arguments.file, "made with `feed: { file: { path: FILE } }`")->required();
+                     "name of its feed; without one, choose from a list, or wait for the first feed");
+  auto* open = program.add_subcommand("open", "Show a recording");
+  open->add_option("file", arguments.file, "recording made with `feed: { file: { path: FILE } }`")->required();
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

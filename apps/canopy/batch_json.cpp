@@ -52,9 +52,9 @@ Json value_json(const EventBatch& batch, const Event& event, Field field) {
     case Field::locality:
     case Field::ownership:
     case Field::lookahead_token_ids: {
-      // A map whose keys are not texts cannot be JSON.
+      // A map whose keys are not texts cannot be represented as JSON.
       const Json value = Json::from_msgpack(batch.text_of(event, field), true, false);
-      return value.is_discarded() ? Json("not shown: no JSON can be made of it") : value;
+      return value.is_discarded() ? Json("not shown: cannot be represented as JSON") : value;
     }
     default:
       return batch.text_of(event, field);

@@ -9,9 +9,9 @@
 
 namespace canopy::app {
 
-/// "next", "ahead", ... as in kv_events::Order.
+/// Returns "next", "ahead" and so on, as in kv_events::Order.
 std::string_view word_of(kv_events::Order order);
-/// A message and its batch as one line of JSON. Fields have the names that vLLM and SGLang give them; a digest is
+/// Returns a message and its batch as one line of JSON. Fields have the names of vLLM and SGLang; a digest is
 /// hexadecimal; bytes that are not UTF-8 become U+FFFD.
 std::string json_of(const kv_events::Message& message, kv_events::Order order, const kv_events::EventBatch& batch);
 

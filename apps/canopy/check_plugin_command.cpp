@@ -41,7 +41,7 @@ Row& row_of(std::vector<Row>& rows, const Case& which) {
 std::vector<Row> run_all(const ContractSuite& suite, const std::string& file, const std::vector<Case>& cases) {
   std::vector<Row> rows;
   ProgressBar progress("checking", "cases");
-  std::string late;  // a component that hung once would hang in most cases, each for the whole limit
+  std::string late;  // a component that hung once would hang in most cases, each for the whole time limit
   for (std::size_t i = 0; i < cases.size(); ++i) {
     Row& row = row_of(rows, cases[i]);
     if (late == row.interface + row.component) {
@@ -62,7 +62,7 @@ std::string with_later_lines_indented(std::string text) {
   return text;
 }
 
-/// Returns the exit code.
+/// Prints the results. Returns the exit code.
 int print_rows(const std::vector<Row>& rows, const Terminal& terminal) {
   std::size_t component = 9, interface = 9;
   for (const Row& row : rows) {
@@ -101,25 +101,26 @@ void print_note_of_searches(const std::string& file, const Terminal& terminal) {
                searched.refusals()[i].why);
 }
 
-/// What a process of its own found in a file.
+/// Result of loading a file in its own process.
 struct Loaded {
   std::vector<std::pair<std::string, std::string>> offers;  ///< interface and name
-  bool refused = false;                                     ///< the file, or one of its components
+  bool refused = false;                                     ///< true if the file or one of its components was refused
 };
 
-/// Loads a file in a process of its own, which prints what it offers. An error is the rest of a sentence that begins
-/// with the file's name: the process did not come to its end.
+/// Loads a file in its own process, which prints the offered components. An error is the rest of a sentence that begins
+/// with the file's name: the process did not end normally.
 Result<Loaded> load_apart(const std::string& file, unsigned seconds, const Terminal& terminal) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Error{std::string("it cannot be loaded apart: ") + std::strerror(errno)};
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return Error{std::string("it cannot be loaded in its own process: ") + std::strerror(errno)};
   const UniqueFd answers(ends[0]);
   UniqueFd answer(ends[1]);
   std::fflush(stdout);
   const pid_t child = ::fork();
-  if (child < 0) return Error{std::string("it cannot be loaded apart: ") + std::strerror(errno)};
+  if (child < 0) return Error{std::string("it cannot be loaded in its own process: ") + std::strerror(errno)};
   if (child == 0) {
     ::alarm(seconds);
-    // A user who names the file wants it run. Only files found in a searched folder have to be trusted.
+    // The user named the file and so wants it to run. Only files found in a searched folder have to be trusted.
     Registry registry;
     registry.add(file, Trust::as_ourselves);
     print_offers(registry, terminal);

@@ -13,15 +13,14 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
             if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
               return std::string();
-            return "'" + text + "' is no whole number from " + std::to_string(least) + " to " + std::to_string(most);
+            return "'" + text + "' is not a whole number from " + std::to_string(least) + " to " + std::to_string(most);
           },
           std::to_string(least) + "..", "whole number"};
 }
 
 CLI::Option* block_size(CLI::App& command, std::uint64_t& block) {
   return command
-      .add_option("--block-size", block,
-                  "tokens that an id of the trace stands for; without: 512 for mooncake, 16 for qwen")
+      .add_option("--block-size", block, "tokens per id of the trace; default: 512 for mooncake, 16 for qwen")
       ->check(whole(1, workload::kMaxTraceBlock));
 }
 

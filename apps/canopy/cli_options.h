@@ -8,12 +8,12 @@ namespace canopy::app {
 
 inline constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
 
-/// Whole numbers of a range. CLI::Range would also take 1e3 and name the range in other words.
+/// Returns a validator for whole numbers in a range. CLI::Range would also accept 1e3, and word the range differently.
 CLI::Validator whole(std::uint64_t least, std::uint64_t most);
 
 CLI::Option* block_size(CLI::App& command, std::uint64_t& block);
 
-/// An option that may be repeated, one value each time.
+/// Lets an option be repeated, with one value each time.
 CLI::Option* repeated(CLI::Option* option);
 
 }  // namespace canopy::app

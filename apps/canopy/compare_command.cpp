@@ -22,7 +22,8 @@
 namespace canopy::app {
 namespace {
 
-/// The engine's file with what the command line changes in it, and this policy for every group.
+/// Returns the configuration of the engine's file with the changes of the command line, and this policy for every
+/// group.
 Result<EngineConfig> engine_of(const CompareArguments& arguments, YamlNode document, const std::string& policy,
                                const Registry& registry) {
   std::vector<std::string> all;
@@ -39,7 +40,8 @@ Result<EngineConfig> engine_of(const CompareArguments& arguments, YamlNode docum
   return read_engine_config(document, registry);
 }
 
-/// What a part of --policies means. A name is checked here, so that the sentence can name the rows that no engine runs.
+/// Returns the meaning of a part of --policies. Checks names here, because this error message can also name the rows
+/// that run no engine.
 Result<lab::Contender> contender_of(const CompareArguments& arguments, const YamlNode& document,
                                     const std::string& policy, const Registry& registry) {
   lab::Contender contender{policy, lab::kind_of(policy)};
@@ -64,24 +66,23 @@ Result<std::vector<lab::Contender>> contenders_of(const CompareArguments& argume
   std::vector<lab::Contender> all;
   for (const std::string& policy : *policies) {
     for (const lab::Contender& other : all)
-      if (other.name == policy) return Error{fmt::format("--policies: {} is there twice", in_quotes(policy))};
+      if (other.name == policy) return Error{fmt::format("--policies: {} is listed twice", in_quotes(policy))};
     auto contender = contender_of(arguments, document, policy, registry);
     if (!contender) return contender.error();
     if (contender->kind != lab::Kind::engine && !unbounded.empty())
       return Error{
-          fmt::format("--policies: '{}' is computed for engines of one group that keeps whole paths, but in {} "
-                      "{}",
+          fmt::format("--policies: '{}' is computed for engines of one group that keeps whole paths, but in {} {}",
                       policy, arguments.config, unbounded)};
     all.push_back(std::move(*contender));
   }
   return all;
 }
 
-/// The capacities in tokens, whole units, and what a token takes where they were given as memory.
+/// Capacities in tokens, as whole units; if they were given as memory, also the bytes of a token.
 struct Capacities {
   std::vector<Amount> amounts;
   std::optional<double> bytes_per_token{};
-  std::string sentence{};  ///< what was read of the model
+  std::string sentence{};  ///< description of what was read from the model's config
 };
 
 Result<Capacities> capacities_of(const CompareArguments& arguments, const EngineConfig& engine) {
@@ -97,7 +98,7 @@ Result<Capacities> capacities_of(const CompareArguments& arguments, const Engine
       token = model->bytes_per_token;
       capacities.sentence = model->sentence;
     } else if (arguments.kv_bytes == 0) {
-      return Error{"--memory: say what a token takes, with --model-config config.json or --kv-bytes N"};
+      return Error{"--memory: expected the bytes of a token, from --model-config config.json or --kv-bytes N"};
     }
     capacities.bytes_per_token = token;
     for (Amount& size : *sizes) {
@@ -116,7 +117,7 @@ Result<Capacities> capacities_of(const CompareArguments& arguments, const Engine
     const std::uint64_t own = engine.groups[0].capacity;
     if (own == kUnlimited)
       return Error{
-          fmt::format("{}: its first group has no limit; name capacities with --capacities 1M,3M", arguments.config)};
+          fmt::format("{}: its first group has no limit; give capacities with --capacities 1M,3M", arguments.config)};
     if (own < unit)
       return Error{fmt::format("{}: its first group has less than a block of {} tokens", arguments.config, unit)};
     capacities.amounts.push_back({std::to_string(own), own});
@@ -147,7 +148,7 @@ Result<lab::Trace> trace_of(const CompareArguments& arguments, const EngineConfi
   return trace;
 }
 
-/// Prints first: a full disk must not lose what was measured.
+/// Prints before writing files: a full disk must not lose the results.
 int print_and_write(const lab::Comparison& comparison, const CompareArguments& arguments, const std::string& model) {
   const Terminal terminal = Terminal::of_stdout();
   print_whatever_happens([&] {
@@ -158,7 +159,7 @@ int print_and_write(const lab::Comparison& comparison, const CompareArguments& a
     unusable(fmt::format("canopy compare: {} stopped it{}", Interrupt::name(),
                          arguments.json.empty() && arguments.report.empty()
                              ? ""
-                             : "; no file was written, since it would be incomplete"));
+                             : "; no file was written, because it would be incomplete"));
     return Interrupt::exit_code();
   }
   if (!arguments.json.empty())
@@ -189,10 +190,9 @@ int compare_policies(CompareArguments arguments, const PluginFolders& folders) {
   auto engine = engine_of(arguments, *document, "", registry);
   if (!engine) return unusable(engine.error().text);
   if (const std::string why = lab::why_no_bound(*engine); arguments.blocks && !why.empty())
-    return unusable(
-        fmt::format("--blocks: the pages of a block are one unit for engines of one group that keeps whole "
-                    "paths, but in {} {}",
-                    arguments.config, why));
+    return unusable(fmt::format(
+        "--blocks: the pages of a block are one unit for engines of one group that keeps whole paths, but in {} {}",
+        arguments.config, why));
   auto contenders = contenders_of(arguments, *document, *engine, registry);
   if (!contenders) return unusable(contenders.error().text);
   auto capacities = capacities_of(arguments, *engine);

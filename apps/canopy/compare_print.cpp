@@ -25,7 +25,7 @@ const Row* find(const Comparison& comparison, const std::string& policy, std::ui
   return nullptr;
 }
 
-/// The policy that reuses most at a capacity; null if there is none to choose from.
+/// Returns the policy that reuses most at a capacity; null if there are fewer than two policies.
 const Row* best_at(const Comparison& comparison, std::uint64_t capacity) {
   const Row* best = nullptr;
   std::size_t policies = 0;
@@ -37,12 +37,12 @@ const Row* best_at(const Comparison& comparison, std::uint64_t capacity) {
   return policies > 1 ? best : nullptr;
 }
 
-/// A row for each capacity and a column for each policy. The best policy of a row is green.
+/// Prints a row for each capacity and a column for each policy. The best policy of a row is green.
 void print_grid(const Comparison& comparison, const char* title, const Terminal& terminal,
                 const std::function<std::string(const Row&)>& cell_of) {
   std::vector<std::string> heading{title};
   for (const std::string& policy : comparison.policies) heading.push_back(policy);
-  heading.emplace_back();  // figures stand to the right in all columns but the last
+  heading.emplace_back();  // figures are right-aligned in all columns but the first and the last
   Grid grid(std::move(heading));
   for (std::size_t i = 0; i < comparison.capacities.size(); ++i) {
     const std::uint64_t capacity = comparison.capacities[i];
@@ -84,7 +84,7 @@ void print_slices(const Comparison& comparison, const std::string& kind, const T
   fmt::print("\n");
 }
 
-/// Prints what the figures show, a sentence for each capacity.
+/// Prints the conclusions from the figures, a sentence for each capacity.
 void print_sentences(const Comparison& comparison) {
   for (const std::uint64_t capacity : comparison.capacities) {
     const Row* const best = best_at(comparison, capacity);
@@ -95,8 +95,7 @@ void print_sentences(const Comparison& comparison) {
     }
     std::string sentence = fmt::format("At {} tokens {} reuses most, {} of the prompts", grouped(capacity),
                                        printable(best->policy), percent(best->hit_rate));
-    if (best->optimum_share)
-      sentence += fmt::format(" and {} of what is possible there", percent(*best->optimum_share));
+    if (best->optimum_share) sentence += fmt::format(" and {} of what is possible", percent(*best->optimum_share));
     if (const Row* const lru = find(comparison, "lru", capacity); lru && lru != best && lru->hit_tokens > 0) {
       const double more = static_cast<double>(best->hit_tokens) / static_cast<double>(lru->hit_tokens) - 1;
       sentence +=
@@ -104,7 +103,7 @@ void print_sentences(const Comparison& comparison) {
     }
     if (best->rejected > 0) sentence += fmt::format("; {} did not fit", plural(best->rejected, "request"));
     else if (best->regret.tokens > 0 && comparison.infinite_tokens > 0)
-      sentence += fmt::format("; {} tokens that it had evicted were asked for again", grouped(best->regret.tokens));
+      sentence += fmt::format("; {} tokens that it had evicted were requested again", grouped(best->regret.tokens));
     fmt::print("{}.\n", sentence);
   }
 }
@@ -132,10 +131,9 @@ void print(const Comparison& comparison, const std::vector<std::string>& by, con
   Table table;
   table.row("prompts", plural(comparison.prompt_tokens, "token"));
   if (comparison.infinite_tokens > 0)
-    table.row("without a limit",
-              fmt::format("{} reused, {}; {} are different", plural(comparison.infinite_tokens, "token"),
-                          percent(comparison.infinite_tokens, comparison.prompt_tokens),
-                          plural(comparison.distinct_tokens, "token")));
+    table.row("without a limit", fmt::format("{} reused, {}; {} distinct", plural(comparison.infinite_tokens, "token"),
+                                             percent(comparison.infinite_tokens, comparison.prompt_tokens),
+                                             plural(comparison.distinct_tokens, "token")));
   table.row("took", fmt::format("{}, {} at once", duration(comparison.seconds), plural(comparison.jobs, "run")));
   table.print(terminal);
   fmt::print("\n");

@@ -47,8 +47,8 @@ int dump_config(const std::string& file, const std::vector<std::string>& assignm
 int describe_config(const PluginFolders& folders) {
   const Terminal terminal = Terminal::of_stdout();
   fmt::print(
-      "{}  every key of the file that describes it; a component may be {{ name: {{ options }} }}, see `canopy "
-      "plugins describe NAME`\n",
+      "{}  every key of its file; a component with options is {{ name: {{ options }} }}, see `canopy plugins describe "
+      "NAME`\n",
       terminal.bold("an engine"));
   print_options(describe_engine_config(load_plugins(folders)), terminal);
   return kFine;

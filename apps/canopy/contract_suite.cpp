@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Each header for itself: <boost/process.hpp> needs compiled parts of Boost.
+// Includes single headers, because <boost/process.hpp> needs compiled parts of Boost.
 #include <boost/process/args.hpp>
 #include <boost/process/child.hpp>
 #include <boost/process/exe.hpp>
@@ -22,9 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kAnswers = 3;  ///< the descriptor that the suite answers on
+constexpr int kAnswers = 3;  ///< file descriptor on which the suite answers
 
-/// "signal 11: segmentation fault"
+/// Returns "signal 11: segmentation fault".
 std::string signal_in_words(int signal) {
   std::string name = ::strsignal(signal);
   name[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(name[0])));
@@ -86,10 +86,10 @@ ContractSuite::Answer ContractSuite::check(const std::string& file, const Case& 
 ContractSuite::Ended ContractSuite::run(const std::vector<std::string>& arguments) const {
   namespace process = boost::process;
   process::pipe answers;
-  // The plugin's output is dropped; stderr is kept, for what the system says of a crash.
+  // Drops the plugin's output, but keeps stderr, where the system reports a crash.
   process::child suite(process::exe = program_.string(), process::args = arguments, process::std_in.null(),
                        process::std_out.null(), process::posix::fd.bind(kAnswers, answers.native_sink()));
-  // The suite's copy is the only one now, so reading ends when the suite does.
+  // The suite has the only copy now, so reading ends when the suite ends.
   ::close(answers.native_sink());
   answers.assign_sink(-1);
   Ended ended;

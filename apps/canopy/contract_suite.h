@@ -9,11 +9,11 @@
 
 namespace canopy::app {
 
-/// How a process that loaded a plugin ended before it had done so: the rest of a sentence that begins with the file's
-/// name. `status` as wait() tells it; `seconds` is what the process was given.
+/// Returns how a process ended that did not finish loading a plugin: the rest of a sentence that begins with the file's
+/// name. `status` is from wait(); `seconds` was the time limit of the process.
 std::string how_loading_ended(int status, unsigned seconds);
 
-/// The contract suite, tests/conformance, which is a program of its own. Each case runs in a new process with a time
+/// The contract suite, tests/conformance, which is a separate program. Each case runs in a new process with a time
 /// limit, so a plugin that crashes, hangs or ends the process does no further harm.
 class ContractSuite {
  public:
@@ -26,18 +26,19 @@ class ContractSuite {
     std::string why;  ///< the rest of a sentence that begins with the component's name; empty if it passed
   };
 
-  /// Looks beside this executable and where it is installed; nothing if this build has none. A process may take
-  /// `seconds`.
+  /// Finds the suite beside this executable or where it is installed; nothing if this build has none. `seconds` is the
+  /// time limit of each process.
   static std::optional<ContractSuite> find(unsigned seconds);
 
-  /// The cases for a plugin. An error is the rest of a sentence that begins with the file's name: loading it failed.
+  /// Returns the cases for a plugin. An error is the rest of a sentence that begins with the file's name: loading it
+  /// failed.
   Result<std::vector<Case>> cases(const std::string& file) const;
   Answer check(const std::string& file, const Case& which) const;
 
  private:
   struct Ended {
-    int status = 0;       ///< as wait() tells it
-    std::string answers;  ///< what it wrote, whole lines or not
+    int status = 0;       ///< status from wait()
+    std::string answers;  ///< output of the process; the last line may be incomplete
   };
   ContractSuite(std::filesystem::path program, unsigned seconds) : program_(std::move(program)), seconds_(seconds) {}
   Ended run(const std::vector<std::string>& arguments) const;

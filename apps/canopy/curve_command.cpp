@@ -42,7 +42,7 @@ Result<Wanted> wanted_of(const CurveArguments& arguments) {
   return wanted;
 }
 
-/// Shows every request of the source to each builder. False: it was stopped.
+/// Adds every request of the source to each builder. Returns false if it was stopped.
 Result<bool> read(const CurveArguments& arguments, std::vector<lab::CurveBuilder>& builders) {
   auto source = open_source(arguments.source, "canopy curve");
   if (!source) return source.error();
@@ -63,7 +63,7 @@ Result<bool> read(const CurveArguments& arguments, std::vector<lab::CurveBuilder
   }
 }
 
-/// What an engine under LRU reuses that evicts whole nodes, requests after the warm-up.
+/// Returns the tokens, in requests after the warm-up, that an engine under LRU reuses when it evicts whole nodes.
 Result<std::uint64_t> replayed(const CurveArguments& arguments, Units page_size, std::uint64_t capacity,
                                const Registry& registry) {
   auto source = open_source(arguments.source, "canopy curve");
@@ -88,7 +88,8 @@ Result<std::uint64_t> replayed(const CurveArguments& arguments, Units page_size,
   return hits;
 }
 
-/// Replays at the pool's capacity or, without one, where a tenth, a half and nine tenths of what there is are reused.
+/// Replays at the pool's capacity; without one, at the capacities that reuse a tenth, a half and nine tenths of all
+/// reusable tokens.
 Result<std::vector<lab::NodeReplay>> replays_of(const CurveArguments& arguments, const Wanted& wanted,
                                                 const lab::Curve& curve, const Registry& registry) {
   std::vector<std::uint64_t> capacities;
@@ -128,7 +129,7 @@ int draw_curve(CurveArguments arguments, const PluginFolders& folders) {
   const Interrupt interrupt;
   const auto stopped = [&] {
     unusable(fmt::format("canopy curve: {} stopped it{}", Interrupt::name(),
-                         arguments.json.empty() ? "" : "; no file was written, since it would be incomplete"));
+                         arguments.json.empty() ? "" : "; no file was written, because it would be incomplete"));
     return Interrupt::exit_code();
   };
   std::vector<lab::CurveBuilder> builders;
@@ -150,7 +151,7 @@ int draw_curve(CurveArguments arguments, const PluginFolders& folders) {
   if (wanted->pool > 0) more = {wanted->pool / 2, wanted->pool, wanted->pool * 2};
   std::erase_if(more, [&](std::uint64_t capacity) { return capacity < wanted->page_sizes.front(); });
   for (const lab::CurveBuilder& builder : builders) {
-    // The points of the first curve are those of the others, so that page sizes stand side by side.
+    // All curves have the points of the first curve, so that page sizes stand side by side.
     std::vector<std::uint64_t> capacities = wanted->capacities;
     if (capacities.empty() && !curves.curves.empty())
       for (const lab::CurvePoint& point : curves.curves.front().points) capacities.push_back(point.capacity_tokens);

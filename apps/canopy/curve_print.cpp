@@ -25,7 +25,7 @@ std::string rate_of(const CurvePoint& point) {
                      : percent(point.hit_rate);
 }
 
-/// A bar as long as what is reused is of what can be.
+/// Returns a bar whose length is the reused share of all reusable tokens.
 std::string bar_of(const CurvePoint& point, const Curve& curve, bool unicode) {
   constexpr double kWidth = 40;
   if (curve.infinite_tokens == 0) return "";
@@ -40,7 +40,7 @@ void print_table(const Curves& curves, const Terminal& terminal) {
   std::vector<std::string> heading{"capacity"};
   for (const Curve& curve : curves.curves) heading.push_back(fmt::format("page {}", curve.page_size));
   if (curves.curves.size() == 1) heading.back() = "hit rate";
-  heading.emplace_back("of all there is");
+  heading.emplace_back("of all reusable");
   heading.emplace_back();
   Grid grid(std::move(heading));
   for (const CurvePoint& point : first.points) {
@@ -69,26 +69,26 @@ void print_pool(const Curves& curves) {
     fmt::print("; a prefix stays about {} after its last use", duration(static_cast<double>(*pool->stay_ms) / 1000));
   fmt::print(".\n");
   const double gain = (twice->hit_rate - pool->hit_rate) * 100;
-  if (gain < 0.005) fmt::print("Doubling it brings nothing.\n");
-  else fmt::print("Doubling it brings {:.2f} points, to {}.\n", gain, rate_of(*twice));
-  if (half) fmt::print("Half of it would cost {:.2f} points.\n", (pool->hit_rate - half->hit_rate) * 100);
+  if (gain < 0.005) fmt::print("Doubling it gains nothing.\n");
+  else fmt::print("Doubling it gains {:.2f} points, to {}.\n", gain, rate_of(*twice));
+  if (half) fmt::print("Halving it would cost {:.2f} points.\n", (pool->hit_rate - half->hit_rate) * 100);
 }
 
 void print_sentences(const Curves& curves, const Terminal& terminal) {
   const Curve& curve = curves.curves.front();
   const bool sampled = curves.sample < 1;
   if (curve.infinite_tokens == 0) {
-    fmt::print("No request asks for what an earlier one has asked for, so no pool of any size reuses anything.\n");
+    fmt::print("No request repeats a prefix of an earlier one, so a pool of any size reuses nothing.\n");
     return;
   }
   if (curves.pool_tokens > 0) print_pool(curves);
   const auto pool_of = [&](std::uint64_t tokens) {
     return fmt::format("{}{} tokens", tokens <= curve.least_capacity ? "at most " : "", grouped(tokens));
   };
-  fmt::print("Of all that can be reused, a half takes a pool of {}, nine tenths one of {}.\n",
+  fmt::print("To reuse half of all reusable tokens takes a pool of {}, nine tenths one of {}.\n",
              pool_of(curve.half_tokens), pool_of(curve.most_tokens));
   fmt::print(
-      "Beyond {} tokens{} more brings nothing: all {} that were asked for before are there, {} of the prompts.\n",
+      "Beyond {} tokens{}, more gains nothing: all {} that were requested before are resident, {} of the prompts.\n",
       grouped(curve.enough_tokens), sampled ? " (estimated)" : "", plural(curve.infinite_tokens, "token"),
       percent(curve.infinite_tokens, curve.prompt_tokens));
   for (std::size_t i = 1; i < curves.curves.size(); ++i) {
@@ -102,9 +102,10 @@ void print_sentences(const Curves& curves, const Terminal& terminal) {
     const CurvePoint* const point = point_at(curve, replay.capacity_tokens);
     if (!point || point->hit_tokens == 0) continue;
     const double difference = static_cast<double>(replay.hit_tokens) / static_cast<double>(point->hit_tokens) - 1;
-    fmt::print("At {} tokens `canopy replay`, which evicts whole nodes, reuses {}: {}{:.2f} % of this curve's.\n",
-               grouped(replay.capacity_tokens), plural(replay.hit_tokens, "token"), difference < 0 ? "-" : "+",
-               std::abs(difference) * 100);
+    fmt::print(
+        "At {} tokens `canopy replay`, which evicts whole nodes, reuses {}: {}{:.2f} % compared with this curve.\n",
+        grouped(replay.capacity_tokens), plural(replay.hit_tokens, "token"), difference < 0 ? "-" : "+",
+        std::abs(difference) * 100);
   }
   if (sampled) {
     if (curve.least_capacity > curve.page_size)
@@ -112,7 +113,7 @@ void print_sentences(const Curves& curves, const Terminal& terminal) {
     double most = 0;
     for (const CurvePoint& point : curve.points) most = std::max(most, point.error.value_or(0));
     fmt::print(
-        "This is a sample of {} of the pages: with 95 % confidence each hit rate is right within what stands behind "
+        "This is a sample of {} of the pages: with 95 % confidence, each hit rate is correct within the error behind "
         "it, at most {:.2f} points.\n",
         percent(curves.sample), most * 100);
   }

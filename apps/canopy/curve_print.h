@@ -6,7 +6,7 @@
 
 namespace canopy::app {
 
-/// Curves as a table, and what they say in sentences.
+/// Prints curves as a table, and conclusions as sentences.
 void print(const lab::Curves& curves, const Terminal& terminal);
 
 }  // namespace canopy::app

@@ -36,7 +36,7 @@ class Decoder {
 
  private:
   struct Counts {
-    std::uint64_t stored = 0, removed = 0, clears = 0;  ///< Blocks; for clears, events.
+    std::uint64_t stored = 0, removed = 0, clears = 0;  ///< Blocks; for `clears`, events.
     void add(const kv_events::EventBatch& batch) {
       for (const kv_events::Event& event : batch.events) {
         if (event.kind == kv_events::EventKind::stored) stored += event.hashes.count;
@@ -90,13 +90,13 @@ class Decoder {
 
 void add_events(CLI::App& program, int& status) {
   auto* events = program.add_subcommand(
-      "events", "Look into a recorded stream of KV events of vLLM or SGLang, in any dialect (docs/events.md)");
+      "events", "Inspect a recorded stream of KV events of vLLM or SGLang, in any dialect (docs/events.md)");
   events->require_subcommand(1);
   auto file = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  auto* decode = events->add_subcommand("decode", "Print its messages, each on a line, then totals");
+  auto* decode = events->add_subcommand("decode", "Print its messages, one per line, then totals");
   decode->add_option("file", *file, "the recorded stream")->required();
-  decode->add_flag("--json", *json, "each message with all its fields as JSON; totals on stderr");
+  decode->add_flag("--json", *json, "print each message with all its fields as JSON; totals go to stderr");
   decode->callback([=, &status] { status = Decoder(*json ? Print::json : Print::table).run(*file); });
   auto* stat = events->add_subcommand("stat", "Count its events, blocks, gaps and bytes");
   stat->add_option("file", *file, "the recorded stream")->required();

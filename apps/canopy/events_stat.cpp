@@ -49,9 +49,10 @@ class Counter {
     table.row("tokens", grouped(tokens_));
     std::string sizes, dialects;
     for (const auto& [size, count] : sizes_) sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", size);
-    table.row("tokens a block", sizes.empty() ? "-" : sizes);
+    table.row("tokens per block", sizes.empty() ? "-" : sizes);
     for (const auto& [name, count] : dialects_)
-      dialects += fmt::format("{}{} {}", dialects.empty() ? "" : ", ", name == "-" ? "not told" : name, grouped(count));
+      dialects +=
+          fmt::format("{}{} {}", dialects.empty() ? "" : ", ", name == "-" ? "not known" : name, grouped(count));
     table.row("dialects", dialects.empty() ? "-" : dialects);
     table.row("parents unknown", plural(orphans_, "event"));
     table.row("removed unknown", plural(strangers_, "block"));

@@ -33,7 +33,7 @@ struct ExportArguments {
   bool once = false;
 };
 
-/// The figures that scrapes show: one thread puts them, those of the server take them.
+/// Figures for scrapes: one thread sets them, the server's threads read them.
 class Board {
  public:
   void put(Figures figures) {
@@ -50,7 +50,7 @@ class Board {
   Figures figures_;
 };
 
-/// "model_name=llama", as often as given.
+/// Returns the labels from texts such as "model_name=llama".
 Result<metrics::Labels> labels_of(const std::vector<std::string>& texts) {
   metrics::Labels labels;
   for (const std::string& text : texts) {
@@ -59,7 +59,7 @@ Result<metrics::Labels> labels_of(const std::vector<std::string>& texts) {
       return Error{fmt::format("--label {}: expected NAME=VALUE", text)};
     const std::string name = text.substr(0, equals);
     if (const std::string flaw = metrics::flaw_of_label(name); !flaw.empty())
-      return Error{fmt::format("--label {}: '{}' is no name for a label: {}", text, name, flaw)};
+      return Error{fmt::format("--label {}: '{}' is not a name for a label: {}", text, name, flaw)};
     for (const auto& [known, value] : labels)
       if (known == name) return Error{fmt::format("--label {}: '{}' is given twice", text, name)};
     labels.emplace_back(name, printable(text.substr(equals + 1)));
@@ -67,7 +67,7 @@ Result<metrics::Labels> labels_of(const std::vector<std::string>& texts) {
   return labels;
 }
 
-/// Whether it stands for every address of the machine. An error if it is no address.
+/// Returns true if the address means every address of the machine. Returns an error if it is no address.
 Result<bool> is_wildcard(const std::string& address) {
   in_addr four{};
   in6_addr six{};
@@ -76,7 +76,7 @@ Result<bool> is_wildcard(const std::string& address) {
   return Error{fmt::format("--listen {}: expected an IP address of this machine, such as 127.0.0.1", address)};
 }
 
-/// Waits for the whole tree, then prints what a scrape would get.
+/// Waits for the whole tree, then prints the result of one scrape.
 int print_once(FeedFollower& follower, const ExportArguments& arguments, const metrics::Labels& labels) {
   const Interrupt interrupt;
   for (auto waited = 0ms; !follower.tally().in_step(); waited += 20ms) {
@@ -86,7 +86,7 @@ int print_once(FeedFollower& follower, const ExportArguments& arguments, const m
     if (Interrupt::came()) return Interrupt::exit_code();
     if (waited > 10s)
       return unusable("the feed '" + arguments.feed +
-                      "': nothing came for 10 s; its engine serves no request and is not polled");
+                      "': no events came for 10 s; its engine serves no request and is not polled");
     std::this_thread::sleep_for(20ms);
   }
   fmt::print("{}", metrics::text_of(families_of(follower.tally().figures(), arguments.names, labels)));
@@ -110,13 +110,13 @@ int export_feed(ExportArguments arguments) {
   if (!server) return unusable(server.error().text);
   if (*wildcard)
     fmt::print(stderr,
-               "canopy export: {} is every address of this machine: any program that reaches it can read the figures "
-               "and the names of namespaces\n",
+               "canopy export: {} means every address of this machine: any program that reaches it can read the "
+               "figures and the names of namespaces\n",
                arguments.listen);
   const bool six = arguments.listen.find(':') != std::string::npos;
   fmt::print("http://{}{}{}:{}/metrics\n", six ? "[" : "", arguments.listen, six ? "]" : "", (*server)->port());
   std::fflush(stdout);
-  std::string told = "nothing was told yet";
+  std::string told = "nothing was printed yet";
   while (!Interrupt::came()) {
     follower.step();
     board.put(follower.tally().figures());
@@ -136,28 +136,28 @@ void add_export(CLI::App& program, int& status) {
   auto arguments = std::make_shared<ExportArguments>();
   auto* command = program.add_subcommand(
       "export",
-      "Serve a running engine's figures to Prometheus, from the feed: a scrape never touches the engine "
-      "(docs/metrics.md). Waits for the feed, and finds it again after its end");
+      "Serve a running engine's figures to Prometheus, from its feed: a scrape never reaches the engine "
+      "(docs/metrics.md). Waits for the feed, and attaches again after its end");
   command->add_option("--feed", arguments->feed, "name of the feed")->required();
-  auto* port = command->add_option("--port", arguments->port, "TCP port; 0: one that is free")
+  auto* port = command->add_option("--port", arguments->port, "TCP port; 0: any free port")
                    ->capture_default_str()
                    ->check(whole(0, 65535));
   auto* listen = command->add_option("--listen", arguments->listen, "IP address to listen on")->capture_default_str();
   repeated(
       command
           ->add_option("--names", arguments->names,
-                       "whose names the figures have: canopy, sglang or vllm; may be repeated")
+                       "names of the figures: those of canopy, sglang or vllm; may be repeated")
           ->transform(CLI::CheckedTransformer(std::map<std::string, metrics::Names>{{"canopy", metrics::Names::canopy},
                                                                                     {"sglang", metrics::Names::sglang},
                                                                                     {"vllm", metrics::Names::vllm}})));
   repeated(command->add_option("--label", arguments->labels,
-                               "NAME=VALUE, a label of every figure, such as model_name=llama; may be repeated"));
+                               "NAME=VALUE: adds a label to every figure, such as model_name=llama; may be repeated"));
   command
       ->add_option("--tenants", arguments->tenants,
-                   "namespaces with figures of their own, the first that are seen; all others share (other)")
+                   "number of namespaces with their own figures, the first ones; all others share (other)")
       ->capture_default_str()
       ->check(whole(0, 10000));
-  command->add_flag("--once", arguments->once, "print once what a scrape would get, and end")
+  command->add_flag("--once", arguments->once, "print the result of one scrape and exit")
       ->excludes(port)
       ->excludes(listen);
   command->callback([=, &status] { status = export_feed(*arguments); });

@@ -6,7 +6,7 @@ class App;
 
 namespace canopy::app {
 
-/// `canopy export`.
+/// Adds `canopy export`.
 void add_export(CLI::App& program, int& status);
 
 }  // namespace canopy::app

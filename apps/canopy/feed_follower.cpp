@@ -32,7 +32,7 @@ void FeedFollower::step() {
   if (!attachment_) return;
   for (const auto began = Clock::now(); Clock::now() < began + kAtOnce;) {
     std::size_t count = 0;
-    // Asked before it is read: what was written before the end is read after it.
+    // Checks this before reading: what was written before the end is then read.
     const std::string gone = attachment_->gone();
     switch (attachment_->reader().read(events_.data(), events_.size(), count)) {
       case FeedReader::Outcome::events:

@@ -10,15 +10,16 @@
 
 namespace canopy::app {
 
-/// Reads a feed for as long as it takes: waits while there is none of its name, and finds it again after its end.
+/// Reads a feed without end: waits until there is one with its name, and attaches again after its end.
 class FeedFollower {
  public:
-  /// At most `tenants` namespaces have figures of their own.
+  /// At most `tenants` namespaces have their own figures.
   FeedFollower(std::string name, std::size_t tenants);
 
-  /// Takes what has come, at most some milliseconds of it. Looks for the feed where there is none, now and then.
+  /// Applies the events that have arrived, for at most some milliseconds. While there is no feed, looks for it
+  /// regularly.
   void step();
-  /// Why there is no feed now; empty while there is one.
+  /// Returns the reason why there is no feed at present; empty while there is one.
   const std::string& why() const { return why_; }
   const metrics::Tally& tally() const { return tally_; }
 

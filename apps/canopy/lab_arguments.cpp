@@ -48,7 +48,7 @@ Result<std::vector<std::string>> parts_of(std::string_view option, const std::st
     }
     const std::string_view part = trimmed(std::string_view(list).substr(begin, at - begin));
     if (part.empty())
-      return Error{fmt::format("{} {}: a part of the list is empty; expected values with commas between them", option,
+      return Error{fmt::format("{} {}: a part of the list is empty; expected values separated by commas", option,
                                in_quotes(list))};
     parts.emplace_back(part);
     begin = at + 1;
@@ -101,15 +101,16 @@ Result<std::vector<Amount>> sizes_of(std::string_view option, const std::string&
 Result<std::unique_ptr<workload::RequestSource>> open_source(const LabSource& source, std::string_view command) {
   if (!source.trace.empty()) return open_requests(source.trace, source.block);
   if (!source.workload.empty()) return workload::open_generator(source.workload, source.seed.value_or(0));
-  return Error{fmt::format("{}: name a trace with --trace FILE or a workload with --workload FILE", command)};
+  return Error{fmt::format("{}: expected a trace with --trace FILE or a workload with --workload FILE", command)};
 }
 
 Result<std::uint64_t> block_of(const LabSource& source, bool blocks) {
   if (source.block != 0) return source.block;
   if (source.trace.empty()) return workload::kMooncakeBlock;
   const auto no_blocks = [&] {
-    return Error{fmt::format("--blocks: {} has token ids and no blocks; leave it out, or name a page with --page-size",
-                             workload::trace_path(source.trace))};
+    return Error{
+        fmt::format("--blocks: {} has token ids and no blocks; omit --blocks, or set a page size with --page-size",
+                    workload::trace_path(source.trace))};
   };
   if (is_recording(source.trace)) {
     if (blocks) return no_blocks();

@@ -42,7 +42,7 @@ void add_demo(CLI::App& program, const Folders& folders, int& status) {
   demo_command->callback([=, &folders, &status] { status = demo(*arguments, folders); });
 }
 
-/// Options of `canopy replay --mode timed`.
+/// Adds the options of `canopy replay --mode timed`.
 std::vector<CLI::Option*> add_timed(CLI::App& replay, replay::Options& options) {
   const char* const timed = "Timed mode";
   std::vector<CLI::Option*> all;
@@ -50,24 +50,24 @@ std::vector<CLI::Option*> add_timed(CLI::App& replay, replay::Options& options) 
                        std::uint64_t most) {
     all.push_back(replay.add_option(name, value, help)->capture_default_str()->check(whole(least, most))->group(timed));
   };
-  add("--running", options.running, "requests that run at once", 1, 100000);
-  add("--prefill", options.prefill_tokens, "most prompt tokens that a step computes", 1, 100000000);
-  add("--step-ms", options.step_ms, "simulated time of a step", 1, 1000000);
-  add("--abort-permille", options.abort_permille, "requests of 1000 that their client aborts", 0, 1000);
+  add("--running", options.running, "maximum number of concurrent requests", 1, 100000);
+  add("--prefill", options.prefill_tokens, "maximum prompt tokens computed per step", 1, 100000000);
+  add("--step-ms", options.step_ms, "simulated milliseconds per step", 1, 1000000);
+  add("--abort-permille", options.abort_permille, "requests per 1000 that their client aborts", 0, 1000);
   std::map<std::string, scheduling::Schedule> schedules;
   for (std::size_t i = 0; i < scheduling::kScheduleNames.size(); ++i)
     schedules[scheduling::kScheduleNames[i]] = static_cast<scheduling::Schedule>(i);
   all.push_back(replay
                     .add_option("--schedule", options.order.schedule,
-                                "order in which requests that wait are started, as in SGLang; fcfs: by arrival")
+                                "order in which waiting requests start, as in SGLang; fcfs: by arrival")
                     ->transform(CLI::CheckedTransformer(schedules))
                     ->group(timed));
   all.push_back(replay
                     .add_flag("--rematch", options.rematch,
-                              "before each step of a prefill, take over what other requests have committed meanwhile")
+                              "before each step of a prefill, reuse what other requests have committed meanwhile")
                     ->group(timed));
   add("--schedule-limit", options.order.most_matched,
-      "lpm and hrrn keep the order of arrival while more requests wait; 0: never", 0, 1000000);
+      "lpm and hrrn use the order of arrival while more requests than this wait; 0: never", 0, 1000000);
   return all;
 }
 
@@ -83,51 +83,51 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
   replay->add_option("--capacity", arguments->capacity, "limit of the first group's pool, in tokens; 3M is 3000000");
   replay->add_option("--policy", arguments->policy, "eviction policy of every group");
   replay->add_option("--index", arguments->index,
-                     "prefix index: radix; hash_chain, which is vLLM's block table; null keeps nothing");
+                     "prefix index: radix, hash_chain (vLLM's block table) or null (keeps nothing)");
   replay->add_option("--store", arguments->store,
                      "keep the rows in this store, such as host or cuda; none: page numbers only");
   replay->add_option("--page-size", arguments->page_size, "tokens in a page");
   replay
       ->add_option("--kv-bytes", arguments->kv_bytes,
-                   "bytes of a token in the simulated lanes of tiers; 0: as many as "
-                   "the stores keep")
+                   "bytes of a token in the simulated lanes of tiers; 0: as many as the stores keep")
       ->check(whole(0, std::uint64_t{1} << 30));
   replay->add_option("--limit", arguments->options.limit, "stop after this many requests")->check(whole(0, kMost));
   repeated(replay->add_option("--set", arguments->assignments,
-                              "path.to.key=value, changes the engine file; may be repeated"));
+                              "path.to.key=value: overrides a key of the engine file; may be repeated"));
   replay->add_option("--seed", arguments->seed, "seed of the workload, instead of the one in its file")
       ->check(whole(1, kMost))
       ->needs(workload);
-  repeated(replay->add_option("--resize", arguments->resizes,
-                              "REQUEST:TOKENS or REQUEST:GROUP:TOKENS, sets a pool's limit before that request; may "
-                              "be repeated"));
+  repeated(replay->add_option(
+      "--resize", arguments->resizes,
+      "REQUEST:TOKENS or REQUEST:GROUP:TOKENS: sets a pool's limit before that request; may be repeated"));
   auto* serve = replay->add_option("--serve", arguments->serve,
                                    "publish the feed under this name, for canopy-inspector and canopy top");
   replay
       ->add_option("--record", arguments->record,
-                   "record the feed to this file, FILE.part until the run ends; only a recording is replaced")
+                   "record the feed to this file (FILE.part until the run ends); only a recording is replaced")
       ->excludes(serve);
   auto* publish = replay->add_option("--publish", arguments->publish,
                                      "publish KV events at this endpoint, such as tcp://127.0.0.1:5557 or ipc://PATH");
-  auto* publish_replay =
-      replay->add_option("--publish-replay", arguments->publish_replay, "answer for past events at this endpoint")
-          ->needs(publish);
-  replay->add_option("--dialect", arguments->dialect, "the form of the events: maps or arrays")->needs(publish);
-  replay->add_flag("--await", arguments->await, "begin when a subscriber is connected")->needs(publish);
-  replay->add_flag("--stay", arguments->stay, "after the run, answer at --publish-replay until Ctrl-C")
+  auto* publish_replay = replay
+                             ->add_option("--publish-replay", arguments->publish_replay,
+                                          "send past events again on request at this endpoint")
+                             ->needs(publish);
+  replay->add_option("--dialect", arguments->dialect, "encoding of the events: maps or arrays")->needs(publish);
+  replay->add_flag("--await", arguments->await, "wait until a subscriber is connected")->needs(publish);
+  replay->add_flag("--stay", arguments->stay, "after the run, keep serving --publish-replay until Ctrl-C")
       ->needs(publish_replay);
-  replay->add_option("--pace", arguments->options.pace, "most requests a second, to watch the run")
+  replay->add_option("--pace", arguments->options.pace, "maximum requests per second, to watch the run")
       ->check(whole(1, kMost));
   replay->add_option("--report", arguments->report, "write the result as JSON to this file");
   replay
       ->add_option("--mode", arguments->options.mode,
-                   "serial: one request after the other; timed: requests overlap, as in a server")
+                   "serial: one request after another; timed: requests overlap, as in a server")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, replay::Mode>{{"serial", replay::Mode::serial}, {"timed", replay::Mode::timed}}));
   auto* uncached =
       replay
           ->add_option("--min-uncached", arguments->options.min_uncached,
-                       "prompt tokens that a request computes at least, with --mode serial; 1 in servers, and with "
+                       "minimum prompt tokens that each request computes, with --mode serial; 1 in servers, and with "
                        "--mode timed")
           ->check(whole(0, 100000))
           ->capture_default_str();
@@ -137,11 +137,11 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
     if (arguments->options.mode != replay::Mode::timed)
       for (const CLI::Option* option : timed)
         if (option->count() > 0) {
-          status = unusable(option->get_name() + " means something with --mode timed only");
+          status = unusable(option->get_name() + " needs --mode timed");
           return;
         }
     if (arguments->options.mode == replay::Mode::timed && uncached->count() > 0) {
-      status = unusable("--min-uncached means something with --mode serial only: in a server it is 1");
+      status = unusable("--min-uncached needs --mode serial: in a server it is 1");
       return;
     }
     status = replay_trace(*arguments, folders);
@@ -153,10 +153,10 @@ CLI::App* add_plugins_check(CLI::App& plugins, int& status) {
   auto time_limit = std::make_shared<unsigned>(60);
   auto* check = plugins.add_subcommand(
       "check",
-      "Load a file, list its components, and run the contract suite over each, every case in a process of its own. "
-      "Exit code 0: all passed; 1: the file was refused or a case failed; 2: this build has no contract suite");
+      "Load a file, list its components, and run the contract suite over each, every case in its own process. Exit "
+      "code 0: all passed; 1: the file was refused or a case failed; 2: this build has no contract suite");
   check->add_option("file", *file, "shared library")->required();
-  check->add_option("--time-limit", *time_limit, "seconds that a case may take")
+  check->add_option("--time-limit", *time_limit, "time limit of each case, in seconds")
       ->capture_default_str()
       ->check(whole(1, 86400));
   check->callback([=, &status] { status = check_plugin(*file, *time_limit); });
@@ -165,10 +165,10 @@ CLI::App* add_plugins_check(CLI::App& plugins, int& status) {
 
 void add_plugins(CLI::App& program, const Folders& folders, int& status) {
   auto name = std::make_shared<std::string>();
-  auto* plugins = program.add_subcommand("plugins", "Which plugins are loaded, which were refused, and why");
+  auto* plugins = program.add_subcommand("plugins", "Show which plugins are loaded, and which were refused and why");
   plugins->require_subcommand(0, 1);
-  plugins->add_subcommand("list", "All of them; the same without a subcommand");
-  auto* describe = plugins->add_subcommand("describe", "A component and its options");
+  plugins->add_subcommand("list", "List all plugins; the same as no subcommand");
+  auto* describe = plugins->add_subcommand("describe", "Show a component and its options");
   describe->add_option("name", *name, "its name in an engine file")->required();
   describe->callback([=, &folders, &status] { status = describe_plugin(*name, folders); });
   auto* check = add_plugins_check(*plugins, status);
@@ -184,18 +184,18 @@ void add_top(CLI::App& program, int& status) {
   auto name = std::make_shared<std::string>();
   auto once = std::make_shared<bool>(false);
   auto* command = program.add_subcommand(
-      "top", "Show a running engine's cache every second: sizes, hit rate, hottest prefixes, next victims");
+      "top", "Show a running engine's cache every second: sizes, hit rate, hottest prefixes, next nodes to evict");
   command->add_option("name", *name, "name of the feed; not needed if there is only one");
-  command->add_flag("--once", *once, "print once and end");
+  command->add_flag("--once", *once, "print once and exit");
   command->callback([=, &status] { status = top(*name, *once); });
 }
 
 void add_pool(CLI::App& program, int& status) {
   auto name = std::make_shared<std::string>(), group = std::make_shared<std::string>(),
        tokens = std::make_shared<std::string>();
-  auto* pool = program.add_subcommand("pool", "The pools of a running engine, segment by segment");
+  auto* pool = program.add_subcommand("pool", "Show the pools of a running engine, or set a limit");
   pool->require_subcommand(1);
-  auto* show = pool->add_subcommand("show", "Show their limits, and which segments have memory");
+  auto* show = pool->add_subcommand("show", "Show the limits of the pools, and which segments have memory");
   show->add_option("name", *name, "name of the feed; not needed if there is only one");
   show->callback([=, &status] { status = show_pools(*name); });
   auto* resize = pool->add_subcommand(
@@ -217,15 +217,16 @@ void add_config(CLI::App& program, const Folders& folders, int& status) {
   auto assignments = std::make_shared<std::vector<std::string>>();
   auto* config = program.add_subcommand("config", "Read an engine or workload file without running it");
   config->require_subcommand(1);
-  auto* check = config->add_subcommand("check", "Say what is wrong with it, or what would take too much memory");
+  auto* check =
+      config->add_subcommand("check", "Report errors in the file, and settings that would need too much memory");
   auto* dump = config->add_subcommand("dump", "Show every option with its value, as YAML");
   for (auto* command : {check, dump}) {
     command->add_option("file", *file, command == check ? "engine or workload file" : "engine file")->required();
-    repeated(command->add_option("--set", *assignments, "path.to.key=value, changes it; may be repeated"));
+    repeated(command->add_option("--set", *assignments, "path.to.key=value: overrides a key; may be repeated"));
   }
   check->callback([=, &folders, &status] { status = check_config(*file, *assignments, folders); });
   dump->callback([=, &folders, &status] { status = dump_config(*file, *assignments, folders); });
-  config->add_subcommand("describe", "List every key it may have, with range and default")
+  config->add_subcommand("describe", "List all keys of an engine file, with range and default")
       ->callback([&folders, &status] { status = describe_config(folders); });
 }
 

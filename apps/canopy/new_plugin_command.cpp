@@ -31,7 +31,7 @@ class {type} final : public canopy::EvictionStrategy {{
   std::uint64_t protect_after_;
 }};
 
-CANOPY_PLUGIN("0.1.0", canopy::provide<canopy::EvictionStrategy, {type}>("{name}", "say in a line what is evicted first"));
+CANOPY_PLUGIN("0.1.0", canopy::provide<canopy::EvictionStrategy, {type}>("{name}", "describe in one line what is evicted first"));
 )";
 
 constexpr const char* kBuild = R"(cmake_minimum_required(VERSION 3.25)
@@ -46,7 +46,7 @@ bool is_plain(const std::string& name) {
                      [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; });
 }
 
-/// two_hits -> TwoHits
+/// Converts two_hits to TwoHits.
 std::string type_of(const std::string& name) {
   std::string type;
   bool starts = true;
@@ -63,11 +63,10 @@ int new_plugin(const std::string& name) {
   namespace fs = std::filesystem;
   if (!is_plain(name))
     return unusable("'" + name +
-                    "' is no name for a plugin; expected lower-case letters, digits and _, a letter first");
+                    "' is not a name for a plugin; expected lower-case letters, digits and _, beginning with a letter");
   std::error_code error;
   if (!fs::create_directory(name, error))
-    return unusable(name + ": " +
-                    (error ? error.message() : "there is something of this name already; nothing was written"));
+    return unusable(name + ": " + (error ? error.message() : "already exists; nothing was written"));
   const std::pair<std::string, std::string> files[] = {
       {name + ".cpp", fmt::format(kPolicy, fmt::arg("type", type_of(name)), fmt::arg("name", name))},
       {"CMakeLists.txt", fmt::format(kBuild, fmt::arg("name", name))}};

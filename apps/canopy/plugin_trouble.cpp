@@ -12,7 +12,7 @@
 namespace canopy::app {
 namespace {
 
-/// Only calls that are safe in a signal handler.
+/// Writes to stderr. Calls only functions that are safe in a signal handler.
 void say(const char* text) {
   while (*text) {
     const ssize_t wrote = ::write(STDERR_FILENO, text, std::strlen(text));
@@ -21,7 +21,7 @@ void say(const char* text) {
   }
 }
 
-/// "canopy: `what` inside eviction strategy 'x' (x.so), rank". False if no plugin runs in this thread.
+/// Prints "canopy: `what` inside eviction strategy 'x' (x.so), rank". Returns false if no plugin runs in this thread.
 bool name_plugin(const char* what) {
   const PluginCall& now = PluginCall::of_this_thread();
   const char* const component = now.component.load();
@@ -53,14 +53,14 @@ void on_fatal(int signal, siginfo_t* info, void* context) {
     name_plugin(fatal.name);
     if ((fatal.before.sa_flags & SA_SIGINFO) != 0) return fatal.before.sa_sigaction(signal, info, context);
     ::sigaction(signal, &fatal.before, nullptr);
-    ::raise(signal);  // it comes when this handler returns, with what it did before
+    ::raise(signal);  // delivered when this handler returns, with the previous action
   }
 }
 
 }  // namespace
 
 void name_plugins_in_trouble() {
-  // A stack that overflowed cannot be the handler's.
+  // After a stack overflow, the handler needs its own stack.
   alignas(16) static std::array<char, 1 << 16> stack;
   const stack_t other{stack.data(), 0, stack.size()};
   ::sigaltstack(&other, nullptr);

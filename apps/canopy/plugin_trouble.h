@@ -7,12 +7,13 @@
 
 namespace canopy::app {
 
-/// From now on a crash inside a plugin names the plugin on stderr before it ends the process, and a plugin that calls
-/// exit() ends it with exit code 1 and a sentence. `_exit` cannot be noticed. Crashes elsewhere are as ever.
+/// From now on, a crash inside a plugin prints the plugin's name on stderr before it ends the process, and a plugin
+/// that calls exit() ends the process with exit code 1 and an error message. `_exit` cannot be detected. Crashes
+/// elsewhere are not affected.
 void name_plugins_in_trouble();
 
-/// Names on stderr a function of a plugin that does not return within the limit. It watches the thread that makes it,
-/// from a thread of its own that looks twice a second.
+/// Prints the name of a plugin's function that does not return within the limit. Watches the thread that creates it,
+/// from its own thread, twice a second.
 class HangWatch {
  public:
   explicit HangWatch(std::chrono::milliseconds limit);

@@ -42,7 +42,7 @@ void print_options(const std::vector<OptionHelp>& options, const Terminal& termi
   std::size_t widest = 0;
   for (const OptionHelp& option : options) widest = std::max(widest, option.name.size());
   for (const OptionHelp& option : options) {
-    const std::string value = option.value.empty() ? "must be given" : "default " + option.value;
+    const std::string value = option.value.empty() ? "required" : "default " + option.value;
     fmt::print("  {:<{}}  {}  {}\n", printable(option.name), widest, printable(option.help),
                terminal.dim(fmt::format("({}; {})", option.range, value)));
   }

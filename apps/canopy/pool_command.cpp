@@ -25,7 +25,7 @@ std::string limit_words(const MirrorPool& pool, Units page_size) {
   return fmt::format("{} of {}", plural(pool.limit, "page"), plural(pool.limit * page_size, "token"));
 }
 
-/// Consecutive segments of one state are one line.
+/// Prints the segments. Consecutive segments with the same state share a line.
 void print_segments(const MirrorPool& pool, const Terminal& terminal) {
   constexpr const char* kStates[] = {"no memory", "offered", "draining", "idle"};
   Grid grid({"segments", "pages", "state", "offered", "in use", "to drain"});
@@ -51,7 +51,7 @@ void print_segments(const MirrorPool& pool, const Terminal& terminal) {
   grid.print(terminal);
 }
 
-/// What keeps draining segments in use: running requests, and nodes under a lock.
+/// Returns what keeps draining segments in use: running requests, and nodes under a lock.
 std::string waits_for(const Mirror& mirror, std::size_t group) {
   const MirrorPool& pool = mirror.pool(group);
   const auto drains = [&](std::size_t page) {
@@ -81,13 +81,13 @@ std::string state_text(const MirrorPool& pool, Units page_size, const char* when
                      plural(pool.counted.protected_ + pool.counted.evictable + pool.counted.owned, "page"));
 }
 
-/// The number of a group; an empty name is the only group there is.
+/// Returns the number of a group. An empty name means the only group.
 Result<std::size_t> group_of(const Mirror& mirror, const std::string& name, const std::string& group) {
   std::vector<std::string> groups;
   for (std::size_t g = 0; g < mirror.groups(); ++g) groups.push_back(mirror.pool(g).name);
   if (group.empty() && groups.size() == 1) return std::size_t{0};
   if (group.empty())
-    return Error{fmt::format("which group of the engine behind '{}'? it has {}", name, fmt::join(groups, ", "))};
+    return Error{fmt::format("expected a group of the engine behind '{}': {}", name, fmt::join(groups, ", "))};
   const auto found = std::find(groups.begin(), groups.end(), group);
   if (found == groups.end())
     return Error{fmt::format("the engine behind '{}' has no group '{}'{}", name, group, did_you_mean(group, groups))};
@@ -122,10 +122,11 @@ Result<std::monostate> await_limit(Watched& watched, const std::string& name, st
           fmt::format("  {} to drain, waiting for {}", plural(to_drain, "page"), waits_for(watched.mirror, group));
       if (words != said && waited.count() % 500 == 0) fmt::print("{}\n", said = std::move(words));
     } else if (waited > 10s) {
-      return Error{fmt::format("the engine behind '{}' has not answered for 10 s; does it poll?", name)};
+      return Error{
+          fmt::format("the engine behind '{}' has not responded for 10 s; does its loop call Engine::poll()?", name)};
     }
     std::fflush(stdout);
-    if (Interrupt::came()) return Error{"interrupted; the engine goes on towards its new limit"};
+    if (Interrupt::came()) return Error{"interrupted; the engine continues towards its new limit"};
     std::this_thread::sleep_for(50ms);
   }
 }
@@ -165,8 +166,8 @@ int resize_pool(const std::string& name, const std::string& group, const std::st
   if (!wanted) return unusable(wanted.error().text);
   if (!(*watched)->attachment->header().controls)
     return unusable(
-        fmt::format("the engine behind '{}' takes no controls; feed: {{ shm: {{ name: {}, controls: true }} }} "
-                    "in its file allows them",
+        fmt::format("the engine behind '{}' takes no controls; feed: {{ shm: {{ name: {}, controls: true }} }} in its "
+                    "file allows them",
                     name, name));
   const MirrorPool& pool = mirror.pool(*g);
   fmt::print("{}\n", state_text(pool, mirror.page_size(), " now"));

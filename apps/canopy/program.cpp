@@ -18,8 +18,8 @@
 namespace canopy::app {
 namespace {
 
-/// Refuses values without text: such a value is a variable of a script that was never set, and taken for "not given" it
-/// would start another run than was meant.
+/// Refuses empty values. Such a value comes from a variable of a script that was never set; treated as "not given", it
+/// would start a different run than was meant.
 void refuse_empty_values(CLI::App& command) {
   static const CLI::Validator not_empty{
       [](std::string& text) { return text.empty() ? std::string("its value is empty") : std::string(); }, "",
@@ -30,13 +30,13 @@ void refuse_empty_values(CLI::App& command) {
 }
 
 int run(int argc, char** argv, const char* name, const char* about, AddCommands add) {
-  // `canopy plugins | head` ends without a message when its reader ends, as other programs do.
+  // Lets `canopy plugins | head` end without an error message when its reader ends, like other programs.
   std::signal(SIGPIPE, SIG_DFL);
-  // A file that may not grow further is an error of write(), which has an error message.
+  // Makes write() return an error for a file that may not grow further; the error has a message.
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App program(about, name);
   program.require_subcommand(1);
-  program.fallthrough();  // --plugins may stand anywhere
+  program.fallthrough();  // allows --plugins anywhere on the command line
   program.set_version_flag("--version", CANOPY_VERSION);
   program.get_formatter()->column_width(34);
   int status = kFine;
@@ -58,11 +58,11 @@ int run(int argc, char** argv, const char* name, const char* about, AddCommands 
 
 bool g_ended = false;
 
-/// Ends the process with an error: exit() in a plugin is no end of a command, for nothing was printed, and a caller
-/// would take it for success. _exit() cannot be noticed.
+/// Ends the process with an error if a plugin calls exit(): nothing was printed, and a caller would take it for
+/// success. _exit() cannot be detected.
 void end_of_process() {
   if (g_ended) return;
-  std::fputs("canopy: a plugin ended the process with exit(); what was to be done is not done\n", stderr);
+  std::fputs("canopy: a plugin ended the process with exit(); the command was not completed\n", stderr);
   std::fflush(stdout);
   ::_exit(kViolations);
 }
@@ -101,15 +101,15 @@ int run_program(int argc, char** argv, const char* name, const char* about, AddC
   try {
     status = run(argc, argv, name, about, add);
   } catch (const std::bad_alloc&) {
-    std::fputs("canopy: the system has no memory left for this\n", stderr);
+    std::fputs("canopy: the system does not have enough memory\n", stderr);
   } catch (const std::exception& error) {
     std::fputs(("canopy: " + printable_lines(error.what()) + "\n").c_str(), stderr);
   }
   g_ended = true;
-  // A full disk or a closed pipe: the output is incomplete, so the run has not succeeded.
+  // With a full disk or a closed pipe, the output is incomplete, so the run has not succeeded.
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
     end_without_reader();
-    std::fputs("canopy: its output could not be written\n", stderr);
+    std::fputs("canopy: the output could not be written\n", stderr);
     return kUnusable;
   }
   return status;

@@ -17,18 +17,18 @@ namespace canopy::app {
 enum Exit : int {
   kFine = 0,
   kViolations = 1,  ///< it ran, and a check failed
-  kUnusable = 2,    ///< the arguments or files cannot be used; stderr says why
+  kUnusable = 2,    ///< the arguments or files cannot be used; an error message is on stderr
 };
 
 /// Folders of --plugins, searched after the program's own.
 using PluginFolders = std::vector<std::string>;
 
-/// Prints `why` on stderr, as printable_lines() has it, and returns kUnusable.
+/// Prints `why` on stderr, filtered by printable_lines(), and returns kUnusable.
 int unusable(const std::string& why);
 /// Loads the plugins of the program and of `folders`, and names those of `folders` that are refused on stderr.
 Registry load_plugins(const PluginFolders& folders);
-/// Returns an error if the run would write to a file that it reads, or to one twice: its own outputs, and as inputs
-/// those named and the plugins. Called before anything is written.
+/// Returns an error if the run would write to a file that it reads, or write twice to the same file. Checks its outputs
+/// against the named inputs and the plugins. Call it before anything is written.
 Result<std::monostate> check_files(const Registry& registry, std::vector<RunFile> inputs,
                                    const std::vector<RunFile>& outputs);
 

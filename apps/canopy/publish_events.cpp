@@ -22,7 +22,9 @@ void say_where(const char* what, const std::string& endpoint) {
   if (endpoint.empty()) return;
   say(fmt::format("{} at {}", what, endpoint));
   if (is_open_to_other_machines(endpoint))
-    say(fmt::format("{} can be reached from other machines: what connects reads the tokens of all prompts", endpoint));
+    say(fmt::format(
+        "{} can be reached from other machines: any client that connects can read the tokens of all prompts",
+        endpoint));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 namespace canopy::app {
 namespace {
 
-/// The short options as assignments, before those of --set.
+/// Returns the short options as assignments, which precede those of --set.
 std::vector<std::string> assignments_of(const ReplayArguments& arguments, const YamlNode& engine) {
   std::vector<std::string> all;
   if (!arguments.page_size.empty()) all.push_back("page_size=" + arguments.page_size);
@@ -41,7 +41,7 @@ std::vector<std::string> assignments_of(const ReplayArguments& arguments, const 
   return all;
 }
 
-/// The engine's file with what the command line changes in it.
+/// Returns the configuration of the engine's file with the changes of the command line.
 Result<EngineConfig> config_of(const ReplayArguments& arguments, const Registry& registry) {
   auto engine = parse_yaml_file(arguments.config);
   if (!engine) return engine.error();
@@ -56,10 +56,11 @@ Result<EngineConfig> config_of(const ReplayArguments& arguments, const Registry&
 Result<std::unique_ptr<workload::RequestSource>> source_of(const ReplayArguments& arguments) {
   if (!arguments.trace.empty()) return open_requests(arguments.trace, arguments.block);
   if (!arguments.workload.empty()) return workload::open_generator(arguments.workload, arguments.seed.value_or(0));
-  return Error{"canopy replay: nothing to replay; name a trace with --trace FILE or a workload with --workload FILE"};
+  return Error{
+      "canopy replay: nothing to replay; expected a trace with --trace FILE or a workload with --workload FILE"};
 }
 
-/// REQUEST:TOKENS, or REQUEST:GROUP:TOKENS.
+/// Parses REQUEST:TOKENS or REQUEST:GROUP:TOKENS.
 Result<std::vector<replay::Resize>> resizes_of(const ReplayArguments& arguments, const EngineConfig& config) {
   std::vector<replay::Resize> all;
   for (const std::string& text : arguments.resizes) {
@@ -74,7 +75,7 @@ Result<std::vector<replay::Resize>> resizes_of(const ReplayArguments& arguments,
       node.mark.source = "--resize " + text;
       return read_number(node, what, least, kUnlimited, what, complaints).value_or(0);
     };
-    replay::Resize resize{number(text.substr(0, first), "the request it comes before", 1),
+    replay::Resize resize{number(text.substr(0, first), "the request that it precedes", 1),
                           first == last ? "" : text.substr(first + 1, last - first - 1),
                           number(text.substr(last + 1), "tokens", config.page_size)};
     if (!complaints.empty()) return Error{complaints.front()};
@@ -90,7 +91,8 @@ Result<std::vector<replay::Resize>> resizes_of(const ReplayArguments& arguments,
 
 std::string base_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-/// Names what the file and the options have made of an engine. Feed and events are left out: they decide nothing.
+/// Returns a digest of the engine's configuration after all options. Leaves out feed and events, which do not influence
+/// decisions.
 std::uint64_t digest_of(EngineConfig config, const Registry& registry) {
   config.feed = {};
   config.events = {};
@@ -122,7 +124,7 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
     if (auto can = can_write_file(arguments.report); !can) return unusable(can.error().text);
   auto source = source_of(arguments);
   if (!source) return unusable(source.error().text);
-  const Interrupt interrupt;  // before the engine, which has shared memory and files to take away
+  const Interrupt interrupt;  // before the engine, which has shared memory and files to remove
   auto publisher = open_publisher(config->events);
   if (!publisher) return unusable(config->message(publisher.error().text));
   auto engine = Engine::create(*config, registry, *publisher ? &(*publisher)->listener() : nullptr);

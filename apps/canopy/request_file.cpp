@@ -34,9 +34,9 @@ class RecordedSource final : public workload::RequestSource {
 
  private:
   Result<bool> ended() {
-    if (!any_) return Error{path_ + ": the recording has no request that began and ended in it"};
+    if (!any_) return Error{path_ + ": the recording contains no request that began and ended in it"};
     if (requests_->left_out() > 0 && !said_)
-      fmt::print(stderr, "canopy: {}: {} left out: the recording does not have the whole of them\n", path_,
+      fmt::print(stderr, "canopy: {}: {} left out: they are incomplete in the recording\n", path_,
                  plural(requests_->left_out(), "request"));
     said_ = true;
     return false;
@@ -51,7 +51,7 @@ class RecordedSource final : public workload::RequestSource {
 }  // namespace
 
 bool is_recording(const std::string& path) {
-  constexpr std::size_t kMark = sizeof(FeedShape::kMagic) - 1;  // what follows it is the version
+  constexpr std::size_t kMark = sizeof(FeedShape::kMagic) - 1;  // the version follows the mark
   char begin[kMark];
   const OpenedFile file = open_regular(path);
   return file.descriptor && ::pread(file.descriptor.get(), begin, kMark, 0) == static_cast<ssize_t>(kMark) &&

@@ -7,10 +7,10 @@
 
 namespace canopy::app {
 
-/// The requests of --trace FILE: a trace of any format that workload::open_trace knows, or a recording that carries
-/// tokens (<sources/recorded_requests.h>). `block`: tokens of a trace's block; 0: as its format is published.
+/// Opens the requests of --trace FILE: a trace in any format of workload::open_trace, or a recording with tokens
+/// (<sources/recorded_requests.h>). `block`: tokens per id of a trace; 0: as its format is published.
 Result<std::unique_ptr<workload::RequestSource>> open_requests(const std::string& trace, std::uint64_t block);
-/// Whether it begins as recordings do, so that open_requests reads it as one.
+/// Returns true if the file begins like a recording, so that open_requests reads it as one.
 bool is_recording(const std::string& path);
 
 }  // namespace canopy::app

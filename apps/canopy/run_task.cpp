@@ -14,7 +14,7 @@
 namespace canopy::app {
 namespace {
 
-/// Adds the hits of each tier and what moved between them.
+/// Adds the hits of each tier, and what moved between the tiers.
 void add_tier_rows(Table& table, const replay::Report& report) {
   const replay::TierReport& tier = *report.host_tier;
   const auto hits = [&](const char* name, std::uint64_t tokens) {
@@ -41,13 +41,13 @@ void add_tier_rows(Table& table, const replay::Report& report) {
                         seconds(static_cast<double>(tier.waited_us) / 1e6)));
   if (counters[Counter::fetch_saved_us] > 0)
     table.row("prefill time",
-              fmt::format("{} saved, {} lost by waiting; {} more than 5 % later than computing, {} at most",
+              fmt::format("{} saved, {} lost by waiting; {} more than 5 % later than by computing, {} at most",
                           seconds(static_cast<double>(counters[Counter::fetch_saved_us]) / 1e6),
                           seconds(static_cast<double>(tier.waited_us) / 1e6), plural(tier.later, "request"),
                           seconds(static_cast<double>(tier.latest_us) / 1e6)));
 }
 
-/// A line of the report: its name and its text, in which figures are named.
+/// A line of the report: its name, and its text with the names of figures.
 struct Line {
   const char *name, *text;
   bool shown = true;
@@ -68,9 +68,9 @@ void print_report(const replay::Report& report, const std::string& title) {
   if (report.host_tier) add_tier_rows(table, report);
   add(table, report,
       {{"decoded", "{output_tokens}", timed},
-       {"on the way",
-        "{n_most_running} at once, {n_waited} waited, {n_retracted} retracted, {n_aborted} aborted; "
-        "{repointed_tokens} computed by two requests at once",
+       {"running",
+        "{n_most_running} at once, {n_waited} waited, {n_retracted} retracted, {n_aborted} aborted; {repointed_tokens} "
+        "computed by two requests at once",
         timed},
        {"taken over", "{rematched_tokens} that other requests computed meanwhile", report.rematched_tokens > 0},
        {"waiting time", "mean {mean_wait_ms}, p95 {p95_wait_ms}, order {schedule}", timed},
@@ -99,10 +99,11 @@ void print_report(const replay::Report& report, const std::string& title) {
   table.print(terminal);
   fmt::print("\n");
   if (report.incomplete)
-    fmt::print("{} the run was stopped: these are the figures until then\n", terminal.yellow("incomplete:"));
+    fmt::print("{} the run was stopped: these are the figures so far\n", terminal.yellow("incomplete:"));
   if (report.inserts_cut_short > 0)
     fmt::print(
-        "{} the index had none for {} of its matches and inserts: hits and digest are those of a smaller cache\n",
+        "{} there was not enough for {} of the index's matches and inserts: hits and digest are those of a smaller "
+        "cache\n",
         terminal.red("memory:"), grouped(report.inserts_cut_short));
   for (const std::string& note : report.notes) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
   for (const std::string& sentence : report.reports)
@@ -112,7 +113,7 @@ void print_report(const replay::Report& report, const std::string& title) {
   fmt::print("{}\n", report.violations ? terminal.red(verdict) : terminal.green(verdict));
 }
 
-/// "policy lru 1.0.0", or of several groups "policy full lru 1.0.0, window slru 1.0.0".
+/// Returns "policy lru 1.0.0"; for several groups, "policy full lru 1.0.0, window slru 1.0.0".
 std::string policies_in_words(const replay::Report& report) {
   std::string words;
   for (const replay::GroupReport& group : report.groups)
@@ -160,7 +161,7 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
   if (report->incomplete) {
     unusable(fmt::format("canopy: {} stopped the run after {}{}", Interrupt::name(),
                          plural(report->requests, "request"),
-                         task.report.empty() ? "" : "; no report was written, since it would be incomplete"));
+                         task.report.empty() ? "" : "; no report was written, because it would be incomplete"));
     if (status == kFine) status = Interrupt::exit_code();
   } else if (!task.report.empty()) {
     if (auto written = replay::write_report(*report, task.report); !written) status = unusable(written.error().text);

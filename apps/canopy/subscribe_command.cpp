@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 struct FollowArguments {
   std::vector<std::string> endpoints, replays;
   std::string from, name, record;
-  std::uint64_t events = 0;  ///< Events of the feed's ring. 0: the default.
+  std::uint64_t events = 0;  ///< Events in the feed's ring. 0: the default.
   bool tokens = false, repeats_are_reports = false;
 };
 
@@ -80,7 +80,7 @@ class Following {
       take(0, message, false);
       if (const std::string failure = follower_.failure(); !failure.empty()) return unusable(failure);
     }
-    // The missing ones are not in the file.
+    // The remaining missing messages are not in the file.
     while (const auto from = follower_.wants_replay(0)) follower_.replay_ended(0, *from, stream_us_);
     began_ = Clock::now();
     if (!next) say("{}: {}", arguments_.from, next.error().text);
@@ -98,7 +98,7 @@ class Following {
     }
     return end(Interrupt::exit_code());
   }
-  /// Advances the feed's clock, which is the publishers' own and never goes back.
+  /// Advances the feed's clock, which follows the publishers' clock and never goes back.
   void pass_time(const kv_events::Message& message) {
     if (message.is_end || !kv_events::read_batch(message.payload, batch_)) return;
     if (!first_time_) first_time_ = batch_.time;
@@ -153,7 +153,7 @@ class Following {
           subscription.request_replay(source, follower_.wants_replay(source).value_or(0));
         return;
       case What::disconnected:
-        return say("{}: the connection was lost; it is tried again", endpoint);
+        return say("{}: the connection was lost; trying again", endpoint);
     }
   }
 
@@ -164,7 +164,7 @@ class Following {
     say_trouble();
     if (!had_feed && follower_.has_feed()) {
       if (arguments_.name.empty()) say("recording to {}", arguments_.record);
-      else say("the feed '{0}' is there: canopy top {0}, canopy-inspector attach {0}", arguments_.name);
+      else say("the feed '{0}' is available: canopy top {0}, canopy-inspector attach {0}", arguments_.name);
     }
   }
 
@@ -179,17 +179,16 @@ class Following {
     return follower_.failure().empty();
   }
 
-  /// Says once what is missing for a feed, if there is none after some seconds.
+  /// Reports once what is missing for a feed, if there is none after some seconds.
   void say_what_is_missing(const Subscription& subscription) {
     constexpr std::uint64_t kPatienceUs = 3'000'000;
     if (said_idle_ || follower_.has_feed() || now_us() < kPatienceUs) return;
     said_idle_ = true;
     for (std::size_t i = 0; i < arguments_.endpoints.size(); ++i) {
       const std::string& endpoint = arguments_.endpoints[i];
-      if (!subscription.is_connected(i)) say("{}: no server is there yet; it is tried again", endpoint);
-      else if (messages_ == 0)
-        say("{}: connected, and no message has come; a server sends none while it is idle", endpoint);
-      else say("{}: messages have come, but no block was stored so far", endpoint);
+      if (!subscription.is_connected(i)) say("{}: no server there yet; trying again", endpoint);
+      else if (messages_ == 0) say("{}: connected, but no message has arrived; an idle server sends none", endpoint);
+      else say("{}: messages have arrived, but no block was stored so far", endpoint);
     }
   }
 
@@ -216,14 +215,14 @@ class Following {
   bool said_idle_ = false;
 };
 
-/// Returns what is wrong with the arguments together. May be empty (nothing).
+/// Returns what is wrong with the arguments as a whole. May be empty (nothing).
 std::string flaw_of(const FollowArguments& arguments) {
   if (arguments.from.empty() == arguments.endpoints.empty())
     return "expected either endpoints of servers, such as tcp://127.0.0.1:5557, or a recorded stream with --from";
   if (arguments.name.empty() == arguments.record.empty())
-    return "expected either --name NAME, what canopy top and canopy-inspector attach to, or --record FILE";
+    return "expected either --name NAME, to which canopy top and canopy-inspector attach, or --record FILE";
   if (!arguments.replays.empty() && arguments.replays.size() != arguments.endpoints.size())
-    return fmt::format("{} and {}: each endpoint needs its own --replay, in the same order, or none has one",
+    return fmt::format("{} and {}: each endpoint needs its own --replay, in the same order; or give none",
                        plural(arguments.endpoints.size(), "endpoint"), plural(arguments.replays.size(), "--replay"));
   for (const auto* list : {&arguments.endpoints, &arguments.replays})
     for (const std::string& endpoint : *list)
@@ -261,23 +260,25 @@ void add_subscribe(CLI::App& program, int& status) {
   auto arguments = std::make_shared<FollowArguments>();
   auto* command = program.add_subcommand(
       "subscribe",
-      "Make a feed of the KV events of servers that know nothing of Canopy, such as vLLM and SGLang (docs/attach.md)");
-  command->add_option("endpoints", arguments->endpoints,
-                      "where a server publishes, such as tcp://127.0.0.1:5557; several are shown side by side");
-  repeated(command->add_option("--replay", arguments->replays,
-                               "where the server sends again what was missed, one for each endpoint in their order"));
-  command->add_option("--from", arguments->from, "a recorded stream instead of servers");
-  command->add_option("--name", arguments->name, "of the feed, for canopy top and canopy-inspector attach");
+      "Make a feed from the KV events of servers that do not use Canopy, such as vLLM and SGLang (docs/attach.md)");
+  command->add_option(
+      "endpoints", arguments->endpoints,
+      "endpoint at which a server publishes, such as tcp://127.0.0.1:5557; several are shown side by side");
+  repeated(command->add_option(
+      "--replay", arguments->replays,
+      "endpoint at which a server sends missed events again; one for each endpoint, in the same order"));
+  command->add_option("--from", arguments->from, "read a recorded stream instead of servers");
+  command->add_option("--name", arguments->name, "name of the feed, for canopy top and canopy-inspector attach");
   command->add_option("--record", arguments->record,
                       "record the feed to this file instead; only a recording is replaced");
   command->add_flag("--tokens", arguments->tokens,
-                    "the feed carries the tokens of prompts, so that a prefix can be looked up");
+                    "include the tokens of prompts in the feed, so that prefixes can be searched");
   command->add_flag("--repeats-are-reports", arguments->repeats_are_reports,
-                    "a block that is stored again is no second copy: for vLLM's kv_cache_report_mode=full");
+                    "do not count a block that is stored again as a second copy: for vLLM's kv_cache_report_mode=full");
   command
       ->add_option("--events", arguments->events,
-                   "events of the feed's ring, 32 bytes each: more than twice the nodes of the largest tree. "
-                   "1048576 if not given")
+                   "size of the feed's ring in events of 32 bytes: more than twice the nodes of the largest tree; "
+                   "default: 1048576")
       ->check(whole(1024, std::uint64_t{1} << 28));
   command->callback([=, &status] { status = follow(*arguments); });
 }

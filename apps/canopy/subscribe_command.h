@@ -6,7 +6,7 @@ class App;
 
 namespace canopy::app {
 
-/// Adds `canopy subscribe`: makes a feed of the KV events of servers.
+/// Adds `canopy subscribe`: makes a feed from the KV events of servers.
 void add_subscribe(CLI::App& program, int& status);
 
 }  // namespace canopy::app

@@ -92,7 +92,7 @@ std::vector<std::string> chart(const std::vector<double>& shares, std::size_t wi
 
 namespace {
 
-/// Columns that a text takes: sequences of colours take none, and a character of several bytes takes one.
+/// Returns the columns that a text takes: colour sequences take none, and a character of several bytes takes one.
 std::size_t columns_of(std::string_view text) {
   std::size_t columns = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -102,12 +102,12 @@ std::size_t columns_of(std::string_view text) {
   return columns;
 }
 
-/// The text with a line break, and an indent behind it, in the place of each space that is the last one to fit.
+/// Breaks the text into lines at spaces, each as long as fits, with an indent from the second line on.
 std::string broken(std::string_view text, std::size_t width, std::size_t indent) {
   std::string lines;
   std::size_t used = 0;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' ', 1), text.size());  // with the spaces in front of it
+    const std::size_t end = std::min(text.find(' ', 1), text.size());  // includes the spaces before the word
     const std::string_view word = text.substr(0, end);
     const std::size_t columns = columns_of(word);
     if (used > 0 && used + columns > width) {
@@ -128,7 +128,7 @@ std::string broken(std::string_view text, std::size_t width, std::size_t indent)
 void Table::print(const Terminal& terminal, std::size_t width) const {
   std::size_t widest = 0;
   for (const Row& row : rows_) widest = std::max(widest, row.label.size());
-  constexpr std::size_t kLeast = 20;  // below that lines would be single words
+  constexpr std::size_t kLeast = 20;  // with less room, lines would be single words
   const std::size_t indent = widest + 4, room = width > indent + kLeast ? width - indent : 0;
   for (const Row& row : rows_)
     fmt::print("  {}  {}\n", terminal.dim(fmt::format("{:<{}}", row.label, widest)),

@@ -8,8 +8,8 @@
 
 namespace canopy::app {
 
-/// What the output can show: a moving cursor on a terminal only, colour there unless NO_COLOR is set, block characters
-/// where the locale is UTF-8.
+/// Capabilities of the output: a moving cursor only on a terminal, colour there unless NO_COLOR is set, block
+/// characters if the locale is UTF-8.
 struct Terminal {
   bool moves = false, colour = false, unicode = false;
   static Terminal of_stdout();
@@ -20,25 +20,27 @@ struct Terminal {
   std::string green(std::string_view text) const { return wrap("32", text); }
   std::string red(std::string_view text) const { return wrap("31", text); }
   std::string yellow(std::string_view text) const { return wrap("33", text); }
-  /// The text as printable() writes it, in the colour where there are colours. REQUIRES: nothing wrapped is in it.
+  /// Returns the text, filtered by printable(), in a colour if the output has colours. REQUIRES: the text contains no
+  /// wrapped part.
   std::string wrap(const char* code, std::string_view text) const;
 };
 
-/// Calls `print`, and returns also where standard output takes no more, because a disk is full or the reader of a pipe
-/// has ended: what is still to be written elsewhere must not be lost with it. main() says so at the end.
+/// Calls `print`, and returns even if standard output can no longer be written, because a disk is full or the reader of
+/// a pipe has ended: output to other files must not be lost as well. main() reports the error at the end.
 void print_whatever_happens(const std::function<void()>& print);
-/// Ends a process whose standard output lost its reader as such processes end, by SIGPIPE; else returns.
+/// Ends the process by SIGPIPE if the reader of its standard output has ended, as is usual; otherwise returns.
 void end_without_reader();
 
-/// Shares 0..1 as a chart of `height` lines under a scale, for a hit rate over time.
+/// Draws shares 0..1 as a chart of `height` lines with a scale, for a hit rate over time. Returns the lines.
 std::vector<std::string> chart(const std::vector<double>& shares, std::size_t width, std::size_t height, bool unicode);
 
-/// Rows of label and value, the labels as wide as the widest. Labels are printed as printable() has them; values may be
-/// wrapped, so their parts from outside must be printable before.
+/// Rows of label and value; all labels are as wide as the widest. Labels are printed filtered by printable(). Values
+/// may be wrapped, so their external parts must already be printable.
 class Table {
  public:
   void row(std::string label, std::string value) { rows_.push_back({std::move(label), std::move(value)}); }
-  /// A value that is wider than what `width` columns leave for it is broken between words; 0: none is.
+  /// Prints the rows. Breaks values between words if they are wider than what `width` columns leave for them; 0: breaks
+  /// none.
   void print(const Terminal& terminal, std::size_t width = 0) const;
 
  private:
@@ -48,26 +50,27 @@ class Table {
   std::vector<Row> rows_;
 };
 
-/// Rows of cells under a heading, the first column to the left and figures to the right, each column as wide as its
-/// widest cell. The last column may be of any length. Cells are printed as printable() has them.
+/// Rows of cells under a heading: the first and the last column left-aligned, figures right-aligned, each column as
+/// wide as its widest cell. The last column may have any length. Cells are printed filtered by printable().
 class Grid {
  public:
   struct Cell {
     std::string text;
-    const char* colour = nullptr;  ///< as Terminal::wrap takes it; null: plain
+    const char* colour = nullptr;  ///< code for Terminal::wrap; null: plain
   };
   explicit Grid(std::vector<std::string> heading);
-  /// REQUIRES: as many cells as the heading has.
+  /// Adds a row. REQUIRES: as many cells as the heading has.
   void row(std::vector<Cell> cells);
-  /// A line of its own, above the rows that follow.
+  /// Adds a title line above the rows that follow.
   void section(std::string title) { rows_.push_back({{std::move(title), nullptr}}); }
   void print(const Terminal& terminal) const;
 
  private:
-  std::vector<std::vector<Cell>> rows_;  ///< the heading first; a row of one cell is a title
+  std::vector<std::vector<Cell>> rows_;  ///< heading first; a row of one cell is a title
 };
 
-/// Progress of long work on stderr: a bar with rate and time left on a terminal, a line every tenth otherwise.
+/// Shows the progress of long work on stderr: on a terminal a bar with rate and remaining time, otherwise a line for
+/// every tenth.
 class ProgressBar {
  public:
   ProgressBar(std::string what, std::string unit);

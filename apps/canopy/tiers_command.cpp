@@ -24,7 +24,7 @@ using slots::Entry;
 using slots::FolderReader;
 using slots::Slot;
 
-/// The folders of models and ranks at `path`: those below it, or the one that it is. Throws if there is none.
+/// Returns the folders of models and ranks at `path`: those below it, or `path` itself. Throws if there is none.
 std::vector<std::string> folders_at(const std::string& path) {
   std::error_code unknown;
   if (std::filesystem::exists(path + "/table", unknown)) return {path};
@@ -33,7 +33,7 @@ std::vector<std::string> folders_at(const std::string& path) {
   return below;
 }
 
-/// "3f2a...-rank-0-of-1" by its first digits, as people compare them.
+/// Returns the first digits of "3f2a...-rank-0-of-1", which are enough for comparison.
 std::string short_name(const std::string& folder) {
   const std::string name = std::filesystem::path(folder).filename().string();
   const std::size_t rank = name.find("-rank-");
@@ -46,10 +46,10 @@ std::string age(std::uint64_t run) {
 }
 
 struct Namespace {
-  std::uint64_t records = 0, oldest = ~std::uint64_t{0}, newest = 0;  ///< runs
+  std::uint64_t records = 0, oldest = ~std::uint64_t{0}, newest = 0;  ///< run numbers
 };
 
-/// Ends with a sentence on stderr where folders cannot be read.
+/// Runs `work` on each folder. Prints an error message on stderr if folders cannot be read.
 template <class Work>
 int with_folders(const std::string& path, Work&& work) {
   try {
@@ -92,19 +92,19 @@ Exit list(const std::string& folder) {
 Exit check(const std::string& folder) {
   const slots::Reserved reserved = slots::reserve(folder);
   if (!reserved.user.empty())
-    slots::fail(folder, reserved.user + " writes here; a folder is checked while no process uses it", 0);
+    slots::fail(folder, reserved.user + " writes here; a folder can only be checked while no process uses it", 0);
   FolderReader reader(folder);
   std::vector<std::byte> record(reader.head().record_bytes);
   std::uint64_t fine = 0, replaced = 0, done = 0;
-  std::map<std::string, std::pair<std::uint64_t, Slot>> damaged;  ///< how many, and the first slot
+  std::map<std::string, std::pair<std::uint64_t, Slot>> damaged;  ///< number of records, and the first slot
   ProgressBar progress("checking", "records");
   reader.each([&](Slot slot, const Entry& entry) {
     if (++done % 256 == 0) progress.show(static_cast<double>(slot) / static_cast<double>(reader.head().slots), done);
     const std::size_t count = reader.read(slot, record.data());
     const RecordSummary summary = read_record(std::span(record).first(count));
     const char* flaw = summary.flaw;
-    if (!flaw && summary.fingerprint != reader.head().fingerprint) flaw = "it is of another model or layout";
-    // After a crash of the machine the table may be older than a slot. The storage looks at the key as well.
+    if (!flaw && summary.fingerprint != reader.head().fingerprint) flaw = "it belongs to another model or layout";
+    // After a crash of the machine, the table may be older than a slot. The storage also checks the key.
     if (!flaw && !(summary.key == entry.key)) ++replaced;
     else if (!flaw) ++fine;
     else ++damaged.try_emplace(flaw, 0, slot).first->second.first;
@@ -112,7 +112,7 @@ Exit check(const std::string& folder) {
   progress.clear();
   std::uint64_t bad = 0;
   for (const auto& [flaw, where] : damaged) bad += where.first;
-  fmt::print("{}: {} checked, {} right, {} damaged, {} replaced by others\n", short_name(folder),
+  fmt::print("{}: {} checked, {} intact, {} damaged, {} replaced by others\n", short_name(folder),
              plural(done, "record"), grouped(fine), grouped(bad), grouped(replaced));
   for (const auto& [flaw, where] : damaged)
     fmt::print("  {}: {}, the first in slot {}\n", flaw, plural(where.first, "record"), grouped(where.second));
@@ -122,7 +122,7 @@ Exit check(const std::string& folder) {
 }  // namespace
 
 void add_tiers(CLI::App& program, int& status) {
-  CLI::App* tiers = program.add_subcommand("tiers", "Look at what the storage slots keeps on this machine's disks");
+  CLI::App* tiers = program.add_subcommand("tiers", "Inspect the records of the storage slots on this machine's disks");
   tiers->require_subcommand(1);
   const auto add = [&](const char* name, const char* help, Exit (*work)(const std::string&)) {
     auto folder = std::make_shared<std::string>();

@@ -6,7 +6,7 @@ class App;
 
 namespace canopy::app {
 
-/// `canopy tiers ls` and `canopy tiers check`: folders of the storage `slots`.
+/// Adds `canopy tiers ls` and `canopy tiers check`, for folders of the storage `slots`.
 void add_tiers(CLI::App& program, int& status);
 
 }  // namespace canopy::app

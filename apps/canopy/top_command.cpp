@@ -33,7 +33,7 @@ std::string share(std::uint64_t part, std::uint64_t whole) {
   return percent(whole ? static_cast<double>(part) / static_cast<double>(whole) : 0);
 }
 
-/// ▓ evictable, █ protected, ▒ owned by requests, · free; letters where the locale is not UTF-8.
+/// Returns a bar: ▓ evictable, █ protected, ▒ owned by requests, · free; letters if the locale is not UTF-8.
 std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& terminal) {
   const MirrorPool::Sums& sums = pool.counted;
   const char* const kMarks[] = {terminal.unicode ? "█" : "P", terminal.unicode ? "▓" : "e",
@@ -53,14 +53,14 @@ std::string bar(const MirrorPool& pool, std::size_t width, const Terminal& termi
   return text;
 }
 
-/// "acme, depth 48 to 1,072"
+/// Returns the place of a node: "acme, depth 48 to 1,072".
 std::string where(const Mirror& mirror, const MirrorNode& node) {
   const std::string& name = mirror.spaces()[static_cast<std::size_t>(node.space)].name;
   return fmt::format("{}, depth {} to {}", name.empty() ? "shared" : printable(name), grouped(node.begin),
                      grouped(node.end()));
 }
 
-/// The nodes of most worth, at most `most` of them.
+/// Returns the nodes with the most worth, at most `most` of them.
 template <class Worth>
 std::vector<const MirrorNode*> largest(const Mirror& mirror, std::size_t most, Worth&& worth_of) {
   std::vector<const MirrorNode*> nodes;
@@ -75,7 +75,7 @@ std::vector<const MirrorNode*> largest(const Mirror& mirror, std::size_t most, W
   return nodes;
 }
 
-/// The rest of a screen of a feed that is made from KV events: what they tell, and what they do not.
+/// Prints the rest of the screen for a feed made from KV events: what they report, and what is unknown.
 void print_from_events(const Mirror& mirror, const Sample& now, const Sample& before, std::size_t width,
                        const Terminal& terminal) {
   Table table;
@@ -90,7 +90,7 @@ void print_from_events(const Mirror& mirror, const Sample& now, const Sample& be
               fmt::format("{} in {} cached", plural(pages * mirror.page_size(), "token"), plural(pages, "block")));
   }
   table.row("tree", plural(mirror.node_count(), "node"));
-  table.row("not known", "hit rate, requests, locks, free pages: KV events do not tell them");
+  table.row("not known", "hit rate, requests, locks, free pages: KV events do not report them");
   table.print(terminal, terminal.moves ? width : 0);
 
   fmt::print("\n{}\n", terminal.bold("Servers"));
@@ -110,12 +110,13 @@ void print_from_events(const Mirror& mirror, const Sample& now, const Sample& be
   for (const MirrorNode* node : largest(mirror, 8, [](const MirrorNode& each) { return std::uint64_t{each.length}; }))
     longest.row({{where(mirror, *node)}, {grouped(node->length)}, {grouped(node->children)}});
   longest.print(terminal);
-  fmt::print("\n{}\n{}\n", terminal.bold("Next to be evicted"), terminal.dim("  not known: KV events do not tell it"));
+  fmt::print("\n{}\n{}\n", terminal.bold("Next to be evicted"),
+             terminal.dim("  not known: KV events do not report it"));
 }
 
 std::string_view name_of(const FeedShape& header) { return {header.name, ::strnlen(header.name, sizeof(header.name))}; }
 
-/// The tiers below the pools, if there are any.
+/// Adds rows for the tiers below the pools, if there are any.
 void add_tiers(const Mirror& mirror, Table& table) {
   if (!mirror.has_host()) return;
   std::vector<std::string> groups;
@@ -143,7 +144,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
   fmt::print("{}{}{}\n", terminal.bold(title), fits ? "  " : "\n  ", terminal.dim(facts));
   if (mirror.damaged() != 0)
     fmt::print("{} another process has written into this feed ({}): figures below may be wrong\n",
-               terminal.red("damaged:"), plural(mirror.damaged(), "event") + " that cannot be");
+               terminal.red("damaged:"), plural(mirror.damaged(), "event") + " with impossible figures");
   if (mirror.is_from_events()) return print_from_events(mirror, now, before, width, terminal);
   Table table;
   table.row("hit rate", fmt::format("{} since attached, {} lately, {} requests seen, {} running",
@@ -170,7 +171,7 @@ void print(const Mirror& mirror, const FeedShape& header, const Sample& before, 
     const std::string in_tree =
         fmt::format("{} protected, {} evictable", grouped(pool.counted.protected_), grouped(pool.counted.evictable));
     table.row("", pool.all_pages() == 0
-                      ? in_tree + "; the feed tells of the tree's pages alone"
+                      ? in_tree + "; the feed reports only the tree's pages"
                       : fmt::format("{}, {} owned, {} free of {}", in_tree, grouped(pool.counted.owned),
                                     grouped(pool.counted.free), plural(pool.all_pages(), "page")));
   }
@@ -237,9 +238,10 @@ Result<std::unique_ptr<Watched>> watch(const std::string& wanted) {
     const auto names = Attachment::names();
     if (names.empty())
       return Error{
-          "no process publishes a feed now; `canopy replay ... --serve NAME` does, or feed: { shm: { name: "
-          "NAME } } in an engine's file"};
-    if (names.size() > 1) return Error{fmt::format("which feed? there are {}", fmt::join(names, ", "))};
+          "no process publishes a feed now; `canopy replay ... --serve NAME` does, or feed: { shm: { name: NAME } } in "
+          "an engine's file"};
+    if (names.size() > 1)
+      return Error{fmt::format("expected the name of a feed; there are {}", fmt::join(names, ", "))};
     name = names[0];
   }
   auto attachment = Attachment::attach(name);
@@ -252,9 +254,9 @@ Result<std::unique_ptr<Watched>> watch(const std::string& wanted) {
     if (const std::string gone = watched->attachment->gone(); !gone.empty())
       return Error{"the feed '" + name + "': " + gone};
     if (Interrupt::came())
-      return Error{fmt::format("the feed '{}': {} came while nothing did", name, Interrupt::name())};
+      return Error{fmt::format("the feed '{}': {} came before any event", name, Interrupt::name())};
     if (waited > 10s)
-      return Error{"the feed '" + name + "': nothing came for 10 s; its engine serves no request and is not polled"};
+      return Error{"the feed '" + name + "': no events came for 10 s; its engine serves no request and is not polled"};
     std::this_thread::sleep_for(100ms);
   }
 }

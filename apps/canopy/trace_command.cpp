@@ -23,12 +23,12 @@ namespace canopy::app {
 namespace {
 
 struct TraceArguments {
-  std::string trace, output;  ///< output: of import, or the JSON of stat
-  std::uint64_t unit = 16;    ///< of stat: tokens that are compared at once
+  std::string trace, output;  ///< for import, the trace; for stat, the JSON file
+  std::uint64_t unit = 16;    ///< for stat: tokens compared at once
   workload::TraceOptions options;
 };
 
-/// Reads all records, with a progress bar. False: it was interrupted.
+/// Reads all records, with a progress bar. Returns false if it was interrupted.
 Result<bool> each_record(workload::TraceReader& reader, const char* what,
                          const std::function<Result<std::monostate>(workload::TraceRecord&)>& take) {
   ProgressBar bar(what, "requests");
@@ -54,14 +54,14 @@ void print_notes(const workload::TraceReader& reader, const Terminal& terminal) 
   for (const std::string& note : reader.notes()) fmt::print("{} {}\n", terminal.bold("note:"), printable(note));
 }
 
-/// Whether `output`, called so, can be written beside the trace.
+/// Returns an error if `output`, from the option `called`, cannot be written beside the trace.
 Result<std::monostate> check_output(const TraceArguments& arguments, const char* called, const std::string& output) {
   const RunFile in{"the trace", workload::trace_path(arguments.trace)}, out{called, output};
   if (auto apart = check_run_files({&in, 1}, {&out, 1}); !apart) return apart.error();
   return output.empty() ? Result<std::monostate>(std::monostate{}) : can_write_file(output);
 }
 
-/// Writes a trace of any format in Canopy's own.
+/// Converts a trace of any format to Canopy's own.
 int import_trace(const TraceArguments& arguments) {
   if (auto can = check_output(arguments, "--output", arguments.output); !can) return unusable(can.error().text);
   const Interrupt interrupt;
@@ -92,7 +92,7 @@ int import_trace(const TraceArguments& arguments) {
   return kFine;
 }
 
-/// Shows what a trace is: distinct tokens, reuse, turns, sharing by depth, tenants.
+/// Shows the figures of a trace: distinct tokens, reuse, turns, sharing by depth, tenants.
 int show_trace(const TraceArguments& arguments) {
   if (auto can = check_output(arguments, "--json", arguments.output); !can) return unusable(can.error().text);
   const Interrupt interrupt;
@@ -104,7 +104,7 @@ int show_trace(const TraceArguments& arguments) {
     return std::monostate{};
   });
   if (!done) return unusable(done.error().text);
-  if (!*done) return interrupted("nothing is shown of a part");
+  if (!*done) return interrupted("the figures of a part are not shown");
   const workload::TraceFacts facts = stat.facts();
   const Terminal terminal = Terminal::of_stdout();
   print_whatever_happens([&] {
@@ -121,24 +121,24 @@ int show_trace(const TraceArguments& arguments) {
 
 void add_trace(CLI::App& program, int& status) {
   auto arguments = std::make_shared<TraceArguments>();
-  auto* trace = program.add_subcommand("trace", "Traces of requests: import another format, show what is in one");
+  auto* trace =
+      program.add_subcommand("trace", "Import traces of requests from other formats, or show the figures of a trace");
   trace->require_subcommand(1);
   auto* import = trace->add_subcommand("import", "Write a trace of any format as Canopy's own JSONL (docs/traces.md)");
-  auto* stat = trace->add_subcommand(
-      "stat", "Show how many tokens are distinct, what is reused, when and how deep, turns and tenants");
+  auto* stat = trace->add_subcommand("stat", "Show distinct tokens, reuse by time and by depth, turns and tenants");
   for (auto* command : {import, stat}) {
     command->add_option("trace", arguments->trace, workload::trace_help())->required();
     block_size(*command, arguments->options.block);
     command->add_option("--columns", arguments->options.columns,
-                        "csv: which column is what, such as time=2,id=5,size=4; without: by the heading");
+                        "csv: numbers of the columns, such as time=2,id=5,size=4; default: from the heading");
     command
         ->add_option("--conversations", arguments->options.conversations,
-                     "sharegpt: conversations that are open at a time")
+                     "sharegpt: number of conversations open at a time")
         ->capture_default_str()
         ->check(whole(1, 1'000'000));
   }
   import->add_option("--output", arguments->output, "file to write")->required();
-  stat->add_option("--unit", arguments->unit, "tokens that are compared at once, where prompts are tokens and not ids")
+  stat->add_option("--unit", arguments->unit, "tokens compared at once, if prompts are tokens rather than ids")
       ->capture_default_str()
       ->check(whole(1, workload::kMaxTraceBlock));
   stat->add_option("--json", arguments->output, "write the figures to this file");

@@ -6,7 +6,7 @@ class App;
 
 namespace canopy::app {
 
-/// `canopy trace import` and `canopy trace stat`.
+/// Adds `canopy trace import` and `canopy trace stat`.
 void add_trace(CLI::App& program, int& status);
 
 }  // namespace canopy::app

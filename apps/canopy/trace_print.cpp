@@ -17,7 +17,7 @@ using workload::Bar;
 using workload::TraceFacts;
 
 constexpr std::size_t kWidth = 32;    ///< Width of the longest bar, in characters.
-constexpr std::size_t kTenants = 12;  ///< that are named
+constexpr std::size_t kTenants = 12;  ///< Namespaces listed by name.
 
 std::string bar_of(double share, const Terminal& terminal) {
   static constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -32,18 +32,18 @@ std::string bar_of(double share, const Terminal& terminal) {
   return text + std::string(kWidth - (eighths + 7) / 8, ' ');
 }
 
-/// A histogram: how bars are named, how long each is (0..1), and what stands behind it.
+/// A histogram: the names of its bars, their lengths (0..1), and the figures behind them.
 struct Shape {
   std::string title;
   std::function<std::string(std::uint64_t)> edge;
   std::function<double(const Bar&)> share;
   std::function<std::string(const Bar&)> figure;
   bool counts = false;     ///< edges are counts: "2", "3 to 4"
-  bool of_longest = true;  ///< the longest bar is as long as can be; otherwise 100 % is
+  bool of_longest = true;  ///< true: the longest bar has full length; false: 100 % has
 };
 
 std::string name_of(const Bar& bar, const Shape& shape) {
-  if (bar.to == 0) return shape.edge(bar.from) + " and more";
+  if (bar.to == 0) return shape.edge(bar.from) + " or more";
   if (shape.counts)
     return bar.to == bar.from + 1 ? shape.edge(bar.from) : shape.edge(bar.from) + " to " + shape.edge(bar.to - 1);
   if (bar.from == 0) return "below " + shape.edge(bar.to);
@@ -71,7 +71,7 @@ void print(const std::vector<Bar>& bars, const Shape& shape, const Terminal& ter
 std::string tokens_edge(std::uint64_t tokens) {
   return tokens < 10'000 ? grouped(tokens) : brief(static_cast<double>(tokens));
 }
-/// Edges are whole seconds, minutes or hours.
+/// Returns an edge in whole seconds, minutes or hours.
 std::string time_edge(std::uint64_t ms) {
   if (ms < 60'000) return fmt::format("{} s", ms / 1000);
   return ms < 3'600'000 ? fmt::format("{} min", ms / 60'000) : fmt::format("{} h", ms / 3'600'000);
@@ -81,7 +81,7 @@ double part(std::uint64_t of, std::uint64_t whole) {
   return whole ? static_cast<double>(of) / static_cast<double>(whole) : 0;
 }
 
-/// Bars by their tokens, as shares of `whole`.
+/// Returns a histogram of tokens, as shares of `whole`.
 Shape of_tokens(std::string title, std::function<std::string(std::uint64_t)> edge, std::uint64_t whole) {
   return {std::move(title), std::move(edge), [whole](const Bar& bar) { return part(bar.tokens, whole); },
           [whole](const Bar& bar) {
@@ -129,12 +129,12 @@ void print_facts(const TraceFacts& facts, const std::string& trace, const Termin
                                    grouped(facts.requests ? facts.prompt_tokens / facts.requests : 0),
                                    grouped(facts.longest_prompt)));
   table.row("answers", tokens(facts.output_tokens));
-  table.row("distinct", fmt::format("{}: a larger cache than that brings nothing", tokens(facts.distinct_tokens)));
-  table.row("reused", fmt::format("{}, {} of the prompts: no cache hits more", tokens(facts.reused_tokens),
+  table.row("distinct", fmt::format("{}: a larger cache gains nothing", tokens(facts.distinct_tokens)));
+  table.row("reused", fmt::format("{}, {} of the prompts: no cache can reuse more", tokens(facts.reused_tokens),
                                   terminal.bold(percent(facts.reused()))));
   table.row("sent again",
             fmt::format("{} with nothing new in any whole unit", plural(facts.resent_requests, "request")));
-  table.row("unit", fmt::format("{}: what is compared at once", tokens(facts.unit)));
+  table.row("unit", fmt::format("{}, compared at once", tokens(facts.unit)));
   table.print(terminal);
 
   const std::uint64_t reused = facts.reused_tokens;
@@ -142,7 +142,7 @@ void print_facts(const TraceFacts& facts, const std::string& trace, const Termin
   print(facts.gaps_tokens, of_tokens("Reused tokens by the new tokens that came in between", tokens_edge, reused),
         terminal);
   print(facts.depths,
-        {"How much is reused, by depth in the prompt", tokens_edge,
+        {"Share that is reused, by depth in the prompt", tokens_edge,
          [](const Bar& bar) { return part(bar.count, bar.tokens); },
          [](const Bar& bar) {
            return fmt::format("{:>7}  of {}", percent(bar.count, bar.tokens), brief(static_cast<double>(bar.tokens)));

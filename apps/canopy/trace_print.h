@@ -8,7 +8,7 @@ namespace canopy::app {
 
 struct Terminal;
 
-/// Prints what a trace is: figures, histograms, tenants. `trace`: how it was named.
+/// Prints the figures of a trace: totals, histograms, tenants. `trace`: its name as given.
 void print_facts(const workload::TraceFacts& facts, const std::string& trace, const Terminal& terminal);
 
 }  // namespace canopy::app

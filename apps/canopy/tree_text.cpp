@@ -20,7 +20,7 @@ struct Item {
   bool shown = false;
 };
 
-/// Item 0 is the index; under it one item for each namespace, under those the nodes.
+/// The tree as items. Item 0 is the index; its children are the namespaces, and below them are the nodes.
 class Outline final : public NodeVisitor {
  public:
   Outline() : items(1) {}
@@ -46,7 +46,7 @@ class Outline final : public NodeVisitor {
     items[item.parent].children.push_back(items.size());
     items.push_back(std::move(item));
   }
-  /// Parents come before children, so one pass from the back adds everything up.
+  /// Adds up subtrees. Parents come before children, so one pass from the back is enough.
   void add_up() {
     for (std::size_t i = items.size(); --i > 0;) {
       items[items[i].parent].subtree += items[i].subtree;
@@ -57,8 +57,8 @@ class Outline final : public NodeVisitor {
         return items[a].subtree != items[b].subtree ? items[a].subtree > items[b].subtree : a < b;
       });
   }
-  /// Marks what `most_lines` lines show. The heaviest subtrees come first, a level further down only where their parent
-  /// is shown: so the lines go where the tokens are. The line that says what is left out below a node counts as well.
+  /// Marks the items to show in `most_lines` lines. The heaviest subtrees come first, and a node only if its parent is
+  /// shown, so that the lines go to where the tokens are. A line about items left out below a node counts as well.
   void choose(std::size_t most_lines) {
     const auto lighter = [&](std::size_t a, std::size_t b) { return items[a].subtree < items[b].subtree; };
     std::vector<std::size_t> edge = items[0].children;
@@ -81,7 +81,7 @@ class Outline final : public NodeVisitor {
   std::unordered_map<NamespaceId, std::size_t> by_space_;
 };
 
-/// Writes an outline, a line for each item that is shown and one for what is left out below it.
+/// Writes an outline: a line for each shown item, and one for the items left out below it.
 class OutlineText {
  public:
   OutlineText(const Engine& engine, const std::vector<Item>& items, bool unicode)
@@ -91,7 +91,8 @@ class OutlineText {
         corner_(unicode ? "└─ " : "`- "),
         bar_(unicode ? "│  " : "|  ") {}
 
-  /// Recursion would follow the depth of the tree, which may be a hundred thousand; the turns are on a stack.
+  /// Uses a stack of turns instead of recursion, which would follow the depth of the tree; that may be a hundred
+  /// thousand.
   std::string write() {
     push_children(0, "");
     while (!turns_.empty()) {
@@ -114,7 +115,7 @@ class OutlineText {
     std::size_t at;
     std::string indent;
     bool last;
-    bool rest = false;  ///< the line of what is left out below `at`
+    bool rest = false;  ///< true: the line about items left out below `at`
   };
 
   void push_children(std::size_t at, const std::string& indent) {

@@ -10,7 +10,7 @@ void Common::count(std::uint16_t worker, std::uint64_t name, bool more) {
   if (name == 0) return;
   const std::uint64_t bit = std::uint64_t{1} << worker;
   Has& has = names_[name];
-  // Only a publisher that invents its hashes has two blocks of one name.
+  // Only a publisher that invents hashes has two blocks with one name.
   const auto repeated =
       std::find_if(has.repeated.begin(), has.repeated.end(), [&](const auto& each) { return each.first == worker; });
   if (more && (has.workers & bit) != 0) {
@@ -24,7 +24,7 @@ void Common::count(std::uint16_t worker, std::uint64_t name, bool more) {
   }
   const std::uint64_t before = has.workers, after = before ^ bit, both = before & after;
   has.workers = after;
-  // The worker shares the block if another one has it. If only one other has it, that one shares it as well.
+  // The worker shares the block if another one has it. If only one other has it, that one now shares it as well.
   if (both != 0) shared_[worker] += more ? 1U : ~std::uint64_t{0};
   if (std::popcount(both) == 1)
     shared_[static_cast<std::size_t>(std::countr_zero(both))] += more ? 1U : ~std::uint64_t{0};

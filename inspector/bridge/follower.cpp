@@ -7,8 +7,8 @@
 namespace canopy::bridge {
 namespace {
 
-constexpr std::int64_t kMostPageSize = 65536;  // of a feed
-/// No publisher sends this many messages: a larger number is no sequence.
+constexpr std::int64_t kMostPageSize = 65536;  // limit for the pages of a feed
+/// No publisher sends this many messages: a larger number is not a sequence number.
 constexpr std::uint64_t kMostSequence = std::uint64_t{1} << 62;
 
 }  // namespace
@@ -22,9 +22,9 @@ void Follower::take(std::size_t source, const kv_events::Message& message, bool 
   if (!read || message.sequence >= kMostSequence) {
     ++unreadable_;
     trouble_ = fmt::format("{}, message {}: {}", options_.sources[source], message.sequence,
-                           read ? "its sequence cannot be one" : read.error().text);
+                           read ? "its sequence number is impossible" : read.error().text);
     if (read) return;
-    batch_.clear();  // it counts as a message without events, so that those behind it do not wait for it
+    batch_.clear();  // counts as a message without events, so that later messages do not wait for it
   }
   unknown_fields_ += batch_.unknown_fields + batch_.unknown_events;
   Sender sender{source, std::string(message.topic), batch_.rank};
@@ -57,7 +57,7 @@ void Follower::apply_held(std::uint16_t worker, std::uint64_t now_us) {
 void Follower::replay_ended(std::size_t source, std::uint64_t from, std::uint64_t now_us) {
   for (std::uint16_t w = 0; w < workers_.size(); ++w) {
     if (names_.sender(w).source != source || !workers_[w].order.waits()) continue;
-    // If it has shown that the publisher restarted, another replay is needed, from 0 on.
+    // If the replay has shown that the publisher restarted, another replay is needed, from 0 on.
     if (workers_[w].order.replay_from() < from) continue;
     workers_[w].order.replay_ended(from);
     apply_held(w, now_us);
@@ -98,7 +98,7 @@ void Follower::apply(std::uint16_t worker, const kv_events::EventBatch& batch, s
   commit(operation_, now_us);
 }
 
-/// Returns the event's group and sets hashes_; counts blocks for whose group there is no room.
+/// Returns the event's group and sets hashes_. Counts blocks for whose group there is no room as left out.
 std::optional<std::uint8_t> Follower::group_of(const kv_events::EventBatch& batch, const kv_events::Event& event) {
   const std::optional<std::uint8_t> group = names_.group(batch, event);
   if (!group) left_out_ += event.hashes.count;
@@ -119,7 +119,7 @@ void Follower::store(std::uint16_t worker, const kv_events::EventBatch& batch, c
   const std::optional<std::uint8_t> group = group_of(batch, event);
   if (!group) return;
   std::span<const Token> tokens = batch.tokens_of(event);
-  if (event.token_pairs) {  // (t, t+1): the second one is the next pair's first
+  if (event.token_pairs) {  // (t, t+1): the second token of a pair is the first of the next
     tokens_.clear();
     for (std::size_t i = 0; i < tokens.size(); i += 2) tokens_.push_back(tokens[i]);
     tokens = tokens_;
@@ -166,10 +166,10 @@ std::string Follower::state_of(std::uint16_t worker) const {
   const auto add = [&](std::uint64_t count, const char* what) {
     if (count != 0) words += fmt::format(", {} {}", count, what);
   };
-  add(counts.before, "messages were sent before the first that came");
+  add(counts.before, "messages were sent before the first one received");
   add(counts.gaps, counts.gaps == 1 ? "gap" : "gaps");
-  add(counts.repaired, "of their messages came later");
-  add(counts.missing, "did not");
+  add(counts.repaired, counts.repaired == 1 ? "missing message came later" : "missing messages came later");
+  add(counts.missing, "never came");
   add(counts.repeated, "repeated");
   add(counts.restarts, counts.restarts == 1 ? "restart" : "restarts");
   return words;
@@ -182,7 +182,7 @@ std::string Follower::report() const {
     if (value != 0) add(label, value);
   };
   text += fmt::format("sources: [{}]\n", fmt::join(options_.sources, ", "));
-  add("tokens of a block", page_size_);
+  add("tokens per block", page_size_);
   std::uint64_t batches = 0;
   for (const Worker& worker : workers_) batches += worker.batches;
   add("messages", batches);
@@ -195,11 +195,11 @@ std::string Follower::report() const {
   const Tree::Counts& counts = tree_->counts();
   add("blocks", tree_->blocks().count());
   add_any("blocks left out because there are too many groups, workers or blocks", left_out_ + counts.left_out);
-  add_any("copies beyond the first, which servers keep of equal prompts", tree_->copies());
+  add_any("further copies that servers keep of equal prompts", tree_->copies());
   add_any("blocks under an unknown prefix", tree_->orphans());
   add_any("times that a parent was unknown", counts.unknown_parents);
-  add_any("blocks removed that were not known", counts.unknown_removed);
-  add_any("blocks whose place no event said", tree_->unplaced());
+  add_any("removed blocks that were unknown", counts.unknown_removed);
+  add_any("blocks whose place no event reported", tree_->unplaced());
   return text;
 }
 

@@ -12,7 +12,8 @@ namespace {
 constexpr std::uint64_t kRingEvents = std::uint64_t{1} << 20;
 constexpr std::uint64_t kWorkersEveryUs = 250'000, kLookEveryUs = 1'000'000;
 
-/// Does work that may take a tenth of the time. Returns when it may be done next, if it was done at `now_us`.
+/// Does work that may take a tenth of the time. Returns the time at which it may be done next, if it was done at
+/// `now_us`.
 template <class Work>
 std::uint64_t next_after(std::uint64_t now_us, Work&& work) {
   const auto began = std::chrono::steady_clock::now();
@@ -29,7 +30,7 @@ void Follower::begin(Units page_size) {
   if (config.events == 0) config.events = kRingEvents;
   FeedShape shape;
   shape.page_size = page_size;
-  shape.groups = 1;  // more are named when events come to them
+  shape.groups = 1;  // further groups are named when their first events arrive
   shape.reaches[0] = kWholePath;
   auto sink = FeedSink::open(config, shape);
   if (!sink) return void(failure_ = sink.error().text);
@@ -119,9 +120,8 @@ void Follower::keyframe(std::uint64_t now_us) {
   const std::uint64_t ring = feed.shape().ring_events;
   if (ring != 0 && feed.at() - began > ring)
     trouble_ = fmt::format(
-        "the tree takes {} events, and the feed's ring has {}: no reader can attach; --events {} is enough for twice "
-        "as "
-        "much",
+        "the tree takes {} events, and the feed's ring has {}: no reader can attach; --events {} is enough for a tree "
+        "twice as large",
         feed.at() - began, ring, std::bit_ceil(2 * (feed.at() - began)));
 }
 

@@ -74,7 +74,7 @@ std::string Names::worker_name(std::uint16_t worker) const {
 std::uint32_t Names::space(std::uint16_t worker, const std::string& label) {
   const std::pair key(worker, label);
   if (const auto known = space_of_.find(key); known != space_of_.end()) return known->second;
-  // The last ones are kept for each worker's other labels.
+  // Beyond this limit there is only room for each worker's "other namespaces".
   if (space_list_.size() >= kMostSpaces && label != "other namespaces") return space(worker, "other namespaces");
   const auto number = static_cast<std::uint32_t>(space_list_.size());
   space_of_.emplace(key, number);

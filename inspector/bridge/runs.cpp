@@ -24,7 +24,7 @@ void Runs::add(std::uint32_t head, std::uint32_t tail, std::uint32_t count, Tick
 void Runs::cut(std::uint32_t block) {
   const std::uint32_t number = blocks_[block].run;
   if (runs_[number].head == block) return;
-  // Walks both ways at once, so that the work is that of the smaller part.
+  // Walks in both directions at once, so that the work is that of the smaller part.
   const std::uint32_t last = blocks_[block].parent;
   std::uint32_t up = last, down = block, steps = 1;
   while (up != runs_[number].head && down != runs_[number].tail)
@@ -85,7 +85,7 @@ void Runs::remove(std::uint32_t block) {
 }
 
 void Runs::clear() {
-  // No id is used twice, so lives_ stays.
+  // No id is used twice, so lives_ is kept.
   for (const Run& run : runs_)
     if (run.count != 0) free_slots_.push_back(slot_of(run.id));
   runs_.assign(1, {});

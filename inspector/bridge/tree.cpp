@@ -37,7 +37,7 @@ void Tree::store(const Stored& stored, Tick tick) {
     return;
   }
   std::uint32_t before = stored.parent ? blocks_.find(stored.worker, *stored.parent) : 0;
-  std::uint32_t head = 0, tail = 0, fresh = 0;  // new blocks that will be one run
+  std::uint32_t head = 0, tail = 0, fresh = 0;  // new blocks that will form one run
   const auto end_run = [&] {
     if (fresh != 0) runs_.add(head, tail, fresh, tick);
     fresh = 0;
@@ -104,7 +104,7 @@ void Tree::make_orphan(std::uint32_t block, std::uint64_t parent) {
   ++loose(blocks_[block].worker).awaited[mixed(parent)];
 }
 
-/// Does nothing if the block is no orphan.
+/// Removes a block from the orphans; does nothing if it is none.
 void Tree::end_orphan(std::uint32_t block) {
   const auto orphan = orphans_.find(block);
   if (orphan == orphans_.end()) return;
@@ -122,7 +122,7 @@ void Tree::mend(Tick tick) {
   std::sort(placed.begin(), placed.end());
   runs_.suspend(true);
   for (const auto& [block, parent] : placed) {
-    if (root_of(parent) == block) continue;  // it would be above itself: the events are contradictory
+    if (root_of(parent) == block) continue;  // the block would be above itself: the events contradict each other
     end_orphan(block);
     place(block, parent);
     runs_.join(block);
@@ -140,7 +140,7 @@ void Tree::store_again(std::uint32_t block, std::uint8_t group) {
   ++copies_;
 }
 
-/// Puts a block below a parent, whose only child so far can no longer continue its run.
+/// Puts a block below a parent. The parent's only child so far can then no longer continue its run.
 void Tree::place(std::uint32_t block, std::uint32_t parent) {
   blocks_.link(block, parent);
   const std::uint32_t sibling = blocks_[block].next;
@@ -185,8 +185,8 @@ void Tree::remove(std::uint16_t worker, std::uint8_t group, std::span<const std:
   remove_unheld(changed_);
 }
 
-/// Removes blocks that have lost their groups. Leaves come first, each with all blocks above it that are no longer
-/// needed: in whatever order a server names the blocks of a node, the node leaves as one.
+/// Removes blocks that no group has any longer. Leaves come first, each with all blocks above it that are no longer
+/// needed: in whatever order a server names the blocks of a node, the node is removed as one.
 void Tree::remove_unheld(std::span<const std::uint32_t> changed) {
   for (const std::uint32_t block : changed)
     if (blocks_[block].used && blocks_[block].groups == 0 && blocks_[block].first_child == 0) prune(block);

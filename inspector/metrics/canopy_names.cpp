@@ -1,4 +1,4 @@
-/// Canopy's own names. They have no ':', which Prometheus keeps for rules that it records itself.
+/// Canopy's own names. They contain no ':', which Prometheus reserves for rules that it records itself.
 #include <iterator>
 #include <utility>
 
@@ -9,7 +9,7 @@ namespace {
 
 std::string text_of(Units reach) { return reach == kWholePath ? "path" : std::to_string(reach); }
 
-/// The counters of the tiers that are known.
+/// Adds the known counters of the tiers.
 void add_tiers(const Figures& figures, Families& to) {
   for_each_value([&](Counter counter, const CounterInfo& info, std::size_t row, std::size_t column) {
     const bool gauge = info.kind == CounterKind::gauge, host = info.tier == "host";
@@ -54,13 +54,11 @@ void add_tree(const Moment& now, bool no_nodes, Families& to) {
   if (!no_nodes)
     to.gauge("canopy_feed_drift_pages", "Pages by which the reader's sums and the engine's differ; 0, or a bug.",
              now.drift);
-  to.gauge("canopy_feed_damaged_events", "Events that cannot be: another process has written into the feed.",
-           now.damaged);
+  to.gauge("canopy_feed_damaged_events", "Impossible events: another process has written into the feed.", now.damaged);
 }
 
 void add_pool_tokens(const PoolFigures& pool, const char* state, std::uint64_t value, Families& to) {
-  to.gauge("canopy_pool_tokens", "Tokens of a pool by what has them.", value,
-           {{"group", pool.group}, {"state", state}});
+  to.gauge("canopy_pool_tokens", "Tokens of a pool by owner.", value, {{"group", pool.group}, {"state", state}});
 }
 
 void add_engine(const Moment& now, bool no_nodes, Families& to) {
@@ -96,7 +94,7 @@ void add_leaving(const std::string& group, const LeavingCounts& counts, bool fro
   to.histogram("canopy_eviction_age_seconds", "Time from the last use of an evicted page to its eviction.",
                counts.idle_s, labels);
   to.histogram("canopy_eviction_age_prompt_tokens",
-               "Tokens of prompts that came from the last use of an evicted page to its eviction.", counts.idle_work,
+               "Prompt tokens that arrived between the last use of an evicted page and its eviction.", counts.idle_work,
                labels);
 }
 
@@ -110,7 +108,7 @@ void add_requests(const Counts& counts, bool no_nodes, Families& to) {
   if (!no_nodes) {
     to.histogram("canopy_reuse_gap_seconds", "Time between two uses of a page of the first group.", counts.reuse_gap_s);
     to.histogram("canopy_reuse_distance_prompt_tokens",
-                 "Tokens of prompts that came between two uses of a page of the first group.", counts.reuse_distance);
+                 "Prompt tokens that arrived between two uses of a page of the first group.", counts.reuse_distance);
   }
   to.histogram("canopy_request_prompt_tokens", "Tokens of the prompts of finished requests.", counts.prompt_tokens);
   to.histogram("canopy_request_computed_tokens", "Prompt tokens of finished requests that were not found.",
@@ -120,7 +118,7 @@ void add_requests(const Counts& counts, bool no_nodes, Families& to) {
 }  // namespace
 
 void add_canopy(const Figures& figures, Families& to) {
-  to.gauge("canopy_feed_up", "1 while the feed is there and its engine lives.", std::uint64_t{figures.attached});
+  to.gauge("canopy_feed_up", "1 while the feed exists and its engine is alive.", std::uint64_t{figures.attached});
   to.gauge("canopy_feed_in_step",
            "1 while the exporter knows the whole tree; 0 before the first keyframe and after a loss.",
            std::uint64_t{figures.now.has_value()});

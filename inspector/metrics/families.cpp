@@ -8,12 +8,12 @@
 namespace canopy::metrics {
 namespace {
 
-/// Labels that samples have of their own.
+/// Labels that samples already have.
 constexpr std::string_view kTaken[] = {
     "le",     "quantile",     "namespace",  "group",          "state", "reason", "how",     "policy", "reach",
     "source", "cache_source", "block_size", "num_gpu_blocks", "tier",  "lane",   "outcome", "pool"};
 
-/// The constant labels of a set of names, as the user wants them.
+/// Returns the constant labels of a set of names, changed by the user's.
 Labels constant(const Figures& figures, Names names, const Labels& wanted) {
   Labels labels;
   if (names == Names::canopy) labels = {{"feed", figures.feed}};
@@ -79,8 +79,9 @@ std::string flaw_of_label(const std::string& name) {
   if (name.empty() || !letter(name[0]) ||
       !std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); }))
     return "expected letters, digits and _, and no digit first";
-  if (name.starts_with("__")) return "names that begin with __ are Prometheus' own";
-  if (std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken)) return "the figures have such a label";
+  if (name.starts_with("__")) return "names that begin with __ are reserved by Prometheus";
+  if (std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken))
+    return "the figures already have this label";
   return {};
 }
 

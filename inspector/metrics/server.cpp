@@ -23,7 +23,7 @@ class Given final : public prometheus::Collectable {
 struct Server::Parts {
   Parts(const std::string& where, Answer answer)
       : given(std::make_shared<Given>(std::move(answer))),
-        // A client that sends half a request keeps a thread for so long.
+        // A client that sends half a request occupies a thread until this timeout.
         exposer({"listening_ports", where, "num_threads", "4", "request_timeout_ms", "2000"}) {
     exposer.RegisterCollectable(given);
   }
@@ -39,10 +39,9 @@ Result<std::unique_ptr<Server>> Server::open(const std::string& address, std::ui
   const std::string where = (six ? "[" + address + "]" : address) + ":" + std::to_string(port);
   try {
     return std::unique_ptr<Server>(new Server(std::make_unique<Parts>(where, std::move(answer))));
-  } catch (const std::exception&) {  // it does not say why
+  } catch (const std::exception&) {  // the exception does not name the reason
     return Error{where +
-                 " cannot be listened on: another program does, this machine has no such address, or the port "
-                 "is not allowed"};
+                 ": cannot listen: another program does, this machine has no such address, or the port is not allowed"};
   }
 }
 

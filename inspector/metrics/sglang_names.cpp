@@ -1,5 +1,5 @@
-/// The names and meanings of SGLang 0.5.23 (srt/observability/metrics_collector.py; the pools' sums:
-/// scheduler_components/pool_stats_observer.py). What a feed cannot tell is left out: requests that wait, bytes of
+/// The names and meanings of SGLang 0.5.23 (srt/observability/metrics_collector.py; the sums of pools:
+/// scheduler_components/pool_stats_observer.py). Leaves out what a feed does not report: waiting requests, bytes of
 /// pools, durations, and whether an answer is streamed.
 #include <algorithm>
 
@@ -12,7 +12,7 @@ double usage(const PoolFigures& pool) {
   return pool.total() == 0 ? 0 : static_cast<double>(pool.used()) / static_cast<double>(pool.total());
 }
 
-/// The first pool of a kind; null: the engine has none.
+/// Returns the first pool of a kind; null if the engine has none.
 template <class Kind>
 const PoolFigures* first(const Moment& now, Kind&& kind) {
   const auto at = std::find_if(now.pools.begin(), now.pools.end(), kind);
@@ -52,8 +52,8 @@ void add_pools(const Moment& now, Families& to) {
   }
 }
 
-/// HiCache's, for the tier in memory of the host. Its counters of tokens are of the pool "kv" alone: other groups are
-/// not told apart.
+/// Adds HiCache's figures for the host tier. Its counters of tokens are only those of the pool "kv": other groups are
+/// not distinguished.
 void add_host(const CounterValues& tiers, Families& to) {
   const Labels kv = {{"pool", "kv"}};
   to.counter("sglang:load_back_tokens_total", "Tokens that were copied from the host.",
@@ -68,7 +68,8 @@ void add_host(const CounterValues& tiers, Families& to) {
              tiers[Counter::dropped_tokens_host], {{"reason", "host_pressure"}, {"pool", "kv"}});
 }
 
-/// HiCache's, for its storage. What its buffers reject is here what left the host for room before it was put.
+/// Adds HiCache's figures for its storage. What its buffers reject corresponds to tokens that were evicted from the
+/// host before they were put.
 void add_storage_of_sglang(const CounterValues& tiers, Families& to) {
   to.counter("sglang:prefetched_tokens_total", "Tokens that came from the storage to the host.",
              tiers[Counter::loaded_tokens_storage]);

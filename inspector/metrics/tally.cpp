@@ -12,7 +12,7 @@ using inspector::MirrorPool;
 using inspector::MirrorRequest;
 using inspector::Miss;
 
-/// A label's value: it does not change from release to release, as sentences may.
+/// Returns a label's value. Unlike sentences for people, it does not change between releases.
 const char* label_of(Miss miss) {
   switch (miss) {
     case Miss::unknown:
@@ -43,14 +43,14 @@ const char* label_of(Miss miss) {
   return "ended_before_insert";
 }
 
-/// A clock that another process has written into may run backwards.
+/// Returns the time between two moments. A clock that another process has overwritten may run backwards.
 constexpr std::uint64_t since(std::uint64_t then, std::uint64_t now) { return now > then ? now - then : 0; }
 double seconds_since(std::uint64_t then, std::uint64_t now) { return static_cast<double>(since(then, now)) / 1e6; }
 
 }  // namespace
 
 Tally::Tally(std::string feed, std::size_t tenants) : feed_(std::move(feed)), tenants_(tenants) {
-  // A reason that did not occur is 0, which is known.
+  // A reason that did not occur is known to be 0.
   for (auto miss = Miss::unknown; miss <= Miss::no_nodes; miss = static_cast<Miss>(static_cast<unsigned>(miss) + 1))
     counts_.missed_tokens[label_of(miss)] = 0;
 }
@@ -65,7 +65,7 @@ void Tally::attach(const FeedShape& header) {
 
 void Tally::take(std::span<const Event> events) {
   if (!mirror_) return;
-  // The figures of the keyframe are where counting begins.
+  // Counting begins with the figures of the keyframe.
   while (!in_step() && !events.empty()) {
     const auto end = std::find_if(events.begin(), events.end(), is<event::Commit>);
     const auto count = static_cast<std::size_t>(end - events.begin()) + (end != events.end());
@@ -169,7 +169,8 @@ void Tally::progressed(const MirrorRequest& request) {
   live_.erase(found);
 }
 
-/// Totals that were counted before, with what has happened since the mirror came into step, and gauges.
+/// Returns the totals counted before, plus what has happened since the mirror came into step; for gauges, the present
+/// values.
 CounterValues Tally::tiers() const {
   if (!in_step()) return tiers_;
   CounterValues sum = mirror_->counters();
@@ -207,7 +208,7 @@ Moment Tally::moment() const {
                {},
                pool.waiting};
     const std::uint64_t limit = pool.callers.pages != 0 ? pool.callers.pages : pool.limit;
-    if (limit != kUnlimited && limit != 0) figures.limit = limit * page;  // 0: the feed has not told of a pool
+    if (limit != kUnlimited && limit != 0) figures.limit = limit * page;  // 0: the feed has not reported a pool
   }
   now.host = mirror_->has_host();
   if (!mirror_->storage().empty()) now.storage = mirror_->storage_health();

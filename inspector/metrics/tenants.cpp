@@ -3,7 +3,7 @@
 namespace canopy::metrics {
 namespace {
 
-/// A name in brackets could be taken for one of ours.
+/// Returns the label of a namespace. A name in brackets could be mistaken for one of Canopy's own.
 std::string label_of(const inspector::Mirror& mirror, NamespaceId space) {
   const auto at = static_cast<std::size_t>(space);
   if (at >= mirror.spaces().size()) return mirror.space_name(space);

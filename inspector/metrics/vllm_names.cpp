@@ -1,6 +1,6 @@
-/// The names and meanings of vLLM 0.33 (v1/metrics/loggers.py; sources: v1/metrics/stats.py). What a feed cannot tell
-/// is left out: requests that wait, external caches, and caches of images. kv_block_* are of the first group, of all
-/// blocks where vLLM samples, and a gap is told at the use that ends it, where vLLM waits for the eviction.
+/// The names and meanings of vLLM 0.33 (v1/metrics/loggers.py; sources: v1/metrics/stats.py). Leaves out what a feed
+/// does not report: waiting requests, external caches, and caches of images. kv_block_* cover all blocks of the first
+/// group, where vLLM samples. A gap is observed at the use that ends it, where vLLM waits for the eviction.
 #include "families.h"
 
 namespace canopy::metrics {

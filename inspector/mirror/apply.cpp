@@ -5,17 +5,17 @@
 namespace canopy::inspector {
 namespace {
 
-/// A damaged recording may tell of more; those are passed over.
+/// A damaged recording may report more; those are skipped.
 constexpr std::size_t kMostLines = 65536, kMostNumbers = std::size_t{1} << 22, kMostWorkers = 1024;
 
 }  // namespace
 
 void Apply::event(const Event& event) {
-  // Mirror::take_below hands it to the tier's own.
+  // Mirror::take_below passes the event on to the mirror of the tier.
   if ((event.group & kOfTierBelow) && event::AllEvents::knows(event)) return;
   const bool known = event.group < groups() ? event::AllEvents::visit(event, *this) : event::AllEvents::knows(event);
   state_.unknown_events += !known;
-  state_.damaged += event.kind == 0;  // no kind of any version: memory that was overwritten
+  state_.damaged += event.kind == 0;  // a kind that no version has: overwritten memory
 }
 
 void Apply::operator()(const event::TextPiece& piece) {
@@ -27,7 +27,7 @@ void Apply::operator()(const event::TextPiece& piece) {
       piece.text == TextKind::plugin || piece.text == TextKind::refusal || piece.text == TextKind::worker;
   text = clean_text(text, piece.text == TextKind::config ? "\n" : fields ? "\t" : "");
   const std::size_t number = piece.number;
-  // KV events of other servers name a group when they come to it.
+  // In a feed of KV events, a group is named when its first event arrives.
   if (piece.text == TextKind::group && number == groups() && number < kMaxGroups) state_.pools.emplace_back();
   MirrorPool* const pool = number < groups() ? &state_.pools[number] : nullptr;
   switch (piece.text) {

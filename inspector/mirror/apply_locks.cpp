@@ -62,10 +62,10 @@ void Apply::operator()(const event::Pinned& pinned) {
   else state_.pins.erase(id);
 }
 
-/// A keyframe tells how many locks hold each node. For whole paths the count kept here is of own locks and held
+/// A keyframe reports how many locks hold each node. For whole paths, the count kept here is of own locks and held
 /// children.
 void Apply::settle_locks() {
-  std::unordered_map<std::uint32_t, std::array<std::uint32_t, kMaxGroups>> extra;  // held children - their locks
+  std::unordered_map<std::uint32_t, std::array<std::uint32_t, kMaxGroups>> extra;  // held children minus their locks
   NodeBlocks& nodes = state_.nodes;
   nodes.each([&](std::uint32_t slot) {
     const MirrorNode& node = nodes[slot];

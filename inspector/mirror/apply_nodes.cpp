@@ -6,7 +6,7 @@
 namespace canopy::inspector {
 namespace {
 
-// No engine of this machine has as many: a recording that says so is damaged, and that part of it is passed over.
+// No engine of this machine has that many: such a recording is damaged, and the event is skipped.
 constexpr std::uint32_t kMostSlots = std::uint32_t{1} << 27, kMostSpaces = std::uint32_t{1} << 22;
 
 constexpr std::uint64_t bits(NodeId id) { return static_cast<std::uint64_t>(id); }
@@ -50,7 +50,7 @@ void Apply::operator()(const event::NodeAdded& added) {
   if (slot == 0 || slot >= kMostSlots || static_cast<std::uint32_t>(added.space) >= kMostSpaces) return;
   NodeBlocks& nodes = state_.nodes;
   if (nodes[slot].id) return;
-  const std::uint32_t parent = std::as_const(nodes)[added.parent].id ? added.parent : 0;  // before it is here itself
+  const std::uint32_t parent = std::as_const(nodes)[added.parent].id ? added.parent : 0;  // before the node is added
   MirrorNode& node = nodes[slot];
   node.id = node.lineage = bits(added.node);
   node.space = added.space;
@@ -95,7 +95,7 @@ void Apply::operator()(const event::NodeNamed& named) {
   if (state_.now.revived.id == 0) state_.now.revived = ghost;
 }
 
-/// One after the other from the first: a damaged recording makes no room for words that it does not have.
+/// Words arrive in order from the first: a damaged recording cannot make room for words that it does not contain.
 void Apply::operator()(const event::NodeWords& some) {
   MirrorNode* node = state_.writable(bits(some.node));
   if (!node || some.first != node->words.size()) return;
@@ -121,7 +121,7 @@ void Apply::operator()(const event::NodeSplit& split) {
   above.added_at = state_.commits + 1;
   above.inserts = split.inserts;
   above.words.resize(std::min<std::size_t>(above.words.size(), units));
-  // It takes the lower one's place among its siblings.
+  // The upper part takes the lower part's place among its siblings.
   MirrorSpace& space = state_.space_of(below);
   (below.prev ? nodes[below.prev].next : below.parent ? nodes[below.parent].first_child : space.first_child) = upper;
   (below.next ? nodes[below.next].prev : below.parent ? nodes[below.parent].last_child : space.last_child) = upper;
@@ -175,7 +175,7 @@ void Apply::operator()(const event::NodeJoined& joined) {
   }
   if (above.words.size() == above.length) above.words.insert(above.words.end(), below.words.begin(), below.words.end());
   if (below.brought.until > below.brought.from) {
-    // Two parts that do not meet: one of them is forgotten, which says less and nothing wrong.
+    // If the two parts are not adjacent, one of them is dropped: less is known, but nothing wrong.
     const bool meet = above.brought.until >= below.brought.from && above.brought.until > above.brought.from;
     above.brought = {meet ? above.brought.from : below.brought.from, below.brought.until};
   }
@@ -269,7 +269,7 @@ void Apply::operator()(const event::NodeRanked& ranked) {
   if (MirrorNode* node = state_.writable(bits(ranked.node))) node->rank[ranked.group] = ranked.rank;
 }
 
-/// Keeps what a node was recognised by.
+/// Keeps what identifies the node if it comes back.
 void Apply::bury(const MirrorNode& node) {
   const bool flushed = state_.now.line.operation == Operation::flush;
   if (!state_.past.bury(node, state_.above(node), state_.tick, flushed ? "a flush" : state_.pools[0].policy))

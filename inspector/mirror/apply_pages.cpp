@@ -19,15 +19,15 @@ void Apply::own(std::size_t group, Segment run, std::int64_t owner) {
   if (pool.owner.size() < end) pool.owner.resize(std::max(end, pool.owner.size() * 3 / 2));
   for (std::size_t page = first; page < end; ++page) {
     std::int64_t& had = pool.owner[page];
-    // A node that gave its page up to another owner in the same operation does not free it.
+    // A node that gave its page to another owner in the same operation does not free it.
     pool.counted.free += had == 0 ? (owner == 0 ? 0 : ~std::uint64_t{0}) : (owner == 0 ? 1 : 0);
     pool.counted.owned += (owner < 0 ? 1U : 0U) - std::uint64_t{had < 0 ? 1U : 0U};
     had = owner;
   }
 }
 
-/// A row ends with the pages that are told of it: pages beyond are not the request's any more, as after a reservation
-/// that failed.
+/// A row ends with the reported pages: pages beyond them no longer belong to the request, for example after a failed
+/// reservation.
 void Apply::operator()(const event::RequestPages& pages) {
   MirrorRequest* request = state_.requests.find(pages.request);
   if (request) {
@@ -45,7 +45,7 @@ void Apply::operator()(const event::RequestPages& pages) {
   }
 }
 
-/// The part of a request's row at the node's depth belongs to the node now.
+/// Gives the node the part of the request's row at the node's depth.
 void Apply::take_over(MirrorNode& node, const MirrorRequest& request) {
   const std::uint32_t first = node.begin / state_.page_size, end = node.end() / state_.page_size;
   for (const PageRun& run : request.pages) {
@@ -69,7 +69,7 @@ void Apply::operator()(const event::NodePages& pages) {
     node->lost = static_cast<std::uint16_t>(node->lost & ~(1U << g));
     count(*node, g, true);
   }
-  // Told again from the start: the pages were relocated.
+  // The pages are reported again from the start: they were relocated.
   if (std::any_of(node->pages.begin(), node->pages.end(),
                   [&](const PageRun& run) { return run.group == g && run.place == pages.place; }))
     free_pages(*node, g);
@@ -99,7 +99,7 @@ void Apply::operator()(const event::SegmentChanged& changed) {
   std::vector<MirrorPool::Segment>& segments = state_.pools[changed.group].segments;
   const std::uint64_t pages = state_.pools[changed.group].segment_pages;
   if (changed.offered > pages || changed.draining > pages || changed.number * pages > kMostPages) return;
-  if (changed.number > segments.size()) return;  // they are told in order
+  if (changed.number > segments.size()) return;  // segments are reported in order
   if (changed.number == segments.size()) segments.emplace_back();
   MirrorPool::Segment& segment = segments[changed.number];
   if (segment.state != changed.state || segment.offered != changed.offered)

@@ -12,10 +12,10 @@ constexpr bool ends(RequestPhase phase) { return phase == RequestPhase::finished
 void Apply::operator()(const event::RequestBegun& begun) {
   state_.requests.forget_old();
   MirrorRequest* known = state_.requests.find(begun.request);
-  const bool again = known != nullptr;  // a keyframe tells of a request that was known before
+  const bool again = known != nullptr;  // a keyframe reports a request that is already known
   MirrorRequest& request = again ? *known : state_.requests.add(begun.request);
   request.prompt = begun.prompt;
-  // A keyframe tells of its last match: after a retraction that is not the one it began with.
+  // A keyframe reports the latest match: after a retraction, that is not the one with which the request began.
   if (!again) request.matched = begun.matched;
   request.space = begun.space;
   request.fetch = begun.fetch;
@@ -62,7 +62,7 @@ void Apply::operator()(const event::RequestProgress& progress) {
   }
   request.committed = progress.committed;
   if (progress.phase == RequestPhase::retracted) ++request.retractions, request.pages.clear();
-  // Pages that are committed belong to the index.
+  // Committed pages belong to the index.
   const std::uint32_t own_from = request.committed / state_.page_size;
   std::erase_if(request.pages, [&](const PageRun& run) { return run.place + run.count <= own_from; });
   for (PageRun& run : request.pages)
@@ -77,14 +77,16 @@ void Apply::operator()(const event::RequestProgress& progress) {
   if (watcher_ && !state_.now.keyframe && !request.fetch) watcher_->progressed(request);
 }
 
-/// No eviction that the mirror saw explains it: unless it saw all from the beginning on, that is no reason.
+/// Sets the reason to "not known", unless the mirror has seen everything from the beginning: an eviction that it did
+/// not see may explain the miss.
 void Apply::not_known(MirrorRequest& request) const {
   if (state_.horizon.before == Miss::never_seen) return;
   request.miss = state_.horizon.before;
   request.missed_since = state_.horizon.tick;
 }
 
-/// The request has just inserted: what its insert did to the tree tells why its match found no more.
+/// Finds the reason after the request's first insert: the insert's effect on the tree shows why the match found no more
+/// than it did.
 void Apply::find_reason(MirrorRequest& request) {
   const CommitSoFar& now = state_.now;
   if (!state_.no_nodes.empty()) {
@@ -96,7 +98,7 @@ void Apply::find_reason(MirrorRequest& request) {
     request.missed_policy = now.revived.policy;
   } else if (now.filled != CommitSoFar::Filled::nothing) {
     request.miss = now.filled == CommitSoFar::Filled::lost ? Miss::tombstone : Miss::never_kept;
-    // What it added behind may have been evicted before.
+    // The tokens that it added below may have been evicted before.
     if (now.filled == CommitSoFar::Filled::not_known || now.line.added > 0) not_known(request);
   } else if (now.line.added > 0) {
     request.miss = Miss::never_seen;
@@ -104,7 +106,7 @@ void Apply::find_reason(MirrorRequest& request) {
         now.fresh_digest && same != state_.first_pages.end())
       for (const NamespaceId space : same->second)
         if (space != now.fresh_space) request.miss = Miss::other_space, request.missed_space = space;
-    not_known(request);  // it may have been here as well
+    not_known(request);  // they may have been here as well
   } else {
     request.miss = Miss::none;
   }

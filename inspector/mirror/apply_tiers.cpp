@@ -10,7 +10,7 @@ void Apply::operator()(const event::CounterValue& counter) {
 
 void Apply::operator()(const event::StorageHealth& health) { state_.health = health; }
 
-/// The part may lie in several nodes of the path: from its end up.
+/// The part may span several nodes of the path, so this walks up from its end.
 void Apply::operator()(const event::NodeBrought& brought) {
   if (!state_.find(static_cast<std::uint64_t>(brought.node))) return;
   for (std::uint32_t slot = slot_of(brought.node), steps = 0; slot != 0 && steps <= state_.node_count; ++steps) {

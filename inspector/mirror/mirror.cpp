@@ -12,7 +12,7 @@ constexpr bool sizes_a_pool(const Event& event) {
   return is<event::PoolSized>(event) || is<event::SegmentChanged>(event);
 }
 
-/// A tier below has none below it: a mark that stayed would make a mirror in a mirror without end.
+/// Removes the mark. A tier below has no tier below it: with the mark, mirrors would nest without end.
 Event unmarked(Event event) {
   event.group &= static_cast<std::uint8_t>(~kOfTierBelow);
   return event;
@@ -70,7 +70,7 @@ void Mirror::reset() {
 
 void Mirror::take_commit(std::span<const Event> events, MirrorWatcher* watcher) {
   const bool keyframe = is<event::Keyframe>(events.front());
-  // A keyframe that another reader asked for tells what is known here already.
+  // A keyframe that another reader requested reports only what is already known here.
   if (keyframe ? in_step_ : !in_step_) return;
   const auto end = std::bit_cast<event::Commit>(events.back());
   if (keyframe) {
@@ -96,7 +96,7 @@ void Mirror::take_commit(std::span<const Event> events, MirrorWatcher* watcher) 
   commit(events.back());
 }
 
-/// Hands on what is marked with kOfTierBelow, as a commit of that tier. Its first one is a keyframe.
+/// Passes on the events that are marked with kOfTierBelow, as a commit of that tier. Its first commit is a keyframe.
 void Mirror::take_below(std::span<const Event> events, bool keyframe) {
   pending_below_.clear();
   for (const Event& event : events) {
@@ -114,7 +114,7 @@ void Mirror::take_below(std::span<const Event> events, bool keyframe) {
   }
   if (keyframe) pending_below_.insert(pending_below_.begin(), unmarked(events.front()));
   auto end = std::bit_cast<event::Commit>(events.back());
-  end.tick = 0;  // the tier's index has a clock of its own, which its nodes tell
+  end.tick = 0;  // the tier's index has its own clock, which its nodes report
   pending_below_.push_back(std::bit_cast<Event>(end));
   Mirror& below = below_.front();
   const std::uint64_t had = below.state_.added_tokens, lost = below.state_.evicted_tokens;
@@ -124,8 +124,8 @@ void Mirror::take_below(std::span<const Event> events, bool keyframe) {
   state_.now.line.evicted_below = below.state_.evicted_tokens - lost;
 }
 
-/// A keyframe: what happened before it is not known, unless it stands at the engine's first operation. Requests that it
-/// does not tell of have ended meanwhile.
+/// Begins with a keyframe. Earlier events are unknown, unless it is at the engine's first operation. Requests that it
+/// does not report have ended meanwhile.
 void Mirror::begin_again(const event::Commit& end) {
   const bool late = std::exchange(listened_, true);
   if (!late && end.operations <= 1) return;
@@ -137,7 +137,7 @@ void Mirror::begin_again(const event::Commit& end) {
   }
 }
 
-/// The tree and the pools; what was learned over time stays.
+/// Clears the tree and the pools, but keeps what was learned over time.
 void Mirror::forget() {
   state_.nodes.clear();
   state_.node_count = 0;
@@ -179,7 +179,7 @@ void Mirror::commit(const Event& event) {
   }
   if (state_.now.totalled) {
     state_.drift = 0;
-    if (!state_.no_nodes.empty())  // there is nothing of its own to compare
+    if (!state_.no_nodes.empty())  // no counts of its own to compare
       for (MirrorPool& pool : state_.pools) pool.counted = pool.told;
     for (const MirrorPool& pool : state_.pools)
       state_.drift += apart(pool.counted.free, pool.told.free) + apart(pool.counted.evictable, pool.told.evictable) +
@@ -204,7 +204,7 @@ Sample Mirror::sample() const {
 }
 
 std::size_t Mirror::bytes() const {
-  constexpr std::size_t kEntry = 64;  // of a hash table, with its key
+  constexpr std::size_t kEntry = 64;  // an entry of a hash table, with its key
   std::size_t bytes = state_.nodes.size() * sizeof(MirrorNode) + state_.node_count * 2 * sizeof(PageRun);
   for (const MirrorPool& pool : state_.pools)
     bytes += pool.owner.size() * sizeof(pool.owner[0]) + pool.changes.list.size() * sizeof(pool.changes.list[0]);

@@ -1,4 +1,4 @@
-/// Questions about requests: why they found no more.
+/// Functions about misses: why requests found no more than they did.
 #include <canopy/base/figures.h>
 
 #include <algorithm>
@@ -27,13 +27,13 @@ std::string reason_words(const MissGroup& group) {
     case Miss::rounding:
       return "page rounding";
     case Miss::before_attach:
-      return "not known: before I attached";
+      return "not known: before attaching";
     case Miss::lost_in_lap:
       return "not known: lost in a lap";
     case Miss::forgotten:
       return "not known: forgotten";
     case Miss::no_nodes:
-      return "not known: no nodes told";
+      return "not known: no nodes reported";
   }
   return {};
 }
@@ -62,7 +62,7 @@ std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space) const {
 std::string Mirror::why_missed(const MirrorRequest& request) const {
   switch (request.miss) {
     case Miss::unknown:
-      return request.ended() ? "it ended before it inserted anything" : "not known before it inserts something";
+      return request.ended() ? "it ended before it inserted anything" : "not known until it inserts something";
     case Miss::none:
       return "another request inserted the rest while this one computed it";
     case Miss::never_seen:
@@ -71,24 +71,24 @@ std::string Mirror::why_missed(const MirrorRequest& request) const {
       return "evicted at tick " + grouped(request.missed_since) + " by " + request.missed_policy + ": " +
              grouped(request.missed_tokens) + " tokens from depth " + grouped(request.matched) + " on";
     case Miss::other_space:
-      return "it is there for namespace '" + space_name(request.missed_space) + "', and no prefix is shared across two";
+      return "it is cached in namespace '" + space_name(request.missed_space) + "', and namespaces share no prefixes";
     case Miss::tombstone:
       return "full attention had more, but a window or a state that it needs was evicted";
     case Miss::never_kept:
       return "full attention had more, but no window or state was kept there";
     case Miss::rounding:
-      return "nothing: less than a page was left to find";
+      return "less than a page was left to find";
     case Miss::before_attach:
-      return "not known: before I attached. It was not here since then, tick " + grouped(request.missed_since) +
-             "; it may have been here, and evicted, before";
+      return "not known: before attaching. It has not been here since then, tick " + grouped(request.missed_since) +
+             "; it may have been here and evicted before";
     case Miss::lost_in_lap:
       return "not known: lost in a lap. Events were lost up to tick " + grouped(request.missed_since) +
-             ", and it was not here since then";
+             ", and it has not been here since then";
     case Miss::no_nodes:
       return "not known: " + state_.no_nodes;
     case Miss::forgotten:
-      return "not known: forgotten. It was not here since tick " + grouped(request.missed_since) +
-             ", and of what was evicted before I kept nothing: it was too much";
+      return "not known: forgotten. It has not been here since tick " + grouped(request.missed_since) +
+             ", and the evictions before that were too many to remember";
   }
   return {};
 }

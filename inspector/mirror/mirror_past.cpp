@@ -55,7 +55,7 @@ const Ghost* MirrorPast::ghost(std::uint64_t node) const {
 }
 
 std::size_t MirrorPast::bytes() const {
-  constexpr std::size_t kEntry = 64;  // of a hash table, with its key
+  constexpr std::size_t kEntry = 64;  // an entry of a hash table, with its key
   return samples_.size() * sizeof(Sample) + log_.size() * sizeof(LogLine) + moments_.size() * sizeof(NodeMoment) +
          ghosts_.size() * (sizeof(Ghost) + kEntry);
 }

@@ -1,4 +1,4 @@
-/// Questions about the tree.
+/// Functions about the tree.
 #include <algorithm>
 
 #include "mirror.h"
@@ -14,7 +14,7 @@ bool Mirror::waits(const MirrorNode& node, std::size_t group) const { return nod
 
 std::uint64_t Mirror::locks(const MirrorNode& node, std::size_t group) const {
   if (state_.pools[group].reach != kWholePath || node.id == 0) return node.hold[group];
-  // Own locks are what its count has beyond its held children; summed over all that hangs below.
+  // A node's own locks are its count minus its held children; this sums them over the subtree.
   std::uint64_t sum = 0;
   const std::uint32_t top = slot_of(NodeId{node.id});
   for (std::uint32_t at = top; at;) {

@@ -12,7 +12,7 @@ namespace {
 
 std::string ago(std::uint64_t tick, Tick now) { return grouped(now > tick ? now - tick : 0) + " ticks ago"; }
 
-/// One of the words that are apart by bars: the one at `value`, or the last.
+/// Returns one of the words separated by bars: the one at `value`, or the last.
 std::string choice(std::string_view words, std::uint64_t value) {
   for (;; --value) {
     const std::size_t end = words.find('|');
@@ -38,7 +38,7 @@ std::string shown(std::uint64_t value, std::string_view as, Tick now) {
   return choice(as, value);
 }
 
-/// Takes "FIRST-LAST" and returns those bits of `word`, 0 the lowest; nothing if it is no such range.
+/// Returns the bits "FIRST-LAST" of `word`, where 0 is the lowest; nothing if the text is no such range.
 std::optional<std::uint64_t> bits_of(std::uint64_t word, std::string_view range) {
   std::uint32_t first = 0, last = 0;
   const char* const end = range.data() + range.size();
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> bits_of(std::uint64_t word, std::string_view range)
   return word << (63 - last) >> (63 - last + first);
 }
 
-/// The value of "major", "minor:ago", "minor.0-3:no|yes" and the like.
+/// Returns the value of a placeholder such as "major", "minor:ago" or "minor.0-3:no|yes".
 std::optional<std::string> filled(std::string_view placeholder, const Rank& rank, Tick now) {
   const std::size_t colon = placeholder.find(':');
   const std::string_view which = placeholder.substr(0, colon), word = which.substr(0, 5);

@@ -9,7 +9,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// By CounterUnit: the end of a counter's name that its value shows.
+/// By CounterUnit: the end of a counter's name, which is also the unit of its value.
 constexpr std::string_view kUnitWords[] = {"", "tokens", "pages", "bytes", "bytes", "us"};
 static_assert(std::size(kUnitWords) == static_cast<std::size_t>(CounterUnit::us) + 1);
 
@@ -19,7 +19,7 @@ std::string with_spaces(std::string_view name) {
   return words;
 }
 
-/// "written" of written_tokens_host.
+/// Returns "written" for written_tokens_host.
 std::string subject(const CounterInfo& info) {
   std::string_view name = info.name_in_tier();
   const std::string_view unit = kUnitWords[static_cast<std::size_t>(info.unit)];
@@ -80,7 +80,7 @@ std::vector<TierLine> tier_lines(const CounterValues& counters, std::string_view
 }
 
 std::string breaker_words(const event::StorageHealth& health, std::uint64_t now_us) {
-  if (health.ranks == RanksState::stopped) return "the ranks did not agree: nothing moves between the tiers any longer";
+  if (health.ranks == RanksState::stopped) return "the ranks disagreed: transfers between the tiers have stopped";
   switch (health.state) {
     case StorageState::closed:
       return "called";

@@ -28,7 +28,7 @@ void App::make_panels() {
   for (const PanelInfo& info : panels()) panels_.push_back(info.make());
 }
 
-/// Nothing of the source before stays but how a person looks at things.
+/// Replaces the source. Only the user's way of viewing survives: colour, view, read-only.
 void App::connect(std::unique_ptr<Link> link) {
   picker_.reset();
   link_ = std::move(link);
@@ -61,7 +61,7 @@ void App::choose() {
     picker_ = std::make_unique<Picker>(sources_.find, sources_.attach, sources_.open, false);
 }
 
-/// Looks now and then for an engine of the name of the one that has ended.
+/// Looks every half second for an engine with the name of the one that has ended.
 void App::attach_again() {
   constexpr auto kEvery = std::chrono::milliseconds(500);
   session_.waits_for_again =
@@ -100,7 +100,7 @@ std::uint64_t App::changes() const {
 }
 
 void App::stop_loading() {
-  if (time_.end == 0) return choose();  // not even its operations are found
+  if (time_.end == 0) return choose();  // no operation has been found yet
   time_.seek(time_.at);
   behind_ = false;
 }
@@ -112,7 +112,7 @@ Settings App::settings() const {
   return now;
 }
 
-/// What was asked for since the last frame, and the index of the moment that is shown.
+/// Handles the input since the last frame, and updates the index for the current moment.
 void App::update() {
   const ImGuiIO& io = ImGui::GetIO();
   if (!io.WantTextInput) {
@@ -159,7 +159,7 @@ void App::draw() {
 
 namespace {
 
-/// What nothing is known of is said to be unknown, not drawn as empty.
+/// Draws a panel. Shows unknown content as unknown, not as empty.
 void draw_panel(Panel& panel, const PanelInfo& info, Scene& scene) {
   if (info.not_in_events != nullptr && scene.mirror.is_from_events()) nothing_here(info.not_in_events);
   else if (info.needs_nodes && !scene.mirror.no_nodes().empty())
@@ -167,7 +167,7 @@ void draw_panel(Panel& panel, const PanelInfo& info, Scene& scene) {
   else panel.draw(scene);
 }
 
-/// REQUIRES: between begin_panel and end_panel.
+/// Returns true if a panel's title was double-clicked. REQUIRES: called between begin_panel and end_panel.
 bool title_double_clicked(const Area& area) {
   return ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && ImGui::IsWindowHovered() && !ImGui::IsAnyItemHovered() &&
          ImGui::GetIO().MousePos.y < area.y + 1.8F * em();
@@ -181,8 +181,8 @@ std::string note_of(const Panel& panel, const PanelInfo& info, const Scene& scen
 
 }  // namespace
 
-/// While the tree is that of the tier below, the other panels show the pools: a node that is selected there is one of
-/// theirs, and brings the tree back.
+/// Draws a panel. While the tree shows the tier below, the other panels show the pools: a node selected in one of them
+/// is a node of the pools, and switches the tree back to them.
 void App::draw_content(std::size_t panel, Scene& scene) {
   const PanelInfo& info = panels()[panel];
   if (!selection_.tier || info.shows_tier) return draw_panel(*panels_[panel], info, scene);
@@ -193,7 +193,7 @@ void App::draw_content(std::size_t panel, Scene& scene) {
   else if (selection_.tier) selection_.node = node;
 }
 
-/// The header alone where there is nothing to show below it.
+/// Draws the panels; only the header if there is nothing to show below it.
 void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
   const std::span<const PanelInfo> infos = panels();
   std::optional<std::size_t> tab;
@@ -217,7 +217,7 @@ void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
 
 void App::draw_tabs(Scene& scene, const Area& area) {
   begin_panel("##tabs", area);
-  // All titles in full, in a narrow window as well.
+  // Shows all titles in full, even in a narrow window.
   const ImVec2 padding = ImGui::GetStyle().FramePadding;
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {std::min(padding.x, area.width / em() / 12), padding.y});
   const bool bar = ImGui::BeginTabBar("tabs");

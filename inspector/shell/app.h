@@ -17,39 +17,42 @@
 
 namespace canopy::inspector {
 
-/// What can be looked at.
+/// Functions that list and open sources. Empty functions: the source cannot be changed.
 struct Sources {
   Picker::Find find;
-  Picker::Attach attach, open;  ///< a feed by its name, a recording by its path
+  Picker::Attach attach, open;  ///< opens a feed by its name, a recording by its path
 };
 
-/// The inspector without its window: everything between ImGui::NewFrame and ImGui::Render. The same for a window, for
-/// a picture and for a test.
+/// The inspector without its window: everything between ImGui::NewFrame and ImGui::Render, the same for a window, a
+/// picture and a test.
 class App {
  public:
   App(std::unique_ptr<Link> link, const Settings& settings);
-  /// Shows the feeds that can be attached to until one of them is chosen.
+  /// Shows the available feeds until one of them is chosen.
   App(std::unique_ptr<Picker> picker, const Settings& settings);
 
-  /// From now on another source can be chosen, and a feed that has ended is attached to again when it can be.
+  /// Lets the user choose another source from now on, and attaches again when an engine with the name of an ended feed
+  /// starts.
   void offer(Sources sources);
-  /// Opens the list of what can be looked at, or closes it if something is looked at.
+  /// Opens the list of sources; closes it if it is open and there is a current source.
   void choose();
 
-  /// Takes what has come, sends what was asked. False if there is more to take than one frame had time for.
+  /// Applies the events that have arrived, and sends the requested commands. Returns false if there are more events
+  /// than the budget allows.
   bool pump(std::chrono::milliseconds budget);
-  /// Whether a recording is being read and the moment that is wanted is not there yet: panels are drawn when it is.
+  /// Returns true if a recording is being read and has not reached the wanted moment. Panels are drawn once it has.
   bool loading() const { return behind_; }
-  /// Another number when there is another moment or state to draw.
+  /// Returns a number that differs whenever there is another moment or state to draw.
   std::uint64_t changes() const;
-  /// A recording stays at the moment that was reached.
+  /// Stops reading; the recording stays at the moment reached so far.
   void stop_loading();
   const Loading& loading_panel() const { return loading_; }
-  /// Whether the picture of this moment took so long to make that the next moment should wait: zooming and panning stay
+  /// Returns true if drawing this moment took so long that the next moment should wait, to keep zooming and panning
   /// smooth.
   bool resting() const { return std::chrono::steady_clock::now() < rests_until_; }
   void draw();
-  /// Whether theme or scale changed since the last call: apply_theme, and a new font texture, before the next frame.
+  /// Returns true if the theme or scale has changed since the last call: before the next frame, call apply_theme and
+  /// make a new font texture.
   bool theme_changed() { return std::exchange(theme_changed_, false); }
 
   Settings settings() const;
@@ -58,35 +61,35 @@ class App {
   Mailbox& mailbox() { return mailbox_; }
   const Session& session() const { return session_; }
   const Mirror& mirror() const { return mirror_; }
-  /// What the tree shows: the mirror, or its tier below.
+  /// Returns the mirror that the tree shows: that of the pools, or that of the tier below.
   const Mirror& shown() const { return selection_.tier && mirror_.below() ? *mirror_.below() : mirror_; }
   const TreeIndex& tree() const { return index_; }
   Scene scene() { return {shown(), index_, selection_, mailbox_, session_, time_, mirror_, shares_}; }
   TreePanel& tree_panel() { return panel<TreePanel>(); }
   const TreePanel& tree_panel() const { return panel<TreePanel>(); }
-  /// Null when there is nothing to choose, or no more.
+  /// Returns the list of sources; null while it is closed.
   const Picker* picker() const { return picker_.get(); }
 
-  /// The panel of a class. REQUIRES: the table has one.
+  /// Returns the panel of a class. REQUIRES: the table has one.
   template <class Kind>
   Kind& panel() const {
     for (const auto& each : panels_)
       if (auto* found = dynamic_cast<Kind*>(each.get())) return *found;
     std::abort();
   }
-  /// The panel or tab with this key: a tab comes to the front; a panel or a page fills the window, or gives it back if
-  /// it does.
+  /// Shows the panel or tab with this key: brings a tab to the front, or lets a panel or page fill the window; if it
+  /// already does, shows all panels again.
   void show_panel(char key);
-  /// The tab with this title comes to the front; false if there is none.
+  /// Brings the tab with this title to the front. Returns false if there is none.
   bool open_tab(std::string_view title);
-  /// All panels are on the screen again. False if they were.
+  /// Shows all panels again. Returns false if they were already shown.
   bool leave_full_window() { return std::exchange(full_window_, std::nullopt).has_value(); }
 
-  /// Of the engine, the picture or a recording's play, whichever this feed has.
+  /// Pauses or continues the engine, the picture or the playback, depending on the feed.
   void toggle_pause();
   /// See TreePanel::step_search.
   bool step_search(bool back);
-  /// What Esc does: closes, leaves or forgets one thing, the last one first.
+  /// Handles Esc: closes, leaves or clears one thing, the most recent first.
   void go_back();
   void turn_theme();
   void scale_by(float step);
@@ -104,7 +107,7 @@ class App {
   Sources sources_;
   std::unique_ptr<Picker> picker_;
   std::unique_ptr<Link> link_;
-  std::chrono::steady_clock::time_point next_look_{};  ///< for an engine of the name of one that has ended
+  std::chrono::steady_clock::time_point next_look_{};  ///< next look for an engine with an ended engine's name
   Settings settings_;
   Mirror mirror_;
   Session session_;
@@ -114,10 +117,10 @@ class App {
   TreeIndex index_;
   TierShares shares_;
   std::vector<std::unique_ptr<Panel>> panels_;      ///< in the order of the table
-  std::optional<std::size_t> full_window_, front_;  ///< places in the table; front_: the tab that shall come there
+  std::optional<std::size_t> full_window_, front_;  ///< indices in the table; front_: the tab to bring to the front
   std::chrono::steady_clock::time_point rests_until_{};
   bool theme_changed_ = true;
-  bool behind_ = false;  ///< of a recording, see loading()
+  bool behind_ = false;  ///< a recording is being read, see loading()
   Loading loading_;
   Splitters splitters_;
 };

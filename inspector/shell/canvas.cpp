@@ -21,7 +21,7 @@ class EglCanvas final : public Canvas {
       eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
       eglDestroyContext(display_, context_);
     }
-    // The display is not terminated: it belongs to the process, and leak checkers report a driver that is unloaded.
+    // The display is not terminated: it belongs to the process, and leak checkers report memory of an unloaded driver.
   }
 
   const char* open(int width, int height) {
@@ -31,7 +31,7 @@ class EglCanvas final : public Canvas {
     if (platform) display_ = platform(EGL_PLATFORM_SURFACELESS_MESA, nullptr, nullptr);
     if (display_ == EGL_NO_DISPLAY) display_ = eglGetDisplay(EGL_DEFAULT_DISPLAY);
     if (display_ == EGL_NO_DISPLAY || !eglInitialize(display_, nullptr, nullptr))
-      return "there is no EGL that draws without a window (libegl1, libgl1-mesa-dri)";
+      return "no EGL can draw without a window (libegl1, libgl1-mesa-dri)";
     if (!eglBindAPI(EGL_OPENGL_API)) return "this EGL has no OpenGL";
     const EGLint choice[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_NONE};
     EGLConfig config{};
@@ -42,7 +42,7 @@ class EglCanvas final : public Canvas {
         EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL_NONE};
     context_ = eglCreateContext(display_, count ? config : nullptr, EGL_NO_CONTEXT, version);
     if (context_ == EGL_NO_CONTEXT || !eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, context_))
-      return "this EGL makes no OpenGL 3.2 context without a window";
+      return "this EGL cannot make an OpenGL 3.2 context without a window";
     glGenTextures(1, &texture_);
     glBindTexture(GL_TEXTURE_2D, texture_);
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
@@ -50,12 +50,12 @@ class EglCanvas final : public Canvas {
     glBindFramebuffer(GL_FRAMEBUFFER, buffer_);
     glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, texture_, 0);
     if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE)
-      return "a picture of this size is more than this OpenGL can draw";
+      return "the picture is larger than this OpenGL can draw";
     imgui_ = ImGui::CreateContext();
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = nullptr;
     io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
-    // Any numbers that differ: scripts press keys by ImGui's names.
+    // Assigns arbitrary distinct numbers: scripts press keys by ImGui's names.
     for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
     drawing_ = ImGui_ImplOpenGL3_Init("#version 150");
     return drawing_ ? nullptr : "ImGui could not prepare OpenGL";

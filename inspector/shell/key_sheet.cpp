@@ -23,7 +23,7 @@ void draw_line(const char* keys, const char* name, const char* help) {
 
 void draw_key_sheet() {
   const ImVec2 display = ImGui::GetIO().DisplaySize;
-  // As much room between the lines as a low window has.
+  // Reduces the space between the lines as far as a low window requires.
   const auto lines = static_cast<float>(key_lines().size() + panels().size() + 5);
   const float most = ImGui::GetStyle().ItemSpacing.y, room = display.y * 0.96F / lines - ImGui::GetTextLineHeight();
   ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
@@ -36,14 +36,15 @@ void draw_key_sheet() {
   text("KEYS", palette().dim);
   for (const KeyLine& line : key_lines()) draw_line(line.keys, "", line.help);
   ImGui::Dummy({0, em() * 0.2F});
-  text("PANELS AND TABS: a key brings a tab to the front; a panel fills the window until its key again, or Esc",
+  text("PANELS AND TABS: a key brings a tab to the front; a panel fills the window until that key or Esc is pressed",
        palette().dim);
   for (const PanelInfo& panel : panels()) {
     const char key[] = {panel.key, '\0'};
     draw_line(key, panel.title, panel.help);
   }
   ImGui::Dummy({0, em() * 0.2F});
-  dim("Hover anything for what it is and where it comes from. Click a node, a page, a request or a line to select it.");
+  dim("Hover over anything to see what it is and where it comes from. Click a node, page, request or line to select "
+      "it.");
   ImGui::End();
   ImGui::PopStyleVar(2);
 }

@@ -28,7 +28,7 @@ void pause(App& app, char) { app.toggle_pause(); }
 void mark(App& app, char character) {
   Timeline& time = app.time();
   if (character == 'm' && time.seekable) time.bookmarks.push_back(time.at);
-  // The same key goes through what a search found, if there is more of it.
+  // The same key steps through search results, if there are more.
   if (character == 'n' && !app.step_search(false)) next_bookmark(time);
 }
 
@@ -51,7 +51,7 @@ void other_tier(App& app, char) {
 
 void pin(App& app, char) {
   const std::uint64_t id = app.selection().node;
-  if (id == 0 || app.selection().tier) return;  // a tier below has no pins
+  if (id == 0 || app.selection().tier) return;  // the tier below has no pins
   const bool pinned = app.mirror().pins().contains(id);
   app.mailbox().send(pinned ? Command::Kind::unpin : Command::Kind::pin, id);
 }
@@ -78,35 +78,36 @@ void choose(App& app, char) { app.choose(); }
 
 constexpr KeyLine kLines[] = {
     {"?", "this sheet", "?", show_help, true},
-    {"/", "find a node (#12), a request (r 4711), a namespace by a part of its name, or a prefix of tokens (12 845)",
-     "/", search},
-    {"Enter  n  N", "of several that were found, the next or the one before", "N", step_search},
-    {"space", "pause and go on: the engine if it takes controls, the picture if not, a recording's play", " ", pause},
-    {"left  right", "a recording: one commit back, one on; a live engine that takes controls: one step"},
+    {"/", "find a node (#12), a request (r 4711), a namespace by part of its name, or a prefix of tokens (12 845)", "/",
+     search},
+    {"Enter  n  N", "the next or the previous search result", "N", step_search},
+    {"space", "pause or continue: the engine if it takes controls, otherwise the picture; in a recording, its playback",
+     " ", pause},
+    {"left  right", "a recording: one commit back or forward; a live engine that takes controls: one step"},
     {"Home  End", "a recording: its beginning, its end"},
     {"m  n", "a recording: mark this moment, go to the next mark", "mn", mark},
     {"up  down", "the selected node's parent, its first child"},
-    {"Page Up  Page Down", "its sibling before, its sibling after"},
+    {"Page Up  Page Down", "its previous sibling, its next sibling"},
     {"v", "the tree as an icicle, or as nodes and links", "v", other_view},
     {"b", "the tree and the pages of the pools, or of the tier below them", "b", other_tier},
-    {"z", "the tree: go into the selected node; Esc shows all again", "z", zoom},
-    {"f", "the tree: fold and unfold the selected node", "f", fold},
-    {"wheel, drag", "the tree: zoom and pan; with Ctrl the wheel goes up and down"},
+    {"z", "the tree: go into the selected node; Esc shows the whole tree again", "z", zoom},
+    {"f", "the tree: fold or unfold the selected node", "f", fold},
+    {"wheel, drag", "the tree: zoom and pan; with Ctrl the wheel scrolls up and down"},
     {"double click", "the tree: go into a node, right click folds it; a title: the panel fills the window"},
-    {"drag a gap", "panels beside it, or rows, get larger and smaller; a double click on it takes that back"},
-    {"p", "pin the selected node's path, or unpin it, if the engine takes controls", "p", pin},
-    {"e  w", "the engine goes on until it evicts from this group, until a request misses", "ew", run_until},
-    {"c", "another meaning of colour: state, last use, hits, namespace, tier", "c", other_colour},
-    {"g", "another KV cache group", "g", next_group},
-    {"o", "another feed, or a recording", "o", choose, true},
-    {"t", "dark or light", "t", theme, true},
+    {"drag a gap", "resize the panels or rows beside it; a double click restores their sizes"},
+    {"p", "pin or unpin the selected node's path, if the engine takes controls", "p", pin},
+    {"e  w", "let the engine continue until it evicts from this group, or until a request misses", "ew", run_until},
+    {"c", "the next meaning of colour: state, last use, hits, namespace, tier", "c", other_colour},
+    {"g", "the next KV cache group", "g", next_group},
+    {"o", "choose another feed, or a recording", "o", choose, true},
+    {"t", "dark or light theme", "t", theme, true},
     {"+  -", "larger or smaller", "+-", scale, true},
     {"Ctrl Q", "quit"},
-    {"Esc", "back: close this, show all panels, show all of the tree, select nothing"}};
+    {"Esc", "back: close this, show all panels, show the whole tree, clear the selection"}};
 
 bool pressed(ImGuiKey key) { return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key)); }
 
-/// Through time: a recording's commits, an engine's steps.
+/// Handles the keys that move in time: through a recording's commits or an engine's steps.
 void press_time_keys(App& app) {
   Timeline& time = app.time();
   if (!time.seekable) {
@@ -119,7 +120,7 @@ void press_time_keys(App& app) {
   if (pressed(ImGuiKey_End)) time.seek(time.end);
 }
 
-/// Through the tree, from the selected node.
+/// Handles the keys that move in the tree, from the selected node.
 void press_tree_keys(App& app) {
   const Mirror& mirror = app.shown();
   const MirrorNode* node = app.selection().node ? mirror.find(app.selection().node) : nullptr;

@@ -6,7 +6,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// The tabs share one place at the end of the bottom row, with this share of its width.
+/// Share of the bottom row's width for the tabs, which share one place at its end.
 constexpr float kShareOfTabs = 38;
 constexpr const char* kTabs = "TABS";
 
@@ -14,7 +14,7 @@ constexpr const char* kTabs = "TABS";
 struct Part {
   std::string name;
   float share = 0;
-  std::vector<std::size_t> panels{};  ///< that are drawn there; none: it is a row
+  std::vector<std::size_t> panels{};  ///< panels drawn in this part; empty: the part is a row
 };
 
 float share_of(const Shares& shares, const std::string& name, float otherwise) {
@@ -22,7 +22,7 @@ float share_of(const Shares& shares, const std::string& name, float otherwise) {
   return found == shares.end() ? otherwise : found->second;
 }
 
-/// Whole pixels for each part, in proportion to the shares; the last part takes what is left.
+/// Returns the whole pixels of each part, in proportion to the shares; the last part takes the rest.
 std::vector<float> divide(std::span<const Part> parts, float length) {
   float shares = 0, used = 0;
   for (const Part& part : parts) shares += part.share;
@@ -71,7 +71,7 @@ void split_row(std::span<const PanelInfo> panels, Row row, const Area& all, floa
 Layout lay_out_panels(std::span<const PanelInfo> panels, float width, float height, float em, const Shares& shares) {
   const float gap = std::round(em * 0.3F);
   const float header = std::round(em * 2.1F), health = std::round(em * 3.6F), time = std::round(em * 2.8F);
-  // The tree has most to show; the panels below it need some lines and no more.
+  // The tree needs the most room; the panels below it need only some lines.
   const std::vector<Part> parts = {{"top", share_of(shares, "top", 42)},
                                    {"middle", share_of(shares, "middle", 31)},
                                    {"bottom", share_of(shares, "bottom", 27)}};

@@ -10,33 +10,35 @@
 
 namespace canopy::inspector {
 
-/// What panels and rows were dragged to: their parts, in proportion to the others beside or above them. By a panel's
-/// title, "TABS", or a row ("top", "middle", "bottom"). The table's own proportions hold for what is not in it.
+/// Sizes that the user gave to panels and rows, as parts relative to the others beside or above them. Keys are a
+/// panel's title, "TABS", or a row ("top", "middle", "bottom"). For missing keys, the proportions of the table apply.
 using Shares = std::map<std::string, float, std::less<>>;
 
-/// The gap between two panels of a row, or between two rows. Dragged, it takes from one what it gives to the other.
+/// The gap between two panels of a row, or between two rows. Dragging it makes one side larger and the other smaller by
+/// the same amount.
 struct Gap {
   Area area;
-  bool upright = false;       ///< between two panels
+  bool upright = false;       ///< true between two panels, false between two rows
   std::string before, after;  ///< names in Shares
   float sizes[2] = {};        ///< pixels of both sides, across the gap
-  float shares[2] = {};       ///< their parts now
+  float shares[2] = {};       ///< current parts of both sides
 };
 
-/// Where each panel is.
+/// Areas of the panels on the screen.
 struct Layout {
-  std::vector<Area> panels;  ///< by place in the table; all tabs have the same one
-  Area rows;                 ///< all between the health bar and the time bar: a panel that fills the window
-  Area body;                 ///< all below the header: what a notice or the list of feeds has
+  std::vector<Area> panels;  ///< by index in the table; all tabs have the same area
+  Area rows;  ///< everything between the health bar and the time bar: the area of a panel that fills the window
+  Area body;  ///< everything below the header: the area of a notice or of the list of feeds
   std::vector<Gap> gaps;
 };
 
-/// From the table, the size of the window and of the letters, and what was dragged alone. Panels never overlap and
-/// never leave the window. Below about 90 by 46 ems they get too small to be read.
+/// Computes the areas, only from the table, the sizes of the window and the letters, and the dragged sizes. Panels
+/// never overlap and never leave the window. Below about 90 by 46 ems they become too small to read.
 Layout lay_out_panels(std::span<const PanelInfo> panels, float width, float height, float em,
                       const Shares& shares = {});
 
-/// Moves a gap by so many pixels to the right, or down. No side gets smaller than `least` pixels, or than it is.
+/// Moves a gap to the right, or down, by this many pixels. No side becomes smaller than `least` pixels, unless it
+/// already is.
 void move_gap(const Gap& gap, float pixels, float least, Shares& shares);
 
 }  // namespace canopy::inspector

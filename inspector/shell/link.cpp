@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What all rings have in common: they are read until they are empty, and events may be overwritten meanwhile.
+/// Common part of all rings: reads a ring until it is empty, although its events may be overwritten meanwhile.
 class RingLink : public Link {
  public:
   explicit RingLink(std::string name, const char* source) : name_(std::move(name)), source_(source) {}
@@ -97,7 +97,7 @@ class FileLink final : public Link {
       return true;
     }
     session.state = Session::State::recording;
-    if (recording_->shrank()) session.detail = "another process made the file shorter: what it had there is gone";
+    if (recording_->shrank()) session.detail = "another process shortened the file: its last operations are gone";
     else if (recording_->cut_short()) session.detail = "it ends in the middle of an operation";
     if (time.end == 0) {
       time.wanted = time.end = recording_->commits();
@@ -126,20 +126,20 @@ class FileLink final : public Link {
   }
 
  private:
-  /// The first time the file is looked through for its operations.
+  /// Scans the file for its operations, when it is first read.
   bool scan(Session& session, Clock::time_point until) {
     constexpr std::uint64_t kChunk = 1 << 18;
     while (!recording_->scan(kChunk)) {
       if (Clock::now() < until) continue;
       session.state = Session::State::attaching;
-      session.reading = "looking for its operations";
+      session.reading = "finding its operations";
       session.done = recording_->scanned();
       return false;
     }
     return true;
   }
 
-  /// At the pace of the recording, times the speed.
+  /// Plays at the recorded pace times `speed`.
   void play(Mirror& mirror, Timeline& time, Clock::time_point now) {
     if (!std::exchange(resumed_, true) || time.wanted != time.at) from_us_ = mirror.us(), from_ = now;
     const double passed =

@@ -13,11 +13,11 @@ namespace canopy::inspector {
 
 bool Loading::draw(const Session& session, const Area& area) {
   const auto now = Clock::now();
-  // Less is done than before: it is another stage, or another place.
+  // A smaller value means another stage, or another target.
   if (session.done < std::exchange(last_, session.done)) began_ = now, done_at_begin_ = session.done;
   const double passed = std::chrono::duration<double>(now - began_).count(), did = session.done - done_at_begin_;
   std::string words = session.reading;
-  if (passed > 1 && did > 0) words += fmt::format(", {} more", duration(passed / did * (1 - session.done)));
+  if (passed > 1 && did > 0) words += fmt::format(", {} left", duration(passed / did * (1 - session.done)));
 
   begin_panel("##loading", area);
   const float width = std::min(ImGui::GetContentRegionAvail().x, em() * 34), x = (area.width - width) / 2;
@@ -34,7 +34,7 @@ bool Loading::draw(const Session& session, const Area& area) {
   const bool stop = ImGui::Button("stop here");
   const ImVec2 a = ImGui::GetItemRectMin(), b = ImGui::GetItemRectMax();
   stop_ = {(a.x + b.x) / 2, (a.y + b.y) / 2};
-  explain("Shows the moment that was reached (Esc). End goes on to the end.");
+  explain("Shows the moment reached so far (Esc). The key End continues to the end.");
   end_panel();
   return stop;
 }

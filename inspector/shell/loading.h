@@ -7,12 +7,12 @@
 
 namespace canopy::inspector {
 
-/// What stands in the window while a recording is read: how far it is, how long it will take, and a button that stops.
+/// The content of the window while a recording is read: the progress, the remaining time, and a button to stop.
 class Loading {
  public:
-  /// True when a person wants it to stop.
+  /// Draws it. Returns true when the user wants to stop.
   bool draw(const Session& session, const Area& area);
-  /// Middle of the button, if it was drawn last time.
+  /// Gets the middle of the button. Returns false if it was not drawn last time.
   bool middle_of_stop(ImVec2& at) const { return at = stop_, stop_.x > 0; }
 
  private:

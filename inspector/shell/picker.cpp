@@ -46,7 +46,7 @@ bool Picker::middle_of(const std::string& name, ImVec2& at) const {
 
 void Picker::keys() {
   const auto pressed = [](ImGuiKey key) { return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key)); };
-  const auto living = std::count_if(feeds_.begin(), feeds_.end(), alive);  // they come first
+  const auto living = std::count_if(feeds_.begin(), feeds_.end(), alive);  // living feeds come first
   if (living == 0 || ImGui::GetIO().WantTextInput) return;
   const auto at =
       std::find_if(feeds_.begin(), feeds_.end(), [&](const FoundFeed& feed) { return feed.name == cursor_; }) -
@@ -131,14 +131,15 @@ void Picker::draw(const Area& area) {
   ImGui::BeginChild("list", {width, 0});
   const bool any = !feeds_.empty() && alive(feeds_.front());
   if (any) {
-    text("Which engine shall be shown?");
-    dim("Click it, or up, down and Enter. The list follows what comes and goes.");
+    text("Which engine should be shown?");
+    dim("Click it, or use up, down and Enter. The list updates itself.");
   } else {
-    text("No process of yours publishes a feed now.");
+    text("None of your processes publishes a feed now.");
     wrapped(
-        fmt::format("An engine does with `feed: {{ shm: {{ name: serve-3 }} }}` in its file, a replay with `canopy "
-                    "replay ... --serve serve-3`.{}",
-                    waiting_ ? " The first that appears is shown here, without starting canopy-inspector again." : ""),
+        fmt::format(
+            "An engine publishes one with `feed: {{ shm: {{ name: serve-3 }} }}` in its file, a replay with `canopy "
+            "replay ... --serve serve-3`.{}",
+            waiting_ ? " The first feed that appears is shown here; canopy-inspector keeps waiting." : ""),
         palette().dim);
   }
   ImGui::Dummy({0, em() * 0.6F});

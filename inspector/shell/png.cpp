@@ -11,7 +11,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// Whether a picture may take this name: nothing is there, an empty file, or a picture.
+/// Returns true if a picture may be written here: there is no file, or it is empty or a PNG picture.
 bool may_replace(const std::string& path) {
   constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
   const auto target = output_target(path);
@@ -27,7 +27,7 @@ bool may_replace(const std::string& path) {
 std::string write_png(const std::string& path, const std::vector<unsigned char>& rgb, int width, int height) {
   if (auto can = can_write_file(path); !can) return can.error().text;
   if (!may_replace(path))
-    return path + ": this is no picture, so no picture replaces it; remove it, or name another file";
+    return path + ": this is not a PNG picture, so it is not replaced; remove it, or name another file";
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   image.width = static_cast<png_uint_32>(width), image.height = static_cast<png_uint_32>(height);

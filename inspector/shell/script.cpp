@@ -13,7 +13,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// One line, word by word; `complaint` is what went wrong first.
+/// One line of a script, read word by word. `complaint` is the first problem.
 class Line {
  public:
   Line(const std::string& words, Canvas& canvas, App& app, const Script& script)
@@ -39,7 +39,7 @@ class Line {
     else if (verb == "view") view();
     else if (verb == "seek") seek();
     else if (verb == "screenshot") screenshot();
-    else complaint_ = fmt::format("'{}' is no command", verb);
+    else complaint_ = fmt::format("'{}' is not a command", verb);
     if (complaint_.empty()) settle(canvas_, app_);
     return complaint_;
   }
@@ -71,7 +71,7 @@ class Line {
     const float wanted = number();
     if (!script_.run_to) return complain("there is no demo engine to run");
     if (app_.mailbox().paused) return complain("the engine is paused");
-    // In steps, so that the ring has room for all events of a step.
+    // Runs in steps, so that the ring has room for all events of a step.
     constexpr std::uint64_t kStep = 50;
     for (std::uint64_t next = 0, last = static_cast<std::uint64_t>(wanted); next < last;) {
       next = std::min(last, next + kStep);
@@ -110,7 +110,7 @@ class Line {
       float x = 0;
       const auto [end, error] = std::from_chars(first.data(), first.data() + first.size(), x);
       if (error != std::errc() || end != first.data() + first.size())
-        return complain(fmt::format("'{}' is no place", first));
+        return complain(fmt::format("'{}' is not a place; expected X Y or node N", first));
       move({x, number()});
     }
     if (complaint_.empty()) press(mouse_button, times);
@@ -143,7 +143,7 @@ class Line {
       return frame();
     }
     const auto found = kNamed.find(name);
-    if (found == kNamed.end()) return complain(fmt::format("'{}' is no key", name));
+    if (found == kNamed.end()) return complain(fmt::format("'{}' is not a key", name));
     bool& down = ImGui::GetIO().KeysDown[ImGui::GetKeyIndex(found->second)];
     down = true;
     frame();
@@ -176,7 +176,7 @@ class Line {
       if (!request && known.empty()) return complain("no request is known yet");
       if (!request)
         return complain(
-            fmt::format("request {} is not known; {} to {} are", wanted, known.front().id, known.back().id));
+            fmt::format("request {} is not known; known are {} to {}", wanted, known.front().id, known.back().id));
       app_.selection().select_request(*request);
     } else if (what == "heaviest") {
       const MirrorNode* heaviest = nullptr;
@@ -186,7 +186,7 @@ class Line {
           heaviest = &here;
       if (heaviest) app_.selection().select_node(heaviest->id, false);
     } else {
-      complain("select what: node, request or heaviest");
+      complain("expected node, request or heaviest after 'select'");
     }
   }
   void tab() {
@@ -201,22 +201,22 @@ class Line {
         app_.selection().colour = static_cast<ColourBy>(i);
         return;
       }
-    complain(fmt::format("'{}' is no meaning of colour", name));
+    complain(fmt::format("'{}' is not a meaning of colour; expected state, last use, hits, namespace or tier", name));
   }
   void view() {
     const std::string name = word();
     for (std::size_t i = 0; i < kTreeViewNames.size(); ++i)
       if (name == kTreeViewNames[i]) return app_.tree_panel().show(static_cast<TreeView>(i));
-    complain(fmt::format("'{}' is no view of the tree; icicle and nodes are", name));
+    complain(fmt::format("'{}' is not a view of the tree; expected icicle or nodes", name));
   }
   void seek() {
     std::string to = word();
-    if (!app_.time().seekable) return complain("there is no recording to seek in");
+    if (!app_.time().seekable) return complain("'seek' needs a recording");
     const bool share = to.ends_with('%');
     double value = 0;
     const auto [end, error] = std::from_chars(to.data(), to.data() + to.size() - share, value);
     if (error != std::errc() || end != to.data() + to.size() - share || value < 0)
-      return complain(fmt::format("'{}' is no moment", to));
+      return complain(fmt::format("'{}' is not a moment; expected a commit, or a share such as 50%", to));
     app_.time().seek(static_cast<std::uint64_t>(share ? value / 100 * static_cast<double>(app_.time().end) : value));
   }
   void screenshot() {
@@ -246,7 +246,7 @@ std::string wait_until_shown(App& app) {
     };
     if (app.session().state == Session::State::gone) return nothing(app.session().detail);
     if (std::chrono::steady_clock::now() > until)
-      return nothing("nothing came for 10 s: its engine does nothing, and its process does not call Engine::poll()");
+      return nothing("no events came for 10 s: its engine is idle, and its process does not call Engine::poll()");
     std::this_thread::sleep_for(10ms);
   }
 }

@@ -12,7 +12,7 @@
 namespace canopy::inspector {
 namespace {
 
-constexpr std::string_view kShare = "share ";  ///< a panel or a row, in hundredths
+constexpr std::string_view kShare = "share ";  ///< prefix of keys of panels and rows; values are in hundredths
 constexpr int kMostShare = 100'000;
 
 int whole(const std::string& text, int least, int most, int otherwise) {

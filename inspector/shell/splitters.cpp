@@ -3,7 +3,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// The gap that the mouse is over, where no window is.
+/// Returns the gap under the mouse, where there is no window.
 std::optional<std::size_t> gap_under_mouse(const Layout& layout) {
   if (ImGui::IsWindowHovered(ImGuiHoveredFlags_AnyWindow)) return std::nullopt;
   for (std::size_t i = 0; i < layout.gaps.size(); ++i)
@@ -27,7 +27,7 @@ void Splitters::update(const Layout& layout, Shares& shares) {
   }
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) held_ = shown;
   if (!held_) return;
-  // Towards the mouse itself, so that a gap that stood at its end follows when the mouse comes back.
+  // Follows the mouse's position itself, so that a gap at its limit moves again when the mouse comes back.
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   const float pixels =
       gap.upright ? mouse.x - (gap.area.x + gap.area.width / 2) : mouse.y - (gap.area.y + gap.area.height / 2);

@@ -6,14 +6,14 @@
 
 namespace canopy::inspector {
 
-/// Lets a person drag the gaps between panels. A double click on a gap gives both its sides the table's size again.
+/// Lets the user drag the gaps between panels. A double click on a gap restores the table's sizes on both sides.
 class Splitters {
  public:
-  /// What the mouse does in this frame. Draws the gap that is under it or held.
+  /// Applies the mouse's action in this frame. Draws the gap that is hovered or held.
   void update(const Layout& layout, Shares& shares);
 
  private:
-  std::optional<std::size_t> held_;  ///< a place in Layout::gaps
+  std::optional<std::size_t> held_;  ///< an index in Layout::gaps
 };
 
 }  // namespace canopy::inspector

@@ -20,7 +20,7 @@ std::string font_file() {
 }
 
 void load_font(float scale) {
-  // Latin, general punctuation for dashes and dots, arrows.
+  // Latin, general punctuation for dashes and ellipses, and arrows.
   static const ImWchar kRanges[] = {0x20, 0xFF, 0x100, 0x17F, 0x2010, 0x2027, 0x2190, 0x2193, 0};
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
   atlas.Clear();

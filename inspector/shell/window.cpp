@@ -29,16 +29,16 @@ struct Opened {
   }
 };
 
-/// What a person did since the last frame.
+/// Input since the last frame.
 struct Input {
-  static constexpr int kFrames = 4;  ///< drawn after something was done: ImGui settles its layout in some frames
+  static constexpr int kFrames = 4;  ///< frames to draw after an input: ImGui settles its layout in some frames
   struct Release {
     int key, scancode, mods;
   };
   int frames = kFrames;
   bool quit = false;
-  std::vector<int> pressed;       ///< keys, in this frame
-  std::vector<Release> released;  ///< of those: a press that is over before the frame is would be missed
+  std::vector<int> pressed;       ///< keys pressed in this frame
+  std::vector<Release> released;  ///< delayed releases of those keys: ImGui would miss a press within one frame
 
   void wake() { frames = kFrames; }
 };
@@ -60,7 +60,7 @@ void after_frame(GLFWwindow* window) {
   input.released.clear(), input.pressed.clear();
 }
 
-/// ImGui's own callbacks call those that were there before.
+/// Installs callbacks. ImGui installs its own later, which call these as well.
 void listen(GLFWwindow* window) {
   glfwSetCursorPosCallback(window, [](GLFWwindow*, double, double) { input.wake(); });
   glfwSetMouseButtonCallback(window, [](GLFWwindow*, int, int, int) { input.wake(); });
@@ -72,8 +72,8 @@ void listen(GLFWwindow* window) {
   glfwSetFramebufferSizeCallback(window, [](GLFWwindow*, int, int) { input.wake(); });
 }
 
-/// Writes what is remembered as soon as it changes, and not more often than twice a second: the process may be ended at
-/// any moment.
+/// Writes the settings as soon as they change, but at most twice a second, because the process may be ended at any
+/// moment.
 class Memory {
  public:
   explicit Memory(const Settings& now) : saved_(now) {}
@@ -89,7 +89,7 @@ class Memory {
   std::chrono::steady_clock::time_point next_{};
 };
 
-/// Waits for a person, or until it is time to look whether the engine did anything. True if there is something to draw.
+/// Waits for input, or until it is time to check for changes of the engine. Returns true if there is something to draw.
 bool wait_for_something(GLFWwindow* window, App& app) {
   static double drawn = 0;
   static std::uint64_t changes = ~std::uint64_t{0};
@@ -99,7 +99,7 @@ bool wait_for_something(GLFWwindow* window, App& app) {
   if (busy) glfwPollEvents();
   else glfwWaitEventsTimeout(hidden ? 0.25 : app.session().state == Session::State::live ? 0.03 : 0.1);
   if (hidden) return false;
-  // Now and then in any case: a cursor blinks, and the list of feeds changes by itself.
+  // Draws regularly in any case: a cursor blinks, and the list of feeds changes by itself.
   constexpr double kAtLeastEvery = 0.5;
   const double now = glfwGetTime(), blink = ImGui::GetIO().WantTextInput ? 0.1 : kAtLeastEvery;
   if (!busy && input.frames == 0 && changes == app.changes() && now - drawn < blink) return false;
@@ -134,9 +134,9 @@ std::string show_in_window(App& app, const Settings& settings) {
   Settings now = settings;
   std::chrono::milliseconds frame_took{0};
   while (!glfwWindowShouldClose(opened.window)) {
-    // If events wait, the loop does not also wait for the display.
-    // A moment of a recording that is near is there before the next frame; one that is far has a bar meanwhile.
-    // Reading has four times as long as a frame of the bar takes, which on a busy machine may be long.
+    // If events are waiting, the loop does not also wait for the display. A near moment of a recording is reached
+    // before the next frame; for a distant one, a bar is shown. Reading gets four times the duration of a frame with
+    // the bar, which may be long on a busy machine.
     const auto reading = std::clamp(4 * frame_took, std::chrono::milliseconds(250), std::chrono::milliseconds(2000));
     const auto budget = app.loading() ? reading : std::chrono::milliseconds(app.time().seekable ? 100 : 10);
     const bool behind = !app.resting() && !app.pump(budget);

@@ -18,24 +18,24 @@
 namespace canopy::inspector {
 namespace {
 
-/// A shared memory object with what its header said, or why it cannot be used.
+/// A shared memory object with a copy of its header, or the reason why it cannot be used.
 struct Mapped {
   SharedMapping memory;
   UniqueFd descriptor;
   FeedShape shape;  ///< copied once: another process may write the header at any time
   std::string why;
-  bool sound = false;  ///< the header is one of a feed, whether its process lives or not
+  bool sound = false;  ///< true if the header is that of a feed, whether its process is alive or not
 };
 
 constexpr Units kMostPageSize = 65536;  // of any engine
-constexpr const char* kAboutToWrite = "its process is about to write it, or never did";
+constexpr const char* kAboutToWrite = "its process has not written its header yet";
 
-/// Why a header cannot be used, whose ring has room for `most` events; empty if it can.
+/// Returns the reason why a header cannot be used, for memory with room for `most` events; empty if it can be used.
 std::string flaw_of(const FeedShape& shape, std::uint64_t most) {
   constexpr std::size_t kVersion = sizeof(shape.magic) - 1;
-  const char version = shape.magic[kVersion];  // a digit, or this is none of ours and nothing for a terminal
+  const char version = shape.magic[kVersion];  // a digit; otherwise it is no feed, and the byte must not be printed
   if (std::memcmp(shape.magic, FeedShape::kMagic, kVersion) != 0 || version < '0' || version > '9')
-    return "it is no feed";
+    return "it is not a feed";
   if (version != FeedShape::kMagic[kVersion])
     return std::string("it is a feed of another version of Canopy, in format '") + version +
            "'; this one reads format '" + FeedShape::kMagic[kVersion] + "'";
@@ -50,7 +50,7 @@ Mapped map(const std::string& name) {
   Mapped mapped;
   mapped.descriptor.reset(::shm_open((kFeedPrefix + name).c_str(), O_RDWR | O_CLOEXEC, 0));
   if (!mapped.descriptor) {
-    mapped.why = errno == ENOENT ? "there is no feed of this name" : std::strerror(errno);
+    mapped.why = errno == ENOENT ? "there is no feed with this name" : std::strerror(errno);
     return mapped;
   }
   struct stat facts{};
@@ -61,7 +61,7 @@ Mapped map(const std::string& name) {
                               SharedMapping::Access::read))
     mapped.why = std::strerror(errno);
   if (!mapped.memory) return mapped;
-  // Its mark is the last thing that a writer sets.
+  // The mark is the last value that a writer sets.
   FeedShape& shape = mapped.shape;
   std::uint64_t mark = 0;
   std::memcpy(&mark, mapped.memory.base(), sizeof(mark));
@@ -74,7 +74,7 @@ Mapped map(const std::string& name) {
   mapped.sound = mapped.why.empty();
   if (mapped.sound && !presence::taken(mapped.descriptor.get(), presence::Place::writer))
     mapped.why =
-        "process " + std::to_string(shape.pid) + ", which wrote it, has gone; an engine may take the name anew";
+        "process " + std::to_string(shape.pid) + ", which wrote it, has gone; an engine may use the name again";
   return mapped;
 }
 
@@ -126,7 +126,7 @@ Result<std::unique_ptr<Attachment>> Attachment::attach(const std::string& name) 
     return Error{"the feed '" + name + "': " + (mapped.why.empty() ? "it cannot be locked" : mapped.why) +
                  (known.empty() ? "; no process publishes one now (feed: { shm: { name: ... } })" : known)};
   }
-  // Only the desk can be written: what the engine tells is the engine's.
+  // Only the desk is writable: a reader cannot change the engine's events.
   if (!mapped.memory.let_write(kFeedPart, kFeedPart, true))
     return Error{"the feed '" + name + "': " + std::strerror(errno)};
   std::unique_ptr<Attachment> attachment(new Attachment);
@@ -138,7 +138,7 @@ Result<std::unique_ptr<Attachment>> Attachment::attach(const std::string& name) 
 }
 
 Attachment::~Attachment() {
-  descriptor_.reset();  // first: the engine looks at the lock when the reader is struck from the desk
+  descriptor_.reset();  // first, because the engine checks the lock when the reader is removed from the desk
 }
 
 std::string Attachment::gone() const {
@@ -159,7 +159,7 @@ bool Attachment::post(FeedHeader& header, const Command& command) {
   if (!header.controls) return false;
   FeedCommands& commands = commands_behind(header);
   constexpr std::size_t kSlots = FeedCommands::kSlots;
-  // A ticket is a place in the ring. The engine takes commands in order, so a place that is not free yet means that the
+  // A ticket is a place in the ring. The engine takes commands in order, so a place that is not yet free means that the
   // engine is behind.
   std::uint64_t ticket = commands.posted.load();
   for (;;) {

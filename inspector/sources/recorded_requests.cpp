@@ -8,12 +8,12 @@
 namespace canopy::inspector {
 namespace {
 
-/// Longer prompts are a damaged recording's.
+/// A longer prompt means a damaged recording.
 constexpr std::uint32_t kMostPrompt = std::uint32_t{1} << 25;
 
 }  // namespace
 
-/// Notes the requests that begin and end in a commit. What they have is read when the whole commit has been applied.
+/// Records the requests that begin and end in a commit. Their data is read after the whole commit has been applied.
 struct RecordedRequests::Watcher final : MirrorWatcher {
   void begun(const MirrorRequest& request) override { begins.push_back(request.id); }
   void progressed(const MirrorRequest& request) override {
@@ -27,7 +27,7 @@ Result<std::unique_ptr<RecordedRequests>> RecordedRequests::open(const std::stri
   if (!recording) return recording.error();
   std::unique_ptr<RecordedRequests> requests(new RecordedRequests(std::move(*recording)));
   if (!requests->mirror_.has_words())
-    return Error{path + ": the recording has no tokens, so its requests are not known; record with tokens: true in " +
+    return Error{path + ": the recording has no tokens, so its requests are unknown; record with tokens: true in " +
                  "the engine's feed"};
   return requests;
 }
@@ -47,7 +47,7 @@ bool RecordedRequests::next(RecordedRequest& request) {
       return true;
     }
     if (events_.empty()) {
-      left_out_ += waiting_.size();  // they still ran when it ended
+      left_out_ += waiting_.size();  // requests that were still running at the end
       waiting_.clear();
       return false;
     }
@@ -89,7 +89,7 @@ void RecordedRequests::end(Waiting& waiting) {
   waiting.whole = read_prompt(*request, waiting.request.prompt);
 }
 
-/// False if the index never got all whole pages of it.
+/// Reads the tokens of a request's prompt. Returns false if the index never received all of its whole pages.
 bool RecordedRequests::read_prompt(const MirrorRequest& request, std::vector<Token>& prompt) {
   if (request.prompt > kMostPrompt) return false;
   std::vector<const MirrorNode*> path;
@@ -102,7 +102,7 @@ bool RecordedRequests::read_prompt(const MirrorRequest& request, std::vector<Tok
     prompt.insert(prompt.end(), (*node)->words.begin(), (*node)->words.end());
   }
   if (prompt.size() > request.prompt) prompt.resize(request.prompt);
-  // Keys that look a token ahead have a page less where a prompt ends with a page.
+  // With keys that look one token ahead, a prompt that ends with a page has one page less.
   if (prompt.size() < request.reusable(mirror_.page_size())) return false;
   while (prompt.size() < request.prompt) prompt.push_back(fresh_--);
   return true;

@@ -13,19 +13,19 @@ Result<std::unique_ptr<Recording>> Recording::begin(const std::string& path) {
   const auto cannot = [&](const std::string& why) { return Error{path + ": " + why}; };
   const OpenedFile file = open_regular(path);
   if (file.error != 0) return cannot(std::strerror(file.error));
-  if (!file.descriptor) return cannot("a recording is a regular file, and this is something else");
+  if (!file.descriptor) return cannot("expected a regular file");
   const auto bytes = static_cast<std::size_t>(file.facts.st_size);
   std::unique_ptr<Recording> recording(new Recording);
-  if (bytes < FeedHeader::kBytes) return cannot("this is no recording of a feed: it is too short to have a header");
+  if (bytes < FeedHeader::kBytes) return cannot("this is not a recording of a feed: it is too short for a header");
   if (!recording->memory_.map(file.descriptor.get(), bytes, SharedMapping::Access::read_private))
     return cannot(std::strerror(errno));
   recording->events_ = reinterpret_cast<const Event*>(recording->memory_.base() + FeedHeader::kBytes);
   FeedShape& header = recording->shape_;
   std::memcpy(&header, recording->memory_.base(), sizeof(header));
   constexpr std::size_t kVersion = sizeof(header.magic) - 1;
-  const char version = header.magic[kVersion];  // a digit, or this is none of ours and nothing for a terminal
+  const char version = header.magic[kVersion];  // a digit; otherwise it is no recording, and must not be printed
   if (std::memcmp(header.magic, FeedShape::kMagic, kVersion) != 0 || version < '0' || version > '9')
-    return cannot("this is no recording of a feed; `canopy replay ... --record FILE` makes one");
+    return cannot("this is not a recording of a feed; `canopy replay ... --record FILE` makes one");
   if (version != FeedShape::kMagic[kVersion])
     return cannot(std::string("it was recorded by another version of Canopy, in format '") + version +
                   "'; this one reads format '" + FeedShape::kMagic[kVersion] + "'");

@@ -24,7 +24,7 @@ class Recording {
   double scanned() const { return end_ == 0 ? 1 : static_cast<double>(next_) / static_cast<double>(end_); }
   /// Calls begin() and scan(). Also returns an error if the file has no whole operation.
   static Result<std::unique_ptr<Recording>> open(const std::string& path);
-  static constexpr const char* kNothing = "the recording holds no whole operation";
+  static constexpr const char* kNothing = "the recording contains no whole operation";
   Recording(const Recording&) = delete;
 
   const FeedShape& header() const { return shape_; }

@@ -10,7 +10,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// "cut, now locked"
+/// Returns the changes of a node in words: "cut, now locked".
 std::string what_changed(const NodeThen& before, const NodeThen& after) {
   std::string words;
   const auto add = [&](const char* word) { words += words.empty() ? word : fmt::format(", {}", word); };
@@ -24,8 +24,8 @@ std::string what_changed(const NodeThen& before, const NodeThen& after) {
 struct List {
   const char *sign, *verb;
   const std::vector<std::uint64_t>& ids;
-  const Mirror::Moment& nodes;   ///< at the moment that has all of them
-  const Mirror::Moment* before;  ///< to say what changed; null: the line has the tokens
+  const Mirror::Moment& nodes;   ///< the moment that contains all of them
+  const Mirror::Moment* before;  ///< the earlier moment, to name the changes; null: the line shows the tokens
   std::uint64_t tokens;
   ImU32 colour;
 };
@@ -54,14 +54,14 @@ class CompareTab final : public Panel {
     const Timeline& time = scene.time;
     if (time.a == 0 || time.b == 0)
       return nothing_here(time.a == 0
-                              ? "Press A to remember this moment, and B at another one. The nodes that were added, "
-                                "evicted and changed between the two are listed here then."
+                              ? "Press A to remember this moment, then B at another one. The nodes that were added, "
+                                "evicted or changed between the two are then listed here."
                               : "A is set. Press B at another moment to compare the two.");
     ImGui::BeginChild("compare");
     const Difference& difference = time.difference;
     const Palette& colours = palette();
     text(fmt::format("A: commit {}    B: commit {}", grouped(time.a), grouped(time.b)));
-    // Side by side, so that no list hides another.
+    // Draws the lists side by side, so that no list hides another.
     if (ImGui::BeginTable("all", 3)) {
       draw_list(scene, {"+", "added", difference.added, time.moment_b, nullptr, difference.added_tokens, colours.good});
       draw_list(scene,

@@ -7,7 +7,7 @@ namespace {
 class ConfigTab final : public Panel {
  public:
   void draw(Scene& scene) override {
-    if (scene.mirror.config().empty()) return nothing_here("The feed has not told the engine's configuration.");
+    if (scene.mirror.config().empty()) return nothing_here("The feed has not sent the engine's configuration.");
     ImGui::BeginChild("config", {0, 0}, false, ImGuiWindowFlags_HorizontalScrollbar);
     text(scene.mirror.config());
     ImGui::EndChild();
@@ -21,7 +21,7 @@ PanelInfo config_tab() {
       .title = "CONFIG",
       .row = Row::tab,
       .key = '4',
-      .help = "What is the engine's whole configuration?",
+      .help = "What is the engine's complete configuration?",
       .make = make_panel<ConfigTab>,
   };
 }

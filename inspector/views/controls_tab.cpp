@@ -14,7 +14,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// Names of the eviction policies that the engine's registry has.
+/// Returns the names of the eviction policies in the engine's registry.
 std::vector<std::string> policies_of(const Mirror& mirror) {
   std::vector<std::string> names;
   for (const std::string& line : mirror.plugins()) {
@@ -27,7 +27,7 @@ std::vector<std::string> policies_of(const Mirror& mirror) {
 
 constexpr float kIndent = 5.5F, kNumber = 4, kUndo = 9, kUndoPolicy = 7, kSpace = 8;  ///< ems
 
-/// Beside the button before, if there is one.
+/// Places the next button beside the previous one, if there is one.
 void place(const std::string& name, bool& first) {
   if (!std::exchange(first, false))
     flow(ImGui::CalcTextSize(name.c_str()).x + ImGui::GetStyle().FramePadding.x * 2, em() * kIndent);
@@ -70,7 +70,7 @@ bool ControlsTab::middle_of(const std::string& name, ImVec2& at) const {
   return found != buttons_.end() && (at = found->second, true);
 }
 
-/// A number to write beside the button before. True when Enter ends it.
+/// Draws a number field beside the previous button. Returns true when Enter ends the input.
 bool ControlsTab::number_after(const char* name, std::uint64_t& number, const char* after) {
   ImGui::PushID(name);
   ImGui::SameLine(0, em() * 0.3F);
@@ -95,24 +95,24 @@ void ControlsTab::draw_until(Scene& scene) {
   };
   line("run until");
   if (button("an eviction")) mailbox.run_until(Condition::evicted, 0, group);
-  explain("The engine goes on, and pauses itself after the operation that evicts from this group (e).");
+  explain("The engine continues and pauses after the operation that evicts pages of this group (e).");
   ImGui::SameLine();
   if (button("a miss")) mailbox.run_until(Condition::missed, kAnySpace, group);
-  explain("It pauses when a request begins that does not find all it could reuse (w).");
+  explain("The engine pauses when a request begins that does not find all it could reuse (w).");
   const MirrorNode* node = scene.node();
   const char* const of_space = "a miss of its namespace";
   flow(ImGui::CalcTextSize(of_space).x + em(), em() * kIndent);
   if (!node) ImGui::BeginDisabled();
   if (button(of_space) && node) mailbox.run_until(Condition::missed, static_cast<std::uint64_t>(node->space), group);
   if (!node) ImGui::EndDisabled();
-  explain(node ? "The same, of the selected node's namespace alone: " + space_name(scene.mirror, node->space) + "."
-               : std::string("The same, of one namespace alone: select a node of it."));
-  // Counted from now on, so that the number is never one that has begun already.
+  explain(node ? "The same, for the selected node's namespace only: " + space_name(scene.mirror, node->space) + "."
+               : std::string("The same, for one namespace only: select a node in it."));
+  // Counts from now on, so that the number is never that of a request that has already begun.
   const std::uint64_t begun = scene.mirror.requests().empty() ? 0 : scene.mirror.requests().back().id;
   if (with_number("request", requests_, "from now")) mailbox.run_until(Condition::request, begun + requests_, group);
-  explain(fmt::format("It pauses when request {} begins.", grouped(begun + requests_)));
+  explain(fmt::format("The engine pauses when request {} begins.", grouped(begun + requests_)));
   if (with_number("hit rate <", per_cent_, "%")) mailbox.run_until(Condition::hit_rate, per_cent_ * 10, group);
-  explain("Of the prompt tokens of the last 64 requests, counted from now on.");
+  explain("Hit rate of the last 64 requests' prompt tokens, counted from now on.");
   if (with_number("free <", pages_, "pages")) mailbox.run_until(Condition::free, pages_, group);
 }
 
@@ -126,8 +126,8 @@ void ControlsTab::draw_pins(Scene& scene) {
   if (button(name, em() * 8) && node) scene.mailbox.send(pinned ? Command::Kind::unpin : Command::Kind::pin, node->id);
   if (!node) ImGui::EndDisabled();
   explain(
-      "Locks the selected node's path until it is unpinned (p): it cannot be evicted, and requests cannot have "
-      "its room. It counts as a hit of the path.");
+      "Locks the selected node's path until it is unpinned (p): it cannot be evicted, and requests cannot use its "
+      "space. Pinning counts as a hit of the path.");
   flow(em() * 9, em() * kIndent);
   ImGui::SetNextItemWidth(em() * 9);
   if (pins.empty()) ImGui::BeginDisabled();
@@ -155,14 +155,14 @@ void ControlsTab::draw_limit(Scene& scene) {
   line("limit");
   if (limit_ == 0 || std::exchange(limit_of_, scene.selection.group) != scene.selection.group) limit_ = tokens;
   if (hold("a quarter less",
-           "A smaller limit: the pool evicts down to it, relocates pages out of the segments that drain, and waits for "
-           "pages that requests use."))
+           "A smaller limit: the pool evicts down to it, relocates pages out of draining segments, and waits for pages "
+           "that requests still use."))
     resize(limit_ = tokens - tokens / 4);
   flow(ImGui::CalcTextSize("a quarter more").x + em(), em() * kIndent);
-  if (hold("a quarter more", "A larger limit: the pool takes the memory when it needs it."))
+  if (hold("a quarter more", "A larger limit: the pool allocates the memory when it needs it."))
     resize(limit_ = tokens + tokens / 4);
   flow(ImGui::CalcTextSize("set to tokens").x + em() * (kNumber + 2), em() * kIndent);
-  if (hold("set to", "The limit is this many tokens from now on.")) resize(limit_);
+  if (hold("set to", "Sets the limit to this many tokens.")) resize(limit_);
   number_after("set to", limit_, "tokens");
   flow(em() * kUndo, em() * kIndent);
   const bool none = before.empty();
@@ -170,7 +170,7 @@ void ControlsTab::draw_limit(Scene& scene) {
   const std::string undo = before.empty()                ? "undo"
                            : before.back() == kUnlimited ? "undo: unlimited"
                                                          : "undo: " + grouped(before.back());
-  if (hold(undo, "The limit that it had before.", false, em() * kUndo) && !none) send(before.back()), before.pop_back();
+  if (hold(undo, "Restores the previous limit.", false, em() * kUndo) && !none) send(before.back()), before.pop_back();
   if (none) ImGui::EndDisabled();
 }
 
@@ -180,8 +180,8 @@ void ControlsTab::draw_read_only(Mailbox& mailbox) {
   if (choice("read only", mailbox.read_only)) mailbox.read_only = !mailbox.read_only, mailbox.commands.clear();
   if (mailbox.locked) ImGui::EndDisabled();
   remember("read only");
-  explain(mailbox.locked ? "It was started with --read-only: nothing is sent to the engine."
-                         : "While this is on nothing is sent to the engine, by no button and no key.");
+  explain(mailbox.locked ? "The inspector was started with --read-only: nothing is sent to the engine."
+                         : "While this is on, no button and no key sends anything to the engine.");
 }
 
 void ControlsTab::draw_engine(Scene& scene) {
@@ -202,7 +202,7 @@ void ControlsTab::draw_evict(Scene& scene) {
   line("evict");
   for (const std::uint64_t pages : {1U, 64U, 1024U}) {
     if (pages != 1) ImGui::SameLine();
-    if (hold(plural(pages, "page"), "Evicts so many pages, the next ones of the policy."))
+    if (hold(plural(pages, "page"), "Evicts this many pages, in the order of the policy."))
       scene.mailbox.send(Command::Kind::evict, pages, static_cast<std::uint32_t>(scene.selection.group));
   }
 }
@@ -218,19 +218,21 @@ void ControlsTab::draw_policies(Scene& scene) {
   bool first = true;
   for (const std::string& name : policies_of(scene.mirror)) {
     place(name, first);
-    if (hold(name, "Another eviction policy for this group: it ranks all nodes anew.", name == now) && name != now)
+    if (hold(name, "Switches this group to this eviction policy, which ranks all nodes again.", name == now) &&
+        name != now)
       before.push_back(now), send(name);
   }
   flow(em() * kUndoPolicy, em() * kIndent);
   const bool none = before.empty();
   if (none) ImGui::BeginDisabled();
-  if (hold(none ? "undo " : "undo: " + before.back(), "The policy that it had before.", false, em() * kUndoPolicy) &&
+  if (hold(none ? "undo " : "undo: " + before.back(), "Restores the previous policy.", false, em() * kUndoPolicy) &&
       !none)
     send(before.back()), before.pop_back();
   if (none) ImGui::EndDisabled();
 }
 
-/// Every namespace there ever was, in the order they came: none of them moves when another one is emptied.
+/// Draws a button for every namespace so far, in the order of their first use: no button moves when a namespace becomes
+/// empty.
 void ControlsTab::draw_flush(Scene& scene) {
   line("flush");
   bool first = true;
@@ -240,7 +242,7 @@ void ControlsTab::draw_flush(Scene& scene) {
     if (empty) ImGui::BeginDisabled();
     ImGui::PushID(static_cast<int>(s));
     if (hold(space_name(scene.mirror, NamespaceId{static_cast<std::uint32_t>(s)}),
-             "evicts all that is cached for this namespace and is under no lock.", false, em() * kSpace))
+             "evicts everything cached for this namespace that is under no lock.", false, em() * kSpace))
       scene.mailbox.send(Command::Kind::flush, s);
     ImGui::PopID();
     if (empty) ImGui::EndDisabled();
@@ -262,13 +264,13 @@ void ControlsTab::draw_lines(Scene& scene) {
   if (scene.mailbox.read_only) ImGui::EndDisabled();
 }
 
-/// A line that is always there: why the engine is paused, what drains, and which lines have no room, since a scroll bar
-/// alone is overlooked.
+/// Draws a line that is always present: why the engine is paused, which pages drain, and which lines are out of sight,
+/// because a scroll bar is easily overlooked.
 void ControlsTab::draw_foot(const Scene& scene) {
   std::string words;
   const auto add = [&](const std::string& more) { words += (words.empty() ? "" : "; ") + more; };
   if (const std::uint64_t draining = scene.pool().draining(); draining > 0)
-    add(plural(draining, "page") + " draining: requests use them");
+    add(plural(draining, "page") + " draining: in use by requests");
   if (!scene.mirror.paused().empty()) add("paused: " + scene.mirror.paused());
   const bool warns = !words.empty();
   if (!below_.empty()) add("scroll for " + below_);
@@ -279,11 +281,10 @@ void ControlsTab::draw_foot(const Scene& scene) {
 
 void ControlsTab::draw(Scene& scene) {
   if (!scene.mailbox.open)
-    return nothing_here(
-        scene.session.state == Session::State::recording
-            ? "A recording has happened: there is no engine to control."
-            : "This feed can be looked at only. To allow controls, write `feed: { shm: { name: NAME, controls: "
-              "true } }` in the engine's file, and let its loop call Engine::poll().");
+    return nothing_here(scene.session.state == Session::State::recording
+                            ? "A recording is in the past: there is no engine to control."
+                            : "This feed can only be viewed. To allow controls, write `feed: { shm: { name: NAME, "
+                              "controls: true } }` in the engine's file, and call Engine::poll() in its loop.");
   const float room = ImGui::GetContentRegionAvail().y;
   const bool low = room < em() * 15;
   if (low) {
@@ -302,9 +303,9 @@ PanelInfo controls_tab() {
       .title = "CONTROLS",
       .row = Row::tab,
       .key = '2',
-      .help = "Pause, step, run until, pin, evict, resize, another policy, flush",
+      .help = "Pause, step, run until, pin, evict, resize, change policy, flush",
       .make = make_panel<ControlsTab>,
-      .not_in_events = "The feed is made from KV events: nothing can be asked of a server through them.",
+      .not_in_events = "The feed is made from KV events, through which a server takes no commands.",
   };
 }
 

@@ -12,22 +12,22 @@
 
 namespace canopy::inspector {
 
-/// What may be asked of the engine, or a sentence why nothing may. Where a button is depends on the width of the window
-/// and on which namespaces and policies there are, in the order they came: nothing that happens moves one. What takes
-/// something away must be held (hold_button); a limit and a policy can be taken back.
+/// The commands that the engine accepts, or a message why it accepts none. A button's position depends only on the
+/// width of the window, and on the namespaces and policies in the order of their first use: no event moves a button. A
+/// destructive command needs a held button (hold_button); a change of limit or policy can be undone.
 class ControlsTab final : public Panel {
  public:
   void draw(Scene& scene) override;
-  /// Middle of the button of this name on the screen, if it was drawn last time.
+  /// Gets the middle, on the screen, of the button with this name. Returns false if it was not drawn last time.
   bool middle_of(const std::string& name, ImVec2& at) const;
-  /// The lines that are scrolled out of sight, by name, as the foot of the tab says.
+  /// Returns the names of the lines that are scrolled out of sight, as shown at the foot of the tab.
   const std::string& above() const { return above_; }
   const std::string& below() const { return below_; }
 
  private:
-  /// What was there before this person changed it, to go back to; the last is the latest.
+  /// Values before this user's changes, for undo; the latest is last.
   struct Before {
-    std::vector<std::uint64_t> limits;  ///< tokens; kUnlimited
+    std::vector<std::uint64_t> limits;  ///< tokens; may be kUnlimited
     std::vector<std::string> policies;
   };
   void line(const char* what);
@@ -48,10 +48,10 @@ class ControlsTab final : public Panel {
 
   std::uint64_t requests_ = 100, pages_ = 64;
   std::uint64_t per_cent_ = 30;
-  std::uint64_t limit_ = 0;  ///< tokens, of the group `limit_of_`
+  std::uint64_t limit_ = 0;  ///< tokens, for the group `limit_of_`
   std::size_t limit_of_ = 0;
   std::array<Before, kMaxGroups> before_;
-  std::uint64_t feed_ = 0;  ///< Session::feed that `before_` is of
+  std::uint64_t feed_ = 0;  ///< Session::feed to which `before_` belongs
   std::string above_, below_;
   std::unordered_map<std::string, ImVec2> buttons_;
 };

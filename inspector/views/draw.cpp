@@ -15,7 +15,7 @@ const char* begin_of(std::string_view words) { return words.data() ? words.data(
 const char* end_of(std::string_view words) { return begin_of(words) + words.size(); }
 float width_of(std::string_view words) { return ImGui::CalcTextSize(begin_of(words), end_of(words)).x; }
 
-/// A box as tall as a letter, in a line of widgets.
+/// Returns the corners of a box as tall as a letter, in a line of widgets.
 std::pair<ImVec2, ImVec2> swatch_place() {
   const float size = em() * 0.72F;
   ImVec2 at = ImGui::GetCursorScreenPos();
@@ -25,7 +25,7 @@ std::pair<ImVec2, ImVec2> swatch_place() {
   return {at, {at.x + size, at.y + size}};
 }
 
-/// A small button whose label is not cut below its line, as ImGui's is by a pixel.
+/// Draws a small button. Unlike ImGui's, it does not cut one pixel off the bottom of its label.
 bool small_button(const char* label, ImU32 ink, ImU32 rest, ImU32 hovered, ImU32 held) {
   for (const ImGuiCol which : {ImGuiCol_Text, ImGuiCol_Button, ImGuiCol_ButtonHovered, ImGuiCol_ButtonActive})
     ImGui::PushStyleColor(which, 0);
@@ -126,7 +126,7 @@ void nothing_here(std::string_view sentence) {
 
 std::string fitted(std::string_view words, float width) {
   if (width_of(words) <= width) return std::string(words);
-  // Not every font has the one character.
+  // Not every font has the single ellipsis character.
   const char* const dots = ImGui::GetFont()->FindGlyphNoFallback(0x2026) ? "…" : "...";
   const float room = width - width_of(dots);
   const char* rest = nullptr;
@@ -153,10 +153,10 @@ void label(ImDrawList* list, ImVec2 from, ImVec2 to, std::string_view words, ImU
 void hatch(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, bool up, float step) {
   const float height = to.y - from.y;
   const float thickness = std::max(1.F, em() / 14);
-  // What lies outside is not drawn line by line: a feed may tell of shares that no bar has room for.
+  // Lines outside the clip rectangle are not drawn: a feed may report shares for which no bar has room.
   from.x = std::max(from.x, list->GetClipRectMin().x);
   to.x = std::min(to.x, list->GetClipRectMax().x);
-  // Each line starts on a grid of the screen, so that neighbours continue each other's pattern.
+  // Lines start on a grid of the screen, so that neighbouring boxes continue the same pattern.
   for (float x = std::floor(from.x / step) * step - height; x < to.x; x += step) {
     const float x0 = std::max(x, from.x), x1 = std::min(x + height, to.x);
     if (x1 <= x0) continue;
@@ -197,7 +197,7 @@ void swatch(NodeState state, std::string_view word) {
 
 namespace {
 
-/// The namespaces with most tokens, each colour once.
+/// Draws a legend of the namespaces with the most tokens, each colour once.
 void space_legend(const Mirror& mirror) {
   std::vector<std::uint32_t> spaces;
   for (std::uint32_t s = 0; s < mirror.spaces().size(); ++s)
@@ -233,7 +233,7 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
     dim(hot);
   };
   if (mirror.is_from_events() && (by == ColourBy::recency || by == ColourBy::hits))
-    return dim("not known: KV events do not tell of uses");
+    return dim("not known: KV events do not report uses");
   switch (by) {
     case ColourBy::state:
       if (mirror.is_from_events()) {
@@ -266,11 +266,11 @@ void colour_legend(ColourBy by, const Mirror& mirror) {
       space_legend(mirror);
       break;
     case ColourBy::tier:
-      swatch(colours.in_pools, "pools alone");
+      swatch(colours.in_pools, "pools only");
       next();
       swatch(colours.in_both, "both tiers");
       next();
-      swatch(colours.on_host, "host alone");
+      swatch(colours.on_host, "host only");
       break;
   }
 }
@@ -286,7 +286,7 @@ void storage_legend() {
   const auto [from, to] = swatch_place();
   ImGui::GetWindowDrawList()->AddRectFilled(from, to, palette().in_both);
   storage_line(ImGui::GetWindowDrawList(), from, to);
-  dim("came from the storage; of the rest it is not known");
+  dim("came from the storage; unknown for the rest");
 }
 
 void column_heads(std::initializer_list<ColumnHead> heads) {

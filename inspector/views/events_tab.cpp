@@ -72,7 +72,7 @@ std::string sentence_of(const LogLine& line) {
 
 namespace {
 
-/// True if it was clicked.
+/// Draws a line. Returns true if it was clicked.
 bool draw_line(Scene& scene, const LogLine& line) {
   const bool ours =
       (line.node && line.node == scene.selection.node) || (line.request && line.request == scene.selection.request);
@@ -90,7 +90,7 @@ bool draw_line(Scene& scene, const LogLine& line) {
   return clicked;
 }
 
-/// What happened, the newest first.
+/// The operations, newest first.
 class EventsTab final : public Panel {
  public:
   void draw(Scene& scene) override {
@@ -104,8 +104,8 @@ class EventsTab final : public Panel {
     ImGui::InputTextWithHint("##find", "#12, r 4711, evict", find_.data(), find_.size());
     ImGui::PopStyleVar();
     explain(
-        "Only what is about a node (#12, also where a line has it among others), about a request (r 4711), about the "
-        "tier below (transfer), or has these words.");
+        "Shows only lines about a node (#12, also among other nodes), about a request (r 4711), about the tier below "
+        "(transfer), or with these words.");
     list(scene);
     held_.draw_new(new_);
     if (rows_.empty())
@@ -146,13 +146,13 @@ class EventsTab final : public Panel {
     }
   }
 
-  /// What the field asks for.
+  /// The filter in the text field.
   struct Wanted {
-    bool some = false;  ///< of one node or request
+    bool some = false;  ///< true for one node or request
     std::uint64_t request = 0;
-    std::unordered_set<std::uint64_t> commits;  ///< that changed the node
+    std::unordered_set<std::uint64_t> commits;  ///< commits that changed the node
     std::string words;
-    bool transfers = false;  ///< between the pools and the tier below
+    bool transfers = false;  ///< true for lines about transfers between the pools and the tier below
     bool has(const LogLine& line) const {
       if (transfers) return line.is_transfer();
       if (request != 0) return line.request == request;
@@ -188,9 +188,9 @@ class EventsTab final : public Panel {
   std::string listed_;
   std::uint64_t at_ = ~std::uint64_t{0};
   std::vector<LogLine> rows_;
-  std::size_t new_ = 0;  ///< lines that came while the list holds still
+  std::size_t new_ = 0;  ///< number of lines that arrived while the list holds still
   HeldList held_;
-  bool picked_ = false;  ///< what is selected was selected here
+  bool picked_ = false;  ///< true if the selection was made in this list
   std::uint64_t node_ = 0, request_ = 0;
 };
 
@@ -201,7 +201,7 @@ PanelInfo events_tab() {
       .title = "EVENTS",
       .row = Row::tab,
       .key = '1',
-      .help = "What did each operation do, the newest first?",
+      .help = "What did each operation do (newest first)?",
       .make = make_panel<EventsTab>,
   };
 }

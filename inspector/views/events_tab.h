@@ -6,7 +6,7 @@
 
 namespace canopy::inspector {
 
-/// What a commit did, in a line.
+/// Returns the effects of a commit as one line of text.
 std::string sentence_of(const LogLine& line);
 
 }  // namespace canopy::inspector

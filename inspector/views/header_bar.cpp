@@ -42,10 +42,10 @@ void draw_line() {
   ImGui::SameLine(0, em());
 }
 
-/// Pixels at the right that the light and the buttons have.
+/// Returns the pixels at the right that the light and the buttons occupy.
 float right_of(const char* light) { return ImGui::CalcTextSize(light).x + em() * 8.5F; }
 
-/// Whether there is room for all, or only for what matters most.
+/// Returns true if there is room for everything; otherwise only the most important items are drawn.
 bool is_wide() { return ImGui::GetWindowWidth() > em() * 85; }
 
 void draw_source(const Session& session) {
@@ -65,7 +65,7 @@ void draw_moment(const Mirror& mirror) {
     ImGui::SameLine();
   }
   text(grouped(mirror.tick()));
-  explain("The engine's logical clock. Nothing here is decided by wall time.");
+  explain("The engine's logical clock. No decision reads a wall clock.");
   draw_line();
   const auto spaces = std::count_if(mirror.spaces().begin(), mirror.spaces().end(),
                                     [](const Mirror::Space& space) { return space.nodes != 0; });
@@ -82,21 +82,20 @@ void draw_groups(Scene& scene) {
     const MirrorPool& pool = scene.mirror.pool(g);
     if (g != 0) ImGui::SameLine();
     const std::string words = pool.policy.empty() ? pool.name : fmt::format("{}: {}", pool.name, pool.policy);
-    // The key g goes through those that have no room.
+    // Groups without room here are reached with the key g.
     if (g != 0 && ImGui::GetCursorPosX() + ImGui::CalcTextSize(words.c_str()).x + em() * 7 >
                       ImGui::GetWindowWidth() - right_of("engine paused"))
       return dim("…");
     if (scene.mirror.groups() == 1) text(words);
     else if (choice(words.c_str(), g == scene.selection.group)) scene.selection.group = g;
-    explain(pool.reach == kWholePath
-                ? "A KV cache group and its eviction policy. Its whole path must be resident."
-                : fmt::format("A KV cache group and its eviction policy. A prefix is reusable while its last {} "
-                              "tokens are resident.",
-                              grouped(pool.reach)));
+    explain(pool.reach == kWholePath ? "A KV cache group and its eviction policy. Its whole path must be resident."
+                                     : fmt::format("A KV cache group and its eviction policy. A prefix is reusable "
+                                                   "while its last {} tokens are resident.",
+                                                   grouped(pool.reach)));
   }
 }
 
-/// How far the picture can be trusted.
+/// Draws the figures that show how far the picture can be trusted.
 void draw_trust(const Scene& scene) {
   draw_line();
   if (scene.mirror.drift() == 0) dim("drift 0");
@@ -107,14 +106,14 @@ void draw_trust(const Scene& scene) {
   if (scene.session.again != 0) {
     draw_line();
     text(fmt::format("attached again {} x", grouped(scene.session.again)), palette().warn);
-    explain("The engine ended, and one of the same name started: what is shown is the new one's.");
+    explain("The engine ended, and another with the same name started: the picture shows the new one.");
   }
   if (scene.session.laps == 0) return;
   draw_line();
   text(fmt::format("lapped {} x", grouped(scene.session.laps)), palette().warn);
   explain(
-      "Times that events came faster than they were read. The engine then told everything again; history before the "
-      "last time is gone.");
+      "Times that events arrived faster than they were read. The engine then sent its whole state again; history "
+      "before the last time is lost.");
 }
 
 void draw_light(Scene& scene) {
@@ -156,7 +155,7 @@ PanelInfo header_bar() {
   return {
       .title = "HEADER",
       .row = Row::header,
-      .help = "What is shown, is it live, paused or gone, and does it agree with the engine's totals (drift 0)?",
+      .help = "What is shown? Is it live, paused or gone? Does it match the engine's totals (drift 0)?",
       .make = make_panel<HeaderBar>,
   };
 }

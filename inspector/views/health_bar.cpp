@@ -12,7 +12,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// Two lines: what it is, dim, and the figure.
+/// Draws two lines: a dim label, and the figure.
 void figure(const char* what, const std::string& value, const char* meaning, ImU32 colour) {
   ImGui::BeginGroup();
   dim(what);
@@ -34,10 +34,10 @@ void sparkline(const std::vector<OverviewColumn>& columns, ImVec2 size) {
     const auto height = std::max(1.F, static_cast<float>(columns[i].hit_share) * size.y);
     list->AddRectFilled({x, from.y + size.y - height}, {x + std::max(1.F, width - 1), from.y + size.y}, colours.good);
   }
-  explain("Share of the prompts' tokens that were reused, over the time that is remembered; the full height is 100 %.");
+  explain("Share of prompt tokens that were reused, over the remembered time; the full height is 100 %.");
 }
 
-/// A part of a pool's pages.
+/// Part of a pool's pages.
 struct Part {
   const char* name;
   std::uint64_t pages;
@@ -55,7 +55,7 @@ std::array<Part, 4> parts_of(const MirrorPool::Sums& sums) {
            {"owned", sums.owned, colours.owned, "Pages that running requests own: not in the tree yet."}}};
 }
 
-/// The parts as one bar.
+/// Draws the parts as one bar.
 void draw_shares(const std::array<Part, 4>& parts, std::uint64_t all, float width) {
   const ImVec2 from = ImGui::GetCursorScreenPos();
   const float height = ImGui::GetTextLineHeight() * 0.8F;
@@ -71,9 +71,9 @@ void draw_shares(const std::array<Part, 4>& parts, std::uint64_t all, float widt
   }
 }
 
-/// The pool's pages: a bar over its figures, each at a place of its own.
+/// Draws the pool's pages: a bar above its figures, each at a fixed place.
 void draw_pages(const MirrorPool& pool, float width) {
-  constexpr std::array<float, 4> kPlaces = {0, 0.2F, 0.49F, 0.775F};  // of the width
+  constexpr std::array<float, 4> kPlaces = {0, 0.2F, 0.49F, 0.775F};  // shares of the width
   const bool narrow = width < em() * 34;
   const std::array<Part, 4> parts = parts_of(pool.counted);
   std::uint64_t all = 0;
@@ -99,33 +99,33 @@ std::string hit_rate_words(const Health& health) {
   return "hit rate, " + (minute ? "1 min" : duration(static_cast<double>(health.span_us) / 1e6));
 }
 
-/// What KV events tell of health: what is cached where, and how far the events can be trusted.
+/// Draws the health that KV events report: what is cached where, and how far the events can be trusted.
 void draw_from_events(const Scene& scene, const Health& health) {
   const Mirror& mirror = scene.mirror;
-  figure("hit rate, requests", "not known", "KV events do not tell of requests or of hits.", palette().dim);
+  figure("hit rate, requests", "not known", "KV events report neither requests nor hits.", palette().dim);
   ImGui::SameLine(0, em() * 2);
   for (std::size_t g = 0; g < mirror.groups(); ++g) {
     const MirrorPool& pool = mirror.pool(g);
     if (pool.name.empty()) continue;
     const std::uint64_t pages = pool.counted.evictable + pool.counted.protected_;
     figure(("cached, " + pool.name).c_str(), brief(static_cast<double>(pages * mirror.page_size())) + " tok",
-           "Tokens of the blocks that servers have stored and not removed. Which of them are in use, and how many more "
-           "there is room for, is not known.",
+           "Tokens of the blocks that servers have stored and not removed. It is not known how many of them are in "
+           "use, nor how many more fit.",
            palette().text);
     ImGui::SameLine(0, em() * 2);
   }
   figure("removed", brief(health.evicted_per_second) + " tok/s",
-         "Tokens of removed blocks in a second, over the last minute or since the feed began.", palette().text);
+         "Tokens of removed blocks per second, over the last minute or since the feed began.", palette().text);
   ImGui::SameLine(0, em() * 2);
   std::size_t whole = 0;
   for (const std::string& worker : mirror.workers()) whole += worker.find("\twhole") != worker.npos;
   const bool all = whole == mirror.workers().size();
   figure("events", all ? "whole" : fmt::format("{} of {} whole", whole, mirror.workers().size()),
-         "Whether every message of every server has come. Key 6 shows what is missing.",
+         "Servers from which every message has arrived. Key 6 shows what is missing.",
          all ? palette().good : palette().warn);
 }
 
-/// Every figure has its place, whatever the others say: nothing moves sideways.
+/// Each figure has a fixed place, whatever the values: nothing moves sideways.
 class HealthBar final : public Panel {
  public:
   void draw(Scene& scene) override {
@@ -154,15 +154,15 @@ class HealthBar final : public Panel {
       next(pages + 1.4F);
     }
     figure("evicted", brief(health.evicted_per_second) + " tok/s",
-           "Tokens evicted in a second of the engine's own clock, over the same time as the hit rate.", colour);
+           "Tokens evicted per second of the engine's own clock, over the same time as the hit rate.", colour);
     next(room > 76 ? 8.F : 7.4F);
     const double requests = health.requests_per_second;
     figure("requests", (requests < 100 ? fmt::format("{:.1f}", requests) : brief(requests)) + " /s",
-           "Requests begun, over the same time as the hit rate.", colour);
+           "Requests that began per second, over the same time as the hit rate.", colour);
     next(room > 76 ? 6.6F : 5.6F);
     figure("request p50 / p99",
            health.p50_us < 0 ? "-" : duration(health.p50_us / 1e6) + " / " + duration(health.p99_us / 1e6),
-           "From a request's begin to its end on the engine's clock, of the last 1,000 that have ended.", colour);
+           "Time from a request's start to its end on the engine's clock, for the last 1,000 ended requests.", colour);
   }
 };
 
@@ -172,7 +172,7 @@ PanelInfo health_bar() {
   return {
       .title = "HEALTH",
       .row = Row::health,
-      .help = "Is the cache healthy: hit rate, where the pages are, evictions, requests and how long they take",
+      .help = "Is the cache healthy? Hit rate, use of the pages, evictions, requests and their durations",
       .make = make_panel<HealthBar>,
   };
 }

@@ -22,7 +22,8 @@ void HeldList::draw_new(std::size_t count, const char* what) {
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
   if (choice(words.c_str(), true)) wanted_ = true;
   explain(
-      "The list holds still while it is scrolled, under the mouse or has the selected row. Click to see what came.");
+      "The list holds still while it is scrolled, under the mouse, or contains the selected row. Click to show the new "
+      "rows.");
 }
 
 }  // namespace canopy::inspector

@@ -15,7 +15,7 @@ void lay_out(const TreeIndex& tree, const IcicleWindow& window, std::vector<Icic
 
   for (std::size_t row = 0; row < window.rows && window.top + row < tree.levels(); ++row) {
     const std::size_t end = tree.end(window.top + row);
-    /// The first place from `from` on whose node ends (or begins) right of a pixel.
+    /// Returns the first place from `from` on whose node ends (or begins) right of a pixel.
     const auto first_after = [&](std::size_t from, double x, bool by_end) {
       std::size_t low = from, high = end;
       while (low < high) {
@@ -32,7 +32,7 @@ void lay_out(const TreeIndex& tree, const IcicleWindow& window, std::vector<Icic
       std::size_t next = at + 1;
       double right = x1;
       if (x1 - x0 < kLeastNode) {
-        // All that begin within a strip's width; the last of them may be wide enough to stand alone.
+        // Takes all nodes that begin within a strip's width; the last of them may be wide enough for a cell of its own.
         next = first_after(at, std::max(x0, 0.0) + kStrip, false);
         if (next - at > 1 && x_of(tree[next - 1].end()) - x_of(tree[next - 1].start) >= kLeastNode) --next;
         right = std::max(x_of(tree[next - 1].end()), x0 + 1);

@@ -10,7 +10,7 @@
 namespace canopy::inspector {
 namespace {
 
-constexpr const char* kTooNarrow = " too narrow to tell apart";
+constexpr const char* kTooNarrow = " too narrow to show separately";
 
 }  // namespace
 
@@ -21,7 +21,7 @@ bool IcicleView::zoom_out() {
   return was;
 }
 
-/// Remembers what is in the middle.
+/// Records what is in the middle.
 void IcicleView::hold_on(const Scene& scene) {
   constexpr std::size_t kMost = 16;
   const TreeIndex& tree = scene.tree;
@@ -44,7 +44,7 @@ void IcicleView::hold_on(const Scene& scene) {
   }
 }
 
-/// The tree has changed: what was in the middle stays there.
+/// Moves the window after a change of the tree, so that what was in the middle stays there.
 void IcicleView::follow(const Scene& scene) {
   const TreeIndex& tree = scene.tree;
   const double all = static_cast<double>(tree.tokens());
@@ -127,7 +127,7 @@ std::uint64_t IcicleView::navigate(Scene& scene, ImVec2 size) {
       top_ -= static_cast<double>(io.MouseWheel) * 2;
     } else {
       const double under = left_ + span * static_cast<double>((io.MousePos.x - origin_.x) / size.x);
-      // No further in than a pixel a token.
+      // Zooms in until one token is eight pixels wide.
       const double least = std::min(1.0, static_cast<double>(size.x) / all / 8);
       const double next = std::clamp(span * std::pow(0.8, static_cast<double>(io.MouseWheel)), least, 1.0);
       left_ = under - (under - left_) * next / span;
@@ -174,7 +174,7 @@ std::uint64_t IcicleView::navigate(Scene& scene, ImVec2 size) {
   return clicked.fold;
 }
 
-/// Moves as little as brings a node into sight, wide enough to be seen.
+/// Moves the window just far enough to bring a node into sight, wide enough to be seen.
 void IcicleView::reveal(const TreeIndex& tree, std::uint32_t place, double rows) {
   const double left_before = left_, right_before = right_;
   const double all = static_cast<double>(tree.tokens());
@@ -197,12 +197,12 @@ void IcicleView::draw_cell(const Scene& scene, const IcicleCell& cell, ImDrawLis
   const float gutter = cell.x1 - cell.x0 > 4 ? 1.F : 0.F;
   const ImVec2 from{origin_.x + cell.x0, top}, to{origin_.x + cell.x1 - gutter, top + row_ - 1};
   if (cell.count == 1) return draw_place(scene, list, from, to, cell.first);
-  // Not the full height: so it is told from a node.
+  // Strips are lower than nodes, so that the two look different.
   const ImU32 colour = colour_of_many(scene, scene.tree.mix(cell.first, cell.count), cell.first + cell.count / 2);
   list->AddRectFilled({from.x, from.y + em() * 0.35F}, {to.x, to.y - em() * 0.15F}, with_alpha(colour, 0.75F));
 }
 
-/// Neighbouring strips say together for how many they stand.
+/// Draws one number for neighbouring strips: how many nodes they contain together.
 void IcicleView::draw_counts(ImDrawList* list) const {
   for (std::size_t i = 0; i < cells_.size();) {
     if (cells_[i].count == 1) {

@@ -8,15 +8,15 @@
 
 namespace canopy::inspector {
 
-/// The tree as an icicle: width is tokens, a row is a step away from the root.
+/// The tree as an icicle: width is tokens, and each row is one step further from the root.
 class IcicleView {
  public:
-  /// Draws into the item that was submitted last. Returns the node (its id) to fold or unfold; 0: none.
+  /// Draws into the last submitted item. Returns the id of the node to fold or unfold; 0: none.
   std::uint64_t draw(Scene& scene, ImVec2 from, ImVec2 size);
-  /// Shows all of the tree again; false if it did so already.
+  /// Shows the whole tree again. Returns false if it already did.
   bool zoom_out();
   void zoom_to(const Scene& scene, std::uint32_t place);
-  /// Which part is shown, in words.
+  /// Returns a description of the visible part.
   std::string scale(const TreeIndex& tree) const;
 
   const std::vector<IcicleCell>& cells() const { return cells_; }
@@ -34,17 +34,17 @@ class IcicleView {
 
   double left_ = 0, right_ = 1;  ///< shares of all tokens
   double top_ = 0;               ///< levels
-  /// What is in the middle of the picture, the deepest first, and where the picture's edges are from its beginning, in
-  /// tokens: the picture stays with it while the tree changes around it.
+  /// A node in the middle of the picture, and the distances in tokens from its beginning to the picture's edges: the
+  /// picture stays with it while the tree changes. Anchors are ordered deepest first.
   struct Anchor {
     std::uint64_t node = 0;  ///< id; 0: the namespace
     std::uint32_t space = 0;
     double left = 0, right = 0;
   };
   std::vector<Anchor> anchors_;
-  bool fits_ = false;  ///< the picture shows fitted_, whatever it grows to
+  bool fits_ = false;  ///< true if the picture shows all of fitted_, however it grows
   Anchor fitted_;
-  std::uint64_t version_ = 0;  ///< TreeIndex::version of the anchors
+  std::uint64_t version_ = 0;  ///< TreeIndex::version for which the anchors are valid
   float row_ = 20;
   ImVec2 origin_{};
   IcicleWindow laid_{};

@@ -14,12 +14,12 @@
 namespace canopy::inspector {
 namespace {
 
-/// What the policy says of itself; every policy may.
+/// Returns the policy's description of its rule; a general one if the policy has none.
 std::string rule_of(const MirrorPool& pool) {
   return pool.policy_rule.empty() ? "the node with the smallest rank is evicted first" : pool.policy_rule;
 }
 
-/// The nodes that eviction takes next, in order, each with its rank.
+/// The nodes that are evicted next, in order, each with its rank.
 class LeavePanel final : public Panel {
  public:
   std::string note(const Scene& scene) const override {
@@ -31,7 +31,7 @@ class LeavePanel final : public Panel {
     list(scene);
     held_.draw_new(changed_, "changed");
     if (rows_.empty())
-      return nothing_here("No node can be evicted: each cached node is under a request's lock, or nothing is cached.");
+      return nothing_here("No node can be evicted: nothing is cached, or each cached node is under a lock.");
     constexpr ImGuiTableFlags kFlags =
         ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
     if (!ImGui::BeginTable("leave", 4, kFlags)) return;
@@ -84,11 +84,11 @@ class LeavePanel final : public Panel {
     ImGui::PushID(static_cast<int>(place));
     if (ImGui::Selectable("##row", node.id == scene.selection.node, ImGuiSelectableFlags_SpanAllColumns))
       scene.selection.select_node(node.id), picked_ = node.id;
-    explain(fmt::format(
-        "{} of the nodes that can be evicted: {}. This one: {}. Rank {} / {}: the smallest is evicted first, and "
-        "among equal ranks the smallest slot.",
-        place == 0 ? "The first" : fmt::format("Number {}", place + 1), rule_of(pool), words, grouped(rank.major),
-        grouped(rank.minor)));
+    explain(
+        fmt::format("{} of the evictable nodes. Rule: {}. This node: {}. Rank {} / {}: the smallest is evicted first, "
+                    "and among equal ranks the smallest slot.",
+                    place == 0 ? "The first" : fmt::format("Number {}", place + 1), rule_of(pool), words,
+                    grouped(rank.major), grouped(rank.minor)));
     ImGui::PopID();
     ImGui::SameLine(0, 0);
     dim(std::to_string(place + 1));
@@ -100,7 +100,7 @@ class LeavePanel final : public Panel {
     text(fitted(words, ImGui::GetContentRegionAvail().x));
   }
 
-  /// It left while the list held still.
+  /// Draws a node that was evicted while the list held still.
   static void draw_evicted(std::size_t place, std::uint64_t id) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
@@ -114,9 +114,9 @@ class LeavePanel final : public Panel {
 
   std::uint64_t at_ = ~std::uint64_t{0};
   std::uint64_t shown_ = 0;              ///< Scene::shown
-  std::size_t group_ = 0, changed_ = 0;  ///< changed_: nodes that would be in the list, and it holds still
+  std::size_t group_ = 0, changed_ = 0;  ///< changed_: number of nodes missing from the list while it holds still
   std::vector<std::uint64_t> rows_;      ///< ids
-  std::uint64_t picked_ = 0;             ///< node that was selected here, and still is
+  std::uint64_t picked_ = 0;             ///< node that was selected here, while it stays selected
   HeldList held_;
 };
 
@@ -128,9 +128,9 @@ PanelInfo leave_panel() {
       .row = Row::middle,
       .share = 34,
       .key = 'L',
-      .help = "Which nodes are evicted next, in order, and because of what?",
+      .help = "Which nodes are evicted next, in which order, and why?",
       .make = make_panel<LeavePanel>,
-      .not_in_events = "Not known: KV events say which blocks were evicted, not which will be.",
+      .not_in_events = "Not known: KV events report which blocks were evicted, not which will be.",
       .needs_nodes = true,
       .shows_tier = true,
   };

@@ -55,8 +55,8 @@ class NodeLinkLayout {
     if (!all) bundle(parent, range, shown, column, row);
   }
 
-  /// The heaviest places and the one on the path, in their order. They take half of the rows, so that something below
-  /// them is seen too, and more where rows would stay empty.
+  /// Returns the heaviest places and the one on the path, in their order. They take half of the rows, so that something
+  /// below them is visible too, and more if rows would otherwise stay empty.
   std::vector<std::uint32_t> choose(TreeIndex::Range range, std::uint32_t rows) const {
     std::vector<std::uint32_t> chosen = tree_.heaviest(range, rows);
     std::sort(chosen.begin(), chosen.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -66,7 +66,7 @@ class NodeLinkLayout {
     for (std::uint64_t wanted = 0; kept < chosen.size() && (kept < (rows + 1) / 2 || wanted < rows); ++kept)
       wanted += tree_.leaves(chosen[kept]);
     chosen.resize(kept);
-    // The path has at most one place in each level, and a deeper place has a greater number.
+    // The path has at most one place on each level, and a deeper place has a greater number.
     const auto on_path = std::lower_bound(path_.begin(), path_.end(), range.first + range.count - 1, std::greater<>());
     if (!chosen.empty() && on_path != path_.end() && *on_path >= range.first &&
         std::find(chosen.begin(), chosen.end(), *on_path) == chosen.end())
@@ -86,12 +86,12 @@ class NodeLinkLayout {
     items_.push_back({parent, sample, range.count - static_cast<std::uint32_t>(chosen.size()), column, row, 1, mix});
   }
 
-  /// Rows for each of some places: one, and of the rows that are left its tokens' share, but no more than it has
-  /// leaves.
+  /// Returns the number of rows of each place: one, and of the remaining rows a share by its tokens, but at most as
+  /// many as it has leaves.
   std::vector<std::uint32_t> share(const std::vector<std::uint32_t>& places, std::uint32_t rows) const {
     std::vector<std::uint32_t> shares(places.size(), 1), order(places.size());
     std::iota(order.begin(), order.end(), 0U);
-    // The place that needs fewest rows for its tokens comes first: the rows that it does not need go to the others.
+    // Places that need the fewest rows for their tokens come first: the rows that they do not need go to the others.
     const auto wish = [&](std::uint32_t i) {
       return static_cast<double>(tree_.leaves(places[i]) - 1) /
              static_cast<double>(std::max<std::uint64_t>(tree_[places[i]].tokens, 1));

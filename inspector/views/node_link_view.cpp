@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kNoRow = " for which there is no row";
 
 float link_room() { return em() * 2.2F; }
-/// The same for every state.
+/// Returns the colour of links, the same for every state.
 ImU32 link_colour() { return mixed(palette().line, palette().dim, 0.6F); }
 
 }  // namespace
@@ -29,7 +29,7 @@ bool NodeLinkView::zoom_out() {
 
 void NodeLinkView::zoom_to(const Scene& scene, std::uint32_t place) {
   zoom_out();
-  // A leaf alone does not say where it is.
+  // A leaf by itself would not show its position, so its parent becomes the focus.
   if (scene.tree.children(place).count == 0) place = scene.tree.parent_of(place);
   if (place == TreeIndex::kNowhere) return;
   const TreeIndex::Node& node = scene.tree[place];
@@ -66,7 +66,7 @@ bool NodeLinkView::middle_of(std::uint32_t place, ImVec2& at) const {
 
 float NodeLinkView::least_row() const { return std::round(em() * 1.5F); }
 
-/// The middle of an item's rows, or the nearest point to it that is in sight: a parent stays beside its children.
+/// Returns the middle of an item's rows, or the visible point nearest to it: a parent stays beside its children.
 float NodeLinkView::middle(const NodeLinkItem& item) const {
   const float y0 = static_cast<float>(item.row) * row_ - top_, y1 = y0 + static_cast<float>(item.rows) * row_;
   const float low = std::max(y0, 0.F) + row_ / 2, high = std::min(y1, size_.y) - row_ / 2;
@@ -131,7 +131,7 @@ void NodeLinkView::keep_in_sight() {
   left_ = std::clamp(left_, 0.F, std::max(0.F, static_cast<float>(columns_) * column_ - link_room() - size_.x));
 }
 
-/// Goes in only if the selected node has no box otherwise.
+/// Goes in only if the selected node would otherwise have no box.
 void NodeLinkView::reveal(const Scene& scene) {
   if (laid_.path.empty()) return;
   const std::uint32_t place = laid_.path.front();
@@ -160,7 +160,7 @@ std::uint64_t NodeLinkView::navigate(Scene& scene) {
     if (io.KeyShift || io.KeyCtrl) {
       top_ -= io.MouseWheel * 2 * row_;
     } else {
-      // What is under the mouse stays there.
+      // Keeps what is under the mouse in its place.
       place_boxes();
       const Box* box = near(io.MousePos);
       const std::uint32_t place = box ? items_[box->item].place : 0;
@@ -272,7 +272,7 @@ void NodeLinkView::draw_box(const Scene& scene, const Box& box, ImDrawList* list
               scene.tree.place_of(slot_of(static_cast<NodeId>(scene.selection.node))) == item.place);
     return;
   }
-  // A pile of three instead of a box, so that it does not look like a node.
+  // Draws a pile of three instead of one box, so that it does not look like a node.
   const bool spaces = scene.tree[item.place].slot == 0;
   const ImU32 colour = spaces ? link_colour() : colour_of_many(scene, item.mix, item.place);
   const float slice = std::round(em() * 0.28F), gap = std::max(1.F, std::round(em() * 0.1F)), inset = em() * 0.2F;
@@ -283,7 +283,7 @@ void NodeLinkView::draw_box(const Scene& scene, const Box& box, ImDrawList* list
   }
   const std::uint64_t number = spaces ? item.bundled : item.mix.nodes;
   const std::string count = plural(number, spaces ? "namespace" : "node");
-  // Its row is its own: nothing else is drawn to the right of it.
+  // A bundle has the row to itself: nothing else is drawn to the right of it.
   const float right = origin_.x + size_.x;
   label(list, {x, box.from.y}, {right, box.to.y},
         first_that_fits({fmt::format("{}, {} tokens", count, brief(static_cast<double>(item.mix.tokens))), count,

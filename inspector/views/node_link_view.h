@@ -8,17 +8,17 @@
 
 namespace canopy::inspector {
 
-/// The tree as nodes and links, from left to right: a box is a node, the thicker its link the more tokens hang on it.
-/// Zooming in gives the tree more lines of text than the panel has, so that bundles come apart; going in shows one
-/// subtree alone.
+/// The tree as nodes and links, from left to right. A box is a node; the more tokens in its subtree, the thicker its
+/// link. Zooming in gives the tree more lines of text than the panel has, so that bundles come apart; going in shows
+/// only one subtree.
 class NodeLinkView {
  public:
-  /// Draws into the item that was submitted last. Returns the node (its id) to fold or unfold; 0: none.
+  /// Draws into the last submitted item. Returns the id of the node to fold or unfold; 0: none.
   std::uint64_t draw(Scene& scene, ImVec2 from, ImVec2 size);
-  /// Shows all of the tree again; false if that is what it did.
+  /// Shows the whole tree again. Returns false if it already did.
   bool zoom_out();
   void zoom_to(const Scene& scene, std::uint32_t place);
-  /// Which part is shown, in words.
+  /// Returns a description of the visible part.
   std::string scale(const Scene& scene) const;
 
   const std::vector<NodeLinkItem>& items() const { return items_; }
@@ -31,7 +31,7 @@ class NodeLinkView {
     ImVec2 from, to;
     std::uint32_t item = 0;
   };
-  /// What the items were laid out for.
+  /// The input for which the items were laid out.
   struct Laid {
     std::uint64_t version = 0;
     std::uint32_t focus = 0, rows = 0;
@@ -53,16 +53,16 @@ class NodeLinkView {
   void draw_box(const Scene& scene, const Box& box, ImDrawList* list) const;
 
   std::uint64_t focus_ = 0;                          ///< id of the node whose subtree is shown; 0: see focus_space_
-  std::uint32_t focus_space_ = TreeIndex::kNowhere;  ///< the namespace that is shown; kNowhere: all
-  float zoom_ = 1;                                   ///< lines of the tree for a line of the panel
+  std::uint32_t focus_space_ = TreeIndex::kNowhere;  ///< namespace that is shown; kNowhere: all
+  float zoom_ = 1;                                   ///< lines of the tree per line of the panel
   float left_ = 0, top_ = 0;                         ///< pixels
   float row_ = 20, column_ = 100;                    ///< pixels
   ImVec2 origin_{}, size_{};
   Laid laid_;
-  std::uint32_t rows_ = 0, columns_ = 0;  ///< that the items use
+  std::uint32_t rows_ = 0, columns_ = 0;  ///< rows and columns that the items use
   std::vector<NodeLinkItem> items_;
-  std::vector<Box> boxes_;      ///< those in sight
-  std::vector<ImVec2> trunks_;  ///< by item: from where to where its children's links go
+  std::vector<Box> boxes_;      ///< boxes in sight
+  std::vector<ImVec2> trunks_;  ///< range in which links to an item's children leave it, by item
   bool dragged_ = false;
 };
 

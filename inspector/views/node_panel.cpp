@@ -12,7 +12,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// Steps towards the root that a path, or the search for the requests that lock a node, takes at most for one picture.
+/// Most steps towards the root for one picture, for a path and for the search for requests that lock a node.
 constexpr std::size_t kMostSteps = 100'000;
 
 const char* moment_word(std::uint8_t kind) {
@@ -65,7 +65,7 @@ void draw_runs(Scene& scene, const MirrorNode& node) {
   wrapped(words, palette().dim);
 }
 
-/// A second fact on the line of the last one, or where that has no room on a line of its own.
+/// Draws a second fact on the line of the last one, or on its own line if there is no room.
 void second_fact(const char* label, std::string_view value) {
   const float window = ImGui::GetWindowWidth();
   const float at = std::max(em() * 17, std::min(em() * 20, window - em() * 11));
@@ -84,7 +84,7 @@ std::string state_words(const Mirror& mirror, const MirrorNode& node, std::size_
       if (mirror.is_from_events()) return "removed from this group, while blocks below it stay";
       return "a tombstone (gap): its pages of this group were evicted";
     case NodeState::without:
-      return node.told_late ? "no pages of this group; what was before I attached is not known"
+      return node.told_late ? "no pages of this group; its state before attaching is not known"
                             : "no pages of this group were kept here";
     case NodeState::evictable:
       break;
@@ -143,7 +143,8 @@ void draw_contents(const MirrorNode& node) {
   fact("tokens are", words + (node.words.size() > kShown ? "…" : ""));
 }
 
-/// What repeats is said once, with how often; of a long history, the last of it.
+/// Returns a node's history in words. Repeated events are listed once, with their number; a long history is cut to its
+/// latest part.
 std::string history_words(const std::vector<NodeMoment>& history, std::uint64_t commits) {
   constexpr std::size_t kTurns = 12;
   std::vector<std::string> turns;
@@ -156,14 +157,14 @@ std::string history_words(const std::vector<NodeMoment>& history, std::uint64_t 
                                 ago(commits - history[end - 1].commit)));
     end = first;
   }
-  std::string words = end > 0 ? fmt::format("{} before, of which the first {}, {}", grouped(end),
-                                            moment_word(history.front().kind), ago(commits - history.front().commit))
+  std::string words = end > 0 ? fmt::format("{} before, first: {} {}", grouped(end), moment_word(history.front().kind),
+                                            ago(commits - history.front().commit))
                               : "";
   for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) words += (words.empty() ? "" : "\u00a0· ") + *turn;
   return words;
 }
 
-/// All that is known of the selected node.
+/// All known facts about the selected node.
 class NodePanel final : public Panel {
  public:
   std::string note(const Scene& scene) const override {
@@ -176,8 +177,7 @@ class NodePanel final : public Panel {
     const MirrorNode* node = scene.node();
     if (!node && scene.selection.node != 0) return draw_evicted(scene);
     if (!node)
-      return nothing_here(
-          "Click a node in the tree, a page in the pool or a request, to see all that is known of it here.");
+      return nothing_here("Click a node in the tree, a page in the pool, or a request to see its details here.");
     update(scene.mirror, *node);
     const std::uint32_t place = scene.tree.place_of(slot_of(static_cast<NodeId>(node->id)));
     const TreeIndex::Node* in_tree = place == TreeIndex::kNowhere ? nullptr : &scene.tree[place];
@@ -200,7 +200,7 @@ class NodePanel final : public Panel {
   }
 
  private:
-  /// What is remembered of a node that is not there at this moment.
+  /// Draws what is remembered of a node that does not exist at this moment.
   void draw_evicted(Scene& scene) {
     const Mirror& mirror = scene.mirror;
     const std::uint64_t id = scene.selection.node;
@@ -221,9 +221,10 @@ class NodePanel final : public Panel {
                            grouped(ghost_.evicted_at), grouped(mirror.tick() - ghost_.evicted_at),
                            plural(ghost_.length, "token"), grouped(ghost_.begin),
                            grouped(std::uint64_t{ghost_.begin} + ghost_.length));
-    else words += then ? "was evicted." : "is not there at this moment, and nothing is remembered of it.";
+    else words += then ? "was evicted." : "does not exist at this moment, and nothing is remembered about it.";
     if (then)
-      words += fmt::format(" That was commit {}: EVENTS finds it with {}.", grouped(removed->commit), node_name(id));
+      words +=
+          fmt::format(" This was commit {}; type {} in EVENTS to find it.", grouped(removed->commit), node_name(id));
     wrapped(words, palette().text);
     if (!history_.empty()) wrapped(history_words(history_, mirror.commits()), palette().dim);
     if (then && scene.time.seekable && removed->commit > 1 && button("to the moment before"))
@@ -265,8 +266,8 @@ class NodePanel final : public Panel {
     }
   }
 
-  /// Where a group keeps whole paths, the requests whose path goes through the node are those that lock it. Other
-  /// groups lock the end of a path: the feed counts such locks, and does not say whose they are.
+  /// Draws the locks. In a group of whole paths, the requests whose path goes through the node are those that lock it.
+  /// Other groups lock the end of a path: the feed counts such locks, but does not report their owners.
   void draw_locks(Scene& scene, const MirrorNode& node, std::uint64_t locks) const {
     const bool whole_path = scene.pool().reach == kWholePath;
     dim("locked by");
@@ -297,10 +298,10 @@ class NodePanel final : public Panel {
     dim(more);
   }
 
-  std::uint64_t at_ = 0, node_ = 0;     ///< the moment of what follows
+  std::uint64_t at_ = 0, node_ = 0;     ///< commit and node for which the following members are valid
   std::uint64_t shown_ = 0;             ///< Scene::shown
   std::vector<std::uint64_t> path_;     ///< ids, root first
-  std::vector<std::uint64_t> lockers_;  ///< running requests that end in or below it
+  std::vector<std::uint64_t> lockers_;  ///< running requests that end in the node or below it
   std::vector<NodeMoment> history_;
   Ghost ghost_{};
 };

@@ -10,8 +10,8 @@ constexpr ImU32 rgb(std::uint32_t hex) { return IM_COL32(hex >> 16 & 255, hex >>
 
 constexpr std::array<ImU32, 8> kSpaces = {rgb(0x56B4E9), rgb(0xE69F00), rgb(0x35B08A), rgb(0xCC79A7),
                                           rgb(0xE8DD5A), rgb(0x7E9BD9), rgb(0xE07B4A), rgb(0xA9B4C0)};
-// One hue from faint to strong: a higher value is further from the background, in either theme.
-// What is chosen, a link or a warning wears no colour of a state.
+// `heat` is one hue from faint to strong: in either theme, a higher value is further from the background. Selections,
+// links and warnings have colours that no state has.
 constexpr Palette kDark = {.background = rgb(0x14171C),
                            .panel = rgb(0x1B1F26),
                            .line = rgb(0x2E343E),
@@ -106,10 +106,10 @@ ImU32 colour_of(const MirrorNode& node, NodeState state, ColourBy by, Tick now) 
   const Palette& colours = palette();
   switch (by) {
     case ColourBy::state:
-    case ColourBy::tier:  // a node may be of two: draw_place
+    case ColourBy::tier:  // a node may be in two tiers, see draw_place
       break;
     case ColourBy::recency: {
-      // Each step of the scale is eight times as long ago.
+      // Each step of the scale is an age eight times that of the step before.
       const double age = static_cast<double>(now > node.last_access ? now - node.last_access : 0);
       return colours.warmth(1 - static_cast<float>(std::log2(1 + age) / 12));
     }

@@ -6,9 +6,9 @@
 
 namespace canopy::inspector {
 
-/// All panels and tabs: layout, drawing, keys, the sheet of keys and the lists in docs/inspector.md are made from this
-/// table. A new one is a file in this folder that defines `PanelInfo NAME()`, and a line here. In a row they stand from
-/// left to right in this order.
+/// The table of all panels and tabs. Layout, drawing, keys, the sheet of keys and the lists in docs/inspector.md follow
+/// it. To add one: a file in this folder that defines `PanelInfo NAME()`, and a line here. Within a row, panels stand
+/// from left to right in this order.
 #define CANOPY_PANELS(PANEL) \
   PANEL(header_bar)          \
   PANEL(health_bar)          \

@@ -16,7 +16,7 @@ class PluginsTab final : public Panel {
   void draw(Scene& scene) override {
     const Mirror& mirror = scene.mirror;
     if (mirror.plugins().empty() && mirror.refusals().empty())
-      return nothing_here("The feed has not told of any plugin.");
+      return nothing_here("The feed has not reported any plugin.");
     ImGui::BeginChild("plugins");
     for (const std::string& line : mirror.refusals()) {
       const auto fields = fields_of(line);
@@ -45,7 +45,7 @@ PanelInfo plugins_tab() {
       .key = '3',
       .help = "Which plugins are loaded, which were refused, and why?",
       .make = make_panel<PluginsTab>,
-      .not_in_events = "The feed is made from KV events of a server that has no plugins of Canopy.",
+      .not_in_events = "The feed is made from KV events of a server, which has no Canopy plugins.",
   };
 }
 

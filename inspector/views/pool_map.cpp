@@ -8,7 +8,7 @@ namespace {
 PoolMap::Owner owner_of(const MirrorPool& pool, const TreeIndex& tree, std::size_t page, std::int64_t owner) {
   if (owner < 0) return PoolMap::Owner::request;
   if (owner == 0) return pool.has(page) ? PoolMap::Owner::free : PoolMap::Owner::absent;
-  // A node that has a page of this group is neither a tombstone nor without pages.
+  // A node with a page of this group is neither a tombstone nor without pages.
   return tree.state_of(static_cast<std::uint32_t>(owner)) == NodeState::protected_ ? PoolMap::Owner::protected_
                                                                                    : PoolMap::Owner::evictable;
 }
@@ -90,7 +90,7 @@ void PoolMap::count(Cell& cell, const MirrorPool& pool, const TreeIndex& tree) {
 
 void PoolMap::sum() {
   free_ = free_runs_ = longest_run_ = 0;
-  std::uint64_t run = 0;  // that ends with the cells so far
+  std::uint64_t run = 0;  // length of the run of free pages that ends with the cells so far
   for (const Cell& cell : cells_) {
     free_ += cell.by_owner[static_cast<std::size_t>(Owner::free)];
     free_runs_ += cell.runs - (run > 0 && cell.at_begin > 0 ? 1 : 0);

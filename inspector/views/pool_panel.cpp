@@ -54,7 +54,7 @@ void select_owner(Scene& scene, const PoolMap::Cell& cell) {
     scene.selection.select_request(*request);
 }
 
-/// "3 of 4 segments of 64 pages have memory, 1 draining: requests use pages there."
+/// Returns the state of the segments: "3 of 4 segments of 64 pages have memory, 1 draining: in use by requests."
 std::string segments_words(const MirrorPool& pool) {
   const auto in = [&](SegmentState state) {
     return static_cast<std::size_t>(std::count_if(pool.segments.begin(), pool.segments.end(),
@@ -64,15 +64,15 @@ std::string segments_words(const MirrorPool& pool) {
   std::string words =
       fmt::format("{} of {} of {} have memory", grouped(pool.segments.size() - in(SegmentState::absent)),
                   plural(pool.segments.size(), "segment"), plural(pool.segment_pages, "page"));
-  if (draining) words += fmt::format(", {} draining: requests use pages there", grouped(draining));
+  if (draining) words += fmt::format(", {} draining: in use by requests", grouped(draining));
   if (idle) words += fmt::format(", {} idle", grouped(idle));
   return words + ".";
 }
 
-/// The largest squares that fill a room: one for every page, or for several where they would be too small to hit.
+/// The largest squares that fill an area: one per page, or one for several pages if they would be too small to click.
 struct Squares {
   float size;
-  std::size_t columns, most;  ///< most: cells that there are
+  std::size_t columns, most;  ///< most: number of cells
 
   Squares(std::size_t pages, ImVec2 room) {
     const float least = std::max(3.F, em() * 0.3F);
@@ -91,7 +91,7 @@ struct Squares {
   ImVec2 corner(ImVec2 from, std::size_t i) const {
     return {from.x + size * static_cast<float>(i % columns), from.y + size * static_cast<float>(i / columns)};
   }
-  /// The cell under a point; `none` if there is none in this column.
+  /// Returns the cell under a point, or `none` if there is none in that column.
   std::size_t at(ImVec2 from, ImVec2 point, std::size_t none) const {
     const auto x = static_cast<std::size_t>((point.x - from.x) / size);
     const auto y = static_cast<std::size_t>((point.y - from.y) / size);
@@ -116,10 +116,10 @@ class PoolPanel final : public Panel {
         room.y - ImGui::GetTextLineHeight() * 1.1F - (legend ? ImGui::GetTextLineHeightWithSpacing() : 0);
     if (pool.callers.pages != 0)
       return nothing_here(
-          fmt::format("{} of {} are free, {} are owned by requests.\n\nThe pool is the caller's, which says how many "
-                      "pages are free and not which: there is no map of them.",
+          fmt::format("{} of {} are free, {} are owned by requests.\n\nThe pool belongs to the caller, which reports "
+                      "how many pages are free but not which ones, so there is no map.",
                       grouped(pool.counted.free), plural(pool.callers.pages, "page"), grouped(pool.counted.owned)));
-    if (pool.pages == 0 || height < em()) return nothing_here("The feed has not told of a pool yet.");
+    if (pool.pages == 0 || height < em()) return nothing_here("The feed has not reported a pool yet.");
     const Squares squares(pool.end() - 1, {room.x, height});
     update(scene, squares.most);
     ImGui::InvisibleButton("pages", {room.x, height});
@@ -142,7 +142,7 @@ class PoolPanel final : public Panel {
     map_.update(scene.mirror, scene.tree, group_, most, feed_);
   }
 
-  /// An outline for each cell with a page of the selected node or request.
+  /// Draws an outline around each cell with a page of the selected node or request.
   void draw_selected(const Scene& scene, const Squares& squares, ImVec2 from) const {
     std::size_t last = map_.cells().size();
     const auto outline = [&](const std::vector<PageRun>& runs) {
@@ -167,7 +167,7 @@ class PoolPanel final : public Panel {
     ImDrawList* list = ImGui::GetWindowDrawList();
     const std::vector<PoolMap::Cell>& cells = map_.cells();
     const float size = squares.size, gap = size >= 5 ? 1.F : 0.F;
-    // Neighbours of one colour in a row are one box, where there is no gap to see between them.
+    // Neighbours of the same colour in a row are drawn as one box if there is no visible gap between them.
     for (std::size_t i = 0; i < cells.size();) {
       const ImU32 colour = colour_of_cell(scene, cells[i]);
       std::size_t end = i + 1;
@@ -180,7 +180,7 @@ class PoolPanel final : public Panel {
     draw_selected(scene, squares, from);
   }
 
-  /// What the tree's legend does not name comes first.
+  /// Draws the legend. Colours that the tree's legend does not name come first.
   static void draw_legend(const Scene& scene, float width) {
     const Palette& colours = palette();
     const float right = ImGui::GetCursorScreenPos().x + width;
@@ -204,7 +204,7 @@ class PoolPanel final : public Panel {
     const std::string words =
         fmt::format("{} free, longest run {}, frag {:.0f} %{}", grouped(map_.free()), grouped(map_.longest_run()),
                     map_.fragmentation() * 100,
-                    map_.pages_per_cell() > 1 ? fmt::format(", {} a square", grouped(map_.pages_per_cell())) : "");
+                    map_.pages_per_cell() > 1 ? fmt::format(", {} per square", grouped(map_.pages_per_cell())) : "");
     const std::uint64_t draining = pool.draining();
     if (draining > 0) text(fitted(fmt::format("{} draining; {}", grouped(draining), words), width), palette().warn);
     else dim(fitted(words, width));
@@ -228,9 +228,9 @@ PanelInfo pool_panel() {
       .row = Row::middle,
       .share = 30,
       .key = 'P',
-      .help = "Which pages are whose, and how scattered are the free ones?",
+      .help = "Which pages have which owner, and how scattered are the free ones?",
       .make = make_panel<PoolPanel>,
-      .not_in_events = "Not known: KV events tell no page numbers, and not how many pages there are or are free.",
+      .not_in_events = "Not known: KV events contain neither page numbers nor the numbers of all and of free pages.",
       .needs_nodes = true,
       .shows_tier = true,
   };

@@ -16,37 +16,36 @@ namespace {
 const char* meaning_of(Miss miss) {
   switch (miss) {
     case Miss::unknown:
-      return "The request has not inserted anything yet: whether it was here before is not known.";
+      return "The request has not inserted anything yet: it is not known whether the rest was here before.";
     case Miss::none:
-      return "Another request inserted it while this one computed it.";
+      return "Another request inserted the rest while this one computed it.";
     case Miss::never_seen:
-      return "No request had inserted such a continuation: no cache could have had it.";
+      return "No request had inserted such a continuation: no cache could have contained it.";
     case Miss::evicted:
-      return "It was here and was evicted: a larger pool or another policy would have kept it.";
+      return "It was here and was evicted: a larger pool or another policy might have kept it.";
     case Miss::other_space:
-      return "It is here in another namespace, and no prefix is shared across two.";
+      return "It is here in another namespace, and namespaces share no prefixes.";
     case Miss::tombstone:
-      return "Full attention had it, but the pages of a window or of a state that it needs were evicted (a tombstone, "
-             "or gap).";
+      return "Full attention had it, but the pages of a window or a state that it needs were evicted (a tombstone, or "
+             "gap).";
     case Miss::never_kept:
-      return "Full attention had it, but at none of the depths further on was a window or a state kept, as far as is "
-             "known: it did not leave.";
+      return "Full attention had it, but as far as is known, no window or state was kept at any greater depth, and "
+             "none was evicted there.";
     case Miss::rounding:
-      return "The last page of each prompt, which no match can give: one token is always computed, and only whole "
-             "pages are "
-             "shared.";
+      return "The last page of each prompt, which no match can return: one token is always computed, and only whole "
+             "pages are shared.";
     case Miss::before_attach:
-      return "Since I attached it was not here. Whether it was here before, and was evicted, is not known: only a "
-             "recording from the engine's beginning, or a reader that was there from the beginning, can tell it from "
-             "\"never seen\".";
+      return "It has not been here since the inspector attached; whether it was here and evicted before is not known. "
+             "Only a recording from the engine's beginning, or a reader attached from the beginning, can distinguish "
+             "it from \"never seen\".";
     case Miss::lost_in_lap:
-      return "Events came faster than they were read, and some were lost: whether it was evicted then, or never here, "
-             "is not known.";
+      return "Events came faster than they were read, and some were lost: it is not known whether it was evicted in "
+             "that time or was never here.";
     case Miss::no_nodes:
-      return "The index tells of no node: why a prompt missed is not known.";
+      return "The index reports no nodes: the reason for a miss is not known.";
     case Miss::forgotten:
-      return "More nodes were evicted than are remembered here, and the older ones were forgotten: whether it was "
-             "among them is not known.";
+      return "More nodes were evicted than the inspector remembers, and the older ones were forgotten: it is not known "
+             "whether it was among them.";
   }
   return "";
 }
@@ -59,7 +58,8 @@ bool RequestsPanel::middle_of(Miss miss, ImVec2& at) const {
   return false;
 }
 
-/// Every prompt has tokens of its last page that no match can give: that reason has nearly all requests.
+/// Returns true if the request is in the list. Almost all requests have the reason `rounding`: every prompt has tokens
+/// of a last page that no match can return.
 bool RequestsPanel::is_listed(const MirrorRequest& request, Units page_size) const {
   if (request.fetch || (filter_.running_only && request.ended())) return false;
   if (filter_.space && request.space != *filter_.space) return false;
@@ -98,8 +98,8 @@ void RequestsPanel::draw_reasons(Scene& scene) {
   ImGui::SameLine(0, em() * 0.4F);
   text(brief(static_cast<double>(all)));
   explain(
-      fmt::format("Prompt tokens that were not found, of the {} requests that are remembered here, by what ended "
-                  "their match. Click a reason for its requests.",
+      fmt::format("Prompt tokens that were not found, of the {} remembered requests, by the reason that ended their "
+                  "match. Click a reason to list its requests.",
                   grouped(scene.mirror.requests().size())));
   for (const MissGroup& group : groups_) {
     const std::string words = fmt::format("{} {}", reason_words(group), percent(group.tokens, all));
@@ -116,12 +116,12 @@ void RequestsPanel::draw_reasons(Scene& scene) {
   }
 }
 
-/// Why the selected request missed, in full: it can be read without the mouse.
+/// Draws in full why the selected request missed, so that it can be read without the mouse.
 void RequestsPanel::draw_verdict(const Scene& scene) {
   const MirrorRequest* request = scene.selection.request ? scene.mirror.request(scene.selection.request) : nullptr;
   if (!request) return;
   wrapped(fmt::format("req {}: {} of {} prompt tokens found. {}: {}.", request->id, grouped(request->matched),
-                      grouped(request->prompt), request->miss == Miss::rounding ? "Missed" : "Not more",
+                      grouped(request->prompt), request->miss == Miss::rounding ? "Missed" : "Reason for the miss",
                       scene.mirror.why_missed(*request)),
           palette().accent);
 }
@@ -140,7 +140,7 @@ void RequestsPanel::draw_filters(Scene& scene) {
     if (choice(fitted("only " + space_name(scene.mirror, filter_.space.value_or(*space)), em() * 12).c_str(),
                filter_.space.has_value()))
       filter_.space = filter_.space ? std::nullopt : space;
-    explain("Requests and misses of one namespace: the selected node's.");
+    explain("Shows only requests and misses of the namespace of the selected node or request.");
   }
   if (!filter_.by_reason) return;
   ImGui::SameLine(0, em() * 1.2F);
@@ -155,10 +155,10 @@ void RequestsPanel::draw(Scene& scene) {
   draw_verdict(scene);
   list(scene);
   if (!rows_.empty()) return draw_table(scene);
-  nothing_here(filter_.running_only ? "No request runs at this moment."
+  nothing_here(filter_.running_only ? "No request is running at this moment."
                : filter_.by_reason  ? filter_.space ? "No request of this namespace missed for this reason."
                                                     : "No request missed for this reason."
-                                    : "No request has come yet.");
+                                    : "No request has arrived yet.");
 }
 
 void RequestsPanel::draw_row(Scene& scene, std::uint64_t id) {
@@ -172,8 +172,8 @@ void RequestsPanel::draw_row(Scene& scene, std::uint64_t id) {
     scene.selection.select_request(request);
   const std::string why = scene.mirror.why_missed(request);
   explain(
-      fmt::format("Request {}: {} of {} prompt tokens were in the cache; {} are computed, {} are the tree's, {} "
-                  "are known. Not more because: {}.",
+      fmt::format("Request {}: {} of {} prompt tokens were in the cache; {} are computed, {} belong to the tree, {} "
+                  "are known. Reason for the miss: {}.",
                   request.id, grouped(request.matched), grouped(request.prompt), grouped(request.computed),
                   grouped(request.committed), grouped(request.known), why));
   ImGui::PopID();
@@ -204,8 +204,8 @@ void RequestsPanel::draw_table(Scene& scene) {
   ImGui::TableSetupColumn("hit", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.6F);
   ImGui::TableSetupColumn("state", ImGuiTableColumnFlags_WidthFixed, em() * 5);
-  ImGui::TableSetupColumn("why not more");
-  column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"why not more"}});
+  ImGui::TableSetupColumn("miss reason");
+  column_heads({{"id"}, {"namespace"}, {"prompt", true}, {"hit", true}, {""}, {"state"}, {"miss reason"}});
   if (std::exchange(scene.selection.reveal_request, false)) {
     const auto at = std::find(rows_.begin(), rows_.end(), scene.selection.request);
     const float row = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
@@ -227,9 +227,9 @@ PanelInfo requests_panel() {
       .row = Row::bottom,
       .share = 62,
       .key = 'R',
-      .help = "What did each request find in the cache, and why not more?",
+      .help = "What did each request find in the cache, and why did it miss the rest?",
       .make = make_panel<RequestsPanel>,
-      .not_in_events = "Not known: KV events do not tell of requests, of hits, or of why a prompt missed.",
+      .not_in_events = "Not known: KV events report neither requests, nor hits, nor why a prompt missed.",
   };
 }
 

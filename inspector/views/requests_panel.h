@@ -12,17 +12,17 @@
 
 namespace canopy::inspector {
 
-/// Requests, the newest first, and the prompt tokens that they did not find, by reason.
+/// The requests, newest first, and the prompt tokens that they did not find, by reason.
 class RequestsPanel final : public Panel {
  public:
   void draw(Scene& scene) override;
   const std::vector<MissGroup>& groups() const { return groups_; }
-  const std::vector<std::uint64_t>& rows() const { return rows_; }  ///< numbers of requests
-  /// Middle of the chip of a reason on the screen, if it is drawn.
+  const std::vector<std::uint64_t>& rows() const { return rows_; }  ///< request ids
+  /// Gets the middle, on the screen, of a reason's button. Returns false if it is not drawn.
   bool middle_of(Miss miss, ImVec2& at) const;
 
  private:
-  /// What decides which rows there are.
+  /// Selects the rows of the list.
   struct Filter {
     bool running_only = false, by_reason = false;
     Miss miss{};
@@ -42,9 +42,9 @@ class RequestsPanel final : public Panel {
   std::uint64_t at_ = ~std::uint64_t{0};
   std::vector<std::uint64_t> rows_;
   HeldList held_;
-  std::size_t new_ = 0;  ///< requests that came while the list holds still
+  std::size_t new_ = 0;  ///< requests that arrived while the list holds still
   std::vector<MissGroup> groups_;
-  std::vector<ImVec2> chips_;  ///< middles, by group
+  std::vector<ImVec2> chips_;  ///< middles of the buttons of reasons, by group
 };
 
 }  // namespace canopy::inspector

@@ -15,42 +15,42 @@
 
 namespace canopy::inspector {
 
-/// What is selected: at most one of each kind, and every panel shows it.
+/// The selection: at most one item of each kind, shown by every panel.
 struct Selection {
-  std::uint64_t node = 0, request = 0;  ///< ids; 0 none
+  std::uint64_t node = 0, request = 0;  ///< ids; 0: none
   std::size_t group = 0;
-  bool tier = false;  ///< the tree, its nodes and pages are those of the tier below; the node is one of its
+  bool tier = false;  ///< the tree, its nodes and its pages are those of the tier below, and so is `node`
   ColourBy colour = ColourBy::state;
-  bool reveal = false;               ///< the tree brings the node into sight
-  bool pause_wanted = false;         ///< space, or its button
+  bool reveal = false;               ///< the tree must bring the node into sight
+  bool pause_wanted = false;         ///< space, or its button, was pressed
   bool help = false;                 ///< the sheet of keys is open
-  bool choose_wanted = false;        ///< another feed or recording shall be chosen
-  bool reveal_request = false;       ///< the list of requests brings it into sight
-  std::uint64_t request_wanted = 0;  ///< selected as soon as the moment that is shown has it
+  bool choose_wanted = false;        ///< the user wants another feed or recording
+  bool reveal_request = false;       ///< the list of requests must bring the request into sight
+  std::uint64_t request_wanted = 0;  ///< request to select as soon as the shown moment contains it
 
   void select_node(std::uint64_t id, bool bring_into_sight = true) {
     node = id;
     reveal = bring_into_sight && id != 0;
   }
-  /// A node's id means another one in the other tier.
+  /// Switches the tier. Clears the node, because its id means a different node in the other tier.
   void show_tier(bool below) {
     if (std::exchange(tier, below) != below) node = 0;
   }
-  /// The request, and its last node if that is known.
+  /// Selects a request and, if known, its last node.
   void select_request(const MirrorRequest& chosen) {
     request = chosen.id;
-    show_tier(false);  // it ran in the pools
+    show_tier(false);  // requests run in the pools
     reveal_request = true;
     if (chosen.last_node != 0) select_node(chosen.last_node);
   }
 };
 
-/// Commands for the engine: the shell takes them from here to the source.
+/// Commands for the engine. The shell passes them on to the source.
 struct Mailbox {
   bool open = false;       ///< the feed takes controls
-  bool read_only = false;  ///< a person does not want any to be sent
-  bool locked = false;     ///< read_only for good: so it was started
-  bool paused = false;     ///< as asked, or as it says
+  bool read_only = false;  ///< the user wants no commands to be sent
+  bool locked = false;     ///< read_only cannot be switched off (--read-only)
+  bool paused = false;     ///< the engine is paused, as requested or as it reports
   std::vector<Command> commands;
 
   bool obeyed() const { return open && !read_only; }
@@ -63,13 +63,13 @@ struct Mailbox {
     if (kind == Command::Kind::pause || kind == Command::Kind::step) paused = true;
     if (kind == Command::Kind::go_on) paused = false;
   }
-  /// The engine goes on until the condition is true.
+  /// Lets the engine continue until the condition is true.
   void run_until(Condition until, std::uint64_t amount, std::uint32_t group) {
     if (!obeyed()) return;
     commands.push_back({Command::Kind::run_until, group, amount, {}, until});
     paused = false;
   }
-  /// Takes over why the engine is paused, when that changes: it may pause by itself.
+  /// Updates `paused` when the engine's reason for its pause changes, because it may pause by itself.
   void hear(const std::string& why_paused) {
     if (std::exchange(heard_, why_paused) != why_paused) paused = !why_paused.empty();
   }
@@ -78,19 +78,19 @@ struct Mailbox {
   std::string heard_;
 };
 
-/// Where the events come from, and the state of that source.
+/// Source of the events, and its state.
 struct Session {
   enum class State : std::uint8_t { choosing, attaching, live, stopped, gone, recording };
   State state = State::attaching;
-  std::string name;        ///< of the feed or of the file
-  std::string source;      ///< in this process, shared memory, recording
-  std::string detail;      ///< gone: why; recording: what is odd about it
+  std::string name;        ///< name of the feed or file
+  std::string source;      ///< "in this process", "shared memory" or "recording"
+  std::string detail;      ///< gone: the reason; recording: what is unusual about it
   std::uint64_t feed = 0;  ///< number of the feed, counted from the start of the program
-  /// A recording is being read: what of, and how much of it is done. Empty: all that is wanted is there.
+  /// Stage of reading a recording, in words; `done` is the part that was read, 0..1. Empty: everything needed is read.
   std::string reading;
   double done = 0;
-  bool waits_for_again = false;  ///< gone: it is attached to again as soon as an engine of its name starts
-  std::uint64_t again = 0;       ///< times that this happened
+  bool waits_for_again = false;  ///< gone: the inspector attaches again as soon as an engine with this name starts
+  std::uint64_t again = 0;       ///< times that it attached again
   std::uint64_t laps = 0;        ///< times that events were lost because they came faster than they were read
 };
 
@@ -99,22 +99,22 @@ struct Timeline {
   static constexpr std::uint64_t kFirst = 1;
   bool seekable = false, playing = false;
   std::uint64_t at = 0, end = 0;  ///< commits
-  std::uint64_t wanted = 0;       ///< shown from the next frame on
-  std::vector<Sample> whole;      ///< of a recording: Mirror::samples of the latest moment that was ever read
-  float speed = 1;                ///< of the recorded time
+  std::uint64_t wanted = 0;       ///< commit to show from the next frame on
+  std::vector<Sample> whole;      ///< recording: Mirror::samples of the latest moment that was ever read
+  float speed = 1;                ///< playback speed relative to the recorded time
   std::vector<std::uint64_t> bookmarks;
-  std::uint64_t a = 0, b = 0;  ///< commits of the comparison; 0 not set
+  std::uint64_t a = 0, b = 0;  ///< commits of the comparison; 0: not set
   Mirror::Moment moment_a, moment_b;
   Difference difference;
 
-  /// The commit with which a request began, in a recording that has it; 0 otherwise.
+  /// Returns the commit with which a request began; 0 if the recording does not contain it. Empty for a live feed.
   std::function<std::uint64_t(std::uint64_t request)> begun;
 
-  /// Before the first commit there is nothing to show.
+  /// Sets the wanted commit, at least the first: before it there is nothing to show.
   void seek(std::uint64_t commit) { wanted = std::clamp(commit, std::min(end, kFirst), end); }
 };
 
-/// Everything a panel can see.
+/// All inputs of a panel.
 struct Scene {
   const Mirror& mirror;
   const TreeIndex& tree;
@@ -122,19 +122,19 @@ struct Scene {
   Mailbox& mailbox;
   const Session& session;
   Timeline& time;
-  const Mirror& pools;       ///< `mirror`, but where that is the tier below
-  const TierShares& shares;  ///< of `mirror`'s nodes, while they have the colour of their tier
+  const Mirror& pools;       ///< mirror of the pools: `mirror`, unless that is the tier below
+  const TierShares& shares;  ///< shares of `mirror`'s nodes; valid while nodes are coloured by tier
 
-  /// Whether the moment changes by itself: lists that are read must hold still then.
+  /// Returns true if the moment changes by itself: lists must then hold still while they are read.
   bool moves() const { return !time.seekable || time.playing; }
   const MirrorPool& pool() const { return mirror.pool(selection.group); }
-  /// Another number: another feed, or the other tier.
+  /// Returns a number that differs for each feed and tier.
   std::uint64_t shown() const { return session.feed * 2 + selection.tier; }
-  /// The selected node; null if none is selected or it was evicted.
+  /// Returns the selected node; null if none is selected or it was evicted.
   const MirrorNode* node() const { return selection.node ? mirror.find(selection.node) : nullptr; }
 };
 
-/// Why there is no picture, and what to do next; empty if there is one.
+/// Reason why there is no picture, and the next step for the user. Both are empty if there is a picture.
 struct Notice {
   std::string what, next;
 };

@@ -14,7 +14,7 @@ class ServersTab final : public Panel {
  public:
   void draw(Scene& scene) override {
     const Mirror& mirror = scene.mirror;
-    if (!mirror.is_from_events()) return nothing_here("The feed is an engine's own: it is not made from KV events.");
+    if (!mirror.is_from_events()) return nothing_here("The feed comes from an engine: it is not made from KV events.");
     dim(fitted(mirror.origin(), ImGui::GetContentRegionAvail().x));
     explain(mirror.origin());
     constexpr ImGuiTableFlags kFlags =
@@ -56,7 +56,7 @@ PanelInfo servers_tab() {
       .title = "SERVERS",
       .row = Row::page,
       .key = '6',
-      .help = "Which servers' KV events are shown, what have they in common, and what is missing?",
+      .help = "Which servers' KV events are shown, what do they have in common, and what is missing?",
       .make = make_panel<ServersTab>,
   };
 }

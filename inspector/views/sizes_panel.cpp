@@ -13,7 +13,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// A distance between marks that people count in, so that there are `most` marks at most.
+/// Returns a round distance between marks, large enough that there are at most `most` marks.
 double nice_step(double span, std::size_t most) {
   const double least = span / static_cast<double>(std::max<std::size_t>(most, 1));
   const double ten = std::pow(10.0, std::floor(std::log10(std::max(least, 1e-9))));
@@ -22,7 +22,7 @@ double nice_step(double span, std::size_t most) {
   return 10 * ten;
 }
 
-/// Of a clock: 30 s, 5 min and 2 h are nicer than 20, 50 and 100.
+/// Returns such a distance for a clock: 30 s, 5 min and 2 h are better than 20, 50 and 100.
 double nice_seconds(double span, std::size_t most) {
   constexpr std::array<double, 12> kNice = {10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600};
   const double least = span / static_cast<double>(std::max<std::size_t>(most, 1));
@@ -80,7 +80,7 @@ void SizesPanel::draw(Scene& scene) {
 void SizesPanel::draw_legend(bool from_events) {
   const Palette& colours = palette();
   ImGui::SameLine(0, em() * 1.2F);
-  if (from_events) return swatch(colours.evictable, "cached; how many pages there are is not known");
+  if (from_events) return swatch(colours.evictable, "cached; the number of pages is not known");
   swatch(colours.evictable, "evictable");
   ImGui::SameLine(0, em() * 0.7F);
   swatch(colours.protected_, "protected");
@@ -98,7 +98,7 @@ void SizesPanel::update(const Scene& scene, std::size_t most) {
   top_ = sizes_top(columns_);
 }
 
-/// Tokens from 0 up to the highest limit there was.
+/// Draws the axis: tokens from 0 up to the highest limit so far.
 void SizesPanel::draw_axis(const Scene& scene, float left) const {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const double tokens = static_cast<double>(top_) * scene.mirror.page_size();
@@ -118,7 +118,7 @@ void SizesPanel::draw_stack() const {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float width = (stack_.to.x - stack_.from.x) / static_cast<float>(columns_.size());
-  // Neighbours with equal figures are one box: an hour without a change costs one box.
+  // Neighbours with equal figures are drawn as one box: an hour without a change costs one box.
   for (std::size_t i = 0; i < columns_.size();) {
     std::size_t end = i + 1;
     while (end < columns_.size() && columns_[end].pages == columns_[i].pages &&
@@ -144,7 +144,7 @@ void SizesPanel::draw_stack() const {
   }
 }
 
-/// The share of hits upwards, evictions downwards.
+/// Draws the share of hits upwards and evictions downwards.
 void SizesPanel::draw_bars(float left) const {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -178,12 +178,13 @@ void SizesPanel::draw_playhead(const Scene& scene, const Overview& overview) con
   if (!scene.time.seekable) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float x = stack_.from.x + (stack_.to.x - stack_.from.x) * static_cast<float>(overview.share_of(scene.time.at));
-  // What comes later stays in sight, fainter.
+  // Draws what comes later fainter, but keeps it in sight.
   list->AddRectFilled({x, stack_.from.y}, bars_.to, with_alpha(palette().panel, 0.55F));
   list->AddLine({x, stack_.from.y}, {x, bars_.to.y}, palette().accent, std::max(1.5F, em() / 8));
 }
 
-/// One cursor for both charts where the mouse is; without it the column of the moment that is shown.
+/// Draws one cursor for both charts at the mouse. Returns the column there; without the mouse, that of the shown
+/// moment.
 const OverviewColumn& SizesPanel::draw_cursor(Scene& scene, const Overview& overview) const {
   const auto column_at = [&](double share) -> const OverviewColumn& {
     const auto at = static_cast<std::size_t>(std::clamp(share, 0.0, 0.9999) * static_cast<double>(columns_.size()));
@@ -199,7 +200,7 @@ const OverviewColumn& SizesPanel::draw_cursor(Scene& scene, const Overview& over
   return column_at(share);
 }
 
-/// The engine's clock below the charts, or commits where it stands still.
+/// Draws the engine's clock below the charts, or commits if the clock does not advance.
 void SizesPanel::draw_times(const Overview& overview, float y) const {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float width = stack_.to.x - stack_.from.x;
@@ -209,7 +210,7 @@ void SizesPanel::draw_times(const Overview& overview, float y) const {
   const double step = overview.by_clock() ? nice_seconds(span, marks) : nice_step(span, marks);
   float free_from = stack_.from.x - em() * 2;
   const double from = std::ceil(first / unit / step) * step;
-  for (std::size_t mark = 0; mark <= 2 * marks; ++mark) {  // a clock far from 0 has no room for a step
+  for (std::size_t mark = 0; mark <= 2 * marks; ++mark) {  // far from 0, adding a small step may change nothing
     const double at = from + static_cast<double>(mark) * step;
     if (!(at <= last / unit + span * 1e-6)) break;
     const float x = stack_.from.x + width * static_cast<float>(overview.share_of_value(at * unit));
@@ -240,10 +241,10 @@ void SizesPanel::draw_foot(const Scene& scene, const OverviewColumn& at, float w
                   at.limit == kUnlimited ? "none" : brief(static_cast<double>(at.limit * page)));
   dim(fitted(words, width));
   explain(
-      "Above: the pool's tokens, from evictable at the bottom to free on top, on one scale up to the highest limit "
-      "there was; the bright line is the limit. Below: the share of prompt tokens that was reused, and downwards the "
-      "tokens evicted since the column before; a column that is far beyond the usual ones is cut off with a bright "
-      "end. Time is the engine's own clock. " +
+      "Above: the pool's tokens, from evictable at the bottom to free at the top, on one scale up to the highest limit "
+      "so far; the bright line is the limit. Below: upwards, the share of prompt tokens that was reused; downwards, "
+      "the tokens evicted since the column before. A column far beyond the usual ones is cut off and has a bright end. "
+      "Time is the engine's own clock. " +
       words);
 }
 
@@ -253,7 +254,7 @@ PanelInfo sizes_panel() {
       .row = Row::middle,
       .share = 36,
       .key = 'Z',
-      .help = "How did it get here: the pool's pages over time, hits and evictions below",
+      .help = "How did the cache get here? The pool's pages over time; below them, hits and evictions",
       .make = make_panel<SizesPanel>,
   };
 }

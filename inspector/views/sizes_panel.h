@@ -10,8 +10,8 @@
 
 namespace canopy::inspector {
 
-/// Free, evictable, protected and owned pages over time, on one scale up to the highest limit; hit rate and evictions
-/// below.
+/// Free, evictable, protected and owned pages over time, on one scale up to the highest limit; below them, the hit rate
+/// and evictions.
 class SizesPanel final : public Panel {
  public:
   void draw(Scene& scene) override;
@@ -19,9 +19,9 @@ class SizesPanel final : public Panel {
   struct Chart {
     ImVec2 from, to;
   };
-  const Chart& stack() const { return stack_; }  ///< where it was drawn last
+  const Chart& stack() const { return stack_; }  ///< chart as it was last drawn
   const std::vector<OverviewColumn>& columns() const { return columns_; }
-  /// Pixels that so many pages are high.
+  /// Returns the height of this many pages, in pixels.
   float height_of(std::uint64_t pages) const;
 
  private:
@@ -42,7 +42,7 @@ class SizesPanel final : public Panel {
   Chart stack_{}, bars_{};
 };
 
-/// The pages at the upper edge of the chart: the most there were, or could be.
+/// Returns the pages at the upper edge of the chart: the largest size or limit so far.
 std::uint64_t sizes_top(const std::vector<OverviewColumn>& columns);
 
 }  // namespace canopy::inspector

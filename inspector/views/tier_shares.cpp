@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::span<const std::uint32_t>;
 
-/// The children of a tree's nodes by the words of their first page.
+/// Index of a tree's nodes by parent and by the words of their first page.
 class Children {
  public:
   Children(const Mirror& mirror, std::size_t group) : mirror_(mirror), page_(mirror.page_size()) {
@@ -22,7 +22,8 @@ class Children {
     });
   }
 
-  /// The child below a slot, or below the root of a namespace, that begins with these words; 0 if there is none.
+  /// Returns the child below a slot, or below the root of a namespace, that begins with these words; 0 if there is
+  /// none.
   std::uint32_t find(std::uint32_t parent, NamespaceId space, Words words) const {
     const auto [from, to] = places_.equal_range(key(parent != 0 ? parent : root(space), words));
     for (auto at = from; at != to; ++at) {
@@ -47,21 +48,21 @@ class Children {
   std::unordered_multimap<std::uint64_t, std::uint32_t> places_;
 };
 
-/// A depth in the other tree: so many units of a node; node 0: the root.
+/// A depth in the other tree: a number of units into a node. Node 0: the root.
 struct Place {
   std::uint32_t node = 0;
   std::size_t units = 0;
 };
 
-/// A path's parts follow one another: what is between two of them is taken for one.
+/// Adds a part of a path. Parts follow one another, so a gap between two of them counts as part of the sum.
 void add(MirrorNode::Brought& sum, MirrorNode::Brought more) {
   if (more.until <= more.from) return;
   if (sum.until <= sum.from) sum = more;
   else sum = {std::min(sum.from, more.from), std::max(sum.until, more.until)};
 }
 
-/// How many of a node's words, in whole pages, go on from a place in the other tree; the place moves along. `brought`
-/// becomes what the other tree's nodes there tell of a storage.
+/// Returns how many of a node's words, in whole pages, continue from a place in the other tree, and advances the place.
+/// `brought` becomes the part that came from a storage, according to the other tree's nodes.
 std::size_t follow(const MirrorNode& node, Place& at, const Mirror& other, const Children& children, std::size_t page,
                    MirrorNode::Brought& brought) {
   const Words words = node.words;
@@ -86,7 +87,7 @@ std::size_t follow(const MirrorNode& node, Place& at, const Mirror& other, const
   return same;
 }
 
-/// Of a node's first `units` units.
+/// Returns the part of a node's first `units` units that came from a storage.
 TierShares::Part part_of(const MirrorNode& node, MirrorNode::Brought brought, std::size_t units) {
   const auto within = [&](Units at) {
     const Units last = node.begin + static_cast<Units>(units);
@@ -123,7 +124,7 @@ void TierShares::update(const Mirror& shown, const Mirror* other, std::size_t gr
     const MirrorNode& node = shown.node(step.slot);
     MirrorNode::Brought brought{};
     const std::size_t same = follow(node, step.at, *other, children, shown.page_size(), brought);
-    // The tier that is told of a storage is one of the two.
+    // Only one of the two tiers receives reports about a storage.
     if (const Part part = part_of(node, brought, same); part.until > 0) stored_[step.slot] = part;
     shares_[step.slot] = node.length == 0 ? 0 : static_cast<float>(same) / static_cast<float>(node.length);
     if (same != node.length) continue;

@@ -7,20 +7,20 @@
 
 namespace canopy::inspector {
 
-/// How much of each node the other tier has as well: a part from the node's begin on, since a prefix without its front
-/// is no prefix. Neither tier's nodes know of the other tier, so this compares words; a feed without tokens does not
-/// tell it.
+/// The part of each node that the other tier also contains. It starts at the node's beginning, because a prefix without
+/// its front is no prefix. Nodes of one tier do not refer to the other tier, so this compares words, which needs a feed
+/// with tokens.
 class TierShares {
  public:
-  /// For the nodes of `shown` in a group; `other` is the other tier's mirror, null if there is none. O(tokens), once
-  /// for each moment.
+  /// Updates the parts for the nodes of `shown` in a group. `other` is the other tier's mirror. May be null (no other
+  /// tier). O(tokens), once per moment.
   void update(const Mirror& shown, const Mirror* other, std::size_t group);
-  /// Whether the feed tells it.
+  /// Returns true if the feed contains the words, and there is another tier.
   bool known() const { return known_; }
-  /// From 0, only the shown tier has the node, to 1, both have all of it.
+  /// Returns the common share of a node: from 0 (only the shown tier has it) to 1 (both have all of it).
   float of(std::uint32_t slot) const { return slot < shares_.size() ? shares_[slot] : 0; }
-  /// The part of a node that has come from a storage: from 0, its begin, to 1, its end; empty: it is not known that any
-  /// has. The pools' nodes have it from those of the tier below that are the same.
+  /// The part of a node that came from a storage, between 0 (the node's beginning) and 1 (its end). Empty: it is not
+  /// known that any part did. Nodes of the pools take it from equal nodes of the tier below.
   struct Part {
     float from = 0, until = 0;
   };
@@ -31,8 +31,8 @@ class TierShares {
   std::uint64_t commits_ = ~std::uint64_t{0};
   std::size_t group_ = 0;
   bool known_ = false;
-  std::vector<float> shares_;  ///< by slot
-  std::vector<Part> stored_;   ///< by slot
+  std::vector<float> shares_;  ///< shares by slot
+  std::vector<Part> stored_;   ///< parts by slot
 };
 
 }  // namespace canopy::inspector

@@ -29,15 +29,15 @@ void bar(const HostPool& pool, float width) {
   ImGui::Dummy({width, ImGui::GetTextLineHeight()});
 }
 
-/// What the tiers below have, what moves between it and the pools, and how fetches went.
+/// The content of the tiers below, the transfers between them and the pools, and the results of fetches.
 class TiersPanel final : public Panel {
  public:
   void draw(Scene& scene) override {
     const Mirror& mirror = scene.mirror;
     if (!mirror.has_host())
       return nothing_here(
-          "There is no tier below the pools: what is evicted is lost.\n\n"
-          "'tiers' in the engine's file makes one.");
+          "There is no tier below the pools: evicted pages are lost.\n\n"
+          "To add one, set 'tiers' in the engine's file.");
     ImGui::BeginChild("tiers");
     draw_pools(mirror);
     draw_lines(mirror, "host");
@@ -69,8 +69,8 @@ class TiersPanel final : public Panel {
       text(fitted(mirror.pool(g).name, ImGui::GetContentRegionAvail().x));
       ImGui::TableNextColumn();
       bar(pool, std::max(em(), ImGui::GetContentRegionAvail().x));
-      explain(fmt::format("{} of {} are resident, copies fill {}", grouped(pool.resident), plural(pool.limit, "page"),
-                          grouped(pool.moving)));
+      explain(fmt::format("{} of {} are resident, copies are filling {}", grouped(pool.resident),
+                          plural(pool.limit, "page"), grouped(pool.moving)));
       ImGui::TableNextColumn();
       number(fmt::format("{} of {}", in_tokens(pool.resident), in_tokens(pool.limit)));
       ImGui::TableNextColumn();
@@ -90,10 +90,10 @@ class TiersPanel final : public Panel {
          kLabels);
     ImGui::GetWindowDrawList()->AddCircleFilled({at.x + em() * (kLabels + 0.4F), at.y + em() * 0.55F}, em() * 0.25F,
                                                 colour);
-    explain("After five calls that fail or are late, none is made for a while, which doubles up to 1.5 s.");
+    explain("After five failed or late calls in a row, calls pause for a time that doubles up to 1.5 s.");
   }
 
-  /// A line for each lane and each counter with outcomes. The groups have their bars.
+  /// Draws a line for each lane and each counter with outcomes. Groups are drawn as bars instead.
   static void draw_lines(const Mirror& mirror, std::string_view tier) {
     for (const TierLine& line : tier_lines(mirror.counters(), tier, {})) {
       if (line.text.empty()) continue;
@@ -103,7 +103,7 @@ class TiersPanel final : public Panel {
     }
   }
 
-  static constexpr float kLabels = 9;  // ems: the width of the first column
+  static constexpr float kLabels = 9;  // width of the first column, in ems
 };
 
 }  // namespace
@@ -113,9 +113,9 @@ PanelInfo tiers_panel() {
       .title = "TIERS",
       .row = Row::page,
       .key = '7',
-      .help = "What have the tiers below the pools, what moves between them, and how did fetches go?",
+      .help = "What do the tiers below the pools hold, what moves between them, and how did fetches end?",
       .make = make_panel<TiersPanel>,
-      .not_in_events = "Not known: KV events of other servers tell of one tier alone.",
+      .not_in_events = "Not known: KV events of other servers report only one tier.",
   };
 }
 

@@ -16,7 +16,7 @@ void remember(Timeline& time, const Mirror& mirror, bool first) {
   if (time.a != 0 && time.b != 0) time.difference = Mirror::difference(time.moment_a, time.moment_b);
 }
 
-/// The hit rate upwards and the evictions downwards, over all of the time there is.
+/// Draws the hit rate upwards and evictions downwards, over the whole time.
 void draw_overview(const std::vector<OverviewColumn>& columns, ImVec2 from, ImVec2 size) {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -56,7 +56,7 @@ void draw_marks_on(const Timeline& time, const Overview& overview, ImVec2 from, 
     }
 }
 
-/// A recording has a playhead that can be dragged; a live feed has none.
+/// Draws the playhead of a recording, which can be dragged. A live feed has none.
 void draw_playhead(Timeline& time, const Overview& overview, ImVec2 from, ImVec2 size) {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -77,27 +77,27 @@ void draw_player(Timeline& time) {
   explain("to the beginning (Home)");
   apart();
   if (button("<", time.at > Timeline::kFirst)) time.seek(time.at - 1);
-  explain("a commit back (left)");
+  explain("one commit back (left)");
   apart();
   if (button(time.playing ? "||" : " > ")) time.playing = !time.playing;
   explain("play or pause (space)");
   apart();
   if (button(">", time.at < time.end)) time.seek(time.at + 1);
-  explain("a commit on (right)");
+  explain("one commit forward (right)");
   apart();
   if (button(">|")) time.seek(time.end);
   explain("to the end (End)");
   apart();
   if (button(fmt::format("{:g} x", static_cast<double>(time.speed)).c_str()))
     time.speed = time.speed >= 16 ? 0.25F : time.speed * 4;
-  explain("how fast it plays, of the time it was recorded in");
+  explain("playback speed, relative to the recorded time");
 }
 
 void draw_pause(Scene& scene) {
   const bool stopped = scene.session.state == Session::State::stopped || scene.mailbox.paused;
   if (button(stopped ? "go on" : "pause")) scene.selection.pause_wanted = true;
-  explain(scene.mailbox.obeyed() ? "pauses the engine (space); the right arrow lets it do one step"
-                                 : "stops the picture, not the engine (space): no command is sent to this one");
+  explain(scene.mailbox.obeyed() ? "pauses the engine (space); the right arrow runs one step"
+                                 : "stops the picture, not the engine (space): no commands are sent to the engine");
 }
 
 void draw_marks(Scene& scene) {
@@ -114,14 +114,14 @@ void draw_marks(Scene& scene) {
     if (found == time.bookmarks.end()) time.bookmarks.push_back(time.at);
     else time.bookmarks.erase(found);
   }
-  explain("marks this moment on the line, or takes its mark away (m); n goes to the next one");
+  explain("marks this moment on the line, or removes its mark (m); n goes to the next mark");
 }
 
 class TimeBar final : public Panel {
  public:
   void draw(Scene& scene) override {
     const bool gone = scene.session.state == Session::State::gone && !scene.time.seekable;
-    // The line has all of the bar's height; the rest stands in its middle.
+    // The line has the full height of the bar; everything else is centred vertically.
     const float top = ImGui::GetCursorPosY();
     const float low = top + (ImGui::GetContentRegionAvail().y - ImGui::GetTextLineHeight()) / 2;
     ImGui::SetCursorPosY(low);
@@ -174,8 +174,8 @@ class TimeBar final : public Panel {
     if (scene.time.seekable) draw_playhead(scene.time, overview, from, size);
     else
       explain(
-          "The hit rate upwards, evictions downwards, since the engine began or this was attached. A live engine "
-          "cannot be gone back in: record it (feed: { file: ... }) to do so.");
+          "Hit rate upwards, evictions downwards, since the engine began or the inspector attached. A live feed has no "
+          "past to go back to: record it (feed: { file: ... }) for that.");
     draw_marks_on(scene.time, overview, from, size);
   }
 
@@ -190,7 +190,7 @@ PanelInfo time_bar() {
   return {
       .title = "TIME BAR",
       .row = Row::time,
-      .help = "When: anywhere in a recording, a commit back or on; pause a live engine",
+      .help = "Move in time: anywhere in a recording, one commit back or forward; pause a live engine",
       .make = make_panel<TimeBar>,
   };
 }

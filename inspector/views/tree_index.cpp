@@ -31,7 +31,7 @@ bool TreeIndex::update(const Mirror& mirror, std::size_t group, const std::unord
   return true;
 }
 
-/// Breadth first: a level after the other, children in the order of their parents.
+/// Orders the nodes breadth first: level by level, children in the order of their parents.
 void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded) {
   const bool whole_path = mirror.pool(group).reach == kWholePath;
   nodes_.clear(), parents_.clear(), level_begin_.assign(1, 0);
@@ -51,7 +51,7 @@ void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unorde
       std::uint32_t child =
           parent.slot == 0 ? mirror.spaces()[parent.space].first_child : mirror.node(parent.last).first_child;
       for (; child != 0; child = mirror.node(child).next) {
-        // All that is wanted of a node at once: it is far away in memory.
+        // Reads everything needed of a node at once, because each access to a distant node is slow.
         const MirrorNode* told = &mirror.node(child);
         const NodeState state = states_[child] = mirror.state(*told, group);
         Node node{child, child, 1, parent.space, 1, 0, 0, told->length, told->length, state, false};
@@ -59,7 +59,7 @@ void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unorde
           const std::uint32_t only = told->first_child;
           const MirrorNode& next = mirror.node(only);
           const std::uint32_t hold = told->hold[group], below = next.hold[group];
-          // In a whole-path group, one locked child and nothing else: no lock ends here.
+          // In a whole-path group: one locked child and nothing else, so no lock ends here.
           if (mirror.state(next, group) != state || hold != (whole_path ? std::uint32_t{below != 0} : below)) break;
           states_[only] = state;
           node.last = only;
@@ -75,15 +75,15 @@ void TreeIndex::order(const Mirror& mirror, std::size_t group, const std::unorde
   }
 }
 
-/// From the last level up, so that children are done before their parent.
+/// Computes sums from the last level up, so that children are done before their parent.
 void TreeIndex::sum(const Mirror& mirror, std::size_t group) {
   const bool whole_path = mirror.pool(group).reach == kWholePath;
   std::vector<std::uint32_t> locked_children(nodes_.size()), locks_below(nodes_.size());
   for (std::size_t at = nodes_.size(); at-- > 0;) {
     Node& node = nodes_[at];
     const std::uint32_t hold = node.locks;
-    // Of a whole path the mirror keeps a node's own locks and its held children: what holds it are the locks on it and
-    // on all that hangs below.
+    // For whole paths, the mirror counts a node's own locks and its held children. A node is held by the locks on it
+    // and on everything below it.
     if (whole_path && node.slot != 0) node.locks = locks_below[at] + hold - std::min(hold, locked_children[at]);
     const std::uint32_t parent = parents_[at];
     if (parent == kNowhere) continue;
@@ -94,7 +94,7 @@ void TreeIndex::sum(const Mirror& mirror, std::size_t group) {
   }
 }
 
-/// Takes out what hangs on folded nodes; sums are done already.
+/// Removes everything below folded nodes. The sums are already computed.
 void TreeIndex::fold(const Mirror& mirror, const std::unordered_set<std::uint64_t>& folded) {
   constexpr std::uint32_t kHidden = kNowhere - 1;
   std::vector<std::uint32_t> moved(nodes_.size(), kHidden);
@@ -122,7 +122,7 @@ void TreeIndex::fold(const Mirror& mirror, const std::unordered_set<std::uint64_
 }
 
 void TreeIndex::place(const Mirror& mirror) {
-  std::vector<std::uint64_t> filled(nodes_.size());  // tokens of a node's children that have their place
+  std::vector<std::uint64_t> filled(nodes_.size());  // tokens of a node's children that already have a place
   places_.assign(states_.size(), kNowhere);
   before_.assign(nodes_.size() + 1, {});
   tokens_ = 0;
@@ -165,7 +165,7 @@ TreeIndex::Range TreeIndex::roots() const {
 TreeIndex::Range TreeIndex::children(std::size_t place) const {
   const std::size_t level = level_of(place) + 1;
   if (level >= levels()) return {};
-  // Of a level, children stand in the order of their parents.
+  // On a level, children are in the order of their parents.
   const auto all_begin = parents_.begin() + static_cast<std::ptrdiff_t>(begin(level)),
              all_end = parents_.begin() + static_cast<std::ptrdiff_t>(end(level));
   const auto [from, to] = std::equal_range(all_begin, all_end, static_cast<std::uint32_t>(place));
@@ -179,7 +179,7 @@ std::vector<std::uint32_t> TreeIndex::heaviest(Range range, std::size_t most) co
   const auto heavier = [&](std::uint32_t a, std::uint32_t b) {
     return nodes_[a].tokens != nodes_[b].tokens ? nodes_[a].tokens > nodes_[b].tokens : a < b;
   };
-  // The heaviest blocks first, until none can hold a place heavier than those that were found.
+  // Reads the heaviest blocks first, until no block can contain a place heavier than those already found.
   std::vector<std::uint32_t> blocks;
   for (std::size_t block = range.first / kBlock; block * kBlock < range_end; ++block)
     blocks.push_back(static_cast<std::uint32_t>(block));

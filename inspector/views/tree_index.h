@@ -9,68 +9,69 @@
 
 namespace canopy::inspector {
 
-/// The mirror's tree in the order it is drawn: row by row, and in a row from left to right. Level 0 are the
-/// namespaces, level 1 what begins in them. What a node is wide is the tokens of all that hangs on it, its own
-/// included; where it begins is counted in the same tokens. So a part of a row is a range found by bisection, and a
-/// million nodes cost a picture no more than its pixels. Made anew when the mirror's moment changes, without recursion.
+/// The mirror's tree in drawing order: row by row, and from left to right within a row. Level 0 contains the
+/// namespaces, level 1 the nodes at their roots. A node's width is the tokens of its subtree, its own included; its
+/// start is counted in the same tokens. So a part of a row is a range found by bisection, and a picture of a million
+/// nodes costs only its pixels. Built again when the mirror's moment changes, without recursion.
 ///
-/// A chain, nodes that are each the only child of the one before and of the same state under the same locks, is one
-/// place: what decoding adds page by page is a line in a text, not a staircase.
+/// A chain is a sequence of nodes in which each is the only child of the one before, with the same state and under the
+/// same locks. It is one place: pages that decoding adds one by one form a line, not a staircase.
 class TreeIndex {
  public:
   struct Node {
     std::uint32_t slot = 0;             ///< 0: a namespace
-    std::uint32_t last = 0, chain = 1;  ///< a chain's last slot, and how many it has
+    std::uint32_t last = 0, chain = 1;  ///< last slot of the chain, and its number of nodes
     std::uint32_t space = 0;
-    std::uint32_t nodes = 0;  ///< on it, itself included; a namespace does not count itself
-    std::uint32_t locks = 0;  ///< on it or below it
+    std::uint32_t nodes = 0;  ///< nodes in the subtree, this one included; a namespace does not count itself
+    std::uint32_t locks = 0;  ///< locks on it or below it
     std::uint64_t start = 0, tokens = 0;
     Units own = 0;  ///< tokens of its own
     NodeState state = NodeState::evictable;
-    bool folded = false;  ///< it has children that are not shown
+    bool folded = false;  ///< true if it has children that are not shown
     std::uint64_t end() const { return start + tokens; }
   };
-  /// Own tokens by state, of a range of nodes of one level.
+  /// Own tokens by state, for a range of nodes of one level.
   struct Mix {
     std::array<std::uint64_t, kNodeStates> own{};  ///< by NodeState
-    std::uint64_t nodes = 0, tokens = 0;           ///< with all below
+    std::uint64_t nodes = 0, tokens = 0;           ///< including everything below
     std::uint64_t of(NodeState state) const { return own[static_cast<std::size_t>(state)]; }
-    /// The state of most of them; of equal ones the protected one first.
+    /// Returns the state with the most tokens; in a tie, protected first.
     NodeState most() const;
     Mix& operator-=(const Mix& other);
   };
 
-  /// Builds it again for another moment, group or set of folded nodes (their ids). False if nothing changed.
+  /// Builds the index again for another moment, group or set of folded nodes (their ids). Returns false if nothing
+  /// changed.
   bool update(const Mirror& mirror, std::size_t group, const std::unordered_set<std::uint64_t>& folded);
 
   std::size_t levels() const { return level_begin_.empty() ? 0 : level_begin_.size() - 1; }
   std::size_t begin(std::size_t level) const { return level_begin_[level]; }
   std::size_t end(std::size_t level) const { return level_begin_[level + 1]; }
   const Node& operator[](std::size_t place) const { return nodes_[place]; }
-  /// Places of one level side by side.
+  /// Neighbouring places of one level.
   struct Range {
     std::uint32_t first = 0, count = 0;
   };
-  /// The children of a place that is shown, and the places without a parent.
+  /// Returns the children of a shown place; roots() returns the places without a parent.
   Range children(std::size_t place) const;
   Range roots() const;
-  /// kNowhere of a namespace.
+  /// Returns the parent of a place; kNowhere for a namespace.
   std::uint32_t parent_of(std::size_t place) const { return parents_[place]; }
-  /// Leaves below a place, of those that are shown; 1 for a leaf.
+  /// Returns the number of shown leaves below a place; 1 for a leaf.
   std::uint32_t leaves(std::size_t place) const { return leaves_[place]; }
-  /// The `most` places of a range with most tokens, all below included, from left to right; of equal ones the left
-  /// ones. It reads a thousandth of the range, and a thousand places for each that is found.
+  /// Returns the `most` places of a range with the most tokens in their subtrees, from left to right; in a tie, the
+  /// left ones. Reads a thousandth of the range, and a thousand places for each result.
   std::vector<std::uint32_t> heaviest(Range range, std::size_t most) const;
-  std::uint64_t tokens() const { return tokens_; }    ///< of the whole tree
-  std::uint64_t version() const { return version_; }  ///< changes with each update that built it again
+  std::uint64_t tokens() const { return tokens_; }    ///< tokens of the whole tree
+  std::uint64_t version() const { return version_; }  ///< changes with each update that built the index again
   Mix mix(std::size_t first, std::size_t count) const;
 
-  /// Where a slot's node is drawn; kNowhere if it is not, or below a folded one.
+  /// Returns the place of a slot's node; kNowhere if it is not shown, for example below a folded node.
   std::uint32_t place_of(std::uint32_t slot) const { return slot < places_.size() ? places_[slot] : kNowhere; }
   std::size_t level_of(std::size_t place) const;
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
 
-  /// By slot, to colour pages: reads one byte instead of a node far away in memory.
+  /// Returns the state of a slot's node, for colouring pages. Reads one byte instead of a distant node.
   NodeState state_of(std::uint32_t slot) const { return slot < states_.size() ? states_[slot] : NodeState::without; }
 
  private:
@@ -88,13 +89,13 @@ class TreeIndex {
   std::unordered_set<std::uint64_t> folded_;
   std::uint64_t tokens_ = 0;
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t> parents_;  ///< places
-  std::vector<std::uint32_t> places_;   ///< by slot
-  std::vector<std::uint32_t> leaves_;   ///< by place
-  std::vector<std::uint64_t> weights_;  ///< most tokens of a place, by blocks of kBlock places
-  std::vector<NodeState> states_;       ///< by slot
+  std::vector<std::uint32_t> parents_;  ///< parents by place
+  std::vector<std::uint32_t> places_;   ///< places by slot
+  std::vector<std::uint32_t> leaves_;   ///< numbers of leaves by place
+  std::vector<std::uint64_t> weights_;  ///< most tokens of a place, by block of kBlock places
+  std::vector<NodeState> states_;       ///< states by slot
   std::vector<std::size_t> level_begin_;
-  std::vector<Mix> before_;  ///< sums over all places before one
+  std::vector<Mix> before_;  ///< sums over all places before each place
 };
 
 }  // namespace canopy::inspector

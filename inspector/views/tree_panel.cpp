@@ -56,7 +56,8 @@ void TreePanel::draw(Scene& scene) {
   draw_foot(scene);
 }
 
-/// Unfolds what hides a node that shall be seen. True if it did: the node is seen when the tree is laid out again.
+/// Unfolds the nodes that hide a node that must be visible. Returns true if there were any: the node is visible after
+/// the next layout.
 bool TreePanel::unfold_selected(const Scene& scene) {
   const MirrorNode* node = scene.selection.reveal ? scene.node() : nullptr;
   if (!node || scene.tree.place_of(slot_of(static_cast<NodeId>(node->id))) != TreeIndex::kNowhere) return false;
@@ -71,7 +72,7 @@ void TreePanel::draw_bar(Scene& scene) {
     for (const bool tier : {false, true}) {
       ImGui::SameLine(0, em() * (tier ? 0.4F : 1.F));
       if (choice(tier ? "host" : "pools", scene.selection.tier == tier)) scene.selection.show_tier(tier);
-      explain(tier ? "The tree of the tier below: copies in memory of the host." : "The tree of the pools.");
+      explain(tier ? "The tree of the tier below: copies in the host's memory." : "The tree of the pools.");
     }
   }
   for (std::size_t i = 0; i < kTreeViewNames.size(); ++i) {
@@ -86,14 +87,14 @@ void TreePanel::draw_bar(Scene& scene) {
     if (by == ColourBy::tier && !scene.pools.below()) continue;
     ImGui::SameLine(0, em() * 0.4F);
     if (choice(kColourNames[i], scene.selection.colour == by)) scene.selection.colour = by;
-    if (by == ColourBy::tier) explain("Which tiers have each prefix: the pools, the host, or both.");
+    if (by == ColourBy::tier) explain("The tiers that contain each prefix: the pools, the host, or both.");
   }
   ImGui::SameLine(0, em() * 1.2F);
   const float width = std::min(em() * 22, ImGui::GetContentRegionAvail().x);
   if (width < em() * 6) return;
   ImGui::SetNextItemWidth(width);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, 1});
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - 1);  // so that its letters stand on the line of the buttons'
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - 1);  // aligns its text with that of the buttons
   if (std::exchange(search_wanted_, false)) ImGui::SetKeyboardFocusHere();
   if (ImGui::InputTextWithHint("##find", fitted("/ find #12, r 4711, a namespace, tokens 12 845 9", width).c_str(),
                                wanted_.data(), wanted_.size(),
@@ -113,12 +114,12 @@ void TreePanel::find(Scene& scene) {
   const std::uint64_t begun = scene.time.begun ? scene.time.begun(request) : 0;
   if (begun == 0 && !scene.mirror.request(request))
     return search_.say(
-        fmt::format("no request {} {}", request, scene.time.seekable ? "in this recording" : "remembered"));
+        fmt::format("request {} is not {}", request, scene.time.seekable ? "in this recording" : "remembered"));
   if (begun != 0) scene.time.seek(begun);
   scene.selection.request_wanted = request;
 }
 
-/// The result of a search has a line of its own: it may be a sentence.
+/// Draws the result of a search on its own line, because it may be long.
 void TreePanel::draw_found() {
   if (const std::string sentence = search_.sentence(); !sentence.empty())
     wrapped(sentence, search_.hits() == 0 ? palette().bad : palette().text);
@@ -140,7 +141,7 @@ void TreePanel::show_hit(Scene& scene) {
 
 void TreePanel::draw_foot(const Scene& scene) {
   if (scene.selection.colour == ColourBy::tier && !scene.shares.known())
-    dim("which tiers: not known, the feed has no 'tokens: true'");
+    dim("tiers not known: the feed has no 'tokens: true'");
   else colour_legend(scene.selection.colour, scene.mirror);
   if (scene.selection.colour == ColourBy::tier && scene.shares.known() && !scene.pools.storage().empty())
     storage_legend();
@@ -158,7 +159,7 @@ PanelInfo tree_panel() {
       .row = Row::top,
       .share = 62,
       .key = 'T',
-      .help = "Where did my tokens go: every cached prefix, as an icicle or as nodes and links",
+      .help = "Where did my tokens go? Every cached prefix, as an icicle or as nodes and links",
       .make = make_panel<TreePanel>,
       .needs_nodes = true,
       .shows_tier = true,

@@ -10,7 +10,7 @@
 
 namespace canopy::inspector {
 
-/// The tree, as an icicle or as nodes and links: its bar, its search, what is folded, and its legend.
+/// The tree, as an icicle or as nodes and links: its bar, its search, its folded nodes, and its legend.
 class TreePanel final : public Panel {
  public:
   void draw(Scene& scene) override;
@@ -18,12 +18,12 @@ class TreePanel final : public Panel {
   void show(TreeView view) { view_ = view; }
 
   void focus_search() { search_wanted_ = true; }
-  /// Shows the next thing that was found, or the previous one; false if nothing else was.
+  /// Shows the next or the previous search result. Returns false if there is no other.
   bool step_search(Scene& scene, bool back = false);
   const TreeSearch& search() const { return search_; }
 
-  /// One step back: forgets what was found, then shows all of the tree again; false if there is nothing to go back
-  /// from.
+  /// Goes one step back: clears the search results, then shows the whole tree again. Returns false if there is nothing
+  /// to go back from.
   bool back();
   void zoom_to(const Scene& scene, std::uint32_t place);
   void fold(const Mirror& mirror, std::uint64_t node_id);
@@ -31,7 +31,7 @@ class TreePanel final : public Panel {
 
   const IcicleView& icicle() const { return icicle_; }
   const NodeLinkView& nodes() const { return nodes_; }
-  /// Middle of a node's box on the screen, if it has one of its own.
+  /// Gets the middle, on the screen, of a node's box. Returns false if it has no box of its own.
   bool middle_of(const TreeIndex& tree, std::uint64_t node_id, ImVec2& at) const;
 
  private:
@@ -46,7 +46,7 @@ class TreePanel final : public Panel {
   IcicleView icicle_;
   NodeLinkView nodes_;
   std::unordered_set<std::uint64_t> folded_;
-  std::array<char, 1 << 14> wanted_{};  ///< what is being typed; a pasted prompt may be long
+  std::array<char, 1 << 14> wanted_{};  ///< text being typed; a pasted prompt may be long
   TreeSearch search_;
   bool search_wanted_ = false;
 };

@@ -30,7 +30,7 @@ std::optional<std::vector<Token>> parse_prefix(std::string_view text) {
 
 PrefixMatch find_prefix(const Mirror& mirror, std::span<const Token> prefix) {
   PrefixMatch found;
-  std::vector<std::uint32_t> open;  // the first of siblings that may go on with the prefix
+  std::vector<std::uint32_t> open;  // first siblings of lists that may continue the prefix
   for (const Mirror::Space& space : mirror.spaces())
     if (space.first_child != 0) open.push_back(space.first_child);
   while (!open.empty()) {
@@ -70,11 +70,9 @@ void TreeSearch::look_for(const Mirror& mirror, std::string_view wanted) {
   if (const auto prefix = parse_prefix(wanted)) {
     if (!mirror.has_words()) {
       said_ =
-          "This feed carries no tokens, and its digests are keyed, so a prefix cannot be looked for. Put `tokens: "
-          "true` "
-          "into the feed in the engine's file, as in `feed: { shm: { name: NAME, tokens: true } }`; a reader of the "
-          "feed "
-          "can then read the prompts.";
+          "This feed carries no tokens, and its digests are keyed, so prefixes cannot be searched. To allow it, set "
+          "`tokens: true` in the feed in the engine's file, as in `feed: { shm: { name: NAME, tokens: true } }`. Every "
+          "reader of the feed can then read the prompts.";
       return;
     }
     const PrefixMatch match = find_prefix(mirror, *prefix);
@@ -109,7 +107,7 @@ bool TreeSearch::step(const Mirror& mirror, bool back) {
 
 std::string TreeSearch::sentence() const {
   if (hits_.size() < 2) return said_;
-  return fmt::format("{}: {} of {}, n goes on, N back", said_, grouped(at_ + 1), grouped(hits_.size()));
+  return fmt::format("{}: {} of {}, n: next, N: previous", said_, grouped(at_ + 1), grouped(hits_.size()));
 }
 
 }  // namespace canopy::inspector

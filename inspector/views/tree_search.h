@@ -10,19 +10,19 @@
 
 namespace canopy::inspector {
 
-/// The tokens in a text: `t 12 845 9`, or two and more numbers, apart by spaces, commas or brackets. Nothing if it
-/// is something else: one number alone is a node.
+/// Returns the tokens in a text: `t 12 845 9`, or at least two numbers separated by spaces, commas or brackets. Returns
+/// nothing for any other text: a single number is a node.
 std::optional<std::vector<Token>> parse_prefix(std::string_view text);
 
-/// Where a prefix ends in the tree: the nodes in which its last known token lies, in every namespace.
+/// The end of a prefix in the tree: the nodes that contain its last known token, in every namespace.
 struct PrefixMatch {
-  std::size_t tokens = 0;            ///< of the prefix that are in the tree
-  std::vector<std::uint64_t> nodes;  ///< ids; several where siblings or namespaces begin alike
+  std::size_t tokens = 0;            ///< tokens of the prefix that are in the tree
+  std::vector<std::uint64_t> nodes;  ///< ids; several if siblings or namespaces begin alike
 };
-/// REQUIRES: mirror.has_words(). It compares the children of every node on the way.
+/// Finds the end of a prefix. Compares the children of every node on the way. REQUIRES: mirror.has_words().
 PrefixMatch find_prefix(const Mirror& mirror, std::span<const Token> prefix);
 
-/// What was looked for, what was found, and which of it is shown.
+/// A search: its result in words, its hits, and the hit that is shown.
 class TreeSearch {
  public:
   struct Hit {
@@ -30,17 +30,18 @@ class TreeSearch {
     NamespaceId space{};
   };
 
-  /// A node's name, a prefix, or a part of a namespace's name. Afterwards the first hit is the one that is shown.
+  /// Searches for a node's name, a prefix, or a part of a namespace's name. Afterwards the first result is the one
+  /// shown.
   void look_for(const Mirror& mirror, std::string_view wanted);
-  /// The next (or the previous) hit that was not evicted meanwhile. False if there is no other.
+  /// Steps to the next (or the previous) result that was not evicted meanwhile. Returns false if there is no other.
   bool step(const Mirror& mirror, bool back = false);
   void clear() { *this = TreeSearch(); }
-  /// Sets the result of a search that did not look into the tree.
+  /// Sets the message of a search that did not read the tree.
   void say(std::string sentence) { *this = TreeSearch(), said_ = std::move(sentence); }
 
   const Hit* hit() const { return at_ < hits_.size() ? &hits_[at_] : nullptr; }
   std::size_t hits() const { return hits_.size(); }
-  /// The result in words, and which hit is shown; empty if nothing was looked for.
+  /// Returns the result in words, and the position of the one shown. Empty if nothing was searched for.
   std::string sentence() const;
 
  private:

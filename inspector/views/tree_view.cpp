@@ -10,7 +10,7 @@
 namespace canopy::inspector {
 namespace {
 
-/// A padlock, and the number of locks.
+/// Draws a padlock and the number of locks.
 void lock_mark(ImDrawList* list, ImVec2 right, std::uint32_t locks, ImU32 colour) {
   const std::string count = std::to_string(locks);
   const float size = em() * 0.5F, width = ImGui::CalcTextSize(count.c_str()).x;
@@ -22,7 +22,7 @@ void lock_mark(ImDrawList* list, ImVec2 right, std::uint32_t locks, ImU32 colour
   list->PathStroke(colour, 0, std::max(1.F, em() / 12));
 }
 
-/// Calls visit(slot, units before it) of each node of a place.
+/// Calls visit(slot, units before it) for each node of a place.
 template <class Visit>
 void each_of_chain(const Scene& scene, const TreeIndex::Node& place, Visit&& visit) {
   std::uint64_t before = 0;
@@ -33,7 +33,7 @@ void each_of_chain(const Scene& scene, const TreeIndex::Node& place, Visit&& vis
   }
 }
 
-/// How much of a place's own tokens both tiers have: of a chain, all its nodes'.
+/// Returns the share of a place's own tokens that both tiers have; for a chain, over all its nodes.
 float share_of(const Scene& scene, const TreeIndex::Node& place) {
   float both = 0;
   each_of_chain(scene, place, [&](std::uint32_t slot, std::uint64_t) {
@@ -42,12 +42,12 @@ float share_of(const Scene& scene, const TreeIndex::Node& place) {
   return place.own == 0 ? 0 : both / static_cast<float>(place.own);
 }
 
-/// The colour of most of a place.
+/// Returns the colour of the larger part of a place.
 ImU32 tier_colour(const Scene& scene, float both) {
   return both > 0.5F ? palette().in_both : scene.selection.tier ? palette().on_host : palette().in_pools;
 }
 
-/// A line under the part that has come from a storage.
+/// Draws a line under the part that came from a storage.
 void draw_stored(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, const TreeIndex::Node& place) {
   const float scale = place.own == 0 ? 0 : (to.x - from.x) / static_cast<float>(place.own);
   each_of_chain(scene, place, [&](std::uint32_t slot, std::uint64_t before) {
@@ -65,8 +65,8 @@ std::string stored_words(const Scene& scene, const TreeIndex::Node& place) {
     const TierShares::Part part = scene.shares.stored(slot);
     units += (part.until - part.from) * static_cast<float>(scene.mirror.node(slot).length);
   });
-  if (units < 1) return "whether the storage has it is not known";
-  return fmt::format("{} tokens have come from the storage", grouped(static_cast<std::uint64_t>(units + 0.5F)));
+  if (units < 1) return "not known whether the storage has it";
+  return fmt::format("{} tokens came from the storage", grouped(static_cast<std::uint64_t>(units + 0.5F)));
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
                        own, ""},  // a number is never cut
                       right - from.x);
   if (by_state && node.state == NodeState::protected_) {
-    // Letters need a quiet ground under them.
+    // A plain background keeps the letters readable.
     const std::string shown = fitted(words, right - from.x - em() * 0.6F);
     if (!shown.empty())
       list->AddRectFilled(
@@ -149,8 +149,8 @@ ImU32 colour_of_many(const Scene& scene, const TreeIndex::Mix& mix, std::uint32_
 void tell_many(const TreeIndex::Mix& mix, std::size_t count, const char* why) {
   ImGui::BeginTooltip();
   text(plural(count, "sibling") + why);
-  dim(fmt::format("with all below: {} tokens in {}", grouped(mix.tokens), plural(mix.nodes, "node")));
-  dim(fmt::format("their own: evictable {}, protected {}, tombstones {}, without pages {} tokens",
+  dim(fmt::format("including all below: {} tokens in {}", grouped(mix.tokens), plural(mix.nodes, "node")));
+  dim(fmt::format("own tokens: evictable {}, protected {}, tombstones {}, without pages {}",
                   grouped(mix.of(NodeState::evictable)), grouped(mix.of(NodeState::protected_)),
                   grouped(mix.of(NodeState::tombstone)), grouped(mix.of(NodeState::without))));
   dim("click: go in");
@@ -169,9 +169,9 @@ void tell_place(const Scene& scene, std::uint32_t place) {
     text(fmt::format("node {}   {} tokens, depth {} to {}", node_name(told.id), grouped(node.own), grouped(told.begin),
                      grouped(last.end())));
     if (node.chain > 1)
-      dim(fmt::format("a chain of {} nodes to {}, each the only child of the one before", grouped(node.chain),
+      dim(fmt::format("a chain of {} nodes to {}, each the only child of the previous one", grouped(node.chain),
                       node_name(last.id)));
-    dim(fmt::format("with all below: {} tokens in {}", grouped(node.tokens), plural(node.nodes, "node")));
+    dim(fmt::format("including all below: {} tokens in {}", grouped(node.tokens), plural(node.nodes, "node")));
     if (!scene.pools.storage().empty() && scene.shares.known()) dim(stored_words(scene, node));
     if (scene.mirror.is_from_events()) dim("locks, hits and last use are not known from KV events");
     else

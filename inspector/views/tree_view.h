@@ -8,28 +8,30 @@
 
 namespace canopy::inspector {
 
-/// How the tree is drawn.
+/// The two ways to draw the tree.
 enum class TreeView : std::uint8_t { icicle, nodes };
 inline constexpr std::array<const char*, 2> kTreeViewNames = {"icicle", "nodes"};
 
-/// What both views draw and say in the same way.
+/// Functions that both views share.
 
-/// Draws a place in its box. A node has its colour and pattern, and its name, tokens, locks and fold mark as far as the
-/// box has room for them; a namespace has its name and sums.
+/// Draws a place in its box. A node has its colour and pattern, and as many of name, tokens, locks and fold mark as
+/// fit; a namespace has its name and sums.
 void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, std::uint32_t place);
-/// The colour of a box that stands for many nodes: of the state that most of their own tokens are in, or of one node.
+/// Returns the colour of a box for many nodes: that of the state with most of their own tokens, or that of one node.
 ImU32 colour_of_many(const Scene& scene, const TreeIndex::Mix& mix, std::uint32_t one);
 
-/// The tooltip of a place, and of siblings drawn as one box; `why` says why they are one.
+/// Shows the tooltip of a place; tell_many() shows that of siblings drawn as one box, with the reason `why` they are
+/// one.
 void tell_place(const Scene& scene, std::uint32_t place);
 void tell_many(const TreeIndex::Mix& mix, std::size_t count, const char* why);
 
-/// Places of the selected node and of all above it, its own first. If it is below a folded node, from that node on.
+/// Returns the places of the selected node and of all nodes above it, deepest first. If the node is below a folded
+/// node, the path starts at the folded one.
 std::vector<std::uint32_t> selected_path(const Scene& scene);
-/// The line around a place of that path.
+/// Draws the line around a place of that path.
 void outline(ImDrawList* list, ImVec2 from, ImVec2 to, bool itself);
 
-/// Does what a click on a place means in either view: select or go in. Returns the id of a node to fold; 0: none.
+/// Handles a click on a place, in either view: selects it or goes in. Returns the id of a node to fold; 0: none.
 /// REQUIRES: the mouse is on the place.
 struct PlaceClick {
   bool go_in = false;

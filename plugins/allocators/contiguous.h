@@ -10,8 +10,8 @@
 
 namespace canopy::allocators {
 
-/// Prefers neighbours: the smallest free run that is long enough for a request, or else the longest runs, so that a
-/// bulk copy has few pieces. Runs merge when pages are freed. O(log runs) for each run touched.
+/// Hands out adjacent pages: those of the smallest free run that is long enough for a request, or else of the longest
+/// runs, so that a bulk copy has few pieces. Runs merge when pages are freed. O(log runs) for each run touched.
 class Contiguous final : public SlotAllocator {
  public:
   bool allocate(std::span<Page> out) override {
@@ -34,7 +34,7 @@ class Contiguous final : public SlotAllocator {
 
   bool free(std::span<const Page> pages) override {
     if (!out_.remove(pages)) return false;
-    // Neighbours are mostly freed together and in order.
+    // Adjacent pages are mostly freed together and in order.
     for (std::size_t i = 0; i < pages.size();) {
       std::size_t end = i + 1;
       while (end < pages.size() && pages[end] == pages[end - 1] + 1 &&

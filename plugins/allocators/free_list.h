@@ -49,7 +49,8 @@ class FreeList final : public SlotAllocator {
     withdrawn_.remove(segment);
     out_.reserve(std::size_t{segment.first} + segment.pages);
     occupancy_.capacity += segment.pages;
-    // In front of the others, which are served from the back. A segment that was withdrawn may still have pages out.
+    // Goes in front of the others, because ranges are served from the back. A segment that was withdrawn may still have
+    // pages out.
     out_.each_gap(segment, [&](Page first, std::uint32_t pages) {
       if (!fresh_.empty() && fresh_.front().first + fresh_.front().pages == first) fresh_.front().pages += pages;
       else fresh_.push_front({first, pages});

@@ -10,7 +10,7 @@
 
 namespace canopy::allocators {
 
-/// The pages that are handed out (out), a bit for each page.
+/// The pages that are handed out ("out"), one bit for each page.
 class OutPages {
  public:
   /// Makes room for pages below `end`.
@@ -25,7 +25,7 @@ class OutPages {
       i = same.end;
     }
   }
-  /// Returns false, and nothing has changed, if one of them is not out or is listed twice.
+  /// Returns false, and nothing has changed, if a page is not out or is listed twice.
   bool remove(std::span<const Page> pages) {
     for (std::size_t i = 0; i < pages.size();) {
       const Row same = row_of(pages, i);
@@ -64,8 +64,8 @@ class OutPages {
   }
 
  private:
-  /// Consecutive pages of a list whose bits are in one word, which is read and written once for all of them: neighbours
-  /// are mostly handed out and freed together. A page that is listed twice ends the row.
+  /// Consecutive pages of a list whose bits are in one word, which is read and written once for all of them: adjacent
+  /// pages are mostly handed out and freed together. A page that is listed twice ends the row.
   struct Row {
     std::size_t at;      ///< the word
     std::uint64_t mask;  ///< their bits
@@ -95,7 +95,7 @@ void without(Segment range, Segment cut, Keep&& keep) {
   piece(std::max(first, to), end);
 }
 
-/// Pages that must not be handed out again once they are freed. Costs nothing while there are none, which is usual.
+/// Pages that must not be handed out again once they are freed. Costs nothing while there are none, the usual case.
 class Withdrawn {
  public:
   bool empty() const { return segments_.empty(); }
@@ -104,7 +104,7 @@ class Withdrawn {
                        [page](const Segment& gone) { return page - gone.first < gone.pages; });
   }
   void add(Segment segment) { segments_.push_back(segment); }
-  /// The segment may be any part of the withdrawn pages.
+  /// Removes a segment, which may be any part of the withdrawn pages.
   void remove(Segment segment) {
     std::vector<Segment> left;
     for (const Segment& gone : segments_) without(gone, segment, [&](Segment piece) { left.push_back(piece); });

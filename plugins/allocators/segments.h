@@ -48,7 +48,7 @@ class Segments final : public SlotAllocator {
 
   bool free(std::span<const Page> pages) override {
     if (!out_.remove(pages)) return false;
-    // Neighbours are mostly freed together: a segment is filed once for all of them.
+    // Adjacent pages are mostly freed together: a segment is filed once for all of them.
     for (std::size_t i = 0; i < pages.size();) {
       const std::uint32_t segment = segment_of(pages[i]);
       std::uint32_t back = 0;
@@ -122,7 +122,8 @@ class Segments final : public SlotAllocator {
     std::uint32_t next, prev;  ///< neighbours among the segments with the same number of free pages
   };
 
-  /// A shift where segments are powers of two, which the stores on a GPU require: a division takes ten nanoseconds.
+  /// Returns the segment of a page. Shifts if segments are powers of two, as stores on a GPU require, because a
+  /// division takes ten nanoseconds.
   std::uint32_t segment_of(Page page) const { return shift_ < 32 ? page >> shift_ : page / pages_; }
   /// Returns the bits of a word that are pages of the segment, which may begin inside a word.
   std::uint64_t mask(std::uint32_t segment, std::size_t word) const {
@@ -153,7 +154,7 @@ class Segments final : public SlotAllocator {
     if (state.next != kNone) segments_[state.next].prev = segment;
     filled_[free / 64] |= std::uint64_t{1} << (free % 64);
   }
-  /// REQUIRES: a page is free.
+  /// Returns the segment with the fewest free pages among those that have one. REQUIRES: a page is free.
   std::uint32_t fullest() const {
     std::size_t word = 0;
     while (filled_[word] == 0) ++word;
@@ -163,10 +164,10 @@ class Segments final : public SlotAllocator {
   std::uint32_t pages_;
   int shift_ = std::has_single_bit(pages_) ? std::countr_zero(pages_) : 32;
   OutPages out_;
-  std::vector<std::uint64_t> free_;  ///< a bit for each page: it can be handed out
+  std::vector<std::uint64_t> free_;  ///< one bit for each page, set if it can be handed out
   std::vector<State> segments_;
   std::vector<std::uint32_t> first_of_;  ///< by number of free pages: the first segment with that number
-  std::vector<std::uint64_t> filled_;    ///< a bit for each entry of first_of_: there is one
+  std::vector<std::uint64_t> filled_;    ///< one bit for each entry of first_of_, set if it is not kNone
   Withdrawn withdrawn_;
   Occupancy occupancy_;
 };

@@ -11,12 +11,12 @@
 namespace canopy::cuda {
 namespace {
 
-/// Carries page lists that do not fit into the parameters of a launch to the device. REQUIRES: the context is current.
+/// Copies page lists that do not fit into the parameters of a launch to the device. REQUIRES: the context is current.
 class PageLists {
  public:
-  static constexpr std::uint32_t kPages = 65536;  ///< in a list, at most
+  static constexpr std::uint32_t kPages = 65536;  ///< most pages in a list
   static constexpr std::size_t kSlots = 4;
-  static constexpr std::uint64_t kBytes = kSlots * kPages * sizeof(Page);  ///< on the device, in all
+  static constexpr std::uint64_t kBytes = kSlots * kPages * sizeof(Page);  ///< bytes on the device for all lists
 
   explicit PageLists(Gpu& gpu) : gpu_(gpu) {}
   ~PageLists() {
@@ -30,8 +30,9 @@ class PageLists {
   PageLists(const PageLists&) = delete;
   PageLists& operator=(const PageLists&) = delete;
 
-  /// Returns where the lists will be on the device, one after the other, for kernels queued on `stream` next; null if
-  /// that failed (Gpu::failure says why). REQUIRES: kPages pages at most, both together; used() follows.
+  /// Copies the lists to the device, one after the other. Returns their address there, for kernels queued on `stream`
+  /// next; null on failure (see Gpu::failure). REQUIRES: at most kPages pages in both together; the caller calls used()
+  /// next.
   const Page* put(std::span<const Page> first, std::span<const Page> second, StreamHandle stream) {
     Slot& slot = slots_[next_];
     void* host = slot.host;
@@ -64,8 +65,8 @@ class PageLists {
   std::size_t next_ = 0;
 };
 
-/// K/V rows in the memory of a GPU. sync() reports failures, which change nothing else. Once the device itself has
-/// failed, all calls do nothing and sync() always reports that.
+/// K/V rows in GPU memory. sync() reports failures, which change nothing else. Once the device itself has failed, all
+/// calls do nothing, and sync() always reports that failure.
 class CudaStore final : public KVStore {
  public:
   struct Config {
@@ -77,17 +78,18 @@ class CudaStore final : public KVStore {
     void visit(Options& options) {
       options.number("layers", layers, 1, 4096, "model layers");
       options.entries("streams", streams, "row widths by name, such as { k: 2048, v: 2048 }; at most four");
-      options.number("device", device, 0, 1023, "number of the device, as the CUDA driver counts them");
-      options.number("addresses", memory.addresses, 1 << 21, std::uint64_t{64} << 40,
-                     "of address space to reserve: what the pool may ever grow to; halved until the driver agrees",
-                     Unit::bytes);
+      options.number("device", device, 0, 1023, "number of the device in the CUDA driver's order");
+      options.number(
+          "addresses", memory.addresses, 1 << 21, std::uint64_t{64} << 40,
+          "address space to reserve, the limit for the growth of the pool; halved until the driver accepts it",
+          Unit::bytes);
       options.number("headroom", memory.headroom, 0, std::uint64_t{1} << 40,
-                     "of the device's memory that are never taken: for workspaces, graphs, other libraries",
-                     Unit::bytes);
-      options.number("ahead", memory.ahead, 0, 64, "segments whose memory is taken before it is asked for");
-      options.number("staging", staging, std::uint64_t{4} << 20, std::uint64_t{1} << 30,
-                     "of each of two buffers for rows that cross the bus, on the device and pinned on the host",
-                     Unit::bytes);
+                     "device memory that is never taken: for workspaces, graphs and other libraries", Unit::bytes);
+      options.number("ahead", memory.ahead, 0, 64, "segments whose memory is allocated in advance");
+      options.number(
+          "staging", staging, std::uint64_t{4} << 20, std::uint64_t{1} << 30,
+          "size of each of the two buffers for rows that cross the bus, on the device and pinned on the host",
+          Unit::bytes);
     }
   };
 
@@ -106,7 +108,7 @@ class CudaStore final : public KVStore {
       : config_(config), streams_(config_.streams.streams()), gpu_(config_.device) {
     const ContextScope scope(gpu_.driver(), gpu_.context());
     const std::uint64_t page = page_bytes(streams_, config_.layers, context.page_size).value_or(0);
-    // At least the image of one page, and the loss of aligning where each stream begins.
+    // At least the image of one page, and what aligning the start of each stream costs.
     const std::uint64_t staging = std::max(config_.staging, (page + 4095) / 4096 * 4096) + kMaxStreams * kAligned;
     config_.memory.buffers = Transfer::kLanes * staging + PageLists::kBytes;
     segments_ = std::make_unique<Segments>(gpu_, config_.memory, streams_, config_.layers, context);
@@ -193,7 +195,7 @@ class CudaStore final : public KVStore {
     });
   }
 
-  // The kernel that gathers runs before what is queued later; the bus is crossed beside it.
+  // The gather kernel runs before work that is queued later; the transfer across the bus overlaps with that work.
   std::uint64_t begin_save(std::span<const Page> from, std::span<std::byte* const> images) override {
     return leave_images(from, images, [&](Transfer::Lane& lane, std::span<const Piece> pieces, const ImageJob& job) {
       if (!launch(Kernel::image_gather, job, lane.stream)) return;
@@ -248,8 +250,8 @@ class CudaStore final : public KVStore {
   }
 
  private:
-  /// Blocks of a kernel that packs for the bus: a few multiprocessors are faster than the bus, and the others run a
-  /// model.
+  /// Blocks of a kernel that packs for the bus: a few multiprocessors are faster than the bus, and the others are left
+  /// to the model.
   static constexpr std::uint32_t kFeedsTheBus = 16;
   static constexpr std::uint64_t kAligned = 256;  ///< a stream begins at a multiple of this in a buffer
 
@@ -266,7 +268,7 @@ class CudaStore final : public KVStore {
     return gpu_.driver().stream_is_capturing(stream_, &status) == Result::success && status != CaptureStatus::none;
   }
 
-  /// Moves rows between the pool and memory of the device. False if not all were queued (Gpu::failure says why).
+  /// Moves rows between the pool and device memory. Returns false if not all were queued (see Gpu::failure).
   bool rows(Kernel kernel, std::uint32_t layer, Slots slots, const std::array<std::byte*, kMaxStreams>& at,
             StreamHandle stream, std::uint32_t cap) {
     const Units page_size = view().page_size;
@@ -297,8 +299,8 @@ class CudaStore final : public KVStore {
     return !gpu_.broken();
   }
 
-  /// Moves rows between the pool and memory of the host, as many at a time as fit into a lane's buffer. Calls
-  /// chunk(lane, its pieces, its tokens, where each stream is in the buffer).
+  /// Moves rows between the pool and host memory, as many at a time as fit into a lane's buffer. Calls chunk(lane, its
+  /// pieces, its tokens, the offset of each stream in the buffer).
   template <class Chunk>
   void each_chunk(Slots slots, const Rows& host, Chunk&& chunk) {
     if (slots.count == 0 || !may_wait("rows") || !transfer_->begin(stream_)) return;
@@ -326,7 +328,7 @@ class CudaStore final : public KVStore {
     transfer_->end(stream_);
   }
 
-  /// Calls chunk(lane, first, job) for as many images at a time as a lane has room for; `first`: a place in `pages`.
+  /// Calls chunk(lane, first, job) for as many images at a time as a lane has room for; `first`: an index into `pages`.
   template <class Chunk>
   void each_chunk(std::span<const Page> pages, Chunk&& chunk) {
     ImageJob job{};
@@ -350,7 +352,7 @@ class CudaStore final : public KVStore {
     });
     transfer_->end(stream_);
   }
-  /// As each_image, but each image lies at a place of its own, and the host does not wait. Returns the ticket.
+  /// Works as each_image, but each image has its own address, and the host does not wait. Returns the ticket.
   template <class Chunk>
   std::uint64_t leave_images(std::span<const Page> pages, std::span<std::byte* const> images, Chunk&& chunk) {
     const ContextScope scope(gpu_.driver(), gpu_.context());
@@ -376,11 +378,11 @@ class CudaStore final : public KVStore {
                        stream);
   }
 
-  /// False while a graph is captured: a graph cannot wait for the host.
+  /// Returns false while a graph is captured: a graph cannot wait for the host.
   bool may_wait(const char* what) {
     if (gpu_.broken()) return false;
     if (!capturing()) return true;
-    gpu_.fail(std::string(what) + " of the host cannot be part of a CUDA graph; hand in memory of the device");
+    gpu_.fail(std::string(what) + " in host memory cannot be part of a CUDA graph; pass device memory");
     return false;
   }
 
@@ -392,11 +394,11 @@ class CudaStore final : public KVStore {
   std::unique_ptr<Transfer> transfer_;
   std::unique_ptr<PageLists> lists_;
   StreamHandle own_ = nullptr, stream_ = nullptr;
-  std::uint64_t tickets_ = 0;  ///< of begin_save and begin_load
+  std::uint64_t tickets_ = 0;  ///< tickets returned by begin_save and begin_load
 };
 
 }  // namespace
 }  // namespace canopy::cuda
 
 CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::KVStore, canopy::cuda::CudaStore>(
-                           "cuda", "rows in the memory of a GPU, in segments that are added and removed"));
+                           "cuda", "rows in GPU memory, in segments that are added and removed"));

@@ -8,13 +8,13 @@
 namespace canopy::cuda {
 namespace {
 
-/// For a driver that is not in the loader's folders, as in WSL; and for tests.
+/// Returns the driver's library. The variable is for a driver outside the loader's folders, as in WSL, and for tests.
 const char* library() {
   const char* chosen = std::getenv("CANOPY_CUDA_DRIVER");
   return chosen && *chosen ? chosen : Driver::kLibrary;
 }
 
-/// The driver, initialised, and the device of that number; or null, and why.
+/// Returns the initialised driver and sets `device` to the device of this number, or returns null and sets `why`.
 std::shared_ptr<const Driver> driver_with(std::uint32_t ordinal, Device& device, std::string& why) {
   auto driver = Driver::open(library(), why);
   if (!driver) return nullptr;
@@ -82,7 +82,7 @@ Gpu::Gpu(std::uint32_t ordinal) {
     }
   if (result == Result::success) return;
   why = driver_->sentence(call, result);
-  if (kernels_image_size() == 0) why += ": this build has no kernels, because nvcc was not there when it was made";
+  if (kernels_image_size() == 0) why += ": this build has no kernels, because nvcc was missing when it was built";
   if (module_) static_cast<void>(driver_->module_unload(module_));
   static_cast<void>(driver_->device_primary_ctx_release(device_));
   throw std::runtime_error(why);
@@ -91,7 +91,7 @@ Gpu::Gpu(std::uint32_t ordinal) {
 Gpu::~Gpu() {
   {
     const ContextScope scope(*driver_, context_);
-    static_cast<void>(driver_->module_unload(module_));  // a broken context has lost it already
+    static_cast<void>(driver_->module_unload(module_));  // a broken context has already lost it
   }
   static_cast<void>(driver_->device_primary_ctx_release(device_));
 }
@@ -102,8 +102,9 @@ bool Gpu::note(const char* call, Result result) {
   if (result == Result::success) return true;
   if (sticky(result) && !broken_) {
     broken_ = true;
-    failure_ = driver_->sentence(call, result) +
-               ". The device's memory is lost to this process: what it held must be computed again, in a new one";
+    failure_ =
+        driver_->sentence(call, result) +
+        ". The device's memory is lost to this process, and its contents must be computed again in a new process";
   } else {
     fail(driver_->sentence(call, result));
   }

@@ -10,7 +10,7 @@ Segments::Segments(Gpu& gpu, const Options& options, std::span<const Stream> str
     : gpu_(gpu), headroom_(options.headroom), ahead_(options.ahead) {
   properties_.type = MemAllocationType::pinned;
   properties_.location = {MemLocationType::device, gpu_.ordinal()};
-  // Must be asked for now, it cannot be added later: memory that another process or a network card may read.
+  // Access for another process or a network card must be requested now; it cannot be added later.
   if (gpu_.attribute(DeviceAttribute::handle_type_posix_file_descriptor_supported))
     properties_.requested_handle_types = MemHandleType::posix_file_descriptor;
   if (gpu_.attribute(DeviceAttribute::gpu_direct_rdma_with_cuda_vmm_supported))
@@ -20,8 +20,9 @@ Segments::Segments(Gpu& gpu, const Options& options, std::span<const Stream> str
                                    ? context.segment_pages
                                    : usual_segment_pages(page.value_or(~std::uint64_t{0}), context.pages);
   if (!std::has_single_bit(chosen) || !std::has_single_bit(context.page_size))
-    throw std::invalid_argument("a store on a GPU needs powers of two: pages of " + std::to_string(context.page_size) +
-                                " tokens, segments of " + std::to_string(chosen) + " pages");
+    throw std::invalid_argument("a store on a GPU needs powers of two; it has pages of " +
+                                std::to_string(context.page_size) + " tokens, segments of " + std::to_string(chosen) +
+                                " pages");
   // A pool smaller than a segment gets one of its own size.
   const auto segment_pages = static_cast<std::uint32_t>(std::min(
       chosen, context.pages == kUnlimited ? chosen : std::bit_ceil(std::max<std::uint64_t>(context.pages, 1))));
@@ -40,7 +41,7 @@ Segments::Segments(Gpu& gpu, const Options& options, std::span<const Stream> str
   try {
     preparer_ = std::thread([this] { prepare(); });
   } catch (const std::system_error&) {
-    ahead_ = wanted_ = 0;  // the system has no thread: growing takes longer
+    ahead_ = wanted_ = 0;  // no thread available: growing takes longer
   }
 }
 
@@ -67,7 +68,8 @@ Segments::~Segments() {
   static_cast<void>(gpu_.driver().mem_address_free(base_, bytes_));
 }
 
-/// Tries whether the device can map memory: some say that they can and fail, or fail with some of the properties.
+/// Returns true if the device can map memory. Some devices report that they can and then fail, or fail with some of the
+/// properties.
 bool Segments::vmm_works() {
   if (!gpu_.attribute(DeviceAttribute::virtual_memory_management_supported)) return false;
   if (vmm_works_with(properties_)) return true;
@@ -151,7 +153,7 @@ DevicePtr Segments::at(std::uint32_t segment, std::size_t stream) const {
   return reinterpret_cast<DevicePtr>(in.base) + segment * in.segment_stride;
 }
 
-/// Takes the memory of a segment from the system, all of it or none.
+/// Allocates the memory of a segment, all of it or none.
 Result Segments::create(Handles& handles) const {
   std::size_t free = 0, total = 0;
   Result result = gpu_.driver().mem_get_info(&free, &total);
@@ -169,10 +171,10 @@ void Segments::release(Handles& handles) {
     gpu_.note("cuMemRelease", gpu_.driver().mem_release(handles[s]));
 }
 
-/// Keeps memory ready, so that growing waits for a mapping only.
+/// Keeps memory ready, so that growing only waits for a mapping.
 void Segments::prepare() {
   const ContextScope scope(gpu_.driver(), gpu_.context());
-  // Otherwise taking memory would invalidate a graph that another thread captures meanwhile.
+  // Otherwise an allocation would invalidate a graph that another thread is capturing.
   CaptureMode mode = CaptureMode::relaxed;
   static_cast<void>(gpu_.driver().thread_exchange_stream_capture_mode(&mode));
   std::unique_lock lock(mutex_);
@@ -227,7 +229,7 @@ std::optional<Segments::Handles> Segments::obtain() {
   return handles;
 }
 
-/// Maps a segment's memory behind its addresses, as far as it is not mapped.
+/// Maps a segment's memory behind its addresses, as far as it is not mapped yet.
 bool Segments::map(std::uint32_t segment) {
   const MemAccessDesc access{properties_.location, MemAccess::read_write};
   State& state = segments_[segment];
@@ -301,8 +303,8 @@ void Segments::reap(bool wait) {
   }
 }
 
-/// Unmaps a segment's memory. What the driver fails to unmap stays mapped until the segment is wanted again or the pool
-/// ends. REQUIRES: the GPU does not use it any more.
+/// Unmaps a segment's memory. Memory that the driver fails to unmap stays mapped until the segment is wanted again or
+/// the pool ends. REQUIRES: the GPU no longer uses it.
 void Segments::drop(std::uint32_t segment) {
   State& state = segments_[segment];
   state.usable = false;

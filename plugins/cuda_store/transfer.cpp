@@ -17,7 +17,8 @@ Transfer::~Transfer() {
 
 bool Transfer::open(Lane& lane) {
   const Driver& driver = gpu_.driver();
-  // The lowest priority: a model on a stream of higher priority goes first, and the rest is still faster than the bus.
+  // The lowest priority: a model on a stream of higher priority goes first, and what it leaves is still faster than the
+  // bus.
   constexpr int kLow = 0;
   if (!lane.stream && !gpu_.note("cuStreamCreateWithPriority",
                                  driver.stream_create_with_priority(&lane.stream, kStreamNonBlocking, kLow)))

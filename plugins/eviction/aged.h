@@ -10,7 +10,7 @@ namespace canopy::eviction {
 /// queue goes to the back of it instead of being evicted. The tag keeps the hits that it had then.
 struct Clock final : EvictionStrategy {
   static constexpr const char* kRule =
-      "what was created first is evicted first, unless it was hit since it last came up: then it is created again";
+      "the oldest node is evicted first, unless it was hit since its last turn: then it counts as new";
   PolicyText describe() const override { return {kRule, "in the queue since {minor:ago}"}; }
   Rank rank(const NodeFacts& node) override { return {0, std::max(node.created, node.spared)}; }
   bool spare(const NodeFacts& node) override {
@@ -21,13 +21,14 @@ struct Clock final : EvictionStrategy {
 };
 
 /// Least frequently used with dynamic ageing (Arlitt et al., 2000): a use is worth one more than the node that was
-/// evicted last, so that prefixes that were popular once cannot stay for ever. An insert is a use: if a prefix were
+/// evicted last, so that prefixes that were once popular cannot stay for ever. An insert is a use: if a prefix were
 /// worth nothing before its first hit, the age would not rise while there are such prefixes to evict. The tag keeps the
-/// age at the last use (upper half) and the hits at that time plus one (lower half): 0 is a node without a rank so far.
+/// age at the last use (upper half) and the hits at that time plus one (lower half): 0: the node was never ranked.
 class LfuDa final : public EvictionStrategy {
  public:
   static constexpr const char* kRule =
-      "the least hits are evicted first, where a hit is worth more the later it came; then what was used longest ago";
+      "the node with the fewest hits is evicted first, where later hits are worth more; among equals, the least "
+      "recently used";
   PolicyText describe() const override { return {kRule, "worth {major}, used {minor:ago}"}; }
   Rank rank(const NodeFacts& node) override {
     const std::uint64_t seen = std::uint64_t{node.hits} + 1;

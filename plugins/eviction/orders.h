@@ -11,42 +11,44 @@ namespace canopy::eviction {
 
 /// Evicts the least recently used node first.
 struct Lru final : EvictionStrategy {
-  static constexpr const char* kRule = "what was used longest ago is evicted first";
+  static constexpr const char* kRule = "the least recently used node is evicted first";
   Rank rank(const NodeFacts& node) override { return {0, node.last_access}; }
   PolicyText describe() const override { return {kRule, "used {minor:ago}"}; }
 };
 
 /// Evicts the most recently used node first: for scans longer than the cache.
 struct Mru final : EvictionStrategy {
-  static constexpr const char* kRule = "what was used last is evicted first";
+  static constexpr const char* kRule = "the most recently used node is evicted first";
   Rank rank(const NodeFacts& node) override { return {0, ~node.last_access}; }
   PolicyText describe() const override { return {kRule, "used {minor:~ago}"}; }
 };
 
-/// Evicts the oldest node first, used since or not.
+/// Evicts the oldest node first, whether it was used since or not.
 struct Fifo final : EvictionStrategy {
-  static constexpr const char* kRule = "what was created first is evicted first";
+  static constexpr const char* kRule = "the oldest node is evicted first";
   Rank rank(const NodeFacts& node) override { return {0, node.created}; }
   PolicyText describe() const override { return {kRule, "created {minor:ago}"}; }
 };
 
 /// Evicts the youngest node first.
 struct Filo final : EvictionStrategy {
-  static constexpr const char* kRule = "what was created last is evicted first";
+  static constexpr const char* kRule = "the youngest node is evicted first";
   Rank rank(const NodeFacts& node) override { return {0, ~node.created}; }
   PolicyText describe() const override { return {kRule, "created {minor:~ago}"}; }
 };
 
 /// Evicts the least frequently used node first. Counts never fade; in LfuDa they do.
 struct Lfu final : EvictionStrategy {
-  static constexpr const char* kRule = "what was hit least is evicted first; among equals, what was used longest ago";
+  static constexpr const char* kRule =
+      "the node with the fewest hits is evicted first; among equals, the least recently used";
   Rank rank(const NodeFacts& node) override { return {node.hits, node.last_access}; }
   PolicyText describe() const override { return {kRule, "hits: {major}, used {minor:ago}"}; }
 };
 
 /// Evicts the lowest priority of its requests first, and among equals the least recently used.
 struct Priority final : EvictionStrategy {
-  static constexpr const char* kRule = "the lowest priority is evicted first; among equals, what was used longest ago";
+  static constexpr const char* kRule =
+      "the node with the lowest priority is evicted first; among equals, the least recently used";
   PolicyText describe() const override { return {kRule, "priority {major:signed}, used {minor:ago}"}; }
   Rank rank(const NodeFacts& node) override {
     constexpr std::int64_t kLowest = INT32_MIN;
@@ -59,7 +61,7 @@ struct Priority final : EvictionStrategy {
 class Slru final : public EvictionStrategy {
  public:
   static constexpr const char* kRule =
-      "what was hit too rarely to be protected is evicted first; among equals, what was used longest ago";
+      "nodes with too few hits to be protected are evicted first; among equals, the least recently used";
   PolicyText describe() const override { return {kRule, "{major:on probation|protected}, used {minor:ago}"}; }
   struct Config {
     std::uint64_t protect_after = 2;
@@ -81,7 +83,7 @@ class Slru final : public EvictionStrategy {
 class Tlru final : public EvictionStrategy {
  public:
   static constexpr const char* kRule =
-      "what a request can compute within its budget is evicted first; among equals, what was used longest ago";
+      "nodes that a request can compute within its budget are evicted first; among equals, the least recently used";
   PolicyText describe() const override { return {kRule, "{major:within budget|beyond budget}, used {minor:ago}"}; }
   struct Config {
     std::uint64_t threshold = 0, next_prompt = 0;

@@ -8,11 +8,11 @@
 
 namespace canopy::hash_chain {
 
-/// One page of the pool that the index has.
+/// One page of the pool that is in the index.
 struct Block {
   std::uint32_t prefix = 0;    ///< slot of the prefix whose last words it stands for; 0: the page is not in the index
   std::uint32_t users = 0;     ///< locks that hold it; 0: it waits in the queue
-  Page before = 0, after = 0;  ///< its neighbours in the queue; 0: it is the first, the last
+  Page before = 0, after = 0;  ///< neighbours in the queue; 0: none
   Page twin = 0;               ///< the next block of the same prefix, in the order they came
   Tick freed = 0;              ///< time at which its last lock was released
 };

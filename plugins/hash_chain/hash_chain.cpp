@@ -56,10 +56,10 @@ HashChain::HashChain(const Config& config, const Context& context)
       prefixes_(std::size_t{context.page_size} + context.overlap) {
   const auto groups = context.groups;
   if (groups.size() != 1 || groups[0].reach != kWholePath)
-    throw std::invalid_argument("it serves one KV cache group, which needs the whole path");
+    throw std::invalid_argument("it serves only one KV cache group, which must need the whole path");
   if (!is_least_recently_used(*groups[0].eviction))
     throw std::invalid_argument("it evicts in vLLM's order, so the group's policy must be lru");
-  if (events_) events_->has_no_tree("hash_chain keeps blocks in a table, and no tree");
+  if (events_) events_->has_no_tree("hash_chain keeps blocks in a table, not in a tree");
   policy_ = groups[0].eviction;
   capacity_ = groups[0].capacity;
 }
@@ -186,7 +186,7 @@ GroupPages HashChain::pages(const Lock& lock, Units from) {
   return {std::span<const Page>(tables_.pages(table)).subspan(from / page_size_)};
 }
 
-/// Leaves the pages from the root on in `path_`; none if there is a gap.
+/// Returns the pages of a prefix from `from` on. Leaves all of them in `path_`, none if there is a gap.
 GroupPages HashChain::pages(NodeId node, Units from) try {
   path_.clear();
   std::uint32_t prefix = prefixes_.slot(node);
@@ -221,7 +221,7 @@ Inserted HashChain::insert(const Lock& lock, const Key& key, const GroupPages& p
   const std::size_t start = lock.length / page_size_, whole = blocks_in(key);
   if (whole < start) return done;
   const auto brought = pages[0].first(std::min(pages[0].size(), whole - start));
-  // All memory first, so that the operation cannot fail half-way.
+  // All memory is taken first, so that the operation cannot fail halfway.
   prefixes_.reserve(brought.size());
   Page last = 0;
   for (const Page page : brought) last = std::max(last, page);
@@ -246,7 +246,7 @@ Inserted HashChain::insert(const Lock& lock, const Key& key, const GroupPages& p
       use(prefixes_[slot].first);
       row.push_back(prefixes_[slot].first);
     } else {
-      if (page == 0 || blocks_.has(page)) break;  // nothing is resident, or the page is in the index already
+      if (page == 0 || blocks_.has(page)) break;  // nothing is resident, or the page is already in the index
       if (slot == 0) {
         slot = prefixes_.add(prefix, key.space, words);
         prefixes_[slot].created = now_;
@@ -354,4 +354,4 @@ GroupPages HashChain::clear() {
 }  // namespace canopy::hash_chain
 
 CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PrefixIndex, canopy::hash_chain::HashChain>(
-                           "hash_chain", "vLLM's block hash table: blocks, freed first evicted first, no policy"));
+                           "hash_chain", "vLLM's block hash table: the block freed first is evicted first"));

@@ -28,18 +28,18 @@ struct Config {
 /// vLLM's prefix cache as an index (BlockPool and KVCacheManager of 0.33): a hash table of blocks, each named by its
 /// words and the block before it. There is no tree, and the rules are the pool's:
 ///
-///  - A node is a block. A prefix has several where requests computed it at the same time (Duplicates): a match takes
-///    the oldest, and that one's id stands for the prefix. The ids of the others have life 0, and cannot be held.
+///  - A node is a block. A prefix has several blocks if requests computed it at the same time (Duplicates): a match
+///    takes the oldest one, and its id stands for the prefix. The ids of the others have life 0 and cannot be held.
 ///  - A block waits in one queue when no lock holds it. A lock that ends puts its blocks there, the last one first, so
-///    the end of a prefix is evicted before its beginning. The block that was freed first is evicted first.
-///  - A match, and nothing else, takes blocks out of the queue. `find` and `peek` change no order.
+///    the end of a prefix is evicted before its beginning. The block freed first is evicted first.
+///  - Only a match takes blocks out of the queue. `find` and `peek` do not change the order.
 ///
-/// The index does not know that a request computes at least one token: RequestSpec::min_uncached.
+/// The index does not enforce that a request computes at least one token: see RequestSpec::min_uncached.
 ///
-/// The order is fixed. Requests and evictions are passed to the policy, and rank() is never called. So that no report
-/// names another order than the one in use, the policy must evict the least recently used node first. The index serves
-/// one group, which needs the whole path. It has no tree for readers of a feed (IndexEvents::has_no_tree), and reports
-/// each prefix when its first block comes and when its last one goes.
+/// The order is fixed. Requests and evictions are passed to the policy, but rank() is never called. The policy must
+/// evict the least recently used node first, so that no report names an order that is not in use. The index serves one
+/// group, which needs the whole path. It has no tree for readers of a feed (IndexEvents::has_no_tree), and reports each
+/// prefix when its first block is added and when its last one is removed.
 class HashChain final : public PrefixIndex {
  public:
   using Config = hash_chain::Config;
@@ -88,13 +88,13 @@ class HashChain final : public PrefixIndex {
   void unuse(Page page);
   /// Puts a page that is not in the index under a prefix.
   void add(Page page, std::uint32_t prefix);
-  /// Takes a block that waits out of the index, and keeps it in `given_back_`.
+  /// Takes a queued block out of the index and adds it to `given_back_`.
   void evict(Page page, Cause cause);
   void report_leaving(Page page, LeavingVisitor& visitor);
   void report_added(std::uint32_t prefix) const;
   void report_removed(std::uint32_t prefix) const;
   void report_cleared() const;
-  /// Moves units between evictable and protected, or into one of them.
+  /// Adds blocks to the evictable and the protected units of the prefix's namespace and of all; either may be negative.
   void count(std::uint32_t prefix, std::int64_t evictable, std::int64_t held);
 
   Units page_size_, overlap_;
@@ -103,7 +103,7 @@ class HashChain final : public PrefixIndex {
   IndexEvents* events_;
   std::uint64_t capacity_;
   Tick now_ = 0;
-  std::uint64_t allocated_ = 0;  ///< units
+  std::uint64_t allocated_ = 0;  ///< units inserted so far
   Blocks blocks_;
   Prefixes prefixes_;
   Tables tables_;

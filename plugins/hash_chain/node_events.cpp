@@ -1,4 +1,4 @@
-/// Changes of nodes, as IndexEvents receives them. A node there is a prefix, however many blocks it has.
+/// The changes of nodes that are sent to IndexEvents. A node there is a prefix, however many blocks it has.
 #include "hash_chain.h"
 
 namespace canopy::hash_chain {

@@ -30,7 +30,7 @@ std::uint32_t Prefixes::find(std::uint32_t parent, NamespaceId space, std::span<
 }
 
 void Prefixes::reserve(std::size_t count) {
-  const std::size_t most = prefixes_.size() + count;  // without looking at slots that are free
+  const std::size_t most = prefixes_.size() + count;  // free slots are not counted
   if (most > prefixes_.capacity()) {
     const std::size_t room = std::max(most, 2 * prefixes_.capacity());
     words_.reserve(room * width_);

@@ -8,7 +8,7 @@
 
 namespace canopy::hash_chain {
 
-/// A prefix of whole blocks: the words of its last block, behind another prefix.
+/// A prefix of whole blocks: the words of its last block, after another prefix.
 struct Prefix {
   std::uint64_t hash = 0;    ///< hash of its last words and of its parent's hash
   std::uint32_t parent = 0;  ///< slot; 0: it begins its namespace
@@ -16,7 +16,7 @@ struct Prefix {
   std::uint32_t life = 0;    ///< life of the slot in NodeId: times the slot was used
   std::uint32_t depth = 0;   ///< depth in blocks, from 1; 0: the slot is free
   std::uint32_t children = 0;
-  std::uint32_t likely = 0;  ///< the newest child, or a slot that was one: looked at before the table is
+  std::uint32_t likely = 0;  ///< the newest child, or a slot that was one: checked before the table
   Page first = 0, last = 0;  ///< its blocks, in the order they came (Block::twin); 0: none is left
   std::uint32_t hits = 0, inserts = 0;
   std::int32_t priority = 0;
@@ -40,7 +40,7 @@ class Prefixes {
   void reserve(std::size_t count);
   /// REQUIRES: it is not there, and reserve() made room.
   std::uint32_t add(std::uint32_t parent, NamespaceId space, std::span<const std::uint32_t> words);
-  /// Forgets a prefix without blocks and children, then its parents as far as they have none either.
+  /// Removes a prefix without blocks and children, then its parents as far as they have none either.
   void prune(std::uint32_t slot);
   void clear();
 
@@ -50,7 +50,7 @@ class Prefixes {
   NodeId id(std::uint32_t slot) const {
     return slot == 0 ? NodeId::none : NodeId{std::uint64_t{prefixes_[slot].life} << 32 | slot};
   }
-  /// Returns the slot of a prefix; 0 if it has gone.
+  /// Returns the slot of a prefix; 0 if it is gone.
   std::uint32_t slot(NodeId id) const {
     const std::uint32_t slot = slot_of(id);
     return slot != 0 && slot < prefixes_.size() && prefixes_[slot].depth && this->id(slot) == id ? slot : 0;

@@ -7,7 +7,7 @@
 
 namespace canopy::hash_chain {
 
-/// The block table of each lock, as vLLM has one for each request. Two requests with one prefix may hold different
+/// The block table of each lock, as vLLM has one for each request. Two requests with the same prefix may hold different
 /// blocks, so the last prefix does not identify a lock: Lock::node is the number of a table and its life.
 class Tables {
  public:
@@ -39,7 +39,7 @@ class Tables {
   /// Returns the id of the lock that covers the table from now on; the one before it is stale.
   NodeId renew(std::uint32_t number) { return ++tables_[number].life, id(number); }
   NodeId id(std::uint32_t number) const { return NodeId{std::uint64_t{tables_[number].life} << 32 | number}; }
-  /// Returns 0 if the lock was released or replaced.
+  /// Returns the table of a lock; 0 if the lock was released or replaced.
   std::uint32_t find(NodeId id) const {
     const std::uint32_t number = slot_of(id);
     return number != 0 && number < tables_.size() && tables_[number].open && this->id(number) == id ? number : 0;

@@ -7,9 +7,9 @@ namespace canopy::hazard {
 namespace {
 
 constexpr double kYoung = 0.1, kUnproven = 0.5, kMost = 4;
-constexpr double kProof = 0.01;  ///< of the hits ahead of lru: caution is a third
-constexpr double kFewHits = 4;   ///< pools full of tokens: fewer hits prove little
-constexpr double kTrial = 0.2;   ///< of the pool's tokens may be lost in a trial
+constexpr double kProof = 0.01;  ///< share of the hits ahead of lru that divides caution by e
+constexpr double kFewHits = 4;   ///< hits, in pools full of tokens: fewer prove little
+constexpr double kTrial = 0.2;   ///< share of the pool's tokens that a trial may lose
 
 }  // namespace
 

@@ -44,7 +44,7 @@ Result<std::string> read_all(const std::string& path) {
   return text;
 }
 
-/// Takes the text apart, line by line and word by word.
+/// Splits the text into lines and words.
 class Reader {
  public:
   Reader(const std::string& path, std::string_view text) : path_(path), rest_(text) {}
@@ -60,7 +60,7 @@ class Reader {
   }
   std::string_view line() const { return line_; }
   bool is_last() const { return rest_.empty(); }
-  /// False if no number of this kind comes next.
+  /// Reads a number. Returns false if the next word is not a number of this kind.
   template <class Number>
   bool next_number(Number& number) {
     while (left_.starts_with(' ')) left_.remove_prefix(1);
@@ -113,7 +113,7 @@ Result<Read> read_classes(const std::string& path, std::string_view text) {
     }
     const std::string sum = sum_of(text.substr(0, static_cast<std::size_t>(reader.line().data() - text.data())));
     if (reader.line() == sum && reader.is_last()) return classes;
-    return reader.error(in_quotes(sum) + " and nothing behind it: the file is damaged");
+    return reader.error(in_quotes(sum) + " and nothing after it: the file is damaged");
   }
   return reader.error("a line with the sum: the file was cut short");
 }

@@ -5,27 +5,27 @@
 namespace canopy::hazard {
 namespace {
 
-/// A rise must be so many standard deviations of independent observations. Real ones come in bunches: 3.5 are often
-/// chance, and cost up to 2 % of lru's hits where they are.
+/// Standard deviations, for independent observations, that a rise must have. Real observations come in bunches: a rise
+/// of 3.5 is often chance, and then costs up to 2 % of lru's hits.
 constexpr double kRise = 8;
 
-/// What a token occupies on average in a bin: a return comes in the middle of it.
+/// Returns the time that a token occupies its room in a bin, on average: a return comes in the middle of it.
 double occupied_in(std::size_t bin, double hazard) { return bin_width(bin) * (1 - 0.5 * hazard); }
 
-/// The hazard of a bin in which so many return for each that is there and unit of time.
+/// Returns the hazard of a bin with this rate of returns per token and unit of time.
 double hazard_of(double rate, std::size_t bin) {
   const double all = rate * bin_width(bin);
   return std::min(0.99, all / (1 + 0.5 * all));
 }
 
-/// Consecutive bins of one rate.
+/// Consecutive bins with the same rate.
 struct Plateau {
   double rate, width;
   double returned, exposed;  ///< observations, and the time that they were at risk
   std::size_t bins;
 };
 
-/// Whether the second one's rate is higher by more than chance explains, where both have one rate.
+/// Returns true if the second rate is higher by more than chance explains if both are really the same.
 bool is_rise(const Plateau& first, const Plateau& second) {
   const double both = first.returned + second.returned;
   const double share = second.exposed / (first.exposed + second.exposed);
@@ -33,8 +33,8 @@ bool is_rise(const Plateau& first, const Plateau& second) {
   return more * more > kRise * kRise * kFadedVariance * both * share * (1 - share);
 }
 
-/// The index of each bin and when it is best given up: a bin is joined with what follows it for as long as that brings
-/// more for its time than the bin and what was joined before.
+/// Computes the index of each bin and the best bin to give a token up: a bin is joined with the following stretches as
+/// long as the next one brings more for its time than what was joined so far.
 void best_ratios(const Hazards& hazards, const std::array<double, kBins>& by_age, Curve& curve) {
   struct Stretch {
     double hits, time, alive, ratio;

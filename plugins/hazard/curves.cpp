@@ -9,11 +9,11 @@
 namespace canopy::hazard {
 namespace {
 
-constexpr double kLent = 8;         ///< observations that a coarser curve counts for
-constexpr double kLentAtFirst = 4;  ///< that the curve without data does
-constexpr double kYoungest = 20;    ///< ages below it are alike, without data
+constexpr double kLent = 8;         ///< weight of a coarser curve, in observations
+constexpr double kLentAtFirst = 4;  ///< weight of the curve without data
+constexpr double kYoungest = 20;    ///< ages below it are treated alike without data
 
-/// In proportion to the part of the bin in the logarithm of the age: a hazard of about 0.3 / age.
+/// Returns the hazards without data, in proportion to each bin's part of the logarithm of the age: about 0.3 / age.
 const Believed& without_data() {
   static const Believed believed = [] {
     Believed all;
@@ -24,8 +24,8 @@ const Believed& without_data() {
   return believed;
 }
 
-/// A class's own counts and `lent` observations as in `coarser`, and of their difference from `coarser` the part that
-/// is believed.
+/// Estimates a class from its own counts and `lent` observations as in `coarser`. `part`: the share of the difference
+/// from `coarser` that counts.
 void shrink(const ReuseByAge& counts, const Believed& coarser, double lent, double part, Believed& believed) {
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     const double all = counts[bin].returned + counts[bin].survived, common = coarser.hazards[bin];
@@ -68,7 +68,8 @@ void Curves::fit(const ReuseCounts& counts, double caution) {
     add(all, of_access[access]);
   }
 
-  // A class without counts has the curve of the classes of equally many uses, under its hint if that has counts.
+  // A class without counts has the curve of the classes with the same number of uses, under its hint if that has
+  // counts.
   Believed whole;
   shrink(all, without_data(), kLentAtFirst, 1, whole);
   const auto hints = static_cast<std::size_t>(std::count(hinted.begin(), hinted.end(), true));
@@ -88,7 +89,7 @@ void Curves::fit(const ReuseCounts& counts, double caution) {
   for (std::size_t hint = 0; hint < kHints && hints > 1; ++hint)
     for (std::size_t access = 0; access < kAccesses && hinted[hint]; ++access)
       of_hints.add(of_hint_[hint][access], believed_[access].hazards);
-  std::array<std::size_t, kHints> first{};  // of the curves of a hint, by uses
+  std::array<std::size_t, kHints> first{};  // first curve of each hint; its curves are ordered by uses
   for (std::size_t hint = 0; hint < kHints; ++hint) {
     if (!hinted[hint]) continue;
     if (hints > 1) {

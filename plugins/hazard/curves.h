@@ -45,7 +45,7 @@ class Curves {
   double index(std::size_t of_class, double age) const { return at(of_class, age).index; }
 
  private:
-  /// Returns a class's curve and computes it on its first use: of the classes with counts, few have nodes that wait.
+  /// Returns a class's curve and computes it on its first use: few of the classes with counts have nodes in the queue.
   const Curve& curve(std::size_t of_class) const {
     const std::size_t at = curve_of_[of_class];
     Curve& one = curves_[at];
@@ -56,8 +56,7 @@ class Curves {
   void forget_hints();
 
   std::array<std::uint16_t, kClasses> curve_of_;
-  // The first ones are for all classes with the same number of uses. A curve is small because ranks read it all the
-  // time.
+  // The first ones are for all classes with the same number of uses. A curve is small because each rank reads one.
   mutable std::vector<Curve> curves_;
   std::vector<Believed> believed_;                                 ///< estimates from which each curve is computed
   std::array<bool, kHints> hinted_{};                              ///< hints that had counts at the last fit

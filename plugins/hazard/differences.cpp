@@ -6,8 +6,8 @@
 namespace canopy::hazard {
 namespace {
 
-constexpr double kDeviations = 2.5;  ///< above the mean of chance: chance alone comes so far once in fifty times
-constexpr double kLeast = 0.25;      ///< a class with a smaller variance of its returns says nothing
+constexpr double kDeviations = 2.5;  ///< above the mean by chance: reached by chance once in fifty times
+constexpr double kLeast = 0.25;      ///< a class with a smaller variance of its returns proves nothing
 
 }  // namespace
 

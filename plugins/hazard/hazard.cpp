@@ -13,14 +13,14 @@
 namespace canopy::hazard {
 namespace {
 
-constexpr double kHalfLife = 5000;  ///< of counts, in ages
+constexpr double kHalfLife = 5000;  ///< half-life of counts, in ages
 constexpr double kLeastBetweenFits = 20;
-constexpr double kNewBeforeFit = 0.055;  ///< of the time in which was counted what the counts still hold
+constexpr double kNewBeforeFit = 0.055;  ///< time since the last fit, as a share of the time that the counts stand for
 constexpr double kHistoryTurnovers = 8;
 constexpr double kCostDepth = 8192;  ///< tokens
 constexpr std::size_t kMostRunning = 65536;
 
-/// The whole strides of a request's prompt. After a resume the prints go on into the answer.
+/// Returns the prints of the whole strides of a request's prompt. After a resume the prints continue into the answer.
 std::span<const std::uint64_t> prompt_prints(const RequestFacts& request) {
   return request.prefix_prints.first(
       std::min<std::size_t>(request.prefix_prints.size(), request.prompt / kPrintStride));
@@ -35,7 +35,7 @@ Hazard::Hazard(const Config& config) : config_(config) {
   if (!config_.save.empty()) demand(can_save_counts(config_.save));
   if (config_.load.empty() || (config_.load == config_.save && !std::filesystem::exists(config_.load))) return;
   demand(load_counts(config_.load, counts_));
-  counts_.fade(1);  // what was loaded did not come just now
+  counts_.fade(1);  // the loaded counts are not new
   loaded_ = counts_.weight() > 0;
   if (loaded_) fit(0);
 }
@@ -74,13 +74,13 @@ void Hazard::rank_many(std::span<const NodeFacts> nodes, std::span<Rank> ranks) 
     ranks[i].minor = rank_minor(node.last_access, tag.of_class(), {says.bin, curves_.learned() ? says.stop : kBins});
     if (!curves_.learned()) continue;
     double worth = says.index;
-    // A use of the node would be one of its parent. Where the parent's last client said that the session ended, the
-    // node is worth no more than the parent: it is what an earlier turn of the same session left behind.
+    // A use of the node would also use its parent. If the last client of the parent reported that its session ended,
+    // the node is worth at most as much as the parent: it is left over from an earlier turn of the same session.
     if (ends_told_ && node.parent_tag && *node.parent_tag != 0)
       if (const NodeTag parent(*node.parent_tag); session_ended_in(parent.of_class()))
         worth = std::min(worth, curves_.index(parent.of_class(), parent.age(now)));
     if (config_.cost_weight > 0) worth *= 1 + config_.cost_weight * (node.begin + 0.5 * node.length) / kCostDepth;
-    // As a float, so that what differs in the last bits alone is equal.
+    // Rounded to a float, so that values that differ only in the last bits are equal.
     ranks[i].major = std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(worth)));
   }
 }
@@ -109,7 +109,7 @@ void Hazard::arrived(const RequestFacts& request) {
     return;
   }
   running_.insert(at, {request.id, request.clock.now, lru_.oldest()});
-  if (running_.size() > kMostRunning) running_.erase(running_.begin());  // retracted, and never came back
+  if (running_.size() > kMostRunning) running_.erase(running_.begin());  // retracted and never resumed
 }
 
 void Hazard::ended(const RequestFacts& request, Path& path) {
@@ -138,7 +138,7 @@ void Hazard::ended(const RequestFacts& request, Path& path) {
   }
 }
 
-/// Counts a use of each stride of a prompt. How many of them were known before the first that was not.
+/// Counts a use of each stride of a prompt. Returns how many of them were known before the first unknown one.
 std::size_t Hazard::look_up(std::span<const std::uint64_t> prints) {
   history_.promise(prints.size());
   std::size_t known = 0;
@@ -152,7 +152,7 @@ std::size_t Hazard::look_up(std::span<const std::uint64_t> prints) {
   return known;
 }
 
-/// Each stride that was looked up ends a life and begins one.
+/// Ends a life and begins one for each stride that was looked up.
 void Hazard::follow(Use use, std::size_t matched, const LruTwin::Oldest& lru) {
   std::size_t of_class = kClasses, strides = 0;
   const std::size_t any_count = class_of(use);

@@ -26,8 +26,8 @@ namespace canopy::hazard {
 class Hazard final : public EvictionStrategy {
  public:
   static constexpr const char* kRule =
-      "what is expected to bring the fewest hits for its room is evicted first, as learned from how prefixes like it "
-      "came back; among equals, what was used longest ago";
+      "the node with the fewest expected hits for its room is evicted first, as learned from the reuse of similar "
+      "prefixes; among equals, the least recently used";
 
   struct Config {
     double cost_weight = 0;
@@ -35,12 +35,13 @@ class Hazard final : public EvictionStrategy {
     std::string load, save;  ///< paths
     void visit(Options& options) {
       options.real("cost_weight", cost_weight, 0, 64,
-                   "counts a hit by what it saves to compute: so much more for each 8,192 tokens before it");
+                   "how much more a hit is worth for each 8,192 tokens before it, because it saves more work");
       options.number("history", history, 1024, std::uint64_t{1} << 24,
-                     "strides of 512 tokens that are remembered at least, resident or not");
-      options.text("load", load, kLongestPath, "begins with the counts in this file, which `save` wrote");
-      options.text("save", save, kLongestPath,
-                   "writes its counts to this file when it ends; a missing file that `load` names too is no error");
+                     "least number of strides of 512 tokens that are remembered, resident or not");
+      options.text("load", load, kLongestPath, "file with the counts to begin with, as written by `save`");
+      options.text(
+          "save", save, kLongestPath,
+          "file to which the counts are written at the end; it may be missing at the start even if `load` names it");
     }
   };
   /// Throws an error message if a file cannot be used.

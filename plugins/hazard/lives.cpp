@@ -21,7 +21,7 @@ double Lives::stride_returned(Id id, double now, ReuseCounts& counts) {
   const float weight = std::min(life.share, life.left);
   life.returning += weight;
   life.left -= weight;
-  if (life.left < 1e-6F) life.left = 0;  // what rounding left
+  if (life.left < 1e-6F) life.left = 0;  // left by rounding
   return life.began;
 }
 

@@ -5,7 +5,7 @@
 namespace canopy::hazard {
 namespace {
 
-constexpr std::int64_t kMoreRoom = 32;  ///< lru is given more room: the pool's tokens over this
+constexpr std::int64_t kMoreRoom = 32;  ///< lru gets more room: the pool's tokens divided by this
 
 }  // namespace
 
@@ -13,7 +13,7 @@ std::int64_t LruTwin::step_of(double time) const {
   return std::clamp(static_cast<std::int64_t>(time / kStep), first(), now_);
 }
 
-/// Each step that falls out leaves its tokens to the next one; what was evicted so long ago is forgotten.
+/// Moves the ring on. A step that falls out adds its tokens to the next one, without those that were evicted.
 void LruTwin::advance(double now) {
   const auto to = static_cast<std::int64_t>(now / kStep);
   if (to - now_ >= kSteps) {

@@ -10,8 +10,8 @@ void PrefixHistory::promise(std::size_t count) {
   if (const std::size_t size = (young_ + old_ + count) * 2; size > places_.size()) grow(std::bit_ceil(size));
 }
 
-/// Takes each entry out of the table and puts it back if it was young. It begins behind a free place, so an entry's new
-/// place is its old one or a free one before.
+/// Takes each entry out of the table and puts it back if it was young. Begins after a free place, so an entry's new
+/// place is its old one or a free one before it.
 void PrefixHistory::forget_old() {
   std::size_t free = 0;
   while (places_[free].count() != 0) ++free;

@@ -9,8 +9,8 @@
 
 namespace canopy::hazard {
 
-/// A clock that measures time in turnovers of the pool (age_bins.h). It never goes back, and a change of the pool's
-/// limit does not change the time that has passed.
+/// A clock that measures time in ages, thousandths of a turnover of the pool (age_bins.h). It never goes back, and a
+/// change of the pool's limit does not change the time that has passed.
 class WorkClock {
  public:
   double now() const { return now_; }

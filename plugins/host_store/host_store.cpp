@@ -11,8 +11,7 @@ namespace {
 
 using namespace canopy;
 
-/// K/V rows in the memory of the host: the reference for every other store, and the store of engines that run on the
-/// CPU.
+/// K/V rows in host memory: the reference for every other store, and the store of engines that run on the CPU.
 class HostStore final : public KVStore {
  public:
   struct Config {
@@ -23,13 +22,14 @@ class HostStore final : public KVStore {
     void visit(Options& options) {
       options.number("layers", layers, 1, 4096, "model layers");
       options.entries("streams", streams, "row widths by name, such as { k: 2048, v: 2048 }; at most four");
-      options.flag("populate", memory.populate, "take a segment's memory at once, not when a row is first written");
-      options.flag("huge_pages", memory.huge_pages, "ask for pages of 2 MiB");
-      options.flag("lock", memory.lock, "never swap the memory out (ulimit -l says how much)");
-      options.flag("share", memory.share, "other processes can map segments");
-      options.number("addresses", addresses, 4096, std::uint64_t{64} << 40,
-                     "of address space to reserve: what the pool may ever grow to; halved until the system agrees",
-                     Unit::bytes);
+      options.flag("populate", memory.populate, "allocate a segment's memory at once, not when a row is first written");
+      options.flag("huge_pages", memory.huge_pages, "request pages of 2 MiB");
+      options.flag("lock", memory.lock, "never swap the memory out (`ulimit -l` shows the limit)");
+      options.flag("share", memory.share, "let other processes map segments");
+      options.number(
+          "addresses", addresses, 4096, std::uint64_t{64} << 40,
+          "address space to reserve, the limit for the growth of the pool; halved until the system accepts it",
+          Unit::bytes);
     }
   };
 
@@ -134,7 +134,7 @@ class HostStore final : public KVStore {
  private:
   struct SegmentMemory {
     bool has_memory = false, backed = false;
-    std::uint32_t pins = 0;  ///< pin() without unpin()
+    std::uint32_t pins = 0;  ///< calls of pin() without unpin()
     std::uint64_t generation = 0;
   };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 
-/// Takes the memory of each page by a first write.
+/// Takes the memory of each page, by a first write if there is no other way.
 bool populate(std::byte* memory, std::uint64_t bytes, std::uint64_t page) {
 #ifdef MADV_POPULATE_WRITE
   int failed;

@@ -8,9 +8,9 @@
 class Reservation {
  public:
   struct Options {
-    bool populate = false;    ///< back() takes the memory at once, not the first touch
-    bool huge_pages = false;  ///< the system may refuse
-    bool lock = false;        ///< never swapped out
+    bool populate = false;    ///< back() takes the memory, instead of the first touch
+    bool huge_pages = false;  ///< pages of 2 MiB, if the system gives them
+    bool lock = false;        ///< the memory is never swapped out
     bool share = false;       ///< memory of an unnamed file, which another process can map
   };
 

@@ -6,7 +6,7 @@ namespace {
 
 using namespace canopy;
 
-/// An index without nodes: "cache off" without an `if` anywhere else.
+/// An index without nodes: switches the cache off without an `if` anywhere else.
 class NullIndex final : public PrefixIndex {
  public:
   explicit NullIndex(const Context& context) : groups_(context.groups.begin(), context.groups.end()) {}

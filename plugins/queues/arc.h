@@ -16,8 +16,8 @@ namespace canopy::queues {
 class Arc final : public EvictionStrategy {
  public:
   static constexpr const char* kRule =
-      "of what was used once and what was used again, the one beyond its target is evicted first; in it, what was used "
-      "longest ago";
+      "of the nodes used once and the nodes used again, those beyond their target are evicted first; among these, the "
+      "least recently used";
   PolicyText describe() const override { return {kRule, "{major:beyond its target|within}, used {minor:ago}"}; }
   Volatility volatility() const override { return Volatility::epoch; }
   Prints reads_prints() const override { return Prints::all; }
@@ -34,7 +34,8 @@ class Arc final : public EvictionStrategy {
     const std::uint64_t capacity = node.clock.capacity;
     if (from == TwoQueues::none || capacity == kUnlimited) return;
     (from == TwoQueues::first ? once_ : again_).add(node, eviction);
-    // As in the paper: one queue and its ghosts together are a cache, both queues and all ghosts are two.
+    // As in the paper: one queue and its ghosts together are as large as the cache, both queues and all ghosts twice as
+    // large.
     const std::uint64_t used = queues_.tokens(TwoQueues::first) + queues_.tokens(TwoQueues::second);
     once_.trim(capacity - std::min(capacity, queues_.tokens(TwoQueues::first)));
     again_.trim(2 * capacity - std::min(2 * capacity, used + once_.tokens()));

@@ -20,7 +20,7 @@ inline std::span<const std::uint64_t> strides_in(const NodeFacts& node, std::spa
 /// Evicted prefixes, by their prints: first in, first out. A node in which no stride ends leaves no ghost.
 class Ghosts {
  public:
-  /// Adds the strides of a node that is evicted for want of room. A flushed prefix gets no advantage when it returns.
+  /// Adds the strides of a node that is evicted for lack of room. A flushed prefix gets no advantage when it returns.
   void add(const NodeFacts& node, const Eviction& eviction) {
     if (eviction.cause == Cause::flush || eviction.cause == Cause::dead_leaf) return;
     for (const std::uint64_t print : strides_in(node, eviction.prefix_prints)) {
@@ -34,7 +34,7 @@ class Ghosts {
     for (const std::uint64_t print : strides) found += stamps_.erase(print);
     return found;
   }
-  /// Forgets the oldest until the ghosts stand for `tokens` at most.
+  /// Forgets the oldest until the ghosts stand for at most `tokens` tokens.
   void trim(std::uint64_t tokens) {
     while (!order_.empty() && (this->tokens() > tokens || order_.size() > 2 * stamps_.size() + 64)) {
       const auto at = stamps_.find(order_.front().print);

@@ -15,15 +15,15 @@ namespace canopy::queues {
 class S3Fifo final : public EvictionStrategy {
  public:
   static constexpr const char* kRule =
-      "what is new and was hit too rarely is evicted first while there is much of it; then what came first to the main "
-      "queue and was not hit in it";
+      "new nodes with too few hits are evicted first while there are many of them; then the oldest node of the main "
+      "queue that was not hit there";
   PolicyText describe() const override { return {kRule, "{major:next queue|other queue}, in it since {minor:ago}"}; }
   struct Config {
     std::uint64_t small_percent = 10, promote_after = 2;
     void visit(Options& options) {
-      options.number("small_percent", small_percent, 1, 90, "of the capacity is the small queue's");
+      options.number("small_percent", small_percent, 1, 90, "size of the small queue, in percent of the capacity");
       options.number("promote_after", promote_after, 1, kMostHits,
-                     "hits with which a node leaves it for the main queue");
+                     "hits after which a node moves from the small to the main queue");
     }
   };
   explicit S3Fifo(const Config& config) : config_(config) {}

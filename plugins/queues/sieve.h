@@ -6,15 +6,15 @@
 
 namespace canopy::queues {
 
-/// SIEVE (Zhang et al., NSDI 2024), for a tree: a hand goes through the nodes from the oldest to the youngest, round
-/// and round. It evicts a node that was not hit since the hand last passed; a node that was hit stays where it is, and
+/// SIEVE (Zhang et al., NSDI 2024), for a tree: a hand goes through the nodes from the oldest to the youngest, again
+/// and again. It evicts a node that was not hit since the hand last passed; a node that was hit stays where it is, and
 /// loses its mark. Only leaves are evicted, so a node that becomes a leaf behind the hand is met at once.
 ///
 /// A node's word: the round in which the hand comes to it next (upper half), and its hits at the last time plus one.
 class Sieve final : public EvictionStrategy {
  public:
   static constexpr const char* kRule =
-      "a hand that goes from the oldest to the youngest evicts what was not hit since it last passed";
+      "a hand that moves from the oldest node to the youngest evicts the first that was not hit since it last passed";
   PolicyText describe() const override { return {kRule, "in the hand's round {major}, created {minor:ago}"}; }
 
   Rank rank(const NodeFacts& node) override {

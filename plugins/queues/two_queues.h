@@ -31,7 +31,7 @@ class TwoQueues {
     tokens_[none] = 0;
     *node.tag = std::uint64_t{queue} << kQueueShift | number(node);
   }
-  /// Returns the queue that gives the next victims. `wanted` is the choice of now. It is taken once per 2 % of
+  /// Returns the queue that gives the next victims. `wanted` is the present choice. It is adopted once per 2 % of
   /// turnover, when the index ranks all nodes (Volatility::epoch); otherwise two nodes would be ranked by different
   /// choices.
   Queue giving(const PolicyClock& clock, Queue wanted) {

@@ -7,7 +7,7 @@
 
 namespace canopy::radix {
 
-/// Finds the nodes on the path of one key, from one to the next below it.
+/// Finds the nodes on the path of one key, each below the one found before.
 class ChildSearch {
  public:
   ChildSearch(const NodeTable& nodes, const Runs& runs, const Key& key, Units page_size)
@@ -19,9 +19,9 @@ class ChildSearch {
 
   /// Returns the units of the key, in whole pages.
   Units limit() const { return limit_; }
-  /// Returns the child of `parent` that shares at least a page with the key from `depth` on; 0 if there is none.
+  /// Returns the child of `parent` that shares at least one page with the key from `depth` on; 0 if there is none.
   Slot below(Slot parent, Units depth);
-  /// Returns the units, in whole pages, that the child found last shares with the key.
+  /// Returns the units, in whole pages, that the last child found shares with the key.
   Units common() const { return common_; }
 
  private:
@@ -29,7 +29,7 @@ class ChildSearch {
   const Runs& runs_;
   const std::uint32_t* words_;
   Units page_size_, limit_, common_ = 0;
-  Slot next_parent_ = 0;  ///< node below which the search goes on if all of it matches; 0: not known
+  Slot next_parent_ = 0;  ///< node below which the search continues if all of it matches; 0: not known
   std::uint32_t next_fingerprint_ = 0;
 };
 

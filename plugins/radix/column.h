@@ -21,7 +21,7 @@ class Column {
   const T* data() const { return reinterpret_cast<const T*>(memory_.base()); }
   std::size_t size() const { return size_; }
   bool reserve(std::size_t size) { return memory_.reserve(size * sizeof(T)); }
-  /// Makes growing to `size` elements safe from failure. Returns false if the system has no addresses left.
+  /// Ensures that growing to `size` elements cannot fail. Returns false if the system has no addresses left.
   bool promise(std::size_t size) { return memory_.promise(size * sizeof(T)); }
   /// Returns false, and nothing has changed, if the system has no memory.
   bool resize(std::size_t size) {
@@ -29,8 +29,8 @@ class Column {
     size_ = size;
     return true;
   }
-  /// Throws std::bad_alloc if the system has no memory. An operation that has changed something must not fail, so it
-  /// calls promise() before.
+  /// Throws std::bad_alloc if the system has no memory. An operation must not fail once it has changed something, so it
+  /// calls promise() first.
   void push_back(const T& value) {
     const T copy = value;
     if (!reserve(size_ + 1)) throw std::bad_alloc();
@@ -45,7 +45,7 @@ class Column {
   void pop_back() { --size_; }
   void clear() { size_ = 0; }
   void clear_to_zero() { *this = Column(); }
-  /// Empties the column, and returns the memory beyond `size` elements.
+  /// Empties the column, and returns the memory beyond `size` elements to the system.
   void clear_but_keep(std::size_t size) {
     size_ = 0;
     memory_.keep(size * sizeof(T));

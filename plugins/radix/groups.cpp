@@ -47,8 +47,8 @@ NodeFacts Groups::facts(Slot slot, std::size_t group, const PolicyClock& clock) 
   facts.clock = clock;
   Word& word = holds_.word(slot, group);
   facts.spared = word.spared;
-  facts.tag = &word.tag;                                    // the policy's own, also in a const visit
-  facts.parent_tag = &holds_.word(node.parent, group).tag;  // a root's is 0
+  facts.tag = &word.tag;                                    // the policy may write to it, also in a const visit
+  facts.parent_tag = &holds_.word(node.parent, group).tag;  // the tag of a root is 0
   return facts;
 }
 
@@ -61,8 +61,8 @@ void Groups::requeue(Slot slot, std::size_t group) {
   }
   const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
   if (IndexEvents* to = events_.all()) to->ranked(nodes_.id(slot), group, rank);
-  // Nodes that one request added to a window have one age, and a node that lies nearer the root is worth less than its
-  // end.
+  // Nodes that one request added to a window have the same age, and the end of the window is worth more than nodes
+  // nearer to the root.
   const std::uint32_t order = groups_[group].whole_path() ? 0 : nodes_[slot].begin;
   if (waits) queue.update(slot, rank, order);
   else queue.push(slot, rank, order);
@@ -80,7 +80,7 @@ void Groups::use_policy(std::size_t group, EvictionStrategy* policy) {
 }
 
 void Groups::rank_all(std::size_t group) {
-  union Batch {  // each of its nodes is made where it stands
+  union Batch {  // its nodes are constructed in place
     Batch() {}
     std::array<NodeFacts, RankHeap::kBatch> nodes;
   } batch;

@@ -12,22 +12,23 @@
 
 namespace canopy::radix {
 
-/// One KV cache group, and the nodes that it may evict.
+/// One KV cache group and the nodes that it may evict.
 struct GroupState {
   Group group;
   VictimQueue queue;
-  std::uint64_t allocated = 0;         ///< units ever inserted
-  std::uint64_t ranked_at = 0;         ///< `allocated` when all nodes were last ranked (Volatility::epoch)
+  std::uint64_t allocated = 0;         ///< units inserted so far
+  std::uint64_t ranked_at = 0;         ///< value of `allocated` when all nodes were last ranked (Volatility::epoch)
   Prints reads_prints = Prints::none;  ///< prints that its policy reads
 
   bool whole_path() const { return group.reach == kWholePath; }
-  /// Returns the depth from which a lock of `length` units holds: the beginning of a page; at least one page is held.
+  /// Returns the depth from which a lock of `length` units holds pages: the beginning of a page, so that it holds at
+  /// least one.
   Units hold_from(Units length, Units page_size) const {
     return group.reach >= length ? 0 : (length - group.reach) / page_size * page_size;
   }
 };
 
-/// The groups: the facts of a node for their policies, and the nodes that wait in their queues.
+/// The groups, the facts of nodes for their policies, and the nodes in their queues.
 class Groups {
  public:
   Groups(const PrefixIndex::Context& context, const NodeTable& nodes, HoldTable& holds, const Spaces& spaces,
@@ -41,13 +42,14 @@ class Groups {
   std::uint32_t all() const { return all_; }
   /// Returns true if a group has a Group::max_per_path.
   bool any_path_limit() const { return any_path_limit_; }
-  /// Returns true for the usual engine: one group, which needs the whole path, and so has no tombstones.
+  /// Returns true if there is only one group and it needs the whole path, as in most engines. Then there are no
+  /// tombstones.
   bool one_whole_path() const { return one_whole_path_; }
 
   PolicyClock clock(std::size_t group) const;
   NodeFacts facts(Slot slot, std::size_t group) const { return facts(slot, group, clock(group)); }
   NodeFacts facts(Slot slot, std::size_t group, const PolicyClock& clock) const;
-  /// Returns true if the group may evict the node. A whole-path group may evict leaves only; a window or a state may be
+  /// Returns true if the group may evict the node. A whole-path group may evict only leaves; a window or a state may be
   /// evicted anywhere and leaves a tombstone (a gap).
   bool may_evict(Slot slot, std::size_t group) const {
     const Node& node = nodes_[slot];
@@ -56,18 +58,19 @@ class Groups {
   }
   /// Updates a node's place in the group's queue after a change of its facts.
   void requeue(Slot slot, std::size_t group);
-  /// The same in all groups.
+  /// Updates a node's place in the queues of all groups.
   void requeue(Slot slot);
-  /// The same in the groups with a reach, where a node may wait while a request uses its path.
+  /// Updates a node's place in the queues of the groups with a reach, where a node may be in the queue while a request
+  /// uses its path.
   void requeue_in_windows(Slot slot) {
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (!groups_[g].whole_path() && holds_(slot, g).place != QueuePlaces::kNone) requeue(slot, g);
   }
-  /// Replaces the group's policy: all its words become zero, and it ranks the nodes that wait.
+  /// Replaces the group's policy: all its words become zero, and the new policy ranks the nodes in the queue.
   void use_policy(std::size_t group, EvictionStrategy* policy);
   /// Ranks all nodes in the group's queue again.
   void rank_all(std::size_t group);
-  /// rank_all, if the policy's ranks drift and two hundredths of the pool turned over since the last time.
+  /// Calls rank_all if the policy's ranks drift and 2 % of the pool's units were inserted since the last time.
   void rank_drifted(std::size_t group);
   void clear_queues();
   std::size_t resident() const;
@@ -79,7 +82,7 @@ class Groups {
   const NodeEvents& events_;
   const Tick& now_;
   std::vector<GroupState> groups_;
-  // Read in every call.
+  // These are read in every call.
   std::size_t size_;
   std::uint32_t all_;
   bool one_whole_path_, any_path_limit_ = false;

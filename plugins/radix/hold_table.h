@@ -13,7 +13,7 @@ struct Hold {
   Tick last_access;
 };
 
-/// The data of a group's policy on a node.
+/// The data that a group's policy keeps about a node.
 struct Word {
   std::uint64_t tag;
   Tick spared;

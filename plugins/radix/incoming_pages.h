@@ -4,7 +4,8 @@
 
 namespace canopy::radix {
 
-/// The pages that the caller of an insert passed: for each group, one for every page of units from depth `from` on.
+/// The pages that the caller of an insert passed: for each group, one number for every page of units from depth `from`
+/// on; 0 if the group has none.
 class IncomingPages {
  public:
   IncomingPages(const GroupPages& pages, Units from, Units page_size, std::size_t groups)
@@ -21,15 +22,14 @@ class IncomingPages {
     for (std::size_t g = 0; g < groups_; ++g) mask |= std::uint32_t{page(g, depth) != 0} << g;
     return mask;
   }
-  /// Returns the first depth behind `depth`, at most `end`, at which the mask, limited to the groups of `among`,
-  /// differs.
+  /// Returns the first depth after `depth`, at most `end`, at which the mask differs in a group of `among`.
   Units same_until(Units depth, Units end, std::uint32_t among) const {
     const std::uint32_t same = mask(depth) & among;
     do depth += page_size_;
     while (depth < end && (mask(depth) & among) == same);
     return depth;
   }
-  /// Returns the number of changes of the mask before `limit`: at these depths nodes must end.
+  /// Returns the number of depths below `limit` at which the mask changes: nodes must end there.
   std::size_t mask_changes(Units limit) const {
     std::size_t changes = 0;
     for (Units depth = from_ + page_size_; depth < limit; depth += page_size_)

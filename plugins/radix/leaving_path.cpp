@@ -6,7 +6,7 @@ namespace canopy::radix {
 
 namespace {
 
-constexpr std::size_t kUsualPath = std::size_t{1} << 17;  // words; memory for more is given back
+constexpr std::size_t kUsualPath = std::size_t{1} << 17;  // words; memory beyond them is given back
 
 }  // namespace
 
@@ -37,7 +37,7 @@ bool LeavingPath::read(Slot slot) {
   if (!words_.resize(std::size_t{last.end()} + runs_.overlap())) return read_.clear(), false;
   for (std::size_t g = 0; g < groups_; ++g)
     if (!pages_[g].resize(pages)) return read_.clear(), false;
-  // From the end on: the overlap behind a node's own words is the beginning of the node below it.
+  // The overlap is copied only for the last node: for any other one it is the beginning of the node below.
   std::copy_n(runs_.words(last) + last.length, runs_.overlap(), words_.data() + last.end());
   std::size_t added = 0;
   for (Slot at = slot; nodes_[at].parent; at = nodes_[at].parent) {
@@ -46,7 +46,7 @@ bool LeavingPath::read(Slot slot) {
       std::copy_n(runs_.words(node), node.length, words_.data() + node.begin);
       ++added;
     }
-    // Pages of the shared part may have left in a group meanwhile.
+    // Some pages of the shared part may have left a group since, so page numbers are copied for the whole path.
     const Page* from = runs_.pages(node);
     const std::size_t first = node.begin / page_size_, count = node.length / page_size_;
     if (groups_ == 1) {
@@ -60,7 +60,7 @@ bool LeavingPath::read(Slot slot) {
   return true;
 }
 
-/// Adds the deepest `count` nodes of the path to `read_`, from the root side on.
+/// Adds the deepest `count` nodes of the path to `read_`, ordered from the root.
 void LeavingPath::remember(Slot slot, std::size_t count) {
   const std::size_t had = read_.size();
   if (!read_.resize(had + count)) return read_.clear();

@@ -11,8 +11,8 @@
 
 namespace canopy::radix {
 
-/// The words and pages from the root to the end of one node, copied: for visitors of evicted nodes. Words that the path
-/// shares with the one before it in the same eviction are copied once.
+/// A copy of the words and pages from the root to the end of one node, for visitors of evicted nodes. Words that the
+/// path shares with the previous one of the same eviction are copied once.
 class LeavingPath {
  public:
   LeavingPath(const NodeTable& nodes, const Runs& runs, Units page_size, std::size_t groups)
@@ -20,7 +20,8 @@ class LeavingPath {
 
   /// Begins an eviction.
   void begin();
-  /// Returns false if the system has no memory. The results of words() and pages() are valid until the next call.
+  /// Copies the path to a node. Returns false if the system has no memory. The results of words() and pages() are valid
+  /// until the next call.
   bool read(Slot slot);
   std::span<const std::uint32_t> words() const { return {words_.data(), words_.size()}; }
   GroupPages pages() const;
@@ -39,7 +40,7 @@ class LeavingPath {
   Units page_size_;
   std::size_t groups_;
   Column<std::uint32_t> words_;
-  Column<Read> read_;  ///< nodes whose words are in words_, from the root side on
+  Column<Read> read_;  ///< nodes whose words are in words_, ordered from the root
   std::array<Column<Page>, kMaxGroups> pages_;
 };
 

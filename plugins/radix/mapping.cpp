@@ -15,7 +15,7 @@
 namespace canopy::radix {
 namespace {
 
-// ThreadSanitizer does not see mremap: memory that another thread maps at the old address next would look shared.
+// ThreadSanitizer does not see mremap: memory that another thread later maps at the old address would look shared.
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
 constexpr bool kMovesPages = false;
 #else
@@ -27,9 +27,8 @@ constexpr std::size_t kLeastAhead = std::size_t{16} << 10;
 constexpr std::size_t kMostAhead = std::size_t{2} << 20;
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kLarge =
-    std::size_t{16}
-    << 20;  // from here on 2 MiB pages: at least half of the mapping is in use, so rounding up wastes little
+// A mapping of this size or more has 2 MiB pages: at least half of it is in use, so rounding up wastes little.
+constexpr std::size_t kLarge = std::size_t{16} << 20;
 
 std::size_t up(std::size_t bytes, std::size_t to = kSystemPage) { return (bytes + to - 1) / to * to; }
 
@@ -69,7 +68,7 @@ bool Mapping::map(std::size_t bytes) {
     std::memcpy(moved, base_, std::min(mapped_, bytes));
     munmap(base_, mapped_);
   }
-  // Only advice: without such pages the index is slower, not wrong.
+  // This is only advice: without such pages the index is slower, not wrong.
   if (huge) static_cast<void>(madvise(moved, bytes, MADV_HUGEPAGE));
   base_ = static_cast<std::byte*>(moved);
   mapped_ = bytes;

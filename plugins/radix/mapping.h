@@ -5,9 +5,8 @@
 
 namespace canopy::radix {
 
-/// Memory mapped from the system that grows without a copy and without slack: growth changes page tables and copies no
-/// bytes, and memory that was never touched is not resident. The base may change when it grows, so callers keep
-/// offsets.
+/// Memory mapped from the system that grows without copying: growth changes page tables, and memory that was never
+/// touched is not resident. The base may change when it grows, so callers keep offsets.
 class Mapping {
  public:
   Mapping() = default;
@@ -22,14 +21,15 @@ class Mapping {
   }
 
   std::byte* base() const { return base_; }
-  /// Makes at least `bytes` addressable; those beyond the former size are zero. Returns false if the system refuses.
+  /// Makes at least `bytes` bytes addressable; those beyond the former size are zero. Returns false if the system
+  /// refuses.
   bool reserve(std::size_t bytes) { return bytes <= touched_ || grow(bytes); }
-  /// Makes reserve() of this many bytes safe from failure. Takes addresses, and no memory.
+  /// Ensures that reserve() of up to `bytes` bytes cannot fail. Takes addresses, not memory.
   bool promise(std::size_t bytes) { return bytes <= mapped_ || map_ahead(bytes); }
-  /// Returns the whole system pages inside [from, to) to the system; they read as zero from now on. Returns their
+  /// Gives the whole system pages inside [from, to) back to the system; they read as zero from then on. Returns their
   /// bytes.
   std::size_t drop(std::size_t from, std::size_t to);
-  /// Returns all memory beyond the first `bytes` to the system. REQUIRES: the owner does not use it.
+  /// Gives all memory beyond the first `bytes` bytes back to the system. REQUIRES: the owner does not use it.
   void keep(std::size_t bytes);
   /// Returns the bytes that are in memory now, as the system counts them.
   std::size_t resident() const;

@@ -24,8 +24,8 @@ inline bool sixteen_agree(const std::uint32_t* a, const std::uint32_t* b) {
 }
 
 /// Returns the number of words that agree from the start. memcmp, which picks the machine's widest vectors at run time,
-/// compares whole blocks; in a block that differs or is not whole, 16 words are compared at once, and only the last few
-/// one by one.
+/// compares whole blocks. In a block that differs or is not whole, 16 words are compared at once, and only the last few
+/// in pairs.
 inline std::size_t match_length(const std::uint32_t* a, const std::uint32_t* b, std::size_t count) {
   constexpr std::size_t kBlock = 256;
   std::size_t i = 0;

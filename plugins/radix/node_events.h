@@ -9,8 +9,7 @@
 
 namespace canopy::radix {
 
-/// Sends changes of the tree to IndexEvents. Costs the test of one number while nothing is wanted, or there is no
-/// receiver.
+/// Sends changes of the tree to IndexEvents. Costs a test or two while there is no receiver or it wants nothing.
 class NodeEvents {
  public:
   NodeEvents(IndexEvents* receiver, const NodeTable& nodes, const HoldTable& holds, const Runs& runs, Units page_size)
@@ -29,9 +28,9 @@ class NodeEvents {
     return receiver_;
   }
 
-  /// `request`: InsertFacts::request.
+  /// Sends a new node. `request`: InsertFacts::request.
   void added(Slot slot, const std::uint32_t* words, const IncomingPages& incoming, std::uint64_t request) const;
-  /// A tombstone of the group has pages again.
+  /// Sends that a tombstone of the group has pages again.
   void filled(Slot slot, std::size_t group) const;
   void relocated(Slot slot, std::size_t group) const {
     if (IndexEvents* to = all()) to->relocated(nodes_.id(slot), group, pages(slot, group));
@@ -43,7 +42,8 @@ class NodeEvents {
     for (Slot at = end; all() && nodes_[at].parent; at = nodes_[at].parent) facts(at);
   }
   void locked(Slot node, const Lock& lock, std::size_t first_group) const;
-  /// The lock `had` on `before` is one on `node` now; either may be a namespace's root, where nothing is held.
+  /// Sends that the lock `had` on `before` is now `lock` on `node`. Either node may be a namespace's root, where
+  /// nothing is held.
   void relocked(Slot node, const Lock& lock, Slot before, const Lock& had) const;
 
  private:

@@ -118,7 +118,7 @@ void NodeTable::refile(std::uint32_t fingerprint, Slot from, Slot to) {
 void NodeTable::unfile(std::uint32_t fingerprint, Slot slot) {
   const std::size_t mask = places_.size() - 1;
   std::size_t hole = place_of(fingerprint, slot);
-  // An entry that probed across the hole moves into it, so that no marker of the erased entry has to stay.
+  // An entry that probed across the hole moves into it, so that the erased entry needs no marker.
   for (std::size_t i = (hole + 1) & mask; places_[i].slot; i = (i + 1) & mask) {
     const std::size_t home = places_[i].fingerprint & mask;
     if (((i - home) & mask) < ((i - hole) & mask)) continue;

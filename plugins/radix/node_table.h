@@ -8,18 +8,19 @@
 
 namespace canopy::radix {
 
-using Slot = std::uint32_t;  ///< a node's place in the arena; 0 is no node
+using Slot = std::uint32_t;  ///< place of a node in the arena; 0: no node
 inline constexpr std::uint32_t kFreeSlot = std::uint32_t{1} << 31;
 
-/// A window on a run: `length` units from depth `begin`. A namespace's root has no run and parent 0. A cache line long.
+/// A window on a run: `length` units from depth `begin`. A namespace's root has no run and parent 0. The size is one
+/// cache line.
 struct Node {
   Slot parent;
-  std::uint32_t life;  ///< life of the slot: 1 for its first node, 2 for the next; kFreeSlot is added while it has none
+  std::uint32_t life;  ///< life of the slot: 1 for its first node, 2 for the next; kFreeSlot is added while it is free
   RunStore::Block run;
   Units begin, length;
   std::uint32_t resident;  ///< bit g: group g has pages here
   std::uint32_t hits, children;
-  Slot first_child, next, prev;  ///< siblings in the order of insertion; the prev of the first is the last
+  Slot first_child, next, prev;  ///< siblings in the order of insertion; prev of the first one is the last one
   NamespaceId space;
   std::uint32_t inserts;
   std::int32_t priority;
@@ -29,16 +30,15 @@ struct Node {
 };
 static_assert(sizeof(Node) == 64);
 
-/// The nodes, their places in the tree, and the table in which a child is found: one flat table for the whole tree,
-/// with open addressing, keyed by a fingerprint of (parent, first page). The caller verifies each candidate by its
-/// words.
+/// The nodes, their places in the tree, and the table of children: one flat table for the whole tree, with open
+/// addressing, keyed by a fingerprint of (parent, first page). The caller compares the words of each candidate.
 class NodeTable {
  public:
   NodeTable() { nodes_.push_back({}); }
 
   Node& operator[](Slot slot) { return nodes_[slot]; }
   const Node& operator[](Slot slot) const { return nodes_[slot]; }
-  std::size_t slots() const { return nodes_.size(); }  ///< every slot is below this
+  std::size_t slots() const { return nodes_.size(); }  ///< every slot is below it
   NodeId id(Slot slot) const { return static_cast<NodeId>(std::uint64_t{nodes_[slot].life} << 32 | slot); }
   bool in_use(Slot slot) const { return (nodes_[slot].life & kFreeSlot) == 0; }
   /// Returns the node of an id; 0 if it is no longer in the tree.
@@ -58,7 +58,7 @@ class NodeTable {
   void detach(Slot child);
   /// Puts `upper` into the place of `lower` among its siblings and makes it the parent of `lower`.
   void put_between(Slot upper, Slot lower);
-  /// Returns the next node of a walk, parents before children; 0 after the last one below `top`.
+  /// Returns the next node of a walk that visits parents before children; 0 after the last one below `top`.
   Slot after(Slot slot, Slot top) const;
 
   static std::uint32_t fingerprint(Slot parent, const std::uint32_t* words, std::size_t count);
@@ -91,7 +91,7 @@ class NodeTable {
   std::size_t place_of(std::uint32_t fingerprint, Slot slot) const;
 
   Column<Node> nodes_;
-  Slot free_ = 0;  ///< linked through Node::next
+  Slot free_ = 0;  ///< first free slot, linked through Node::next
   Column<Place> places_;
   std::size_t filed_ = 0;
 };

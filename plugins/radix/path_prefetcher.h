@@ -9,7 +9,7 @@
 namespace canopy::radix {
 
 /// Prefetches ancestors a few steps ahead while the index walks back to the root along `path`, the nodes that a match
-/// walked down: following parent pointers alone would serialise the cache misses.
+/// walked down: without it, the cache misses of the parent pointers would come one after the other.
 class PathPrefetcher {
  public:
   PathPrefetcher(const NodeTable& nodes, const HoldTable& holds, const Column<Slot>& path)

@@ -8,7 +8,7 @@
 namespace canopy::radix {
 namespace {
 
-constexpr std::size_t kUsualPath = 4096;  // nodes; memory for more is given back
+constexpr std::size_t kUsualPath = 4096;  // nodes; memory beyond them is given back
 
 }  // namespace
 

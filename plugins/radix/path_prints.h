@@ -21,8 +21,8 @@ class PathPrints {
   const Runs& runs_;
   Column<Slot> path_;
   Column<std::uint64_t> prints_;
-  /// The parent of the last node: its prints are the first of prints_. It is often evicted next, and no path
-  /// changes while its last node is in the tree, so a chain is not read once for each of its nodes.
+  /// The parent of the last node; its prints are the first ones of prints_. It is often evicted next, and no path
+  /// changes while its last node is in the tree, so a chain is read once and not once per node.
   NodeId above_{};
 };
 

@@ -31,8 +31,8 @@ void RadixIndex::report_leaving(Slot slot, std::size_t group, LeavingVisitor& vi
   if (leaving_.read(slot)) visitor.leaving({groups_.facts(slot, group), leaving_.words(), leaving_.pages()});
 }
 
-/// Removes a leaf that no lock holds. Any other node stays as a tombstone of this group and of those that reach less
-/// far: no boundary here could use their pages without this group's. REQUIRES: may_evict.
+/// Removes a leaf that no lock holds. Any other node stays as a tombstone of this group and of the groups with a
+/// smaller reach: no boundary here could use their pages without this group's. REQUIRES: may_evict.
 void RadixIndex::evict_node(Slot slot, std::size_t group, Cause cause) {
   if (nodes_[slot].children == 0 && !held(slot)) {
     remove(slot, cause, group);
@@ -44,8 +44,8 @@ void RadixIndex::evict_node(Slot slot, std::size_t group, Cause cause) {
       make_tombstone(slot, g, g == group ? cause : Cause::other_group);
 }
 
-/// Evicts nodes above `tail` from the group, the first on its path before the others, until the path has as many pages
-/// as it may. Those that a lock holds stay, and so do forks.
+/// Evicts nodes above `tail` from the group, from the root on, until the path has at most Group::max_per_path pages.
+/// Nodes that a lock holds stay, and so do forks.
 void RadixIndex::evict_above(Slot tail, std::size_t group) {
   std::size_t pages = 0;
   for (Slot at = tail; nodes_[at].parent; at = nodes_[at].parent)
@@ -86,7 +86,7 @@ void RadixIndex::drop_pages(Slot slot, std::size_t group, Cause cause) {
   groups_.requeue(slot, group);
 }
 
-/// Returns true for a leaf with a tombstone that no lock holds: no match can end in it.
+/// Returns true for a leaf with a tombstone that no lock holds: no match can end there.
 bool RadixIndex::is_dead_leaf(Slot slot) const {
   const Node& node = nodes_[slot];
   return node.children == 0 && node.resident != groups_.all() && !held(slot);
@@ -97,7 +97,7 @@ bool RadixIndex::is_dead_leaf(Slot slot) const {
 RadixIndex::Removed RadixIndex::remove(Slot slot, Cause cause, std::size_t group) {
   for (;;) {
     const std::uint32_t place = runs_.fingerprint(nodes_[slot].parent, runs_.words(nodes_[slot]));
-    nodes_.prefetch_places(place);  // it comes while the queue is compacted
+    nodes_.prefetch_places(place);  // it loads while the queue is compacted
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (nodes_[slot].resident >> g & 1)
         drop_pages(slot, g, g == group || group == kMaxGroups ? cause : Cause::other_group);

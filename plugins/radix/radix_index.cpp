@@ -9,19 +9,20 @@
 namespace canopy::radix {
 namespace {
 
-constexpr std::size_t kUsualPath = 4096;  // nodes; memory for more is given back
+constexpr std::size_t kUsualPath = 4096;  // nodes; memory beyond them is given back
 
 }  // namespace
 
 void RadixIndex::Config::visit(Options& options) {
-  options.choice(
-      "accounting", accounting, kAccountingNames,
-      "what counts as a use: ours, or that of SGLang's RadixCache (August 2026) or UnifiedRadixCache (0.5.23)");
+  options.choice("accounting", accounting, kAccountingNames,
+                 "what counts as a use: Canopy's rules, or those of SGLang's RadixCache (August 2026) or "
+                 "UnifiedRadixCache (0.5.23)");
   options.number("keep_free", keep_free, 0, 100,
-                 "percent of the storage in use that freed storage may keep in memory, beside what prefault keeps");
-  options.flag("prefault", prefault,
-               "take the memory of a full pool, up to 256 MiB, at the start, and keep four "
-               "thirds of it, so that no insert waits for it");
+                 "memory that free storage may keep, in percent of the storage in use; more if prefault took more");
+  options.flag(
+      "prefault", prefault,
+      "take memory for a full pool (at most 256 MiB) at the start and keep up to four thirds of it, so that no "
+      "insert waits for memory");
 }
 
 RadixIndex::RadixIndex(const Config& config, const Context& context)
@@ -38,13 +39,14 @@ RadixIndex::RadixIndex(const Config& config, const Context& context)
   holds_.resize(nodes_.slots());
 }
 
-/// Finds the deepest boundary on the key's path that every group can serve. Calls touch(slot) for each node on the way.
+/// Finds the deepest boundary on the key's path that every group can serve. Calls touch(slot) for each node that it
+/// visits.
 template <class Touch>
 RadixIndex::Walk RadixIndex::walk(const Key& key, Touch&& touch) const {
   Slot at = spaces_.root(key.space);
   Walk best;
   if (at == 0) return best;
-  // Units since the last tombstone; a path without one serves however short it is.
+  // Units since the last tombstone. A path without one can be reused at any length.
   constexpr std::uint64_t kNoTombstone = ~std::uint64_t{0};
   std::array<std::uint64_t, kMaxGroups> since_tombstone;
   since_tombstone.fill(kNoTombstone);
@@ -93,8 +95,8 @@ Probe RadixIndex::peek(const Key& key) const {
   return probe;
 }
 
-/// Walks to the deepest boundary that every group can serve, and splits off the node that ends there. Leaves its path
-/// in path_, unless the walk has made it recent.
+/// Walks to the deepest boundary that every group can serve, and splits the node there. Leaves the path in path_,
+/// unless the walk has already made it recent.
 Found RadixIndex::arrive(const Key& key) {
   const Tick stamp = now_;
   const Walk found = walk(key, [&](Slot slot) {
@@ -110,10 +112,10 @@ Found RadixIndex::arrive(const Key& key) {
   return {nodes_.id(end), found.depth, found.full};
 }
 
-/// Makes the path to a node recent, if a match does so (Accounting::match_touches).
+/// Makes the path to a node recent if a match does that (Accounting::match_touches).
 void RadixIndex::use(Slot end, bool is_hit) {
   if (!accounting_.match_touches) return;
-  // A split of the walk, if there was one, came before.
+  // The walk may have split a node, which came first.
   const Tick used = read_clock();
   const bool waits_on_path = !groups_.one_whole_path();
   PathPrefetcher ahead(nodes_, holds_, path_);
@@ -235,5 +237,6 @@ void RadixIndex::clear_results() {
 
 }  // namespace canopy::radix
 
-CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PrefixIndex, canopy::radix::RadixIndex>(
-                           "radix", "radix tree over pages; splits copy nothing, the queue of victims is kept"));
+CANOPY_PLUGIN("1.0.0",
+              canopy::provide<canopy::PrefixIndex, canopy::radix::RadixIndex>(
+                  "radix", "radix tree over pages; splits copy nothing, and the queue of victims is kept up to date"));

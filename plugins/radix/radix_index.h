@@ -20,16 +20,17 @@ namespace canopy::radix {
 ///  - a node is a window on a run, so a split copies nothing and an insert copies its own words once;
 ///  - for whole-path groups a node's hold count is its own locks plus its children that are held, so a lock
 ///    climbs only to the first node that is held already; visit() adds up the true reference counts;
-///  - recency, priority and inserts are written where a request ends and handed to the parent when a node is
-///    evicted: no policy reads them on an inner node before;
-///  - no function recurses, and only visit, flush, remap and clear are proportional to the tree.
+///  - recency, priority and inserts are written to the node where a request ends, and an evicted node hands them to
+///    its parent: until then no policy reads them on an inner node;
+///  - no function recurses, and only visit, flush, remap and clear take time proportional to the size of the tree.
 class RadixIndex final : public PrefixIndex, public SchedulingIndex {
  public:
   struct Config {
     AccountingName accounting = AccountingName::standard;
-    /// Percent of the storage in use that free storage may keep in memory, if that is more than prefault took.
+    /// Memory that free storage may keep, in percent of the storage in use. It may keep more if prefault took more.
     std::uint64_t keep_free = 15;
-    /// Memory for a full pool, up to 256 MiB, from the start; none for an unlimited one. A later limit changes nothing.
+    /// If true, memory for a full pool, up to 256 MiB, is taken at the start; none for an unlimited pool. A later limit
+    /// changes nothing.
     bool prefault = true;
     void visit(Options& options);
   };
@@ -60,10 +61,10 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex {
   void visit(NodeVisitor& visitor) const override;
 
  private:
-  /// The end of a walk: `matched` units of `node` agree with the key, or all of it.
+  /// The end of a walk: the first `matched` units of `node`, or all of it, agree with the key.
   struct Walk {
     Slot node = 0;
-    Units matched = 0;  ///< units in the node
+    Units matched = 0;  ///< units that agree, in `node`
     Units depth = 0;    ///< units from the root
     Units full = 0;     ///< Probe::full_length
   };
@@ -128,8 +129,8 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex {
   Tick now_;
   Groups groups_;
   std::uint64_t node_count_ = 0, refused_ = 0, cut_short_ = 0;
-  Column<Slot> path_;    ///< the nodes that the running match walked down
-  ResultPages results_;  ///< lists to which the last result points
+  Column<Slot> path_;    ///< nodes that the current match walked down
+  ResultPages results_;  ///< page lists that the last result refers to
 };
 
 }  // namespace canopy::radix

@@ -6,7 +6,7 @@
 
 namespace canopy::radix {
 
-/// Makes room for `count` more nodes and their places in the queues, so that the operation cannot stop half way.
+/// Makes room for `count` more nodes and their places in the queues, so that the operation cannot stop halfway.
 bool RadixIndex::make_room(std::size_t count) {
   const std::size_t slots = nodes_.slots() + count;
   if (!nodes_.reserve(count) || !holds_.reserve(slots)) return false;
@@ -15,7 +15,7 @@ bool RadixIndex::make_room(std::size_t count) {
   return true;
 }
 
-/// Makes room for any result: at most all resident pages and those that the caller brings.
+/// Makes room for any result: at most all resident pages and those that the caller passes.
 bool RadixIndex::promise_results(const GroupPages& incoming) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const Sizes& sizes = spaces_.sizes(g);
@@ -24,7 +24,7 @@ bool RadixIndex::promise_results(const GroupPages& incoming) {
   return true;
 }
 
-/// Returns the root of a namespace, made if there is none; 0 if the system has no memory.
+/// Returns the root of a namespace, and makes it if there is none; 0 if the system has no memory.
 Slot RadixIndex::root_of(NamespaceId space) {
   if (!spaces_.reserve(space)) return 0;
   if (spaces_.root(space) == 0) {
@@ -58,7 +58,7 @@ Slot RadixIndex::split(Slot lower, Units at) {
   above.begin = below.begin;
   above.length = at;
   above.hits = below.hits;
-  // A node that is evicted hands its inserts over: both halves would hand over the same ones.
+  // An evicted node hands its inserts over. If both halves had them, they would be handed over twice.
   above.inserts = accounting_.hands_over ? 0 : below.inserts;
   above.priority = below.priority;
   above.resident = below.resident;
@@ -151,7 +151,7 @@ Inserted RadixIndex::insert(const Lock& lock, const Key& key, const GroupPages& 
   return inserted;
 }
 
-/// Evicts the pages that the path of an insert has beyond Group::max_per_path.
+/// Evicts the pages by which the path of an insert exceeds Group::max_per_path.
 void RadixIndex::keep_path_limits(Slot tail, Inserted& inserted) {
   std::array<std::size_t, kMaxGroups> spare{};
   for (std::size_t g = 0; g < groups_.size(); ++g) spare[g] = results_[g].size();
@@ -177,8 +177,8 @@ void RadixIndex::count_insert(Slot slot, InsertFacts facts) {
   groups_.requeue_in_windows(slot);
 }
 
-/// Makes the end of a path recent in the groups with a reach: all nodes that hold a part of the last `reach` units and
-/// a page; for a state, only the node with the one in use.
+/// Makes the end of a path recent in the groups with a reach: all nodes with a part of the last `reach` units and one
+/// page more; for a state, only the node whose state is used.
 void RadixIndex::touch_windows(Slot end, Tick stamp) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (groups_[g].whole_path()) continue;
@@ -191,8 +191,8 @@ void RadixIndex::touch_windows(Slot end, Tick stamp) {
   }
 }
 
-/// Makes the deepest node behind `from` recent in each group with a reach: it has the state from which the request
-/// would go on.
+/// Makes the deepest node below `from` that has pages recent in each group with a reach: it has the state from which
+/// the request would continue.
 void RadixIndex::touch_deepest(Slot end, Units from) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     Slot at = groups_[g].whole_path() ? 0 : end;
@@ -214,7 +214,8 @@ void RadixIndex::touch(Slot slot, Tick stamp, bool windows) {
   events_.facts(slot);
 }
 
-/// Adds the caller's pages of [from, to) in the groups of `mask` to the result, since the index has others.
+/// Adds the caller's pages of [from, to) in the groups of `mask` to the result, because the index has other pages
+/// there.
 void RadixIndex::return_to_caller(const IncomingPages& incoming, Units from, Units to, std::uint32_t mask) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (!(mask >> g & 1)) continue;
@@ -226,8 +227,8 @@ void RadixIndex::return_to_caller(const IncomingPages& incoming, Units from, Uni
   }
 }
 
-/// Fills the tombstones of a node with the incoming pages for its span, and splits it where these begin or end. Returns
-/// the deepest piece.
+/// Fills the tombstones of a node with the incoming pages for its span, and splits the node where these begin or end.
+/// Returns the deepest piece.
 Slot RadixIndex::refill(Slot node, const IncomingPages& incoming) {
   const std::uint32_t missing = groups_.all() & ~nodes_[node].resident;
   for (;;) {
@@ -250,17 +251,17 @@ Slot RadixIndex::refill(Slot node, const IncomingPages& incoming) {
   }
 }
 
-/// Makes a run for [depth, limit) and nodes on it, a new one wherever the resident groups change. Returns the deepest
+/// Makes a run for [depth, limit) and its nodes, a new node wherever the resident groups change. Returns the deepest
 /// node; `parent` if the system has no memory.
 Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, const IncomingPages& incoming,
                         InsertFacts facts) {
-  // A leaf without pages in any group would wait in no queue, and so would never be evicted.
+  // A leaf without pages in any group would be in no queue, and so would never be evicted.
   while (limit > depth && incoming.mask(limit - page_) == 0) limit -= page_;
   if (limit == depth) return parent;
   const std::size_t width = groups_.size();
   const RunStore::Block run = runs_.add(key, depth, limit, incoming);
   if (!run) return ++cut_short_, parent;
-  const bool one_node = groups_.one_whole_path();  // no page is missing: no need to look
+  const bool one_node = groups_.one_whole_path();  // no page is missing, so the mask is not read
   while (depth < limit) {
     const std::uint32_t mask = one_node ? 1 : incoming.mask(depth);
     const Units end = one_node ? limit : incoming.same_until(depth, limit, groups_.all());
@@ -283,12 +284,12 @@ Slot RadixIndex::append(Slot parent, const Key& key, Units depth, Units limit, c
         if (!groups_[g].whole_path()) holds_(slot, g).last_access = 0;
     if (accounting_.insert_counts_on_path) count_insert(slot, facts);
     nodes_.attach(parent, slot);
-    // The caller's words, since the node's own are not in the caches (stream_copy).
+    // The caller's words, because the node's own are not in the caches (stream_copy).
     const std::uint32_t* words = key.words.data() + node.begin;
     nodes_.file(runs_.fingerprint(parent, words), slot);
     if (events_.nodes()) {
       events_.added(slot, words, incoming, facts.request);
-      // Otherwise the insert sends them for the node in which it ends, when it has counted there.
+      // Otherwise the insert sends them for its last node after it has counted there.
       if (end < limit || accounting_.insert_counts_on_path) events_.facts(slot);
     }
     for (std::size_t g = 0; g < width; ++g)

@@ -1,4 +1,4 @@
-/// Locks: the nodes they hold, from taking a lock to its release.
+/// Locks and the nodes that they hold, from taking a lock to its release.
 #include "path_prefetcher.h"
 #include "radix_index.h"
 
@@ -7,7 +7,7 @@
 namespace canopy::radix {
 namespace {
 
-/// A node and its ancestors, as a policy sees them.
+/// A node and its ancestors, for a policy.
 class PathUp final : public Path {
  public:
   PathUp(const NodeTable& nodes, const Groups& groups, Slot end, std::size_t group)
@@ -43,7 +43,7 @@ Lock RadixIndex::lock_at(Slot node, Units full_length) {
       if (accounting_.windows == Accounting::Windows::locked && !groups_[g].whole_path())
         holds_(at, g).last_access = now_;
       if (first) set_protected(at, g, true);
-      else if (groups_[g].whole_path()) break;  // this node holds everything above already
+      else if (groups_[g].whole_path()) break;  // this node already holds everything above it
     }
   }
   return lock;
@@ -112,13 +112,14 @@ bool RadixIndex::held(Slot slot) const {
   return false;
 }
 
-/// Counts the node's pages of a group, which became resident.
+/// Counts a node's pages of a group that became resident.
 void RadixIndex::add_resident(Slot slot, std::size_t group) {
   const Node& node = nodes_[slot];
   spaces_.add_resident(node.space, group, node.length, holds_(slot, group).count > 0);
 }
 
-/// Counts the node's pages as protected, since the first lock in a group holds it, or as evictable, since none does.
+/// Counts a node's pages of a group as protected, when the first lock holds it, or as evictable, when no lock does any
+/// longer.
 void RadixIndex::set_protected(Slot slot, std::size_t group, bool is_protected) {
   const Node& node = nodes_[slot];
   if (node.resident >> group & 1) spaces_.set_protected(node.space, group, node.length, is_protected);

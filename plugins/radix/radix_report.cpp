@@ -1,4 +1,4 @@
-/// Operations on the whole tree: its cost, its queues, its nodes, and new numbers for its pages.
+/// Operations on the whole tree: its cost, its queues, its nodes, and the relocation of its pages.
 #include "radix_index.h"
 #include "relocated_pages.h"
 #include "weight_order.h"
@@ -52,8 +52,8 @@ void RadixIndex::visit(NodeVisitor& visitor) const {
     if (const Slot root = spaces_.root(static_cast<NamespaceId>(space)))
       for (Slot slot = nodes_.after(root, root); slot; slot = nodes_.after(slot, root)) order.push_back(slot);
 
-  // A whole-path hold counts the node's own locks and its held children; the true reference count is the sum of
-  // own locks over the subtree, added up from the deepest nodes to the roots.
+  // A whole-path hold counts the node's own locks and its held children. The true reference count is the sum of own
+  // locks over the subtree, added up from the deepest nodes to the roots.
   std::vector<std::uint32_t> locks(nodes_.slots() * width);
   for (const Slot slot : order)
     for (std::size_t g = 0; g < width; ++g) {

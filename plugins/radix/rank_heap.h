@@ -7,11 +7,11 @@
 
 namespace canopy::radix {
 
-/// The part of a VictimQueue whose entries came in any order: a 4-ary heap of which any entry can be erased. Push,
-/// erase and update are O(log n). A place in the heap is an index of the array.
+/// The part of a VictimQueue whose entries arrive in any order: a 4-ary heap from which any entry can be erased. Push,
+/// erase and update are O(log n). A place in the heap is an index into the array.
 class RankHeap {
  public:
-  static constexpr std::size_t kBatch = 256;  ///< entries that are ranked at a time
+  static constexpr std::size_t kBatch = 256;  ///< entries that are ranked together
 
   explicit RankHeap(QueuePlaces places) : places_(places) {}
 
@@ -19,15 +19,15 @@ class RankHeap {
   std::size_t size() const { return entries_.size(); }
   const QueuedNode& front() const { return entries_[0]; }  ///< REQUIRES: not empty
 
-  /// From now on `size` entries have room. False if the system has no addresses left.
+  /// Makes room for `size` entries. Returns false if the system has no addresses left.
   bool promise(std::size_t size) { return entries_.promise(size); }
   void push(const QueuedNode& entry) {
     entries_.push_back(entry);
     rise(entries_.size() - 1, entry);
   }
-  /// REQUIRES: an entry stands at `place`.
+  /// REQUIRES: there is an entry at `place`.
   const QueuedNode& entry(std::uint32_t place) const { return entries_[place]; }
-  /// REQUIRES: an entry stands at `place`.
+  /// REQUIRES: there is an entry at `place`.
   void erase(std::uint32_t place) {
     const std::size_t hole = place;
     const QueuedNode last = entries_[entries_.size() - 1];
@@ -46,13 +46,13 @@ class RankHeap {
     places_(entry.slot) = static_cast<std::uint32_t>(entries_.size());
     entries_.push_back(entry);
   }
-  /// Gives each entry a new rank, in O(n): rank_all(entries) sets those of some hundreds at a time.
+  /// Gives each entry a new rank, in O(n): rank_all(entries) sets the ranks of up to kBatch entries.
   template <class RankAll>
   void rerank(RankAll&& rank_all) {
     for (std::size_t first = 0; first < entries_.size(); first += kBatch)
       rank_all(std::span(&entries_[first], std::min(kBatch, entries_.size() - first)));
     if (entries_.size() < 2) return;
-    // Most of them stay where they are, and nothing is written.
+    // Most entries stay where they are, and nothing is written for them.
     for (std::size_t i = (entries_.size() - 2) / kArity + 1; i-- > 0;)
       if (entries_[least_child(i)] < entries_[i]) sink(i, entries_[i]);
   }

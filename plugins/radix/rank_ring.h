@@ -6,10 +6,10 @@
 
 namespace canopy::radix {
 
-/// The part of a VictimQueue whose entries came in the order of the queue: a ring of entries, sorted, of which any can
-/// be erased. Append and erase are O(1) and touch adjacent memory. Erasing leaves a gap. Once a third of the ring is
-/// gaps, each call of erase moves a few entries towards the end, so that no call waits for the whole ring. Only append
-/// can be O(n), when the ring doubles.
+/// The part of a VictimQueue whose entries arrive in the order of the queue: a sorted ring from which any entry can be
+/// erased. Append and erase are O(1) and touch adjacent memory. Erasing leaves a gap. Once a third of the ring is gaps,
+/// each call of erase moves a few entries towards the end, so no single call compacts the whole ring. Only append can
+/// be O(n), when the ring doubles.
 ///
 /// A place in the ring is the low bits of a number that grows by one with each append, and QueuePlaces::kInRing.
 class RankRing {
@@ -19,9 +19,8 @@ class RankRing {
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   const QueuedNode& front() const { return at(begin_); }  ///< REQUIRES: not empty
-  const QueuedNode& last_entry() const {
-    return at(end_ - 1);
-  }  ///< the last one appended, its slot kGap if it is erased
+  /// Returns the entry that was appended last; its slot is kGap if it was erased. REQUIRES: not empty.
+  const QueuedNode& last_entry() const { return at(end_ - 1); }
 
   /// Returns false, and nothing has changed, if the system has no memory. REQUIRES: empty, or `entry` is not below the
   /// last entry.
@@ -31,9 +30,9 @@ class RankRing {
     ++size_;
     return true;
   }
-  /// REQUIRES: an entry stands at `place`.
+  /// REQUIRES: there is an entry at `place`.
   const QueuedNode& entry(std::uint32_t place) const { return at(place); }
-  /// REQUIRES: an entry stands at `place`.
+  /// REQUIRES: there is an entry at `place`.
   void erase(std::uint32_t place) {
     at(place).slot = kGap;
     if (--size_ == 0) return forget();
@@ -46,7 +45,7 @@ class RankRing {
     }
     compact();
   }
-  /// Empties the ring. Leaves the places of the entries as they are.
+  /// Empties the ring, but does not change the places of its entries.
   void forget() {
     begin_ = end_;
     size_ = 0;
@@ -103,7 +102,7 @@ class RankRing {
     }
   }
 
-  Column<QueuedNode> entries_;          ///< their number is a power of two
+  Column<QueuedNode> entries_;          ///< the size is a power of two
   std::uint64_t begin_ = 0, end_ = 0;   ///< numbers of the front, and of the next entry to be appended
   std::uint64_t size_ = 0;              ///< entries, without gaps
   std::uint64_t read_ = 0, write_ = 0;  ///< while compacting: places from read_ up to write_ are gaps

@@ -37,7 +37,7 @@ class RelocatedPages {
  private:
   static constexpr Page kBlock = 64;
 
-  std::vector<std::uint32_t> first_of_block_;  ///< into `entries_`; 0: the shared block of zeros
+  std::vector<std::uint32_t> first_of_block_;  ///< index into `entries_`; 0: the shared block of zeros
   std::vector<Page> entries_;
 };
 

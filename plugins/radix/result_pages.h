@@ -15,7 +15,8 @@ class ResultPages {
   explicit ResultPages(std::size_t groups) : groups_(groups) {}
 
   Column<Page>& operator[](std::size_t group) { return lists_[group]; }
-  /// Empties a group's list. Keeps memory for a usual result: 256 KiB, or 1/64 of the `resident` pages.
+  /// Empties a group's list. Keeps memory for a usual result: 256 KiB, or for 1/64 of the `resident` pages if that is
+  /// more.
   void clear(std::size_t group, std::uint64_t resident) {
     constexpr std::uint64_t kLeast = std::uint64_t{1} << 16;
     lists_[group].clear_but_keep(std::max(kLeast, resident / 64));

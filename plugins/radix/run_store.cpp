@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kGranuleBytes = 16;
 constexpr std::uint64_t kMayKeep = (std::uint64_t{256} << 10) / kGranuleBytes;  // less is not worth a system call
-constexpr std::uint32_t kDropBlock = (std::uint32_t{8} << 10) / kGranuleBytes;  // smaller ones may hold no whole page
+constexpr std::uint32_t kDropBlock = (std::uint32_t{8} << 10) / kGranuleBytes;  // smaller: maybe no whole page in it
 
 }  // namespace
 
@@ -34,7 +34,7 @@ RunStore::Block RunStore::allocate(std::uint64_t words) {
   const std::uint32_t size = granules(words);
   if (const Block found = take(size)) return found;
   const std::uint64_t end = std::uint64_t{end_} + size;
-  // One granule past the end stays addressable, so that a block may look at its successor's header.
+  // One granule past the end stays addressable, so that the header of any block's successor can be read.
   if (end >= kFree || !memory_.reserve((end + 1) * kGranuleBytes)) return 0;
   const Block block = end_;
   end_ = static_cast<Block>(end);
@@ -44,7 +44,8 @@ RunStore::Block RunStore::allocate(std::uint64_t words) {
 }
 
 RunStore::Block RunStore::take(std::uint32_t size) {
-  // Some blocks in the bin of this size are too small: look at a few of them. Any block of a larger bin fits.
+  // Some blocks in the bin of this size may be too small, so only a few of them are tried. Any block of a larger bin
+  // fits.
   constexpr int kLooks = 4;
   const std::uint32_t bin = bin_of(size);
   Block found = bins_[bin];
@@ -94,7 +95,8 @@ void RunStore::release(Block block, std::uint32_t size, std::uint32_t resident) 
     return;
   }
   link(block, size, resident);
-  // Small fragments cannot be given back, so the next try waits until a quarter more than those has gathered.
+  // Small fragments cannot be given back. After a try that failed for this reason, the next one waits until another
+  // quarter of the limit is kept.
   if (const std::uint64_t most = may_keep(); kept_granules_ > most && kept_granules_ > stuck_granules_ + most / 4)
     give_back();
 }
@@ -130,9 +132,10 @@ std::uint64_t RunStore::may_keep() const {
   return std::max({kMayKeep, used * keep_free_ / 100, keep_granules_ - std::min(used, keep_granules_)});
 }
 
-/// Returns memory to the system, the largest blocks first, since take() uses those last; and not more than is due.
+/// Returns memory to the system, but not more than necessary. Begins with the largest blocks, because take() uses those
+/// last.
 void RunStore::give_back() {
-  const std::uint64_t enough = may_keep() / 4 * 3;  // what is given back has to be faulted in again
+  const std::uint64_t enough = may_keep() / 4 * 3;  // memory that is given back must be faulted in again
   for (std::size_t bin = bins_.size(); bin-- > bin_of(kDropBlock) && kept_granules_ > enough;)
     for (Block block = bins_[bin]; block && kept_granules_ > enough; block = header(block).next) {
       Header& head = header(block);
@@ -148,7 +151,7 @@ void RunStore::give_back() {
   trim_end();
 }
 
-/// Returns memory beyond the end to the system, as far as free storage may not keep it.
+/// Returns the memory beyond the end that free storage may not keep to the system.
 void RunStore::trim_end() {
   const std::uint64_t most = may_keep();
   memory_.keep((std::size_t{end_} + 1 + most - std::min(most, kept_granules_)) * kGranuleBytes);

@@ -9,15 +9,15 @@ namespace canopy::radix {
 
 /// Storage for runs: blocks of 32-bit words, addressed by number, which shrink from their end and are freed in any
 /// order. Two-level segregated free lists over boundary tags (Masmano et al., TLSF, 2004): allocate, shrink and free
-/// are O(1), and free neighbours merge at once. If the free blocks keep more memory than a share of what is in use, the
+/// are O(1), and free neighbours merge at once. If free blocks have more memory than a share of what is in use, the
 /// store returns it to the system: fragments cost addresses, not memory.
 class RunStore {
  public:
   using Block = std::uint32_t;  ///< 0 is no block
 
   /// `keep_free`: memory that free blocks may keep, in percent of the memory in use. `ahead`: words whose memory is
-  /// taken now. `keep`: words whose memory stays once it was taken, whatever `keep_free` is. If the system has less
-  /// memory than `ahead`, memory is taken when it is used, and only `keep_free` applies.
+  /// taken now. `keep`: words whose memory stays once it is taken, whatever `keep_free` is. If the system has less
+  /// memory than `ahead`, memory is taken when it is first used, and only `keep_free` applies.
   RunStore(std::uint64_t keep_free, std::uint64_t ahead, std::uint64_t keep);
 
   /// Returns a block with room for `words`; 0 if the system has no memory.
@@ -31,7 +31,8 @@ class RunStore {
 
  private:
   // A granule is 16 bytes. A block starts with its size in granules (top bit: free) and, if the block in front of it is
-  // free, the size of that one. A free block also has its links in a list, and how much of it is in memory.
+  // free, the size of that block. A free block also has its links in a list and the number of its granules that are in
+  // memory.
   static constexpr std::uint32_t kGranuleWords = 4;
   static constexpr std::uint32_t kHeaderWords = 2;
   static constexpr std::uint32_t kFree = std::uint32_t{1} << 31;
@@ -61,8 +62,8 @@ class RunStore {
   std::array<Block, 512> bins_{};
   std::array<std::uint64_t, 8> filled_{};
   std::uint64_t free_granules_ = 0;   ///< granules in the lists
-  std::uint64_t kept_granules_ = 0;   ///< granules among those that are in memory
-  std::uint64_t stuck_granules_ = 0;  ///< kept_granules_ after less than due could be given back; otherwise 0
+  std::uint64_t kept_granules_ = 0;   ///< granules in the lists that are in memory
+  std::uint64_t stuck_granules_ = 0;  ///< kept_granules_ if the last give_back() returned too little; otherwise 0
 };
 
 }  // namespace canopy::radix

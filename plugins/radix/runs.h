@@ -11,7 +11,7 @@
 namespace canopy::radix {
 
 /// The head of a run's block, in front of its words. The windows of one run always form one ancestor chain, and nodes
-/// are removed from the end of it, so a run only shrinks.
+/// are removed from its end, so a run only shrinks.
 struct Run {
   Units depth;            ///< depth of its first word
   std::uint32_t windows;  ///< number of nodes on it
@@ -35,7 +35,7 @@ class Runs {
   std::uint32_t fingerprint(Slot parent, const std::uint32_t* first) const {
     return NodeTable::fingerprint(parent, first, std::size_t{page_size_} + overlap_);
   }
-  /// Returns the node's words: its length, and the overlap behind it.
+  /// Returns the node's words: `length` of them, followed by the overlap.
   const std::uint32_t* words(const Node& node) const {
     const std::uint32_t* block = store_.at(node.run);
     return block + kHeadWords + (node.begin - reinterpret_cast<const Run*>(block)->depth);

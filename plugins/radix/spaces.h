@@ -9,17 +9,17 @@
 
 namespace canopy::radix {
 
-/// The root and the sizes of each namespace, and the sizes of all together. A namespace without nodes costs its
-/// counters only.
+/// The root and the sizes of each namespace, and the sizes of all together. A namespace without nodes costs only its
+/// counters.
 class Spaces {
  public:
-  /// Returns 0 if the namespace has no nodes.
+  /// Returns the root of a namespace; 0 if it has no nodes.
   Slot root(NamespaceId space) const { return known(space) ? at(space).root : 0; }
   /// Makes room for the namespace. Returns false if the system has no memory.
   bool reserve(NamespaceId space) { return known(space) || spaces_.resize(static_cast<std::size_t>(space) + 1); }
   /// REQUIRES: reserve.
   void set_root(NamespaceId space, Slot root) { at(space).root = root; }
-  /// Returns a number above that of every namespace.
+  /// Returns a number above the number of every namespace.
   std::size_t count() const { return spaces_.size(); }
 
   const Sizes& sizes(std::size_t group) const { return all_[group]; }
@@ -33,7 +33,7 @@ class Spaces {
   void remove_resident(NamespaceId space, std::size_t group, Units units) {
     for (Sizes* sizes : {&all_[group], &at(space).sizes[group]}) sizes->evictable -= units;
   }
-  /// Moves resident units to the protected ones, or to the evictable ones.
+  /// Moves resident units from evictable to protected, or back.
   void set_protected(NamespaceId space, std::size_t group, Units units, bool is_protected) {
     for (Sizes* sizes : {&all_[group], &at(space).sizes[group]}) {
       (is_protected ? sizes->protected_ : sizes->evictable) += units;

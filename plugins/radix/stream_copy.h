@@ -9,7 +9,7 @@
 
 namespace canopy::radix {
 
-/// Copies words that are not read soon: large blocks bypass the caches, which keep more useful lines.
+/// Copies words that are not read soon. Large blocks bypass the caches, which keep more useful lines.
 inline void stream_copy(std::uint32_t* to, const std::uint32_t* from, std::size_t count) {
 #ifdef __SSE2__
   constexpr std::size_t kLarge = 2048, kStep = 16;  // words; a smaller copy only pays for the flush

@@ -7,9 +7,9 @@
 
 namespace canopy::radix {
 
-/// The nodes that one group may evict, smallest rank first; any of them can be erased. Two parts are together one
-/// queue: an entry whose rank is at least that of the last ring entry is appended to the RankRing; with timestamps that
-/// is every entry. All others go into the RankHeap.
+/// The nodes that one group may evict, smallest rank first; any of them can be erased. Two parts form one queue: an
+/// entry that is not below the last entry of the RankRing is appended there (if ranks are timestamps, every new entry),
+/// and all others go into the RankHeap.
 class VictimQueue {
  public:
   explicit VictimQueue(QueuePlaces places) : ring_(places), heap_(places), places_(places) {}
@@ -28,7 +28,7 @@ class VictimQueue {
   void push(std::uint32_t slot, Rank rank, std::uint32_t order) {
     const QueuedNode entry{rank, order, slot};
     if ((ring_.empty() || !(entry < ring_.last_entry())) && ring_.append(entry)) return;
-    heap_.push(entry);  // also where the ring has no memory to grow
+    heap_.push(entry);  // also if the ring has no memory to grow
   }
   /// REQUIRES: `slot` is in the queue.
   void erase(std::uint32_t slot) {

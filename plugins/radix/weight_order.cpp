@@ -15,7 +15,7 @@ void WeightOrder::operator()(std::span<const NodeId> ends, std::span<std::uint32
   }
   for (std::size_t i = steps_.size(); --i > 0;) steps_[steps_[i].parent].weight += steps_[i].weight;
 
-  // The children of a node stand together after this, and parents before their children.
+  // After this, the children of a node are adjacent, and parents come before their children.
   std::vector<Index> all(steps_.size() - 1);
   std::iota(all.begin(), all.end(), Index{1});
   const auto by_weight = [this](Index a, Index b) { return before(a, b); };
@@ -30,7 +30,8 @@ void WeightOrder::operator()(std::span<const NodeId> ends, std::span<std::uint32
     std::sort(all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(end), by_weight);
   }
 
-  // A subtree takes consecutive places: those of its children, then those of the requests that end in its top.
+  // A subtree takes consecutive places: first those of its children, then those of the requests that end in its top
+  // node.
   for (const Index child : all) {
     Step& parent = steps_[steps_[child].parent];
     steps_[child].first = parent.first;
@@ -41,7 +42,7 @@ void WeightOrder::operator()(std::span<const NodeId> ends, std::span<std::uint32
   std::iota(order.begin(), order.end(), 0U);
 }
 
-/// Returns the step of a node, and makes the steps of its path if needed. A namespace's root is no step: the nodes
+/// Returns the step of a node, and makes the steps of its path if needed. A namespace's root has no step: the nodes
 /// below it are children of the one root.
 WeightOrder::Index WeightOrder::step_of(Slot end) {
   path_.clear();
@@ -80,12 +81,12 @@ bool WeightOrder::before(Index a, Index b) const {
   return one.place != other.place ? one.place < other.place : a < b;
 }
 
-/// Gives siblings of equal weight their places in their parent's list. Namespaces follow each other by number, since no
-/// list has the order of nodes of different namespaces.
+/// Gives siblings of equal weight the places that they have in their parent's list. Namespaces are ordered by number,
+/// because no list contains nodes of different namespaces.
 void WeightOrder::place_by_list(std::span<const Index> siblings) {
   for (const Index index : siblings) steps_[index].place = ~std::uint64_t{0};
   for (const Index index : siblings) {
-    if (steps_[index].place != ~std::uint64_t{0}) continue;  // met in its list already
+    if (steps_[index].place != ~std::uint64_t{0}) continue;  // already placed with an earlier one
     const Node& top = nodes_[nodes_[steps_[index].slot].parent];
     auto left = std::count_if(siblings.begin(), siblings.end(), [&](Index other) {
       return nodes_[steps_[other].slot].parent == nodes_[steps_[index].slot].parent;

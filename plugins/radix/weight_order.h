@@ -9,11 +9,11 @@
 namespace canopy::radix {
 
 /// SchedulingIndex::order_by_weight over the nodes: SGLang's order `dfs-weight`. SGLang weighs every node of the tree;
-/// this looks at the nodes on the paths of the given ones, each once. Lives during one call: its memory is proportional
-/// to those paths.
+/// this class visits only the nodes on the paths of the given ones, each once. An object serves one call, and its
+/// memory is proportional to those paths.
 class WeightOrder {
  public:
-  /// `splits_are_new`: the upper half of a split counts as created by the split, so that ages do not show the order of
+  /// `splits_are_new`: the upper half of a split counts as created by the split, so ages do not show the order of
   /// siblings. For siblings of equal weight, their parent's list of children is read instead.
   WeightOrder(const NodeTable& nodes, bool splits_are_new) : nodes_(nodes), splits_are_new_(splits_are_new) {}
 

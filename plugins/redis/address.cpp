@@ -37,7 +37,8 @@ bool read_host_and_port(std::string_view text, Address& address) {
 }
 
 Result<std::vector<Address>> read_addresses(std::string_view text) {
-  constexpr const char* kExpected = "expected HOST:PORT, several of them with commas, or the path of a unix socket";
+  constexpr const char* kExpected =
+      "expected HOST:PORT, several of them separated by commas, or the path of a unix socket";
   std::vector<Address> addresses;
   for (bool more = true; more;) {
     const std::size_t comma = text.find(',');
@@ -48,10 +49,10 @@ Result<std::vector<Address>> read_addresses(std::string_view text) {
     if (!one.empty() && one.front() == '/') {
       address.path = one;
       if (one.size() >= sizeof(sockaddr_un::sun_path))
-        return Error{"`at`: " + in_quotes(one) + " is too long for the path of a socket; the system takes " +
+        return Error{"`at`: " + in_quotes(one) + " is too long for the path of a socket; the system allows " +
                      std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " bytes"};
     } else if (!read_host_and_port(one, address) || address.host.empty()) {
-      return Error{"`at`: " + in_quotes(one) + " is no address of a server; " + kExpected};
+      return Error{"`at`: " + in_quotes(one) + " is not the address of a server; " + kExpected};
     }
     addresses.push_back(std::move(address));
   }

@@ -37,7 +37,7 @@ void Calls::begin(Call& call) {
   if (space.known) return start(call);
   space.parked.push_back(&call);
   call.parked_in = &space;
-  if (space.unanswered == 0) unpark(space);  // no server can be asked
+  if (space.unanswered == 0) unpark(space);  // no server can be reached
 }
 
 void Calls::start(Call& call) {
@@ -49,7 +49,7 @@ void Calls::start(Call& call) {
     case Call::Kind::get:
       for (std::size_t i = 0; i < call.keys.size(); ++i) ask(call, Command::Kind::get, i);
       break;
-    case Call::Kind::put:  // a record that is there already need not be sent
+    case Call::Kind::put:  // a record that exists need not be sent
       for (std::size_t i = 0; i < call.keys.size(); ++i) ask(call, Command::Kind::exists, i);
       break;
     case Call::Kind::remove:
@@ -93,7 +93,7 @@ void Calls::expire(Call& call) {
   network_.forget(&call);
   if (call.kind != Call::Kind::find) return finish(call);
   deadlines_.erase({call.deadline, &call});
-  mailbox_.ended(call);  // what is known of it may not be its front
+  mailbox_.ended(call);  // the records known so far may not be the first ones
 }
 
 Micros Calls::turn() {
@@ -103,7 +103,7 @@ Micros Calls::turn() {
   return deadlines_.empty() ? again : std::min(again, deadlines_.begin()->first);
 }
 
-/// The epoch of the space is known, or cannot be had.
+/// Continues the parked calls of a space, whose epoch is known now or cannot be obtained.
 void Calls::unpark(Space& space) {
   for (Call* call : std::exchange(space.parked, {})) {
     call->parked_in = nullptr;
@@ -118,7 +118,7 @@ void Calls::unpark(Space& space) {
   }
 }
 
-/// A command for the epoch of a space was answered, or could not be sent.
+/// Handles a command for the epoch of a space that has a reply or could not be sent.
 void Calls::epoch_answered(const Command& command) {
   Space& space = *command.space;
   if (space.known || space.unanswered == 0) unpark(space);
@@ -174,7 +174,7 @@ bool Calls::encode(Command& command, Outbox& outbox) {
 
 std::byte* Calls::place(const Command& command, std::uint64_t bytes) {
   if (command.kind != Command::Kind::get || bytes != record_bytes_) return nullptr;
-  return const_cast<std::byte*>(command.call->records[command.index]);  // get() was given memory to write
+  return const_cast<std::byte*>(command.call->records[command.index]);  // memory for the results of get()
 }
 
 void Calls::answer(const Command& command, const Element& element) {

@@ -16,9 +16,9 @@ namespace canopy::redis {
 
 namespace {
 
-constexpr std::uint64_t kAhead = 1 << 20;  // bytes that are put into the outbox before the socket takes them
-constexpr std::size_t kPieces = 64;        // of one writev
-constexpr int kReads = 16;                 // of one connection before another has its turn
+constexpr std::uint64_t kAhead = 1 << 20;  // bytes in the outbox before the socket takes them
+constexpr std::size_t kPieces = 64;        // in one writev
+constexpr int kReads = 16;                 // of one connection before another one's turn
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void Connection::watch(bool writable) {
 }
 
 void Connection::drop() {
-  socket_.reset();  // which also takes it out of epoll
+  socket_.reset();  // also removes it from epoll
   outbox_.clear();
   std::destroy_at(&reader_);
   std::construct_at(&reader_, replies_);
@@ -80,7 +80,7 @@ std::deque<Command> Connection::take_sent() { return std::exchange(sent_, {}); }
 std::deque<Command> Connection::take_waiting() { return std::exchange(waiting_, {}); }
 
 void Connection::on_event(std::uint32_t events, Micros now) {
-  if (state_ == State::closed) return;  // since epoll said so
+  if (state_ == State::closed) return;  // since epoll reported the event
   if (state_ == State::connecting) {
     int error = 0;
     socklen_t size = sizeof error;
@@ -109,11 +109,11 @@ bool Connection::receive(Micros now) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return true;
     if (got <= 0) {
-      trouble_ = got == 0 ? "it closed the connection" : std::strerror(errno);
+      trouble_ = got == 0 ? "the server closed the connection" : std::strerror(errno);
       return false;
     }
     silent_since_ = now;
-    if (!reader_.took(static_cast<std::size_t>(got)) && trouble_.empty()) trouble_ = "its answer is not in RESP2";
+    if (!reader_.took(static_cast<std::size_t>(got)) && trouble_.empty()) trouble_ = "the reply is not RESP2";
     if (!trouble_.empty()) return false;
     if (sent_.empty() && state_ == State::ready) silent_since_ = kNever;
     if (static_cast<std::size_t>(got) < size) return true;
@@ -134,12 +134,13 @@ void Connection::flush(Micros now) {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return watch(true);
     if (sent < 0) {
-      // What the server said before it closed explains more than the error does.
+      // The server's last reply explains more than the error does.
       const std::string why = std::strerror(errno);
       return lose(receive(now) ? why : trouble_);
     }
     outbox_.sent(static_cast<std::size_t>(sent));
-    // Slow is not silent: it took more after the socket had been full. That it takes the first bytes says nothing.
+    // A slow server is not a silent one: it accepted more bytes after the socket was full. Accepting the first bytes
+    // proves nothing.
     if (silent_since_ == kNever || watches_writable_) silent_since_ = now;
     if (outbox_.unsent() == 0 && !more) return watch(false);
   }
@@ -164,8 +165,8 @@ void Connection::forget(const Call* call) {
   if (reader_.in_value() && !sent_.empty() && sent_.front().call == call) reader_.drop_value();
   for (Command& command : sent_)
     if (command.call == call) command.call = nullptr;
-  // Half of a record was sent, and the other half is the caller's again: nothing can follow on this connection.
-  if (outbox_.lends_from(call)) lose("a record was too late to be sent", Blame::ours);
+  // Half of a record was sent, and the rest belongs to the caller again: nothing can follow on this connection.
+  if (outbox_.lends_from(call)) lose("a record could not be sent in time", Blame::ours);
 }
 
 std::byte* Connection::Replies::place(std::uint64_t bytes) {
@@ -174,17 +175,17 @@ std::byte* Connection::Replies::place(std::uint64_t bytes) {
 }
 
 void Connection::Replies::element(const Element& element) {
-  if (!connection.trouble_.empty()) return;  // what follows has no meaning
+  if (!connection.trouble_.empty()) return;  // the rest has no meaning
   if (connection.state_ == State::greeting) return connection.greet(element);
   if (connection.sent_.empty()) {
-    connection.trouble_ = "it said something that nothing had asked for";
+    connection.trouble_ = "the server sent a reply that belongs to no command";
     if (element.kind == Element::Kind::error)
       connection.trouble_ = element.text;  // "ERR max number of clients reached"
     return;
   }
   Command command = connection.sent_.front();
   if (element.kind == Element::Kind::array && command.kind != Command::Kind::slots) {
-    connection.trouble_ = "it answered with a list where it should not";
+    connection.trouble_ = "the server sent a list where none is expected";
     return;
   }
   connection.said_something_ = true;
@@ -197,7 +198,7 @@ void Connection::Replies::element(const Element& element) {
 
 void Connection::greet(const Element& element) {
   if (element.kind != Element::Kind::status) {
-    trouble_ = element.kind == Element::Kind::error ? std::string(element.text) : "it answered AUTH with no status";
+    trouble_ = element.kind == Element::Kind::error ? std::string(element.text) : "the reply to AUTH is not a status";
     return;
   }
   state_ = State::ready;

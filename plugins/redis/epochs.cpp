@@ -11,7 +11,7 @@ namespace canopy::redis {
 
 namespace {
 
-constexpr std::size_t kMostSpaces = 1 << 16;  // that are remembered without need
+constexpr std::size_t kMostSpaces = 1 << 16;  // idle ones that are remembered
 constexpr Micros kSaveAgain = 1'000'000;
 
 std::uint64_t seed() {
@@ -38,7 +38,7 @@ Space& Epochs::use(const PageKey& name, Micros now) {
 }
 
 void Epochs::forget_idle() {
-  // What was flushed is remembered.
+  // Flushed spaces are kept.
   std::erase_if(spaces_, [](const auto& one) {
     const Space& space = one.second;
     return space.unanswered == 0 && !space.flushed && space.parked.empty();
@@ -87,9 +87,9 @@ void Epochs::answer(const Command& command, const Element& element) {
 void Epochs::settle(Space& space, std::string_view text) {
   if (space.unsaved) return;
   std::uint64_t found = 0;
-  // A server that has none and takes none, since it is full, has no records of this space either.
+  // A server that has no epoch and accepts none, because it is full, has no records of this space either.
   if (!read_epoch(text, found)) found = space.offered;
-  // A server that came in for another may not know of the flush.
+  // A server that replaced another one may have missed the flush.
   space.unsaved = std::find(space.dead.begin(), space.dead.end(), found) != space.dead.end();
   if (space.unsaved) return;
   space.epoch = found;

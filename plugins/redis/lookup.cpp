@@ -16,7 +16,7 @@ struct Lookup::Request {
 Lookup::Lookup() = default;
 
 Lookup::~Lookup() {
-  // One that cannot be taken back is left to the C library.
+  // A request that cannot be cancelled is left to the C library.
   if (state_ == State::asked && ::gai_cancel(&request_->what) == EAI_NOTCANCELED) static_cast<void>(request_.release());
 }
 
@@ -30,7 +30,7 @@ bool Lookup::set(const addrinfo* found) {
 }
 
 bool Lookup::leave(std::size_t number) {
-  if (state_ != State::known || number < number_) return state_ == State::known;  // it has been left already
+  if (state_ != State::known || number < number_) return state_ == State::known;  // it was skipped already
   if (number_ + 1 >= known_.size()) return false;
   ++number_;
   return true;
@@ -73,7 +73,7 @@ Lookup::State Lookup::state() {
   if (state_ != State::asked) return state_;
   const int error = ::gai_error(&request_->what);
   if (error == EAI_INPROGRESS) return state_;
-  if (error != 0) why_ = "no address is known of this host: " + std::string(::gai_strerror(error));
+  if (error != 0) why_ = "the host has no known address: " + std::string(::gai_strerror(error));
   state_ = error == 0 && set(request_->what.ar_result) ? State::known : State::failed;
   if (request_->what.ar_result != nullptr) ::freeaddrinfo(request_->what.ar_result);
   return state_;

@@ -13,13 +13,13 @@ namespace {
 
 int event_descriptor() {
   const int descriptor = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "no descriptor to be woken by");
+  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "no file descriptor for wake-ups");
   return descriptor;
 }
 
 void set(const UniqueFd& event) {
   const std::uint64_t one = 1;
-  static_cast<void>(!::write(event.get(), &one, sizeof one));  // it can only fail if it is set already
+  static_cast<void>(!::write(event.get(), &one, sizeof one));  // it only fails if it is set already
 }
 
 void reset(const UniqueFd& event) {

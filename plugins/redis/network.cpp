@@ -12,14 +12,14 @@ namespace canopy::redis {
 
 namespace {
 
-constexpr Micros kConnect = 1'000'000;  // for a connection to be opened
-constexpr Micros kSilence = 2'000'000;  // of a server that owes an answer
+constexpr Micros kConnect = 1'000'000;  // limit for opening a connection
+constexpr Micros kSilence = 2'000'000;  // limit for a server that owes a reply
 constexpr Micros kLeastBackoff = 50'000, kMostBackoff = 1'000'000;
 constexpr Micros kMapEvery = 1'000'000;
-constexpr Micros kLookAgain = 10'000;  // at a name that is being looked up
-constexpr Micros kAtLeast = 100'000;   // between looks at how slow servers are
+constexpr Micros kLookAgain = 10'000;  // between checks of a pending lookup
+constexpr Micros kAtLeast = 100'000;   // between checks for slow servers
 constexpr std::uint8_t kMostHops = 5;
-constexpr std::size_t kMostServers = 1000;  // a cluster's answers cannot make more
+constexpr std::size_t kMostServers = 1000;  // replies of a cluster cannot add more
 constexpr std::size_t kMostSentences = 16;
 
 }  // namespace
@@ -50,7 +50,7 @@ Network::Server* Network::server_at(const Address& address) {
   return servers_.back().get();
 }
 
-/// One that may be reached. The same one until something fails, then another.
+/// Returns a server that may be reachable: the same one until something fails, then another.
 Network::Server* Network::any_server() {
   Server* best = nullptr;
   for (std::size_t i = 0; i < servers_.size(); ++i) {
@@ -129,7 +129,7 @@ void Network::fail(const Command& command) {
 void Network::closed(Connection& which, const std::string& why, bool useless) {
   Server& server = *servers_[which.server()];
   if (useless && !server.lookup.leave(which.address_number())) return down(server, why);
-  // It may have been closed for being idle, and the same commands have the same effect twice.
+  // The server may have closed an idle connection, and repeating a command does no harm.
   auto sent = which.take_sent();
   for (auto command = sent.rbegin(); command != sent.rend(); ++command) {
     if (!command->wanted()) continue;
@@ -141,7 +141,7 @@ void Network::closed(Connection& which, const std::string& why, bool useless) {
 }
 
 void Network::forget(const Call* call) {
-  wants_map_ = settings_.cluster;  // a server that is late may have a successor
+  wants_map_ = settings_.cluster;  // a late server may have been replaced
   ++turn_of_;
   for (const auto& server : servers_)
     for (const auto& line : server->lines) line->forget(call);
@@ -174,7 +174,7 @@ void Network::answer(Connection& from, Command& command, const Element& element)
   }
   if (element.kind == Element::Kind::error) {
     if (command.wanted() && redirect(server, command, element.text)) return;
-    // These are a matter of settings, which a person can change. Others pass.
+    // These errors come from settings, which a person can change. Others are temporary.
     for (const std::string_view word : {"NOAUTH", "NOPERM", "ERR", "MISCONF", "READONLY", "MOVED"})
       if (element.text.substr(0, element.text.find(' ')) == word) complain(server, std::string(element.text));
     if (element.text.starts_with("READONLY")) wants_map_ = settings_.cluster;
@@ -182,7 +182,7 @@ void Network::answer(Connection& from, Command& command, const Element& element)
   if (command.wanted() && command.kind != Command::Kind::slots) user_.answer(command, element);
 }
 
-/// "MOVED 3999 127.0.0.1:6381" and "ASK ...". False: it is something else, or was followed too often.
+/// Follows "MOVED 3999 127.0.0.1:6381" and "ASK ...". Returns false for other errors and after too many redirections.
 bool Network::redirect(Server& from, Command command, std::string_view error) {
   const bool moved = error.starts_with("MOVED "), ask = error.starts_with("ASK ");
   const std::size_t space = error.rfind(' ');
@@ -200,7 +200,7 @@ bool Network::redirect(Server& from, Command command, std::string_view error) {
 
 void Network::take_map(Server& from) {
   asks_map_ = false;
-  if (map_.ranges().empty()) return;  // it is asked for again
+  if (map_.ranges().empty()) return;  // it is requested again
   std::fill(owners_.begin(), owners_.end(), nullptr);
   for (const SlotRange& range : map_.ranges()) {
     Address owner = range.owner;
@@ -215,10 +215,10 @@ void Network::complain(const Server& about, const std::string& why) {
   if (said_.size() >= kMostSentences) return;
   std::string sentence = about.address.text() + ": " + printable(why);
   if (why.starts_with("WRONGPASS") || why.starts_with("ERR invalid password"))
-    sentence += "; the password that `password_from` or `password_file` leads to is not this server's";
+    sentence += "; the password given by `password_from` or `password_file` is not this server's";
   else if (why.starts_with("NOAUTH")) sentence += "; give it a password with `password_from` or `password_file`";
   else if (why.starts_with("MOVED"))
-    sentence = about.address.text() + ": this server is one of a cluster; `cluster: true` is missing";
+    sentence = about.address.text() + ": this server belongs to a cluster; `cluster: true` is missing";
   if (said_.insert(sentence).second) user_.say(sentence);
 }
 
@@ -247,7 +247,8 @@ Micros Network::turn() {
       if (silent != Connection::kNever) {
         const bool opens = line->state() == Connection::State::connecting;
         if (now >= silent + (opens ? kConnect : kSilence))
-          line->lose(opens ? "it did not take a connection for a second" : "it owed an answer for 2 seconds");
+          line->lose(opens ? "the server accepted no connection for a second"
+                           : "the server sent no reply for 2 seconds");
       }
       line->flush(now);
     }

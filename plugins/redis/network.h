@@ -59,7 +59,7 @@ class Network final : ConnectionUser {
   struct Server {
     Address address;
     Lookup lookup;
-    std::vector<std::unique_ptr<Connection>> lines;  ///< connections to ask, to put, and several to get
+    std::vector<std::unique_ptr<Connection>> lines;  ///< connections for queries, for puts, and several for gets
     Micros down_until = 0, backoff = 0;
   };
 

@@ -20,7 +20,7 @@ struct Head {
   std::size_t size;
 };
 
-constexpr std::size_t kForgetAt = 64 << 10;  // sent words that are worth a move of the others
+constexpr std::size_t kForgetAt = 64 << 10;  // bytes of sent words from which moving the others is worth it
 
 }  // namespace
 

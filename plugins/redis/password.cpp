@@ -12,7 +12,7 @@ namespace canopy::redis {
 
 Result<std::string> read_password(const std::string& variable, const std::string& file) {
   if (!variable.empty() && !file.empty())
-    return Error{"`password_from` and `password_file` are both given; one is enough"};
+    return Error{"`password_from` and `password_file` are both given; expected one of them"};
   if (!variable.empty()) {
     const char* password = std::getenv(variable.c_str());
     if (password == nullptr || *password == '\0')

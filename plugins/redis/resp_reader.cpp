@@ -22,7 +22,7 @@ std::array<iovec, 2> RespReader::room() {
   if (state_ != State::body) return {buffer, iovec{nullptr, 0}};
   if (kept_ != Kept::dropped) return {iovec{target_, left_}, buffer};
   scratch_.resize(kScratch);
-  // What follows a value goes into the buffer only behind all of it.
+  // Bytes after a value go into the buffer only when the value is complete.
   const std::size_t now = std::min<std::uint64_t>(left_, kScratch);
   return {iovec{scratch_.data(), now}, now == left_ ? buffer : iovec{nullptr, 0}};
 }

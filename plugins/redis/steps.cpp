@@ -4,8 +4,9 @@
 
 namespace canopy::redis {
 
-// find: are the heads of the blocks there; then all of each block up to the last one whose head is there, which is
-// asked record by record; then, if a block before it lacks some, that block record by record.
+// find: first checks the head of each block. Then counts the records of each block before the last one whose head
+// exists, and checks that last block record by record. If one of the others lacks records, checks that block record by
+// record.
 
 std::size_t Calls::end_of_block(const Call& call, std::size_t begin) {
   std::size_t end = begin + 1;
@@ -63,7 +64,7 @@ void Calls::find_answered(Call& call, const Command& command, const Element& ele
 void Calls::finish_find(Call& call) {
   const auto first = std::find_if(call.states.begin(), call.states.end(), [](std::uint8_t s) { return s != kThere; });
   call.found = static_cast<std::uint32_t>(first - call.states.begin());
-  // Where the servers that can be reached have a part of it, that part is the answer.
+  // If the reachable servers have a part of it, that part is the result.
   call.fate = call.found == 0 && call.states[0] == kFailed ? Fate::failed : Fate::done;
 }
 
@@ -77,7 +78,7 @@ void Calls::get_answered(Call& call, const Command& command, const Element& elem
       fate = Fate::absent;
       break;
     case Element::Kind::text:
-    case Element::Kind::dropped:  // of another size, so it is no record
+    case Element::Kind::dropped:  // another size: not a record
       fate = Fate::absent;
       remove(call, command.index);
       break;
@@ -87,8 +88,8 @@ void Calls::get_answered(Call& call, const Command& command, const Element& elem
   }
 }
 
-// put: which are there already; then the others in the order of their path. If one is not kept, those behind it that
-// this call has stored are removed.
+// put: first checks which records exist; then sends the others in the order of their path. If one is not kept, the
+// records after it that this call stored are removed.
 
 void Calls::put_answered(Call& call, const Command& command, const Element& element) {
   const std::size_t i = command.index;
@@ -100,7 +101,7 @@ void Calls::put_answered(Call& call, const Command& command, const Element& elem
     else ask(call, Command::Kind::set, i);
     return;
   }
-  call.fates[i] = Fate::done;  // nil: another process was faster
+  call.fates[i] = Fate::done;  // nil: another process stored it first
   if (element.kind == Element::Kind::status) call.states[i] = kStored;
 }
 

@@ -26,12 +26,12 @@ constexpr Micros kFlushPatience = 1'000'000;
 
 UniqueFd epoll() {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll) throw std::system_error(errno, std::generic_category(), "no descriptor for epoll");
+  if (!epoll) throw std::system_error(errno, std::generic_category(), "no file descriptor for epoll");
   return epoll;
 }
 
-/// Records on Redis, Valkey, or a cluster of them. The caller's thread leaves calls in a mailbox; one thread of the
-/// storage's own talks to the servers.
+/// Records on Redis, Valkey, or a cluster of them. The caller's thread puts calls into a mailbox; a thread of the
+/// storage communicates with the servers.
 class RedisStorage final : public PageStorage {
  public:
   struct Config {
@@ -43,13 +43,15 @@ class RedisStorage final : public PageStorage {
 
     void visit(Options& o) {
       o.text("at", at, 4096,
-             "HOST:PORT of the server, or the path of its unix socket; of a cluster: some, with commas");
+             "HOST:PORT of the server, or the path of its unix socket; for a cluster, some of its servers, separated "
+             "by commas");
       o.flag("cluster", cluster, "the servers are a Redis Cluster");
-      o.text("user", user, 256, "the name that AUTH gives with the password; empty: the default user");
-      o.text("password_from", password_from, 256, "the environment variable that has the password");
-      o.text("password_file", password_file, 4096, "the file whose first line is the password");
-      o.number("connections", connections, 1, 16, "connections to each server that get records; two more ask and put");
-      o.number("refresh", refresh, 1, 3600, "until a flush by another process is seen", Unit::s);
+      o.text("user", user, 256, "user name for AUTH; empty: the default user");
+      o.text("password_from", password_from, 256, "environment variable that contains the password");
+      o.text("password_file", password_file, 4096, "file whose first line is the password");
+      o.number("connections", connections, 1, 16,
+               "connections to each server for gets; there is one more for queries and one for puts");
+      o.number("refresh", refresh, 1, 3600, "time until a flush by another process is seen", Unit::s);
     }
   };
 
@@ -97,7 +99,7 @@ class RedisStorage final : public PageStorage {
 
   std::size_t poll(std::span<StorageDone> done) override { return mailbox_.poll(done); }
   int descriptor() const override { return mailbox_.told(); }
-  /// What a server has is of all that use it, and in no memory of this process.
+  /// A server's records belong to all its users, and take no memory of this process.
   StorageUse use() const override { return {kUnlimited, kUnlimited, kUnlimited}; }
 
  private:
@@ -141,7 +143,7 @@ class RedisStorage final : public PageStorage {
       calls_.set_time(now());
       for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<std::size_t>(i)];
-        if (event.data.ptr != nullptr) calls_.on_event(event.data.ptr, event.events);  // else: there is mail
+        if (event.data.ptr != nullptr) calls_.on_event(event.data.ptr, event.events);  // otherwise calls were posted
       }
     }
   }
@@ -157,4 +159,4 @@ class RedisStorage final : public PageStorage {
 }  // namespace canopy::redis
 
 CANOPY_PLUGIN("1.0.0", canopy::provide<canopy::PageStorage, canopy::redis::RedisStorage>(
-                           "redis", "records on Redis, Valkey, or a cluster of them, which other processes share"));
+                           "redis", "records on Redis, Valkey, or a cluster of them, shared with other processes"));

@@ -11,7 +11,7 @@ namespace {
 using namespace canopy;
 
 /// A storage in memory for tests and replays. It reads no clock and has no thread: a call does its work when poll()
-/// ends it, and what happens depends on the calls and the seed alone. Each fault is one in so many; 0: never.
+/// ends it, and the results depend only on the calls and the seed. The option of a fault is n for one in n; 0: never.
 class SimStorage final : public PageStorage {
  public:
   struct Config {
@@ -20,15 +20,15 @@ class SimStorage final : public PageStorage {
     void visit(Options& options) {
       constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
       constexpr std::uint32_t kNever = 1'000'000'000;
-      options.number("capacity", capacity, 0, kMost, "of records to keep; 0: all there are", Unit::bytes);
-      options.number("seed", seed, 0, kMost, "of the order in which calls end, and of faults");
-      options.number("linger", linger, 0, 1'000'000, "polls that a call waits, at most, before the one that ends it");
-      options.number("absent", absent, 0, kNever, "one record in so many that are got is gone since it was found");
-      options.number("forgets", forgets, 0, kNever, "one record in so many that were put is forgotten at once");
-      options.number("damaged", damaged, 0, kNever, "one record in so many that are got is not what was put");
-      options.number("late", late, 0, kNever, "one call in so many ends late, at one of its records");
-      options.number("failed", failed, 0, kNever, "one call in so many fails, at one of its records");
-      options.number("full", full, 0, kNever, "one put in so many finds no room, from one of its records on");
+      options.number("capacity", capacity, 0, kMost, "size of the records to keep; 0: no limit", Unit::bytes);
+      options.number("seed", seed, 0, kMost, "determines the order in which calls end, and the faults");
+      options.number("linger", linger, 0, 1'000'000, "most polls that a call waits before the one that ends it");
+      options.number("absent", absent, 0, kNever, "one in this many records that a get reads is gone");
+      options.number("forgets", forgets, 0, kNever, "one in this many records that were put is forgotten at once");
+      options.number("damaged", damaged, 0, kNever, "one in this many records that a get reads is damaged");
+      options.number("late", late, 0, kNever, "one in this many calls ends late, at one of its records");
+      options.number("failed", failed, 0, kNever, "one in this many calls fails, at one of its records");
+      options.number("full", full, 0, kNever, "one in this many puts has no room, from one of its records on");
     }
   };
 
@@ -67,7 +67,7 @@ class SimStorage final : public PageStorage {
       if (begun_[i].polls > 0) {
         --begun_[i++].polls;
       } else if (ended_.size() < done.size()) {
-        // Any of those that may end now.
+        // Any call that may end now.
         std::size_t other = i + chance_.remainder(begun_.size() - i);
         if (begun_[other].polls > 0) other = i;
         std::swap(begun_[i], begun_[other]);
@@ -87,13 +87,13 @@ class SimStorage final : public PageStorage {
   enum class Kind { find, get, put };
   struct Call {
     Kind kind;
-    std::uint64_t ticket, polls;  ///< polls: that it waits still
+    std::uint64_t ticket, polls;  ///< polls: how many it still waits
     PageKey space;
     std::vector<PageKey> keys;
     std::vector<std::byte*> targets{};
     std::vector<const std::byte*> sources{};
     std::vector<Fate> fates{};
-    bool flushed = false;  ///< its space, since it began
+    bool flushed = false;  ///< true if its space was flushed since it began
   };
 
   bool falls(std::uint32_t one_in) { return one_in > 0 && chance_.one_in(one_in); }
@@ -104,7 +104,7 @@ class SimStorage final : public PageStorage {
   }
 
   StorageDone end(Call& call) {
-    // What the whole call comes to, and how far it gets.
+    // The result of the whole call, and the number of records that it reaches.
     Fate fault = Fate::done;
     if (falls(config_.late)) fault = Fate::late;
     else if (falls(config_.failed)) fault = Fate::failed;
@@ -128,7 +128,7 @@ class SimStorage final : public PageStorage {
   }
   void end_get(Call& call, std::size_t reached) {
     for (std::size_t i = 0; i < call.keys.size(); ++i) {
-      if (i >= reached) {  // some of it may have come
+      if (i >= reached) {  // a part of it may have been read
         std::fill_n(call.targets[i], chance_.remainder(record_bytes_), std::byte{0xA5});
         continue;
       }
@@ -147,8 +147,7 @@ class SimStorage final : public PageStorage {
     for (const PageKey& key : keys.first(kept))
       if (falls(config_.forgets)) records_.forget(key);
   }
-  /// A bit that is another one, a record that was cut off in its first bytes, one that is nothing but zeros, or random
-  /// bytes somewhere.
+  /// Damages a record: flips a bit, cuts off its end, fills it with zeros, or writes random bytes somewhere.
   void damage(std::byte* record) {
     const std::uint64_t at = chance_.remainder(record_bytes_);
     switch (chance_.below(4)) {
@@ -171,7 +170,7 @@ class SimStorage final : public PageStorage {
   std::uint64_t record_bytes_;
   sim_storage::KeptRecords records_;
   Random chance_;
-  std::vector<Call> begun_, ended_;  ///< ended_: what the last poll() told
+  std::vector<Call> begun_, ended_;  ///< ended_: results of the last poll()
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr std::uint64_t kWiped = 0;
 
 std::uint64_t sum_of(const Line& line) { return XXH3_64bits(&line, offsetof(Line, sum)); }
 
-/// Lines for one space are put together once there are this many more than spaces.
+/// The file is compacted once it has this many more lines than spaces.
 constexpr std::size_t kSpare = 1'000;
 
 }  // namespace
@@ -51,7 +51,7 @@ void FlushedSpaces::compact() const {
   };
   for (const auto& [space, run] : up_to_) add(space, run);
   if (!may_be_left_) add(kWiped, newest_);
-  static_cast<void>(write_file_atomically(path_, text));  // else the longer one stays
+  static_cast<void>(write_file_atomically(path_, text));  // on failure the longer file stays
 }
 
 bool FlushedSpaces::add(std::uint64_t space, std::uint64_t run) {
@@ -70,7 +70,7 @@ bool FlushedSpaces::append(std::uint64_t space, std::uint64_t run) {
   line.sum = sum_of(line);
   const UniqueFd file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return false;
-  // Behind the last whole line: one that was cut short would hide what follows.
+  // After the last whole line: a line that was cut short would hide the next ones.
   const off_t end = ::lseek(file.get(), 0, SEEK_END);
   return end >= 0 && ::pwrite(file.get(), &line, sizeof line, end - end % off_t{sizeof line}) == ssize_t{sizeof line} &&
          ::fsync(file.get()) == 0;

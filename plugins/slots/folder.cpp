@@ -19,14 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Makes the folder and those above it that are absent.
+/// Creates the folder and its missing parents.
 void make_folder(const std::string& path) {
   const fs::path above = fs::path(path).parent_path();
   if (std::error_code unknown; !above.empty() && !fs::exists(above, unknown)) make_folder(above.string());
   if (::mkdir(path.c_str(), 0700) == 0) return;
   const int error = errno;
   struct ::stat facts{};
-  if (error != EEXIST || ::stat(path.c_str(), &facts) != 0) fail(path, "the folder cannot be made", error);
+  if (error != EEXIST || ::stat(path.c_str(), &facts) != 0) fail(path, "the folder cannot be created", error);
   if (!S_ISDIR(facts.st_mode)) fail(path, "is not a folder", 0);
 }
 
@@ -36,7 +36,7 @@ std::string holder(int lock) {
   std::string number(text, count > 0 ? static_cast<std::size_t>(count) : 0);
   number.erase(std::find_if_not(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; }),
                number.end());
-  // A process that reserves a folder to read it writes no number, so the number may be of one that has ended.
+  // A process that reserves a folder to read it writes no number, so the number may belong to a process that has ended.
   const long id = number.empty() ? 0 : std::strtol(number.c_str(), nullptr, 10);
   if (id <= 0 || (::kill(static_cast<pid_t>(id), 0) != 0 && errno == ESRCH)) return "another process";
   return "process " + number;
@@ -69,7 +69,7 @@ Folder::Folder(const std::string& path, const PageStorage::Context& context)
       ::usleep(10'000);
       continue;
     }
-    if (error == EWOULDBLOCK) fail(path_, holder(lock_.get()) + " keeps its records here; a folder has one user", 0);
+    if (error == EWOULDBLOCK) fail(path_, holder(lock_.get()) + " uses this folder; only one process may use it", 0);
     fail(path_, "cannot be locked", error);
   }
   const std::string id = std::to_string(::getpid()) + "\n";
@@ -84,7 +84,7 @@ UniqueFd open_file(const std::string& path, int flags, bool may_lack) {
     fail(path, "cannot be opened", errno);
   }
   struct ::stat facts{};
-  if (::fstat(opened.get(), &facts) != 0) fail(path, "cannot be looked at", errno);
+  if (::fstat(opened.get(), &facts) != 0) fail(path, "cannot be examined", errno);
   if (!S_ISREG(facts.st_mode)) fail(path, std::string("is ") + kind_of(facts.st_mode) + ", not a file", 0);
   return opened;
 }

@@ -11,7 +11,7 @@ namespace canopy::slots {
 namespace {
 
 constexpr Slot kPart = 256;
-/// Each waits for one read at a time. As many as keep a disk busy.
+/// Threads that each wait for one read at a time: enough to keep a disk busy.
 constexpr unsigned kThreads = 16;
 
 struct alignas(4096) Block {

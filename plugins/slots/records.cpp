@@ -26,7 +26,7 @@ void Records::load(const FlushedSpaces& flushed) {
     const Entry &a = table_[one], &b = table_[other];
     return std::pair(a.run, a.position) < std::pair(b.run, b.position);
   });
-  // Of two slots with one key, which a crash of the machine may leave, the younger one has it.
+  // A crash of the machine may leave two slots with one key. Then the younger one has it.
   for (std::size_t i = slots.size(); i-- > 0;)
     if (by_key_.find(table_[slots[i]].key) == kNoSlot) {
       by_key_.add(slots[i]);
@@ -56,7 +56,7 @@ std::uint64_t Records::next_number() {
 
 void Records::use(std::span<const Slot> slots, const PageKey& space) {
   RunIndex used = kNoRun;
-  for (std::size_t i = slots.size(); i-- > 0;) {  // the first one is used last
+  for (std::size_t i = slots.size(); i-- > 0;) {  // so that the first one is the most recent
     const Slot slot = slots[i];
     if (slot == kNoSlot) continue;
     if (runs_.of(slot) != used) runs_.use(used = runs_.of(slot));
@@ -85,7 +85,8 @@ void Records::take(std::size_t most, std::uint64_t mark, std::vector<Slot>& to) 
     if (victim == kNoSlot || runs_[runs_.of(victim)].used > mark) break;
     forget(victim);
   }
-  // The entries go before the slots are written: a process that is killed in between leaves no entry for torn bytes.
+  // The entries are removed before the slots are written: a process that is killed in between leaves no entry for torn
+  // bytes.
   table_.write();
   while (most > 0 && free_.size() > 0) {
     const auto [first, count] = free_.take(static_cast<Slot>(most));
@@ -145,7 +146,7 @@ void Records::scanned(Slot first, std::span<const RecordHead> heads) {
       free_.add(slot, 1);
       continue;
     }
-    // A record that lies behind the one before it on its path was put with it, as far as can be known.
+    // A record in the slot after its predecessor's was probably put together with it.
     const Slot parent = find(head.parent);
     if (parent != kNoSlot && parent + 1 == slot) {
       keep(runs_.of(parent), slot, head.key, 0, table_[parent].position + 1, true);

@@ -35,7 +35,7 @@ void Runs::restore(const std::vector<Slot>& slots,
     }
     append(static_cast<RunIndex>(runs_.size() - 1), slot);
   }
-  // A run that continues another is the younger one, so its parent stands before it.
+  // A run that continues another is the younger one, so its parent comes before it.
   std::vector<std::uint64_t> last_use(runs_.size());
   std::vector<RunIndex> order(runs_.size());
   for (std::size_t i = runs_.size(); i-- > 0;) {
@@ -78,7 +78,7 @@ void Runs::use(RunIndex run) {
   while (run != kNoRun) {
     unlink(run);
     make_newest(run);
-    // A run's number is less than that of one which continues it, so this ends.
+    // A run has a smaller number than one that continues it, so the loop ends.
     const RunIndex parent = runs_[run].parent;
     const bool there = parent != kNoRun && runs_[parent].number == runs_[run].parent_number;
     run = there && runs_[parent].number < runs_[run].number ? parent : kNoRun;

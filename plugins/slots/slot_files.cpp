@@ -14,13 +14,13 @@ namespace canopy::slots {
 
 namespace {
 
-/// Takes room on the disk for `bytes`. Returns how many bytes the file has room for.
+/// Allocates disk space for `bytes` bytes. Returns the number of bytes that the file has room for.
 std::uint64_t take_room(int file, std::uint64_t bytes, std::uint64_t step) {
   const auto fits = [&](std::uint64_t size) {
     if (size == 0) return true;
     while (::fallocate(file, 0, 0, static_cast<off_t>(size)) != 0) {
       if (errno == EINTR) continue;
-      // A file system that cannot reserve room: the file has its size, and a put may find the disk full.
+      // A file system that cannot reserve space: the file gets its size, and a put may find the disk full.
       if (errno == EOPNOTSUPP || errno == ENOSYS) return ::ftruncate(file, static_cast<off_t>(size)) == 0;
       return false;
     }
@@ -44,12 +44,12 @@ SlotFiles::SlotFiles(const std::string& path, Shape shape, bool direct) : shape_
     const std::string name = path + "/slots." + std::to_string(files_.size());
     UniqueFd file = open_one(name);
     struct ::stat facts{};
-    if (::fstat(file.get(), &facts) != 0) fail(name, "cannot be looked at", errno);
+    if (::fstat(file.get(), &facts) != 0) fail(name, "cannot be examined", errno);
     had_bytes_ |= facts.st_size > 0;
     const Slot here = std::min(shape.slots_a_file(), wanted - first);
     const std::uint64_t bytes = here * shape.record_bytes;
     if (static_cast<std::uint64_t>(facts.st_size) > bytes && ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
-      fail(name, "cannot be made smaller", errno);
+      fail(name, "cannot be shortened", errno);
     errno = 0;
     const auto fitting = static_cast<Slot>(take_room(file.get(), bytes, shape.record_bytes) / shape.record_bytes);
     const int error = errno;

@@ -11,9 +11,9 @@ namespace canopy::slots {
 
 namespace {
 
-/// The folder of a configuration that can be.
+/// Returns the folder of the configuration. Throws if the configuration cannot be used.
 const std::string& checked_path(const SlotStorage::Config& config, const PageStorage::Context& context) {
-  if (config.path.empty()) throw std::runtime_error("slots needs `path`, the folder to keep records in");
+  if (config.path.empty()) throw std::runtime_error("slots needs `path`, the folder for the records");
   if (config.capacity < context.record_bytes)
     throw std::runtime_error("slots needs `capacity`, at least a record of " + std::to_string(context.record_bytes) +
                              " bytes; it is " + std::to_string(config.capacity));
@@ -25,12 +25,12 @@ Shape shape_of(const SlotStorage::Config& config, const PageStorage::Context& co
   return {context.record_bytes, static_cast<Slot>(std::min(config.capacity / context.record_bytes, kMostSlots))};
 }
 
-/// Whether what lies in the slots is looked for, since there is no table of it.
+/// Returns true if the slots must be scanned because no table can be used. Prints what happens then.
 bool must_scan(const TableFile& table, const SlotFiles& files, const FlushedSpaces& flushed, const Folder& folder) {
   if (table.trouble().empty() || !files.had_bytes()) return false;
-  const char* const what = flushed.may_be_left() ? "its records are forgotten, since some were flushed"
-                                                 : "its records are looked for in the slots";
-  std::fprintf(stderr, "canopy: slots: %s has no table that can be used (%s); %s\n", folder.path().c_str(),
+  const char* const what = flushed.may_be_left() ? "its records are forgotten, because some were flushed"
+                                                 : "its slots are scanned for records";
+  std::fprintf(stderr, "canopy: slots: %s has no usable table (%s); %s\n", folder.path().c_str(),
                table.trouble().c_str(), what);
   return !flushed.may_be_left();
 }
@@ -39,7 +39,7 @@ std::unique_ptr<Device> make_device(const SlotStorage::Config& config, int event
   if (config.engine == SlotStorage::Engine::io_uring) {
     std::string why_not;
     if (auto device = uring_device(event, config.depth, why_not)) return device;
-    std::fprintf(stderr, "canopy: slots: no io_uring (%s); %u threads move the records\n", why_not.c_str(),
+    std::fprintf(stderr, "canopy: slots: no io_uring (%s); %u threads transfer the records\n", why_not.c_str(),
                  config.threads);
   }
   return thread_device(event, config.depth, config.threads);
@@ -49,13 +49,13 @@ std::unique_ptr<Device> make_device(const SlotStorage::Config& config, int event
 
 void SlotStorage::Config::visit(Options& options) {
   static constexpr const char* kEngines[] = {"io_uring", "threads"};
-  options.text("path", path, 4000, "folder on a local disk; each model and rank gets a folder of its own in it");
+  options.text("path", path, 4000, "folder on a local disk; each model and rank gets its own folder in it");
   options.number("capacity", capacity, 0, std::uint64_t{1} << 60,
-                 "of records to keep for a model and rank; taken from the disk at once", Unit::bytes);
-  options.choice("engine", engine, kEngines, "what moves the bytes; without io_uring it is threads");
-  options.flag("direct", direct, "past the system's page cache (O_DIRECT)");
-  options.number("depth", depth, 1, 1024, "reads and writes on their way to the disk at a time, of 1 MiB at most");
-  options.number("threads", threads, 1, 64, "how many, where threads move the bytes");
+                 "size of the records to keep for a model and rank; allocated on the disk at once", Unit::bytes);
+  options.choice("engine", engine, kEngines, "how bytes are transferred; without io_uring, threads are used");
+  options.flag("direct", direct, "bypass the system's page cache (O_DIRECT)");
+  options.number("depth", depth, 1, 1024, "most reads and writes, of up to 1 MiB each, that are pending at a time");
+  options.number("threads", threads, 1, 64, "number of threads, if threads transfer the bytes");
 }
 
 SlotStorage::SlotStorage(const Config& config, const Context& context)
@@ -66,7 +66,7 @@ SlotStorage::SlotStorage(const Config& config, const Context& context)
       event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       scan_(must_scan(table_, files_, flushed_, folder_) ? std::make_unique<HeadScan>(files_) : nullptr),
       records_(table_, flushed_, files_.shape(), scan_ != nullptr) {
-  if (!event_) fail(folder_.path(), "an eventfd cannot be had", errno);
+  if (!event_) fail(folder_.path(), "an eventfd cannot be created", errno);
   flushed_.compact();
   if (!scan_) table_.complete();
   device_ = make_device(config, event_.get());
@@ -125,7 +125,7 @@ void SlotStorage::put(std::uint64_t ticket, const PageKey& space, std::span<cons
   call.memory.clear();
   for (const std::byte* const record : records) call.memory.push_back(const_cast<std::byte*>(record));  // only read
 
-  // What is there already stays there while room is made for the others.
+  // Existing records are not evicted to make room for the others.
   const std::uint64_t mark = records_.mark();
   std::vector<Slot>& slots = call.slots;
   for (std::size_t i = 0; i < keys.size(); ++i) slots[i] = records_.find(keys[i]);
@@ -135,7 +135,7 @@ void SlotStorage::put(std::uint64_t ticket, const PageKey& space, std::span<cons
   std::size_t next = 0;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (slots[i] != kNoSlot) {
-      slots[i] = kNoSlot;  // nothing is moved
+      slots[i] = kNoSlot;  // nothing is transferred
     } else if (next < taken.size()) {
       slots[i] = taken[next++];
     } else {
@@ -155,16 +155,16 @@ void SlotStorage::remove(const PageKey&, std::span<const PageKey> keys) {
 }
 
 bool SlotStorage::flush(const PageKey& space) {
-  // Records that were not found yet may be of this space.
+  // Records that the scan has not reached yet may belong to this space.
   if (scan_) end_scan();
-  // The line first: a process that is killed behind it finds nothing, with its table or without, and one that is killed
-  // before it finds all.
+  // The line is written first: if the process is killed after it, the records are gone, with the table or without it;
+  // if it is killed before it, all are still there.
   const bool lasts = flushed_.add(space.bits[0], records_.last_run());
   records_.forget_space(space);
   records_.write();
   for (const CallId id : moving_)
     if (calls_[id].space == space) calls_[id].flushed = true;
-  for (const CallId id : ended_) {  // which poll() has not told yet
+  for (const CallId id : ended_) {  // not yet reported by poll()
     Call& call = calls_[id];
     if (!(call.space == space) || call.kind == Call::Kind::put) continue;
     call.found = 0;
@@ -175,7 +175,7 @@ bool SlotStorage::flush(const PageKey& space) {
 }
 
 bool SlotStorage::wipe() {
-  while (!moving_.empty()) take_ended(true);  // a slot that is being written is neither free nor a record's
+  while (!moving_.empty()) take_ended(true);  // a slot that is being written is neither free nor has a record
   return records_.wipe(files_) && files_.sync();
 }
 
@@ -183,7 +183,7 @@ std::size_t SlotStorage::poll(std::span<StorageDone> done) {
   for (const CallId id : told_) unused_.push_back(id);
   told_.clear();
   if (scan_) go_on_scanning();
-  // Also where nothing is on its way: what has ended last may have been signalled after it was told.
+  // Also if nothing is pending: the last transfer may have been signalled after it was collected.
   eventfd_t count = 0;
   ::eventfd_read(event_.get(), &count);
   if (moving_.empty() && ended_.empty()) return 0;
@@ -231,7 +231,7 @@ void SlotStorage::take_ended(bool wait) {
     const Slot bad = calls_[transfer->call].account(*transfer);
     if (bad != kNoSlot) records_.retire(bad);
   }
-  // From the last one, since a call that has settled leaves the list.
+  // Begins with the last one, because a settled call leaves the list.
   for (std::size_t i = moving_.size(); i-- > 0;)
     if (calls_[moving_[i]].has_moved()) settle(moving_[i]);
   begin_transfers();
@@ -257,7 +257,7 @@ void SlotStorage::settle_get(Call& call) {
     records_.let_go(slot);
     Fate& fate = call.fates[i];
     if (fate == Fate::done && call.has_head[i] && !names(call.memory[i], call.keys[i])) fate = Fate::absent;
-    // The slot does not have the record, or not any more.
+    // The slot does not have the record, or no longer has it.
     if (fate == Fate::absent && records_.find(call.keys[i]) == slot) records_.forget(slot);
     if (call.flushed && fate == Fate::done) fate = Fate::absent;
   }

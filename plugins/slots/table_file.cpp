@@ -41,10 +41,10 @@ std::size_t read_at(int file, void* to, std::size_t count, std::uint64_t offset)
 
 const char* read_head(int file, TableHead& head) {
   const TableHead expected;
-  if (read_at(file, &head, sizeof head, 0) < sizeof head) return "it ends within its head";
+  if (read_at(file, &head, sizeof head, 0) < sizeof head) return "it ends in its head";
   if (std::memcmp(head.magic, expected.magic, sizeof head.magic) != 0) return "it is not a table";
   if (head.sum != sum_of(head)) return "its head is damaged";
-  if (head.format != expected.format) return "it has another version's format";
+  if (head.format != expected.format) return "it has the format of another version";
   if (head.record_bytes == 0 || head.record_bytes % 4096 != 0 || head.slots >= kNoSlot) return "its head is damaged";
   return nullptr;
 }
@@ -61,20 +61,20 @@ std::size_t read_entries(int file, Slot first, std::span<Entry> entries) {
 TableFile::TableFile(const std::string& path, const Shape& shape, const PageStorage::Context& context) : path_(path) {
   file_ = open_file(path, O_RDWR, true);
   TableHead found;
-  if (!file_) trouble_ = "it is not there";
+  if (!file_) trouble_ = "it does not exist";
   else if (const char* why = read_head(file_.get(), found)) trouble_ = why;
   else if (found.fingerprint != context.fingerprint || found.rank != context.rank || found.ranks != context.ranks)
-    trouble_ = "it is of another model or rank";
+    trouble_ = "it belongs to another model or rank";
   else if (found.record_bytes != shape.record_bytes) trouble_ = "its records have another size";
-  else if (!found.complete) trouble_ = "it was still being made";
+  else if (!found.complete) trouble_ = "it is incomplete";
   if (!file_) file_ = open_file(path, O_RDWR | O_CREAT);
 
   entries_.resize((std::size_t{shape.slots} + kEntriesAPage - 1) / kEntriesAPage * kEntriesAPage);
   if (trouble_.empty()) read_entries(file_.get(), 0, std::span(entries_).first(shape.slots));
   else if (::ftruncate(file_.get(), 0) != 0) fail(path, "cannot be emptied", errno);
   const auto size = static_cast<off_t>(kHeadBytes + entries_.size() * sizeof(Entry));
-  if (::ftruncate(file_.get(), size) != 0) fail(path, "cannot be given its size", errno);
-  // Room, so that a full disk does not stop the table later. A file system may be unable to.
+  if (::ftruncate(file_.get(), size) != 0) fail(path, "cannot be resized", errno);
+  // Allocates disk space, so that a full disk does not stop the table later. Some file systems cannot.
   if (::fallocate(file_.get(), 0, 0, size) != 0 && errno == ENOSPC) fail(path, "has no room on its disk", ENOSPC);
   head_.record_bytes = shape.record_bytes;
   head_.slots = shape.slots;
@@ -133,9 +133,10 @@ void TableFile::write_at(const void* bytes, std::size_t count, std::uint64_t off
     if (now < 0 && errno == EINTR) continue;
     if (now <= 0) {
       if (!failed_)
-        std::fprintf(stderr,
-                     "canopy: slots: %s cannot be written (%s); what is put from now on may not outlive this process\n",
-                     path_.c_str(), std::generic_category().message(errno).c_str());
+        std::fprintf(
+            stderr,
+            "canopy: slots: %s cannot be written (%s); records put from now on may be lost when this process ends\n",
+            path_.c_str(), std::generic_category().message(errno).c_str());
       failed_ = true;
       return;
     }

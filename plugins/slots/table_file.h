@@ -57,7 +57,7 @@ class TableFile {
   /// Marks the file incomplete until complete() is called.
   TableFile(const std::string& path, const Shape& shape, const PageStorage::Context& context);
 
-  /// Returns why the file's entries were not taken over; empty if they were. "it is not there" if there was no file.
+  /// Returns why the file's entries were not taken over; empty if they were. "it does not exist" if there was no file.
   const std::string& trouble() const { return trouble_; }
   void complete();
 

@@ -25,9 +25,9 @@ class UringDevice final : public Device {
   UringDevice(const UringDevice&) = delete;
   UringDevice& operator=(const UringDevice&) = delete;
 
-  /// 0, or errno.
+  /// Returns 0 or an errno.
   int open(int event) {
-    // Without an interrupt of this thread for each end. Kernels before 5.19 know no such flags.
+    // These flags avoid an interrupt of this thread for each completion. Kernels before 5.19 do not have them.
     int error = -::io_uring_queue_init(depth_, &ring_, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
     if (error == EINVAL) error = -::io_uring_queue_init(depth_, &ring_, 0);
     if (error) return error;

@@ -12,13 +12,13 @@ namespace canopy::python {
 
 namespace nb = nanobind;
 
-/// An agreement that is a Python callable. It gets one NumPy array of int64, the same in each call, and leaves in each
-/// place the least of all ranks.
+/// An agreement that calls a Python callable. The argument is one NumPy array of int64, the same in each call; the
+/// callable replaces each value with the least of all ranks.
 ///
-/// An exception does not leave this class while C++ runs: it is kept until raise_failure().
+/// An exception is not raised while C++ runs: it is kept until raise_failure().
 class PythonAgreement final : public Agreement {
  public:
-  /// REQUIRES: the GIL, as for all else. Throws TypeError if it cannot be called.
+  /// Throws TypeError if the object cannot be called. REQUIRES, for all functions: the GIL.
   explicit PythonAgreement(nb::object callable) : callable_(std::move(callable)) {
     if (!PyCallable_Check(callable_.ptr())) throw nb::type_error("agreement: expected a callable of one NumPy array");
     values_ = new std::int64_t[kValues]();
@@ -39,12 +39,12 @@ class PythonAgreement final : public Agreement {
   }
 
   bool failed() const { return failure_ != nullptr; }
-  /// Raises what the callable raised.
+  /// Raises the exception of the callable.
   void raise_failure() { std::rethrow_exception(std::exchange(failure_, nullptr)); }
 
  private:
   nb::object callable_, array_;
-  std::int64_t* values_ = nullptr;  ///< of array_
+  std::int64_t* values_ = nullptr;  ///< elements of array_
   std::exception_ptr failure_;
 };
 

@@ -11,21 +11,21 @@ namespace canopy::python {
 
 namespace nb = nanobind;
 
-/// Keeps which nodes came to an index and left it, with their words, until Python takes them: for the KV events of
-/// another engine's cache. It grows until then.
+/// Records the nodes that are added to an index and removed from it, with their words, until Python takes the record:
+/// for the KV events of another engine's cache. The record grows until then.
 class Changes final : public TreeListener {
  public:
-  /// The object by which Python calls a namespace. REQUIRES: before any of its nodes.
+  /// Sets the Python object for a namespace. REQUIRES: none of its nodes was added yet.
   void name(NamespaceId space, nb::object given);
 
-  /// All since the last call, oldest first, as tuples:
+  /// Returns the changes since the last call, oldest first, as tuples:
   ///
   ///   ("added", node, parent, space, words)    words: those of its units and `overlap` more, as bytes of int64
   ///   ("split", node, upper, units)            the first `units` of the node are the new node `upper`, above it
   ///   ("removed", node)
   ///   ("cleared",)
   ///
-  /// A node is a small number that another one may get when it is removed; 0 is the root of each namespace.
+  /// A node is a small number, which another node may get once it is removed; 0 is the root of each namespace.
   nb::list take();
 
   std::string begin(const Facts& facts) override;
@@ -50,7 +50,7 @@ class Changes final : public TreeListener {
   Units overlap_ = 0;
   std::vector<nb::object> spaces_;
   std::vector<Change> changes_;
-  std::vector<std::int64_t> words_;  ///< of all that was added, one after the other
+  std::vector<std::int64_t> words_;  ///< words of all added nodes, one after the other
 };
 
 }  // namespace canopy::python

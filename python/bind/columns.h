@@ -10,7 +10,7 @@ namespace nb = nanobind;
 
 namespace canopy::python {
 
-/// Values as a NumPy array that owns them.
+/// Returns the values as a NumPy array that owns them.
 template <class T>
 nb::object column(std::vector<T> values) {
   auto* const kept = new std::vector<T>(std::move(values));
@@ -18,7 +18,7 @@ nb::object column(std::vector<T> values) {
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
-/// Returns a column of what `value_of` returns for each item.
+/// Returns a column with the result of `value_of` for each item.
 template <class Items, class ValueOf>
 nb::object column(const Items& items, ValueOf&& value_of) {
   std::vector<std::decay_t<decltype(value_of(*items.begin()))>> values;

@@ -13,25 +13,25 @@ namespace nb = nanobind;
 
 namespace canopy::python {
 
-/// What ends long work early: a policy in Python that has thrown, a signal, or what the caller's progress function
-/// raised. The work runs without the GIL.
+/// Ends long work early if a policy in Python has thrown, a signal came, or the caller's progress function raised an
+/// exception. The work runs without the GIL.
 class Ends {
  public:
   Ends() = default;
   Ends(const Ends&) = delete;
 
-  /// A policy in Python whose failure ends the work. REQUIRES: the GIL.
+  /// Adds a policy in Python whose failure ends the work. REQUIRES: the GIL.
   void watch(std::shared_ptr<PythonPolicy> policy) { policies_.push_back(std::move(policy)); }
 
-  /// Whether to end, for the thread that was called from Python: looks at signals now and then.
+  /// Returns true if the work must end. Checks signals now and then. REQUIRES: called on the thread that Python called.
   bool asked() {
-    constexpr std::uint32_t kLook = 64;  // requests or steps between two looks
+    constexpr std::uint32_t kLook = 64;  // requests or steps between two checks
     if (++asked_ % kLook == 0) look();
     return ended_ || (policies_.size() == 1 && policies_.front()->failed());
   }
-  /// The same for any other thread, which looks at nothing.
+  /// Returns true if the work must end. Checks nothing; for any other thread.
   bool ended() const { return ended_; }
-  /// Looks at signals and at all policies.
+  /// Checks signals and all policies.
   void look() {
     call([this] {
       if (PyErr_CheckSignals() != 0) nb::raise_python_error();
@@ -39,7 +39,7 @@ class Ends {
         if (policy->failed()) ended_ = true;
     });
   }
-  /// Runs something in Python. What it raises ends the work.
+  /// Runs `call` with the GIL. An exception from it ends the work.
   template <class Call>
   void call(Call&& call) {
     if (raised_) return;
@@ -51,7 +51,7 @@ class Ends {
       ended_ = true;
     }
   }
-  /// Raises what ended the work, if anything did. REQUIRES: the GIL, and the work is over.
+  /// Raises the exception that ended the work, if there was one. REQUIRES: the GIL, and the work is over.
   void raise() {
     if (raised_) std::rethrow_exception(raised_);
     for (const auto& policy : policies_) policy->raise_failure();

@@ -30,7 +30,7 @@ void PyEngine::use_policy(nb::handle policy, std::size_t group) {
 
 void PyEngine::need_group(std::size_t group) const {
   if (group >= engine_->groups())
-    throw nb::index_error(("there are " + std::to_string(engine_->groups()) + " groups; they count from 0").c_str());
+    throw nb::index_error(("there are " + std::to_string(engine_->groups()) + " groups, numbered from 0").c_str());
 }
 
 void PyEngine::check() {

@@ -15,10 +15,10 @@ namespace nb = nanobind;
 
 namespace canopy::python {
 
-/// An engine, and what it uses of Python: policies, and an agreement with other ranks.
+/// An engine with its Python objects: policies, and an agreement with other ranks.
 class PyEngine {
  public:
-  /// See Engine in Python. Throws ValueError with the place of each mistake.
+  /// Makes the engine; see Engine in Python. Throws ValueError with the place of each mistake.
   PyEngine(nb::handle config, nb::handle changes, nb::handle agreement);
   Engine& operator*() { return *engine_; }
   Engine* operator->() { return engine_.get(); }
@@ -27,10 +27,10 @@ class PyEngine {
   void use_policy(nb::handle policy, std::size_t group);
   /// Throws IndexError if there is no such group.
   void need_group(std::size_t group) const;
-  /// Raises what a policy or the agreement in Python raised, or else RuntimeError for a violation that the last call
-  /// brought.
+  /// Raises the exception of a policy or of the agreement in Python, or else RuntimeError for a violation in the last
+  /// call.
   void check();
-  /// The whole configuration as YAML.
+  /// Returns the whole configuration as YAML.
   std::string dump() const;
 
  private:
@@ -38,7 +38,7 @@ class PyEngine {
   std::vector<std::shared_ptr<PythonPolicy>> in_python_;
   std::unique_ptr<PythonAgreement> agreement_;  ///< null: there is one rank
   std::unique_ptr<Engine> engine_;
-  std::uint64_t seen_ = 0;  ///< violations that were raised
+  std::uint64_t seen_ = 0;  ///< violations that were raised so far
 };
 
 void bind_engine(nb::module_& module);

@@ -67,7 +67,8 @@ nb::dict counters_of(PyEngine& engine) {
   return row;
 }
 
-/// The counters of a tier without its name at their ends. One with rows is a dict, by group, lane or outcome.
+/// Returns the counters of a tier without its name at their ends. A counter with rows is a dict, by group, lane or
+/// outcome.
 nb::dict counters_of_tier(PyEngine& engine, std::string_view tier) {
   const CounterValues counters = engine->tiers().counters();
   nb::dict row;
@@ -95,11 +96,11 @@ nb::dict counters_of_tier(PyEngine& engine, std::string_view tier) {
   return row;
 }
 
-/// The host tier; None: there is none.
+/// Returns the counters of the host tier; None if there is none.
 nb::object host_tier_of(PyEngine& engine) {
   return engine->tiers().has_host() ? nb::object(counters_of_tier(engine, "host")) : nb::none();
 }
-/// The storage below the host tier; None: there is none.
+/// Returns the counters of the storage below the host tier; None if there is none.
 nb::object storage_of(PyEngine& engine) {
   return engine->tiers().has_storage() ? nb::object(counters_of_tier(engine, "storage")) : nb::none();
 }
@@ -128,18 +129,18 @@ void bind_engine(nb::module_& module) {
   bind_request(module);
   nb::class_<PyEngine>(
       module, "Engine",
-      "A whole prefix cache, composed from a configuration: index, pools, stores, policies and the life of "
-      "requests. One thread at a time. After every call the ledger is checked; a violation raises "
-      "RuntimeError with its sentence.")
+      "A whole prefix cache, composed from a configuration: index, pools, stores, policies and running requests. For "
+      "one thread at a time. After every call the ledger is checked; a violation raises RuntimeError with an error "
+      "message.")
       .def(
           "__init__",
           [](PyEngine* place, nb::handle config, nb::handle changes, nb::handle agreement) {
             new (place) PyEngine(config, changes, agreement);
           },
           "config"_a, "set"_a = nb::none(), nb::kw_only(), "agreement"_a = nb::none(),
-          "config: a path, YAML text, or a dictionary.\nset: changes on top, {'groups.full.capacity': 3_000_000}.\n"
-          "agreement: where each rank of a model has an engine, a callable that turn() calls once with a NumPy array "
-          "of int64, and that leaves in each place the least of all ranks: lambda values: "
+          "config: a path, YAML text, or a dictionary.\nset: changes of it, {'groups.full.capacity': 3_000_000}.\n"
+          "agreement: if each rank of a model has an engine, a callable that turn() calls once with a NumPy array of "
+          "int64, and that replaces each value with the least of all ranks: lambda values: "
           "torch.distributed.all_reduce(torch.from_numpy(values), torch.distributed.ReduceOp.MIN, group).\n"
           "Raises ValueError with the place of each mistake.")
       .def(
@@ -151,7 +152,7 @@ void bind_engine(nb::module_& module) {
           },
           "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
           "min_uncached"_a = 1, "chunk"_a = 0, "fetch"_a.none() = nb::none(),
-          "A request with the longest resident prefix under lock. fetch: what fetch() gave for it.")
+          "Returns a request that has a lock on its longest resident prefix. fetch: the result of fetch() for it.")
       .def(
           "fetch",
           [](nb::handle_t<PyEngine> self, nb::handle prompt, nb::handle space, std::int32_t priority,
@@ -160,8 +161,8 @@ void bind_engine(nb::module_& module) {
           },
           "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
           "min_uncached"_a = 1, "chunk"_a = 0,
-          "Begins to bring what the tier below has of a request that waits, beyond the pools. Nothing comes without a "
-          "tier.")
+          "Begins to copy what the tier below has of a waiting request, beyond what the pools have. Returns a Fetch; "
+          "without a tier, it copies nothing.")
       .def(
           "turn",
           [](PyEngine& engine, std::uint64_t now_us) {
@@ -169,17 +170,18 @@ void bind_engine(nb::module_& module) {
             engine.check();
           },
           "now_us"_a,
-          "Copies that have ended by then become visible. Call it once before each step; the time is the caller's.")
+          "Makes the copies visible that have ended by then. Call it once before each step, with the caller's own "
+          "time.")
       .def_prop_ro(
           "next_end_us",
           [](PyEngine& engine) {
             const std::uint64_t next = engine->tiers().next_end_us();
             return next == kUnlimited ? nb::none() : nb::object(nb::int_(next));
           },
-          "when the next copy ends, in the time of turn(); None: none is on its way")
+          "time at which the next copy ends, in the time of turn(); None: no copy is pending")
       .def_prop_ro("host_tier", &host_tier_of,
-                   "counters of the tier below the pools, some by group, lane or outcome; None: there is none")
-      .def_prop_ro("storage", &storage_of, "counters of the storage below that tier; None: there is none")
+                   "counters of the tier below the pools, some by group, lane or outcome; None: no such tier")
+      .def_prop_ro("storage", &storage_of, "counters of the storage below that tier; None: no such storage")
       .def(
           "admits",
           [](PyEngine& engine, nb::handle prompt, nb::handle space, std::int32_t priority, std::uint64_t hints,
@@ -187,7 +189,7 @@ void bind_engine(nb::module_& module) {
             return admits(engine, prompt, space, {priority, hints, output_limit, min_uncached, chunk});
           },
           "prompt"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0, "hints"_a = 0, "output_limit"_a = 0,
-          "min_uncached"_a = 1, "chunk"_a = 0, "('now' | 'wait' | 'never', why). Changes nothing.")
+          "min_uncached"_a = 1, "chunk"_a = 0, "Returns ('now' | 'wait' | 'never', reason). Changes nothing.")
       .def("use_policy", &PyEngine::use_policy, "policy"_a, "group"_a = 0)
       .def(
           "make_free",
@@ -197,7 +199,8 @@ void bind_engine(nb::module_& module) {
             engine.check();
             return free;
           },
-          "pages"_a, "group"_a = 0, "Evicts until so many pages are free, or nothing more may be evicted.")
+          "pages"_a, "group"_a = 0,
+          "Evicts until `pages` pages are free or nothing more may be evicted. Returns True if they are free.")
       .def(
           "flush",
           [](PyEngine& engine, nb::handle space) {
@@ -205,7 +208,8 @@ void bind_engine(nb::module_& module) {
             engine.check();
             return tokens;
           },
-          "space"_a, "Evicts all of a namespace that is not locked. Returns the tokens freed in the first group.")
+          "space"_a,
+          "Evicts everything of a namespace that is not locked. Returns the tokens freed in the first group.")
       .def(
           "resize",
           [](PyEngine& engine, std::uint64_t pages, std::size_t group) {
@@ -213,7 +217,7 @@ void bind_engine(nb::module_& module) {
             engine->resize(group, pages);
             engine.check();
           },
-          "pages"_a, "group"_a = 0, "Another limit for a pool, in pages.")
+          "pages"_a, "group"_a = 0, "Sets the limit of a pool, in pages.")
       .def(
           "audit",
           [](PyEngine& engine) {
@@ -223,22 +227,22 @@ void bind_engine(nb::module_& module) {
           "Proves that every page has one owner; raises RuntimeError if not. O(pool).")
       .def(
           "poll", [](PyEngine& engine) { return engine->poll(); },
-          "Serves an inspector between operations. False while it has paused the engine.")
+          "Serves an inspector between operations. Returns False while it has paused the engine.")
       .def(
           "columns",
           [](PyEngine& engine) {
             return columns_of(engine->index(), [&](NamespaceId space) { return engine->name_of(space); });
           },
-          "The nodes as a dictionary of columns, parents before children. O(tree).")
+          "Returns the nodes as a dictionary of columns, parents before children. O(tree).")
       .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,
-           "The nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
-      .def("pool", &pool_of, "group"_a = 0, "A group's pool, in pages.")
+           "Returns the nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
+      .def("pool", &pool_of, "group"_a = 0, "Returns a group's pool, in pages.")
       .def_prop_ro("groups", [](PyEngine& engine) { return engine->groups(); })
       .def_prop_ro("page_size", [](PyEngine& engine) { return engine->page_size(); })
       .def_prop_ro("counters", &counters_of)
       .def_prop_ro(
           "digest", [](PyEngine& engine) { return engine->digest(); },
-          "results, victims and counters so far: the same for the same input")
+          "hash over the results, victims and counters so far: the same for the same input")
       .def_prop_ro("config", &PyEngine::dump, "the whole configuration as YAML");
 }
 

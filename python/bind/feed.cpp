@@ -26,7 +26,7 @@ using inspector::MirrorNode;
 using inspector::MirrorRequest;
 using inspector::Recording;
 
-/// A mirror and where its events come from: a process that writes now, or a recording.
+/// A mirror and the source of its events: a process that writes now, or a recording.
 class Source {
  public:
   explicit Source(std::unique_ptr<Attachment> attachment)
@@ -41,7 +41,7 @@ class Source {
   std::uint64_t commits() const { return recording_ ? recording_->commits() : mirror_->commits(); }
   std::string gone() const { return attachment_ ? attachment_->gone() : std::string(); }
 
-  /// Applies what has come since. Whether anything had.
+  /// Applies the events since the last call. Returns true if there were any.
   bool poll() {
     if (!attachment_) return false;
     std::vector<Event> events(4096);
@@ -60,9 +60,9 @@ class Source {
       }
     }
   }
-  /// To the state after `commit` operations of a recording.
+  /// Goes to the state after `commit` operations of a recording.
   void seek(std::uint64_t commit) {
-    if (!recording_) throw nb::value_error("seek: only a recording can be moved in");
+    if (!recording_) throw nb::value_error("seek: the feed is not a recording");
     if (commit > recording_->commits())
       throw nb::index_error(
           ("seek: the recording has " + std::to_string(recording_->commits()) + " operations").c_str());
@@ -79,7 +79,7 @@ class Source {
   std::unique_ptr<Attachment> attachment_;
   std::unique_ptr<Recording> recording_;
   std::unique_ptr<Mirror> mirror_;
-  std::uint64_t at_ = 0;  ///< commits that the mirror has taken of a recording
+  std::uint64_t at_ = 0;  ///< commits of a recording that the mirror has applied
 };
 
 std::unique_ptr<Source> attach(const std::string& name) {
@@ -87,7 +87,7 @@ std::unique_ptr<Source> attach(const std::string& name) {
 }
 std::unique_ptr<Source> open(const std::string& path) { return std::make_unique<Source>(take(Recording::open(path))); }
 
-/// The nodes, parents before children: a child is never shallower than its parent.
+/// Returns the nodes, parents before children: a child is never shallower than its parent.
 nb::dict nodes_of(const Source& source) {
   const Mirror& mirror = source.mirror();
   std::vector<const MirrorNode*> nodes;
@@ -199,7 +199,7 @@ nb::dict sums_of(const Source& source) {
 
 void bind_feed(nb::module_& module) {
   using namespace nb::literals;
-  nb::class_<Source>(module, "FeedSource", "What canopy.Feed reads.")
+  nb::class_<Source>(module, "FeedSource", "The source that canopy.Feed reads.")
       .def_static("attach", &attach, "name"_a)
       .def_static("open", &open, "path"_a)
       .def("poll", &Source::poll, nb::call_guard<nb::gil_scoped_release>())

@@ -9,7 +9,7 @@
 namespace canopy::python {
 namespace {
 
-constexpr std::uint32_t kKept = 256;  // objects of a kind that are used again
+constexpr std::uint32_t kKept = 256;  // objects of a type that are reused
 
 nb::object slots(Hold& hold, Units start) {
   const Lock& lock = hold.held();
@@ -40,7 +40,7 @@ void need_start(const Index& index, Units start, Units length) {
 void bind_hold(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Hit>(module, "Hit", nb::pooled(kKept),
-                  "What Index.match found. It holds nothing: any later call may evict it.")
+                  "The result of Index.match. It holds nothing: any later call may evict the prefix.")
       .def_prop_ro(
           "length", [](const Hit& hit) { return hit.length; }, "tokens found, in whole pages")
       .def_prop_ro(
@@ -49,23 +49,26 @@ void bind_hold(nb::module_& module) {
       .def("__len__", [](const Hit& hit) { return hit.length; })
       .def("__repr__", [](const Hit& hit) { return "<canopy.Hit of " + std::to_string(hit.length) + " tokens>"; });
 
-  nb::class_<Hold>(module, "Hold", nb::pooled(kKept),
-                   "A prefix that cannot be evicted until release(), the end of a `with` block, or the object's end.")
+  nb::class_<Hold>(
+      module, "Hold", nb::pooled(kKept),
+      "A prefix that cannot be evicted until release(), the end of a `with` block, or the end of the object.")
       .def_prop_ro(
           "length", [](const Hold& hold) { return hold.lock().length; }, "tokens held, in whole pages")
       .def_prop_ro("node", [](const Hold& hold) { return static_cast<std::uint64_t>(hold.lock().node); })
       .def_prop_ro("hit", &Hold::hit, "the same prefix as a hit, which holds nothing")
       .def("slots", &slots, "start"_a = 0,
-           "The slots of the held tokens from `start` on: int64, shape (length - start,). `start` is a multiple of the "
-           "page size.")
+           "Returns the slots of the held tokens from `start` on: int64, shape (length - start,). `start` must be a "
+           "multiple of the page size.")
       .def("insert", &insert_below, "tokens"_a, "slots"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0,
            "chunked"_a = false, "inserted"_a = 0, "boundary"_a = 0, "limit"_a = nb::none(),
-           "Adds the whole pages of `tokens`, which begin with those held, and holds them too. `slots`: one a token "
-           "from the held length on. `chunked`: the request is still in its prefill.\n`inserted`: tokens that this "
-           "request has inserted before.\n`space`: the namespace, where nothing is held yet.\n`boundary`: a node ends "
-           "behind the whole pages of so many tokens, such as the prompt's, so that what follows can be\nevicted "
-           "alone.")
-      .def("release", &Hold::release, "Lets the prefix be evicted again. Does nothing the second time.")
+           "Adds the whole pages of `tokens`, which begin with the held ones, and holds them too.\n"
+           "slots: one for each token after the held length.\n"
+           "chunked: the request is still in its prefill.\n"
+           "inserted: tokens that this request has inserted before.\n"
+           "space: the namespace, if nothing is held yet.\n"
+           "boundary: a node ends after the whole pages of this many tokens, such as those of the prompt, so that the "
+           "rest can be evicted on its own.")
+      .def("release", &Hold::release, "Releases the prefix, which may be evicted then. Does nothing the second time.")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__exit__", [](Hold& hold, nb::args) { hold.release(); })
       .def("__len__", [](const Hold& hold) { return hold.lock().length; })
@@ -76,7 +79,7 @@ void bind_hold(nb::module_& module) {
       [](Hold* hold) {
         if (hold) hold->release();
       },
-      "hold"_a.none(), "Releases a Hold; None is nothing to release.");
+      "hold"_a.none(), "Releases a Hold; does nothing for None.");
 }
 
 }  // namespace canopy::python

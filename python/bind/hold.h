@@ -6,7 +6,7 @@
 
 namespace canopy::python {
 
-/// An index, which lives as long as this does.
+/// An index, kept alive by this object.
 class Owner {
  public:
   explicit Owner(nb::handle_t<Index> self) : object_(nb::borrow(self)), index_(nb::inst_ptr<Index>(self)) {}
@@ -18,7 +18,7 @@ class Owner {
   Index* index_;
 };
 
-/// What a match found. It holds nothing: what it found may be evicted.
+/// The result of a match. It holds nothing: the prefix may be evicted.
 struct Hit {
   Owner index;
   NamespaceId space{};
@@ -26,7 +26,7 @@ struct Hit {
   Units length = 0;
 };
 
-/// A path that stays until it is released.
+/// A path that cannot be evicted until it is released.
 class Hold {
  public:
   Hold(nb::handle_t<Index> index, NamespaceId space, const Lock& lock) : index_(index), space_(space), lock_(lock) {}
@@ -40,14 +40,14 @@ class Hold {
   NamespaceId space() const { return space_; }
   const Lock& lock() const { return lock_; }
   Hit hit() const { return {index_, space_, lock_.node, lock_.length}; }
-  /// The namespace of what is inserted; it can be chosen as long as nothing is held.
+  /// Sets the namespace for inserts. It can be chosen while nothing is held.
   void use_space(nb::handle space) {
     if (space.is_none()) return;
     const NamespaceId wanted = index_->space_of(space);
     if (lock_.length > 0 && wanted != space_) throw nb::value_error("insert: the hold is in another namespace");
     space_ = wanted;
   }
-  /// To read or replace. Throws ValueError if it was released.
+  /// Returns the lock, to read or replace. Throws ValueError if it was released.
   Lock& held() {
     if (!held_) throw nb::value_error("this hold was released");
     return lock_;
@@ -60,7 +60,7 @@ class Hold {
   bool held_ = true;
 };
 
-/// A Hit or a Hold as an object of Python, made in its place: such objects come and go with each call.
+/// Returns a Hit or a Hold as a Python object, constructed in place: such objects are made and destroyed in each call.
 template <class T, class... From>
 nb::object made(From&&... from) {
   static const nb::handle type = nb::type<T>();
@@ -70,14 +70,14 @@ nb::object made(From&&... from) {
   return object;
 }
 
-/// The longest prefix that is there, as a Hit. Counts as a use.
+/// The longest resident prefix, as a Hit. Finding it counts as a use.
 struct Matched {
   nb::object hit;
   Units length = 0;
 };
 Matched match(nb::handle_t<Index> index, const Tokens& tokens, NamespaceId space);
 
-/// Throws ValueError unless the slots of `length` tokens can be told from `start` on.
+/// Throws ValueError unless `start` is a valid first token for the slots of `length` tokens.
 void need_start(const Index& index, Units start, Units length);
 
 void bind_hold(nb::module_& module);

@@ -22,7 +22,7 @@ FeedConfig feed_of(nb::handle feed) {
     config.kind = FeedConfig::Kind::file;
     config.name = nb::str(feed.attr("__fspath__")()).c_str();
   } else {
-    throw nb::type_error("feed: a name under which an inspector attaches, or a pathlib.Path to record to");
+    throw nb::type_error("feed: expected a name under which an inspector attaches, or the pathlib.Path of a recording");
   }
   return config;
 }
@@ -51,7 +51,7 @@ Index::Index(const Settings& settings) {
 Index::Step::Step(Index& index, Operation operation) : index_(index), operation_(operation) {
   if (index.busy_) {
     PyErr_SetString(PyExc_RuntimeError,
-                    "this index is in a call already: a policy may not call the index that calls it");
+                    "this index is already in a call: a policy may not call the index that calls it");
     throw nb::python_error();
   }
   index.busy_ = true;

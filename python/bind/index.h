@@ -15,8 +15,8 @@
 
 namespace canopy::python {
 
-/// A prefix index of one whole-path group, with what it is told of: namespaces, a policy, a feed. One thread; a call
-/// that comes while another one runs (a policy in Python that calls its index) raises RuntimeError.
+/// A prefix index of one whole-path group, with its namespaces, its policy and its feed. For one thread. A call during
+/// another one (a policy in Python that calls its index) raises RuntimeError.
 class Index {
  public:
   struct Settings {
@@ -25,18 +25,18 @@ class Index {
     std::string accounting = "default";
     Units overlap = 0;
     Units slots_a_page = 1;  ///< see slots_a_page()
-    bool changes = false;    ///< what comes and goes is kept for take_changes()
+    bool changes = false;    ///< true if changes are recorded for take_changes()
     nb::handle policy, feed;
   };
   explicit Index(const Settings& settings);
 
-  /// An operation. While it lives no other one may begin; its end goes to the feed, unless it is Operation::none. What
-  /// a policy in Python threw meanwhile is raised by raise_failure() afterwards.
+  /// An operation. During its lifetime no other one may begin; its end goes to the feed, unless it is Operation::none.
+  /// An exception of a policy in Python during it is raised by raise_failure() afterwards.
   class Step {
    public:
     Step(Index& index, Operation operation);
     ~Step();
-    /// The operation that it turned out to be.
+    /// Changes the kind of the operation, which may become known only during it.
     void becomes(Operation operation) { operation_ = operation; }
     Step(const Step&) = delete;
 
@@ -48,32 +48,34 @@ class Index {
   NamespaceId space_of(nb::handle space);
   Units page() const { return session_->page_size(); }
   Units overlap() const { return session_->overlap(); }
-  /// Numbers that stand for a page towards Python, one after the other: its slots, or one number for the page itself.
+  /// Returns how many consecutive numbers stand for a page in Python: its slots, or 1 for the page itself.
   Units slots_a_page() const { return slots_a_page_; }
   PrefixIndex& tree() { return session_->index(); }
   const IndexSession& session() const { return *session_; }
   std::size_t whole_pages(std::size_t tokens) const { return session_->whole_pages(tokens); }
-  /// Whether a policy in Python has thrown, and raising it.
+  /// Returns true if a policy in Python has thrown; raise_failure() raises its exception.
   bool failed() const { return policy_.in_python && policy_.in_python->failed(); }
   void raise_failure(const nb::object& result = {}) {
     if (failed()) policy_.in_python->raise_failure(result);
   }
 
-  /// Releases a lock: now, or when the running operation ends, since Python may destroy a hold at any moment.
+  /// Releases a lock now or, because Python may destroy a hold at any moment, when the running operation ends.
   void release(const Lock& lock) noexcept;
 
   void use_policy(nb::handle policy);
-  /// See Changes::take. Throws ValueError if they are not kept.
+  /// Returns Changes::take(). Throws ValueError if changes are not recorded.
   nb::list take_changes();
-  /// Serves an inspector that attached while nothing happened. Does nothing within a call of the index.
+  /// Serves an inspector that attached while there were no calls. Does nothing during a call of the index.
   void poll();
 
-  /// Of the pool that the slots are from, for the feed alone. Throws ValueError if more is free than there is.
+  /// Sets the size of the caller's pool and its free pages, only for the feed. Throws ValueError if more pages are free
+  /// than there are.
   void callers_pool(std::uint64_t pages, std::uint64_t free);
 
-  /// A request of the caller's, for the feed alone. 0, and nothing is told, without a feed.
+  /// Records a request of the caller, only for the feed. Returns its number; 0 without a feed.
   std::uint64_t request_begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched);
-  /// Counts are tokens. Throws ValueError if there is no such phase; a request that is not known changes nothing.
+  /// Records the progress of a request, in tokens. Throws ValueError if there is no such phase; an unknown request
+  /// changes nothing.
   void request_progress(std::uint64_t request, const std::string& phase, std::uint32_t computed,
                         std::uint32_t committed, std::uint32_t tokens);
 
@@ -83,7 +85,7 @@ class Index {
   std::unique_ptr<IndexSession> session_;
   Units slots_a_page_ = 1;
   bool busy_ = false;
-  std::vector<Lock> late_;  ///< to be released when the running operation ends
+  std::vector<Lock> late_;  ///< locks to release when the running operation ends
 };
 
 void bind_index(nb::module_& module);

@@ -22,7 +22,7 @@ nb::object match_ids(Self self, nb::handle ids, nb::handle space, std::optional<
   return match(self, tokens, nb::inst_ptr<Index>(self)->space_of(space)).hit;
 }
 
-/// A lock that a policy's exception ends at once.
+/// Returns a Hold. If a policy raised an exception, releases the lock and raises it.
 nb::object held(Self self, NamespaceId space, const Lock& lock) {
   nb::object hold = made<Hold>(self, space, lock);
   nb::inst_ptr<Index>(self)->raise_failure();
@@ -43,7 +43,7 @@ nb::object lock(Self self, nb::handle ids, nb::handle space) {
 
 nb::object hold(Self self, const Hit& hit) {
   const Owner index(self);
-  if (&*index != &*hit.index) throw nb::value_error("hold: this hit is of another index");
+  if (&*index != &*hit.index) throw nb::value_error("hold: this hit belongs to another index");
   Lock lock;
   if (hit.node != NodeId::none) {
     const Index::Step step(*index, Operation::begin);
@@ -52,16 +52,16 @@ nb::object hold(Self self, const Hit& hit) {
   return held(self, hit.space, lock);
 }
 
-/// The pages of a hit, as `gives` hands them out.
+/// Returns the slots of a hit's pages in the form that `gives` makes.
 template <class Gives>
 auto pages_of_hit(Index& index, const Hit& hit, Units start, Gives&& gives) {
-  if (&index != &*hit.index) throw nb::value_error("slots: this hit is of another index");
+  if (&index != &*hit.index) throw nb::value_error("slots: this hit belongs to another index");
   need_start(index, start, hit.length);
   if (start == hit.length) return gives({}, index.slots_a_page());
   const Index::Step step(index, Operation::none);
   const std::span<const Page> pages = index.tree().pages(hit.node, start)[0];
   if (pages.size() != (hit.length - start) / index.page())
-    throw nb::value_error("slots: what this hit found was evicted; match again");
+    throw nb::value_error("slots: the prefix of this hit was evicted; match again");
   return gives(pages, index.slots_a_page());
 }
 
@@ -70,17 +70,17 @@ SlotBuffer buffer_of_hit(Index& index, const Hit& hit, Units start) {
   return pages_of_hit(index, hit, start, buffer_of);
 }
 
-/// As hold, for a caller that must have all of it.
+/// Holds a hit, for a caller that needs all of it.
 nb::object hold_whole(Self self, const Hit& hit) {
   nb::object held = hold(self, hit);
   if (nb::inst_ptr<Hold>(held)->lock().length != hit.length) {
-    PyErr_SetString(PyExc_RuntimeError, "what this hit found was evicted between its match and its lock");
+    PyErr_SetString(PyExc_RuntimeError, "the prefix of this hit was evicted between the match and the lock");
     throw nb::python_error();
   }
   return held;
 }
 
-/// The slots of the pages that `gives` gives back.
+/// Returns the slots of the pages that `gives` returns.
 template <class Gives>
 nb::object given_back(Index& index, Operation operation, Gives&& gives) {
   nb::object slots;
@@ -96,7 +96,7 @@ nb::object evict(Index& index, std::uint64_t tokens) {
   const std::uint64_t pages = tokens / index.page() + (tokens % index.page() != 0);
   return given_back(index, Operation::evict, [&](PrefixIndex& tree) { return tree.evict(0, pages); });
 }
-/// Without a NumPy array; a policy's exception has the slots as one.
+/// Evicts without making a NumPy array. If a policy raises an exception, the exception has the slots as an array.
 SlotBuffer evict_buffer(Index& index, std::uint64_t tokens, std::optional<Units> slots_a_page) {
   if (slots_a_page == Units{0}) throw nb::value_error("slots_a_page must be at least 1");
   const std::uint64_t pages = tokens / index.page() + (tokens % index.page() != 0);
@@ -152,14 +152,11 @@ void bind_index(nb::module_& module) {
   bind_insert(module);
   bind_slots(module);
   nb::class_<Index>(module, "Index",
-                    "A longest-prefix index over pages of KV cache: a radix tree that knows token ids, slots and "
-                    "holds, and the order "
-                    "in which prefixes are evicted. It owns no cache memory: slots are the caller's numbers. The slot "
-                    "of token i of page "
-                    "p is p * page_size + i; page 0 is padding and is never given.\n\n"
-                    "One thread at a time. Token ids are a list, an array, a NumPy array or a CPU tensor, from 0 to "
-                    "2**32 - 1; uint32 "
-                    "and int32 are not copied. Only whole pages are kept.")
+                    "A longest-prefix index over the pages of a KV cache: a radix tree of token ids, slots and holds, "
+                    "with an order of eviction. It owns no cache memory: slots are the caller's numbers. The slot of "
+                    "token i of page p is p * page_size + i; page 0 is padding and is never used.\n\n"
+                    "For one thread at a time. Token ids are a list, an array, a NumPy array or a CPU tensor, from 0 "
+                    "to 2**32 - 1; uint32 and int32 are not copied. Only whole pages are kept.")
       .def(
           "__init__",
           [](Index* place, Units page_size, nb::object policy, std::optional<std::uint64_t> capacity,
@@ -170,82 +167,84 @@ void bind_index(nb::module_& module) {
           },
           "page_size"_a = 1, "policy"_a = "lru", "capacity"_a = nb::none(), nb::kw_only(), "accounting"_a = "default",
           "overlap"_a = 0, "slots_a_page"_a = nb::none(), "changes"_a = false, "feed"_a = nb::none(),
-          "page_size: tokens in a page.\npolicy: a name of plugins(), {'slru': {'protect_after': 3}}, or a policy in "
-          "Python.\ncapacity: tokens that the pool may hold, for policies; the index never evicts on its own.\n"
-          "accounting: 'default', 'sglang' or 'sglang_unified': when hits count.\noverlap: tokens that a unit shares "
-          "with "
-          "the next one. 1: keys of EAGLE, whose units are bigrams.\nslots_a_page: numbers of the caller's for a page, "
-          "which follow one another: a page's slots, page_size of them, unless said otherwise. 1: numbers of pages, "
-          "for "
-          "callers that have a table from these to slots.\nchanges: keep what comes and goes for "
-          "take_changes().\nfeed: "
-          "a name under which an inspector can attach, or a pathlib.Path to record to.")
+          "page_size: tokens in a page.\n"
+          "policy: a name from plugins(), {'slru': {'protect_after': 3}}, or a policy in Python.\n"
+          "capacity: tokens that the pool may hold, for policies; the index never evicts on its own.\n"
+          "accounting: 'default', 'sglang' or 'sglang_unified': what counts as a use.\n"
+          "overlap: tokens that a unit shares with the next one. 1: keys of EAGLE, whose units are bigrams.\n"
+          "slots_a_page: how many consecutive numbers of the caller stand for a page. By default page_size, the "
+          "page's slots. 1: page numbers, for callers that have a table from these to slots.\n"
+          "changes: record the nodes that are added and removed, for take_changes().\n"
+          "feed: a name under which an inspector can attach, or the pathlib.Path of a recording.")
       .def("match", &match_ids, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "limit"_a = nb::none(),
-           "The longest prefix that is there. Counts as a use. `space`: a namespace, or a tuple (tenant, adapter, "
-           "salt).")
+           "Returns the longest resident prefix as a Hit. Counts as a use. `space`: a namespace, or a tuple (tenant, "
+           "adapter, salt).")
       .def("hold", &hold, "hit"_a,
-           "Holds what a match found; a hit. The hold has length 0 if that was evicted meanwhile: match again.")
+           "Holds the prefix of a hit. The hold has length 0 if the prefix was evicted in the meantime: match again.")
       .def("slots", &slots_of_hit, "hit"_a, "start"_a = 0,
-           "The slots of what a match found, from `start` on: int64, shape (length - start,). Valid until the next "
-           "eviction. Raises ValueError if it was evicted.")
-      .def("slot_buffer", &buffer_of_hit, "hit"_a, "start"_a = 0, "slots() as a SlotBuffer.")
-      .def("hold_whole", &hold_whole, "hit"_a, "hold(), or RuntimeError if any of it was evicted meanwhile.")
+           "Returns the slots of a hit's prefix from `start` on: int64, shape (length - start,). Valid until the next "
+           "eviction. Raises ValueError if the prefix was evicted.")
+      .def("slot_buffer", &buffer_of_hit, "hit"_a, "start"_a = 0, "Returns slots() as a SlotBuffer.")
+      .def("hold_whole", &hold_whole, "hit"_a,
+           "Holds as hold() does. Raises RuntimeError if any of the prefix was evicted in the meantime.")
       .def("evict_buffer", &evict_buffer, "tokens"_a, "slots_a_page"_a = nb::none(),
-           "evict() as a SlotBuffer. slots_a_page: as in Index; 1 gives page numbers.")
+           "Evicts as evict() does, and returns a SlotBuffer. slots_a_page: as in Index; 1 returns page numbers.")
       .def(
           "all_slots", [](Index& index) { return slots_of(all_pages(index), index.slots_a_page()); },
-          "All slots that the index has: int64. O(tree).")
+          "Returns all slots in the index: int64. O(tree).")
       .def(
           "all_slot_buffer", [](Index& index) { return buffer_of(all_pages(index), index.slots_a_page()); },
-          "all_slots() as a SlotBuffer.")
+          "Returns all_slots() as a SlotBuffer.")
       .def("dfs_weight_order", &waiting_order, "hits"_a,
-           "The order in which requests that wait at these hits share most: indices, depth first, the subtree with "
-           "most waiters first, a node's own waiters behind those below it. O(tree).")
-      .def("lock", &lock, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "match and hold in one call.")
+           "Returns the order in which requests that wait with these hits share the most: indices, depth first, the "
+           "subtree with the most requests first, a node's own requests after those below it. O(tree).")
+      .def("lock", &lock, "tokens"_a, nb::kw_only(), "space"_a = nb::none(), "Matches and holds in one call.")
       .def("insert", &insert_from_root, "tokens"_a, "slots"_a, nb::kw_only(), "space"_a = nb::none(), "priority"_a = 0,
-           "Adds the whole pages of `tokens`. `slots`: integers, one a token. Nothing is held afterwards.")
+           "Adds the whole pages of `tokens`. `slots`: integers, one for each token. Nothing is held afterwards.")
       .def("evict", &evict, "tokens"_a,
-           "Evicts at least so many tokens, whole nodes, or all that nothing holds. Returns their slots (int64), which "
-           "the "
-           "caller frees.")
-      .def("flush", &flush, "space"_a, "Evicts all of a namespace that nothing holds. Returns the slots.")
-      .def("clear", &clear, "Forgets everything, held or not. Returns all slots. Holds hold nothing any more.")
-      .def("use_policy", &Index::use_policy, "policy"_a, "Another policy from now on; nodes that wait are ranked anew.")
+           "Evicts whole nodes with at least `tokens` tokens together, or everything that is not held. Returns their "
+           "slots (int64), which the caller frees.")
+      .def("flush", &flush, "space"_a, "Evicts everything of a namespace that is not held. Returns the slots.")
+      .def("clear", &clear,
+           "Removes everything, held or not. Returns all slots. Existing holds no longer hold anything.")
+      .def("use_policy", &Index::use_policy, "policy"_a,
+           "Replaces the policy, which ranks the nodes in the queue again.")
       .def("callers_pool", &Index::callers_pool, "pages"_a, "free"_a,
-           "Tells the feed of the pool that the slots are from: pages, and how many of them are free. What is neither "
-           "free nor in the index is shown as owned by requests.")
+           "Sends the size of the pool of the slots to the feed: its pages, and how many are free. Pages that are "
+           "neither free nor in the index are shown as owned by requests.")
       .def(
           "request_begun",
           [](Index& index, std::uint32_t prompt, std::uint32_t matched, nb::handle space) {
             return index.request_begun(index.space_of(space), prompt, matched);
           },
           "prompt"_a, "matched"_a, nb::kw_only(), "space"_a = nb::none(),
-          "Tells the feed of a request, in tokens; its number. 0 without a feed.")
+          "Sends a new request to the feed, in tokens. Returns its number; 0 without a feed.")
       .def("request_progress", &Index::request_progress, "request"_a, "phase"_a, "computed"_a, "committed"_a,
            "tokens"_a,
-           "Tells the feed how far it is. phase: 'running', 'committed', 'finished', 'aborted', 'retracted' or "
-           "'resumed'.")
-      .def(
-          "take_changes", &Index::take_changes,
-          "What nodes came and left since the last call, oldest first: ('added', node, parent, space, words), words as "
-          "bytes of int64; ('split', node, upper, units): the first units are a new node above; ('removed', node); "
-          "('cleared',). A node is a number that is used again later; 0 is the root.")
-      .def("poll", &Index::poll, "Serves an inspector that attached while nothing happened.")
+           "Sends the progress of a request to the feed. phase: 'running', 'committed', 'finished', 'aborted', "
+           "'retracted' or 'resumed'.")
+      .def("take_changes", &Index::take_changes,
+           "Returns the changes of nodes since the last call, oldest first: ('added', node, parent, space, words), "
+           "words as bytes of int64; ('split', node, upper, units): the first `units` units are the new node `upper` "
+           "above it; ('removed', node); ('cleared',). A node is a number that may be reused later; 0 is the root.")
+      .def("poll", &Index::poll, "Serves an inspector that attached while there were no calls.")
       .def(
           "columns",
           [](Index& index) {
             return columns_of(index.tree(), [&](NamespaceId space) { return index.session().name_of(space); });
           },
-          "The nodes as a dictionary of columns, parents before children. O(tree).")
+          "Returns the nodes as a dictionary of columns, parents before children. O(tree).")
       .def("tree", &tree_of, "form"_a = "text", "lines"_a = 40,
-           "The nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
-      .def("use", &use_of, "nodes, bytes of memory, refused calls, and inserts that were cut short for want of memory.")
+           "Returns the nodes as \"text\" (about `lines` lines) or as a \"frame\" (pandas).")
+      .def("use", &use_of,
+           "Returns the number of nodes, bytes of memory, refused calls, and inserts that were cut short for lack of "
+           "memory.")
       .def_prop_ro("page_size", &Index::page)
       .def_prop_ro("policy", [](const Index& index) { return index.session().policy(); })
       .def_prop_ro(
-          "evictable", [](Index& index) { return index.tree().sizes(0).evictable; }, "tokens nothing holds")
+          "evictable", [](Index& index) { return index.tree().sizes(0).evictable; }, "tokens that are not held")
       .def_prop_ro(
-          "protected", [](Index& index) { return index.tree().sizes(0).protected_; }, "tokens under a hold")
+          "protected", [](Index& index) { return index.tree().sizes(0).protected_; }, "tokens that are held")
       .def("__len__", [](Index& index) {
         const Sizes sizes = index.tree().sizes(0);
         return sizes.evictable + sizes.protected_;

@@ -8,7 +8,7 @@
 namespace canopy::python {
 namespace {
 
-/// Adds below `lock`, which becomes the deeper one.
+/// Adds tokens below `lock`, which then covers them too.
 Added insert(Index& index, Lock& lock, NamespaceId space, const Tokens& tokens, nb::handle slots, InsertFacts facts) {
   const Integers given(slots, "slots");
   const std::size_t whole = index.whole_pages(tokens.size()), first = lock.length / index.page();
@@ -25,7 +25,7 @@ Added insert(Index& index, Lock& lock, NamespaceId space, const Tokens& tokens, 
   return added;
 }
 
-/// Ends a node at the whole pages of `tokens`, which are there: what lies behind them can then be evicted alone.
+/// Ends a node after the whole pages of `tokens`, which are resident, so that the rest can be evicted on its own.
 void split(Index& index, NamespaceId space, std::span<const Token> tokens, std::int32_t priority) {
   const std::size_t whole = index.whole_pages(tokens.size());
   Scratch<Page> none;  // page 0: nothing is brought
@@ -63,13 +63,13 @@ Added insert_below(Hold& hold, nb::handle ids, nb::handle slots, nb::handle spac
 }
 
 void bind_insert(nb::module_& module) {
-  nb::class_<Added>(module, "Added", "What an insert did.")
-      .def_ro("length", &Added::length, "tokens of the key that are in the index now, in whole pages")
-      .def_ro("had", &Added::had, "of those, tokens that were there before")
-      .def_ro("spare", &Added::spare, "int64 slots that the caller brought for these, and frees")
+  nb::class_<Added>(module, "Added", "The result of an insert.")
+      .def_ro("length", &Added::length, "tokens of the key that are now in the index, in whole pages")
+      .def_ro("had", &Added::had, "those of them that were in the index before")
+      .def_ro("spare", &Added::spare, "int64 slots that the caller passed for these and must free")
       .def("__repr__", [](const Added& added) {
         return "<canopy.Added: " + std::to_string(added.length) + " tokens, " + std::to_string(added.had) +
-               " were there>";
+               " of them before>";
       });
 }
 

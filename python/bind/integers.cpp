@@ -12,7 +12,7 @@
 namespace canopy::python {
 namespace {
 
-/// Whether all of them fit.
+/// Narrows the values. Returns false if one does not fit.
 CANOPY_WIDE bool narrow_all(const std::int64_t* from, std::size_t count, Token* to) {
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -31,7 +31,7 @@ CANOPY_WIDE bool none_negative(const std::int32_t* from, std::size_t count) {
 
 std::string type_of(nb::handle object) { return nb::type_name(object.type()).c_str(); }
 
-/// The value of an int, without a call where it has one digit (token ids do).
+/// Returns the value of an int. Makes no call if it has one digit, as token ids do.
 inline std::int64_t value_of(PyObject* item, const char* what) {
   if (PyLong_CheckExact(item)) {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -76,7 +76,7 @@ Integers::~Integers() {
 void Integers::read_items(nb::handle from) {
   const auto size = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(from.ptr()));
   own_.values.resize(size);
-  // An item's __index__ may change the list: its size is asked again each time.
+  // An item's __index__ may change the list, so the size is read again each time.
   for (std::size_t i = 0; i < size; ++i) {
     if (i >= static_cast<std::size_t>(PySequence_Fast_GET_SIZE(from.ptr())))
       throw nb::value_error((std::string(what_) + ": the list became shorter while it was read").c_str());
@@ -87,7 +87,7 @@ void Integers::read_items(nb::handle from) {
 
 bool Integers::read_buffer(nb::handle from) {
   if (PyObject_GetBuffer(from.ptr(), &buffer_, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
-    PyErr_Clear();  // a buffer of another shape; a tensor may still do
+    PyErr_Clear();  // a buffer of another shape; it may still be a tensor
     buffer_.obj = nullptr;
     return false;
   }

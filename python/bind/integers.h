@@ -16,7 +16,7 @@ namespace nb = nanobind;
 
 namespace canopy::python {
 
-/// Makes no zeros: what grows is written right away.
+/// An allocator that does not zero new elements, because they are written at once.
 template <class T>
 struct Unfilled : std::allocator<T> {
   template <class U>
@@ -33,8 +33,8 @@ struct Unfilled : std::allocator<T> {
   }
 };
 
-/// A vector of this thread that is used again, so that a call allocates nothing in the long run. What resize() adds is
-/// not set.
+/// A vector of this thread that is reused, so that calls allocate nothing in the long run. Elements that resize() adds
+/// are not initialised.
 template <class T>
 class Scratch {
  public:
@@ -59,14 +59,14 @@ class Scratch {
   }
 };
 
-/// Integers in a row that Python handed over, read where they lie: anything with a buffer (array, NumPy, memoryview) or
-/// a tensor of the CPU that speaks DLPack (torch). The items of a list or a tuple, and those of a buffer with gaps, are
-/// copied. Keeps its source alive.
+/// A sequence of integers from Python, read in place: anything with a buffer (array, NumPy, memoryview), or a CPU
+/// tensor that supports DLPack (torch). The items of a list or a tuple, and those of a buffer with gaps, are copied.
+/// Keeps its source alive.
 class Integers {
  public:
   enum class Kind : std::uint8_t { u32, i32, i64 };  ///< other widths are widened to i64
 
-  /// Throws TypeError or ValueError. `what` is the subject of the sentence: "token ids".
+  /// Throws TypeError or ValueError. `what` is the subject of error messages: "token ids".
   Integers(nb::handle from, const char* what);
   ~Integers();
   Integers(const Integers&) = delete;
@@ -92,16 +92,16 @@ class Integers {
   const void* data_ = nullptr;
   std::size_t size_ = 0;
   Kind kind_ = Kind::i64;
-  Py_buffer buffer_{};  ///< buffer_.obj is null: no buffer is held
+  Py_buffer buffer_{};  ///< buffer_.obj may be null (no buffer is held)
   nb::object tensor_;   ///< an nb::ndarray that keeps DLPack memory
   Scratch<std::int64_t> own_;
 };
 
-/// Token ids as the index takes them: uint32. No copy is made of uint32 and int32; other widths are narrowed. Throws
+/// Token ids as uint32, the type of the index. uint32 and int32 are not copied; other widths are narrowed. Throws
 /// ValueError for an id below 0 or above 2^32 - 1.
 class Tokens {
  public:
-  /// No more than the first `limit`, if there is one.
+  /// Reads at most the first `limit` ids, if there is a limit.
   explicit Tokens(nb::handle ids, std::optional<std::size_t> limit = {});
   std::span<const Token> get() const { return tokens_; }
   std::size_t size() const { return tokens_.size(); }

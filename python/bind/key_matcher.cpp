@@ -17,10 +17,11 @@ class KeyMatcher {
  public:
   KeyMatcher(nb::handle_t<Index> index, nb::type_object result, nb::tuple rest)
       : index_(nb::borrow<nb::object>(index)), result_(std::move(result)), rest_(std::move(rest)) {
-    if (!PyType_IsSubtype(type(), &PyTuple_Type)) throw nb::type_error("KeyMatcher: `result` must be a kind of tuple");
+    if (!PyType_IsSubtype(type(), &PyTuple_Type))
+      throw nb::type_error("KeyMatcher: `result` must be a subclass of tuple");
   }
 
-  /// The result for `params`: its length, three times the hit, and the rest.
+  /// Returns the result for `params`: the length, three times the hit, and the rest.
   nb::object match(nb::handle params) const {
     static PyObject* const key_name = PyUnicode_InternFromString("key");
     return result_of(of_key(attribute(params, key_name)));
@@ -73,13 +74,13 @@ void bind_key_matcher(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<KeyMatcher>(
       module, "KeyMatcher",
-      "Index.match for keys that are objects: with token_ids, limit, extra_key and cache_salt. The last two are the "
+      "Index.match for keys that are objects with token_ids, limit, extra_key and cache_salt. The last two make the "
       "namespace (extra_key, None, cache_salt).")
       .def(nb::init<nb::handle_t<Index>, nb::type_object, nb::tuple>(), "index"_a, "result"_a, "rest"_a,
-           "result: a kind of tuple, such as a NamedTuple.\nrest: what stands in it behind the length and, three "
-           "times, the hit.")
-      .def("match", &KeyMatcher::match, "params"_a, "The result for params.key.")
-      .def("touch", &KeyMatcher::touch, "key"_a, "Counts as a use of the longest prefix that is there.");
+           "result: a subclass of tuple, such as a NamedTuple.\nrest: its elements after the length and, three times, "
+           "the hit.")
+      .def("match", &KeyMatcher::match, "params"_a, "Returns the result for params.key.")
+      .def("touch", &KeyMatcher::touch, "key"_a, "Counts as a use of the longest resident prefix.");
 }
 
 }  // namespace canopy::python

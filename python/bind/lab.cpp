@@ -36,7 +36,7 @@ struct Source {
   std::unique_ptr<workload::RequestSource> open() const {
     return trace ? take(workload::open_trace(*trace, block)) : take(workload::open_generator(*workload, seed));
   }
-  /// Returns the tokens of a block. 1: the trace has tokens.
+  /// Returns the tokens of a block; 1 if the trace has tokens.
   Units block_tokens() const {
     if (block != 0 || !trace) return static_cast<Units>(block ? block : workload::kMooncakeBlock);
     workload::TraceRecord record;
@@ -45,8 +45,8 @@ struct Source {
   }
 };
 
-/// Policies in Python that a comparison runs. Each run has a copy of its own, made when it begins: what one has learnt
-/// in one pool it must not know in the next.
+/// The policies in Python of a comparison. Each run has its own copy, made when it begins, so that nothing learned in
+/// one pool is used in another.
 class Copies {
  public:
   explicit Copies(Ends& ends) : ends_(ends) {}
@@ -54,7 +54,7 @@ class Copies {
     std::shared_ptr<PythonPolicy> policy;
     const nb::gil_scoped_acquire gil;
     policy = std::make_shared<PythonPolicy>(nb::module_::import_("copy").attr("deepcopy")(original));
-    ends_.watch(policy);  // keeps it until the comparison ends, since the GIL is needed to destroy it
+    ends_.watch(policy);  // keeps it until the comparison ends, because destroying it needs the GIL
     return policy;
   }
 

@@ -12,7 +12,7 @@
 
 NB_MODULE(_core, module) {
   using namespace canopy::python;
-  module.doc() = "Canopy's core, bound. Import `canopy`.";
+  module.doc() = "The binding of Canopy's core. Import `canopy` instead.";
   bind_registry(module);
   bind_node(module);
   bind_policy(module);

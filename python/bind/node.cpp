@@ -5,7 +5,7 @@ namespace canopy::python {
 const NodeFacts& BorrowedNode::get() const {
   if (facts) return *facts;
   PyErr_SetString(PyExc_ReferenceError,
-                  "this node was borrowed for one call of the policy, which has ended; copy what you need of it");
+                  "this node was borrowed for one call of the policy, which has ended; copy the facts that you need");
   throw nb::python_error();
 }
 
@@ -19,12 +19,12 @@ void bind_node(nb::module_& module) {
   const auto fact = [](auto member) { return [member](const BorrowedNode& node) { return node.get().*member; }; };
   nb::class_<BorrowedNode>(
       module, "Node",
-      "A node of the index, as a policy sees it. It is borrowed for one call of the policy: reading it "
-      "later raises ReferenceError. Lengths are in tokens (bigrams for EAGLE), times are ticks of the "
-      "index's logical clock, which counts operations.")
+      "A node of the index, for a policy. It is borrowed for one call of the policy: reading it later raises "
+      "ReferenceError. Lengths are in tokens (bigrams for EAGLE), times are ticks of the index's logical clock, which "
+      "counts operations.")
       .def_prop_ro(
           "id", [](const BorrowedNode& node) { return static_cast<std::uint64_t>(node.get().id); },
-          "never used for two nodes of one index")
+          "unique among all nodes that the index ever has")
       .def_prop_ro(
           "space", [](const BorrowedNode& node) { return static_cast<std::uint32_t>(node.get().space); },
           "number of its namespace; 0 is the shared one")
@@ -33,10 +33,11 @@ void bind_node(nb::module_& module) {
       .def_prop_ro("hits", fact(&NodeFacts::hits), "matches that used it")
       .def_prop_ro("inserts", fact(&NodeFacts::inserts), "inserts that ended in it, or in nodes evicted from below it")
       .def_prop_ro("children", fact(&NodeFacts::children))
-      .def_prop_ro("priority", fact(&NodeFacts::priority), "highest of the requests that inserted through it")
+      .def_prop_ro("priority", fact(&NodeFacts::priority), "highest priority of the requests that inserted through it")
       .def_prop_ro("created", fact(&NodeFacts::created), "tick of its insertion")
-      .def_prop_ro("last_access", fact(&NodeFacts::last_access), "tick of its last use; 0: not used since inserted")
-      .def_prop_ro("spared", fact(&NodeFacts::spared), "tick at which `spare` kept it last; 0: never")
+      .def_prop_ro("last_access", fact(&NodeFacts::last_access),
+                   "tick of its last use; 0: not used since it was inserted")
+      .def_prop_ro("spared", fact(&NodeFacts::spared), "tick at which `spare` last kept it; 0: never")
       .def_prop_ro(
           "now", [](const BorrowedNode& node) { return node.get().clock.now; }, "tick of this operation")
       .def_prop_ro(
@@ -52,7 +53,7 @@ void bind_node(nb::module_& module) {
           [](const BorrowedNode& node, std::uint64_t tag) {
             if (std::uint64_t* const word = node.get().tag) *word = tag;
           },
-          "a 64-bit word of the policy's own on every node; 0 on a new one, copied to both halves of a split");
+          "64-bit word for the policy's own use; 0 on a new node, copied to both halves of a split");
 }
 
 }  // namespace canopy::python

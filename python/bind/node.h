@@ -9,18 +9,17 @@ namespace nb = nanobind;
 
 namespace canopy::python {
 
-/// A node as a policy in Python sees it. It is borrowed for one call: a property that is read later raises
-/// ReferenceError.
+/// A node for a policy in Python. It is borrowed for one call: a property that is read later raises ReferenceError.
 struct BorrowedNode {
   const NodeFacts* facts = nullptr;
 
   const NodeFacts& get() const;
 };
 
-/// Makes node views, and uses one of them again as long as Python keeps none.
+/// Makes node views, and reuses one of them as long as Python keeps none.
 class NodeLender {
  public:
-  /// Lends a node as long as it lives.
+  /// Lends a node for its own lifetime.
   class Loan {
    public:
     Loan(NodeLender& lender, const NodeFacts& facts) : lender_(lender) {
@@ -31,7 +30,7 @@ class NodeLender {
     ~Loan() {
       lender_.view_->facts = nullptr;
       object_.reset();
-      if (Py_REFCNT(lender_.object_.ptr()) > 1) lender_.object_.reset();  // Python keeps it: it stays empty for ever
+      if (Py_REFCNT(lender_.object_.ptr()) > 1) lender_.object_.reset();  // Python keeps it: it stays empty
     }
     Loan(const Loan&) = delete;
     PyObject* get() const { return object_.ptr(); }

@@ -10,7 +10,7 @@
 namespace canopy::python {
 namespace {
 
-/// Facts are copied during the walk; views are valid only then.
+/// Copies the facts during the walk, because views are valid only then.
 class Collector final : public NodeVisitor {
  public:
   struct Row {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kTopBit = std::uint64_t{1} << 63;
 
-/// A path while `ended` runs.
+/// A path, during a call of `ended`.
 struct PathView {
   Path* path = nullptr;
   NodeFacts facts;
@@ -32,7 +32,7 @@ nb::object prints_of(std::span<const std::uint64_t> prints) {
   return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(data, {prints.size()}, owner));
 }
 
-/// A request as policies see it: copied, so that a policy may keep it.
+/// A request for policies: a copy, so that a policy may keep it.
 struct RequestView {
   RequestFacts facts;
   nb::object prints;
@@ -49,7 +49,7 @@ struct EvictionView {
 const char* const kCauses[] = {"room", "other_group", "limit", "path_limit", "flush", "dead_leaf"};
 const char* const kEndings[] = {"none", "finished", "aborted", "retracted"};
 
-/// The facts of nodes as columns: an object with a NumPy array for each property of Node.
+/// Returns the facts of nodes as columns: an object with a NumPy array for each property of Node.
 nb::object node_columns(std::span<const NodeFacts> nodes) {
   const nb::object columns = nb::module_::import_("types").attr("SimpleNamespace")();
   const auto fact = [&](const char* name, auto member) {
@@ -75,17 +75,17 @@ nb::object node_columns(std::span<const NodeFacts> nodes) {
   return columns;
 }
 
-/// A number as a word, so that words compare as their numbers do: the bits of a double, all of them turned for one
-/// below zero, else the top one. PolicyText calls it `number`.
+/// Returns a number as a word, so that words compare as their numbers do: the bits of a double, all of them inverted if
+/// it is negative, otherwise only the top one. It is the format `number` of PolicyText.
 std::uint64_t word_of(double value) {
-  if (std::isnan(value)) throw nb::value_error("rank returned nan, which has no place in an order");
+  if (std::isnan(value)) throw nb::value_error("rank returned nan, which cannot be ordered");
   value += 0.0;  // -0.0 and 0.0 are equal
   const auto bits = std::bit_cast<std::uint64_t>(value);
   return bits & kTopBit ? ~bits : bits | kTopBit;
 }
 
 std::uint64_t word_of(PyObject* number) {
-  constexpr long long kExact = 1LL << 53;  // a double has every integer up to here
+  constexpr long long kExact = 1LL << 53;  // a double is exact for every integer up to here
   if (PyFloat_Check(number)) return word_of(PyFloat_AS_DOUBLE(number));
   if (PyLong_Check(number) || PyIndex_Check(number)) {
     const nb::object index = PyLong_Check(number) ? nb::borrow(number) : nb::steal(PyNumber_Index(number));
@@ -93,7 +93,8 @@ std::uint64_t word_of(PyObject* number) {
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
     if (overflow != 0 || value > kExact || value < -kExact) {
-      PyErr_SetString(PyExc_OverflowError, "a rank's integers must be from -2**53 to 2**53; return floats beyond");
+      PyErr_SetString(PyExc_OverflowError,
+                      "a rank's integers must be from -2**53 to 2**53; return a float for larger ones");
       throw nb::python_error();
     }
     return word_of(static_cast<double>(value));
@@ -118,7 +119,7 @@ Rank rank_of(PyObject* answer) {
   return {major, word_of(PyTuple_GET_ITEM(answer, 1))};
 }
 
-/// A method of a policy, or nothing.
+/// Returns a method of a policy, or nothing.
 nb::object method_of(const nb::object& policy, const char* name) {
   if (!nb::hasattr(policy, name)) return {};
   nb::object method = policy.attr(name);
@@ -131,7 +132,7 @@ bool flag_of(const nb::object& policy, const char* name) {
   return nb::hasattr(policy, name) && nb::cast<bool>(nb::bool_(policy.attr(name)));
 }
 
-/// The policy's `reads_prints`: False, "requests" or "all".
+/// Returns the policy's `reads_prints`: False, "requests" or "all".
 Prints prints_of(const nb::object& policy) {
   if (!nb::hasattr(policy, "reads_prints")) return Prints::none;
   const nb::object wanted = policy.attr("reads_prints");
@@ -139,7 +140,7 @@ Prints prints_of(const nb::object& policy) {
   const std::string name = nb::str(wanted).c_str();
   if (name == "requests") return Prints::requests;
   if (name == "all" || name == "True") return Prints::all;
-  throw nb::value_error("a policy's `reads_prints` is False, 'requests' or 'all'");
+  throw nb::value_error("a policy's `reads_prints` must be False, 'requests' or 'all'");
 }
 
 std::string first_line(const nb::object& doc) {
@@ -152,7 +153,7 @@ std::string first_line(const nb::object& doc) {
 PythonPolicy::PythonPolicy(nb::object policy) : policy_(std::move(policy)) {
   rank_ = method_of(policy_, "rank");
   if (!rank_.is_valid())
-    throw nb::type_error(("a policy is a name or an object with a method `rank(self, node)`; " +
+    throw nb::type_error(("a policy must be a name or an object with a method `rank(self, node)`; " +
                           std::string(nb::type_name(policy_.type()).c_str()) + " has none")
                              .c_str());
   rank_many_ = method_of(policy_, "rank_many");
@@ -181,7 +182,7 @@ void PythonPolicy::raise_failure(const nb::object& result) {
   }
 }
 
-/// Calls what Python wrote; the first exception ends its part in the decisions.
+/// Calls a method of the policy. After the first exception, the policy no longer takes part in decisions.
 template <class Call>
 void PythonPolicy::call(const nb::object& method, Call&& call) {
   if (failure_ || !method.is_valid()) return;
@@ -206,7 +207,7 @@ Rank PythonPolicy::rank(const NodeFacts& node) {
   return rank;
 }
 
-/// One column, or two of which the second breaks ties, each as long as the nodes are many.
+/// Reads one column, or two of which the second breaks ties, each with a value for every node.
 void PythonPolicy::read_ranks(const nb::object& answer, std::span<Rank> ranks) {
   const bool two = nb::isinstance<nb::tuple>(answer) && nb::len(answer) == 2;
   for (Rank& rank : ranks) rank.minor = word_of(0.0);
@@ -286,24 +287,25 @@ void bind_policy(nb::module_& module) {
         return nb::borrow(view.loan->get());
       });
   const auto fact = [](auto member) { return [member](const RequestView& request) { return request.facts.*member; }; };
-  nb::class_<RequestView>(module, "RequestFacts", "A request, as a policy sees it. Lengths are in tokens.")
-      .def_prop_ro("id", fact(&RequestFacts::id), "the same in `arrived` and `ended`; 0: a pin, or an index alone")
+  nb::class_<RequestView>(module, "RequestFacts", "A request, for a policy. Lengths are in tokens.")
+      .def_prop_ro("id", fact(&RequestFacts::id),
+                   "the same in `arrived` and `ended`; 0: a pin, or an index without an engine")
       .def_prop_ro(
           "space", [](const RequestView& request) { return static_cast<std::uint32_t>(request.facts.space); },
           "number of its namespace; 0 is the shared one")
       .def_prop_ro("priority", fact(&RequestFacts::priority))
       .def_prop_ro("prompt", fact(&RequestFacts::prompt))
       .def_prop_ro("matched", fact(&RequestFacts::matched))
-      .def_prop_ro("output", fact(&RequestFacts::output), "all of them when it has ended")
-      .def_prop_ro("hints", fact(&RequestFacts::hints), "the client's own bits")
+      .def_prop_ro("output", fact(&RequestFacts::output), "tokens of the output so far; all of them when it has ended")
+      .def_prop_ro("hints", fact(&RequestFacts::hints), "bits from the client")
       .def_prop_ro("now", [](const RequestView& request) { return request.facts.clock.now; })
       .def_prop_ro(
           "ending", [](const RequestView& request) { return kEndings[static_cast<std::size_t>(request.facts.ending)]; },
           "'none', 'finished', 'aborted' or 'retracted'")
       .def_prop_ro(
           "prefix_prints", [](const RequestView& request) { return request.prints; },
-          "uint64 array, a print for each 512 tokens of the prompt; empty unless the policy's `reads_prints`");
-  nb::class_<EvictionView>(module, "Eviction", "How a node is evicted.")
+          "uint64 array with a print for each 512 tokens of the prompt; empty unless the policy has `reads_prints`");
+  nb::class_<EvictionView>(module, "Eviction", "The eviction of a node.")
       .def_prop_ro(
           "cause", [](const EvictionView& view) { return kCauses[static_cast<std::size_t>(view.cause)]; },
           "'room', 'other_group', 'limit', 'path_limit', 'flush' or 'dead_leaf'")

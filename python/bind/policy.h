@@ -12,23 +12,23 @@
 
 namespace canopy::python {
 
-/// A policy that is a Python object. Only its method `rank` must be there; each other function is called if the object
-/// has a method of its name.
+/// A policy that is a Python object. Only its method `rank` is required; each other function is called if the object
+/// has a method of that name.
 ///
-/// An exception does not leave this class while C++ runs: it is kept, the policy is not called any more and ranks as
-/// lru does, until raise_failure() raises it when the C++ call has returned.
+/// An exception is not raised while C++ runs: it is kept, and the object is no longer called, but ranks are those of
+/// lru, until raise_failure() raises it after the C++ call has returned.
 class PythonPolicy final : public EvictionStrategy {
-  static_assert(std::string_view(kInterface) == "canopy.EvictionStrategy/4.0", "hand on the new functions too");
+  static_assert(std::string_view(kInterface) == "canopy.EvictionStrategy/4.0", "pass on the new functions too");
 
  public:
-  /// REQUIRES: the GIL, as for the destructor. Throws TypeError if it has no method `rank`.
+  /// Throws TypeError if the object has no method `rank`. REQUIRES: the GIL, as the destructor does.
   explicit PythonPolicy(nb::object policy);
   ~PythonPolicy() override;
 
   const std::string& name() const { return name_; }
   bool failed() const { return failure_ != nullptr; }
-  /// Raises the first exception, if there was one. `result`, if it is an object, is what the call that failed would
-  /// have returned: the exception gets it as `canopy_result`, so that no slot is lost. REQUIRES: the GIL.
+  /// Raises the first exception, if there was one. `result`, if it is an object, is what the failed call would have
+  /// returned: the exception gets it as `canopy_result`, so that no slot is lost. REQUIRES: the GIL.
   void raise_failure(const nb::object& result = {});
 
   Rank rank(const NodeFacts& node) override;

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder `plugins` beside this module.
+/// Returns the folder `plugins` next to this module.
 fs::path own_folder() {
   static const int here = 0;
   Dl_info found{};
@@ -81,7 +81,7 @@ std::string yaml_of(nb::handle value) {
     return "[" + text + "]";
   }
   if (nb::hasattr(value, "__fspath__")) return yaml_of(value.attr("__fspath__")());
-  throw nb::type_error((std::string("a configuration has numbers, text, lists and dictionaries; not ") +
+  throw nb::type_error((std::string("a configuration consists of numbers, text, lists and dictionaries, not ") +
                         nb::type_name(value.type()).c_str())
                            .c_str());
 }
@@ -102,7 +102,7 @@ Policy make_policy(nb::handle policy) {
   } else {
     const auto named = nb::cast<nb::dict>(policy);
     if (nb::len(named) != 1)
-      throw nb::value_error("a policy with options is a dictionary of one name: {'slru': {'protect_after': 3}}");
+      throw nb::value_error("a policy with options must be a dictionary with one name: {'slru': {'protect_after': 3}}");
     for (const auto [name, given] : named) {
       made.name = nb::cast<std::string>(nb::str(name));
       options = yaml_of(given);
@@ -114,11 +114,11 @@ Policy make_policy(nb::handle policy) {
 
 void bind_registry(nb::module_& module) {
   module.def("plugins", &offers,
-             "The components there are: a dictionary for each, with interface, name, summary, version, file, available "
-             "and note (what the component found on this machine).");
+             "Returns the loaded components: a dictionary for each, with interface, name, summary, version, file, "
+             "available and note (what the component found on this machine).");
   module.def("load_plugins", &load, nb::arg("path"),
-             "Loads a plugin (a .so file), or all of a folder. Owner and mode of the files and of every folder above "
-             "them are checked. Raises ValueError that says why a file was refused.");
+             "Loads a plugin (a .so file), or all plugins in a folder. Checks owner and mode of the files and of every "
+             "folder above them. Raises ValueError with the reason if a file is refused.");
 }
 
 }  // namespace canopy::python

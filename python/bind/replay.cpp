@@ -27,7 +27,7 @@
 namespace canopy::python {
 namespace {
 
-/// The requests of a run and the tokens that each found, in the order of arrival.
+/// The requests of a run and the tokens that each one found, in the order of arrival.
 struct Requests {
   std::vector<std::uint64_t> arrival_ms;
   std::vector<std::uint32_t> prompt, matched, output;
@@ -66,7 +66,7 @@ nb::dict samples_of(const replay::Report& report) {
   return all;
 }
 
-/// Returns the report as JSON and what JSON would make slow.
+/// Returns the report as JSON, and separately the columns for which JSON would be slow.
 nb::tuple row_of(const replay::Report& report, Requests requests) {
   using nlohmann::ordered_json;
   const std::string json = replay::json_of(report, true).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -156,7 +156,7 @@ void bind_replay(nb::module_& module) {
         }
         return all;
       },
-      "Name, type, unit and description of each figure of a report.");
+      "Returns name, type, unit and description of each figure of a report.");
   module.def(
       "replay",
       [](nb::object engine, nb::object changes, std::optional<std::string> trace, std::optional<std::string> workload,

@@ -6,7 +6,7 @@
 
 namespace canopy::python {
 
-/// A request, whose engine lives as long.
+/// A request, which keeps its engine alive.
 class PyRequest {
  public:
   PyRequest(nb::handle_t<PyEngine> engine, Request request)
@@ -14,7 +14,7 @@ class PyRequest {
   ~PyRequest() { request_ = Request(); }
 
   const Request& get() const { return request_; }
-  /// What a call answers, unless it broke a rule or a policy threw: then it raises.
+  /// Returns the result of a call. Raises an exception if the call broke a rule or a policy threw.
   template <class Call>
   auto serve(Call&& call) {
     PyEngine& engine = *nb::inst_ptr<PyEngine>(engine_);
@@ -34,16 +34,16 @@ class PyRequest {
   Request request_;
 };
 
-/// A fetch, whose engine lives as long.
+/// A fetch, which keeps its engine alive.
 class PyFetch {
  public:
   PyFetch(nb::handle engine, Fetch fetch) : engine_(nb::borrow(engine)), fetch_(std::move(fetch)) {}
   ~PyFetch() { fetch_ = Fetch(); }
   const Fetch& get() const { return fetch_; }
-  /// For the request that begins on it; from then on it holds nothing.
+  /// Returns the fetch for the request that begins with it. From then on this object holds nothing.
   Fetch give(nb::handle engine) {
-    if (!engine_.is(engine)) throw nb::value_error("fetch: it is another engine's");
-    if (std::exchange(given_, true)) throw nb::value_error("fetch: a request has begun on it already");
+    if (!engine_.is(engine)) throw nb::value_error("fetch: it belongs to another engine");
+    if (std::exchange(given_, true)) throw nb::value_error("fetch: a request has already begun with it");
     return std::move(fetch_);
   }
   void drop() {

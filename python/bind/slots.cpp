@@ -11,7 +11,7 @@
 namespace canopy::python {
 namespace {
 
-/// Whether each page is `page` slots that follow one another from a multiple of `page` on, up to page 2^32 - 1.
+/// Returns true if each page is `page` consecutive slots that begin at a multiple of `page`, up to page 2^32 - 1.
 template <class T>
 inline __attribute__((always_inline)) bool narrow_slots(const T* slots, std::size_t count, Units page, Page* to) {
   std::uint64_t wrong = 0;
@@ -27,7 +27,7 @@ inline __attribute__((always_inline)) bool narrow_slots(const T* slots, std::siz
   return wrong == 0;
 }
 
-/// A page of one token needs no division.
+/// Does the same for pages of one token, without a division.
 template <class T>
 inline __attribute__((always_inline)) bool narrow_single(const T* slots, std::size_t count, Page* to) {
   std::uint64_t seen = 0, zero = 0;
@@ -50,7 +50,7 @@ CANOPY_WIDE bool narrow(const std::uint32_t* slots, std::size_t count, Units pag
   return page == 1 ? narrow_single(slots, count, to) : narrow_slots(slots, count, page, to);
 }
 
-/// Eight slots are written at once where a page has a multiple of that: compilers vectorise over pages otherwise, and
+/// Writes eight slots at once if the page size is a multiple of eight: otherwise compilers vectorise over pages, and
 /// shuffle.
 CANOPY_WIDE void widen(const Page* pages, std::size_t count, Units page, std::int64_t* to) {
   using Eight = std::int64_t __attribute__((vector_size(64)));
@@ -75,8 +75,9 @@ CANOPY_WIDE void widen(const Page* pages, std::size_t count, Units page, std::in
 
 std::span<const Page> pages_of(const Integers& slots, Units page, std::size_t count, Scratch<Page>& into) {
   if (slots.size() < count * page)
-    throw nb::value_error(("slots: " + std::to_string(count * page) + " are needed, one a token of each whole page; " +
-                           std::to_string(slots.size()) + " were given")
+    throw nb::value_error(("slots: " + std::to_string(count * page) +
+                           " are needed, one for each token of each whole page; " + std::to_string(slots.size()) +
+                           " were given")
                               .c_str());
   into.values.resize(count);
   bool fit = false;
@@ -93,7 +94,7 @@ std::span<const Page> pages_of(const Integers& slots, Units page, std::size_t co
   }
   if (!fit)
     throw nb::value_error(("slots: each page must be " + std::to_string(page) +
-                           " slots in a row from a multiple of that on, and none may be in page 0, the padding sink")
+                           " slots in a row from a multiple of that, and none may be in page 0, the padding sink")
                               .c_str());
   return into.values;
 }
@@ -113,7 +114,7 @@ nb::object slots_of(std::span<const Page> pages, Units page) {
   return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(data, {pages.size() * page}, owner));
 }
 
-/// The buffer protocol: int64 in one dimension.
+/// Implements the buffer protocol: int64 in one dimension.
 static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   auto& buffer = *nb::inst_ptr<SlotBuffer>(nb::handle(self));
   static Py_ssize_t step = sizeof(std::int64_t);
@@ -131,7 +132,7 @@ void bind_slots(nb::module_& module) {
                                 {Py_sq_length, reinterpret_cast<void*>(length_of)},
                                 {0, nullptr}};
   nb::class_<SlotBuffer>(module, "SlotBuffer", nb::type_slots(slots), nb::pooled(),
-                         "int64 slots with the buffer protocol, for torch.frombuffer: memory of its own.");
+                         "int64 slots with the buffer protocol, for torch.frombuffer. It owns its memory.");
 }
 
 }  // namespace canopy::python

@@ -9,8 +9,8 @@ namespace nb = nanobind;
 
 namespace canopy::python {
 
-/// Calls `intern` with the namespace that Python calls so: None (the shared one), a name (a tenant), or a tuple
-/// (tenant, adapter, salt) in which None is nothing. Throws TypeError for anything else.
+/// Calls `intern` with a namespace in Python's form: None (the shared one), a name (a tenant), or a tuple (tenant,
+/// adapter, salt) in which None means empty. Throws TypeError for anything else.
 template <class Intern>
 NamespaceId space_of(nb::handle space, Intern&& intern) {
   const auto text_of = [](nb::handle text) {
@@ -22,7 +22,7 @@ NamespaceId space_of(nb::handle space, Intern&& intern) {
   if (space.is_none()) return NamespaceId::shared;
   if (nb::isinstance<nb::str>(space)) return intern(Space{text_of(space), {}, {}});
   if (!nb::isinstance<nb::tuple>(space) || nb::len(space) > 3)
-    throw nb::type_error("space: None, a name, or a tuple (tenant, adapter, salt)");
+    throw nb::type_error("space: expected None, a name, or a tuple (tenant, adapter, salt)");
   nb::object parts[3];
   std::string_view texts[3];
   std::size_t i = 0;

@@ -8,7 +8,7 @@
 namespace canopy::python {
 namespace {
 
-/// The tree without its contents; place 0 is the root of all namespaces. Parents come before children.
+/// The shape of the tree, parents before children; place 0 is the root of all namespaces.
 struct Shape final : NodeVisitor {
   std::vector<std::size_t> parent{0};
   std::unordered_map<NodeId, std::size_t> places;
@@ -33,7 +33,7 @@ std::vector<std::size_t> dfs_weight_order(const PrefixIndex& index, std::span<co
   for (std::size_t i = 0; i < nodes.size(); ++i) waiters[shape.place(nodes[i])].push_back(i);
   for (std::size_t at = shape.parent.size(); at-- > 0;) {
     weight[at] += waiters[at].size();
-    if (at == 0 || weight[at] == 0) continue;  // a subtree without waiters changes no order
+    if (at == 0 || weight[at] == 0) continue;  // a subtree without waiting requests does not change the order
     weight[shape.parent[at]] += weight[at];
     children[shape.parent[at]].push_back(at);
   }
@@ -46,7 +46,7 @@ std::vector<std::size_t> dfs_weight_order(const PrefixIndex& index, std::span<co
     std::size_t at;
     bool back;
   };
-  std::vector<Turn> turns{{0, false}};  // a recursion would follow the depth of the tree
+  std::vector<Turn> turns{{0, false}};  // recursion would be as deep as the tree
   while (!turns.empty()) {
     const Turn turn = turns.back();
     turns.pop_back();

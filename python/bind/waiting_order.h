@@ -8,9 +8,10 @@
 
 namespace canopy::python {
 
-/// The order in which waiting requests share most, as SGLang's dfs-weight has it: depth first, the subtree with most
-/// waiters first, among equals the one that came first; a node's own waiters behind those below it, in their order.
-/// `nodes[i]` is where request i's match ended, none: nowhere. Returns indices. O(tree).
+/// Returns the order in which waiting requests share the most, as indices. It is SGLang's dfs-weight: depth first, the
+/// subtree with the most waiting requests first, among equals the one that came first; a node's own requests after
+/// those below it, in their order. `nodes[i]` is the node in which request i's match ended; none: nothing matched.
+/// O(tree).
 std::vector<std::size_t> dfs_weight_order(const PrefixIndex& index, std::span<const NodeId> nodes);
 
 }  // namespace canopy::python

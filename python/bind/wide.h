@@ -1,7 +1,7 @@
 #pragma once
 
-/// CANOPY_WIDE: a loop over integers that exists for some widths of vectors. The system's loader chooses by the
-/// machine.
+/// CANOPY_WIDE: a function with a loop over integers that is compiled for several vector widths. The system's loader
+/// chooses the one for the machine.
 #if defined(__x86_64__) && defined(__ELF__)
 #define CANOPY_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

@@ -1,11 +1,11 @@
 """Prefix reuse of KV caches in LLM serving.
 
     Index    a radix tree over pages: match, hold, slots, insert, evict
-    Engine   a whole prefix cache, composed from a configuration, and the life of requests
-    replay   a trace or a generated workload through an engine
-    compare  policies beside the exact optimum; curve: hit rate over capacity from one pass
-    Policy   what to write to decide in Python which prefix is evicted first
-    Feed     a running or recorded engine, seen from outside
+    Engine   a whole prefix cache, composed from a configuration, with its running requests
+    replay   runs a trace or a generated workload through an engine
+    compare  compares policies with the exact optimum; curve: hit rate over capacity from one pass
+    Policy   base class for eviction policies in Python
+    Feed     observes a running or recorded engine from outside
 
 Counts are tokens and token ids are integers from 0 to 2**32 - 1, unless a name says pages or slots.
 """

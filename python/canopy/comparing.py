@@ -1,4 +1,4 @@
-"""Policies beside the exact optimum, and hit rates at all capacities from one pass."""
+"""Policies compared with the exact optimum, and hit rates at all capacities from one pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ARRAYS = {"hit_tokens": "u8", "hit_rate": "f8", "flop_hit_rate": "f8", "rejecte
 
 
 def _columns(rows: list[dict[str, Any]], names: str) -> dict[str, Any]:
-    """Columns of rows of the JSON."""
+    """Returns columns of the rows of the JSON."""
     columns = {name: [row.get(name) for row in rows] for name in names.split()}
     return {name: numpy.array(values, _ARRAYS[name]) if name in _ARRAYS else values for name, values in columns.items()}
 
@@ -28,7 +28,7 @@ def _figures(kind: type, found: dict[str, Any]) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Comparison:
-    """What several policies reuse at several capacities. Counts are tokens where the name does not say otherwise."""
+    """What several policies reuse at several capacities. Counts are tokens unless the name says otherwise."""
 
     source: str
     page_size: int
@@ -46,13 +46,13 @@ class Comparison:
     slice_columns: dict[str, Any] = dataclasses.field(compare=False)
 
     def columns(self) -> dict[str, Any]:
-        """A row for each policy and capacity: policy, capacity (None: no limit), hit_tokens, hit_rate (0 to 1),
+        """Returns a row for each policy and capacity: policy, capacity (None: no limit), hit_tokens, hit_rate (0 to 1),
         flop_hit_rate (a token deep in a prompt costs more), optimum_share (of the optimum's hit tokens), evicted_tokens,
-        rejected (requests that did not fit), regret_tokens (evicted, and asked for again), index_seconds, digest."""
+        rejected (requests that did not fit), regret_tokens (evicted and requested again), index_seconds, digest."""
         return dict(self.row_columns)
 
     def rows(self) -> list[dict[str, Any]]:
-        """The same as a list of dictionaries."""
+        """Returns the columns as a list of dictionaries, one for each row."""
         columns = {
             name: values.tolist() if isinstance(values, numpy.ndarray) else values
             for name, values in self.row_columns.items()
@@ -60,12 +60,12 @@ class Comparison:
         return [dict(zip(columns, values)) for values in zip(*columns.values())]
 
     def frame(self):
-        """The rows as a data frame (pandas)."""
+        """Returns the rows as a data frame (pandas)."""
         return frames.frame(self.columns())
 
     def slices(self):
-        """What each row reused of each part of the requests, as a data frame (pandas): by (namespace, turn, new tokens,
-        answer), part, requests, prompt_tokens, hit_tokens, seen_tokens (asked for before)."""
+        """Returns what each row reused of each part of the requests, as a data frame (pandas): by (namespace, turn, new
+        tokens, answer), part, requests, prompt_tokens, hit_tokens, seen_tokens (requested before)."""
         return frames.frame(self.slice_columns)
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class Comparison:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Curve:
-    """Hit rate over capacity under LRU that evicts page by page. Counts are tokens, but `requests`."""
+    """Hit rate over capacity under LRU that evicts page by page. Counts are tokens, except `requests`."""
 
     source: str
     page_size: int
@@ -91,12 +91,13 @@ class Curve:
     point_columns: dict[str, Any] = dataclasses.field(compare=False)
 
     def columns(self) -> dict[str, Any]:
-        """A row for each point: capacity, hit_tokens, hit_rate (0 to 1), error (of the hit rate at 95 % confidence; None:
-        it is exact), stay_seconds (how long a prefix stays after its last use, in the trace's time; None: not known)."""
+        """Returns a row for each point: capacity, hit_tokens, hit_rate (0 to 1), error (of the hit rate at 95 %
+        confidence; None: exact), stay_seconds (time that a prefix stays after its last use, in the trace's time; None:
+        not known)."""
         return dict(self.point_columns)
 
     def frame(self):
-        """The points as a data frame (pandas)."""
+        """Returns the points as a data frame (pandas)."""
         return frames.frame(self.columns())
 
     def __repr__(self) -> str:
@@ -123,22 +124,22 @@ def compare(
     block_size: int | None = None,
     progress: Callable[[float, int], Any] | None = None,
 ) -> Comparison:
-    """Runs a trace under several policies at several capacities, beside the best that is possible, as `canopy compare`.
+    """Runs a trace under several policies at several capacities and compares them with the optimum, as `canopy compare`.
 
     trace, workload   one of them, as for replay
     engine            a path, YAML text or a dictionary; None: as for replay. Its feed and its stores are left out
-    policies          names, {"slru": {"protect_after": 3}}, objects with `rank` (Policy; each run has a deep copy of its
-                      own), and rows that are computed: "optimum", "lru_trimmed" (LRU page by page), "infinite"
-    capacities        of the first group's pool, tokens; cut down to whole pages
+    policies          names, {"slru": {"protect_after": 3}}, objects with `rank` (Policy; each run gets its own deep copy),
+                      and rows that are computed: "optimum", "lru_trimmed" (LRU page by page), "infinite"
+    capacities        sizes of the first group's pool, tokens; rounded down to whole pages
     page_size, index, set   as for replay
     warm_up           requests that run first and are not counted
     flop_depth        a token at depth d costs 1 + d / flop_depth in flop_hit_rate
-    jobs              runs at once; None: as many as there are cores. Policies in Python share one interpreter's lock
-    seed, block_size  as for replay; block_size None: as the trace's format has it
-    progress          called some times a second with the share that is done and the requests run so far
+    jobs              runs at once; None: one for each core. Policies in Python share one interpreter's lock
+    seed, block_size  as for replay; block_size None: the block size of the trace's format
+    progress          called several times a second with the share that is done and the number of requests so far
 
-    Every figure but the seconds is the same for any number of jobs. Other threads run meanwhile. Raises ValueError for
-    what cannot be used, and whatever a policy, `progress` or Ctrl-C raised."""
+    All figures except the seconds are the same for any number of jobs. Other threads run meanwhile. Raises ValueError for
+    unusable arguments, and the exceptions of policies, of `progress` and of Ctrl-C."""
     path = one_source("compare", trace, workload)
     if isinstance(policies, (str, dict)) or hasattr(policies, "rank"):
         policies = [policies]
@@ -196,22 +197,24 @@ def curve(
     block_size: int | None = None,
     progress: Callable[[float, int], Any] | None = None,
 ) -> Curve:
-    """What LRU reuses at every capacity, from one pass over a trace, as `canopy curve`.
+    """Computes what LRU reuses at every capacity, from one pass over a trace, as `canopy curve`.
 
     trace, workload   one of them, as for replay
     page_size         tokens
-    capacities        of the points, tokens; none: about ten for each power of ten, up to the smallest pool that is enough
+    capacities        capacities of the points, tokens; none: about ten for each power of ten, up to the smallest pool that
+                      is enough
     warm_up           requests that are read and not counted
-    sample            share of the pages that is looked at, for traces of a billion tokens; 1: all, and it is exact
-    seed, block_size  as for replay; block_size None: as the trace's format has it
-    progress          called every 64 requests with the share that is done and the requests so far
+    sample            share of the pages that is examined, for traces of a billion tokens; 1: all, and the curve is exact
+    seed, block_size  as for replay; block_size None: the block size of the trace's format
+    progress          called every 64 requests with the share that is done and the number of requests so far
 
-    Other threads run meanwhile. Raises ValueError for what cannot be used, and whatever `progress` or Ctrl-C raised."""
+    Other threads run meanwhile. Raises ValueError for unusable arguments, and the exceptions of `progress` and of
+    Ctrl-C."""
     path = one_source("curve", trace, workload)
     if page_size < 1:
-        raise ValueError("curve: a page has at least 1 token")
+        raise ValueError("curve: page_size must be at least 1 token")
     if not 1e-6 <= sample <= 1:
-        raise ValueError(f"curve: sample is a share from 0.000001 to 1, not {sample}")
+        raise ValueError(f"curve: sample must be a share from 0.000001 to 1, not {sample}")
     text = _core.curve(
         trace=path if trace is not None else None,
         workload=path if workload is not None else None,

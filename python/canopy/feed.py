@@ -1,4 +1,4 @@
-"""An engine seen from outside, through its feed."""
+"""Observes an engine from outside, through its feed."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from . import _core, frames, outline
 
 
 class Feed:
-    """A mirror of an engine, made from its feed alone: a running one (attach) or a recorded one (open). It never changes
-    the engine. Made by attach() or open(); usable as a context manager."""
+    """A mirror of an engine, made only from its feed: of a running engine (attach) or a recorded one (open). It never
+    changes the engine. It is a context manager."""
 
     def __init__(self, source: _core.FeedSource, name: str, live: bool):
         self._source, self.name, self._live = source, name, live
 
     @classmethod
     def attach(cls, name: str, timeout: float = 10.0) -> Feed:
-        """The feed that a process of this user publishes under `name`, once its tree is known; TimeoutError after
-        `timeout` seconds."""
+        """Returns the feed that a process of this user publishes under `name`, once its tree is known. Raises TimeoutError
+        after `timeout` seconds."""
         feed = cls(_core.FeedSource.attach(name), name, True)
         end = time.monotonic() + timeout
         while not feed.poll()._sums()["in_step"]:
             if gone := feed.gone:
                 raise ValueError(f"the feed '{name}': {gone}")
             if time.monotonic() > end:
-                raise TimeoutError(f"the feed '{name}': nothing came for {timeout:g} s; its engine serves no request")
+                raise TimeoutError(f"the feed '{name}': no events for {timeout:g} s; its engine serves no requests")
             time.sleep(0.02)
         return feed
 
     @classmethod
     def open(cls, path: str | os.PathLike) -> Feed:
-        """A recording, at its end. seek() goes to any other moment of it."""
+        """Returns a recording, at its end. seek() goes to any other moment of it."""
         return cls(_core.FeedSource.open(os.fspath(path)), os.fspath(path), False)
 
     @staticmethod
     def names() -> list[str]:
-        """What can be attached to now."""
+        """Returns the names of the feeds that can be attached now."""
         return _core.feed_names()
 
     def __enter__(self) -> Feed:
@@ -46,7 +46,7 @@ class Feed:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the feed. Nothing can be asked afterwards."""
+        """Closes the feed. It cannot be used afterwards."""
         self._source = None
 
     def _open(self) -> _core.FeedSource:
@@ -58,23 +58,23 @@ class Feed:
         return self._open().sums()
 
     def poll(self) -> Feed:
-        """Takes over what has happened since. Without it the picture does not change."""
+        """Applies the events since the last call. Only this call changes the mirror."""
         self._open().poll()
         return self
 
     def seek(self, commit: int) -> Feed:
-        """To the state after `commit` operations of a recording."""
+        """Goes to the state after `commit` operations of a recording."""
         self._open().seek(commit)
         return self
 
     @property
     def commits(self) -> int:
-        """Operations of the recording, or those seen so far."""
+        """Operations of the recording; of a live feed, those seen so far."""
         return self._open().commits
 
     @property
     def gone(self) -> str:
-        """Why a live feed has ended; empty while its writer lives."""
+        """The reason why a live feed has ended; empty while its writer lives."""
         return self._open().gone if self._live else ""
 
     @property
@@ -83,7 +83,7 @@ class Feed:
 
     @property
     def page_size(self) -> int:
-        """Tokens."""
+        """Tokens in a page."""
         return self._open().page_size
 
     @property
@@ -94,7 +94,7 @@ class Feed:
 
     @property
     def hit_rate(self) -> float:
-        """Of the requests seen, 0 to 1."""
+        """Hit rate of the requests seen, 0 to 1."""
         sums = self._sums()
         return sums["hit_tokens"] / sums["prompt_tokens"] if sums["prompt_tokens"] else 0.0
 
@@ -104,20 +104,21 @@ class Feed:
         return self._open().pools()
 
     def columns(self) -> dict:
-        """The nodes as columns, parents before children."""
+        """Returns the nodes as columns, parents before children."""
         return self._open().nodes()
 
     def tree(self, form: str = "text", lines: int = 40):
-        """The nodes as "text" (about `lines` lines) or as a "frame" (pandas)."""
+        """Returns the nodes as "text" (about `lines` lines) or as a "frame" (pandas)."""
         return tree(self.columns(), form, lines)
 
     def requests(self, form: str = "columns"):
-        """The requests that are remembered, as "columns" or a "frame": lengths, phase, and why each found no more."""
+        """Returns the requests that are remembered, as "columns" or a "frame": lengths, phase, and the reason why each one
+        found no longer prefix."""
         columns = self._open().requests()
         return frames.frame(columns) if form == "frame" else columns
 
     def next_to_evict(self, most: int = 10, group: int = 0) -> list[dict]:
-        """The nodes that are evicted next, first one first, with the policy's reason in words."""
+        """Returns the nodes that are evicted next, in this order, with the policy's reason in words."""
         return self._open().next_to_evict(most, group)
 
     def __repr__(self) -> str:
@@ -129,4 +130,4 @@ def tree(columns: dict, form: str, lines: int):
         return outline.text(columns, lines)
     if form == "frame":
         return frames.frame(columns)
-    raise ValueError(f"tree: the form is 'text' or 'frame', not {form!r}")
+    raise ValueError(f"tree: the form must be 'text' or 'frame', not {form!r}")

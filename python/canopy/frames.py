@@ -1,4 +1,4 @@
-"""Columns as data frames, where pandas is installed."""
+"""Columns as data frames, if pandas is installed."""
 
 from __future__ import annotations
 

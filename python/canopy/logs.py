@@ -1,10 +1,10 @@
-"""Request logs of SGLang and vLLM as a trace in Canopy's own format (docs/traces.md):
+"""Converts request logs of SGLang and vLLM to a trace in Canopy's own format (docs/traces.md):
 
     python3 -m canopy.logs LOGFILE > trace.jsonl
 
 SGLang: --log-requests --log-requests-level 3, as text or with --log-requests-format json. vLLM: --enable-log-requests
 with prompt_token_ids (VLLM_LOGGING_LEVEL=DEBUG since 2026); --enable-log-outputs gives the lengths of the answers.
-The log may be packed by gzip. This file also runs without the package: python3 python/canopy/logs.py LOGFILE
+The log may be compressed with gzip. This file also runs without the package: python3 python/canopy/logs.py LOGFILE
 """
 
 import datetime
@@ -21,29 +21,29 @@ TIME = re.compile(r"(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{3}))?")
 
 
 class LogError(ValueError):
-    """A log that cannot be used: FILE:LINE:COLUMN and what is wrong."""
+    """A log that cannot be used: FILE:LINE:COLUMN and the reason."""
 
 
 def after(line, name, start):
-    """Returns where the text behind `name` begins, outside of quoted texts; the line's end if it is not there."""
+    """Returns the start of the text after `name`, outside of quoted texts; the line's end if there is no `name`."""
     found = re.finditer(rf"(?<!\w)({re.escape(name)})|{QUOTED}", line[start:], re.ASCII)
     return next((start + each.end() for each in found if each[1]), len(line))
 
 
 def quoted(line, name, start):
-    """Returns the quoted text behind `name`, its escapes as they are; "" if there is none."""
+    """Returns the quoted text after `name`, with its escapes unchanged; "" if there is none."""
     found = re.compile(QUOTED).match(line, after(line, name, start))
     return found[0][1:-1] if found else ""
 
 
 def number(line, name, start):
-    """Returns the whole number behind `name`; 0 if there is none."""
+    """Returns the whole number after `name`; 0 if there is none."""
     found = NUMBER.match(line, after(line, name, start))
     return int(found[0]) if found else 0
 
 
 def token_ids(line, name, start):
-    """Returns the list of token ids behind `name`; None if there is no list, such as where None stands."""
+    """Returns the list of token ids after `name`; None if there is no list (the log may contain None there)."""
     found = LIST.match(line, after(line, name, start))
     if not found:
         return None
@@ -60,7 +60,7 @@ def token_ids(line, name, start):
 
 
 def entry_of(line):
-    """Returns SGLang's JSON object, which may stand behind a launcher's prefix; None if the line has none."""
+    """Returns SGLang's JSON object, which may follow a launcher's prefix; None if the line has none."""
     at = line.find("{")
     if at < 0 or '"event": "request.' not in line[at:]:
         return None
@@ -71,20 +71,20 @@ def entry_of(line):
 
 
 class Clock:
-    """Milliseconds since the first line, by the times of a log, whose year is not looked at."""
+    """Milliseconds since the first line, by the times of a log. Ignores the year."""
 
     def __init__(self):
         self.last, self.now = None, 0
 
     def read(self, line):
-        """Returns the time of the line; that of the line before if it has none."""
+        """Returns the time of the line; that of the previous line if it has none."""
         for found in TIME.finditer(line[:100]):
             try:
                 moment = datetime.datetime(2000, *map(int, found.groups()[:5])) - datetime.datetime(2000, 1, 1)
             except ValueError:
                 continue
             at = round(moment.total_seconds()) * 1000 + int(found[6] or 0)
-            # Lines of several threads may step back; half a year back is a new year.
+            # Lines of several threads may go back in time; half a year back is a new year.
             step = at - (at if self.last is None else self.last)
             self.last, self.now = at, max(0, self.now + step + YEAR_MS * (step < -YEAR_MS // 2))
             break
@@ -92,7 +92,7 @@ class Clock:
 
 
 def request_of(line, clock):
-    """Returns name, time, token ids (None: it came without), namespace and priority; None if no request comes here."""
+    """Returns name, time, token ids (None: not in the log), namespace and priority; None if the line is no request."""
     if entry := entry_of(line):
         if entry["event"] != "request.received":
             return None
@@ -110,13 +110,14 @@ def request_of(line, clock):
         return (quoted(line, "rid=", at), clock.read(line), token_ids(line, "input_ids=", at),
                 quoted(line, "extra_key=", at), number(line, "priority=", at))
     if after(line, "prompt_token_ids: ", at) == len(line):
-        return None  # the details are on a line of their own
+        return None  # the details are on a separate line
     return (NAME.match(line, at)[0], clock.read(line), token_ids(line, "prompt_token_ids: ", at),
             quoted(line, "lora_name=", at), 0)
 
 
 def answer_of(line):
-    """Returns a request's name, tokens of its answer, and whether they add to those before; None if it has none."""
+    """Returns a request's name, the tokens of its answer, and True if they add to earlier ones; None if the line has
+    none."""
     if '"request.finished"' in line and (entry := entry_of(line)):
         return entry["rid"], (entry.get("out") or {}).get("meta_info", {}).get("completion_tokens") or 0, False
     mark = MARK.search(line)
@@ -145,8 +146,8 @@ def each(path, read):
 
 
 def requests(path, notes):
-    """Yields the requests of a log in Canopy's format, and appends to `notes` what a person must know of them. The log
-    is read twice, since it has the length of an answer long behind the request."""
+    """Yields the requests of a log in Canopy's format, and appends messages for the user to `notes`. Reads the log twice,
+    because the length of an answer comes long after the request."""
     answers, clock, lengths, without, unanswered = {}, Clock(), [], 0, 0
     for name, tokens, adds in each(path, answer_of):
         answers[name] = answers.get(name, 0) + tokens if adds else max(answers.get(name, 0), tokens)
@@ -159,13 +160,13 @@ def requests(path, notes):
         others = {"namespace": space, "priority": priority, "output_tokens": answers.get(name)}
         yield {"time_ms": time} | {key: value for key, value in others.items() if value} | {"tokens": tokens}
     if not lengths and not without:
-        raise LogError(f"{path}: has no requests; expected a log of SGLang with the requests' token ids "
+        raise LogError(f"{path}: has no requests; expected a log of SGLang with the token ids of the requests "
                        "(--log-requests --log-requests-level 3) or of vLLM with prompt_token_ids (--enable-log-requests)")
     if without:
-        notes.append(f"left out, since they came as text or the log is not of level 3: {without} requests")
+        notes.append(f"left out, because they came as text or the log is not of level 3: {without} requests")
     if unanswered:
-        notes.append(f"output_tokens are 0, since the log has no length of the answer: {unanswered} requests")
-    # A server that logs the first N ids of a prompt says so nowhere.
+        notes.append(f"output_tokens is 0, because the log has no length of the answer: {unanswered} requests")
+    # A server that logs only the first N ids of a prompt does not record that in the log.
     longest = max(lengths, default=0)
     if (count := lengths.count(longest)) >= 3 and count * 50 > len(lengths):
         notes.append(f"{count} prompts have {longest} tokens, and none has more: was the log cut, as vLLM's "

@@ -10,13 +10,13 @@ def _plural(count: int, word: str) -> str:
 
 
 def text(columns: dict, lines: int = 40) -> str:
-    """The heaviest prefixes of each namespace with their subtrees, and one line for each part that is left out; about
-    `lines` lines at most. `columns`: what Index.columns() returns."""
+    """Returns the heaviest prefixes of each namespace with their subtrees, and one line for each part that is left out;
+    about `lines` lines at most. `columns`: the result of Index.columns()."""
     length = [int(value) for value in columns["length"]]
     hits, locks = columns["hits"], columns["locks"]
     place = {int(node): at for at, node in enumerate(columns["node"])}
     count = len(length)
-    # Behind the nodes come the namespaces, and behind those the root of all.
+    # The namespaces come after the nodes, and the root of all comes last.
     spaces = list(dict.fromkeys(columns["space"]))
     space_at = {name: count + i for i, name in enumerate(spaces)}
     root = count + len(spaces)
@@ -31,7 +31,7 @@ def text(columns: dict, lines: int = 40) -> str:
     for below in children:
         below.sort(key=lambda at: (-weight[at], at))
 
-    # The heaviest first, a level further down only where the parent is shown. What is left out takes a line as well.
+    # The heaviest come first; a node is shown only if its parent is. A part that is left out takes a line as well.
     shown, edge = set(), [(-weight[at], at) for at in children[root]]
     heapq.heapify(edge)
     while edge and 2 * len(shown) < lines:
@@ -48,7 +48,7 @@ def text(columns: dict, lines: int = 40) -> str:
         turns = [(child, indent, not rest and i + 1 == len(below), False) for i, child in enumerate(below)]
         return [*turns, (at, indent, True, True)] if rest else turns
 
-    stack = turns_below(root, "")[::-1]  # a recursion would follow the depth of the tree
+    stack = turns_below(root, "")[::-1]  # recursion would be as deep as the tree
     while stack:
         at, indent, last, rest = stack.pop()
         if rest:

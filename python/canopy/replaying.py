@@ -1,4 +1,4 @@
-"""Traces and generated workloads through an engine."""
+"""Runs traces and generated workloads through an engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import _core, frames
 MOONCAKE_BLOCK = 512
 
 
-# Where Python calls a figure otherwise.
+# Figures that have another name in Python.
 _NAMES = {"capacity_tokens": "capacity"}
 _FIGURES = [(_NAMES.get(name, name), type, unit, help) for name, type, unit, help in _core.report_figures() if name != "config"]
 _Figures = dataclasses.make_dataclass("_Figures", [figure[:2] for figure in _FIGURES], frozen=True, repr=False)
@@ -22,12 +22,12 @@ _Figures = dataclasses.make_dataclass("_Figures", [figure[:2] for figure in _FIG
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Report(_Figures):
-    """What a replay did. Figures of mode "timed" are 0 in mode "serial".
+    """The result of a replay. Figures of mode "timed" are 0 in mode "serial".
 
-    policy               of the first group
+    policy               policy of the first group
     tiers                figures of the tiers below the pools, as in the JSON of `canopy replay --report`
     violation_reports    violations in words
-    notes                memory that the system refused
+    notes                messages about memory that the system refused
     """
 
     policy: str
@@ -39,20 +39,21 @@ class Report(_Figures):
     sample_columns: dict[str, numpy.ndarray] = dataclasses.field(compare=False)
 
     def columns(self) -> dict[str, Any]:
-        """A row a request, in the order they came: arrival_ms, prompt, matched, output (tokens), priority, space."""
+        """Returns a row for each request, in order of arrival: arrival_ms, prompt, matched, output (tokens), priority,
+        space."""
         names = numpy.array(self.namespace_names or [""], dtype=object)
         return {**self.request_columns, "space": names[self.request_columns["space"]]}
 
     def frame(self):
-        """The requests as a data frame (pandas)."""
+        """Returns the requests as a data frame (pandas)."""
         return frames.frame(self.columns())
 
     def samples(self):
-        """About a hundred moments as a data frame (pandas): requests, prompt_tokens and hit_tokens so far."""
+        """Returns about a hundred moments as a data frame (pandas): requests, prompt_tokens and hit_tokens so far."""
         return frames.frame(self.sample_columns)
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures without the columns. The digest is in hexadecimal digits, as `canopy replay` prints it."""
+        """Returns the figures without the columns. The digest is in hexadecimal digits, as `canopy replay` prints it."""
         row = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -98,35 +99,35 @@ def replay(
     rematch: bool = False,
     progress: Callable[[float, int], Any] | None = None,
 ) -> Report:
-    """Runs requests through an engine, as `canopy replay` does, and gives the same digest.
+    """Runs requests through an engine as `canopy replay` does, with the same digest.
 
-    trace, workload   one of them: a trace file (FORMAT:PATH for another format than the first), or a workload file
+    trace, workload   one of them: a trace file (FORMAT:PATH for a format other than the first), or a workload file
     engine            a path, YAML text or a dictionary. None: a radix index with one group for full attention, without a
-                      store, pages of 16 tokens, no limit
+                      store, with pages of 16 tokens and no limit
     capacity          tokens that the first group's pool may hold
-    page_size         tokens
-    policy            of every group: a name, {"slru": {"protect_after": 3}}, or an object with `rank` (Policy)
+    page_size         tokens in a page
+    policy            policy of every group: a name, {"slru": {"protect_after": 3}}, or an object with `rank` (Policy)
     index             a name, such as "hash_chain" (vLLM's block table), or {"hash_chain": {"duplicates": "share"}}
     set               other changes of the configuration: {"index.radix.accounting": "sglang"}
     mode              "serial": one request after the other; "timed": they overlap as in a server
-    limit             requests; None: all
-    seed              of a workload, instead of the one in its file; 0: that one
+    limit             most requests to run; None: all
+    seed              seed of a workload, instead of the one in its file; 0: the one in the file
     block_size        tokens that an id of the trace stands for
-    min_uncached      prompt tokens that a request of mode "serial" computes at least; servers leave 1
-    content           whether bytes are written and compared, where the engine has a store
-    record, serve     the feed into a file, or under a name for the inspector
-    running ... abort_permille   of mode "timed": requests at once, prompt tokens a step, simulated milliseconds a step,
-                      and of 1000 requests those that their client aborts
-    rematch           mode "timed": before each step of a prefill, take over what others have committed meanwhile
-    progress          called every 64 requests with the share that is done and the requests so far
+    min_uncached      least prompt tokens that a request of mode "serial" computes; servers leave 1
+    content           True: if the engine has a store, bytes are written and compared
+    record, serve     writes the feed to a file, or publishes it under a name for the inspector
+    running ... abort_permille   for mode "timed": requests at once, prompt tokens per step, simulated milliseconds per
+                      step, and how many of 1000 requests their clients abort
+    rematch           for mode "timed": before each step of a prefill, takes over what others have committed since
+    progress          called every 64 requests with the share that is done and the number of requests so far
 
-    Other threads run meanwhile, unless the policy is in Python. Raises ValueError for what cannot be used, and whatever
-    the policy raised."""
+    Other threads run meanwhile, unless the policy is in Python. Raises ValueError for unusable arguments, and the
+    exceptions of the policy."""
     source = one_source("replay", trace, workload)
     if mode not in ("serial", "timed"):
-        raise ValueError(f"replay: the mode is 'serial' or 'timed', not {mode!r}")
+        raise ValueError(f"replay: the mode must be 'serial' or 'timed', not {mode!r}")
     if record is not None and serve is not None:
-        raise ValueError("replay: record or serve, not both: there is one feed")
+        raise ValueError("replay: record or serve, not both: there is only one feed")
     config, first = (default_engine(), "full") if engine is None else (engine, None)
     changes: dict[str, Any] = {}
     if page_size is not None:
@@ -139,7 +140,7 @@ def replay(
     if mode == "timed" and min_uncached != 0:
         raise ValueError("replay: min_uncached is for mode 'serial'; a server leaves 1, and so does mode 'timed'")
     if mode == "serial" and rematch:
-        raise ValueError("replay: rematch is for mode 'timed': in mode 'serial' no other request runs meanwhile")
+        raise ValueError("replay: rematch is for mode 'timed': in mode 'serial' requests do not overlap")
     if serve is not None:
         changes["feed"] = {"shm": {"name": serve, "controls": True}}
     if record is not None:

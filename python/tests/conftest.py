@@ -20,4 +20,4 @@ def trace() -> pathlib.Path:
         path = folder / "traces" / "conversation_trace.jsonl"
         if path.exists():
             return path
-    pytest.skip("the conversation trace is not at hand ($CANOPY_SHARED, or a folder `shared` above the tree)")
+    pytest.skip("the conversation trace is not available ($CANOPY_SHARED, or a folder `shared` above the tree)")

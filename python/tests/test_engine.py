@@ -146,9 +146,9 @@ def test_what_left_the_pools_is_fetched_from_the_tier_below():
     request = engine.begin([*first, 1], fetch=fetch)
     assert request.matched == 48
     assert engine.host_tier["hit_tokens"] == 48 and engine.host_tier["fetches"]["whole"] == 1
-    with pytest.raises(ValueError, match="a request has begun on it already"):
+    with pytest.raises(ValueError, match="a request has already begun with it"):
         engine.begin(first, fetch=fetch)
-    with pytest.raises(ValueError, match="another engine's"):
+    with pytest.raises(ValueError, match="belongs to another engine"):
         canopy.Engine(TIER).begin(first, fetch=engine.fetch(other))
     request.abort()
     engine.audit()
@@ -169,7 +169,7 @@ def test_a_request_begins_when_its_fetch_is_ready():
     assert not fetch.ready() and fetch.ready_us() == fetch.ends_us == 200_000
     engine.turn(150_000)
     assert not fetch.ready() and fetch.took_us == 50_000
-    # Computing takes 480 ms from here on; one who asks again only after a second would lose that.
+    # Computing takes 480 ms from here on; a caller that checks again only after a second would lose that.
     assert fetch.ready(1_000_000) and fetch.ready_us(1_000_000) == 0
     engine.turn(200_000)
     assert fetch.ready() and fetch.ready_us() == 0 and fetch.took_us == 100_000

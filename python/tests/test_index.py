@@ -65,7 +65,7 @@ def test_token_ids_of_every_kind(ids):
 
 def test_dlpack_tensors_are_read():
     class Tensor:
-        """Speaks DLPack and nothing else, as a torch tensor does."""
+        """Supports only DLPack, as a torch tensor does."""
 
         def __init__(self, values):
             self.values = values

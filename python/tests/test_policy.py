@@ -19,7 +19,7 @@ class Lru(canopy.Policy):
 
 
 class Calls(Lru):
-    """Counts what it is told."""
+    """Counts its calls."""
 
     def __init__(self):
         self.arrivals, self.ends, self.causes, self.clears = [], [], [], 0
@@ -140,7 +140,7 @@ def test_a_policy_may_not_call_its_index():
 
     policy = Calls()
     policy.tree = tree = canopy.Index(1, policy=policy)
-    with pytest.raises(RuntimeError, match="in a call already"):
+    with pytest.raises(RuntimeError, match="already in a call"):
         tree.insert([1], [1])
     assert len(tree) == 1
     del policy.tree

@@ -1,4 +1,4 @@
-"""When SGLang gets our cache, and when its own. The cache itself needs torch: tests/peers/sglang_lockstep.py."""
+"""When SGLang gets Canopy's cache, and when its own. The cache itself needs torch: tests/peers/sglang_lockstep.py."""
 import importlib.metadata
 import logging
 import sys
@@ -45,7 +45,7 @@ def context(**changes):
 
 @pytest.fixture
 def sglang(monkeypatch):
-    """An SGLang that can be asked, and has nothing else."""
+    """An SGLang that only has the functions that are called here."""
     registry, running = Registry(), values(memory=values(), serving=values(), disagg=values())
     for name in ("sglang", "sglang.srt", "sglang.srt.mem_cache"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))

@@ -1,4 +1,4 @@
-"""What CANOPY_FEED tells of SGLang's requests; without SGLang."""
+"""The events of SGLang's requests under CANOPY_FEED; without SGLang."""
 
 import os
 import time
@@ -25,7 +25,7 @@ class FINISH_ABORT:
 
 @pytest.fixture
 def feed():
-    """An index, its requests, and a reader that attaches while nothing calls the index."""
+    """An index, its requests, and a reader that attaches while the index is not called."""
     name = f"test-sglang-{os.getpid()}"
     index = canopy.Index(4, feed=name)
     index.insert([1, 2, 3, 4], [4, 5, 6, 7])
@@ -35,7 +35,7 @@ def feed():
 
 
 def row(feed, at, **wanted):
-    """What the reader shows of a request, as soon as it is that."""
+    """Returns the reader's row of a request, as soon as it has the expected values."""
     until = time.monotonic() + 20
     while True:
         columns = feed.reader.poll().requests()

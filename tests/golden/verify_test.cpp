@@ -144,16 +144,17 @@ TEST_CASE("verify: slots, operations and trees that are missing or too many are 
   CHECK(changed(0, [](Json& line) { line["v"].push_back(13); }).find("'v' has 10 slots for 9 tokens") !=
         std::string::npos);
   CHECK(changed(0, [](Json& line) { line["v"].erase(8); }).find("'v' has 8 slots for 9 tokens") != std::string::npos);
-  CHECK(changed(2, [](Json& line) { line["ret"].push_back(12); }).find("no whole pages") != std::string::npos);
+  CHECK(changed(2, [](Json& line) { line["ret"].push_back(12); }).find("not whole pages") != std::string::npos);
   CHECK(changed(2, [](Json& line) { line["ret"] = {4, 5, 6, 7}; }) == "differs");
-  CHECK(changed(2, [](Json& line) { line["ret"][5] = 10; }).find("the slots of a page follow one another") !=
+  CHECK(changed(2, [](Json& line) { line["ret"][5] = 10; }).find("the slots of a page are consecutive") !=
         std::string::npos);
   CHECK(changed(4, [](Json& line) { line["freed"] = Json::array(); }) == "differs");
   CHECK(changed(4, [](Json& line) { line["freed"][0][3] = 20; }).find("expected 19") != std::string::npos);
   CHECK(changed(5, [](Json& line) { line["tree"][1][2][1] = 10; }).find("slot 2 of 'slots in row 2") !=
         std::string::npos);
   CHECK(changed(5, [](Json& line) { line["tree"].erase(1); }) == "differs");
-  CHECK(changed(5, [](Json& line) { line["tree"][1].push_back(1); }).find("no list of 8 values") != std::string::npos);
+  CHECK(changed(5, [](Json& line) { line["tree"][1].push_back(1); }).find("not a list of 8 values") !=
+        std::string::npos);
   CHECK(changed(5, [](Json& line) { line.erase("tree"); }).find("tree") != std::string::npos);
   CHECK(changed(3, [](Json& line) { line["ns"] = 5; }).find("'ns' is neither") != std::string::npos);
   CHECK(changed(0, [](Json& line) { line["chunked"] = 1; }).find("'chunked' is neither") != std::string::npos);
@@ -162,22 +163,22 @@ TEST_CASE("verify: slots, operations and trees that are missing or too many are 
 
 TEST_CASE("verify: a file ends with its end line and holds an operation, and nothing stands behind either") {
   const std::string text = text_of(operations());
-  CHECK(verdict(text).find("breaks off before its last line") != std::string::npos);
-  CHECK(verdict(kEnd).find("it holds no operation") != std::string::npos);
-  CHECK(verdict("").find("breaks off") != std::string::npos);
+  CHECK(verdict(text).find("ends before its last line") != std::string::npos);
+  CHECK(verdict(kEnd).find("it has no operation") != std::string::npos);
+  CHECK(verdict("").find("ends before") != std::string::npos);
   for (const char* more : {"\n", "x", "{}\n", "{\"end\": 1, \"priority_ties_seen\": 0}\n"})
-    CHECK(verdict(text + kEnd + more).find("something stands behind the line that ends") != std::string::npos);
+    CHECK(verdict(text + kEnd + more).find("there are bytes after the line that ends") != std::string::npos);
   for (const char* end : {"{\"end\": 0}", "{\"end\": 0, \"op\": \"insert\", \"ret\": 999}", "{\"end\": 1}",
                           "{\"end\": 1, \"priority_ties_seen\": 3}", "{\"end\": 1.0, \"priority_ties_seen\": 0}"})
     CHECK(verdict(end + ("\n" + text) + kEnd) != "");
-  CHECK(verdict("[1]\n" + text + kEnd).find("it is no object") != std::string::npos);
+  CHECK(verdict("[1]\n" + text + kEnd).find("it is not an object") != std::string::npos);
 
   const std::string whole = gzipped(text + kEnd);
   CHECK(verdict(whole) == "");
   CHECK(verdict(gzipped(text) + gzipped(kEnd)) == "");  // as gzip reads two files in a row
   for (const char* behind : {"x", "xyz", "\x1f\x8b"})
     CHECK(verdict(whole + behind).find("is damaged: its gzip stream") != std::string::npos);
-  CHECK(verdict(whole + gzipped("x")).find("something stands behind the line") != std::string::npos);
+  CHECK(verdict(whole + gzipped("x")).find("there are bytes after the line") != std::string::npos);
   for (std::size_t cut = 1; cut < whole.size(); cut += 7) CHECK(verdict(whole.substr(0, cut)) != "");
   std::string flipped = whole;
   flipped[flipped.size() - 6] = static_cast<char>(flipped[flipped.size() - 6] ^ 1);  // the checksum

@@ -17,7 +17,7 @@ std::vector<Page> CacheManager::allocate(std::size_t count) {
   if (count > free_pages()) free(cache_.evict((count - free_pages()) * cache_.page_size()));
   std::vector<Page> pages(count);
   if (!allocator_->allocate(pages))
-    throw CacheError(fmt::format("{} pages were allocated when {} were free", count, free_pages()));
+    throw CacheError(fmt::format("cannot allocate {} pages: only {} are free", count, free_pages()));
   return pages;
 }
 
@@ -39,7 +39,7 @@ Running CacheManager::begin(std::vector<Token> ids) {
 
 void CacheManager::cache(Running& request, bool finished) {
   InsertResult inserted = cache_.insert_prefix(request.ids, request.row);
-  // Locked before the old handle is unlocked: the old prefix begins the new one, so neither can be evicted in between.
+  // Locks before the old handle is unlocked: the old prefix begins the new one, so neither can be evicted in between.
   cache_.lock_handle(inserted.handle);
   const std::size_t had = request.handle.cached_len(), kept = inserted.handle.cached_len();
   const std::vector<Slot> row(request.row);
@@ -62,13 +62,13 @@ void CacheManager::check_integrity() const {
   const Occupancy pool = allocator_->occupancy();
   if (pool.free + cached != pool.capacity)
     throw CacheError(
-        fmt::format("{} pages are free and {} are cached, {} are missing", pool.free, cached,
+        fmt::format("{} pages are free and {} are cached, but {} are missing", pool.free, cached,
                     static_cast<std::int64_t>(pool.capacity) - static_cast<std::int64_t>(pool.free + cached)));
 }
 
 void CacheManager::free(std::span<const Slot> slots) {
   if (!allocator_->free(cache_.pages_of(slots)))
-    throw CacheError(fmt::format("{} slots are freed that are not all in use", slots.size()));
+    throw CacheError(fmt::format("cannot free {} slots: not all of them are in use", slots.size()));
 }
 
 }  // namespace canopy::examples

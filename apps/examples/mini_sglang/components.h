@@ -10,7 +10,7 @@
 
 namespace canopy::examples {
 
-/// A component with its default options; a CacheError says why there is none.
+/// Makes a component with its default options. Throws CacheError, with the reason, if there is no such component.
 template <class Interface>
 std::shared_ptr<Interface> make(const Registry& registry, std::string_view name,
                                 const typename Interface::Context& context) {

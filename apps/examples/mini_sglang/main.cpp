@@ -11,7 +11,7 @@ namespace {
 using namespace canopy;
 using namespace canopy::examples;
 
-/// A system prompt that all requests share, and one request's question.
+/// Returns a system prompt that all requests share, followed by one request's question.
 std::vector<Token> prompt(Token question, std::size_t length) {
   std::vector<Token> ids(length);
   std::iota(ids.begin(), ids.end(), 100U);
@@ -48,9 +48,9 @@ void walk_through(const Registry& registry, const std::string& index) {
   manager.cache(second, true);
   show("all are finished", manager);
 
-  // More pages than are free: the cache evicts some and hands them to its caller.
+  // Needs more pages than are free: the cache evicts some and hands them to its caller.
   Running large = manager.begin(prompt(3'000, 60));
-  show("a request of 60 tokens runs: what is in its way was evicted", manager);
+  show("a request of 60 tokens runs: cached pages were evicted for it", manager);
   manager.cache(large, true);
   manager.check_integrity();
   show("it is finished, and no page is missing", manager);
@@ -58,7 +58,7 @@ void walk_through(const Registry& registry, const std::string& index) {
   try {
     manager.prefixes().evict(1'000);
   } catch (const CacheError& error) {
-    fmt::print("  asked for too much, it says: {}\n", error.what());
+    fmt::print("  a request that is too large fails: {}\n", error.what());
   }
 }
 

@@ -28,30 +28,30 @@ Handle PrefixCache::match_prefix(std::span<const Token> ids) const {
 
 void PrefixCache::lock_handle(Handle& handle, bool unlock) {
   if (unlock) {
-    if (!handle.is_locked()) fail("a handle of {} tokens is unlocked that is not locked", handle.cached_len());
+    if (!handle.is_locked()) fail("cannot unlock a handle of {} tokens: it is not locked", handle.cached_len());
     index_->release(*handle.lock_);
     handle.lock_.reset();
     return;
   }
-  if (handle.is_locked()) fail("a handle of {} tokens is locked a second time", handle.cached_len());
+  if (handle.is_locked()) fail("cannot lock a handle of {} tokens: it is already locked", handle.cached_len());
   RequestFacts facts;
   facts.prompt = handle.cached_len();
   const Lock lock = index_->match({NamespaceId::shared, handle.ids_}, facts);
   if (lock.length != handle.cached_len()) {
     index_->release(lock);
-    fail("a handle of {} tokens is locked too late: {} of them are left", handle.cached_len(), lock.length);
+    fail("cannot lock a handle of {} tokens: only {} of them are still cached", handle.cached_len(), lock.length);
   }
   handle.lock_ = lock;
 }
 
 std::vector<Slot> PrefixCache::matched_slots(const Handle& handle) {
   if (!handle.is_locked())
-    fail("the slots of {} tokens are asked for, and their prefix is not locked", handle.cached_len());
+    fail("cannot return the slots of {} tokens: their prefix is not locked", handle.cached_len());
   return slots_of(index_->pages(*handle.lock_)[0]);
 }
 
 InsertResult PrefixCache::insert_prefix(std::span<const Token> ids, std::span<const Slot> slots) {
-  if (slots.size() < ids.size()) fail("{} tokens are inserted with {} slots", ids.size(), slots.size());
+  if (slots.size() < ids.size()) fail("cannot insert {} tokens with {} slots", ids.size(), slots.size());
   ids = whole_pages(ids);
   const std::vector<Page> pages = pages_of(slots.first(ids.size()));
   const Inserted inserted = index_->insert({}, {NamespaceId::shared, ids}, {pages}, {});
@@ -61,14 +61,13 @@ InsertResult PrefixCache::insert_prefix(std::span<const Token> ids, std::span<co
 
 std::vector<Slot> PrefixCache::evict(std::uint64_t size) {
   const std::uint64_t evictable = size_info().evictable;
-  if (size > evictable) fail("{} tokens cannot be evicted: {} are not locked", size, evictable);
+  if (size > evictable) fail("cannot evict {} tokens: only {} are not locked", size, evictable);
   if (size == 0) return {};
   return slots_of(index_->evict(0, (size + page_size_ - 1) / page_size_)[0]);
 }
 
 std::vector<Slot> PrefixCache::reset() {
-  if (const std::uint64_t locked = size_info().protected_)
-    fail("a cache with {} locked tokens cannot be reset", locked);
+  if (const std::uint64_t locked = size_info().protected_) fail("cannot reset a cache with {} locked tokens", locked);
   return slots_of(index_->clear()[0]);
 }
 
@@ -90,7 +89,7 @@ void PrefixCache::check_integrity() const {
   index_->visit(walk);
   const SizeInfo told = size_info();
   if (walk.sizes.evictable != told.evictable || walk.sizes.protected_ != told.protected_)
-    fail("the cache tells of {} evictable and {} protected tokens, its nodes hold {} and {}", told.evictable,
+    fail("the cache reports {} evictable and {} protected tokens, but its nodes hold {} and {}", told.evictable,
          told.protected_, walk.sizes.evictable, walk.sizes.protected_);
 }
 
@@ -103,13 +102,12 @@ std::vector<Slot> PrefixCache::slots_of(std::span<const Page> pages) const {
 }
 
 std::vector<Page> PrefixCache::pages_of(std::span<const Slot> slots) const {
-  if (slots.size() % page_size_ != 0) fail("{} slots are no whole pages of {}", slots.size(), page_size_);
+  if (slots.size() % page_size_ != 0) fail("{} slots are not whole pages of {}", slots.size(), page_size_);
   std::vector<Page> pages;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (i % page_size_ == 0) pages.push_back(slots[i] / page_size_);
     const Slot expected = pages.back() * page_size_ + static_cast<Slot>(i % page_size_);
-    if (slots[i] != expected)
-      fail("slot {} stands where slot {} would be in a page of {}", slots[i], expected, page_size_);
+    if (slots[i] != expected) fail("found slot {}, expected slot {} in a page of {}", slots[i], expected, page_size_);
   }
   return pages;
 }

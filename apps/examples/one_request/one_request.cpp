@@ -1,4 +1,4 @@
-// One request, line by line: what an inference engine does with Canopy. docs/embedding.md explains every step.
+// One request, line by line: how an inference engine uses Canopy. docs/embedding.md explains every step.
 //
 //   one_request one_request.yaml [PLUGIN_FOLDER]      (PREFIX/lib/canopy/plugins; default: those of the source tree)
 
@@ -15,7 +15,8 @@ using namespace canopy;
 
 constexpr std::uint32_t kLayers = 2, kChunk = 512;
 
-/// Stands for the model: the row of the last of these tokens. Like a real K/V row it depends on all tokens before it.
+/// Stands for the model: returns the row of the last of these tokens. Like a real K/V row, it depends on all tokens
+/// before it.
 std::uint64_t row_of(std::span<const Token> tokens, std::uint32_t layer) {
   std::uint64_t row = layer + 1;
   for (const Token token : tokens) row = (row ^ token) * 0x9e3779b97f4a7c15U;
@@ -36,13 +37,13 @@ void compute(Request& request, std::uint32_t from, std::uint32_t to) {
   }
 }
 
-/// Prefill in chunks. False: the pool has no room now, and the request has given its pages back.
+/// Prefills in chunks. Returns false if the pool has no room now; the request has then given its pages back.
 bool prefill(Request& request) {
   const auto length = static_cast<std::uint32_t>(request.tokens().size());
   while (request.computed() < length) {
     const std::uint32_t from = request.computed(), to = std::min(from + kChunk, length);
     if (!request.reserve(to)) {
-      request.retract();  // keeps the tokens; resume() matches again, later
+      request.retract();  // keeps the tokens; resume() matches again later
       return false;
     }
     compute(request, from, to);
@@ -51,7 +52,7 @@ bool prefill(Request& request) {
   return true;
 }
 
-/// One decode step: the model has chosen `token`.
+/// Runs one decode step: the model has chosen `token`.
 bool decode(Request& request, Token token) {
   const auto length = static_cast<std::uint32_t>(request.tokens().size());
   if (!request.reserve(length + 1)) return false;
@@ -61,7 +62,7 @@ bool decode(Request& request, Token token) {
   return true;
 }
 
-/// Whether the pages of a request hold what its tokens say they must: the reused ones as well.
+/// Returns true if the pages of a request, including reused ones, have the content that its tokens require.
 bool right(const Request& request) {
   for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
     std::vector<std::uint64_t> rows(request.computed());
@@ -83,7 +84,7 @@ int refuse(const Error& error) { return std::fprintf(stderr, "%s\n", error.text.
 }  // namespace
 
 int main(int argc, char** argv) {
-  // 1. The cache, from a file: `canopy config describe` lists what it may say.
+  // 1. The cache, from a file: `canopy config describe` lists its keys.
   if (argc < 2) return refuse({"usage: one_request one_request.yaml [PLUGIN_FOLDER]"});
   auto made = Engine::open(argv[1], argc > 2 ? argv[2] : "");
   if (!made) return refuse(made.error());
@@ -112,7 +113,7 @@ int main(int argc, char** argv) {
   if (!prefill(b)) return 1;
   std::printf("b: %u of %zu prompt tokens reused\n", b.matched(), second.size());
 
-  // 6. Decode both in one batch. The page table is what an attention kernel reads: int32, a row for each request.
+  // 6. Decode both in one batch. An attention kernel reads the page table: int32, a row for each request.
   PageTable table;
   const Request* const batch[] = {&a, &b};
   for (Token token = 1; token <= 8; ++token) {
@@ -124,7 +125,7 @@ int main(int argc, char** argv) {
   const bool rows_are_right = right(a) && right(b);
 
   // 7. The end. finish() keeps prompt and answer for later requests; abort(), or the destructor, keeps what was
-  // committed. Either way no page is lost.
+  // committed. In both cases no page is lost.
   a.finish(static_cast<std::uint32_t>(a.tokens().size()));
   b.abort();
   const auto violations = static_cast<unsigned long long>(engine.ledger().violations());

@@ -1,4 +1,4 @@
-// The kernel as the driver finds it. What it does is in attention.h, where the CPU can run it too.
+// The kernel as the driver finds it. Its body is in attention.h, so that the CPU can run it too.
 
 #include "attention.h"
 

@@ -1,7 +1,7 @@
 #pragma once
-/// Attention of one new token over the pages of its request, as a kernel of an engine would do it: all that it knows of
-/// Canopy is KvView and a list of page numbers. Written to be read: each thread walks over all tokens alone, so the
-/// scores are computed once for every element of a head. Kernels that are fast share them.
+/// Attention of one new token over the pages of its request, as a kernel of an engine would compute it: of Canopy it
+/// uses only KvView and a list of page numbers. Written to be read: each thread walks over all tokens by itself, so the
+/// scores are computed once for every element of a head. Fast kernels share them.
 ///
 /// No thread waits for another or shares memory with it, so a loop over threads on the CPU runs the kernel itself, and
 /// any number of threads gives the same bits.
@@ -23,23 +23,23 @@ enum class Element : std::uint32_t { fp32, bf16 };
 ATTENTION_HD inline std::uint32_t bytes_of(Element element) { return element == Element::fp32 ? 4 : 2; }
 
 /// The only parameter of the kernel. A row of K or V holds [KV head][element]; queries and output [query
-/// head][element]. REQUIRES: tokens > 0, kv_heads divides query_heads, and every page that a token lies in has memory.
+/// head][element]. REQUIRES: tokens > 0, kv_heads divides query_heads, and every page with a token has memory.
 struct AttentionJob {
   KvView view;
-  const Page* pages;  ///< token t lies in pages[t / page_size]
+  const Page* pages;  ///< token t is in pages[t / page_size]
   const float* query;
   float* output;
-  std::uint32_t k, v;  ///< which streams they are
+  std::uint32_t k, v;  ///< stream numbers of K and V
   std::uint32_t layer, tokens;
   std::uint32_t query_heads, kv_heads, head_dim;
   Element element;
-  float scale;  ///< of the scores
+  float scale;  ///< factor of the scores
 };
 
 inline constexpr const char* kAttentionKernel = "paged_attention";
-inline constexpr std::uint32_t kAttentionThreads = 128;  ///< of a block
+inline constexpr std::uint32_t kAttentionThreads = 128;  ///< threads per block
 
-/// KvView's formula, once more for the device.
+/// Returns the address of a row: KvView's formula, repeated for the device.
 ATTENTION_HD inline const std::byte* row_of(const AttentionJob& job, std::uint32_t stream, std::uint32_t token) {
   const KvView& view = job.view;
   const KvStream& in = view.stream[stream];
@@ -48,7 +48,7 @@ ATTENTION_HD inline const std::byte* row_of(const AttentionJob& job, std::uint32
          page % view.segment_pages * in.page_stride + std::uint64_t{token % view.page_size} * in.token_stride;
 }
 
-/// Element i of a row, as the number it is.
+/// Returns element i of a row as a float.
 ATTENTION_HD inline float number_at(const std::byte* row, std::uint32_t i, Element element) {
   std::uint32_t bits = 0;
   if (element == Element::fp32) {
@@ -63,13 +63,13 @@ ATTENTION_HD inline float number_at(const std::byte* row, std::uint32_t i, Eleme
   return number;
 }
 
-/// Thread `thread` of `threads`: some elements of the output.
+/// Computes the elements of the output that belong to thread `thread` of `threads`.
 ATTENTION_HD inline void attention_thread(const AttentionJob& job, std::uint32_t thread, std::uint32_t threads) {
   for (std::uint32_t i = thread; i < job.query_heads * job.head_dim; i += threads) {
     const std::uint32_t head = i / job.head_dim, element = i % job.head_dim;
     const std::uint32_t kv_start = head / (job.query_heads / job.kv_heads) * job.head_dim;
     const float* const query = job.query + head * job.head_dim;
-    // Softmax in one pass: what was summed under a smaller maximum is scaled down when a larger one comes.
+    // Computes softmax in one pass: the sums under a smaller maximum are scaled down when a larger one comes.
     float largest = -INFINITY, weights = 0, sum = 0;
     for (std::uint32_t token = 0; token < job.tokens; ++token) {
       const std::byte* const key = row_of(job, job.k, token);

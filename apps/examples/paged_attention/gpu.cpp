@@ -10,13 +10,13 @@ namespace {
 
 using namespace canopy::cuda;
 
-/// The store's device through the primary context, which it shares with the store, and a stream that both queue on. So
-/// attention runs after the store's writes, copies and moves, and the CPU does not wait.
+/// The store's device, through the primary context that it shares with the store, and a stream on which both queue. So
+/// attention runs after the store's writes, copies and moves, without waiting on the CPU.
 class Gpu final : public Processor {
  public:
   explicit Gpu(KVStore& store) : store_(store) {
     std::string why;
-    const char* chosen = std::getenv("CANOPY_CUDA_DRIVER");  // as the store finds it
+    const char* chosen = std::getenv("CANOPY_CUDA_DRIVER");  // found in the same way as by the store
     driver_ = Driver::open(chosen && *chosen ? chosen : Driver::kLibrary, why);
     if (!driver_) throw ExampleError(why);
     check("cuInit", driver_->init(0));
@@ -57,7 +57,7 @@ class Gpu final : public Processor {
       static_cast<void>(driver_->mem_free(address));
     });
     check("cuMemcpyHtoDAsync", driver_->memcpy_htod_async(address, bytes.data(), bytes.size(), stream_));
-    check("cuStreamSynchronize", driver_->stream_synchronize(stream_));  // the caller's bytes are read by now
+    check("cuStreamSynchronize", driver_->stream_synchronize(stream_));  // the caller's bytes have now been read
     return buffer;
   }
   void get(const std::byte* from, std::span<std::byte> to) override {

@@ -13,7 +13,7 @@ namespace {
 using namespace canopy;
 using namespace canopy::examples;
 
-/// "13-18 21"
+/// Returns runs of page numbers as text: "13-18 21".
 std::string runs_of(std::span<const Page> pages) {
   std::string text;
   for (std::size_t i = 0; i < pages.size();) {
@@ -57,16 +57,19 @@ int main(int argc, char** argv) {
       "in one piece: the outputs must be equal, bit for bit.");
   WalkOptions options;
   std::string element = "fp32";
-  program.add_option("--store", options.store, "where K and V are")
+  program.add_option("--store", options.store, "store that holds K and V")
       ->check(CLI::IsMember({"host", "cuda"}))
       ->capture_default_str();
-  program.add_option("--device", options.device, "of --store cuda, as the CUDA driver counts")->capture_default_str();
-  program.add_option("--dtype", element, "of K and V")->check(CLI::IsMember({"fp32", "bf16"}))->capture_default_str();
-  program.add_flag("--plant", options.plant, "give the last request a wrong page number: the program must notice");
+  program.add_option("--device", options.device, "device of --store cuda, as numbered by the CUDA driver")
+      ->capture_default_str();
+  program.add_option("--dtype", element, "type of K and V")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
+  program.add_flag("--plant", options.plant, "give the last request a wrong page number: the program must detect it");
   std::uint32_t cost_turns = 0;
   program
       .add_option("--costs", cost_turns,
-                  "measure instead what each way to make a pool elastic costs; 41 turns are good")
+                  "instead, measure the cost of each way to make a pool elastic; 41 turns are enough")
       ->check(CLI::Range(1, 1000));
   CLI11_PARSE(program, argc, argv);
   options.element = element == "fp32" ? Element::fp32 : Element::bf16;

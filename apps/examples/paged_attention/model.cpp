@@ -7,7 +7,7 @@
 namespace canopy::examples {
 namespace {
 
-constexpr std::uint32_t kQuery = 2;  ///< after Model::Row
+constexpr std::uint32_t kQuery = 2;  ///< number of the query, after those of Model::Row
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   std::uint64_t bits = (std::rotl(a, 23) ^ b) * 0x9e3779b97f4a7c15U;
@@ -15,14 +15,14 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return bits ^ (bits >> 32);
 }
 
-/// A hash of a token and all tokens before it.
+/// Returns for each token a hash of it and all tokens before it.
 std::vector<std::uint64_t> hashes(std::span<const Token> tokens) {
   std::vector<std::uint64_t> all;
   for (const Token token : tokens) all.push_back(mixed(all.empty() ? 1 : all.back(), token));
   return all;
 }
 
-/// From -1 to 1.
+/// Returns a number from -1 to 1, drawn from the hash.
 float drawn(std::uint64_t hash, std::uint32_t what, std::uint32_t layer, std::uint32_t i) {
   const std::uint64_t bits = mixed(hash, mixed(what * 4096 + layer, i));
   return static_cast<float>(bits >> 40) * 0x1p-23F - 1;
@@ -49,7 +49,7 @@ std::vector<std::byte> Model::rows(Row row, std::uint32_t layer, std::span<const
 std::vector<float> Model::query(std::uint32_t layer, std::span<const Token> tokens) const {
   const std::uint64_t prefix = hashes(tokens).back();
   std::vector<float> query(std::size_t{query_heads} * head_dim);
-  // Four times as large as K, so that the weights differ and the result is not just the mean of V.
+  // Queries are four times as large as K, so that the weights differ and the result is not just the mean of V.
   for (std::uint32_t i = 0; i < query.size(); ++i) query[i] = 4 * drawn(prefix, kQuery, layer, i);
   return query;
 }

@@ -9,21 +9,21 @@
 
 namespace canopy::examples {
 
-/// In place of a model: K, V and queries are drawn from a hash. As in a real model, they depend on a token and on all
-/// tokens before it, so a page of another prompt is never right by chance.
+/// Replaces a model: K, V and queries are drawn from a hash. As in a real model, they depend on a token and on all
+/// tokens before it, so a page of another prompt is never correct by chance.
 struct Model {
   std::uint32_t layers = 2, query_heads = 4, kv_heads = 2, head_dim = 32;
-  Element element = Element::fp32;  ///< of K and V
+  Element element = Element::fp32;  ///< type of K and V
 
   enum class Row : std::uint32_t { key, value };
   std::uint32_t row_bytes() const { return kv_heads * head_dim * bytes_of(element); }
-  /// K or V of all these tokens, packed, from the `first` on.
+  /// Returns K or V of all these tokens from the `first` on, packed.
   std::vector<std::byte> rows(Row row, std::uint32_t layer, std::span<const Token> tokens, std::uint32_t first) const;
-  /// Of the last token: [query head][element].
+  /// Returns the query of the last token: [query head][element].
   std::vector<float> query(std::uint32_t layer, std::span<const Token> tokens) const;
   float scale() const;
 
-  /// Attention of the last token by the definition: in fp64, first the weights, then the sums, without pages.
+  /// Returns attention of the last token by its definition: in fp64, first the weights, then the sums, without pages.
   std::vector<double> attention(std::uint32_t layer, std::span<const Token> tokens) const;
 };
 

@@ -17,12 +17,12 @@
 namespace canopy::examples {
 namespace {
 
-constexpr std::uint32_t kHeadDim = 128;  // of one KV head in fp32: a row is 512 bytes
+constexpr std::uint32_t kHeadDim = 128;  // elements of one KV head in fp32: a row has 512 bytes
 constexpr std::uint32_t kRow = kHeadDim * sizeof(float);
-constexpr std::uint32_t kRequests = 8;  // together 128 MiB of K and V: more than a cache holds
+constexpr std::uint32_t kRequests = 8;  // together 128 MiB of K and V: more than a CPU cache holds
 constexpr std::uint32_t kSegmentTokens = 8192;
 
-/// Processor time of this thread: other programs on the machine do not count.
+/// Returns the processor time of this thread, so that other programs on the machine do not count.
 double now() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -34,13 +34,13 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Memory of its own, so that a copy pays for its page faults as a new pool would. In pages of 2 MiB where the system
-/// has them, as on a GPU.
+/// A separate memory mapping, so that a copy pays for its page faults as a new pool would. Uses pages of 2 MiB if the
+/// system has them, as on a GPU.
 class Block {
  public:
   explicit Block(std::uint64_t bytes) : bytes_(bytes) {
     void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw ExampleError("no memory for the measurement");
+    if (at == MAP_FAILED) throw ExampleError("not enough memory for the measurement");
     at_ = static_cast<std::byte*>(at);
     ::madvise(at, bytes, MADV_HUGEPAGE);
   }
@@ -56,7 +56,7 @@ class Block {
 
 using Eight = float __attribute__((vector_size(32)));
 
-/// Softmax attention of one query over `tokens` tokens in one pass. key(t) and value(t) find the rows.
+/// Computes softmax attention of one query over `tokens` tokens in one pass. key(t) and value(t) find the rows.
 template <class Find>
 float attend(std::uint32_t tokens, const Find& find) {
   constexpr std::size_t kParts = kHeadDim / 8;
@@ -89,7 +89,7 @@ float attend(std::uint32_t tokens, const Find& find) {
   return sums[0][0] / weights;
 }
 
-/// The rows of kRequests requests, in pages that lie in the pool in no order. K and V of a token are neighbours.
+/// The rows of kRequests requests, in pages that lie in the pool in random order. K and V of a token are neighbours.
 struct Pool {
   explicit Pool(std::uint32_t page_tokens)
       : page_size(page_tokens), tokens(kRequests * kReadTokens), rows(std::uint64_t{tokens} * 2 * kRow) {
@@ -114,11 +114,11 @@ std::vector<ReadCost> read_costs(std::uint32_t page_size, std::uint32_t turns) {
   const std::byte* const base = pool.rows.data();
   const auto pages_of = [&](std::uint32_t request) { return pool.pages.data() + std::uint64_t{request} * row_pages; };
 
-  // The same rows in the order of their tokens.
+  // The same rows, in the order of their tokens.
   const Block whole(std::uint64_t{pool.tokens} * kToken);
   for (std::size_t i = 0; i < pool.pages.size(); ++i)
     std::memcpy(whole.data() + i * page_bytes, base + pool.pages[i] * page_bytes, page_bytes);
-  // Segments wherever the system has put them.
+  // Segments, wherever the system has placed them.
   std::vector<std::unique_ptr<Block>> segments;
   std::vector<const std::byte*> segment_bases;
   for (std::uint32_t s = 0; s < pool.tokens / kSegmentTokens; ++s) {
@@ -126,7 +126,7 @@ std::vector<ReadCost> read_costs(std::uint32_t page_size, std::uint32_t turns) {
     std::memcpy(segments.back()->data(), base + s * kSegmentTokens * kToken, kSegmentTokens * kToken);
     segment_bases.push_back(segments.back()->data());
   }
-  // Logical pages that a table maps to the pages of the pool.
+  // Logical pages, which a table maps to the pages of the pool.
   std::vector<Page> logical(pool.pages.size()), to_physical(pool.pages.size());
   std::mt19937 random(2);
   for (Page i = 0; i < logical.size(); ++i) logical[i] = i;
@@ -182,7 +182,8 @@ std::vector<ReadCost> read_costs(std::uint32_t page_size, std::uint32_t turns) {
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
     float expected = 0;
     for (Way& way : ways) {
-      // Another request for each way and turn: what the way before has read is not in the caches again.
+      // Uses another request for each way and turn, so that data that the previous way has read is not in the CPU
+      // caches.
       const auto place = static_cast<std::uint32_t>(&way - ways);
       const double begun = now();
       way.run((turn + place) % kRequests);
@@ -191,7 +192,7 @@ std::vector<ReadCost> read_costs(std::uint32_t page_size, std::uint32_t turns) {
       const float sum = way.run(turn % kRequests);
       if (place == 0) expected = sum;
       if (sum != expected)
-        throw ExampleError(fmt::format("'{}' has read other rows than '{}'", way.name, ways[0].name));
+        throw ExampleError(fmt::format("'{}' read different rows from '{}'", way.name, ways[0].name));
     }
   }
   std::vector<ReadCost> costs;
@@ -234,7 +235,7 @@ std::vector<GrowthCost> growth_costs(const Registry& registry, std::uint64_t byt
     KVStore& store = *(*engine)->store(0);
     const double begun = now();
     for (std::uint32_t segment = 1; segment <= bytes / kSegment; ++segment)
-      if (!store.back(segment)) throw ExampleError("no memory for the measurement");
+      if (!store.back(segment)) throw ExampleError("not enough memory for the measurement");
     mapping.push_back(now() - begun);
     one.push_back(mapping.back() / static_cast<double>(bytes / kSegment));
   }

@@ -10,31 +10,31 @@
 
 namespace canopy::examples {
 
-/// The example cannot continue; one sentence says why.
+/// Thrown if the example cannot continue. The error message gives the reason.
 class ExampleError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Where the kernel runs, next to the rows of a store: the CPU or a GPU. Errors are ExampleErrors.
+/// Runs the kernel beside the rows of a store: on the CPU or a GPU. Errors are ExampleErrors.
 class Processor {
  public:
   virtual ~Processor() = default;
 
   using Buffer = std::shared_ptr<std::byte>;
-  /// Memory that the kernel can use, with these bytes. REQUIRES: it is destroyed before the processor.
+  /// Returns memory for the kernel with these bytes. REQUIRES: it is destroyed before the processor.
   virtual Buffer put(std::span<const std::byte> bytes) = 0;
-  /// Copies from an address of the kernel's, when everything queued before is done.
+  /// Copies from an address of the kernel, after everything queued before is done.
   virtual void get(const std::byte* from, std::span<std::byte> to) = 0;
-  /// After what the store has queued. All pointers of the job are addresses of the kernel's.
+  /// Runs the kernel after the store's queued work. All pointers of the job are addresses of the kernel.
   virtual void run(const AttentionJob& job) = 0;
 };
 
-/// REQUIRES: the store outlives it.
+/// Returns the processor on which the store's rows are. REQUIRES: the store outlives it.
 std::unique_ptr<Processor> processor_beside(KVStore& store);
 
 std::unique_ptr<Processor> make_cpu();
-/// The GPU with the number of KvView::device. While it lives, the store queues on its stream.
+/// Returns the GPU with the number of KvView::device. While it exists, the store queues on its stream.
 std::unique_ptr<Processor> make_gpu(KVStore& store);
 
 }  // namespace canopy::examples

@@ -37,7 +37,7 @@ std::shared_ptr<Engine> make_engine(const Registry& registry, const WalkOptions&
   return std::move(*engine);
 }
 
-/// `count` tokens that begin with the first `shared` of all prompts.
+/// Returns `count` tokens that begin with the first `shared` tokens of all prompts.
 std::vector<Token> prompt(std::uint32_t count, std::uint32_t shared, Token own) {
   std::vector<Token> tokens(count);
   std::iota(tokens.begin(), tokens.end(), own);
@@ -63,7 +63,7 @@ class Walk {
         view_(engine_->store(0)->view()),
         processor_(processor_beside(*engine_->store(0))) {}
 
-  /// A request whose prompt is computed, except for the part that is already cached.
+  /// Begins a request and computes its prompt, except for the part that is already cached.
   Request begin(std::span<const Token> tokens, NamespaceId space = NamespaceId::shared) {
     const auto count = static_cast<std::uint32_t>(tokens.size());
     RequestSpec arrival;
@@ -92,7 +92,7 @@ class Walk {
     }
     return found;
   }
-  /// Over its row of the page table.
+  /// Compares a request, using its row of the page table.
   Comparison compare(const std::string& what, const Request& request) {
     return compare(what, request, view_, {request.row().begin(), request.row().end()});
   }
@@ -163,10 +163,11 @@ class Walk {
   Model model_;
   std::shared_ptr<Engine> engine_;
   const KvView& view_;
-  std::unique_ptr<Processor> processor_;  ///< goes before the store
+  std::unique_ptr<Processor> processor_;  ///< must be destroyed before the store
 };
 
-/// The same pool for kernels that know no segments: a view of one endless segment, and other page numbers.
+/// Returns the same pool for kernels without support for segments: a view of one endless segment, with other page
+/// numbers.
 KvView ordinary(KvView view) {
   view.segment_pages = std::numeric_limits<std::uint32_t>::max();
   return view;
@@ -183,9 +184,9 @@ void Walk::show_exports(const Request& request, std::span<const Page> kernel_pag
   report.exports.push_back(
       fmt::format("block table of B for kernels without segments: {}", fmt::join(kernel_pages, " ")));
 
-  // The tensor keeps the engine alive, since the store is part of it.
+  // The tensor keeps the engine alive, because the store is part of it.
   const std::shared_ptr<KVStore> store(engine_, engine_->store(0));
-  const std::uint32_t layer = 1, place = 2;  // any that is reused
+  const std::uint32_t layer = 1, place = 2;  // any reused place
   const Page page = request.row()[place];
   const std::uint32_t segment = page / view_.segment_pages;
   dlpack::ManagedTensor* const managed = dlpack::view_of(store, segment, kKeys, layer);
@@ -201,13 +202,12 @@ void Walk::show_exports(const Request& request, std::span<const Page> kernel_pag
   managed->deleter(managed);
   const auto keys = model_.rows(Model::Row::key, layer, request.tokens(), place * view_.page_size);
   if (!std::equal(row.begin(), row.end(), keys.begin()))
-    report.complaints.push_back(
-        fmt::format("The DLPack tensor has other bytes than the model's key in page {}.", page));
+    report.complaints.push_back(fmt::format("The DLPack tensor differs from the model's key in page {}.", page));
 }
 
 WalkReport Walk::run(bool plant) {
   WalkReport report;
-  // Pages of another request come first: when they are free again, pages can be moved into their segments.
+  // Allocates pages of another request first: when they are free again, pages can be moved into their segments.
   const NamespaceId other = engine_->intern({"other", "", ""});
   begin(prompt(192, 0, 5'000), other).finish(192);
 

@@ -8,8 +8,9 @@ class HitsBuyTime final : public canopy::EvictionStrategy {
   struct Config {
     std::uint64_t ticks = 100, most = 4;
     void visit(canopy::Options& o) {
-      o.number("ticks", ticks, 0, 1'000'000, "how much younger a hit makes a prefix; a request takes about 4 ticks");
-      o.number("most", most, 0, 1'000'000, "hits that count");
+      o.number("ticks", ticks, 0, 1'000'000,
+               "ticks by which a hit makes a prefix younger; a request takes about 4 ticks");
+      o.number("most", most, 0, 1'000'000, "maximum number of hits that count");
     }
   };
   explicit HitsBuyTime(const Config& config) : config_(config) {}

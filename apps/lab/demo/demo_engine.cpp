@@ -5,7 +5,7 @@
 namespace canopy::demo {
 namespace {
 
-// As a file would describe it; configs/engines/lru.yaml is the same with comments.
+// The engine as a file would describe it; configs/engines/lru.yaml is the same with comments.
 constexpr const char* kEngine = R"(
 page_size: 16
 key: token

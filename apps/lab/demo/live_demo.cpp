@@ -16,7 +16,7 @@ const std::string kSettings[] = {"store=none", "feed={ heap: { events: 1M, contr
 
 }  // namespace
 
-/// The demo's requests with one seed after the other. Waits where a client would.
+/// The demo's requests, one seed after another. Waits as a client would.
 class LiveDemo::Clients final : public workload::RequestSource {
  public:
   explicit Clients(LiveDemo& demo) : demo_(demo) {}
@@ -40,7 +40,7 @@ class LiveDemo::Clients final : public workload::RequestSource {
     return !stop_.stop_requested();
   }
   double progress() const override { return 0; }
-  /// No request comes any more once a stop is requested.
+  /// Ends the stream of requests once a stop is requested.
   void end_with(std::stop_token stop) { stop_ = std::move(stop); }
 
  private:
@@ -84,7 +84,7 @@ void LiveDemo::run_to(std::uint64_t requests) {
 LiveDemo::~LiveDemo() {
   if (!thread_.joinable()) return;
   thread_.request_stop();
-  // A paused engine would wait for ever.
+  // Lets the engine continue: a paused engine would wait forever.
   while (!inspector::Attachment::post(header(), {Command::Kind::go_on, 0, 0, {}})) std::this_thread::sleep_for(1ms);
 }
 

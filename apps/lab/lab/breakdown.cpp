@@ -10,7 +10,7 @@
 namespace canopy::lab {
 namespace {
 
-/// A histogram's bins: bin i ends below edges[i], the last one has no end.
+/// Bins of a histogram: bin i ends below edges[i], the last one has no end.
 struct Bins {
   std::vector<std::uint64_t> edges;
   std::vector<std::string> names;
@@ -24,7 +24,7 @@ struct Bins {
   }
 };
 
-/// "below 10", "10 to 19", "20 or more", for whole numbers from `least` on.
+/// Returns the bins "below 10", "10 to 19", "20 or more", for whole numbers from `least` on.
 Bins whole_numbers(std::uint64_t least, std::vector<std::uint64_t> edges, const char* before) {
   Bins bins{std::move(edges), {}};
   std::uint64_t from = least;
@@ -46,7 +46,7 @@ const Bins& depths() {
   static const Bins bins = whole_numbers(0, {1024, 2048, 4096, 8192, 16384, 32768, 65536}, "");
   return bins;
 }
-/// The classes of new tokens that tell best whether a prompt's prefix comes back, on traces of conversations.
+/// Returns classes of new tokens. On traces of conversations they best predict whether a prompt's prefix comes back.
 const Bins& new_tokens() {
   static const Bins bins = whole_numbers(0, {640, 1280, 3072, 8192}, "");
   return bins;
@@ -96,7 +96,7 @@ Breakdown::Breakdown(const Trace& trace, std::uint64_t warm_up, double flop_dept
     });
 }
 
-/// Adds a kind of slices: name_of(request) is the place and the name of the request's.
+/// Adds a kind of slices: name_of(request) returns the position and the name of the request's slice.
 template <class NameOf>
 void Breakdown::sort_by(const char* kind, NameOf&& name_of) {
   std::map<std::size_t, std::string> names;
@@ -116,7 +116,7 @@ void Breakdown::sort_by(const char* kind, NameOf&& name_of) {
   }
 }
 
-/// The cost of a prompt's first tokens: one at depth d costs 1 + d / flop_depth.
+/// Returns the cost of a prompt's first tokens: one at depth d costs 1 + d / flop_depth.
 double Breakdown::flops(std::uint64_t tokens) const {
   const auto count = static_cast<double>(tokens);
   return count + count * (count - 1) / 2 / flop_depth_;
@@ -146,7 +146,7 @@ Regret Breakdown::regret_of(std::span<const Units> hits) const {
       regret.tokens += end - begin;
       regret.by_turn[turns().of(trace_.history.turn(request))].tokens += end - begin;
       if (has_times_) {
-        // The clocks of a trace's frontends may differ, so that a later request has an earlier time.
+        // The clocks of a trace's frontends may differ, so a later request may have an earlier time.
         const std::uint64_t then = trace_.asked[reuse.by].arrival_ms, now = trace_.asked[request].arrival_ms;
         regret.by_age[ages().of(now - std::min(now, then))].tokens += end - begin;
       }

@@ -26,11 +26,11 @@ namespace {
 constexpr std::pair<const char*, Kind> kComputed[] = {
     {"optimum", Kind::optimum}, {"lru_trimmed", Kind::lru_trimmed}, {"infinite", Kind::infinite}};
 
-/// What the threads of a comparison share.
+/// State that the threads of a comparison share.
 struct Board {
-  std::mutex mutex;  ///< of all that follows, except the atomics
+  std::mutex mutex;  ///< for all of the following, except the atomics
   std::condition_variable ended;
-  std::size_t threads = 0;  ///< that still run
+  std::size_t threads = 0;  ///< threads still running
   std::optional<Error> failed;
   std::atomic<std::size_t> next = 0;
   std::atomic<std::uint64_t> requests = 0;
@@ -63,7 +63,7 @@ class Comparing {
   }
 
  private:
-  /// A row in the making.
+  /// A row being computed.
   struct Task {
     const Contender* contender = nullptr;
     std::uint64_t capacity = kUnlimited;
@@ -175,7 +175,7 @@ class Comparing {
     return {};
   }
 
-  /// A row that follows from the trace alone.
+  /// Computes a row that follows from the trace only.
   void compute(const Task& task, Row& row) {
     const History& history = trace_.history;
     const std::uint64_t capacity = task.capacity == kUnlimited ? kUnlimited : task.capacity / trace_.cut.unit;
@@ -192,7 +192,7 @@ class Comparing {
         break;
     }
     breakdown_.fill(row, hits);
-    // What was inserted and is not there at the end was evicted: a pool that once was full stays full.
+    // Everything inserted and not resident at the end was evicted: a pool that was once full stays full.
     std::uint64_t inserted = 0, digest = 0;
     for (std::uint32_t request = 0; request < history.requests(); ++request) {
       inserted +=
@@ -218,12 +218,12 @@ class Comparing {
 
   std::optional<Error> replay(Task& task, Row& row) {
     EngineConfig config = task.contender->engine;
-    config.events = {};                                           // of the server that the file is for
-    const Units unit = trace_.cut.partial ? trace_.cut.unit : 1;  // tokens of what the engine takes for a token
+    config.events = {};  // they belong to the server for which the file is made
+    const Units unit = trace_.cut.partial ? trace_.cut.unit : 1;  // tokens per token of the engine
     config.groups[0].capacity = task.capacity / unit;
     std::unique_ptr<Engine> engine;
     {
-      const std::lock_guard lock(making_);  // a plugin may make components one at a time
+      const std::lock_guard lock(making_);  // a plugin may only make one component at a time
       auto made = Engine::create(config, registry_);
       if (!made) return made.error();
       engine = std::move(*made);
@@ -255,10 +255,9 @@ class Comparing {
     task.reports = report->reports;
     task.notes = report->notes;
     if (report->inserts_cut_short > 0)
-      task.reports.push_back(
-          fmt::format("the index had no memory for {} of its matches and inserts, so this row is of a "
-                      "smaller cache",
-                      grouped(report->inserts_cut_short)));
+      task.reports.push_back(fmt::format(
+          "the index had no memory for {} of its matches and inserts, so this row is that of a smaller cache",
+          grouped(report->inserts_cut_short)));
     return {};
   }
 
@@ -294,10 +293,10 @@ std::string why_no_bound(const EngineConfig& engine) {
   if (engine.groups.size() != 1) return fmt::format("the engine has {} groups", engine.groups.size());
   const GroupConfig& group = engine.groups[0];
   if (group.reach != kWholePath)
-    return fmt::format("group '{}' keeps the last {} tokens of a path only", group.name, group.reach);
+    return fmt::format("group '{}' keeps only the last {} tokens of a path", group.name, group.reach);
   if (group.every != 0) return fmt::format("group '{}' keeps one page of {} tokens", group.name, group.every);
   if (group.max_per_path != 0)
-    return fmt::format("group '{}' keeps {} pages of a path only", group.name, group.max_per_path);
+    return fmt::format("group '{}' keeps only {} pages of a path", group.name, group.max_per_path);
   return {};
 }
 

@@ -12,12 +12,12 @@ namespace canopy::lab {
 namespace {
 
 constexpr std::size_t kParts = 8;
-/// Pages of the sample that a pool must be able to hold.
+/// Least number of sampled pages that a pool must hold to be a point.
 constexpr double kLeastUnits = 32;
-/// Of Student's distribution with kParts - 1 degrees of freedom: 95 % lie within.
+/// Factor of Student's distribution with kParts - 1 degrees of freedom: 95 % lie within it.
 constexpr double kWithin = 2.365;
 
-/// 1, 1.2, 1.5, 2, ... times each power of ten, between two bounds.
+/// Returns 1, 1.2, 1.5, 2, ... times each power of ten, between two bounds.
 std::vector<std::uint64_t> round_numbers(std::uint64_t from, std::uint64_t until) {
   std::vector<std::uint64_t> all;
   for (std::uint64_t power = 1; power <= until && power < std::uint64_t{1} << 58; power *= 10)
@@ -97,14 +97,14 @@ CurvePoint CurveBuilder::exact_point(std::uint64_t capacity, const std::vector<D
   return point;
 }
 
-/// Of all counted units, how many are hits, as one part of the sample tells.
+/// Returns how many of all counted units are hits, estimated from one part of the sample.
 double CurveBuilder::hit_units(double capacity, std::size_t part, const std::vector<Distance>& distances) const {
   double hits = 0;
   for (const Distance& distance : distances)
     hits += std::clamp(capacity * parts_[part].rate - static_cast<double>(distance.before), 0.0,
                        static_cast<double>(distance.length));
-  // Misses are scaled, not hits: a unit that every request has is in one part and weighs far too much there, but is
-  // hardly ever missed.
+  // Scales misses, not hits: a unit that every request has is in one part, where its hits would weigh far too much, but
+  // it is hardly ever missed.
   return static_cast<double>(units_) - (static_cast<double>(parts_[part].units) - hits) / parts_[part].rate;
 }
 
@@ -118,8 +118,8 @@ CurvePoint CurveBuilder::sampled_point(std::uint64_t capacity, const std::vector
     mean += hits.back() / kParts;
   }
   for (const double each : hits) squares += (each - mean) * (each - mean);
-  // What a sample loses by being small falls with its size: the whole one loses an eighth of what its parts lose, so a
-  // half of the difference is more than enough.
+  // The loss from a small sample falls with its size: the whole sample loses an eighth of what its parts lose, so half
+  // of the difference is more than enough.
   const double error = kWithin * std::sqrt(squares / (kParts - 1) / kParts) + std::abs(mean - whole) / 2;
   const double tokens = units_ ? static_cast<double>(unit_tokens_) / static_cast<double>(units_) : 0;
   CurvePoint point;

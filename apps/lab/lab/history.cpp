@@ -19,7 +19,7 @@ std::uint32_t History::add(std::span<const std::uint64_t> prints) {
       break;
     }
     const std::span<const std::uint64_t> known(prints_.data() + nodes_[found].at, nodes_[found].length);
-    // The first print that differs: all behind it differ too.
+    // Finds the first print that differs: all prints after it differ too.
     std::size_t shared = 1, apart = std::min(known.size(), rest.size());
     while (shared < apart) {
       const std::size_t middle = shared + (apart - shared) / 2;
@@ -52,14 +52,14 @@ std::uint32_t History::turn_of(std::span<const std::uint64_t> prints, Units seen
   return turn;
 }
 
-/// Cuts a node behind its first `length` units.
+/// Cuts a node after its first `length` units.
 void History::split(Node& node, Units length) {
   Node lower = node;
   lower.at += length;
   lower.length -= length;
   node.length = length;
   first_.emplace(prints_[lower.at], static_cast<std::uint32_t>(nodes_.size()));
-  nodes_.push_back(lower);  // `node` may lie elsewhere from now on
+  nodes_.push_back(lower);  // may move the nodes: `node` is no longer valid
 }
 
 std::span<const Reuse> History::reuses(std::uint32_t request) const {

@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr std::uint64_t kMostBytes = 16u << 20, kMost = 1u << 24;
 constexpr int kMostDepth = 16;
 
-/// Thrown where a config cannot be used; never leaves this file.
+/// Thrown if a config cannot be used; never leaves this file.
 struct Unusable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -47,7 +47,7 @@ std::string read_whole(const std::string& path) {
   return text;
 }
 
-/// The keys of a model, as they are spelt in the configs of different families.
+/// The keys of a model, with their spellings in the configs of different families.
 class Keys {
  public:
   explicit Keys(const json& model) : model_(model) {}
@@ -69,8 +69,8 @@ class Keys {
     const auto value = find(names);
     if (!value || *value == 0)
       throw Unusable(
-          fmt::format("has no '{}'{}; without it nothing is known of the KV cache. --kv-bytes N says what a "
-                      "token takes",
+          fmt::format("has no '{}'{}; without it the size of the KV cache is unknown. --kv-bytes N sets the bytes of a "
+                      "token",
                       *names.begin(), value ? " above 0" : ""));
     return *value;
   }
@@ -86,11 +86,11 @@ Layer layer_of(const std::string& type) {
   if (type == "full_attention" || type == "attention") return Layer::full;
   if (type == "sliding_attention" || type == "chunked_attention") return Layer::window;
   if (type == "linear_attention" || type == "mamba" || type == "mamba2") return Layer::state;
-  throw Unusable(fmt::format(
-      "'layer_types' has {}, of which nothing is known here; --kv-bytes N says what a token takes", in_quotes(type)));
+  throw Unusable(fmt::format("'layer_types' has {}, an unknown type of layer; --kv-bytes N sets the bytes of a token",
+                             in_quotes(type)));
 }
 
-/// What each layer keeps, by the fields of the family that the config belongs to.
+/// Returns what each layer keeps, from the fields of the family to which the config belongs.
 std::vector<Layer> layers_of(const Keys& keys) {
   const std::uint64_t count = keys.need({"num_hidden_layers", "n_layer", "num_layers"});
   if (count > 4096) throw Unusable(fmt::format("'num_hidden_layers' is {}; expected at most 4096", count));
@@ -98,7 +98,7 @@ std::vector<Layer> layers_of(const Keys& keys) {
   if (keys.has("layer_types") || keys.has("layers_block_type")) {
     const json& types = keys.at(keys.has("layer_types") ? "layer_types" : "layers_block_type");
     if (!types.is_array() || types.size() != count)
-      throw Unusable(fmt::format("'layer_types' is expected to be a list of {} names", count));
+      throw Unusable(fmt::format("'layer_types': expected a list of {} names", count));
     for (std::size_t i = 0; i < count; ++i)
       layers[i] = layer_of(types[i].is_string() ? types[i].get<std::string>() : types[i].dump());
   } else if (const std::string pattern = keys.text("hybrid_override_pattern"); !pattern.empty()) {  // Nemotron-H
@@ -118,7 +118,7 @@ std::vector<Layer> layers_of(const Keys& keys) {
       layers[layer.get<std::size_t>() - 1] = Layer::full;
     }
   } else if (const auto period = keys.find({"attn_layer_period", "full_attention_interval"}); period && *period > 0) {
-    // Jamba says the first layer with attention; Qwen3-Next has it last of each interval.
+    // Jamba names the first layer with attention; Qwen3-Next has attention in the last layer of each interval.
     const std::uint64_t offset = keys.find({"attn_layer_offset"}).value_or(*period - 1);
     for (std::size_t i = 0; i < count; ++i) layers[i] = i % *period == offset % *period ? Layer::full : Layer::state;
   } else if (const auto window = keys.find({"sliding_window", "attention_chunk_size"});
@@ -127,7 +127,7 @@ std::vector<Layer> layers_of(const Keys& keys) {
     const std::uint64_t every =
         keys.find({"sliding_window_pattern", "_sliding_window_pattern", "no_rope_layer_interval"})
             .value_or(alternates ? 2 : 0);
-    // Qwen2: the first layers see everything.
+    // In Qwen2, the first layers use full attention.
     const std::uint64_t from = keys.has("use_sliding_window") ? keys.find({"max_window_layers"}).value_or(0) : 0;
     for (std::size_t i = 0; i < count; ++i)
       if (i >= from && (every == 0 || (i + 1) % every != 0)) layers[i] = Layer::window;
@@ -162,8 +162,8 @@ Type type_of(const json& whole, const Keys& keys) {
   throw Unusable(fmt::format("'torch_dtype' is {}; known are bfloat16, float16, float32 and float8", in_quotes(name)));
 }
 
-/// Bytes of one recurrent layer's state: the convolution's in the model's type, the rest in float32 unless the config
-/// names `mamba_ssm_dtype`.
+/// Returns the bytes of one recurrent layer's state: the convolution's part in the model's type, the rest in float32
+/// unless the config has `mamba_ssm_dtype`.
 std::uint64_t state_bytes(const Keys& keys, double type_bytes) {
   const std::string ssm = keys.text("mamba_ssm_dtype");
   const std::uint64_t wide = ssm == "bfloat16" || ssm == "float16" ? 2 : 4;
@@ -210,7 +210,8 @@ ModelMemory memory_of(const json& whole) {
   // Falcon-H1 has both in each layer.
   const std::uint64_t states = keys.text("model_type") == "falcon_h1" ? full : count(Layer::state);
   if (full == 0)
-    throw Unusable("has no layer that keeps the whole path, so a token has no price; --kv-bytes N sets one");
+    throw Unusable(
+        "has no layer that keeps the whole path, so the bytes of a token are undefined; --kv-bytes N sets them");
 
   ModelMemory memory;
   std::string how;
@@ -220,7 +221,7 @@ ModelMemory memory_of(const json& whole) {
     layer_bytes = static_cast<double>(*rank + rope) * type.bytes;
     how = fmt::format("MLA, {} + {} values a token", *rank, rope);
     if (const auto indexer = keys.find({"index_head_dim"}); indexer && *indexer > 0) {
-      // One byte a value, and a float32 scale for each 128 of them.
+      // One byte per value, and a float32 scale for each 128 of them.
       const std::uint64_t extra = *indexer + (*indexer + 127) / 128 * 4;
       layer_bytes += static_cast<double>(extra);
       how += fmt::format(" and {} bytes for the indexer", extra);
@@ -244,13 +245,12 @@ ModelMemory memory_of(const json& whole) {
   if (windows > 0) {
     memory.window = keys.need({"sliding_window", "attention_chunk_size"});
     memory.window_bytes = static_cast<std::uint64_t>(layer_bytes * static_cast<double>(windows));
-    memory.sentence +=
-        fmt::format("; {} with a window: {} bytes for each of a prefix's last {} tokens, not in this price",
-                    plural(windows, "layer"), memory.window_bytes, memory.window);
+    memory.sentence += fmt::format("; {} with a window: {} bytes for each of a prefix's last {} tokens, not included",
+                                   plural(windows, "layer"), memory.window_bytes, memory.window);
   }
   if (states > 0) {
     memory.state_bytes = states * state_bytes(keys, type.bytes);
-    memory.sentence += fmt::format("; {} with a recurrent state: {} for each state that is kept, not in this price",
+    memory.sentence += fmt::format("; {} with a recurrent state: {} for each state that is kept, not included",
                                    plural(states, "layer"), bytes(memory.state_bytes));
   }
   memory.sentence += ".";
@@ -260,7 +260,7 @@ ModelMemory memory_of(const json& whole) {
 }  // namespace
 
 Result<ModelMemory> model_memory_of(std::string_view text, const std::string& path) {
-  // What nests deeper is no config, and values are copied and printed by recursion.
+  // A config is never this deep, and values are copied and printed by recursion.
   const auto not_too_deep = [](int depth, json::parse_event_t, const json&) {
     if (depth > kMostDepth) throw Unusable(fmt::format("has lists and objects more than {} deep", kMostDepth));
     return true;
@@ -268,7 +268,7 @@ Result<ModelMemory> model_memory_of(std::string_view text, const std::string& pa
   try {
     return memory_of(json::parse(text, not_too_deep));
   } catch (const json::parse_error& error) {
-    return Error{fmt::format("{}: is no JSON at byte {}; expected a model's config.json", path, error.byte)};
+    return Error{fmt::format("{}: not JSON at byte {}; expected a model's config.json", path, error.byte)};
   } catch (const Unusable& unusable) {
     return Error{fmt::format("{}: {}", path, unusable.what())};
   } catch (const json::exception& error) {

@@ -7,7 +7,7 @@
 namespace canopy::lab {
 namespace {
 
-/// Units that are kept for request `until`, at these depths of it.
+/// Units kept for request `until`, at these depths of it.
 struct Kept {
   std::uint32_t since = 0, until = 0;
   Units begin = 0, length = 0;
@@ -47,7 +47,7 @@ std::vector<Units> optimum(const History& history, std::uint64_t capacity) {
       held -= all[next_end].length;
       all[next_end].length = 0;
     }
-    // Intervals that ended lie below all that others wait for, so `held` reaches the room before they come up.
+    // Intervals that have ended lie below those that others wait for, so `held` reaches the room before they come up.
     drop_to(capacity - std::min<std::uint64_t>(capacity, history.units(request)));
     for (; next_start < all.size() && all[by_start[next_start]].since == request; ++next_start) {
       queue.push(by_start[next_start]);

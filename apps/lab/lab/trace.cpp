@@ -18,7 +18,7 @@ struct Words final : Scratch {
   std::vector<std::uint32_t> room;
 };
 
-/// Prompts may take this much of the machine's memory, the rest being the engines'.
+/// Returns the bytes of the machine's memory that prompts may take; the rest is for the engines.
 std::uint64_t most_bytes() {
   const auto all =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));

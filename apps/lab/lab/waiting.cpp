@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kBetween = "; ";
 
-/// A rank's words come in clauses, with the numbers in the first; the second is the kind of node where there is one.
-/// Returns the kind, and the others.
+/// Splits a rank's words, which consist of clauses: the first has the numbers, the second is the kind of node, if there
+/// is one. Returns the kind, and the other clauses.
 std::pair<std::string, std::string> kind_in(const std::string& words) {
   const std::size_t at = words.find(kBetween);
   if (at == words.npos) return {"", words};

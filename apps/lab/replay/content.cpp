@@ -29,7 +29,7 @@ void Trail::rows(std::uint32_t first, std::uint32_t count, std::uint32_t layer, 
   }
 }
 
-/// piece(layer, first, count, rows, stream widths): a piece is small enough for the cache.
+/// Calls piece(layer, first, count, rows, stream widths) for pieces that are small enough for the CPU cache.
 template <class Piece>
 void Content::each_piece(std::uint32_t first, std::uint32_t end, std::size_t group, const Trail& trail, Piece&& piece) {
   KVStore& store = *engine_.store(group);
@@ -54,8 +54,8 @@ void Content::each_piece(std::uint32_t first, std::uint32_t end, std::size_t gro
   }
 }
 
-/// run(from, until): stretches of [first, end) whose pages the request has in a group. Reports missing pages: a request
-/// must have all within reach of the next token, as far as the group keeps them.
+/// Calls run(from, until) for the stretches of [first, end) whose pages the request has in a group. Reports missing
+/// pages: a request must have all pages within reach of the next token, as far as the group keeps them.
 template <class Run>
 void Content::each_run(const Request& request, std::uint32_t first, std::uint32_t end, std::size_t group, Run&& run) {
   const Units page_size = engine_.page_size();

@@ -15,7 +15,7 @@
   STORED(std::uint64_t, requests, always, "request", "Requests that ran. A retracted request counts once.")            \
   STORED(std::uint64_t, prompt_tokens, always, "token", "Tokens of their prompts.")                                    \
   STORED(std::uint64_t, hit_tokens, always, "token", "Prompt tokens that were reused.")                                \
-  DERIVED(hit_rate, report.hit_rate(), always, "share", "Prompt tokens that were reused, of all.")                     \
+  DERIVED(hit_rate, report.hit_rate(), always, "share", "Share of the prompt tokens that were reused.")                \
   STORED(std::uint64_t, evict_calls, always, "call", "Calls of the index to evict.")                                   \
   STORED(std::uint64_t, evicted_tokens, always, "token", "Tokens evicted.")                                            \
   STORED(std::uint64_t, rejected, always, "request", "Requests that did not fit.")                                     \
@@ -31,11 +31,11 @@
   STORED(std::uint64_t, ledger_checks, always, "check", "Checks of the ledger.")                                       \
   STORED(std::uint64_t, content_checks, always, "check", "Comparisons of the bytes that were reused.")                 \
   STORED(std::uint64_t, violations, always, "violation", "Checks that failed.")                                        \
-  STORED(std::uint64_t, digest, always, "digest", "Digest of all that the run decided.")                               \
+  STORED(std::uint64_t, digest, always, "digest", "Digest of all decisions of the run.")                               \
   STORED(std::uint64_t, seed, always, "number", "Seed of the workload.")                                               \
   STORED(std::uint64_t, output_tokens, timed, "token", "Tokens decoded.")                                              \
   STORED(std::uint64_t, aborted, timed, "request", "Requests cancelled by their client.")                              \
-  STORED(std::uint64_t, retracted, timed, "request", "Retractions of running requests for want of room.")              \
+  STORED(std::uint64_t, retracted, timed, "request", "Retractions of running requests for lack of room.")              \
   STORED(std::uint64_t, waited, timed, "request", "Requests that waited for room.")                                    \
   DERIVED(schedule, scheduling::kScheduleNames[static_cast<std::size_t>(report.order.schedule)], timed, "text",        \
           "Order in which waiting requests are started.")                                                              \

@@ -12,8 +12,8 @@
 namespace canopy::replay {
 namespace {
 
-/// Brings what a tier below has for a request. Requests come one after the other: whatever is on its way has ended
-/// before the next one looks, and each waits for its own fetch.
+/// Fetches what a tier below has for a request. Requests come one after another: everything in transit has ended before
+/// the next one matches, and each waits for its own fetch.
 Fetch fetch_at_once(Run& run, const RequestSpec& spec, std::uint64_t& now_us) {
   if (!run.engine.tiers().has_host()) return {};
   for (std::uint64_t end; (end = run.engine.tiers().next_end_us()) != kUnlimited;)
@@ -45,13 +45,13 @@ Result<std::monostate> run_serial(Run& run) {
       run.content->check(request, trail, 0, request.matched());
     }
     if (!request.reserve(whole)) {
-      // The recorded engines evict before they know that it will not do.
+      // The recorded engines evict before they know that the room does not suffice.
       run.engine.make_free(0, (whole - request.matched()) / run.engine.page_size());
       ++run.report.rejected;
       request.abort();
     } else {
       if (run.content) run.content->write(request, trail, request.matched(), whole);
-      // The answer is not inserted, but policies receive its length: any tokens will do.
+      // The answer is not inserted, but policies receive its length, so any tokens will do.
       answer.resize(std::max<std::size_t>(answer.size(), client.output_tokens));
       request.append(std::span<const Token>(answer).first(client.output_tokens));
       request.finish(whole);
@@ -139,7 +139,7 @@ void Run::count(const workload::ClientRequest& client, std::uint32_t matched) {
   if (report.requests % sample_every_ != 0) return;
   report.samples.push_back({report.requests, report.prompt_tokens, report.hit_tokens});
   if (report.samples.size() < kMost) return;
-  // Full: every second one goes, and they come half as often from now on.
+  // The list is full: keeps every second sample, and halves their rate from now on.
   for (std::size_t i = 0; i < kMost / 2; ++i) report.samples[i] = report.samples[2 * i + 1];
   report.samples.resize(kMost / 2);
   sample_every_ *= 2;
@@ -195,7 +195,7 @@ Result<Report> run(Engine& engine, workload::RequestSource& source, const Option
     report.violations += run.content->violations();
     report.reports.insert(report.reports.end(), run.content->reports().begin(), run.content->reports().end());
   }
-  // Hash in rejected requests, which the engine never saw.
+  // Hashes in rejected requests, which the engine never received.
   report.digest = splitmix64(engine.digest() ^ splitmix64(report.rejected) ^ report.requests);
   report.seed = source.seed();
   return std::move(report);

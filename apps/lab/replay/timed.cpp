@@ -9,8 +9,8 @@
 namespace canopy::replay {
 namespace {
 
-/// A small scheduler that does to a cache what real ones do: requests start in an order that the options choose,
-/// chunked prefill, one decoded token a step. When pages run out, the youngest request is retracted.
+/// A small scheduler that uses a cache as real ones do: requests start in an order chosen by the options, chunked
+/// prefill, one decoded token per step. When pages run out, the youngest request is retracted.
 class Scheduler {
  public:
   explicit Scheduler(Run& run) : run_(run), queue_(run) {}
@@ -28,7 +28,7 @@ class Scheduler {
       auto admitted = admit();
       if (!admitted) return admitted.error();
       if (!running_.empty()) {
-        if (!run_.may_go_on()) return std::monostate{};  // the destructor aborts what runs
+        if (!run_.may_go_on()) return std::monostate{};  // the destructor aborts running requests
         step();
         ++run_.report.steps;
       } else if (queue_.empty()) {
@@ -47,10 +47,11 @@ class Scheduler {
   }
 
   /// Starts requests that have arrived and fit, in order. None overtakes the first that waits for pages. One that waits
-  /// for its fetch holds up only those that would take its place or the pages it is going to need.
+  /// for its fetch holds up only those that would take its place, or the pages that it will need.
   Result<std::monostate> admit() {
     bool ordered = false, again = true;
-    // One that starts makes the next step longer, and perhaps too long for those that wait: they are checked again.
+    // A request that starts makes the next step longer, perhaps too long for those that wait, so they are checked
+    // again.
     while (again) {
       const std::size_t before = running_.size();
       std::size_t passed = 0;
@@ -76,7 +77,7 @@ class Scheduler {
 
   enum class Start : std::uint8_t { taken, not_ready, no_room };
 
-  /// Takes a request out of the queue: to run beside `kept` tokens of others, or to reject it if it can never fit.
+  /// Takes a request out of the queue: runs it beside `kept` tokens of others, or rejects it if it can never fit.
   Start start(Jobs::iterator at, std::uint32_t kept) {
     Job& job = *at;
     if (job.waits_us) job.waited_us += now_ms_ * 1000 - *std::exchange(job.waits_us, {});
@@ -100,7 +101,7 @@ class Scheduler {
       else job.request->resume();
       began(job, brought);
       job.asked = Job::Asked::no;
-      // Takes the pages of the whole prompt now. Else another request could start on pages promised to this one.
+      // Takes the pages of the whole prompt now. Otherwise another request could start with pages promised to this one.
       const std::uint32_t first_chunk = job.request->matched() + run_.options.prefill_tokens;
       if (job.request->reserve(job.known(), first_chunk)) {
         run(at, is_new);
@@ -113,8 +114,8 @@ class Scheduler {
     return ready ? Start::no_room : Start::not_ready;
   }
 
-  /// Whether a request that could start has waited enough for what a tier below has for it. What was asked for while it
-  /// waited is asked for once more: some of its prefix may have left the pools since.
+  /// Returns true if a request that could start has waited enough for its fetch. If a fetch ended while it waited,
+  /// fetches once more, because some of its prefix may have left the pools since.
   bool has_come(Job& job) {
     if (job.fetch.done() && job.asked != Job::Asked::now) queue_.fetch(job, Job::Asked::now, now_ms_);
     if (job.fetch.done() || job.fetch.ready(next_step_us())) return true;
@@ -122,7 +123,7 @@ class Scheduler {
     return false;
   }
 
-  /// Returns the duration of the next step with the requests that run now. 0: none runs.
+  /// Returns the duration of the next step with the requests that run now; 0 if none runs.
   std::uint64_t next_step_us() const {
     std::uint32_t budget = run_.options.prefill_tokens;
     std::uint64_t prefill_us = 0;
@@ -135,7 +136,7 @@ class Scheduler {
     return running_.empty() ? 0 : std::max<std::uint64_t>(run_.options.step_ms * std::uint64_t{1000}, prefill_us);
   }
 
-  /// A request has begun, and waited for its fetch, which brought `brought` tokens.
+  /// Records that a request has begun after waiting for its fetch, which brought `brought` tokens.
   void began(Job& job, std::uint32_t brought) {
     const std::uint32_t matched = job.request->matched(), prompt = job.known();
     const std::uint32_t resident = matched - std::min(matched, brought);
@@ -168,7 +169,7 @@ class Scheduler {
     prefill_us_ = 0;
     for (auto at = running_.begin(); at != running_.end();) {
       if (at->abort_at && at->request->computed() >= at->abort_at) {
-        at = running_.erase(at);  // its client aborted: so does the destructor
+        at = running_.erase(at);  // its client aborted, and so does the destructor
         ++run_.report.aborted;
       } else if (at->request->computed() >= at->total()) {
         at->request->finish(at->request->computed());
@@ -184,7 +185,7 @@ class Scheduler {
     now_ms_ += std::max<std::uint64_t>(run_.options.step_ms, (prefill_us_ + 999) / 1000);
   }
 
-  /// A chunk of prefill or one decoded token; false if there is no page for it.
+  /// Advances by a chunk of prefill or one decoded token. Returns false if there is no page for it.
   bool advance(Job& job, std::uint32_t& budget) {
     if (run_.options.rematch && job.request->computed() < job.known()) rematch(job);
     const std::uint32_t known = job.known(), computed = job.request->computed();
@@ -210,14 +211,14 @@ class Scheduler {
     return true;
   }
 
-  /// Takes over what others have computed of its prompt since it was matched.
+  /// Reuses what others have computed of its prompt since it was matched.
   void rematch(Job& job) {
     const std::uint32_t gained = job.request->rematch(), until = job.request->computed();
     run_.report.rematched_tokens += gained;
     if (gained > 0 && run_.content) run_.content->check(*job.request, *job.trail, until - gained, until);
   }
 
-  /// Inserts whole new pages at once, and checks the pages that replace them where another request was faster.
+  /// Inserts new whole pages at once, and checks the pages that replace them if another request was faster.
   void commit(Job& job, std::uint32_t computed) {
     const std::uint32_t before = job.request->committed(), whole = run_.engine.whole_pages(computed);
     if (whole <= std::max(before, job.offered)) return job.request->advance(computed);

@@ -36,8 +36,8 @@ void WaitingQueue::fetch(Job& job, Job::Asked when, std::uint64_t now_ms) {
   const std::uint64_t now_us = now_ms * 1000;
   Fetch fetch = run_.engine.tiers().fetch(job.spec(run_.options.prefill_tokens));
   job.asked = when;
-  run_.turn(now_us);  // a copy that takes no time
-  // What was brought before stays the request's if nothing is missing.
+  run_.turn(now_us);  // completes a copy that takes no time
+  // Fetched pages stay with the request if nothing is missing.
   if (fetch.done() && fetch.tokens() == 0 && job.fetch.tokens() > 0) return;
   job.load_us += job.fetch.took_us();
   job.fetch = std::move(fetch);
@@ -82,7 +82,7 @@ bool WaitingQueue::drop_fetches() {
   return any;
 }
 
-/// Drawn once for a request, also if it is retracted and comes back.
+/// Draws the value once per request, even if the request is retracted and comes back.
 std::uint32_t WaitingQueue::abort_at(const Job& job) const {
   const std::uint64_t lot = splitmix64(job.answer ^ job.number);
   const std::uint64_t total = job.total();

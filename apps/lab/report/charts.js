@@ -163,10 +163,10 @@ function hitChart() {
         ticks: bySize.map(at => ({at: place(at), name: at.name})),
       },
       "Share of the prompt tokens that were in the cache." +
-          (lowest ? " The hatched room is out of reach for any policy." : ""));
+          (lowest ? " No policy can reach the hatched area." : ""));
 }
 
-// What was evicted too early: one histogram for all policies; empty if it has no tokens.
+// Draws the tokens evicted too early as one histogram for all policies. Empty if there are none.
 function regretChart(at, kind, title) {
   const rows = rowsAt(policies, at), bins = rows.map(row => row.regret["by_" + kind]);
   const used = bins.flatMap(all => all.flatMap((bin, i) => bin.tokens > 0 ? [i] : []));
@@ -175,7 +175,7 @@ function regretChart(at, kind, title) {
   return figure(
       {
         id: `regret-${kind}-${at.i}`,
-        title: `Tokens evicted and asked for again at ${at.words}, ${title}`,
+        title: `Tokens evicted and requested again at ${at.words}, ${title}`,
         most: 0,
         width: 480,
         height: 320,

@@ -54,7 +54,7 @@ const capacities = data.capacities.map((capacity, i) => ({
                                          words: capacity.name + (data.bytes_per_token === null ? " tokens" : ""),
                                        }));
 const bySize = [...capacities].sort((a, b) => a.tokens - b.tokens);
-// What the others are held against.
+// The policy with which the others are compared.
 const baseline = policies.includes("lru") ? "lru" : policies[0];
 // The infinite cache has one row for all capacities.
 const rowOf = (policy, at) =>
@@ -75,5 +75,5 @@ function tellingCapacity() {
   return telling;
 }
 const telling = tellingCapacity();
-// What 30 days would have of what the trace has; null where the trace has no times.
+// Number of times that the trace's duration fits into 30 days; null if the trace has no times.
 const month = data.trace_seconds > 0 ? 30 * 86400 / data.trace_seconds : null;

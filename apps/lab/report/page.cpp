@@ -12,8 +12,8 @@ namespace canopy::report {
 
 using nlohmann::ordered_json;
 
-/// Replaces what a page must not or cannot hold: characters that are invisible or turn the direction of writing, and
-/// integers that a script would round.
+/// Replaces content that a page must not or cannot hold: characters that are invisible or change the direction of
+/// writing, and integers that a script would round.
 static void make_safe(ordered_json& json) {
   constexpr std::uint64_t kExact = std::uint64_t{1} << 53;
   if (json.is_structured())
@@ -26,7 +26,7 @@ Result<std::monostate> write_page(const lab::Comparison& comparison, const std::
   ordered_json json = lab::json_of(comparison);
   make_safe(json);
   std::string page = kPageHead;
-  // A <script> element ends at the first "</script", whatever is around it.
+  // A <script> element ends at the first "</script", even inside a string.
   for (const char c : json.dump()) {
     if (c == '<') page += "\\u003c";
     else page += c;

@@ -1,5 +1,5 @@
 
-// The page: tables, sections, and what a reader changes.
+// The page: tables, sections, and the reader's controls.
 
 // Cells are HTML; the first cell of a row names it.
 function table(css, heading, rows) {
@@ -19,17 +19,17 @@ function figuresTable() {
   return table(
              "figures", ["Capacity", ...data.policies.map(html)],
              capacities.map(at => [html(at.words), ...data.policies.map(name => cell(name, at))])) +
-      '<p class="small">Under each hit rate: the tokens that were reused, and what part of the optimum\'s they are, where it is known.</p>\n';
+      '<p class="small">Below each hit rate: the reused tokens and, if it is known, their share of the optimum.</p>\n';
 }
 
 const whole = new Intl.NumberFormat("en", {maximumFractionDigits: 0});
 const fine = new Intl.NumberFormat("en", {minimumFractionDigits: 2, maximumFractionDigits: 2});
 
-// `speed`: prompt tokens that one GPU computes in a second; `price`: of an hour of it.
+// `speed`: prompt tokens that one GPU computes per second; `price`: its cost per hour.
 function savingsTable(at, speed, price) {
   const base = rowOf(baseline, at), hours = row => row.hit_tokens / speed / 3600;
   const heading = ["Policy", "Tokens not computed again", "GPU hours saved", "Money saved"];
-  if (month !== null) heading.push("Money in 30 days like this", "against " + html(baseline ?? ""));
+  if (month !== null) heading.push("Money in 30 days like this", "compared with " + html(baseline ?? ""));
   return table("savings", heading, rowsAt(data.policies, at).map(row => {
     const money = hours(row) * price, more = base ? (hours(row) - hours(base)) * price * month : 0;
     const sign = Math.abs(more) < 0.5 ? "" : more < 0 ? "-" : "+";
@@ -41,21 +41,21 @@ function savingsTable(at, speed, price) {
 }
 
 function evicted(at) {
-  const charts = regretChart(at, "age", "Tokens by the time since they were last asked for") +
+  const charts = regretChart(at, "age", "Tokens by the time since they were last requested") +
       regretChart(at, "depth", "Tokens by their depth in the prompt") +
-      regretChart(at, "turn", "Tokens by the turn that asked again");
+      regretChart(at, "turn", "Tokens by the turn that requested them again");
   return table(
-             "evicted", ["Policy", "Tokens evicted", "Evicted and asked for again", "Of all prompt tokens"],
+             "evicted", ["Policy", "Tokens evicted", "Evicted and requested again", "Of all prompt tokens"],
              rowsAt(policies, at)
                  .map(
                      row =>
                          [html(row.policy), row.evicted_tokens === null ? "not known" : grouped(row.evicted_tokens),
                           grouped(row.regret.tokens), percentOf(row.regret.tokens, data.prompt_tokens)])) +
       (charts ? `<div class="small-charts">${charts}</div>\n` :
-                "<p>Nothing that was evicted was asked for again.</p>\n");
+                "<p>No evicted token was requested again.</p>\n");
 }
 
-// The leaves that waited at the end of each policy's run, in the policy's words.
+// Lists the leaves that waited at the end of each policy's run, in the policy's words.
 function waiting(at) {
   const most = 12;
   let out = "";
@@ -77,7 +77,7 @@ function waiting(at) {
   return out;
 }
 
-// Hit rates by parts of the requests. A kind with one part is left out: the part is all requests.
+// Lists hit rates by parts of the requests. A kind with one part is left out: the part is all requests.
 function parts(at) {
   const slices = (data.rows.find(row => Object.keys(row.slices).length) || {slices: {}}).slices, shown = [];
   for (const [kind, all] of Object.entries(slices))
@@ -122,7 +122,7 @@ const list = (css, sentences) => sentences.length ?
         sentences.map(text => `<li>${html(text).replaceAll(" %", "&nbsp;%")}</li>\n`).join("")}</ul>\n` :
     "";
 const section = (id, title, content) => content ? `<section id="${id}"><h2>${title}</h2>\n${content}</section>\n` : "";
-// `content` for each capacity, of which the page shows one.
+// Returns `content` for each capacity; the page shows one of them.
 const forEachCapacity = (css, content) => capacities.some(content) ?
     capacities
         .map(
@@ -153,8 +153,8 @@ function page() {
                      speed}"> tokens a second</label> <label>and costs <input id="price" type="number" min="0" step="any" ` +
                  `value="${
                      price.toFixed(
-                         2)}"> an hour</label></form>\n<p class="small">Both are assumptions: put in your own. A token that is ` +
-                 "reused is not computed again; what attention over it costs later is not counted.</p>\n" +
+                         2)}"> an hour</label></form>\n<p class="small">Both are assumptions: enter your own. A reused token ` +
+                 "is not computed again; the later cost of attention over it is not counted.</p>\n" +
                  forEachCapacity("money", at => savingsTable(at, speed, price))) +
       section("evicted", "What was evicted too early", legend + forEachCapacity("regret", evicted)) +
       section("waiting", "What waited when the trace ended", forEachCapacity("waits", waiting)) +
@@ -162,7 +162,7 @@ function page() {
       section("reproduce", "How to reproduce it", reproduce());
 }
 
-// Writes what the page's style says into the elements of a chart, so that it is a file of its own.
+// Saves a chart as a file. Copies the page's style into its elements, so that the file is complete.
 function save(id) {
   const chart = document.getElementById(id), copy = chart.cloneNode(true);
   const kept = [

@@ -10,7 +10,7 @@ function beside(ours, theirs, name) {
   return `${percent(Math.abs(ours / theirs - 1))} ${ours > theirs ? "more" : "less"} than ${name}`;
 }
 
-// The capacity at which a policy would have `hits`, interpolated over the logarithm of the capacity; null outside the
+// Returns the capacity at which a policy would have `hits`, interpolated over the logarithm of the capacity; null outside the
 // capacities that were run.
 function capacityFor(policy, hits) {
   let before = null;
@@ -42,8 +42,8 @@ function equivalentSentence(at) {
   if (!best || best.policy === baseline) return "";
   const needed = capacityFor(baseline, best.hit_tokens);
   if (needed === null || needed <= at.tokens) return "";
-  return `${baseline} needs about ${brief(needed)} tokens, ${fixed(needed / at.tokens, 1)} times as many, for what ` +
-      `${best.policy} reuses at ${at.words} (between the capacities that were run, by interpolation).`;
+  return `${baseline} needs about ${brief(needed)} tokens, ${fixed(needed / at.tokens, 1)} times as many, to reuse what ` +
+      `${best.policy} reuses at ${at.words} (interpolated between the capacities that were run).`;
 }
 
 function baselineSentence(policy) {
@@ -67,10 +67,10 @@ function memorySentence() {
   const [from, to] = bySize.slice(-2);
   const less = rowOf(baseline, from), more = to && rowOf(baseline, to);
   if (!less || !more) return "";
-  let text = `The last step of memory, from ${from.name} to ${to.words}, brings ${baseline} ` +
+  let text = `The last step of memory, from ${from.name} to ${to.words}, gains ${baseline} ` +
       `${fixed((more.hit_rate - less.hit_rate) * 100, 1)} points of hit rate`;
   if (data.infinite_tokens > 0)
-    text += `; ${percentOf(more.hit_tokens, data.infinite_tokens)} of what any cache could reuse is then reused`;
+    text += `; it then reuses ${percentOf(more.hit_tokens, data.infinite_tokens)} of what any cache could reuse`;
   return text + ".";
 }
 
@@ -79,7 +79,7 @@ function regretSentence(at) {
   if (!row || row.regret.tokens === 0) return "";
   const largest = bins => bins.reduce((most, bin) => bin.tokens > most.tokens ? bin : most, {tokens: 0});
   const age = largest(row.regret.by_age), turn = largest(row.regret.by_turn);
-  let text = `At ${at.words}, ${brief(row.regret.tokens)} tokens that ${row.policy} had evicted were asked for again`;
+  let text = `At ${at.words}, ${brief(row.regret.tokens)} tokens that ${row.policy} had evicted were requested again`;
   if (age.tokens > 0) text += `, ${percentOf(age.tokens, row.regret.tokens)} of them ${age.name} after their last use`;
   if (turn.tokens > 0) text += `; ${percentOf(turn.tokens, row.regret.tokens)} by ${turn.name}`;
   return text + ".";
@@ -90,7 +90,7 @@ function reading() {
   if (data.trace_seconds > 0) first += " in " + duration(data.trace_seconds);
   if (data.infinite_tokens > 0)
     first += `; a cache without a limit would reuse ${
-        percentOf(data.infinite_tokens, data.prompt_tokens)} of them, and none can reuse more`;
+        percentOf(data.infinite_tokens, data.prompt_tokens)} of them, and no cache can reuse more`;
   const out = [first + "."];
   if (baseline === undefined) return out;
   const few = bySize.length <= 4 ? bySize : new Set([bySize[0], telling, bySize[bySize.length - 1]]);
@@ -101,11 +101,11 @@ function reading() {
   return out.filter(text => text);
 }
 
-// What a reader must know before trusting the figures.
+// Returns what a reader must know before trusting the figures.
 function warnings() {
   const out = [];
   if (data.violations > 0)
-    out.push(plural(data.violations, "violation") + " of a rule that must hold: do not believe these figures.");
+    out.push(plural(data.violations, "violation") + " of a rule that must hold: do not trust these figures.");
   out.push(...data.violation_reports || []);
   for (const row of data.rows)
     if (row.rejected > 0 && row.capacity_tokens !== null)

@@ -52,7 +52,7 @@ class AdversarialSplits final : public Traffic {
   AdversarialSplitsConfig config_;
   std::uint64_t seed_, keys_ = 0, tails_ = 0;
   Random random_;
-  std::vector<std::uint32_t> pages_;  ///< at the end of which of them the key is left, in the order of the requests
+  std::vector<std::uint32_t> pages_;  ///< pages after which requests diverge from the key, in the order of the requests
   std::size_t turn_ = 0;              ///< 0: the key itself
 };
 

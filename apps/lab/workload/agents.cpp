@@ -6,8 +6,8 @@
 namespace canopy::workload {
 namespace {
 
-/// Every tree is walked depth first, several at a time. So only a tree's current path is kept, and a step back cuts it:
-/// memory does not grow with branches^depth.
+/// Walks every tree depth first, several trees at a time. So only a tree's current path is kept, and a step back cuts
+/// it: memory does not grow with branches^depth.
 class Agents final : public Traffic {
  public:
   Agents(const AgentsConfig& config, std::uint64_t seed)
@@ -27,7 +27,7 @@ class Agents final : public Traffic {
  private:
   enum : std::uint64_t { kDecisions, kPreamble, kTask, kTool };
   struct Step {
-    std::size_t end;  ///< of its prompt and answer: where its branches begin
+    std::size_t end;  ///< end of its prompt and answer, where its branches begin
     std::uint64_t branches_left;
   };
   struct Tree {

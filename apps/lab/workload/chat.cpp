@@ -35,14 +35,14 @@ class Chat final : public Traffic {
  private:
   enum : std::uint64_t { kDecisions, kSystem, kUser };
   struct Talk {
-    std::vector<Token> said;  ///< all of it, the last answer included
+    std::vector<Token> said;  ///< the whole conversation, including the last answer
     std::uint64_t turns_left = 0;
   };
 
   ChatConfig config_;
   std::uint64_t seed_, messages_ = 0;
   Random random_;
-  std::vector<Talk> talks_;  ///< tenant by tenant
+  std::vector<Talk> talks_;  ///< grouped by tenant
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ void complain(const YamlNode& node, std::string_view text, Complaints& complaint
   canopy::complain(node.mark, text, complaints);
 }
 
-/// The options of one kind; null if they cannot be used, and then there are complaints.
+/// Returns the options of one kind; null, with complaints, if they cannot be used.
 template <class Config>
 std::unique_ptr<Traffic> read_traffic(const YamlNode& node, std::uint64_t seed, Complaints& complaints) {
   Config config;
@@ -32,10 +32,10 @@ std::unique_ptr<Traffic> read_traffic(const YamlNode& node, std::uint64_t seed, 
 
   std::string problem = config.problem();
   if (const std::uint64_t longest = config.longest_prompt(); longest > kMaxPromptTokens) {
-    problem = fmt::format("may ask with a prompt of {} tokens, {} of memory while it runs; {} are the most", longest,
+    problem = fmt::format("may make a prompt of {} tokens, {} of memory while it runs; at most {} are allowed", longest,
                           bytes(longest * kPromptTokenBytes), kMaxPromptTokens);
   } else if (const std::uint64_t kept = config.kept(); kept > kMaxKeptTokens) {
-    problem = fmt::format("may have to remember {} tokens of what was said, {}; {} are the most", kept,
+    problem = fmt::format("may have to keep {} tokens of its conversations, {}; at most {} are allowed", kept,
                           bytes(kept * sizeof(Token)), kMaxKeptTokens);
   }
   if (problem.empty()) return make_traffic(config, seed);
@@ -70,8 +70,8 @@ std::vector<std::string> kind_names() {
 struct ItemOptions {
   std::uint64_t share = 1, priority = 0;
   void visit(Options& o) {
-    o.number("share", share, 1, 1'000'000, "of the requests, against the shares of the others");
-    o.number("priority", priority, 0, 1'000'000, "of all its requests");
+    o.number("share", share, 1, 1'000'000, "share of the requests, relative to the other items");
+    o.number("priority", priority, 0, 1'000'000, "priority of all its requests");
   }
 };
 
@@ -80,14 +80,14 @@ void read_namespace(const YamlNode& node, std::string& space, Complaints& compla
   if (node.kind == YamlNode::Kind::scalar && node.scalar.size() <= kMaxName) {
     space = node.scalar;
   } else {
-    complain(node, fmt::format("'namespace' is expected to be a name of at most {} bytes", kMaxName), complaints);
+    complain(node, fmt::format("'namespace': expected a name of at most {} bytes", kMaxName), complaints);
   }
 }
 
 void read_hints(const YamlNode& node, std::uint64_t& hints, Complaints& complaints) {
   const bool one = node.kind == YamlNode::Kind::scalar;
   if (!one && node.kind != YamlNode::Kind::sequence)
-    return complain(node, "'hints' is expected to be a name or a list of names", complaints);
+    return complain(node, "'hints': expected a name or a list of names", complaints);
   for (const YamlNode& item : one ? std::vector<YamlNode>{node} : node.items) {
     const auto hint = hint_named(item.scalar);
     if (!hint)
@@ -96,7 +96,7 @@ void read_hints(const YamlNode& node, std::uint64_t& hints, Complaints& complain
   }
 }
 
-/// An item of the mix: one key is the kind, the others say how it takes part.
+/// Reads an item of the mix: one key is the kind, the others are the item's own.
 MixItem read_item(const YamlNode& node, std::uint64_t seed, Complaints& complaints) {
   MixItem item;
   if (node.kind != YamlNode::Kind::map) {
@@ -111,7 +111,8 @@ MixItem read_item(const YamlNode& node, std::uint64_t seed, Complaints& complain
     if (const Kind* kind = find_kind(key.scalar)) {
       if (kind_key != nullptr) {
         complain(key,
-                 fmt::format("'{}' beside '{}'; expected one kind of traffic in an item", key.scalar, kind_key->scalar),
+                 fmt::format("'{}' together with '{}'; expected one kind of traffic in an item", key.scalar,
+                             kind_key->scalar),
                  complaints);
         continue;
       }
@@ -149,7 +150,7 @@ MixItem read_item(const YamlNode& node, std::uint64_t seed, Complaints& complain
 std::vector<MixItem> read_mix(const YamlNode& node, std::uint64_t seed, Complaints& complaints) {
   std::vector<MixItem> items;
   if (node.kind != YamlNode::Kind::sequence || node.items.empty()) {
-    complain(node, "'mix' is expected to be a list of kinds of traffic, like '- chat: { turns: 6 }'", complaints);
+    complain(node, "'mix': expected a list of kinds of traffic, like '- chat: { turns: 6 }'", complaints);
     return items;
   }
   for (std::size_t i = 0; i < node.items.size(); ++i) {
@@ -165,7 +166,7 @@ Result<std::unique_ptr<RequestSource>> make_mixer(const YamlNode& document, std:
              complaints);
     return Error{complaints.front()};
   }
-  // `mix` is a list, which the walker over options does not know.
+  // `mix` is a list, which the walker over options does not support.
   YamlNode general = document;
   std::erase_if(general.entries, [](const auto& entry) {
     const auto& [key, value] = entry;

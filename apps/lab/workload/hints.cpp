@@ -30,7 +30,8 @@ std::string known_hints(std::string_view name) {
   std::vector<std::string> names;
   for (const auto& [known, bits] : kNames) names.emplace_back(known);
   const std::string near = nearest_name(std::string(name), names);
-  return fmt::format("expected one of {}{}", fmt::join(names, ", "), near.empty() ? "" : "; is '" + near + "' meant?");
+  return fmt::format("expected one of {}{}", fmt::join(names, ", "),
+                     near.empty() ? "" : "; did you mean '" + near + "'?");
 }
 
 }  // namespace canopy::workload

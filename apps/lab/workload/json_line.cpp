@@ -106,7 +106,7 @@ class Handler final : public nlohmann::json_sax<json> {
   bool parse_error(std::size_t position, const std::string& last, const json::exception& why) override {
     constexpr int kNumberOverflow = 406;
     if (why.id == kNumberOverflow && skipping())
-      return say(fmt::format("{} is beyond any number", shown(last)), position);
+      return say(fmt::format("{} is too large for a number", shown(last)), position);
     if (why.id == kNumberOverflow) return refuse(shown(last));
     if (position > line_size_) return say("ends in the middle of its JSON; was the file cut off?", line_size_ + 1);
     return say(fmt::format("not JSON, at '{}'; {}", shown(last), style_.wanted), position);
@@ -119,7 +119,8 @@ class Handler final : public nlohmann::json_sax<json> {
       if (i < keys_.size() && keys_[i])
         return say(fmt::format("'{}' is null; expected {}", fields_[i].path, wanted(fields_[i])), values_[i].column);
       const std::string near = nearest_name(fields_[i].path, unknown_);
-      return say(fmt::format("'{}' is missing{}", fields_[i].path, near.empty() ? "" : "; is '" + near + "' meant?"));
+      return say(fmt::format("'{}' is missing{}", fields_[i].path,
+                             near.empty() ? "" : "; is '" + near + "' a misspelling of it?"));
     }
     return true;
   }
@@ -166,7 +167,7 @@ class Handler final : public nlohmann::json_sax<json> {
     problem = LineProblem{column, std::move(text)};
     return false;
   }
-  /// Refuses a value that is wrong in its field or is the whole line. Within an unknown key everything is allowed.
+  /// Refuses a value that is wrong in its field or is the whole line. Within an unknown key, everything is allowed.
   bool refuse(const std::string& found) {
     if (skipping()) return true;
     if (field_ == kNone) return say(fmt::format("the line is {}; {}", found, style_.wanted), 1);
@@ -181,8 +182,8 @@ class Handler final : public nlohmann::json_sax<json> {
     std::vector<std::string> names;
     for (const JsonField& field : fields_) names.emplace_back(field.path);
     const std::string near = nearest_name(name, names);
-    return say(fmt::format("'{}' is no key of this format{}", shown(name),
-                           near.empty() ? "; what is your own goes into \"extra\"" : "; is '" + near + "' meant?"),
+    return say(fmt::format("'{}' is not a key of this format{}", shown(name),
+                           near.empty() ? "; put your own keys into \"extra\"" : "; did you mean '" + near + "'?"),
                read_ ? *read_ - std::min(*read_, name.size() + 1) : 0);
   }
   static std::string range_of(const JsonField& field) {
@@ -241,12 +242,12 @@ std::optional<LineProblem> JsonLine::parse(std::string_view line, bool columns) 
 }
 
 std::optional<LineProblem> JsonLine::read(std::string_view line) {
-  // The JSON reader takes a NUL for the end of its input and would ignore the rest.
+  // The JSON reader would take a NUL for the end of its input and ignore the rest.
   if (const std::size_t nul = line.find('\0'); nul != line.npos)
     return LineProblem{nul + 1, "a NUL byte; expected text"};
   auto problem = parse(line, false);
   if (!problem || problem->column != 0) return problem;
-  // Reads it again, with columns: counting takes time, which good lines save.
+  // Reads the line again, with columns: counting takes time, which good lines save.
   return parse(line, true);
 }
 

@@ -29,7 +29,7 @@ std::string JsonObjects::place(std::size_t offset) const {
 }
 
 Result<bool> JsonObjects::next(std::string& object) {
-  // To the object's first byte.
+  // Skips to the object's first byte.
   for (;; ++at_) {
     while (at_ >= line_.size()) {
       auto got = refill();

@@ -22,7 +22,7 @@ Error not_opened(const std::string& path, int reason) {
 
 }  // namespace
 
-/// zlib reads a file that is not packed as it is.
+/// zlib reads an uncompressed file unchanged.
 struct LineReader::Packed {
   gzFile file = nullptr;
   explicit Packed(gzFile opened) : file(opened) {}
@@ -89,7 +89,7 @@ Result<bool> LineReader::next(std::string_view& line) {
   if (count == 0 && found == nullptr) return false;
   ++number_;
   if (count > kMaxLine)
-    return Error{place() + ": is longer than " + std::to_string(kMaxLine) + " bytes; expected one request a line"};
+    return Error{place() + ": is longer than " + std::to_string(kMaxLine) + " bytes; expected one request per line"};
   line = {buffer_.data() + begin_, count};
   count += found != nullptr ? 1 : 0;
   begin_ += count;

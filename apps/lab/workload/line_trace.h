@@ -27,7 +27,7 @@ class LineTrace : public TraceReader {
   };
   /// Fills `record`, which was cleared before.
   virtual Taken take(std::string_view line, TraceRecord& record) = 0;
-  /// Describes a file of this format, for an error message: "one JSON object a line".
+  /// Describes a file of this format, for an error message: "one JSON object per line".
   virtual std::string expected() const = 0;
 
  private:

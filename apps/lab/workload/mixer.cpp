@@ -11,7 +11,7 @@ Mixer::Mixer(const MixConfig& config, std::vector<MixItem> items)
 
 Result<bool> Mixer::next(ClientRequest& request) {
   if (issued_ == config_.requests) return false;
-  // Time goes on within a burst, whose requests all have one arrival time; so the average rate is kept.
+  // Time passes within a burst, although all its requests have one arrival time, so the average rate is kept.
   const std::uint64_t mean_gap_ns = 1'000'000'000 / config_.arrivals_per_second;
   const std::uint64_t earlier_ns = now_ns_;
   now_ns_ += random_.remainder(2 * mean_gap_ns + 1);

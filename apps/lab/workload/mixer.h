@@ -24,9 +24,9 @@ struct MixItem {
 struct MixConfig {
   std::uint64_t seed = 1, requests = 1000, arrivals_per_second = 20;
   void visit(Options& o) {
-    o.number("seed", seed, 1, ~std::uint64_t{0}, "another seed, another workload of the same kind");
-    o.number("requests", requests, 1, 1'000'000'000, "how many in all");
-    o.number("arrivals_per_second", arrivals_per_second, 1, 1'000'000, "on average");
+    o.number("seed", seed, 1, ~std::uint64_t{0}, "seed; a different one gives a different workload of the same kind");
+    o.number("requests", requests, 1, 1'000'000'000, "number of requests");
+    o.number("arrivals_per_second", arrivals_per_second, 1, 1'000'000, "arrivals per second, on average");
   }
 };
 

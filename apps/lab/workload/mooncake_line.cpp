@@ -13,13 +13,13 @@ enum : std::size_t { kTimestamp, kInput, kOutput, kIds, kHints };
 constexpr JsonStyle kStyle{.nulls = false,
                            .deepest = 8,
                            .wanted =
-                               "expected an object like {\"timestamp\": 0, \"input_length\": 700, "
-                               "\"output_length\": 50, \"hash_ids\": [1, 2]}"};
+                               "expected an object like {\"timestamp\": 0, \"input_length\": 700, \"output_length\": "
+                               "50, \"hash_ids\": [1, 2]}"};
 
 }  // namespace
 
-// A block's tokens start at id * block, which must not wrap: two ids would be one text. No prompt needs more ids than
-// are kept, and a line has room for 33 million.
+// A block's tokens start at id * block, which must not wrap: two ids would be the same text. No prompt needs more ids
+// than are kept, and a line has room for 33 million.
 MooncakeLine::MooncakeLine(std::uint64_t block)
     : block_(block),
       fields_{{{"timestamp", Kind::whole, 1'000'000'000'000'000, "milliseconds", true},

@@ -18,8 +18,8 @@ class MooncakeTrace final : public LineTrace {
  private:
   Taken take(std::string_view text, TraceRecord& record) override {
     if (auto problem = line_.read(text)) return {Line::request, std::move(problem)};
-    // A timestamp may lie before the previous one: traces are merged from several frontends whose clocks differ.
-    // The order of the file is the order in which the cache saw the requests, so it stays the order of arrival.
+    // A timestamp may lie before the previous one: traces are merged from several frontends whose clocks differ. The
+    // order of the file is the order in which the cache received the requests, so it stays the order of arrival.
     record.time_ms = line_.timestamp;
     record.output_tokens = line_.output_length;
     record.hints = line_.hints;
@@ -28,7 +28,7 @@ class MooncakeTrace final : public LineTrace {
     record.ids.swap(line_.hash_ids);
     return {};
   }
-  std::string expected() const override { return "one JSON object a line"; }
+  std::string expected() const override { return "one JSON object per line"; }
 
   std::uint64_t block_;
   MooncakeLine line_;

@@ -39,10 +39,10 @@ class Rag final : public Traffic {
 
  private:
   enum : std::uint64_t { kDecisions, kSystem, kDocument, kQuestion };
-  static constexpr std::uint64_t kFirstWeight = std::uint64_t{1} << 40;  ///< a million of it fit 64 bits
+  static constexpr std::uint64_t kFirstWeight = std::uint64_t{1} << 40;  ///< a million times this fits into 64 bits
 
-  /// One more document. Instead of one that is there already the next popular one comes: drawing again until
-  /// another turns up could take forever when nearly all are wanted.
+  /// Adds one more document. If it is already there, takes the next most popular one instead: drawing again could take
+  /// forever when nearly all documents are wanted.
   void choose() {
     const std::uint64_t draw = random_.remainder(weights_up_to_.back());
     const auto at = std::upper_bound(weights_up_to_.begin(), weights_up_to_.end(), draw);
@@ -56,7 +56,7 @@ class Rag final : public Traffic {
   RagConfig config_;
   std::uint64_t seed_, questions_ = 0;
   Random random_;
-  std::vector<std::uint64_t> weights_up_to_;  ///< by rank, this one included
+  std::vector<std::uint64_t> weights_up_to_;  ///< by rank, including the rank itself
   std::vector<std::uint64_t> chosen_;
 };
 

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <utility>
 
-// One line for each format; the first is the default. A format's mark is looked for in a file's first line.
+// One line for each format; the first is the default. A format's mark is searched for in a file's first line.
 #define CANOPY_TRACE_FORMATS(FORMAT)                                                                             \
   FORMAT(mooncake, "Mooncake JSONL: lengths, and a hash id for each block of tokens, see --block-size", nullptr) \
   FORMAT(canopy, "Canopy's own JSONL, see docs/traces.md", "\"time_ms\"")                                        \
-  FORMAT(qwen, "Qwen-Bailian JSONL, 16 tokens an id", "\"parent_chat_id\"")                                      \
+  FORMAT(qwen, "Qwen-Bailian JSONL, 16 tokens per id", "\"parent_chat_id\"")                                     \
   FORMAT(tokens, "JSONL with prompt_token_ids", "\"prompt_token_ids\"")                                          \
   FORMAT(sharegpt, "JSON of conversations; words stand for tokens", nullptr)                                     \
   FORMAT(csv, "libCacheSim CSV: time, object, size", nullptr)
@@ -26,7 +26,8 @@ namespace {
 #define CANOPY_LIST(name, summary, mark) {#name, summary, read_##name##_trace, mark},
 constexpr TraceFormat kFormats[] = {CANOPY_TRACE_FORMATS(CANOPY_LIST)};
 
-/// The format whose mark the first line has. A file that cannot be read is the first format's to complain of.
+/// Returns the format whose mark is in the first line. If the file cannot be read, returns the first format, which then
+/// reports the error.
 const TraceFormat* recognised(const std::string& path) {
   auto lines = LineReader::open(path);
   std::string_view line;
@@ -49,7 +50,7 @@ TraceName split_trace(const std::string& trace) {
   for (const TraceFormat& format : kFormats)
     if (const std::string prefix = std::string(format.name) + ":"; trace.starts_with(prefix))
       return {&format, trace.substr(prefix.size())};
-  // A prefix that is no format's name belongs to the path.
+  // A prefix that is not a format's name belongs to the path.
   return {nullptr, trace};
 }
 

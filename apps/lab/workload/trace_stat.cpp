@@ -8,7 +8,7 @@
 namespace canopy::workload {
 namespace {
 
-/// Bars whose edges double: [0, first), [first, 2 first), ...
+/// Adds to bars whose edges double: [0, first), [first, 2 first), ...
 void doubling(std::vector<Bar>& bars, std::uint64_t first, std::uint64_t value, std::uint64_t tokens,
               std::uint64_t count) {
   const std::uint64_t ratio = value / first;
@@ -21,7 +21,7 @@ void doubling(std::vector<Bar>& bars, std::uint64_t first, std::uint64_t value, 
   bars[place].tokens += tokens;
 }
 
-/// Bars between edges that were chosen for people; the last has no end.
+/// Adds to bars between edges that were chosen for people; the last has no end.
 template <std::size_t N>
 void between(std::vector<Bar>& bars, const std::uint64_t (&edges)[N], std::uint64_t value, std::uint64_t tokens,
              std::uint64_t count) {
@@ -44,7 +44,7 @@ TraceStat::TraceStat(std::uint64_t unit) : units_(1024) { facts_.unit = unit; }
 
 TraceStat::Unit& TraceStat::at(std::uint64_t print) {
   if (4 * (used_ + 1) > 3 * units_.size()) grow();
-  print |= 1;  // 0 is free
+  print |= 1;  // 0 means free
   std::size_t place = splitmix64(print) & (units_.size() - 1);
   while (units_[place].print != 0 && units_[place].print != print) place = (place + 1) & (units_.size() - 1);
   if (units_[place].print == 0) {
@@ -67,7 +67,7 @@ void TraceStat::grow() {
 
 void TraceStat::add(const TraceRecord& record) {
   if (facts_.requests == 0) first_ms_ = now_ms_ = record.time_ms;
-  // Times may step back where a trace was merged from several clocks.
+  // Times may go back in a trace merged from several clocks.
   now_ms_ = std::max(now_ms_, record.time_ms);
   ++facts_.requests;
   const std::uint64_t length = record.length(), step = record.block ? record.block : facts_.unit;
@@ -79,7 +79,7 @@ void TraceStat::add(const TraceRecord& record) {
   std::uint64_t print = splitmix64(step);
   for (const char c : record.space) print = splitmix64(print ^ static_cast<unsigned char>(c));
   std::uint64_t reused = 0, brought = 0, turn = 1, ends = 0;
-  bool known = length > 0;  // all units so far were there
+  bool known = length > 0;  // true while all units so far were there
   const std::uint64_t whole = length / step * step;
   for (std::uint64_t from = 0, i = 0; from < length; from += step, ++i) {
     const std::uint64_t tokens = std::min(step, length - from);
@@ -114,7 +114,7 @@ void TraceStat::add(const TraceRecord& record) {
   if (record.turn == 0) facts_.turns_told = false;
   const std::uint64_t told = record.turn ? record.turn : turn;
   between(facts_.turns, kTurns, told, length, 1);
-  // A prompt that ends in what others have too, such as a system prompt, begins no conversation of its own.
+  // A prompt that ends in a part that others have too, such as a system prompt, begins no new conversation.
   if (whole > 0)
     if (Unit& end = at(ends); end.uses == 1) end.turn = static_cast<std::uint32_t>(told);
   TraceFacts::Tenant& tenant = facts_.tenants[record.space];

@@ -5,7 +5,7 @@ namespace canopy::workload {
 
 using nlohmann::ordered_json;
 
-/// `count`: what a bar counts.
+/// Returns bars as JSON. `count`: the name of what a bar counts.
 static ordered_json bars(const std::vector<Bar>& all, const char* count) {
   ordered_json list = ordered_json::array();
   for (const Bar& bar : all)

@@ -36,7 +36,7 @@ struct ChatConfig {
     o.number("conversations", conversations, 1, 1000, "conversations of a tenant at a time");
     o.number("turns", turns, 1, 1000, "turns of a conversation, on average");
     o.number("system_tokens", system_tokens, 0, 1'000'000, "length of a system prompt");
-    o.number("user_tokens", user_tokens, 1, 1'000'000, "length of what a user says, on average");
+    o.number("user_tokens", user_tokens, 1, 1'000'000, "length of a user's message, on average");
     o.number("answer_tokens", answer_tokens, 0, 1'000'000, "length of an answer, on average");
   }
   std::uint64_t longest_prompt() const {
@@ -57,7 +57,7 @@ struct FewShotConfig {
     o.number("example_tokens", example_tokens, 1, 100'000, "length of an example, on average");
     o.number("question_tokens", question_tokens, 1, 1'000'000, "length of a question, on average");
     o.number("answer_tokens", answer_tokens, 0, 1'000'000, "length of an answer, on average");
-    o.flag("shuffled", shuffled, "another order of the examples each time, as careless templates have it");
+    o.flag("shuffled", shuffled, "shuffle the examples in each prompt, as careless templates do");
   }
   std::uint64_t longest_prompt() const { return examples * most_around(example_tokens) + most_around(question_tokens); }
   std::uint64_t kept() const { return 0; }
@@ -70,7 +70,7 @@ struct AgentsConfig {
   std::uint64_t tasks = 2, branches = 3, depth = 3;
   std::uint64_t preamble_tokens = 1500, task_tokens = 300, tool_tokens = 400, answer_tokens = 100;
   void visit(Options& o) {
-    o.number("tasks", tasks, 1, 100'000, "trees that grow at a time");
+    o.number("tasks", tasks, 1, 100'000, "trees that grow at the same time");
     o.number("branches", branches, 1, 1000, "branches of a step");
     o.number("depth", depth, 0, 1000, "steps below the task");
     o.number("preamble_tokens", preamble_tokens, 0, 1'000'000, "instructions and tools that all tasks begin with");
@@ -96,11 +96,11 @@ struct RagConfig {
     o.number("documents", documents, 1, 1'000'000, "documents in the corpus");
     o.number("per_request", per_request, 1, 100, "different documents before a question");
     o.number("document_tokens", document_tokens, 1, 1'000'000, "length of a document, on average");
-    o.number("skew", skew, 0, 3, "document n is as popular as 1 / n^skew; 0: all alike");
+    o.number("skew", skew, 0, 3, "popularity of document n is 1 / n^skew; 0: all are equally popular");
     o.number("system_tokens", system_tokens, 0, 1'000'000, "instructions before the documents");
     o.number("question_tokens", question_tokens, 1, 1'000'000, "length of a question, on average");
     o.number("answer_tokens", answer_tokens, 0, 1'000'000, "length of an answer, on average");
-    o.flag("sorted", sorted, "documents in the order of their number, so that more prompts begin alike");
+    o.flag("sorted", sorted, "sort documents by number, so that more prompts begin alike");
   }
   std::uint64_t longest_prompt() const {
     return system_tokens + per_request * most_around(document_tokens) + most_around(question_tokens);
@@ -108,7 +108,7 @@ struct RagConfig {
   std::uint64_t kept() const { return 0; }
   std::string problem() const {
     if (per_request <= documents) return {};
-    return "wants " + std::to_string(per_request) + " different documents per request and has " +
+    return "needs " + std::to_string(per_request) + " different documents per request and has " +
            std::to_string(documents);
   }
 };
@@ -121,7 +121,7 @@ struct BatchSweepConfig {
     o.number("prefixes", prefixes, 1, 1'000'000, "different prefixes; a batch has one of them");
     o.number("batch", batch, 1, 100'000, "requests that arrive at the same moment");
     o.number("prefix_tokens", prefix_tokens, 1, 100'000'000, "length of a prefix");
-    o.number("suffix_tokens", suffix_tokens, 1, 1'000'000, "length of what follows it, on average");
+    o.number("suffix_tokens", suffix_tokens, 1, 1'000'000, "length of the text after the prefix, on average");
     o.number("answer_tokens", answer_tokens, 0, 1'000'000, "length of an answer, on average");
   }
   std::uint64_t longest_prompt() const { return prefix_tokens + most_around(suffix_tokens); }
@@ -156,9 +156,9 @@ struct AdversarialSplitsConfig {
     static constexpr const char* kOrders[] = {"shuffled", "ascending", "descending"};
     o.number("key_tokens", key_tokens, 2, 10'000'000, "length of the long key");
     o.number("page_size", page_size, 1, 65'536, "tokens between two places to split; set it to the engine's");
-    o.number("tail_tokens", tail_tokens, 1, 1'000'000, "length of what follows a divergence");
+    o.number("tail_tokens", tail_tokens, 1, 1'000'000, "length of the text after a divergence");
     o.number("answer_tokens", answer_tokens, 0, 1'000'000, "length of an answer, on average");
-    o.choice("order", order, kOrders, "which page comes first: decides which half of a node splits next");
+    o.choice("order", order, kOrders, "order of the pages, which decides which half of a node splits next");
   }
   std::uint64_t longest_prompt() const { return key_tokens + tail_tokens; }
   std::uint64_t kept() const { return 0; }

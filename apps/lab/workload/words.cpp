@@ -9,7 +9,7 @@ namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
-/// Length of the word that `text` begins with.
+/// Returns the length of the word with which `text` begins.
 std::size_t word(std::string_view text) {
   constexpr std::size_t kLongest = 8;
   const std::size_t space = text[0] == ' ' && text.size() > 1 && is_letter(text[1]) ? 1 : 0;

@@ -5,16 +5,15 @@
 ///
 /// The ABI promise:
 ///  1. The descriptor is C: magic, sizes, toolchain, and a version for each component. A plugin that does not fit is
-///  refused
-///     with an error message before any function of it is called; a library without the symbol is not even loaded.
-///  2. Interfaces are Itanium vtables, laid out alike by g++ and clang. Only plain structs, spans and `const char*`
-///  cross.
+///     refused with an error message before any of its functions is called. A library without the symbol is never
+///     loaded.
+///  2. Interfaces are Itanium vtables, which g++ and clang lay out alike. Only plain structs, spans and `const char*`
+///     cross the boundary.
 ///  3. An interface has a version, "canopy.PrefixIndex/9.0". A new major version may change anything. A new minor
-///  version
-///     only appends: virtual functions with a default, and fields of Context with a default.
-///  4. A host takes components of its own major version whose minor version is at most its own, and calls an appended
+///     version only appends: virtual functions with a default, and fields of Context with a default.
+///  4. A host accepts components of its own major version whose minor version is at most its own. It calls an appended
 ///     function only if the component's minor version has it (Offer::minor).
-///  5. No exception crosses. A component's library stays loaded as long as a component of it lives.
+///  5. No exception crosses the boundary. A library stays loaded as long as one of its components exists.
 
 #include <canopy/eviction_strategy.h>
 #include <canopy/index_upkeep.h>
@@ -43,26 +42,26 @@ extern "C" {
 struct CanopyComponent {
   const char* implements;  ///< an interface and its version, "canopy.EvictionStrategy/4.0"
   const char* name;        ///< its name in a configuration
-  const char* summary;     ///< one line for a list
-  /// Returns an instance as a pointer to its interface, or null; then `fail` was called with the reason, unless
-  /// options.ok() is false. `context` points to the interface's Context.
+  const char* summary;     ///< one line for lists
+  /// Returns an instance as a pointer to its interface; null if there is none. `fail` was then called with the reason,
+  /// unless options.ok() is false. `context` points to the interface's Context.
   void* (*create)(canopy::Options& options, const void* context, void (*fail)(void*, const char*),
                   void* fail_to) noexcept;
   void (*destroy)(void* instance) noexcept;
-  /// Walks over the options, defaults first.
+  /// Walks over the options, whose values are then the defaults.
   void (*options)(canopy::Options& options) noexcept;
-  /// Returns true if this machine can run the component, and passes one line on what it found to `say`. Null: every
-  /// machine can.
+  /// Returns true if this machine can run the component. Calls `say` with one line on the reason. May be null (every
+  /// machine can).
   bool (*available)(void (*say)(void*, const char*), void* say_to) noexcept;
 };
 
 struct CanopyPlugin {
   std::uint32_t magic;
-  std::uint32_t size;  ///< sizeof(CanopyPlugin) in the build that made it
+  std::uint32_t size;  ///< sizeof(CanopyPlugin) when the plugin was built
   const char* toolchain;
-  const char* version;  ///< the plugin's own
+  const char* version;  ///< version of the plugin itself
   const CanopyComponent* components;
-  std::uint32_t component_size;  ///< sizeof(CanopyComponent), likewise
+  std::uint32_t component_size;  ///< sizeof(CanopyComponent) when the plugin was built
   std::uint32_t count;
 };
 }
@@ -103,9 +102,9 @@ constexpr auto available_of() -> bool (*)(void (*)(void*, const char*), void*) n
 
 }  // namespace detail
 
-/// Returns a component of `Interface` made by T(), T(config), T(context) or T(config, context), whichever T has; its
-/// options are those of T::Config, if it has one. An exception of the constructor becomes the reason for having no
-/// instance. A component that needs more than a processor and memory has a static T::available (see CanopyComponent).
+/// Returns a component that creates a T with the first of these that T has: T(config, context), T(config), T(context),
+/// T(). Its options are those of T::Config, if there is one. An exception of the constructor becomes the reason passed
+/// to `fail`. A component that needs more than a processor and memory has a static T::available (see CanopyComponent).
 template <class Interface, class T>
 constexpr CanopyComponent provide(const char* name, const char* summary) {
   static_assert(std::is_base_of_v<Interface, T>, "the component must implement the interface it is provided for");
@@ -136,7 +135,7 @@ constexpr CanopyComponent provide(const char* name, const char* summary) {
 
 }  // namespace canopy
 
-/// The one symbol a plugin exports, and constant data: CANOPY_PLUGIN(version, component, ...).
+/// Defines the one symbol that a plugin exports, as constant data: CANOPY_PLUGIN(version, component, ...).
 #define CANOPY_PLUGIN(plugin_version, ...)                                                                         \
   static constexpr CanopyComponent canopy_components_[] = {__VA_ARGS__};                                           \
   extern "C" [[gnu::visibility("default")]] constinit const CanopyPlugin canopy_plugin_;                           \

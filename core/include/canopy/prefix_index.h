@@ -14,22 +14,23 @@ struct Group {
   const char* name = "";
   Units reach = kWholePath;
   std::uint64_t capacity = kUnlimited;   ///< units that the group's pool may hold, until set_capacity
-  EvictionStrategy* eviction = nullptr;  ///< outlives the index, or is replaced by use_policy first
-  /// Pages that one path may keep in a group with a reach, such as states; 0: any number. An insert that brings more
-  /// evicts nodes from the root on, but not the one it ends in, nor any that is locked or has other children.
+  EvictionStrategy* eviction = nullptr;  ///< policy; it outlives the index, or use_policy() replaces it first
+  /// Most pages that one path may keep in a group with a reach, such as states; 0: any number. An insert that exceeds
+  /// it evicts the group's pages from the nodes of its path, from the root on, but not from the node in which it ends,
+  /// from locked nodes, or from nodes with other children.
   std::uint32_t max_per_path = 0;
 };
 
-/// The receipt of a match. It holds the path until it is released or replaced, exactly once; in each group only the
-/// pages of its last `reach` units. Lock{} holds nothing, and releasing it does nothing.
+/// The receipt of a match. It holds the path, in each group the pages of the last `reach` units, until it is released
+/// or replaced. REQUIRES: either happens exactly once. Lock{} holds nothing, and releasing it has no effect.
 struct Lock {
   NodeId node = NodeId::none;
   Units length = 0;                      ///< matched units
   std::array<Units, kMaxGroups> from{};  ///< per group, the first depth that it covers
-  Units full_length = 0;                 ///< Probe::full_length at the match; `length` when a node was held
+  Units full_length = 0;                 ///< Probe::full_length at the match; `length` for a lock by hold()
 };
 
-/// A result of find(): a place in the index, which is not held. The next call that evicts may take it away.
+/// The result of find(): a place in the index. It is not locked: the next call that evicts may remove it.
 struct Found {
   NodeId node = NodeId::none;  ///< node in which the prefix ends; none: nothing was found
   Units length = 0;            ///< units of the prefix
@@ -39,33 +40,35 @@ struct Found {
 /// The result that a match of a key would have now.
 struct Probe {
   Units length = 0;  ///< matched units
-  /// Units that the whole-path groups have, at least `length`. It is larger where a window or a state is missing: the
-  /// next state of this prefix is best kept near here.
+  /// Units of the key that are resident in the whole-path groups, at least `length`. It is larger if a window or a
+  /// state is missing; the next state of this prefix is best kept near that depth.
   Units full_length = 0;
-  std::array<std::uint64_t, kMaxGroups> evictable{};  ///< units of it that a lock would make protected
+  std::array<std::uint64_t, kMaxGroups> evictable{};  ///< evictable units of the match, which a lock would protect
 };
 
+/// The result of insert().
 struct Inserted {
   Lock lock;             ///< the deeper lock; it replaces the one passed in
-  Units had = 0;         ///< units of the key that were there already
-  GroupPages spare;      ///< pages the caller brought for which the index has others: to be freed
-  GroupPages evicted{};  ///< pages that the index had and gives up (Group::max_per_path)
+  Units had = 0;         ///< units of the key that the index already had
+  GroupPages spare;      ///< pages of the caller that the index does not take, since it has others: free them
+  GroupPages evicted{};  ///< pages of the index that it gives up (Group::max_per_path): free them
 };
 
+/// Facts about an insert.
 struct InsertFacts {
   std::int32_t priority = 0;
-  bool chunked = false;  ///< the request is still in its prefill: the insert is not yet a use of the prefix
-  /// Id of the inserting request. If non-zero, the feed already contains these pages (RequestPages) and the index omits
-  /// them.
+  bool chunked = false;  ///< true during the request's prefill: the insert is not a use of the prefix yet
+  /// Id of the inserting request, if the feed already contains its pages (RequestPages): the index then does not report
+  /// them. 0: it reports them.
   std::uint64_t request = 0;
-  Units inserted = 0;  ///< units of the key that this request has inserted before, since it was matched last
+  Units inserted = 0;  ///< units of the key that this request has inserted since its last match
 };
 
-/// A node from which `evict` is about to take pages, while they are still the index's. The path includes the nodes
-/// above it, some of which may be evicted along with it. Spans are valid during the call.
+/// A node that evict() is about to evict, while its pages still belong to the index. The spans cover its path from the
+/// root, some nodes of which may be evicted along with it. They are valid during the call.
 struct Leaving {
-  NodeFacts facts;                       ///< in the group that evicts
-  std::span<const std::uint32_t> words;  ///< from the root to the node's end, and the overlap behind it
+  NodeFacts facts;                       ///< facts in the group that evicts
+  std::span<const std::uint32_t> words;  ///< words from the root to the end of the node, then the overlap
   GroupPages pages;                      ///< pages of the same units; 0 in a tombstone
 };
 
@@ -79,72 +82,77 @@ class LeavingVisitor {
 };
 
 /// Longest-prefix index over pages of `page_size` units: SGLang's RadixCache, or vLLM's block hash table, as an
-/// interface. It knows keys, page numbers and locks. It allocates no page number, touches no KV byte and calls nothing
-/// but its policies, visitors and IndexEvents. Pages that it gives up are in a result. It cuts keys and prefixes down
-/// to whole pages itself.
+/// interface. It handles keys, page numbers and locks. It allocates no page number, touches no KV byte, and calls only
+/// its policies, visitors and IndexEvents. It returns the pages that it gives up. It shortens keys and prefixes to
+/// whole pages itself.
 ///
-///             changes recency   locks   counts a hit   splits a node           is a step of the clock
+///             changes recency   locks   counts a hit   splits a node           advances the clock
 ///   peek      no                no      no             no                      no
 ///   find      yes               no      no             where the prefix ends   yes
 ///   match     yes               yes     yes            where the prefix ends   yes
 ///   hold      yes               yes     yes            where a window begins   yes
 ///
-/// insert, release and evict are each one step of the clock, too. An index may document other rules for recency and
-/// hits (radix: accounting). Spans in results are valid until the next call.
+/// insert, release and evict advance the clock as well. An index may document other rules for recency, hits and the
+/// clock (radix: accounting). Spans in results are valid until the next call.
 ///
-/// Thread: one writer, the engine's. Errors: results that say so (Lock{}, Inserted::lock). Exceptions: none; the engine
-/// records one that escapes as a violation and takes an empty result. Memory: an insert may keep less than it was given
-/// and a match may find nothing (IndexUse::inserts_cut_short); evict, release and clear never fail for want of memory.
+/// Thread: the engine's.
+/// Errors: in results (Lock{}, Inserted::lock).
+/// Exceptions: none may escape. If one does, the engine records a violation and continues with an empty result.
+/// Memory: if there is none, an insert keeps less than it was given and a match finds nothing
+/// (IndexUse::inserts_cut_short); evict, release and clear never fail for lack of memory.
 class PrefixIndex : public IndexUpkeep {
  public:
   static constexpr const char* kInterface = "canopy.PrefixIndex/9.0";
   struct Context {
     Units page_size = 1;
-    Units overlap = 0;  ///< KeyCodec::overlap of the keys it will see
+    Units overlap = 0;  ///< KeyCodec::overlap of the index's keys
     std::span<const Group> groups;
     IndexEvents* events = nullptr;  ///< receives the changes; outlives the index. May be null (no feed configured)
   };
 
+  /// Returns the result that match() would have now. Changes nothing.
   virtual Probe peek(const Key& key) const = 0;
-  /// Finds and locks the longest prefix that every group can serve.
+  /// Finds and locks the longest prefix that every group can serve. Returns a lock without a node if there is none.
   virtual Lock match(const Key& key, const RequestFacts& request) = 0;
-  /// As match, but locks nothing and begins no request: for a scheduler that looks at many waiting requests. If the
-  /// prefix ends inside a node, that node is split, so that the id stands for this depth as long as the node is there.
+  /// Finds the same prefix, but locks nothing and begins no request: for a scheduler that looks at many waiting
+  /// requests. If the prefix ends inside a node, splits it there, so that the id stands for this depth while it exists.
   virtual Found find(const Key& key) = 0;
-  /// Locks the path to a node, as a match that ends there. `arrives` is the request that begins; null: policies are not
-  /// called. Returns Lock{}, and nothing has changed, if the node has left the tree, if no boundary at its end can be
-  /// reused any longer, or if memory ran out: then match again.
+  /// Locks the path to a node, like a match that ends there. `arrives`: the request that begins; null: policies are not
+  /// called. Returns Lock{}, and changes nothing, if the node has left the tree, if the boundary at its end can no
+  /// longer be reused, or if memory ran out: then match again.
   virtual Lock hold(NodeId node, const RequestFacts* arrives = nullptr) = 0;
-  /// Returns the pages under a lock of the units from depth `from` on, in path order. 0 where the lock holds no page of
-  /// a group: in a tombstone, and before Lock::from. REQUIRES: from is a multiple of the page size, and at most
+  /// Returns the pages that a lock holds of the units from depth `from` on, in path order; 0 where it holds no page of
+  /// a group: in a tombstone, and before Lock::from. REQUIRES: `from` is a multiple of the page size, and at most
   /// lock.length.
   virtual GroupPages pages(const Lock& lock, Units from = 0) = 0;
-  /// Returns the pages that a lock on the node would hold, likewise; nothing if the node has left the tree.
+  /// Returns the pages that a lock on the node would hold, in the same form; nothing if the node has left the tree.
   virtual GroupPages pages(NodeId node, Units from = 0) = 0;
-  /// Adds the whole pages of `key`, continuing below `lock`. `pages` covers the units from lock.length on, in every
-  /// group; page 0: nothing is resident there.
-  /// Pages up to the returned lock's depth now belong to the index, except Inserted::spare. Deeper pages stay with the
-  /// caller. The returned lock is shallower than the key if the given lock was stale, if memory ran out, or if this
-  /// index stores nothing.
-  /// REQUIRES: key begins with the units under `lock`; `lock` was neither released nor replaced.
+  /// Adds the whole pages of `key` below `lock`. `pages` covers the units from lock.length on in every group; page 0:
+  /// nothing is resident there. Pages up to the depth of the returned lock then belong to the index, except
+  /// Inserted::spare; deeper pages stay with the caller. The returned lock is shallower than the key if `lock` was
+  /// stale, if memory ran out, or if the index stores nothing. REQUIRES: `key` begins with the units under `lock`,
+  /// which was neither released nor replaced.
   virtual Inserted insert(const Lock& lock, const Key& key, const GroupPages& pages, InsertFacts facts) = 0;
-  /// Shrinks a lock, because decoding has moved past the window: it covers `group` from depth `from` on, in whole
-  /// pages. If that would leave the lock with no page in any group, it keeps its last page in this group, so that the
-  /// lock can still be identified. No effect on a whole-path group.
+  /// Shrinks a lock when decoding has moved past the window: it then covers `group` from depth `from` on, in whole
+  /// pages. A lock that would have no page left in any group keeps its last page in this group, which identifies it.
+  /// Has no effect in a whole-path group.
   virtual void relax(Lock& lock, std::size_t group, Units from) = 0;
-  /// Releases a lock. `ended` is passed to the policies; null: they are not called. A lock that was released or
-  /// replaced before changes nothing and is counted. Returns the pages of nodes that only this lock kept: no match
-  /// could end in them.
+  /// Releases a lock. `ended` is passed to the policies; null: they are not called. Returns the pages of nodes that
+  /// only this lock kept in the tree: nodes in which no match could end. A lock that is known to be stale changes
+  /// nothing and is counted (IndexUse::refused). REQUIRES: the lock was neither released nor replaced.
   virtual GroupPages release(const Lock& lock, const RequestFacts* ended = nullptr) = 0;
 
-  /// Frees at least `pages` pages of `group`, or all that may be evicted, whole nodes at a time, in the policy's order.
-  /// An evicted node takes its pages in other groups along, and so does a leaf in which no match could end any longer:
-  /// one with a tombstone in any group that no lock holds. `cause` (room or limit) is passed to the policies. `visitor`
-  /// is called for each node chosen, children before parents, except for a node for which memory ran out.
+  /// Evicts whole nodes in the policy's order until `pages` pages of `group` are free, or none is left to evict.
+  /// Returns all freed pages. A leaf that no lock holds leaves with its pages in all groups; any other node becomes a
+  /// tombstone of `group`, and of the groups with a smaller reach in which no lock holds it. A dead leaf leaves at
+  /// once: no lock holds it, and it is a tombstone of some group. `cause` (room or limit) is passed to the policies.
+  /// `visitor` is called for each node that the order selects, children before parents, except if memory runs out for
+  /// that node.
   virtual GroupPages evict(std::size_t group, std::size_t pages, Cause cause = Cause::room,
                            LeavingVisitor* visitor = nullptr) = 0;
 
   using IndexUpkeep::sizes;
+  /// Returns the resident units of a group in all namespaces.
   virtual Sizes sizes(std::size_t group) const = 0;
 };
 

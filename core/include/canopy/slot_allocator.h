@@ -4,9 +4,10 @@
 
 namespace canopy {
 
+/// Pages of a pool, without page 0.
 struct Occupancy {
-  std::uint64_t capacity = 0;  ///< pages offered and not withdrawn, page 0 not counted
-  std::uint64_t free = 0;      ///< pages among those that can be handed out now
+  std::uint64_t capacity = 0;  ///< pages offered and not withdrawn
+  std::uint64_t free = 0;      ///< those of them that can be handed out now
 };
 
 struct SegmentUse {
@@ -14,11 +15,13 @@ struct SegmentUse {
 };
 
 /// Hands out the page numbers of one pool: numbers, not memory. It starts empty and serves the segments it is offered.
-/// Page 0 is never handed out, even if a segment contains it. No call costs more for a larger pool, except where it
-/// says so.
+/// Page 0 is never handed out, even if a segment contains it. The cost of a call does not grow with the pool, except
+/// where its comment gives one.
 ///
-/// Thread: the engine's. Errors: return values. Exceptions: none; the engine records one that escapes as a violation
-/// and takes the call as failed. Memory: in proportion to the pages offered.
+/// Thread: the engine's.
+/// Errors: in results.
+/// Exceptions: none may escape. If one does, the engine records a violation and treats the call as failed.
+/// Memory: in proportion to the pages offered.
 class SlotAllocator {
  public:
   static constexpr const char* kInterface = "canopy.SlotAllocator/1.0";
@@ -27,22 +30,22 @@ class SlotAllocator {
   };
   virtual ~SlotAllocator() = default;
 
-  /// Fills all of `out`; or returns false, and nothing has changed, because fewer pages are free.
+  /// Fills `out` with free pages. Returns false, and changes nothing, if fewer pages are free.
   virtual bool allocate(std::span<Page> out) = 0;
-  /// Returns false, and nothing has changed, if a page is not handed out or is listed twice: a bug of the caller.
+  /// Frees pages. Returns false, and changes nothing, if a page is not handed out or is listed twice: a caller's bug.
   virtual bool free(std::span<const Page> pages) = 0;
   virtual Occupancy occupancy() const = 0;
 
-  /// Allows these pages to be handed out from now on. REQUIRES: none of them was offered and not withdrawn.
+  /// Allows these pages to be handed out from now on. REQUIRES: none of them is offered already.
   virtual void offer(Segment segment) = 0;
-  /// Stops handing out these pages. Pages that are out stay valid, and are not handed out again after they are freed.
-  /// May cost O(free pages). REQUIRES: all of them were offered and not withdrawn since, in whatever pieces.
+  /// Stops handing out these pages. Those in use stay valid, and are not handed out again after they are freed. May
+  /// cost O(free pages). REQUIRES: all of them are offered, by one or several calls.
   virtual void withdraw(Segment segment) = 0;
   virtual SegmentUse use(Segment segment) const = 0;
 
-  /// Returns true if `page` is handed out. For checkers.
+  /// Returns true if `page` is handed out. For checks.
   virtual bool is_out(Page page) const = 0;
-  /// Returns the length of the longest run of free pages. O(pool); for reports on fragmentation.
+  /// Returns the length of the longest run of free pages. Costs O(pool); for reports on fragmentation.
   virtual std::uint64_t longest_run() const = 0;
 };
 

@@ -36,7 +36,8 @@ std::string Driver::sentence(const char* call, Result result) const {
   const bool named = get_error_name(result, &name) == Result::success && name;
   const bool told = get_error_string(result, &words) == Result::success && words;
   if (!named)
-    return std::string(call) + ": error " + std::to_string(static_cast<int>(result)) + ", which the driver cannot name";
+    return std::string(call) + ": error " + std::to_string(static_cast<int>(result)) +
+           ", which has no name in the driver";
   return std::string(call) + ": " + (told ? std::string(words) + " (" + name + ")" : std::string(name));
 }
 
@@ -74,7 +75,7 @@ bool absent(Result result) {
     case Result::compat_not_supported_on_device:
       return true;
     default:
-      return static_cast<int>(result) == 35;  // "insufficient driver", which only the runtime API has a name for
+      return static_cast<int>(result) == 35;  // "insufficient driver": only the runtime API has a name for it
   }
 }
 

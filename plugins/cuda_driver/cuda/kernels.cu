@@ -1,4 +1,4 @@
-// The kernels as the driver finds them. What they do is in kernels.h, where the CPU can run it too.
+// The kernels under the names that the driver looks up. Their code is in kernels.h, so that the CPU can run it too.
 
 #include "kernels.h"
 

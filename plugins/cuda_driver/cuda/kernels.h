@@ -1,6 +1,6 @@
 #pragma once
 /// The work of one thread in each kernel of the CUDA store. Threads neither wait for each other nor share memory, so a
-/// loop over blocks and threads on the CPU (kernels_twin.h) runs the same code. Kernels move bytes and know no dtype.
+/// loop over blocks and threads on the CPU (kernels_twin.h) runs the same code. Kernels move bytes, whatever the dtype.
 /// Every grid and block size gives the same result. REQUIRES, for a launch: while the kernel runs, nothing writes what
 /// it reads, not even the kernel itself, because loads take the non-coherent path.
 

@@ -60,7 +60,8 @@ inline std::uint32_t width(const PagesJob& job) {
     bits |= alignment_bits(job.pool.stream[s], job.pool.page_shift, false);
   return width_of(bits);
 }
-/// The start of a stream in an image needs no test: it is a multiple of the sizes of the streams before it.
+/// Returns the width. The start of a stream in an image needs no check: it is a multiple of the sizes of the streams
+/// before it.
 inline std::uint32_t width(const ImageJob& job) {
   std::uint64_t bits = std::bit_cast<std::uintptr_t>(job.images) | job.image_stride;
   for (std::uint32_t s = 0; s < job.pool.streams; ++s)
@@ -107,7 +108,7 @@ inline Grid pages_grid(const Pool& pool, std::uint32_t count, std::uint32_t widt
     const std::uint64_t chunk_bytes = chunk_lanes * width * 4;
     const std::uint64_t page_lanes = ((runs.bytes + chunk_bytes - 1) / chunk_bytes * chunk_lanes * pool.layers)
                                      << runs.log2;
-    // One page may fill the grid. Only for less than that the product with count cannot overflow.
+    // If one page fills the grid, the product with count is not needed, and it might overflow.
     blocks = std::max(blocks, page_lanes / kThreads >= most ? most * (count != 0)
                                                             : std::uint64_t{blocks_for(page_lanes * count, most)});
   }

@@ -1,16 +1,16 @@
 """Canopy as SGLang's prefix cache: install the package beside SGLang, then `--radix-cache-backend canopy`.
 
-SGLang finds register() by the entry point group `sglang.srt.plugins`, in each of its processes, and calls make() where a
-cache is built. What this module cannot serve gets SGLang's default cache, and one sentence in the log says why.
+SGLang finds register() through the entry point group `sglang.srt.plugins`, in each of its processes, and calls make() to
+build a cache. If this module cannot serve a configuration, SGLang's default cache is used, and the log contains the reason.
 
 Environment:
 
     CANOPY_POLICY       another eviction policy than --radix-eviction-policy: a name of canopy.plugins(), or MODULE:CLASS
     CANOPY_ACCOUNTING   sglang_unified (default): what counts as a use, as in SGLang's own default cache; sglang; default
-    CANOPY_FEED         a name under which canopy-inspector and `canopy top` attach; with the rank behind it if there are
+    CANOPY_FEED         a name under which canopy-inspector and `canopy top` attach; the rank is appended if there are
                         several
-    CANOPY_SLOTS        what the index keeps: `slots` (the default on CPU), or numbers of its own with a `table` on the device
-    CANOPY_STRICT       1: raise instead of using the default cache
+    CANOPY_SLOTS        what the index keeps: `slots` (the default on CPU), or its own numbers with a `table` on the device
+    CANOPY_STRICT       1: raises an exception instead of using the default cache
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 NAME = "canopy"
 RELEASES = ("0.5.22", "0.5.23")
-"""What the cache was tested with."""
+"""Releases of SGLang with which the cache was tested."""
 
 logger = logging.getLogger(__name__)
 
 
 def register() -> None:
-    """The entry point. Called once in each process of SGLang; a second call changes nothing."""
+    """Registers the backend. Called once in each process of SGLang; a second call changes nothing."""
     try:
         from sglang.srt.mem_cache import registry
 
         known = registry.get_radix_cache_factory(NAME)
     except (ImportError, AttributeError) as missing:
         logger.warning(
-            "canopy: SGLang %s has no --radix-cache-backend (%s); it is there since 0.5.13, and this package knows %s",
+            "canopy: SGLang %s has no --radix-cache-backend (%s); it exists since 0.5.13, and this package supports %s",
             release(), missing, ", ".join(RELEASES),
         )
         return
@@ -51,7 +51,7 @@ def register() -> None:
 
 
 def make(context: TreeCacheBuildContext) -> BasePrefixCache:
-    """SGLang's factory of caches."""
+    """Returns the cache for a context, or SGLang's default cache. This is the factory that SGLang calls."""
     why = reason_against(context)
     if not why:
         return build(context.params, settings_of(context))
@@ -73,7 +73,7 @@ def build(params, settings: Settings) -> BasePrefixCache:
 
 
 def release() -> str:
-    """The SGLang that is installed."""
+    """Returns the installed release of SGLang."""
     try:
         return importlib.metadata.version("sglang")
     except importlib.metadata.PackageNotFoundError:
@@ -81,7 +81,7 @@ def release() -> str:
 
 
 def reason_against(context: TreeCacheBuildContext) -> str:
-    """Why the default cache must serve here; empty if it need not."""
+    """Returns the reason for using the default cache; empty if there is none."""
     if release() not in RELEASES:
         return f"SGLang {release()} is not a release that this package was tested with ({', '.join(RELEASES)})"
     params = context.params
@@ -100,13 +100,13 @@ def reason_against(context: TreeCacheBuildContext) -> str:
 
 
 def reason_of_arguments() -> str:
-    """What the launch arguments ask for and this cache does not have."""
+    """Returns a reason in the launch arguments for using the default cache; empty if there is none."""
     from sglang.srt.runtime_context import get_disagg, get_memory, get_serving
 
     memory = get_memory()
     for flag in ("enable_lmcache", "enable_flexkv", "enable_unified_cache_external_linker"):
         if getattr(memory, flag, False) is True:
-            return f"{flag} asks for another cache"
+            return f"{flag} selects another cache"
     if getattr(get_serving(), "enable_streaming_session", False) is True:
         return "streaming sessions run on SGLang's own cache"
     if getattr(get_disagg(), "disaggregation_mode", "null") in ("prefill", "decode"):

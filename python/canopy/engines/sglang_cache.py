@@ -1,4 +1,4 @@
-"""The prefix cache that SGLang calls. It needs SGLang and torch: only sglang.make() imports it.
+"""The prefix cache for SGLang. It needs SGLang and torch, so only sglang.make() imports it.
 
 The contract is BasePrefixCache of SGLang 0.5.22 and 0.5.23: the cache owns what it inserted, a request owns its row from
 cache_protected_len on, and the allocator owns the free list. A node's handle is a canopy.Hit, a lock a canopy.Hold.
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 
 def space_of(owner: RadixKey | Req):
-    """The namespace of a key or of a request."""
+    """Returns the namespace of a key or of a request."""
     if owner.extra_key is None and owner.cache_salt is None:
         return None
     return owner.extra_key, None, owner.cache_salt
 
 
 NO_SLOTS = torch.empty(0, dtype=torch.int64)
-# The fields of a result behind the first four, which no match here sets: they differ from release to release.
+# The fields of a result after the first four. No match here sets them, and they differ between releases.
 UNSET = tuple(MatchResult(0, None, None, None))[4:]
 
 
 def tensor_of(slots: _core.SlotBuffer, frombuffer=torch.frombuffer, dtype=torch.int64) -> torch.Tensor:
-    """Numbers of the index on the host, not copied."""
+    """Returns numbers of the index as a tensor on the host, without copying them."""
     return frombuffer(slots, dtype=dtype) if len(slots) else NO_SLOTS
 
 
@@ -52,7 +52,7 @@ class CanopyRadixCache(BasePrefixCache):
     """One whole-path index for full attention. The index keeps the slots themselves, so on a GPU each checkpoint copies
     the new ones to the host (sglang_table.py does not)."""
 
-    slots_a_page: int | None = None  # what the index keeps of a page: its slots, or a number of its own (1)
+    slots_a_page: int | None = None  # what the index keeps of a page: its slots, or one number of its own (1)
 
     def __init__(self, params: CacheInitParams, settings: Settings = Settings()):
         self.disable = False
@@ -75,7 +75,7 @@ class CanopyRadixCache(BasePrefixCache):
             changes=params.enable_kv_cache_events,
         )
         self._events = Events(params, self.index) if params.enable_kv_cache_events else None
-        # Called some times for each request that waits: no Python between SGLang and the index.
+        # Called several times for each waiting request, so there is no Python code between SGLang and the index.
         self.lock, self.unlock = self.index.hold_whole, _core.release
         self._matcher = _core.KeyMatcher(self.index, MatchResult, UNSET)
         if type(self).match_prefix is CanopyRadixCache.match_prefix:
@@ -86,7 +86,7 @@ class CanopyRadixCache(BasePrefixCache):
         self._rows = rows.numpy() if rows is not None and rows.device.type == "cpu" else None
         if self.slots_a_page is None and (self._rows is not None or self.device.type == "cpu"):
             self._on_device = self._page_ids = tensor_of
-        # SGLang's allocators of undivided pages free pages by their numbers: no slot of them is written down for that.
+        # SGLang's allocators of undivided pages can free pages by number, so their slots are not needed.
         allocator = self.token_to_kv_pool_allocator
         if hasattr(allocator, "free_page_ids") and getattr(allocator, "shard_size", 1) == 1:
             self._free_page_ids = allocator.free_page_ids
@@ -97,7 +97,7 @@ class CanopyRadixCache(BasePrefixCache):
         self._locks.clear()
         self.root_node = self.index.match(())
 
-    # ---- A request's way through the cache ----
+    # ---- The calls for a request ----
 
     def match_prefix(self, params: MatchPrefixParams) -> MatchResult:
         return self._matcher.match(params)
@@ -125,7 +125,7 @@ class CanopyRadixCache(BasePrefixCache):
             boundary=len(req.origin_input_ids),
             limit=up_to,
         )
-        if added.had > protected:  # another request was first: its slots serve, these are freed
+        if added.had > protected:  # another request committed first: its slots are used, and these are freed
             row = self.req_to_token_pool.req_to_token[kv.req_pool_idx, protected : added.had]
             self.token_to_kv_pool_allocator.free_segment(row.to(torch.int64, copy=True), start_pos=protected)
             theirs = self._on_device(self.index.slot_buffer(hold.hit, protected))[: added.had - protected]
@@ -158,7 +158,7 @@ class CanopyRadixCache(BasePrefixCache):
             self.update_eviction_metrics(tokens, start)
         return EvictResult(tokens)
 
-    # ---- The older names for some of these, which SGLang's tests and plugins use ----
+    # ---- Older names for some of these, which SGLang's tests and plugins use ----
 
     def insert(self, params: InsertParams) -> InsertResult:
         key = params.key
@@ -206,7 +206,7 @@ class CanopyRadixCache(BasePrefixCache):
     def all_values_flatten(self) -> torch.Tensor:
         return self._on_device(self.index.all_slot_buffer())
 
-    # ---- What schedulers and people ask ----
+    # ---- For schedulers and people ----
 
     def supports_fast_match_prefix(self) -> bool:
         return True
@@ -225,22 +225,22 @@ class CanopyRadixCache(BasePrefixCache):
         print(f"#tokens: {self.total_size()}")
 
     def _pool_pages(self):
-        """What asks the allocator how many pages it has and how many are free; None if it does not know by itself."""
+        """Returns a function for the allocator's number of pages and of free pages; None if the allocator has no counts."""
         allocator = self.token_to_kv_pool_allocator
         size, available = getattr(allocator, "size", None), getattr(allocator, "available_size", None)
         if not isinstance(size, int) or available is None:
             return None
-        page, pages = self.page_size, size // self.page_size  # not self: the cache is not to hold itself
+        page, pages = self.page_size, size // self.page_size  # without self: the cache must not hold itself
         return lambda: (pages, min(available() // page, pages))
 
     # ---- Between host and device ----
 
     def _on_device(self, numbers: _core.SlotBuffer) -> torch.Tensor:
-        """The slots that numbers of the index stand for. On a CPU that is tensor_of."""
+        """Returns the slots that numbers of the index stand for. On a CPU this is tensor_of."""
         return tensor_of(numbers).to(self.device)
 
     def _page_ids(self, numbers: _core.SlotBuffer) -> torch.Tensor:
-        """The allocator's pages behind numbers of the index, which are one a page."""
+        """Returns the allocator's pages for numbers of the index, one for each page."""
         return tensor_of(numbers).to(self.device)
 
     def _free_page_ids(self, pages: torch.Tensor) -> None:
@@ -248,7 +248,7 @@ class CanopyRadixCache(BasePrefixCache):
         self.token_to_kv_pool_allocator.free_segment(slots.flatten(), start_pos=0)
 
     def _brought(self, row: int, start: int, end: int):
-        """Numbers for the index that stand for the slots of a request's row; on a GPU this waits for it."""
+        """Returns numbers for the index that stand for the slots of a request's row. On a GPU this waits for the row."""
         if self._rows is not None:
             return self._rows[row, start:end]
         return self._numbers_of(self.req_to_token_pool.req_to_token[row, start:end])
@@ -257,7 +257,7 @@ class CanopyRadixCache(BasePrefixCache):
         return slots.cpu().numpy()
 
     def _taken(self, added: Added, brought, end: int) -> None:
-        """The index has what was brought up to token `end`, but for what `added` says."""
+        """Called when the index has the numbers up to token `end`, except those that `added` excludes."""
 
     def _left(self, numbers: _core.SlotBuffer) -> None:
-        """These numbers have left the index, and their slots are freed."""
+        """Called when these numbers have left the index and their slots are freed."""

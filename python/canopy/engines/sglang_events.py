@@ -1,4 +1,4 @@
-"""KV events for routers, made by SGLang's own recorder of what comes and goes in Canopy's index: its classes, its hashes.
+"""KV events for routers, made by SGLang's own recorder from the changes of Canopy's index: SGLang's classes and hashes.
 
 Only sglang_cache.py imports this: it needs SGLang.
 """
@@ -15,7 +15,7 @@ from .. import Index
 
 
 class Node:
-    """As much of SGLang's TreeNode as its recorder looks at."""
+    """The attributes of SGLang's TreeNode that its recorder reads."""
 
     __slots__ = ("key", "parent", "hash_value", "event_hash_value")
 
@@ -34,10 +34,10 @@ class Events:
             dynamo_format=params.dynamo_kv_event_format,
             lora_names=params.kv_event_lora_names,
         )
-        self._cleared()  # as SGLang's caches tell when they are made
+        self._cleared()  # as SGLang's caches do when they are made
 
     def take(self) -> list:
-        """Events since the last call."""
+        """Returns the events since the last call."""
         for kind, *facts in self._index.take_changes():
             getattr(self, "_" + kind)(*facts)
         return self._recorder.take()

@@ -1,8 +1,8 @@
-"""SGLang's requests for the feed (CANOPY_FEED), and a feed that answers while the cache is not called.
+"""Sends SGLang's requests to the feed (CANOPY_FEED), and serves the feed while the cache is not called.
 
 SGLang calls its cache when part of a prompt is computed and when a request ends. Between the two it may decode for minutes,
-or have nothing to do. So a thread looks at the running requests some times a second, and serves inspectors that attached.
-It needs Python's lock as SGLang does, and never runs within a call of the index.
+or be idle. So a thread reads the running requests several times a second, and serves inspectors that attached. It takes
+Python's lock, as SGLang does, and never runs during a call of the index.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Told:
-    """What the feed was told of a request. Counts are tokens."""
+    """What was sent to the feed about a request. Counts are tokens."""
 
     __slots__ = ("number", "req", "committed", "tokens")
 
@@ -29,17 +29,18 @@ class Told:
 
 
 class Requests:
-    """The requests that have begun and not ended, by SGLang's ids."""
+    """The running requests, by SGLang's ids."""
 
     EVERY = 0.1  # seconds
 
     def __init__(self, index: Index, pool: Callable[[], tuple[int, int]] | None = None):
-        """pool: how many pages the allocator has, and how many of them are free; no copy from a device."""
+        """pool: returns the allocator's pages and how many of them are free, without a copy from a device."""
         self._index, self._told, self._lock, self._pool = index, {}, threading.Lock(), pool
         threading.Thread(target=_look_on, args=(weakref.ref(self),), daemon=True, name="canopy feed").start()
 
     def committed(self, req: Req, space, matched: int, committed: int) -> None:
-        """The index has the request's first `committed` tokens; it had `matched` of them when the request began."""
+        """Records that the index has the request's first `committed` tokens; it had `matched` of them when the request
+        began."""
         with self._lock:
             told = self._told.get(req.rid)
             if told is None:
@@ -53,7 +54,7 @@ class Requests:
             self._tell(told, "committed", min(committed, told.tokens))
 
     def released(self, req: Req) -> None:
-        """The request's row is free: it has ended, or it waits again."""
+        """Records that the request's row is free, because it has ended or was retracted."""
         with self._lock:
             told = self._told.get(req.rid)
             if told is None:
@@ -67,7 +68,7 @@ class Requests:
                 self._tell(told, "retracted", 0)
 
     def look(self) -> None:
-        """Tells what was decoded meanwhile, and how many pages are free."""
+        """Sends the tokens decoded since the last call, and the number of free pages."""
         self._index.poll()
         if self._pool is not None:
             try:

@@ -1,4 +1,4 @@
-"""What the prefix cache for SGLang is made with: SGLang's parameters and the environment (see sglang.py) as Settings."""
+"""The settings of the prefix cache for SGLang, from SGLang's parameters and the environment (see sglang.py)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Mapping
 if TYPE_CHECKING:
     from sglang.srt.mem_cache.registry import TreeCacheBuildContext
 
-# SGLang's policies by their names here, and the names of their options. tlru needs SGLang's own tree.
+# Canopy's names for SGLang's policies and their options. tlru needs SGLang's own tree.
 POLICIES = {name: name for name in ("lru", "lfu", "slru", "fifo", "filo", "mru", "priority")}
 OPTIONS = {"slru": {"protected_threshold": "protect_after"}}
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What the cache is made with, beside SGLang's own parameters."""
+    """The settings of the cache, in addition to SGLang's own parameters."""
 
     policy: Any = "lru"
     accounting: str = "sglang_unified"
@@ -37,7 +37,7 @@ def reason_of_policy(name: str, options: Mapping[str, Any] | None) -> str:
 
 
 def settings_of(context: TreeCacheBuildContext) -> Settings:
-    """SGLang's parameters and the environment as settings."""
+    """Returns SGLang's parameters and the environment as settings."""
     params, feed = context.params, os.environ.get("CANOPY_FEED") or None
     if feed and context.tp_size * params.pp_size > 1:
         feed += f"-{params.pp_rank}-{context.tp_rank}"
@@ -57,13 +57,13 @@ def slots_of(text: str | None) -> str | None:
 
 
 def sglang_policy(name: str, options: Mapping[str, Any] | None) -> Any:
-    """A policy of SGLang's with its options. REQUIRES: reason_of_policy has no reason against it."""
+    """Returns a policy of SGLang with its options. REQUIRES: reason_of_policy returns no reason against it."""
     ours = POLICIES[name.lower()]
     names = OPTIONS.get(name.lower(), {})
     return {ours: {names[option]: value for option, value in options.items()}} if options else ours
 
 
 def policy_of(text: str) -> Any:
-    """A name, or MODULE:CLASS of a policy in Python."""
+    """Returns the policy for a name, or for MODULE:CLASS of a policy in Python."""
     module, colon, name = text.partition(":")
     return getattr(importlib.import_module(module), name)() if colon else text

@@ -1,8 +1,8 @@
-"""The prefix cache of SGLang where slots are on a GPU: nothing is copied back, and nothing waits for the device.
+"""The prefix cache for SGLang if slots are on a GPU: nothing is copied back, and nothing waits for the device.
 
-The index deals in numbers of its own, one a page, dense and recycled on the host. A tensor on the device, the table, says
-for each of them where its page begins among the slots. A checkpoint writes the table from the request's row; a match reads
-it with one gather. All of it is queued on the device behind what is queued there already.
+The index uses numbers of its own, one for each page, dense and recycled on the host. A tensor on the device, the table,
+contains the first slot of the page for each number. A checkpoint writes the table from the request's row; a match reads it
+with one gather. All of this is queued on the device after the work that is already queued.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from .sglang_cache import CanopyRadixCache, tensor_of
 
 
 class CanopyTableCache(CanopyRadixCache):
-    """CanopyRadixCache with the same answers."""
+    """A CanopyRadixCache with the same results that keeps slots on the device."""
 
     slots_a_page = 1
 
     def __init__(self, params, settings):
         super().__init__(params, settings)
-        # An own number stands for a page of the pool, so there are never more of them.
+        # Each number stands for a page of the pool, so there are never more numbers than pages.
         self._pages = self.token_to_kv_pool_allocator.size // self.page_size
         self._table = self._new_table(self._pages + 1)
         self._within = torch.arange(self.page_size, device=self._table.device)
@@ -55,7 +55,7 @@ class CanopyTableCache(CanopyRadixCache):
         return numbers.numpy()
 
     def _taken(self, added: Added, brought, end: int) -> None:
-        beyond = (end - added.length) // self.page_size  # what the index had no memory for
+        beyond = (end - added.length) // self.page_size  # pages for which the index had no memory
         self._free += added.spare.tolist()
         self._free += brought[max(len(brought) - beyond, 0) :].tolist()
 

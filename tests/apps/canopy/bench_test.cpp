@@ -51,7 +51,7 @@ TEST_CASE("what a bench cannot use is a sentence and exit code 2") {
       {"--only 'replay: pages, page 1' --trace /no/such/trace.jsonl", "/no/such/trace.jsonl"},
       {"--compare /no/such/figures.json", "/no/such/figures.json"},
       {"--json /no/such/folder/figures.json", "/no/such/folder"},
-      {"--from GARBAGE", "this is not what `canopy-dev bench --json` writes"},
+      {"--from GARBAGE", "this is not a file of `canopy-dev bench --json`"},
       {"--bogus", "--bogus"}};
   for (const auto& [arguments, sentence] : cases) {
     CAPTURE(arguments);

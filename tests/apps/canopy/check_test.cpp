@@ -78,7 +78,7 @@ TEST_CASE(
   ::kill(worker, SIGKILL);
   const Ended ended = check.end(0);
   CHECK_MESSAGE(ended.status == 1, (ended.out + ended.err));
-  CHECK_MESSAGE(has(ended.out, "the process crashed: Killed; the same operations were clean when they were run again"),
+  CHECK_MESSAGE(has(ended.out, "the process crashed: Killed; the same operations were clean in a second run"),
                 ended.out);
 }
 
@@ -100,8 +100,8 @@ TEST_CASE("check: bad input ends with 2 and a sentence") {
   const std::string ours = workshop.file(
       "ours.yaml",
       "page_size: 1\ngroups: { full: { reach: path, capacity: 300, allocator: check_0, eviction: lru } }\n");
-  CHECK(
-      has(check(workshop, "--config " + ours).err, "'check_0' is what canopy-dev check puts around another component"));
+  CHECK(has(check(workshop, "--config " + ours).err,
+            "'check_0' is a component that canopy-dev check puts around another one"));
   const std::string file = workshop.file("wrong.txt", "engine: {}\noperations: []\n");
   const Ended ended = check(workshop, "--replay " + file);
   CHECK(ended.status == 2);

@@ -50,11 +50,10 @@ TEST_CASE("every key of an engine's file is described, a line each") {
   CHECK(described.status == 0);
   // Columns are as wide as the widest key.
   const std::string lines = std::regex_replace(described.out, std::regex(" {2,}"), "  ");
-  for (const char* line :
-       {"  page_size  tokens a page  (1..65536; must be given)\n",
-        "  key  makes the words of a key from tokens  (bigram or token; default token)\n",
-        "  groups.<name>.capacity  tokens, or `unlimited`  (unlimited or at least 1; must be given)\n",
-        "  feed.shm.name  what an inspector attaches to  (text; must be given)\n"})
+  for (const char* line : {"  page_size  tokens a page  (1..65536; required)\n",
+                           "  key  makes the words of a key from tokens  (bigram or token; default token)\n",
+                           "  groups.<name>.capacity  tokens, or `unlimited`  (unlimited or at least 1; required)\n",
+                           "  feed.shm.name  what an inspector attaches to  (text; required)\n"})
     CHECK_MESSAGE(has(lines, line), described.out);
   // What a configuration dumps is described.
   const Ended dump = canopy(workshop, "config dump " + config("lru.yaml"));
@@ -235,14 +234,13 @@ TEST_CASE("a new policy is written once, under a plain name, and never over an e
 TEST_CASE("an option that would change nothing is refused and not passed over") {
   const Workshop workshop;
   const std::string replay = "replay " + config("lru.yaml") + " --trace " + workshop.file("trace.jsonl", trace(3));
-  for (const auto& [arguments, sentence] :
-       {std::pair("--seed 5", "--seed requires --workload"),
-        {"--running 8", "--running means something with --mode timed only"},
-        {"--schedule lpm", "--schedule means something with --mode timed only"},
-        {"--rematch", "--rematch means something with --mode timed only"},
-        {"--mode timed --min-uncached 2", "--min-uncached means something with --mode serial only"},
-        {"--mode timed --schedule lmp", "--schedule: Check lmp value in {"},
-        {"--mode serial --prefill 8", "--prefill means something with --mode timed only"}}) {
+  for (const auto& [arguments, sentence] : {std::pair("--seed 5", "--seed requires --workload"),
+                                            {"--running 8", "--running needs --mode timed"},
+                                            {"--schedule lpm", "--schedule needs --mode timed"},
+                                            {"--rematch", "--rematch needs --mode timed"},
+                                            {"--mode timed --min-uncached 2", "--min-uncached needs --mode serial"},
+                                            {"--mode timed --schedule lmp", "--schedule: Check lmp value in {"},
+                                            {"--mode serial --prefill 8", "--prefill needs --mode timed"}}) {
     const Ended run = canopy(workshop, replay + " " + arguments);
     CHECK(run.status == 2);
     CHECK_MESSAGE(has(run.err, sentence), run.err);
@@ -266,7 +264,7 @@ TEST_CASE("a workload is checked as an engine is, and neither may take gigabytes
   const std::string huge = workshop.file("huge.yaml", "mix:\n  - thrash: { prompt_tokens: 100M }\n");
   Ended run = canopy(workshop, "config check " + huge);
   CHECK(run.status == 2);
-  CHECK_MESSAGE(has(run.err, "huge.yaml:2:13: thrash may ask with a prompt of 100000000 tokens, 3.7 GiB of memory"),
+  CHECK_MESSAGE(has(run.err, "huge.yaml:2:13: thrash may make a prompt of 100000000 tokens, 3.7 GiB of memory"),
                 run.err);
   CHECK(canopy(workshop, "config check " + huge + " --set mix.0.thrash.prompt_tokens=1k").status == 0);
   // Whatever a check calls fine can be made.
@@ -303,7 +301,7 @@ TEST_CASE("output that cannot be kept, numbers that are none, and memory that is
   for (const char* argument : {"--limit -1", "--limit 99999999999999999999", "--running 0", "--seed 1M"}) {
     const Ended run = canopy(workshop, "replay " + engine + " --trace " + file + " " + argument);
     CHECK(run.status == 2);
-    CHECK_MESSAGE(has(run.err, "is no whole number from"), run.err);
+    CHECK_MESSAGE(has(run.err, "is not a whole number from"), run.err);
   }
   const std::string replay = "replay " + engine + " --trace " + file;
   CHECK(has(canopy(workshop, replay + " --capacity 0").err, "groups.full.capacity = 0 is outside"));
@@ -352,7 +350,7 @@ TEST_CASE("a replay is recorded, served and looked at while it runs, and changes
   CHECK(has(shown.out, "Next to be evicted from window, policy lru"));
   const Ended unknown = canopy(workshop, "top unknown-" + name);
   CHECK(unknown.status == 2);
-  CHECK(has(unknown.err, "there is no feed of this name; there is "));
+  CHECK(has(unknown.err, "there is no feed with this name; there is "));
   ::waitpid(child, nullptr, 0);
 }
 

@@ -58,7 +58,7 @@ TEST_CASE("export: waits for a feed, serves it, says when it ends, and finds it 
   const std::string attached = "canopy_feed_attaches_total{feed=\"" + name + "\"} ";
   CHECK(has(scraped(port), "200 OK"));
   CHECK(has(scraped(port), up + "0"));
-  CHECK(has(slurp(workshop.path / "export.err"), "waiting: the feed '" + name + "': there is no feed of this name"));
+  CHECK(has(slurp(workshop.path / "export.err"), "waiting: the feed '" + name + "': there is no feed with this name"));
   {
     Started served(workshop, "served", kReplay + name);
     REQUIRE(soon([&] { return has(scraped(port), attached + "1"); }));
@@ -129,11 +129,11 @@ TEST_CASE("export: what cannot be is refused with a sentence") {
     CHECK_MESSAGE(ended.status == 2, arguments);
     CHECK_MESSAGE(has(ended.err, sentence), ended.err);
   };
-  refused("--once", "there is no feed of this name");
+  refused("--once", "there is no feed with this name");
   refused("--listen nowhere", "--listen nowhere: expected an IP address of this machine, such as 127.0.0.1");
-  refused("--listen 203.0.113.7 --port 0", "203.0.113.7:0 cannot be listened on");
+  refused("--listen 203.0.113.7 --port 0", "203.0.113.7:0: cannot listen");
   refused("--label model", "--label model: expected NAME=VALUE");
-  refused("--label le=1", "'le' is no name for a label: the figures have such a label");
+  refused("--label le=1", "'le' is not a name for a label: the figures already have this label");
   refused("--label 1a=1", "expected letters, digits and _");
   refused("--label a=1 --label a=2", "'a' is given twice");
   refused("--port 65536", "65536");
@@ -144,7 +144,7 @@ TEST_CASE("export: what cannot be is refused with a sentence") {
 TEST_CASE("export: a wildcard address is said aloud") {
   const Workshop workshop;
   Started exporter(workshop, "export", "export --feed " + feed_name() + " --port 0 --listen 0.0.0.0");
-  CHECK(soon([&] { return has(slurp(workshop.path / "export.err"), "0.0.0.0 is every address of this machine"); }));
+  CHECK(soon([&] { return has(slurp(workshop.path / "export.err"), "0.0.0.0 means every address of this machine"); }));
   CHECK(soon([&] { return has(slurp(workshop.path / "export.out"), "http://0.0.0.0:"); }));
   CHECK(exporter.end(SIGTERM).status == 143);
 }

@@ -23,7 +23,7 @@ bool is_built() {
 /// EGL without a display, which a picture needs.
 bool draws(const Workshop& workshop) {
   const Ended tried = inspector(workshop, "--requests 1 --screenshot " + (workshop.path / "first.png").string());
-  if (!has(tried.err, "no picture can be drawn")) return true;
+  if (!has(tried.err, "cannot draw a picture")) return true;
   std::printf("SKIPPED: %s\n", tried.err.c_str());
   return false;
 }
@@ -81,10 +81,10 @@ TEST_CASE("inspector: help and version are no errors and what the command line c
                                                        {"--scale 9", "--scale"},
                                                        {"--theme blue", "--theme"},
                                                        {"--requests 0", "--requests"},
-                                                       {"--size 12 --screenshot x.png", "--size 12 is no size"},
-                                                       {"--size 1600x900x2 --screenshot x.png", "is no size"},
-                                                       {"--size -1x900 --screenshot x.png", "is no size"},
-                                                       {"--size 99999x900 --screenshot x.png", "is no size"}};
+                                                       {"--size 12 --screenshot x.png", "--size 12: expected a size"},
+                                                       {"--size 1600x900x2 --screenshot x.png", "expected a size"},
+                                                       {"--size -1x900 --screenshot x.png", "expected a size"},
+                                                       {"--size 99999x900 --screenshot x.png", "expected a size"}};
   for (const auto& [arguments, sentence] : cases) {
     CAPTURE(arguments);
     const Ended run = inspector(workshop, arguments);
@@ -107,10 +107,10 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
       {"/nowhere/run.feed", "/nowhere/run.feed: No such file or directory"},
       {workshop.path.string(), "a recording is a regular file"},
       {"/dev/zero", "a recording is a regular file"},
-      {workshop.file("empty.feed", ""), "empty.feed: this is no recording of a feed: it is too short to have a header"},
+      {workshop.file("empty.feed", ""), "empty.feed: this is not a recording of a feed: it is too short for a header"},
       {workshop.file("text.feed", std::string(9000, 'x')), "text.feed: this is no recording of a feed; `canopy replay"},
-      {workshop.file("header.feed", whole.substr(0, 4096)), "header.feed: the recording holds no whole operation"},
-      {workshop.file("cut.feed", whole.substr(0, 5000)), "cut.feed: the recording holds no whole operation"},
+      {workshop.file("header.feed", whole.substr(0, 4096)), "header.feed: the recording contains no whole operation"},
+      {workshop.file("cut.feed", whole.substr(0, 5000)), "cut.feed: the recording contains no whole operation"},
       {workshop.file("other.feed", other_version), "other.feed: it was recorded by another version of Canopy"},
       {workshop.file("old.feed", other_format),
        "old.feed: it was recorded by another version of Canopy, in format '2'; this one reads format '5'"}};
@@ -138,11 +138,11 @@ TEST_CASE("inspector: a script's complaint names file and line, and a picture th
   CHECK(fs::file_size(workshop.path / "first.png") > 10'000);
   const std::string script = workshop.file("look.script", "requests 20\ncolour hits\n\njump 3\n");
   const std::pair<std::string, std::string> cases[] = {
-      {"--script " + script, script + ":4: 'jump' is no command"},
+      {"--script " + script, script + ":4: 'jump' is not a command"},
       {"--script /nowhere/look.script", "the script '/nowhere/look.script' cannot be read"},
       {"--requests 1 --screenshot /nowhere/x.png", "/nowhere/x.png: could not be written: No such file or directory"},
       {"--requests 1 --screenshot " + workshop.path.string(), "is a folder; nothing is written to it"},
-      {"--requests 1 --screenshot " + script, script + ": this is no picture"},
+      {"--requests 1 --screenshot " + script, script + ": this is not a PNG picture"},
       {"--requests 1 --screenshot /dev/full", "/dev/full: is a device; nothing is written to it"}};
   for (const auto& [arguments, sentence] : cases) {
     CAPTURE(arguments);
@@ -157,7 +157,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   const Workshop workshop;
   const Ended unknown = inspector(workshop, "attach nobody-" + own_name("x") + " --screenshot x.png");
   CHECK(unknown.status == 2);
-  CHECK_MESSAGE(has(unknown.err, "there is no feed of this name"), unknown.err);
+  CHECK_MESSAGE(has(unknown.err, "there is no feed with this name"), unknown.err);
 
   Served one(workshop, own_name("one-")), two(workshop, own_name("two-"));
   const Ended which = canopy(workshop, "top --once");

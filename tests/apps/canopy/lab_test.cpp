@@ -225,12 +225,12 @@ TEST_CASE("capacities may be memory, at what a token of a model takes") {
   REQUIRE(compare(workshop, kMixed + " --policies lru --memory 8GiB --kv-bytes 100000 --json " + out.string()).status ==
           0);
   CHECK(read(out)["rows"][0]["capacity_tokens"] == (std::uint64_t{8} << 30) / 100000 / 16 * 16);
-  check_refused(compare(workshop, kMixed + " --memory 8GiB"), "say what a token takes");
+  check_refused(compare(workshop, kMixed + " --memory 8GiB"), "expected the bytes of a token");
   check_refused(compare(workshop, kMixed + " --memory 80Gi --kv-bytes 1000"),
                 "--memory '80Gi': expected a size such as 80GiB");
   check_refused(compare(workshop, kMixed + " --memory 1MiB --kv-bytes 1000000"), "less than a page of 16");
   const std::string broken = workshop.file("broken.json", R"({"num_hidden_layers": )");
-  check_refused(compare(workshop, kMixed + " --memory 8GiB --model-config " + broken), "is no JSON at byte");
+  check_refused(compare(workshop, kMixed + " --memory 8GiB --model-config " + broken), "not JSON at byte");
 }
 
 TEST_CASE("what cannot be compared is refused with a sentence") {
@@ -239,12 +239,12 @@ TEST_CASE("what cannot be compared is refused with a sentence") {
   check_refused(compare(workshop, some + "--policies lru,slruu"), "no policy is called 'slruu'. Did you mean 'slru'?");
   check_refused(compare(workshop, some + "--policies optimun"), "Did you mean 'optimum'?");
   check_refused(compare(workshop, some + "--policies lru,,lfu"), "a part of the list is empty");
-  check_refused(compare(workshop, some + "--policies lru,lru"), "'lru' is there twice");
+  check_refused(compare(workshop, some + "--policies lru,lru"), "'lru' is listed twice");
   check_refused(compare(workshop, some + "--policies '{slru: {protect: 3}}'"), "protect");
   check_refused(compare(workshop, kMixed + " --capacities 3M,x"), "is not a whole number");
   check_refused(compare(workshop, kMixed + " --capacities 8"), "outside");
   check_refused(compare(workshop, kMixed + " --capacities 3M,3000k"), "are the same");
-  check_refused(compare(workshop, "--capacities 3M"), "name a trace with --trace FILE");
+  check_refused(compare(workshop, "--capacities 3M"), "expected a trace with --trace FILE");
   check_refused(compare(workshop, kMixed + " --blocks"), "--blocks requires --trace");
   const std::string windowed = (kSource / "configs/engines/sliding_window.yaml").string();
   check_refused(compare(workshop, some + "--policies lru,optimum", windowed),
@@ -318,7 +318,7 @@ TEST_CASE("a curve has its points, exact ones without an error, and says what re
                                " --store none --capacity 60k --report " + report.string())
               .status == 0);
   CHECK(curve["replays"][0]["hit_tokens"] == read(report)["hit_tokens"]);
-  for (const char* words : {"Your pool of 60,000 tokens reuses", "Doubling it brings", "Beyond ", "more brings nothing",
+  for (const char* words : {"Your pool of 60,000 tokens reuses", "Doubling it gains", "Beyond ", "more gains nothing",
                             "which evicts whole nodes", "Pages of 64 can reuse"})
     CHECK_MESSAGE(has(run.out, words), run.out);
 
@@ -364,6 +364,6 @@ TEST_CASE("a recording that has tokens is a trace: what it replays and compares 
   report_of(kMixed + " --record " + in("bare.feed"), "bare.json");
   check_refused(compare(workshop, "--trace " + in("bare.feed") + " --capacities 20k", engine),
                 in("bare.feed") +
-                    ": the recording has no tokens, so its requests are not known; record with tokens: "
+                    ": the recording has no tokens, so its requests are unknown; record with tokens: "
                     "true in the engine's feed");
 }

@@ -44,7 +44,7 @@ TEST_CASE(
     } else if (run.status == 1) {
       // Where it is the ledger's last check that found none, the run counts as failed as well.
       const bool unchecked = has(run.out, "it threw: std::bad_alloc");
-      CHECK_MESSAGE((unchecked || has(run.out, "memory: the index had none for ")), run.out);
+      CHECK_MESSAGE((unchecked || has(run.out, "memory: there was not enough for ")), run.out);
       if (!unchecked) CHECK(nlohmann::json::parse(slurp(workshop.path / "r.json"))["inserts_cut_short"] > 0);
       ++noted;
     } else {

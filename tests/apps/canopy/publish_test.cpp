@@ -47,7 +47,7 @@ TEST_CASE("a replay that publishes decides the same, says where, and counts what
 TEST_CASE("a wildcard is said aloud, and an endpoint that cannot be is refused before the run") {
   const Workshop workshop;
   CHECK(has(canopy(workshop, kReplay + "--publish 'tcp://*:*'").err,
-            "can be reached from other machines: what connects reads the tokens of all prompts"));
+            "can be reached from other machines: any client that connects can read the tokens of all prompts"));
   for (const auto& [publish, sentence] : {std::pair("5557", "is no endpoint"),
                                           {"tcp://127.0.0.1:99999", "0 to 65535"},
                                           {"ipc:///", "is a folder; expected a path where nothing is"}}) {

@@ -41,12 +41,12 @@ TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what
   CHECK(top.status == 0);
   CHECK(has(top.out, "12 tokens in 6 blocks cached"));
   CHECK(has(top.out, "5 nodes"));
-  CHECK(has(top.out, "hit rate, requests, locks, free pages: KV events do not tell them"));
+  CHECK(has(top.out, "hit rate, requests, locks, free pages: KV events do not report them"));
   CHECK(!has(top.out, "evictable"));
   CHECK(has(top.out, "rank 0, salt s, depth 0 to 2"));
   CHECK(has(top.out, "50.0 %"));   // of rank 0: 4 of 8 tokens
   CHECK(has(top.out, "100.0 %"));  // of rank 1
-  CHECK(has(top.out, "whole, 1 gap, 1 of their messages came later"));
+  CHECK(has(top.out, "whole, 1 gap, 1 missing message came later"));
   CHECK(has(top.out, "drift 0"));
   // An exporter serves what events tell, and no figure of what they do not: not even 0.
   const Ended figures =
@@ -112,6 +112,6 @@ TEST_CASE("a server that is not there is waited for and said, and Ctrl-C ends it
   const Workshop workshop;
   Started subscribe(workshop, "subscribe",
                     "subscribe ipc://" + (workshop.path / "socket").string() + " --name cli-nobody");
-  REQUIRE(soon([&] { return has(slurp(workshop.path / "subscribe.err"), "no server is there yet"); }));
+  REQUIRE(soon([&] { return has(slurp(workshop.path / "subscribe.err"), "no server there yet"); }));
   CHECK(subscribe.end(SIGINT).status == 130);
 }

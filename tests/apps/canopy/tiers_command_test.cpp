@@ -88,7 +88,7 @@ TEST_CASE("canopy tiers says what is wrong with a folder that it cannot read") {
   workshop.file("empty/table", "no table");
   const Ended bad = canopy(workshop, "tiers ls " + folder);
   CHECK(bad.status == 2);
-  CHECK_MESSAGE(has(bad.err, "table: cannot be used: it ends within its head"), bad.err);
+  CHECK_MESSAGE(has(bad.err, "table: cannot be used: it ends in its head"), bad.err);
   workshop.file("empty/table", std::string(5'000, 'x'));
   CHECK(has(canopy(workshop, "tiers check " + folder).err, "cannot be used: it is not a table"));
 }

@@ -68,7 +68,7 @@ TEST_CASE("a lock protects the node it ends in, and all above it") {
   Handle handle = cache.insert_prefix(tokens(8), slots(1, 8, 1)).handle;
   cache.lock_handle(handle);
   check_sizes(cache, 0, 8);
-  CHECK_THROWS_WITH_AS(cache.evict(1), "1 tokens cannot be evicted: 0 are not locked", CacheError);
+  CHECK_THROWS_WITH_AS(cache.evict(1), "cannot evict 1 tokens: only 0 are not locked", CacheError);
   CHECK(cache.matched_slots(handle) == slots(1, 8, 1));
 }
 
@@ -85,10 +85,10 @@ TEST_CASE("locks on one path count: each is released once, in any order") {
   check_sizes(cache, 4, 4);
   cache.lock_handle(again, true);
   check_sizes(cache, 8, 0);
-  CHECK_THROWS_WITH_AS(cache.lock_handle(again, true), "a handle of 4 tokens is unlocked that is not locked",
+  CHECK_THROWS_WITH_AS(cache.lock_handle(again, true), "cannot unlock a handle of 4 tokens: it is not locked",
                        CacheError);
   cache.lock_handle(again);
-  CHECK_THROWS_WITH_AS(cache.lock_handle(again), "a handle of 4 tokens is locked a second time", CacheError);
+  CHECK_THROWS_WITH_AS(cache.lock_handle(again), "cannot lock a handle of 4 tokens: it is already locked", CacheError);
   check_sizes(cache, 4, 4);
 }
 
@@ -155,10 +155,10 @@ TEST_CASE("of two requests that computed one prefix, the later one reads the pag
 TEST_CASE("a handle that was evicted before it was locked is told so") {
   PrefixCache cache(plugins(), "radix", 1);
   Handle handle = cache.insert_prefix(tokens(8), slots(1, 8, 1)).handle;
-  CHECK_THROWS_WITH_AS(cache.matched_slots(handle),
-                       "the slots of 8 tokens are asked for, and their prefix is not locked", CacheError);
+  CHECK_THROWS_WITH_AS(cache.matched_slots(handle), "cannot return the slots of 8 tokens: their prefix is not locked",
+                       CacheError);
   cache.evict(8);
-  CHECK_THROWS_WITH_AS(cache.lock_handle(handle), "a handle of 8 tokens is locked too late: 0 of them are left",
+  CHECK_THROWS_WITH_AS(cache.lock_handle(handle), "cannot lock a handle of 8 tokens: only 0 of them are still cached",
                        CacheError);
   CHECK(!handle.is_locked());
 }
@@ -188,7 +188,7 @@ TEST_CASE("a reset gives every slot back, and is refused while a prefix is locke
   PrefixCache cache(plugins(), "radix", 4);
   Handle handle = cache.insert_prefix(tokens(8), slots(1, 8, 4)).handle;
   cache.lock_handle(handle);
-  CHECK_THROWS_WITH_AS(cache.reset(), "a cache with 8 locked tokens cannot be reset", CacheError);
+  CHECK_THROWS_WITH_AS(cache.reset(), "cannot reset a cache with 8 locked tokens", CacheError);
   cache.lock_handle(handle, true);
   CHECK(cache.reset() == slots(1, 8, 4));
   check_sizes(cache, 0, 0);
@@ -197,8 +197,8 @@ TEST_CASE("a reset gives every slot back, and is refused while a prefix is locke
 TEST_CASE("slots that are no whole pages are refused, and nothing has changed") {
   PrefixCache cache(plugins(), "radix", 4);
   CHECK_THROWS_WITH_AS(cache.insert_prefix(tokens(4), SlotList{5, 6, 7, 8}),
-                       "slot 5 stands where slot 4 would be in a page of 4", CacheError);
-  CHECK_THROWS_WITH_AS(cache.insert_prefix(tokens(8), SlotList{4, 5, 6, 7}), "8 tokens are inserted with 4 slots",
+                       "found slot 5, expected slot 4 in a page of 4", CacheError);
+  CHECK_THROWS_WITH_AS(cache.insert_prefix(tokens(8), SlotList{4, 5, 6, 7}), "cannot insert 8 tokens with 4 slots",
                        CacheError);
   check_sizes(cache, 0, 0);
 }

@@ -42,7 +42,7 @@ def test_sglang_json(log):
              ' "out": {"text": "x", "output_ids": [4, 5], "meta_info": {"prompt_tokens": 3, "completion_tokens": 2}}}\n')
     content = "INFO: server started\n(Engine pid=7) " + came + as_text + ended
     expected = ([{"time_ms": 0, "namespace": "t1", "priority": 2, "output_tokens": 2, "tokens": [1, 2, 3]}],
-                ["note: left out, since they came as text or the log is not of level 3: 1 requests"])
+                ["note: left out, because they came as text or the log is not of level 3: 1 requests"])
     assert read(log, content) == expected
     assert read(log, gzip.compress(content.encode())) == expected
     # Level 2 leaves out the middle of a list.
@@ -63,7 +63,7 @@ def test_sglang_text(log):
     requests, notes = read(log, came + later + ended)
     assert requests == [{"time_ms": 0, "namespace": "t", "priority": 3, "output_tokens": 1, "tokens": [1, 2]},
                         {"time_ms": 2000, "tokens": [1]}], "what stands in quotes is no field, and a year went by"
-    assert notes == ["note: output_tokens are 0, since the log has no length of the answer: 1 requests"]
+    assert notes == ["note: output_tokens is 0, because the log has no length of the answer: 1 requests"]
     for ids, expected in [("[1, 2] ... [3, 4])", "the middle of the token ids was left out of the log"),
                           ("[1, x])", ":1:45: 'x])' among the token ids; expected whole numbers from 0 to 4294967295"),
                           ("[4294967296])", ": '4294967296' among the token ids"),

@@ -132,7 +132,7 @@ TEST_CASE("feed: a name that a living process writes is refused with a sentence"
   }
   const auto gone = Attachment::attach(name);
   REQUIRE_FALSE(gone);
-  CHECK(gone.error().text.starts_with("the feed '" + name + "': there is no feed of this name"));
+  CHECK(gone.error().text.starts_with("the feed '" + name + "': there is no feed with this name"));
 }
 
 TEST_CASE("feed: a recording is the feed, and any moment of it can be gone back to") {
@@ -184,9 +184,9 @@ TEST_CASE("feed: a recording is the feed, and any moment of it can be gone back 
   CHECK(rest.drift() == 0);
   std::filesystem::resize_file(path, 100);
   CHECK(Recording::open(path).error().text ==
-        path + ": this is no recording of a feed: it is too short to have a header");
+        path + ": this is not a recording of a feed: it is too short for a header");
   std::ofstream(path) << std::string(8192, 'x');
-  CHECK(Recording::open(path).error().text.find("this is no recording of a feed") != std::string::npos);
+  CHECK(Recording::open(path).error().text.find("this is not a recording of a feed") != std::string::npos);
   std::filesystem::remove(path);
   CHECK(Recording::open(path).error().text == path + ": No such file or directory");
   CHECK(Recording::open("/dev/null").error().text.find("a regular file") != std::string::npos);

@@ -166,7 +166,7 @@ TEST_CASE("feed: a killed writer is noticed before its parent waits for it, and 
   CHECK(mirror.commits() >= before);
   CHECK(mirror.drift() == 0);
   CHECK(Attachment::attach(name).error().text.starts_with(fmt::format(
-      "the feed '{}': process {}, which wrote it, has gone; an engine may take the name anew", name, writer)));
+      "the feed '{}': process {}, which wrote it, has gone; an engine may use the name again", name, writer)));
   const auto names = Attachment::names();
   CHECK(std::find(names.begin(), names.end(), name) == names.end());
 

@@ -70,7 +70,7 @@ TEST_CASE("what is lost is counted, and blocks whose parent is unknown are said 
   CHECK(followed.follower.tree()->blocks().count() == 4);
   CHECK(followed.follower.tree()->orphans() == 1);
   CHECK(followed.follower.counts_of(0).missing == 1);
-  CHECK(followed.follower.state_of(0) == "incomplete until it clears its cache or restarts, 1 gap, 1 did not");
+  CHECK(followed.follower.state_of(0) == "incomplete until it clears its cache or restarts, 1 gap, 1 never came");
   CHECK(followed.tree("unknown prefix").size() == 2);
   followed.hear(stored(3, 2, {3}), false);
   followed.turn();

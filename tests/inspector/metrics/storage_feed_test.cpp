@@ -288,7 +288,7 @@ TEST_CASE("feed: of an index that tells of no node, the sums are the engine's ow
     CHECK(mirror.pool(0).counted.free == engine->pool(0).occupancy().free);
     CHECK(mirror.pool(0).counted.owned == 0);
   }
-  CHECK(mirror.no_nodes() == "hash_chain keeps blocks in a table, and no tree");
+  CHECK(mirror.no_nodes() == "hash_chain keeps blocks in a table, not in a tree");
   CHECK(mirror.node_count() == 0);
   CHECK(mirror.requests().size() == 7);
   CHECK(mirror.why_missed(mirror.requests().front()).starts_with("not known: hash_chain keeps blocks"));
@@ -357,5 +357,5 @@ TEST_CASE("feed: of one of several ranks it is told which calls wait for the oth
   other.differs = true;
   turn();
   CHECK(mirror.storage_health().ranks == RanksState::stopped);
-  CHECK(inspector::breaker_words(mirror.storage_health(), now).find("did not agree") != std::string::npos);
+  CHECK(inspector::breaker_words(mirror.storage_health(), now).find("disagreed") != std::string::npos);
 }

@@ -48,8 +48,7 @@ TEST_CASE("mirror: it knows why a request missed") {
   CHECK(watcher.mirror.why_missed(again).find("evicted at tick") == 0);
   const auto elsewhere = serve(a, "acme");
   CHECK(elsewhere.miss == inspector::Miss::other_space);
-  CHECK(watcher.mirror.why_missed(elsewhere) ==
-        "it is there for namespace 'shared', and no prefix is shared across two");
+  CHECK(watcher.mirror.why_missed(elsewhere) == "it is cached in namespace 'shared', and namespaces share no prefixes");
   CHECK(watcher.mirror.drift() == 0);
 }
 
@@ -128,7 +127,7 @@ TEST_CASE("mirror: what a late or a lapped reader cannot know it calls not known
     bool told = false;
     for (const inspector::MissGroup& group : late.mirror.misses()) {
       CHECK(group.miss != Miss::never_seen);
-      told |= group.miss == Miss::before_attach && reason_words(group) == "not known: before I attached";
+      told |= group.miss == Miss::before_attach && reason_words(group) == "not known: before attaching";
     }
     CHECK(told);
     for (const inspector::MissGroup& group : all.mirror.misses()) CHECK_FALSE(is_not_known(group.miss));

@@ -137,10 +137,10 @@ TEST_CASE("a reader that came late says so in the chip, in the column and in the
   shown.app->selection().select_request(*request);
   shown.draw();
   const Ink ink;
-  CHECK(ink.has("not known: before I attached 9"));  // the chip, with its share
+  CHECK(ink.has("not known: before attaching 9"));  // the chip, with its share
   std::size_t times = 0;
   for (const Ink::Line& line : ink.lines())
-    times += line.text.find("not known: before I attached.") != std::string::npos;
+    times += line.text.find("not known: before attaching.") != std::string::npos;
   CHECK(times >= 2);  // the sentence and the column
   CHECK_FALSE(ink.has("never seen"));
 }

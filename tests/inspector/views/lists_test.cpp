@@ -135,7 +135,7 @@ TEST_CASE("of a node that was evicted it is said when and how, and EVENTS finds 
   std::string words = Ink().text();
   std::replace(words.begin(), words.end(), '\n', ' ');
   CHECK(words.find("Node #1 was evicted by lru at tick") != std::string::npos);
-  CHECK(words.find("That was commit 2: EVENTS finds it with #1.") != std::string::npos);
+  CHECK(words.find("This was commit 2; type #1 in EVENTS to find it.") != std::string::npos);
   // The line of the log names the last of the three; the field finds the first as well.
   screen.key(app, '1');
   turn();

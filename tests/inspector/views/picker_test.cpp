@@ -166,7 +166,7 @@ TEST_CASE("an engine that ended is named, and one of its name that starts again 
              [&](const std::string& name) -> Result<std::unique_ptr<Link>> {
                ++asked;
                CHECK(name == "a script");
-               if (!starts) return Error{"there is no feed of this name"};
+               if (!starts) return Error{"there is no feed with this name"};
                return std::unique_ptr<Link>(std::make_unique<ScriptLink>(second, second.commit()));
              },
              {}});

@@ -51,13 +51,14 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
   CHECK(Script{}.run(drag, *canvas, app) == "");
   CHECK(app.settings().shares.contains("top"));
 
-  for (const auto& [line, complaint] : {std::pair("jump", "1: 'jump' is no command"),
-                                        {"select node 99", "1: there is no node '99'"},
-                                        {"click over there", "1: 'over' is no place"},
-                                        {"view forest", "1: 'forest' is no view of the tree; icicle and nodes are"},
-                                        {"seek 50%", "1: there is no recording to seek in"},
-                                        {"requests 5", "1: there is no demo engine to run"},
-                                        {"tab POOL", "1: there is no tab 'POOL'"}}) {
+  for (const auto& [line, complaint] :
+       {std::pair("jump", "1: 'jump' is not a command"),
+        {"select node 99", "1: there is no node '99'"},
+        {"click over there", "1: 'over' is not a place; expected X Y or node N"},
+        {"view forest", "1: 'forest' is not a view of the tree; expected icicle or nodes"},
+        {"seek 50%", "1: 'seek' needs a recording"},
+        {"requests 5", "1: there is no demo engine to run"},
+        {"tab POOL", "1: there is no tab 'POOL'"}}) {
     std::istringstream wrong(line);
     CHECK(Script{}.run(wrong, *canvas, app) == complaint);
   }
@@ -83,7 +84,7 @@ TEST_CASE("a picture that cannot be written whole is a sentence, and what was th
 
   // A recording, a script, a key: whatever is no picture.
   std::ofstream(path) << "precious";
-  CHECK(write_png(path.string(), rgb, 64, 64).starts_with(path.string() + ": this is no picture"));
+  CHECK(write_png(path.string(), rgb, 64, 64).starts_with(path.string() + ": this is not a PNG picture"));
   CHECK(std::filesystem::file_size(path) == 8);
   std::filesystem::remove(path);
   CHECK(write_png("/dev/null", rgb, 64, 64).starts_with("/dev/null: is a device"));

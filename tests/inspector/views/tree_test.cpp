@@ -194,7 +194,7 @@ TEST_CASE("a search says what it found, steps over what has left, and says what 
   TreeSearch search;
   search.look_for(show.mirror, "t 1 2 3");
   REQUIRE(search.hits() == 3);
-  CHECK(search.sentence() == "the prefix is here, 3 tokens: 1 of 3, n goes on, N back");
+  CHECK(search.sentence() == "the prefix is here, 3 tokens: 1 of 3, n: next, N: previous");
   const std::uint64_t first = search.hit()->node;
   CHECK(search.step(show.mirror));
   const std::uint64_t second = search.hit()->node;

@@ -41,7 +41,7 @@ TEST_CASE("errors are told in the driver's words") {
   CHECK(fake->sentence("cuMemCreate", Result::out_of_memory) ==
         "cuMemCreate: out of memory (CUDA_ERROR_OUT_OF_MEMORY)");
   CHECK(fake->sentence("cuMemMap", static_cast<Result>(12345)) ==
-        "cuMemMap: error 12345, which the driver cannot name");
+        "cuMemMap: error 12345, which has no name in the driver");
 }
 
 TEST_CASE("which errors end a context and which mean that there is no GPU") {

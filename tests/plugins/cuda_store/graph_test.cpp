@@ -138,7 +138,7 @@ TEST_CASE("host memory in a graph is refused in a sentence and the graph still w
   }
   const char* const told = store->sync();
   REQUIRE(told != nullptr);
-  CHECK(std::string(told) == "rows of the host cannot be part of a CUDA graph; hand in memory of the device");
+  CHECK(std::string(told) == "rows in host memory cannot be part of a CUDA graph; pass device memory");
   CHECK(store->sync() == nullptr);
   CHECK(image[0] == std::byte{0x5A});
   store->use_stream(nullptr);

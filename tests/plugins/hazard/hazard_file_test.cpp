@@ -159,16 +159,15 @@ TEST_CASE(
     return inspector::rank_words(of.describe().rank, of.rank(node), 1000);
   };
   const std::string known = words(policy, {}, plain, 0);
-  CHECK(
-      known.find(" hits expected for a token and turnover, discounted for age, used 10 ticks ago; used twice, 1,280 to "
-                 "3,071 new tokens, long answer; age from ") != std::string::npos);
+  CHECK(known.find(" hits expected per token and turnover, discounted for age, used 10 ticks ago; used twice, 1,280 to "
+                   "3,071 new tokens, long answer; age from ") != std::string::npos);
   CHECK_MESSAGE(known.ends_with("; 0.15 turnovers is the best age to give it up"), known);
   CHECK(words(policy, {}, class_of({9, 0, 0, hints}), 0)
             .find("used 6 times or more, below 640 new tokens, short answer, session ended, class 3; age from ") !=
         std::string::npos);
   Hazard nothing({});
   CHECK(words(nothing, {}, plain, 0).starts_with("0 hits expected "));
-  CHECK(words(nothing, {}, plain, 0).ends_with("; nothing is learned yet"));
+  CHECK(words(nothing, {}, plain, 0).ends_with("; nothing learned yet"));
   std::uint64_t tag = 0;
   NodeFacts unused;
   unused.tag = &tag, unused.created = 90;

@@ -211,7 +211,7 @@ TEST_CASE("options that cannot be used get a sentence") {
     }
     return "nothing";
   };
-  CHECK(why("{ at: nowhere }").find("'nowhere' is no address of a server") != std::string::npos);
+  CHECK(why("{ at: nowhere }").find("'nowhere' is not the address of a server") != std::string::npos);
   CHECK(why("{ at: 'a:1, b:2' }").find("only those of a cluster belong together") != std::string::npos);
   CHECK(why("{ at: 'a:1', password_from: NO_SUCH_VARIABLE }").find("no variable 'NO_SUCH_VARIABLE'") !=
         std::string::npos);

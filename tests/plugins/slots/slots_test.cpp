@@ -429,7 +429,7 @@ TEST_CASE("slots: the table of another time names records that are not there any
 TEST_CASE("slots: a folder has one user, and another process is told which") {
   Disk disk;
   StorageCaller caller = disk.open();
-  const std::string expected = "process " + std::to_string(::getpid()) + " keeps its records here";
+  const std::string expected = "process " + std::to_string(::getpid()) + " uses this folder";
   CHECK(in_a_process([&] {
           const std::string why = why_not(disk);
           if (why.find(expected) == std::string::npos) disagree("it says: {}", why);
@@ -478,9 +478,9 @@ TEST_CASE("slots: a disk without room for all makes the capacity smaller") {
   CHECK(why_not(disk).find("slots needs `capacity`, at least a record of 16384 bytes") != std::string::npos);
   disk.config.path = "/proc/canopy";
   disk.config.capacity = 64 * kRecord;
-  CHECK(why_not(disk).find("/proc/canopy: the folder cannot be made") != std::string::npos);
+  CHECK(why_not(disk).find("/proc/canopy: the folder cannot be created") != std::string::npos);
   disk.config.path = disk.file("table").string();
-  CHECK(why_not(disk).find("the folder cannot be made (Not a directory)") != std::string::npos);
+  CHECK(why_not(disk).find("the folder cannot be created (Not a directory)") != std::string::npos);
 }
 
 TEST_CASE("slots: a call whose time is over moves nothing more, and keeps the front of its path") {

@@ -36,7 +36,7 @@ class OriginalAllocator {
   std::size_t first_ = 0;
 };
 
-/// Requests of `count` pages in a pool that is half handed out; each frees the pages of the oldest.
+/// Measures requests of `count` pages in a pool of which half is handed out; each frees the pages of the oldest.
 template <class Allocator>
 double churn(Allocator& allocator, std::size_t pool, std::size_t count, double patience) {
   constexpr std::size_t kCalls = 2000;
@@ -106,7 +106,7 @@ void add_start(std::uint32_t pool, std::vector<Case>& cases) {
   cases.push_back({"Page numbers", {name}, measure});
 }
 
-/// Time to make an index with a limit.
+/// Adds the row of the time to make an index with a limit.
 void add_index_start(Units tokens, std::vector<Case>& cases) {
   const std::string name = fmt::format("start: index of {} tokens, page 16", power_of_ten(tokens));
   const auto measure = [=](const Setting& setting, Report&, std::vector<Row>& rows) -> Result<std::monostate> {

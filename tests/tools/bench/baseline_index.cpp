@@ -8,7 +8,7 @@ namespace canopy::bench {
 
 BaselineIndex::BaselineIndex(const Context& context) : page_(context.page_size), overlap_(context.overlap) {
   if (context.groups.size() != 1 || context.groups[0].reach != kWholePath)
-    throw std::invalid_argument("the original's algorithm knows one group, and it needs the whole path");
+    throw std::invalid_argument("the original's algorithm has one group, and it needs the whole path");
   group_ = context.groups[0];
   nodes_.push_back(nullptr);
 }
@@ -134,7 +134,7 @@ GroupPages BaselineIndex::evict(std::size_t, std::size_t pages, Cause, LeavingVi
   return {std::span<const Page>(out_)};
 }
 
-/// Parents before children, siblings in the order they came, without the root.
+/// Returns the nodes, parents before children, siblings in the order they came, without the root.
 std::vector<const BaselineIndex::Node*> BaselineIndex::preorder(const Node* root) const {
   std::vector<const Node*> all, open;
   const auto descend = [&](const Node* node) {
@@ -176,7 +176,7 @@ Units BaselineIndex::whole_units(std::size_t words) const {
   return static_cast<Units>((words > overlap_ ? words - overlap_ : 0) / page_ * page_);
 }
 
-/// Whole pages of units that a node and what is left of a key share.
+/// Returns the units, in whole pages, that a node and the rest of a key share.
 Units BaselineIndex::common_units(const Node& node, const Words& words) const {
   const auto differs = std::mismatch(node.words.begin(), node.words.end(), words.begin(), words.end()).first;
   return std::min(whole_units(static_cast<std::size_t>(differs - node.words.begin())), node.length);
@@ -201,7 +201,7 @@ BaselineIndex::Node* BaselineIndex::make() {
   return node;
 }
 
-/// The lower half keeps the node's identity; words and pages of both are copied.
+/// Splits a node. The lower half keeps the node's identity; words and pages of both halves are copied.
 BaselineIndex::Node* BaselineIndex::split(Node* lower, Units at) {
   Node* upper = make();
   upper->parent = lower->parent;
@@ -270,7 +270,7 @@ NodeFacts BaselineIndex::facts(const Node& node) const {
   facts.last_access = node.last_access;
   facts.clock = {allocated_, sizes_.evictable + sizes_.protected_, group_.capacity, now_};
   facts.parent_tag = node.parent ? &node.parent->tag : nullptr;
-  facts.tag = const_cast<std::uint64_t*>(&node.tag);  // the policy's own word: it may change it in a const index
+  facts.tag = const_cast<std::uint64_t*>(&node.tag);  // the policy's own word, which it may change in a const index
   return facts;
 }
 

@@ -10,14 +10,14 @@
 
 namespace canopy::bench {
 
-/// The algorithm of the original radix caches (SGLang's RadixCache of 2025 and what follows it), written plainly: what
-/// an index is compared with, not an index to use. Each node has a map of its children, keyed by their first page. The
-/// rest of the key is copied at each level. A split copies words and pages. A lock counts up to the root, an insert
-/// walks and stamps from the root, and an eviction builds a heap over all evictable leaves.
+/// The algorithm of the original radix caches (SGLang's RadixCache of 2025 and its followers), written plainly: for
+/// comparison with an index, not for use. Each node has a map of its children, keyed by their first page. The rest of
+/// the key is copied at each level. A split copies words and pages. A lock counts up to the root, an insert walks and
+/// stamps from the root, and an eviction builds a heap over all evictable leaves.
 ///
 /// It matches, inserts, evicts and releases as any other index does, so a replay must find the same hits. It has one
-/// whole-path group, as the original, asks its policy for ranks only, and a chain of 100,000 nodes takes hours. What no
-/// row measures does nothing.
+/// whole-path group, like the original, calls only rank() of its policy, and needs hours for a chain of 100,000 nodes.
+/// Functions that no row measures do nothing.
 class BaselineIndex final : public PrefixIndex {
  public:
   explicit BaselineIndex(const Context& context);
@@ -46,7 +46,7 @@ class BaselineIndex final : public PrefixIndex {
   };
   struct Node {
     std::uint32_t slot = 0, generation = 1;
-    Node* parent = nullptr;  ///< null: a root, or not in use
+    Node* parent = nullptr;  ///< may be null (a root, or not in use)
     std::unordered_map<Words, Node*, HashOfWords> children;
     Words words;
     std::vector<Page> pages;

@@ -11,17 +11,17 @@ namespace canopy::bench {
 
 struct Options {
   bool quick = false;           ///< smaller trees, fewer requests and repetitions: about 15 s
-  std::string only;             ///< rows whose name contains it
-  std::string index = "radix";  ///< the index to measure, of those in the registry
-  std::string trace;            ///< as for workload::open_trace; empty: a generated workload instead
-  std::uint64_t block = 0;      ///< tokens that an id of the trace stands for; 0: as its format is published
-  bool (*stopped)() = nullptr;  ///< asked before each section; true: what was measured so far is the report
+  std::string only;             ///< only rows whose name contains it
+  std::string index = "radix";  ///< name of the index to measure
+  std::string trace;            ///< as for workload::open_trace; empty: a generated workload
+  std::uint64_t block = 0;      ///< tokens that an id of the trace stands for; 0: the value of its published format
+  bool (*stopped)() = nullptr;  ///< called before each section; if it returns true, the report ends there
 };
 
-/// Called when a section begins: how many of all are done, 0..1, and how many rows there are.
+/// Called when a section begins, with the share of sections that are done, 0..1, and the number of rows so far.
 using Progress = std::function<void(double, std::uint64_t)>;
 
-/// Measures in this process, on one thread except where a row says otherwise. An error if no row's name contains
+/// Measures in this process, on one thread unless a row says otherwise. Returns an error if no row's name contains
 /// `only`, no index has the name, or a trace cannot be read.
 Result<Report> run(const Options& options, const Registry& registry, const Progress& progress);
 

@@ -4,19 +4,19 @@
 
 namespace canopy::bench {
 
-/// What every measurement gets.
+/// The arguments of every measurement.
 struct Setting {
   const Registry& registry;
   const Options& options;
-  std::size_t repetitions;           ///< of ours and of the floor
-  std::size_t original_repetitions;  ///< of the original's algorithm, which is slower
+  std::size_t repetitions;           ///< repetitions of ours and of the floor
+  std::size_t original_repetitions;  ///< repetitions of the original's algorithm, which is slower
 };
 
-/// Rows that one piece of work yields. To add a row, append a Case in the file of its subject. To add a file of rows,
+/// Rows that are measured together. To add a row, append a Case in the file of its subject. To add a file of rows,
 /// write one with a function add_SUBJECT_cases and add its line to the table in run.cpp.
 struct Case {
   std::string section;
-  std::vector<std::string> names;  ///< of its rows, "SUBJECT: ...", in the order in which `measure` appends them
+  std::vector<std::string> names;  ///< names of its rows, "SUBJECT: ...", in the order in which `measure` appends them
   std::function<Result<std::monostate>(const Setting&, Report&, std::vector<Row>&)> measure;
 };
 

@@ -19,15 +19,15 @@ inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// CPU seconds of this thread, or of all that works for the process (CLOCK_PROCESS_CPUTIME_ID). The time of other
-/// programs is not in it; what they do to the caches is.
+/// Returns the CPU seconds of this thread, or of the whole process (CLOCK_PROCESS_CPUTIME_ID). They do not contain the
+/// time of other programs, but their effect on the caches.
 inline double cpu_now(clockid_t of = CLOCK_THREAD_CPUTIME_ID) {
   timespec spent{};
   ::clock_gettime(of, &spent);
   return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 
-/// How long `work` takes, in seconds.
+/// Returns the seconds that `work` takes.
 template <class Work>
 double seconds_of(Work&& work) {
   const double start = now();
@@ -40,7 +40,7 @@ class Repeated {
  public:
   void add(double figure) { figures_.push_back(figure); }
   bool empty() const { return figures_.empty(); }
-  /// REQUIRES: not empty.
+  /// Returns the median and the range of the figures, multiplied by `times`. REQUIRES: not empty.
   Spread spread(double times = 1) const {
     std::vector<double> sorted = figures_;
     std::sort(sorted.begin(), sorted.end());
@@ -56,7 +56,7 @@ class Repeated {
   std::vector<double> figures_;
 };
 
-/// The figures of a row of times: ours, the floor's and the original's, one a repetition each.
+/// The figures of a row of times: ours, the floor's and the original's, one for each repetition.
 struct Measured {
   Repeated ours{}, floor{}, original{};
   Repeated& of(bool the_original) { return the_original ? original : ours; }

@@ -15,9 +15,10 @@ std::optional<Change> change_since(const Report& old, const Row& row) {
 }
 
 std::optional<std::string> cannot_compare(const Report& old, const Report& now) {
-  if (old.quick != now.quick) return "one of the two was made with --quick: their trees and replays differ in size";
+  if (old.quick != now.quick)
+    return "one of the two reports was made with --quick: their trees and replays differ in size";
   if (!old.source.empty() && !now.source.empty() && old.source != now.source)
-    return fmt::format("their replays differ: {} then, {} now", old.source, now.source);
+    return fmt::format("the replays of the two reports differ: {} then, {} now", old.source, now.source);
   return std::nullopt;
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr NamespaceId kOther{1};
 
-/// A chain of one-page nodes: in the order they came, as a long answer makes them, or scattered, so that their places
-/// in memory have no order, as in an index that has run for long.
+/// A chain of one-page nodes: in order, as a long answer makes them, or scattered, so that their places in memory have
+/// no order, as in an index that has run for long.
 struct Chain {
   Subject subject;
   Units page;
@@ -30,14 +30,14 @@ struct Chain {
   PrefixIndex& index() { return *subject.index; }
   Key key(std::size_t nodes) const { return {NamespaceId::shared, std::span(words).first(nodes * page)}; }
 
-  /// Each node by an insert below the last one's lock.
+  /// Makes each node by an insert below the last one's lock.
   void grow(std::size_t nodes, bool scattered) {
     if (scattered) scatter(nodes);
     Lock lock;
     for (std::size_t end = 1; end <= nodes; ++end) lock = extend(lock, end);
     index().release(lock);
   }
-  /// The same nodes by cutting one, for an index that walks from the root at each insert.
+  /// Makes the same nodes by splitting one, for an index that walks from the root at each insert.
   void cut(std::size_t nodes) {
     index().release(index().insert({}, key(nodes), {std::span(pages).first(nodes)}, {}).lock);
     for (std::size_t end = nodes - 1; end > 0; --end) index().release(index().match(key(end), {}));
@@ -112,7 +112,8 @@ void add_chain(Units page_size, std::size_t nodes, bool scattered, std::vector<C
   cases.push_back({"Chain", names, measure});
 }
 
-/// Cut every so many pages, each cut by an insert that ends there and continues below the last one's lock.
+/// Measures a long key that is cut into pieces, each by an insert that ends there and continues below the last one's
+/// lock.
 void add_long_key(Units page_size, std::size_t tokens, std::size_t cuts, std::vector<Case>& cases) {
   const std::string key_name = fmt::format("a key of {} tokens, page {}", power_of_ten(tokens), page_size);
   const std::vector<std::string> names{"match: cold, " + key_name,
@@ -167,7 +168,7 @@ void add_long_key(Units page_size, std::size_t tokens, std::size_t cuts, std::ve
   cases.push_back({"Long key", names, measure});
 }
 
-/// A match that ends in the middle of a node cuts it.
+/// Measures a match that ends in the middle of a node and splits it.
 void add_halves(Units page_size, std::vector<Case>& cases) {
   constexpr Units kTokens = 102'400;
   const std::string name = fmt::format("split: a match of half of 10^5 tokens, page {}", page_size);

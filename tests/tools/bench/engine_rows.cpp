@@ -1,4 +1,4 @@
-/// The same replay through a whole engine: what the index, the ledger and everything else cost of it.
+/// The same replay through a whole engine: the cost of the index, of the ledger and of everything else.
 #include <fmt/format.h>
 
 #include "cases.h"
@@ -8,7 +8,7 @@
 namespace canopy::bench {
 namespace {
 
-/// Seconds of one check, on a full engine.
+/// Returns the seconds of one check, on a full engine.
 double seconds_a_check(const Engine& engine) {
   constexpr std::size_t kChecks = 200'000;
   Ledger ledger;
@@ -32,7 +32,7 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
     if (repetition == 0) continue;  // warm-up
     all.ours.add(ran->seconds);
     index.ours.add(ran->report.index_seconds);
-    // The replay ended with an audit of every page, which is not in its time.
+    // The replay ended with an audit of every page, which its time does not contain.
     const std::uint64_t before = ran->engine->ledger().checks();
     ran->engine->audit();
     const std::uint64_t made = ran->report.ledger_checks - (ran->engine->ledger().checks() - before);

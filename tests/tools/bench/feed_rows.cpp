@@ -1,4 +1,4 @@
-/// What a feed costs an engine: the same replay without a feed and with each kind of feed, in turns.
+/// The cost of a feed for an engine: the same replay without a feed and with each kind of feed, in turns.
 #include <fmt/format.h>
 #include <mirror/mirror.h>
 #include <sources/attachment.h>
@@ -20,13 +20,13 @@ using namespace std::chrono_literals;
 using inspector::Attachment;
 using inspector::Mirror;
 
-/// Reads a feed in a thread of its own, as an inspector does: by name, through its own mapping, into a mirror. When
-/// there is nothing to read, it waits a millisecond.
+/// Reads a feed in its own thread, as an inspector does: by name, through its own mapping, into a mirror. Waits a
+/// millisecond when there is nothing to read.
 class Onlooker {
  public:
   explicit Onlooker(std::unique_ptr<Attachment> attachment)
       : attachment_(std::move(attachment)), mirror_(attachment_->header()), thread_([this] { look(); }) {}
-  /// Reads the rest, and ends. Only then is the mirror complete.
+  /// Reads the rest and ends. The mirror is complete only then.
   const Mirror& end() {
     if (thread_.joinable()) done_ = true, thread_.join();
     return mirror_;
@@ -61,12 +61,12 @@ class Onlooker {
   std::thread thread_;
 };
 
-/// One way to have a feed.
+/// One kind of feed.
 struct Way {
   const char* name;
   std::string feed;  ///< its value in an engine file
   bool read = false;
-  Repeated seconds, index, cpu;  ///< divided by those of the replay without a feed before it
+  Repeated seconds, index, cpu;  ///< divided by the figures of the previous replay, which has no feed
 };
 
 std::string own_name() { return fmt::format("bench-{}", ::getpid()); }
@@ -96,11 +96,11 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
   Repeated none, none_index, none_cpu;
   std::string section;
   std::uint64_t events = 0, commits = 0, laps = 0;
-  // The effect is a few per cent, and a machine repeats the time only to ten per cent: many short turns.
+  // The effect is a few per cent, and times on a machine vary by ten per cent, so there are many short turns.
   for (std::size_t repetition = 0; repetition <= 2 * setting.repetitions; ++repetition) {
     auto off = replay_engine(setting, "{ off: {} }");
     if (!off) return off.error();
-    // Frees its memory now: a virtual machine may have none left for the next engine.
+    // Frees its memory now, because a virtual machine may have none left for the next engine.
     off->engine.reset();
     if (repetition > 0)
       none.add(off->seconds), none_index.add(off->report.index_seconds), none_cpu.add(off->cpu_seconds);
@@ -119,7 +119,7 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
       if (on->report.digest != off->report.digest) return Error{"canopy-dev bench: a feed changed what the replay did"};
       if (onlooker) {
         const Mirror& mirror = onlooker->end();
-        if (mirror.drift() != 0) return Error{"canopy-dev bench: the feed and the engine's books differ"};
+        if (mirror.drift() != 0) return Error{"canopy-dev bench: the feed and the engine's ledger differ"};
         events = on->engine->feed()->writer().at(), commits = mirror.commits(), laps += onlooker->laps();
       }
       if (repetition == 0) continue;  // warm-up
@@ -146,7 +146,7 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
 
 const char* const kEventNames[] = {"feed: an event, no reader", "feed: an event, one reader"};
 
-/// Events alone, in operations of 16, into a ring that is larger than the caches and was filled before.
+/// Measures only events, in operations of 16, into a ring that is larger than the caches and was filled before.
 Result<std::monostate> measure_events(const Setting& setting, Report&, std::vector<Row>& rows) {
   constexpr std::uint64_t kRing = std::uint64_t{1} << 21, kOperation = 16;
   const std::uint64_t written = setting.options.quick ? kRing : 4 * kRing;

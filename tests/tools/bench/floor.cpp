@@ -18,7 +18,7 @@ FloorMemory::FloorMemory(std::size_t words, bool huge_pages) {
   bytes_ = (words * sizeof(*words_) + kHuge) / kHuge * kHuge;
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  // Advice only: some systems have no such pages.
+  // Only advice: some systems have no such pages.
   if (huge_pages) static_cast<void>(madvise(memory, bytes_, MADV_HUGEPAGE));
   std::memset(memory, 0xCA, bytes_);
   words_ = static_cast<std::uint32_t*>(memory);

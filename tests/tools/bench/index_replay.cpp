@@ -12,7 +12,7 @@
 namespace canopy::bench {
 namespace {
 
-/// One request after the other through an index and an allocator of page numbers.
+/// Runs one request after the other through an index and an allocator of page numbers.
 class IndexReplay {
  public:
   IndexReplay(const Subject& subject, SlotAllocator& allocator, Units page_size)

@@ -10,11 +10,11 @@
 
 namespace canopy::bench {
 
-/// The calls of a replay that are timed, each kind for itself.
+/// The calls of a replay that are timed, each kind separately.
 enum Step : std::size_t { match, insert, evict, release, pages, kSteps };
 constexpr std::array<const char*, kSteps> kStepNames{"match", "insert", "evict", "release", "pages"};
 
-/// What a replay of the source through an index took.
+/// The times and results of a replay of the source through an index.
 struct Replayed {
   std::array<double, kSteps> seconds{};
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;
@@ -24,10 +24,9 @@ struct Replayed {
 };
 
 /// Replays the source of the options, one request after the other, with only the calls that an engine makes to its
-/// index.
-/// An empty `index_name` is the original's algorithm. The words of a prompt are written just before its calls, as a
-/// tokenizer would, and so are the prints that a policy reads; the tree's memory is as cold as the earlier requests
-/// have left it.
+/// index. An empty `index_name` means the original's algorithm. The words of a prompt are written just before its
+/// calls, as by a tokenizer, and so are the prints that a policy reads; the tree's memory is as cold as the earlier
+/// requests have left it.
 Result<Replayed> replay_index(const Setting& setting, const std::string& index_name, Units page_size,
                               const std::string& index_options = {}, const std::string& policy = "lru");
 

@@ -1,4 +1,4 @@
-/// The replay of replay_rows under each policy, beside the same under lru: what a policy costs, and what it finds.
+/// The replay of replay_rows under each policy, next to the same under lru: the cost of a policy, and its hits.
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ std::string name_of(const std::string& policy) {
   return fmt::format("policy: match + insert + evict + release under {}, page {}", policy, kPageSize);
 }
 
-/// The policy and lru take turns.
+/// Measures the policy and lru in turns.
 Result<std::monostate> measure(const Setting& setting, const std::string& policy, std::vector<Row>& rows) {
   Repeated ours, lru;
   Replayed last, last_lru;

@@ -1,5 +1,5 @@
-/// What publishing KV events costs the engine's thread: what an index tells in a replay, told again to a publisher that
-/// has a subscriber, beside a copy of the same words.
+/// The cost of publishing KV events for the engine's thread: the events of an index in a replay, sent again to a
+/// publisher that has a subscriber, next to a copy of the same words.
 #include <canopy/kv_events/kv_publisher.h>
 #include <fmt/format.h>
 #include <kv_events/socket.h>
@@ -22,17 +22,17 @@ namespace {
 
 using kv_events::KvPublisher;
 
-/// A call of a TreeListener.
+/// A call to a TreeListener.
 struct Call {
   enum class Kind : std::uint8_t { space, added, split, removed, turn } kind{};
   event::NodeAdded added{};
   event::NodeSplit split{};
   event::NodeRemoved removed{};
-  std::size_t words = 0;  ///< added: where they begin in Recorded::words
+  std::size_t words = 0;  ///< added: their beginning in Recorded::words
   std::string salt{};
 };
 
-/// What a replay tells, until `kMostWords` words were inserted. One group: nothing becomes a tombstone.
+/// The calls of a replay, until `kMostWords` words were inserted. There is one group, so nothing becomes a tombstone.
 class Recorded final : public TreeListener {
  public:
   static constexpr std::size_t kMostWords = std::size_t{1} << 23;
@@ -71,7 +71,7 @@ class Recorded final : public TreeListener {
   }
 };
 
-/// A subscriber in a thread of its own that reads and forgets.
+/// A subscriber in its own thread that reads and discards.
 class Onlooker {
  public:
   Onlooker(const std::string& endpoint, bool reads)
@@ -100,9 +100,9 @@ class Onlooker {
   std::thread thread_;
 };
 
-/// Takes the calls in parts that insert some thousand words. Before each of `copy` and `tell` takes its part, the words
-/// are read, since an insert's are in the caches too. The one that comes first takes turns. Adds up the seconds of
-/// both; `between` is not in them.
+/// Takes the calls in parts that insert a few thousand words. Before `copy` and before `tell` the words of the part are
+/// read, because those of an insert are in the caches too. The two take turns at being first. Adds up the seconds of
+/// both, without those of `between`.
 template <class Copy, class Tell, class Between>
 std::pair<double, double> seconds_in_parts(const Recorded& recorded, Copy&& copy, Tell&& tell, Between&& between) {
   constexpr std::size_t kPart = std::size_t{1} << 14;
@@ -157,7 +157,7 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
       const auto [floor, seconds] = seconds_in_parts(
           recorded,
           [&](std::span<const Call> calls) {
-            std::size_t to = 0;  // as in the queue, a part begins where the one before did
+            std::size_t to = 0;  // as in the queue, a part begins where the previous one did
             for (const Call& call : calls)
               if (call.kind == Call::Kind::added) {
                 std::memcpy(copy.data() + to, recorded.words.data() + call.words, call.added.length * sizeof(Token));
@@ -196,7 +196,7 @@ Result<std::monostate> measure(const Setting& setting, Report& report, std::vect
                                           tokens / 1e6, recorded.calls.size(), replayed->source);
   for (std::size_t i = 0; i < std::size(kNames); ++i)
     rows.push_back(figures[i].row(section, kNames[i], "a token", "floor: a copy of the inserted tokens"));
-  report.remarks.push_back(fmt::format("publish: the subscriber that reads got {} batches in all.", messages));
+  report.remarks.push_back(fmt::format("publish: the subscriber that reads received {} batches in total.", messages));
   return std::monostate{};
 }
 

@@ -20,7 +20,7 @@ std::vector<std::string> names(Units page_size) {
 
 struct Figures {
   std::array<Repeated, kSteps> steps;
-  Repeated four, later;  ///< later: memory taken as it is needed
+  Repeated four, later;  ///< later: memory is taken when it is needed
   std::uint64_t hits = 0;
   void add(const Replayed& replayed) {
     hits = replayed.hit_tokens;
@@ -29,7 +29,7 @@ struct Figures {
   }
 };
 
-/// The index and the original's algorithm take turns.
+/// Measures the index and the original's algorithm in turns.
 Result<std::monostate> take_turns(const Setting& setting, Units page_size, Figures& ours, Figures& original) {
   const std::string& index = setting.options.index;
   for (std::size_t repetition = 0; repetition < setting.repetitions; ++repetition) {
@@ -54,7 +54,7 @@ void add_times(const Figures& ours, const Figures& original, const std::string& 
                     theirs.if_any(share), std::move(note)});
   };
   add(ours.four, original.four, fmt::format("{:.1f} ms in all", ours.four.spread(1e3).median));
-  add(ours.later, original.four, "prefault: false, where the index has such an option");
+  add(ours.later, original.four, "prefault: false, if the index has this option");
   for (std::size_t step = 0; step < kSteps; ++step) add(ours.steps[step], original.steps[step]);
 }
 

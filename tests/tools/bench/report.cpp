@@ -48,7 +48,7 @@ static void from_json(const ordered_json& json, Row& row) {
   const std::string kind = json.at("kind");
   std::size_t known = 0;
   while (known < std::size(kKinds) && kind != kKinds[known]) ++known;
-  if (known == std::size(kKinds)) throw std::invalid_argument("'" + kind + "' is no kind of row");
+  if (known == std::size(kKinds)) throw std::invalid_argument("'" + kind + "' is not a kind of row");
   row.kind = static_cast<Kind>(known);
   json.at("per").get_to(row.per);
   json.at("ours").get_to(row.ours);
@@ -90,7 +90,7 @@ Result<std::monostate> write_report(const Report& report, const std::string& pat
 }
 
 Result<Report> read_report(const std::string& path) {
-  constexpr const char* kExpected = "; expected what `canopy-dev bench --json` wrote";
+  constexpr const char* kExpected = "; expected a file of `canopy-dev bench --json`";
   const OpenedFile there = open_regular(path);
   if (there.error == 0 && !there.descriptor)
     return Error{path + ": this is " + kind_of(there.facts.st_mode) + kExpected};
@@ -106,7 +106,7 @@ Result<Report> read_report(const std::string& path) {
     json.at("rows").get_to(report.rows);
     return report;
   } catch (const std::exception& error) {
-    return Error{path + ": this is not what `canopy-dev bench --json` writes: " + error.what()};
+    return Error{path + ": this is not a file of `canopy-dev bench --json`: " + error.what()};
   }
 }
 

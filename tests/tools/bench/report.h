@@ -9,10 +9,10 @@
 #include <variant>
 #include <vector>
 
-/// What `canopy-dev bench` and `canopy-dev bench gpu` measured: rows, their files, and the change since an older file.
+/// The results of `canopy-dev bench` and `canopy-dev bench gpu`: rows, their files, and the change since an older file.
 namespace canopy::bench {
 
-/// The median of the repetitions and how far they spread: the least and the most, or for a GPU the 10th and the 90th
+/// The median of the repetitions and their range: the least and the most, or for a GPU the 10th and the 90th
 /// percentile.
 struct Spread {
   double median = 0, low = 0, high = 0;
@@ -21,8 +21,8 @@ struct Spread {
 
 enum class Kind {
   time,   ///< seconds
-  bytes,  ///< of memory
-  share,  ///< of something that `per` or the name says
+  bytes,  ///< bytes of memory
+  share,  ///< share of the thing that `per` or the name says
   rate,   ///< bytes a second
 };
 
@@ -32,7 +32,7 @@ struct Peer {
   Spread value;
 };
 
-/// One line: what was measured, beside what it is compared with, where there is such.
+/// One line: a measurement, and the figures that it is compared with, if there are any.
 struct Row {
   std::string section, name;
   Kind kind = Kind::time;
@@ -40,13 +40,13 @@ struct Row {
   Spread ours;
   std::optional<Spread> floor, original;  ///< the least work that must be done; the original's algorithm
   std::string note{};
-  // `canopy-dev bench gpu` alone:
+  // Only for `canopy-dev bench gpu`:
   std::optional<double> of_roofline{};  ///< share of the device's own copy of one large piece
   std::vector<Peer> peers{};
   bool on_gpu = false;
 };
 
-/// An acceptance figure: what was demanded and what was measured.
+/// An acceptance figure: the demand and the measurement.
 struct Demand {
   enum class Verdict { met, missed, not_measured };
   std::string id, demand, measured;
@@ -55,39 +55,39 @@ struct Demand {
 
 /// The GPU that was measured.
 struct Gpu {
-  std::string device;  ///< empty: there is none
-  std::string why;     ///< why there is none
-  bool fake = false;   ///< a driver library without a GPU behind it: its figures are not a GPU's
+  std::string device;  ///< name of the device; empty: there is none
+  std::string why;     ///< reason why there is none
+  bool fake = false;   ///< true for a driver library without a GPU: the figures are not a GPU's
   int driver_version = 0;
-  int clock_khz = 0, memory_clock_khz = 0;  ///< the highest; 0: not known
+  int clock_khz = 0, memory_clock_khz = 0;  ///< highest clock rates; 0: not known
   std::uint64_t free_bytes = 0, total_bytes = 0;
   double budget = 0, took = 0;  ///< seconds
 };
 
 struct Report {
-  std::string index, source;  ///< of `canopy-dev bench`; source: what the replays ran, empty if none did
+  std::string index, source;  ///< only `canopy-dev bench`; source: name of the replays' requests, empty without replays
   bool quick = false;
-  bool incomplete = false;  ///< it was stopped before its end
-  std::optional<Gpu> gpu;   ///< of `canopy-dev bench gpu`
+  bool incomplete = false;  ///< true if it was stopped before its end
+  std::optional<Gpu> gpu;   ///< only `canopy-dev bench gpu`
   std::vector<Row> rows;
   std::vector<Demand> demands;
-  std::vector<std::string> remarks;   ///< sentences: what was left out and why, which answers were compared
-  std::vector<std::string> failures;  ///< sentences: wrong bytes, calls that failed
+  std::vector<std::string> remarks;   ///< messages: what was left out and why, which results were compared
+  std::vector<std::string> failures;  ///< messages: wrong bytes, failed calls
 };
 
 /// Writes JSON, all of it or nothing.
 Result<std::monostate> write_report(const Report& report, const std::string& path);
-/// What `canopy-dev bench --json` wrote. Not for a GPU's file.
+/// Reads a file of `canopy-dev bench --json`. Does not read a GPU's file.
 Result<Report> read_report(const std::string& path);
 
-/// How a row changed since another report.
+/// The change of a row since another report.
 struct Change {
-  double share = 0;     ///< 0.1: a tenth more than then
-  bool beyond = false;  ///< the two do not overlap, from the least repetition to the most
+  double share = 0;     ///< 0.1: a tenth more than before
+  bool beyond = false;  ///< true if the ranges of their repetitions do not overlap
 };
-/// Nothing if the old report has no such row.
+/// Returns the change of a row; nothing if the old report has no such row.
 std::optional<Change> change_since(const Report& old, const Row& row);
-/// Why the two cannot be compared, or nothing.
+/// Returns the reason why the two cannot be compared; nothing if they can.
 std::optional<std::string> cannot_compare(const Report& old, const Report& now);
 
 }  // namespace canopy::bench

@@ -34,7 +34,7 @@ std::vector<Case> all_cases(const Options& options) {
   return cases;
 }
 
-/// What the names of the rows begin with, each once: "replay; engine; ...".
+/// Returns the first words of the rows' names, each once: "replay; engine; ...".
 std::string beginnings(const std::vector<Case>& cases) {
   std::vector<std::string> known;
   for (const Case& one : cases)
@@ -55,7 +55,7 @@ Result<std::monostate> check_index(const Options& options, const Registry& regis
   subject->index->release(subject->index->insert({}, key, {std::span<const Page>(&page, 1)}, {}).lock);
   if (subject->index->peek(key).length == 1) return std::monostate{};
   return Error{
-      fmt::format("canopy-dev bench: the index '{}' keeps nothing of what is inserted, so there is nothing to "
+      fmt::format("canopy-dev bench: the index '{}' keeps nothing that is inserted, so there is nothing to "
                   "measure",
                   options.index)};
 }

@@ -1,4 +1,4 @@
-/// As many tenants as threads, each with an index of its own and the whole source: only the machine is shared.
+/// One tenant for each thread, each with its own index and the whole source: only the machine is shared.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ std::string name_of(std::size_t shards) {
   return fmt::format("replay: {} shard{}, a thread each, page 16", shards, shards == 1 ? "" : "s");
 }
 
-/// The time of a request is that of the slowest tenant's index calls over the requests of all.
+/// Measures the time of a request: that of the slowest tenant's index calls divided by the requests of all.
 Result<std::monostate> measure(const Setting& setting, std::size_t shards, Report&, std::vector<Row>& rows) {
   Repeated all;
   std::uint64_t requests = 0;

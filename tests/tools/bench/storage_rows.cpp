@@ -1,4 +1,4 @@
-/// The storage `slots` beside the least that moving its bytes takes, in one run and on one disk, that of $TMPDIR.
+/// The storage `slots` next to the least work that moves its bytes, in one run and on one disk, that of $TMPDIR.
 #include <canopy/base/figures.h>
 #include <canopy/base/random.h>
 #include <canopy/base/temporary_folder.h>
@@ -30,7 +30,7 @@ struct Size {
 };
 constexpr Size kSizes[] = {{64 << 10, "64 KiB"}, {256 << 10, "256 KiB"}, {2 << 20, "2 MiB"}};
 
-/// As the host tier has it: in huge pages, where the system gives them.
+/// Memory as in the host tier: in huge pages, if the system has them.
 struct Aligned {
   std::byte* bytes;
   explicit Aligned(std::size_t count) {
@@ -46,11 +46,11 @@ struct Aligned {
   Aligned& operator=(const Aligned&) = delete;
 };
 
-/// `slots` as a floor is called: a batch is put or got, and waited for.
+/// `slots` behind the interface of a floor: puts or gets a batch and waits for it.
 class Storage final : public RecordFloor {
  public:
   explicit Storage(std::shared_ptr<PageStorage> storage) : storage_(std::move(storage)) {}
-  /// Records of other keys from now on, so that they replace those that are there.
+  /// Uses other keys from now on, so that new records replace the existing ones.
   void next_round() { ++round_; }
   bool put(std::uint64_t first, std::span<std::byte* const> records) override {
     keys_.clear();
@@ -88,7 +88,7 @@ class Storage final : public RecordFloor {
   std::vector<const std::byte*> sources_;
 };
 
-/// What one way to keep records took, by repetition.
+/// The figures of one way to keep records, by repetition.
 struct Way {
   const char* name;
   std::unique_ptr<RecordFloor> floor;
@@ -116,7 +116,7 @@ Result<std::monostate> measure_size(const Setting& setting, const Size& size, st
                 {"io_uring", uring_floor(folder.path() / "uring", size.record_bytes, records)},
                 {"page cache", page_cache_floor(folder.path() / "cache", size.record_bytes, records)},
                 {"memcpy", memory_floor(size.record_bytes, records)}};
-  if (!ways[1].floor) report.remarks.push_back("No io_uring here, so slots is not beside it.");
+  if (!ways[1].floor) report.remarks.push_back("There is no io_uring here, so slots is not compared with it.");
 
   std::vector<std::uint64_t> order(records / kBatch);
   std::iota(order.begin(), order.end(), std::uint64_t{0});
@@ -158,7 +158,7 @@ Result<std::monostate> measure_size(const Setting& setting, const Size& size, st
   return std::monostate{};
 }
 
-/// A start with a table: its entries are written as slots writes them; the slots themselves are never read.
+/// Measures a start with a table, whose entries are written as slots writes them; the slots themselves are never read.
 Result<std::monostate> measure_start(const Setting& setting, Report&, std::vector<Row>& rows) {
   const std::uint32_t records = setting.options.quick ? 100'000 : 1'000'000;
   const TemporaryFolder folder("canopy-bench");

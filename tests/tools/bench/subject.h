@@ -20,11 +20,11 @@ struct Subject {
   std::shared_ptr<PrefixIndex> index;
 };
 
-/// The index that the registry has under `name`, with `options` in YAML; the original's algorithm if the name is empty.
+/// Returns the index with this name, with `options` in YAML; the original's algorithm if the name is empty.
 Result<Subject> make_subject(const Registry& registry, const std::string& name, Units page_size, std::uint64_t capacity,
                              const std::string& options = {}, const std::string& policy = "lru");
 
-/// The index that is measured, without a limit, or the original's algorithm.
+/// Returns the index that is measured, without a limit, or the original's algorithm.
 Result<Subject> make_subject(const Setting& setting, bool original, Units page_size);
 
 Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, const std::string& name,
@@ -34,7 +34,7 @@ Result<std::shared_ptr<SlotAllocator>> make_allocator(const Registry& registry, 
 Result<std::unique_ptr<Engine>> make_engine(const Registry& registry, const std::string& text,
                                             TreeListener* listener = nullptr);
 
-/// With `options` in YAML.
+/// Returns a store with `options` in YAML.
 Result<std::shared_ptr<KVStore>> make_store(const Registry& registry, const std::string& name,
                                             const KVStore::Context& context, const std::string& options);
 

@@ -1,4 +1,4 @@
-/// Trees of several shapes and sizes: the cost of one call, and whether it grows with the tree.
+/// Trees of several shapes and sizes: the cost of one call, which may grow with the tree.
 #include <fmt/format.h>
 
 #include <array>
@@ -38,13 +38,13 @@ class Tree {
   PrefixIndex& index() { return *subject_.index; }
   std::size_t leaves() const { return ids_.size(); }
   Page first_leaf_page() const { return prefix_ / page_ + 1; }
-  /// The words of a leaf's whole key, until the next call.
+  /// Returns the words of a leaf's whole key. Valid until the next call.
   Key key(std::size_t leaf) {
     const std::uint64_t id = ids_[leaf];
     for (Units i = 0; i < page_; ++i) words_[prefix_ + i] = static_cast<std::uint32_t>(id + i * 7);
     return {NamespaceId::shared, words_};
   }
-  /// A new key replaces the leaf's; its pages begin with the prefix's.
+  /// Replaces the leaf's key by a new one; its pages begin with those of the prefix.
   Key renewed_key(std::size_t leaf) {
     ids_[leaf] = ++last_id_;
     return key(leaf);
@@ -65,7 +65,7 @@ class Tree {
   Units page_, prefix_;
   std::vector<std::uint32_t> words_;
   std::vector<Page> pages_;
-  std::vector<std::uint64_t> ids_;  ///< of each leaf: its words are made from it
+  std::vector<std::uint64_t> ids_;  ///< id of each leaf, from which its words are made
   std::uint64_t last_id_ = 0;
 };
 
@@ -85,7 +85,7 @@ double percentile_99(std::vector<double>& samples) {
   return *at;
 }
 
-/// One repetition on a new tree. `patience`: seconds after which calls of one kind end early.
+/// Measures one repetition on a new tree. `patience`: seconds after which calls of one kind end early.
 void measure_tree(Tree& tree, std::uint64_t seed, double patience, bool original, Figures& figures) {
   const std::size_t batch = std::min<std::size_t>(1000, tree.leaves());
   const auto average = [&](Figure figure, double seconds, std::size_t calls) {
@@ -136,7 +136,7 @@ void measure_tree(Tree& tree, std::uint64_t seed, double patience, bool original
   average(evict_all, took, count.nodes);
 }
 
-/// The same compares and copies in memory of the same size.
+/// Measures the same compares and copies in memory of the same size.
 void measure_floor(const Shape& shape, Units page_size, std::size_t leaves, std::uint64_t seed, Repeated& compared,
                    Repeated& copied) {
   FloorMemory memory(shape.prefix_tokens + leaves * page_size), page_numbers(leaves);
@@ -162,7 +162,7 @@ void measure_floor(const Shape& shape, Units page_size, std::size_t leaves, std:
       page_numbers.copy(i % leaves, &page, 1);
     });
   }
-  static volatile bool used;  // or the compiler could remove the compares
+  static volatile bool used;  // otherwise the compiler could remove the compares
   used = same;
   static_cast<void>(used);
   compared.add(compare / static_cast<double>(batch));
@@ -173,7 +173,7 @@ std::string tree_name(const Shape& shape, Units page_size, std::size_t leaves) {
   return fmt::format("{}, page {}, {} leaves", shape.name, page_size, power_of_ten(leaves));
 }
 
-/// Whether the original's algorithm ends within seconds.
+/// Returns true if the original's algorithm ends within seconds.
 bool original_is_bearable(std::size_t nodes) { return nodes <= 1'000'000; }
 
 void add_tree(const Shape& shape, Units page_size, std::size_t leaves, std::vector<Case>& cases) {
@@ -201,7 +201,7 @@ void add_tree(const Shape& shape, Units page_size, std::size_t leaves, std::vect
   cases.push_back({"Trees", names, measure});
 }
 
-/// A pool of which 95 % is held under locks: each new request evicts one page of the rest.
+/// Adds the row of a pool of which locks hold 95 %: each new request evicts one page of the rest.
 void add_thrash(Units page_size, std::size_t leaves, std::vector<Case>& cases) {
   const std::string name =
       fmt::format("evict + insert + release: 95 % held, page {}, {} leaves", page_size, power_of_ten(leaves));

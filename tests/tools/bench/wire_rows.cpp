@@ -16,7 +16,7 @@ using namespace kv_events;
 constexpr std::size_t kEvents = 64, kBlocksOfEvent = 8, kBlock = 16;
 constexpr std::size_t kBlocks = kEvents * kBlocksOfEvent;
 
-/// A batch as a busy server sends it: each event a run of blocks of 16 tokens.
+/// Returns a batch as from a busy server: each event is a run of blocks of 16 tokens.
 EventBatch made_batch(bool digests) {
   EventBatch batch;
   std::uint64_t number = 0;

@@ -34,17 +34,17 @@ Result<bench::Report> measured(const BenchArguments& arguments, const Registry& 
   auto report = bench::run(options, registry, [&](double share, std::uint64_t rows) { bar.show(share, rows); });
   bar.clear();
   if (report && arguments.options.trace.empty() && !report->source.empty())
-    report->remarks.push_back("No trace was named (--trace FILE), so the replays ran a generated workload, " +
+    report->remarks.push_back("No trace was given (--trace FILE), so the replays ran a generated workload, " +
                               report->source + ".");
   return report;
 }
 
-/// Prints first: a full disk must not lose what took minutes to measure.
+/// Prints first, so that a full disk does not lose what took minutes to measure.
 int print_and_write(const bench::Report& report, const bench::Report* old, const std::string& path) {
   print_whatever_happens([&] { print(report, old); });
   if (report.incomplete) {
     unusable(fmt::format("canopy-dev bench: {} stopped it{}", Interrupt::name(),
-                         path.empty() ? "" : "; no file was written, since it would be incomplete"));
+                         path.empty() ? "" : "; no file was written, because it would be incomplete"));
     return Interrupt::exit_code();
   }
   if (path.empty()) return kFine;
@@ -52,7 +52,7 @@ int print_and_write(const bench::Report& report, const bench::Report* old, const
   return written ? kFine : unusable(written.error().text);
 }
 
-/// Measures, or shows the figures of a file; with the change since another file if one is named.
+/// Measures, or shows the figures of a file; with the change since another file if one is given.
 int measure(const BenchArguments& arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
   const std::string& trace = arguments.options.trace;
@@ -85,7 +85,7 @@ int measure(const BenchArguments& arguments, const PluginFolders& folders) {
   return why.empty() ? status : unusable(why);
 }
 
-/// Measures the store on a GPU. Without one: measures what needs none, then returns kUnusable.
+/// Measures the store on a GPU. Without a GPU, measures what needs none and returns kUnusable.
 int measure_gpu(const BenchGpuArguments& arguments, const PluginFolders& folders) {
   const RunFile output{"--json", arguments.json};
   if (auto apart = check_run_files({}, {&output, 1}); !apart) return unusable(apart.error().text);
@@ -111,12 +111,12 @@ CLI::App* add_bench_gpu(CLI::App& bench, const PluginFolders& folders, int& stat
   auto* gpu =
       bench.add_subcommand("gpu",
                            "Time the GPU's store next to the device's own copies in the same run, and check its "
-                           "acceptance figures. Exit code 1: wrong bytes or a failed call; 2: there is no GPU, "
-                           "and what needs none was measured");
-  gpu->add_option("--budget", arguments->options.budget, "seconds for all of it")
+                           "acceptance figures. Exit code 1: wrong bytes or a failed call; 2: no GPU, and only "
+                           "the sections that need none were measured");
+  gpu->add_option("--budget", arguments->options.budget, "seconds for all sections together")
       ->capture_default_str()
       ->check(CLI::Range(1.0, 3600.0));
-  gpu->add_option("--only", arguments->options.only, "one section, such as page-copies");
+  gpu->add_option("--only", arguments->options.only, "run only this section, such as page-copies");
   gpu->add_option("--json", arguments->json, "write the figures to this file");
   gpu->callback([=, &folders, &status] { status = measure_gpu(*arguments, folders); });
   return gpu;
@@ -130,14 +130,14 @@ void add_bench(CLI::App& program, const PluginFolders& folders, int& status) {
       "bench",
       "Time each hot path next to a lower bound (the memory traffic alone) and SGLang's algorithm, in one run");
   bench->add_flag("--quick", arguments->options.quick, "smaller trees, fewer requests and repetitions: about 15 s");
-  bench->add_option("--only", arguments->options.only, "rows whose name contains this");
-  bench->add_option("--index", arguments->options.index, "the index to measure")->capture_default_str();
+  bench->add_option("--only", arguments->options.only, "measure only rows whose name contains this");
+  bench->add_option("--index", arguments->options.index, "index to measure")->capture_default_str();
   auto* trace = bench->add_option("--trace", arguments->options.trace,
-                                  "replayed instead of a generated workload: " + workload::trace_help());
+                                  "trace to replay instead of a generated workload: " + workload::trace_help());
   block_size(*bench, arguments->options.block)->needs(trace);
   bench->add_option("--json", arguments->json, "write the figures to this file");
-  bench->add_option("--compare", arguments->compare, "show how each row changed since this file of --json");
-  bench->add_option("--from", arguments->from, "show the figures of this file of --json, and measure nothing");
+  bench->add_option("--compare", arguments->compare, "show the change of each row since this file of --json");
+  bench->add_option("--from", arguments->from, "show the figures of this file of --json without measuring");
   auto* gpu = add_bench_gpu(*bench, folders, status);
   bench->callback([=, &folders, &status] {
     if (!gpu->parsed()) status = measure(*arguments, folders);

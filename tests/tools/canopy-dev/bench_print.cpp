@@ -32,7 +32,7 @@ std::string figure(const std::optional<Spread>& spread, Kind kind) {
   return spread ? figure(spread->median, kind) : "-";
 }
 
-/// How far the farthest repetition lies from the median.
+/// Returns the distance of the farthest repetition from the median.
 std::string spread_text(const Spread& spread) {
   if (spread.median == 0) return "-";
   const double far = std::max(spread.high - spread.median, spread.median - spread.low);
@@ -58,7 +58,7 @@ std::string joined(const std::string& front, const std::string& back) {
 
 bool is_time(const Row& row) { return row.kind == Kind::time; }
 
-/// The fastest peer, or null.
+/// Returns the fastest peer, or null.
 const Peer* best_peer(const Row& row) {
   const auto slower = [&](const Peer& a, const Peer& b) {
     return is_time(row) ? a.value.median > b.value.median : a.value.median < b.value.median;
@@ -93,7 +93,7 @@ std::vector<Grid::Cell> gpu_cells(const Row& row) {
           {gpu_note(row), "2"}};
 }
 
-/// `old`: may be null (nothing to compare with).
+/// Returns the cells of a row. `old`: may be null (nothing to compare with).
 std::vector<Grid::Cell> cells(const Row& row, const Report* old) {
   std::vector<Grid::Cell> all{{row.name},
                               {figure(row.ours.median, row.kind)},
@@ -145,8 +145,9 @@ void print_gpu(const bench::Gpu& gpu, const Terminal& terminal) {
                  ? fmt::format(", clocks up to {} and {} MHz", gpu.clock_khz / 1000, gpu.memory_clock_khz / 1000)
                  : "");
   if (gpu.fake)
-    fmt::print("{}\n", terminal.yellow("A fake device: these are not GPU figures. The run shows only that every row "
-                                       "executes and moves the right bytes."));
+    fmt::print("{}\n",
+               terminal.yellow("This is a fake device: these are not GPU figures. The run shows only that every row "
+                               "executes and moves the right bytes."));
   fmt::print("\n");
 }
 
@@ -165,18 +166,17 @@ void print(const Report& report, const Report* old) {
   for (const std::string& failure : report.failures) fmt::print("{} {}\n", terminal.red("failed:"), printable(failure));
   if (report.gpu)
     fmt::print(
-        "Rates count bytes read and bytes written for what stays on the device, and bytes that crossed for what does "
-        "not; roofline:\nthe driver's own copy of one large piece, in this run. Times are the device's, by events, "
-        "unless a row says otherwise. {}\nPeers that need other software (torch, other engines' kernels) are not "
-        "measured here.\n",
+        "Rates on the device count bytes read and bytes written; rates across the bus count the bytes once. Roofline: "
+        "the\ndriver's own copy of one large piece, in this run. Times are measured by events on the device, unless a "
+        "row says otherwise. {}\nPeers that need other software (torch, other engines' kernels) are not measured "
+        "here.\n",
         seconds(report.gpu->took));
   else
     fmt::print(
-        "Medians; +-: the farthest repetition. Floor: the memory traffic alone, comparing what matches and copying "
-        "what is new.\nOriginal: SGLang's algorithm, written plainly in C++ (tests/tools/bench/baseline_index.h). "
-        "Reading "
-        "the clock twice takes about 30 ns.\n");
-  if (old) fmt::print("Since then: change of the median; ! where the two runs' repetitions do not overlap.\n");
+        "Medians; +-: the farthest repetition. Floor: only the memory traffic, comparing the words that match and "
+        "copying\nthe new ones. Original: SGLang's algorithm, written plainly in C++ "
+        "(tests/tools/bench/baseline_index.h). Reading the\nclock twice takes about 30 ns.\n");
+  if (old) fmt::print("Since then: change of the median; !: the repetitions of the two runs do not overlap.\n");
 }
 
 }  // namespace canopy::app

@@ -4,7 +4,8 @@
 
 namespace canopy::app {
 
-/// The rows as a table, then what belongs to them in words. `old`, unless null, adds a column: the change since then.
+/// Prints the rows as a table, and then their legend. `old` adds a column with the change since then; it may be null
+/// (no such column).
 void print(const bench::Report& report, const bench::Report* old);
 
 }  // namespace canopy::app

@@ -33,7 +33,7 @@ std::string in_words(const check::Verdict& verdict, std::uint64_t operations) {
                                         : fmt::format("operation {}: {}", grouped(verdict.operation), verdict.sentence);
 }
 
-/// Runs a program that was found before.
+/// Runs a program that an earlier check found.
 int repeat(const std::string& file, const Registry& registry, const Terminal& terminal) {
   const auto program = check::read_program(file, registry);
   if (!program) return unusable(program.error().text);
@@ -75,7 +75,8 @@ void print_reached(const check::Summary& summary, const Terminal& terminal) {
 
 constexpr const char* kFirstWords = "canopy-dev check --replay ";
 
-/// Why a failure cannot be written to `file`; empty if it can. Only what canopy-dev check has written is replaced.
+/// Returns the reason why a failure cannot be written to `file`; empty if it can. Only files of canopy-dev check are
+/// replaced.
 std::string why_not(const std::string& file) {
   namespace fs = std::filesystem;
   std::error_code none;
@@ -83,14 +84,13 @@ std::string why_not(const std::string& file) {
     std::string first;
     if (fs::is_regular_file(file, none)) std::getline(std::ifstream(file) >> std::ws, first);
     if (!first.starts_with(std::string("# ") + kFirstWords))
-      return fmt::format("{} is there already, and canopy-dev check did not write it: a failure would replace it",
-                         file);
+      return fmt::format("{} exists, and canopy-dev check did not write it: a failure would replace it", file);
   }
   const auto can = can_write_file(file);
   return can ? std::string() : can.error().text;
 }
 
-/// What a check file says in front of its engine.
+/// Returns the lines of a check file before its engine.
 std::vector<std::string> about(const check::Failure& failure, const CheckArguments& arguments,
                                const std::string& file) {
   std::vector<std::string> lines{
@@ -139,7 +139,7 @@ int check_engines(const CheckArguments& arguments, const PluginFolders& folders)
   }
   const check::Failure& failure = *summary->failure;
   fmt::print("{} {}{}\n", terminal.red("violation:"), in_words(failure.found, failure.operations),
-             failure.repeats ? "" : "; the same operations were clean when they were run again");
+             failure.repeats ? "" : "; the same operations were clean in a second run");
   const auto written = write_file_atomically(file, check::text_of(failure.program, about(failure, arguments, file)));
   if (!written) {
     fmt::print(stderr, "{}\n", written.error().text);
@@ -162,17 +162,17 @@ void add_check(CLI::App& program, const PluginFolders& folders, int& status) {
       "failure is shrunk to a few operations in canopy-check-SEED.txt. Exit code 0: clean; 1: a violation; 2: bad "
       "input");
   repeated(check->add_option("--config", arguments->configs,
-                             "engine file: its components with small pools; may be repeated. Without: engines that the "
-                             "seed makes up"));
-  check->add_option("--seed", arguments->options.seed, "what engines, requests and faults follow from")
+                             "engine file, run with small pools; may be repeated. Default: engines made up from the "
+                             "seed"));
+  check->add_option("--seed", arguments->options.seed, "determines engines, requests and faults")
       ->capture_default_str()
       ->check(whole(1, kMost));
   check
       ->add_option("--ops", arguments->options.operations,
-                   "operations of all engines together; 1000000 without --minutes")
+                   "operations of all engines together; default without --minutes: 1000000")
       ->check(whole(1, kMost));
-  check->add_option("--minutes", arguments->minutes, "ends after so many minutes")->check(whole(1, 100000));
-  check->add_option("--jobs", arguments->options.jobs, "processes; without: as many as there are cores")
+  check->add_option("--minutes", arguments->minutes, "end after this many minutes")->check(whole(1, 100000));
+  check->add_option("--jobs", arguments->options.jobs, "number of processes; default: one for each core")
       ->check(whole(1, 256));
   check->add_option("--replay", arguments->replay, "repeat the operations of this file instead");
   check->callback([=, &folders, &status] { status = check_engines(*arguments, folders); });

@@ -27,24 +27,24 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr unsigned kMostJobs = 256;
-/// Seconds of processor time. One episode takes a second or less, a sanitized one some.
+/// Seconds of processor time. An episode takes a second or less, under a sanitizer a few.
 constexpr unsigned kPatience = 30;
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
 /// The state that the processes of a campaign share.
 struct Board {
-  std::atomic<std::uint64_t> next = 0;        ///< episode
+  std::atomic<std::uint64_t> next = 0;        ///< number of the next episode
   std::atomic<std::uint64_t> failed = kNone;  ///< the earliest episode that failed
   std::atomic<bool> stop = false;
   struct Worker {
     std::atomic<std::uint64_t> episode = kNone, operations = 0, episodes = 0;
     Reached reached;
-    std::array<char, 1024> sentence{};  ///< what its last episode failed with
+    std::array<char, 1024> sentence{};  ///< error message of its last episode that failed
   };
   std::array<Worker, kMostJobs> workers;
 };
 
-/// The lines of an episode's operations, each written before it happens, so that a crash leaves them.
+/// The lines of an episode's operations. Each is written before its operation runs, so that a crash leaves it.
 struct Log {
   std::atomic<std::size_t> size = 0;
   std::array<char, std::size_t{64} << 20> text;
@@ -56,7 +56,7 @@ void note_failure(Board& board, std::uint64_t episode) {
   }
 }
 
-/// An engine, and how it is used.
+/// An engine and the settings of its use.
 struct Episode {
   std::string engine;
   std::uint64_t seed = 0, operations = 0;
@@ -78,14 +78,15 @@ Episode episode_of(const Options& options, std::uint64_t number, const Registry&
   episode.settings.resizes = !random.one_in(4);
   episode.settings.pins = !random.one_in(4);
   episode.settings.faults = !random.one_in(3);
-  // A lie ends an episode, so it comes late.
+  // Lies come late, because a lie ends the episode.
   if (episode.settings.faults && random.one_in(3)) episode.settings.lies_from = episode.operations / 8 * 7;
-  // What a component of a lower tier says wrong may show when its pages come back, or never.
+  // A lie of a component of a lower tier may show only when its pages come back, or never.
   if (episode.engine.find("\ntiers:") != std::string::npos) episode.settings.lies_from = ~std::uint64_t{0};
   return episode;
 }
 
-/// Runs an episode; before(operation, its number from 1) is called before each. An exception says what failed.
+/// Runs an episode, and calls before(operation, its number from 1) before each operation. Throws an exception for a
+/// failure.
 template <class Before>
 Reached live(const Episode& episode, const Registry& registry, Before&& before) {
   auto subject = subject_of(episode.engine, registry);
@@ -101,7 +102,7 @@ Reached live(const Episode& episode, const Registry& registry, Before&& before) 
   return trial.reached();
 }
 
-/// The life of one process: episodes until there are none left.
+/// Runs episodes in one process until there are none left.
 void work(const Options& options, const Registry& registry, Board& board, Board::Worker& self) {
   const std::uint64_t all = options.operations ? (options.operations + kEpisode - 1) / kEpisode : kNone;
   while (!board.stop) {
@@ -128,8 +129,7 @@ void work(const Options& options, const Registry& registry, Board& board, Board:
   }
 }
 
-/// An episode once more, in a process of its own, with every operation on paper.
-/// `ended`: how the process ended that had it first.
+/// Runs an episode again, in a separate process, and records every operation. `ended`: the verdict of the first run.
 Failure failure_of(const Options& options, std::uint64_t number, const Verdict& ended, const Registry& registry) {
   Failure failure;
   failure.episode = number;
@@ -180,7 +180,7 @@ void shrink(Failure& failure, const Options& options, const Registry& registry) 
 
 Result<Summary> run(const Options& options, const Registry& registry,
                     const std::function<void(double, std::uint64_t)>& progress) {
-  // An engine that cannot be made is no finding.
+  // An engine that cannot be made is not a finding.
   for (std::uint64_t i = 0; i < std::max<std::size_t>(options.engines.size(), 1); ++i)
     if (auto made = subject_of(episode_of(options, i, registry).engine, registry); !made) return made.error();
   Shared<Board> board;
@@ -202,7 +202,7 @@ Result<Summary> run(const Options& options, const Registry& registry,
     for (unsigned i = 0; i < jobs; ++i) all += board->workers[i].operations;
     return all;
   };
-  std::map<std::uint64_t, Verdict> ends;  // of processes that failed, by their episode
+  std::map<std::uint64_t, Verdict> ends;  // verdicts of processes that failed, by episode
   for (unsigned left = jobs; left > 0;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     for (unsigned i = 0; i < jobs; ++i) {

@@ -14,25 +14,25 @@
 
 namespace canopy::check {
 
-/// Operations that one engine lives for at most.
+/// Most operations in the lifetime of one engine.
 inline constexpr std::uint64_t kEpisode = 8192;
 
 struct Options {
-  std::vector<EngineConfig> engines = {};  ///< none: engines that the seed makes up
+  std::vector<EngineConfig> engines = {};  ///< empty: engines made up from the seed
   std::uint64_t seed = 1;
   std::uint64_t operations = 0;        ///< 0: until the time is over
   double seconds = 0;                  ///< 0: until the operations are done
   unsigned jobs = 1;                   ///< processes
-  double shrink_seconds = 60;          ///< for a failure
-  std::function<bool()> stopped = {};  ///< asked some times a second: whether to end now
+  double shrink_seconds = 60;          ///< seconds to shrink a failure
+  std::function<bool()> stopped = {};  ///< called several times a second; true: end now
 };
 
 struct Failure {
-  std::uint64_t episode = 0, operations = 0;  ///< of the program that was found
-  Verdict found;                              ///< as it was found
-  bool repeats = true;                        ///< false: the same operations were clean when they were run again
-  Program program;                            ///< the shrunk one
-  Verdict verdict;                            ///< the shrunk one's
+  std::uint64_t episode = 0, operations = 0;  ///< episode and operations of the program that was found
+  Verdict found;                              ///< verdict of the program that was found
+  bool repeats = true;                        ///< false: the same operations were clean in a second run
+  Program program;                            ///< the shrunk program
+  Verdict verdict;                            ///< verdict of the shrunk program
 };
 
 struct Summary {
@@ -40,12 +40,12 @@ struct Summary {
   std::uint64_t episodes = 0;
   double seconds = 0;
   bool stopped = false;
-  std::optional<Failure> failure;  ///< of the earliest episode that fails
+  std::optional<Failure> failure;  ///< the failure of the earliest episode that fails
 };
 
-/// Runs episodes, each with an engine of its own, in so many processes. The same seed, operations and engines give the
-/// same episodes. The error: an engine that cannot be made. REQUIRES: this process has one thread; `registry` has what
-/// add_faulty() adds. `progress(share, operations)` is called some times a second.
+/// Runs episodes, each with its own engine, in `jobs` processes. The same seed, operations and engines give the same
+/// episodes. Returns an error if an engine cannot be made. REQUIRES: this process has one thread; `registry` has what
+/// add_faulty() adds. Calls `progress(share, operations)` several times a second.
 Result<Summary> run(const Options& options, const Registry& registry,
                     const std::function<void(double, std::uint64_t)>& progress);
 

@@ -20,17 +20,17 @@ const auto& one_of(Random& random, const List& list) {
   return list[random.below(static_cast<std::uint32_t>(std::size(list)))];
 }
 
-/// Pages of a pool: one in three runs out of them all the time, one in three never.
+/// Returns the pages of a pool: one pool in three runs out of pages all the time, one in three never.
 std::uint64_t some_pages(Random& random) {
   constexpr std::uint32_t kLeast[] = {12, 60, 250};
   const std::uint32_t least = one_of(random, kLeast);
   return least + random.below(2 * least);
 }
 
-/// A group's `reach` and `every`.
+/// Returns a group's `reach` and `every`.
 std::string reach_of(Random& random, bool whole_path, Units page) {
   if (whole_path) return "reach: path";
-  // One page in so many serves a boundary only if the reach ends in it.
+  // If only one page in several is kept, it serves a boundary only if the reach ends in it.
   const std::uint32_t every = random.one_in(3) ? 1 + random.below(4) : 1;
   const std::uint32_t reach = 1 + random.below(every > 1 || random.one_in(2) ? page : 5 * page);
   return fmt::format("reach: {}{}", reach, every > 1 ? fmt::format(", every: {}", every * page) : "");
@@ -49,10 +49,10 @@ std::string group_of(Random& random, std::size_t number, bool whole_path, Units 
   return text + " }\n";
 }
 
-/// Options of a storage in memory, one in two with faults: records that are gone or damaged, calls that are late or
-/// fail.
+/// Returns the options of a storage in memory, one in two with faults: records that are gone or damaged, calls that are
+/// late or fail.
 std::string simulated_storage(std::uint64_t seed) {
-  Random random(splitmix64(seed ^ 0x73'746f'7265));  // of its own
+  Random random(splitmix64(seed ^ 0x73'746f'7265));  // its own random numbers
   std::string options = fmt::format("{{ seed: {}, linger: {}", random.below(1000), random.below(4));
   if (random.one_in(2))
     for (const char* const fault : {"absent", "forgets", "damaged", "late", "failed", "full"})
@@ -60,9 +60,9 @@ std::string simulated_storage(std::uint64_t seed) {
   return options + " }";
 }
 
-/// One engine in four has a tier below its pools, if they all have limits.
+/// Returns the options of a tier below the pools, for one engine in four if all its pools have limits.
 std::string tier_of(std::uint64_t seed, Units page, const std::string& engine) {
-  Random random(splitmix64(seed ^ 0x7469'6572));  // of its own: engines are those that they were without tiers
+  Random random(splitmix64(seed ^ 0x7469'6572));  // its own random numbers: engines are the same as without tiers
   constexpr const char* kWrites[] = {"write_back", "write_back", "write_through", "none"};
   if (!random.one_in(4) || engine.find("unlimited") != std::string::npos) return {};
   return fmt::format("tiers: {{ host: {{ capacity: {}, write: {}, bandwidth: {}MB/s, latency: {}us }} }}\n",
@@ -98,7 +98,7 @@ std::string made_small(EngineConfig engine, std::uint64_t seed, const Registry& 
   const ComponentConfig rows{"host", "{ layers: 2, streams: { k: 8, v: 4 } }", {}};
   if (engine.store.name != "none") engine.store = rows;
   for (GroupConfig& group : engine.groups) {
-    // A group that keeps one page in so many needs room for some of these stretches.
+    // A group that keeps one page in several needs room for a few of these stretches.
     const std::uint64_t least = group.reach == kWholePath ? 0 : group.reach / engine.page_size,
                         pages = some_pages(random) + least;
     group.capacity = random.one_in(12) ? kUnlimited : pages * engine.page_size;
@@ -107,7 +107,7 @@ std::string made_small(EngineConfig engine, std::uint64_t seed, const Registry& 
   }
   engine.segment_pages = random.one_in(3) ? 64 : 3 + random.below(12);
   if (HostTierConfig& tier = engine.host_tier; tier.capacity > 0) {
-    // A tier below wants pools that have a limit.
+    // A tier below needs pools with a limit.
     for (GroupConfig& group : engine.groups)
       if (group.capacity == kUnlimited) group.capacity = 1000 * std::uint64_t{engine.page_size};
     tier.capacity = some_pages(random) * engine.page_size;

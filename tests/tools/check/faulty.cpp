@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* kLies[] = {"twice", "keeps", "miscounts", "forgets", "swallows", "misnames", "wrong_bytes"};
 
-/// What is inside the components that are being made. A component's factory takes a context of its interface and no
-/// other word, so the engine that is being made stands here.
+/// The components inside those that are being made. A component's factory takes only the context of its interface, so
+/// the engine that is being made is recorded here.
 struct Making {
   const EngineConfig* config = nullptr;
   const Registry* registry = nullptr;
@@ -29,14 +29,14 @@ std::shared_ptr<Interface> inner(const ComponentConfig& wanted, const typename I
   return *made;
 }
 
-/// Counts down. True: it is the time.
+/// Counts down. Returns true when the fault is due.
 bool due(std::uint64_t& in, Faults& faults) {
   if (in == 0 || --in > 0) return false;
   ++faults.happened;
   return true;
 }
 
-/// Whether a component lies now.
+/// Returns true if a component lies now.
 bool lies(Faults& faults, Lie lie, std::size_t group) {
   if (faults.lies_in == 0 || faults.lie != lie || faults.liar != group || --faults.lies_in > 0) return false;
   faults.lied = true;
@@ -64,7 +64,7 @@ class FaultyAllocator final : public SlotAllocator {
   }
   Occupancy occupancy() const override {
     Occupancy occupancy = inner_->occupancy();
-    if (lies(faults_, Lie::miscounts, G)) more_ = 1;  // once it has said so, it keeps to it
+    if (lies(faults_, Lie::miscounts, G)) more_ = 1;  // from then on it repeats the lie
     occupancy.capacity += more_;
     return occupancy;
   }
@@ -127,7 +127,7 @@ class FaultyIndex final : public PrefixIndex {
   GroupPages pages(const Lock& lock, Units from) override {
     GroupPages pages = inner_->pages(lock, from);
     const std::size_t g = faults_.liar;
-    // Of what was just matched: an engine asks again later, for itself, and then a wrong answer does nothing.
+    // Only for the last match: the engine calls it again later for its own use, where a wrong result has no effect.
     if (!std::exchange(matched_, false) || pages[g].empty() || pages[g].back() == 0 || !lies(faults_, Lie::misnames, g))
       return pages;
     changed_.assign(pages[g].begin(), pages[g].end());
@@ -181,10 +181,10 @@ class FaultyIndex final : public PrefixIndex {
   Faults& faults_;
   std::shared_ptr<PrefixIndex> inner_;
   std::vector<Page> changed_;
-  mutable bool matched_ = false;  ///< and pages() was not asked since
+  mutable bool matched_ = false;  ///< true if pages() was not called since the last match
 };
 
-/// Every order of eviction must leave the engine whole, and so must one without any sense.
+/// A policy with an arbitrary order. The engine must stay correct under every order of eviction.
 class Wild final : public EvictionStrategy {
  public:
   Rank rank(const NodeFacts& node) override {
@@ -206,7 +206,7 @@ class Wild final : public EvictionStrategy {
 
 constexpr const char* kAround[] = {"check_0", "check_1", "check_2", "check_3"};
 static_assert(std::size(kAround) == kMaxGroups);
-constexpr const char* kInside = "one of the engine's own, inside one that can fail";
+constexpr const char* kInside = "a component of the engine, inside one that can fail";
 
 constexpr CanopyComponent kComponents[] = {
     provide<SlotAllocator, FaultyAllocator<0>>(kAround[0], kInside),
@@ -218,7 +218,7 @@ constexpr CanopyComponent kComponents[] = {
     provide<KVStore, FaultyStore<2>>(kAround[2], kInside),
     provide<KVStore, FaultyStore<3>>(kAround[3], kInside),
     provide<PrefixIndex, FaultyIndex>(kAround[0], kInside),
-    provide<EvictionStrategy, Wild>("wild", "ranks that follow from nothing"),
+    provide<EvictionStrategy, Wild>("wild", "arbitrary ranks"),
 };
 constinit const CanopyPlugin kFaulty = {kPluginMagic, sizeof(CanopyPlugin),    CANOPY_TOOLCHAIN,      "1.0.0",
                                         kComponents,  sizeof(CanopyComponent), std::size(kComponents)};
@@ -251,7 +251,7 @@ Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registr
     return std::ranges::find(kAround, one.name) != std::end(kAround);
   };
   const auto refusal = [&](const ComponentConfig& one) {
-    return Error{config.message("'" + one.name + "' is what canopy-dev check puts around another component")};
+    return Error{config.message("'" + one.name + "' is a component that canopy-dev check puts around another one")};
   };
   if (is_ours(config.index)) return refusal(config.index);
   for (const GroupConfig& group : config.groups)

@@ -14,44 +14,43 @@ namespace canopy::check {
 /// Namespaces that a program can name.
 inline constexpr std::uint32_t kMostSpaces = 8;
 
-/// What a component says once that is not so. Whatever comes of it, the ledger, the audit or the comparison of bytes
-/// must say it.
+/// A wrong result that a component returns once. The ledger, the audit or the comparison of bytes must detect it.
 enum class Lie : std::uint8_t {
   twice,        ///< an allocator hands out a page that is out
   keeps,        ///< an allocator takes pages back and keeps them
-  miscounts,    ///< an allocator says that it has a page more than there are
+  miscounts,    ///< an allocator reports one page more than it has
   forgets,      ///< an index does not give back a page that it evicted or flushed
-  swallows,     ///< an index keeps silent about a page that it has no use for
-  misnames,     ///< an index names another page than the one that holds the words
-  wrong_bytes,  ///< a store reads a bit that was not written
+  swallows,     ///< an index does not return a page that it does not use
+  misnames,     ///< an index returns another page than the one with the words
+  wrong_bytes,  ///< a store returns a bit that was not written
 };
 std::optional<Lie> lie_of(std::string_view name);
 std::vector<std::string> lie_names();
 
-/// What the components of one engine do wrong, and when. Filled between operations.
+/// The faults of the components of one engine, and their times. Filled between operations.
 struct Faults {
   struct InGroup {
-    std::uint64_t pages = 0;   ///< the so manieth allocation from now finds no page; 0: none
-    std::uint64_t memory = 0;  ///< the so manieth segment from now finds no memory
+    std::uint64_t pages = 0;   ///< number of the allocation, counted from now, that finds no page; 0: none
+    std::uint64_t memory = 0;  ///< number of the segment, counted from now, that finds no memory; 0: none
   };
   std::array<InGroup, kMaxGroups> groups{};
-  std::uint64_t insert = 0;    ///< the so manieth insert from now stores nothing
+  std::uint64_t insert = 0;    ///< number of the insert, counted from now, that stores nothing; 0: none
   std::uint64_t happened = 0;  ///< faults so far
   Lie lie{};
-  std::uint64_t lies_in = 0;  ///< the so manieth call from now that could lie does; 0: none
-  std::size_t liar = 0;       ///< its group
+  std::uint64_t lies_in = 0;  ///< number of the possible lie, counted from now, that happens; 0: none
+  std::size_t liar = 0;       ///< group of the component that lies
   bool lied = false;
 
-  /// Whether something is still to happen.
+  /// Returns true if a fault has yet to happen.
   bool armed() const;
   void disarm();
 };
 
-/// Adds what create() needs, and the policy `wild`, whose ranks follow from nothing.
+/// Adds the components for create(), and the policy `wild`, whose ranks are arbitrary.
 void add_faulty(Registry& registry);
 
-/// An engine whose allocators, stores and index are the configuration's, each inside one that can do wrong.
-/// REQUIRES: `registry` has what add_faulty() adds; `faults` outlives the engine.
+/// Returns an engine whose allocators, stores and index are those of the configuration, each inside a component that
+/// can fail or lie. REQUIRES: `registry` has what add_faulty() adds; `faults` outlives the engine.
 Result<std::unique_ptr<Engine>> create(const EngineConfig& config, const Registry& registry, Faults& faults);
 
 }  // namespace canopy::check

@@ -12,11 +12,11 @@ namespace {
 
 using test::disagree;
 
-/// What the words of a line are, behind its verb.
+/// The words of a line after its verb.
 struct Shape {
   const char* name;
-  const char* words;     ///< r request, g group, n name, t tokens, c count (C: may be left out)
-  const char* settings;  ///< those that it may have, between blanks
+  const char* words;     ///< r request, g group, n name, t tokens, c count (C: optional)
+  const char* settings;  ///< allowed settings, separated by blanks
 };
 constexpr Shape kShapes[kVerbs] = {
     {"begin", "rt", "space priority leave"},
@@ -47,7 +47,7 @@ constexpr Shape kShapes[kVerbs] = {
 
 const Shape& shape_of(Verb verb) { return kShapes[static_cast<std::size_t>(verb)]; }
 
-/// The most that the number behind a verb may be.
+/// Returns the largest number that may follow a verb.
 std::uint64_t most_of(Verb verb) {
   switch (verb) {
     case Verb::resize:
@@ -78,10 +78,10 @@ Verb verb_of(std::string_view word) {
     if (word == kShapes[v].name) return static_cast<Verb>(v);
     known.emplace_back(kShapes[v].name);
   }
-  disagree("{} is no operation{}", in_quotes(word), nearest(word, known));
+  disagree("{} is not an operation{}", in_quotes(word), nearest(word, known));
 }
 
-/// A setting of an operation. False: there is none of that name.
+/// Sets a setting of an operation. Returns false if there is none with this name.
 bool set(Operation& operation, std::string_view key, std::string_view value) {
   const auto number = [&](auto& to, std::uint64_t most) {
     to = static_cast<std::remove_reference_t<decltype(to)>>(number_of(value, most, std::string(key).c_str()));
@@ -108,14 +108,14 @@ void take_word(Operation& operation, char what, std::string_view word, std::span
     case 'n':
       operation.name = word;
       if (operation.verb == Verb::lie && !lie_of(operation.name))
-        disagree("{} is no lie{}", in_quotes(word), nearest(word, lie_names()));
+        disagree("{} is not a lie{}", in_quotes(word), nearest(word, lie_names()));
       return;
     default:
       operation.count = operation.verb == Verb::resize && word == "unlimited"
                             ? kUnlimited
-                            : number_of(word, most_of(operation.verb), "the number behind it");
+                            : number_of(word, most_of(operation.verb), "the number after it");
       if (operation.verb == Verb::flush && operation.count >= kMostSpaces)
-        disagree("{} is no namespace; they are numbered from 0 to {}", operation.count, kMostSpaces - 1);
+        disagree("{} is not a namespace; they are numbered from 0 to {}", operation.count, kMostSpaces - 1);
   }
 }
 
@@ -147,7 +147,7 @@ std::string text_of(const Operation& operation, std::span<const std::string> gro
 
 Operation operation_of(std::string_view line, std::span<const std::string> groups) {
   const auto words = test::split(line);
-  if (words.empty()) disagree("there is no operation; expected one such as 'begin 1 0 1 2'");
+  if (words.empty()) disagree("the line has no operation; expected one such as 'begin 1 0 1 2'");
   Operation operation;
   operation.verb = verb_of(words[0]);
   const Shape& shape = shape_of(operation.verb);
@@ -165,14 +165,14 @@ Operation operation_of(std::string_view line, std::span<const std::string> group
     } else if (*what == 't') {
       operation.tokens.push_back(static_cast<Token>(number_of(word, ~Token{0}, "a token")));
     } else if (*what == 0) {
-      disagree("{} is too much behind '{}'", in_quotes(word), shape.name);
+      disagree("'{1}' has an unexpected word {0}", in_quotes(word), shape.name);
     } else {
       take_word(operation, *what++, word, groups);
     }
   }
-  if (*what == 't' && operation.tokens.empty()) disagree("'{}' wants tokens", shape.name);
+  if (*what == 't' && operation.tokens.empty()) disagree("'{}' needs tokens", shape.name);
   if (*what != 0 && *what != 't')
-    disagree("'{}' wants {}", shape.name,
+    disagree("'{}' needs {}", shape.name,
              *what == 'r'   ? "the number of a request"
              : *what == 'g' ? "the name of a group"
              : *what == 'n' ? "a name"

@@ -10,31 +10,31 @@
 
 namespace canopy::check {
 
-/// What happens to an engine. A request goes by a number that the operation which begins it gives it. An operation on a
-/// request that there is not, or that cannot take it now, does nothing: so any part of a program is a program.
+/// An operation on an engine. A request is identified by the number in the operation that begins it. An operation on a
+/// request that does not exist, or that is impossible now, does nothing, so any part of a program is a program.
 ///
 ///   begin 3 0 1 2 space=1 priority=2 leave=1   # request 3 with its prompt; `leave`: tokens that it must compute
-///   reserve 3 9 soon=4      # pages for its first 9 tokens, in groups with a reach for the first 4
+///   reserve 3 9 soon=4      # pages for its first 9 tokens, in groups with a reach only for the first 4
 ///   append 3 0 1            # more tokens
 ///   advance 3 4             # its first 4 tokens are computed
 ///   commit 3 8              # the same, and the whole pages of them become reusable
 ///   finish 3 9              # its end; `finish 3 0`: nothing new becomes reusable
-///   rematch 3               # it takes over what others committed meanwhile
+///   rematch 3               # it takes over what others have committed since
 ///   abort 3    retract 3    resume 3
-///   serve 0 1 2 space=1 output=5 chunk=2 commits   # a whole request, if the engine says that it can run now
-///   flush 1                 # all of a namespace
+///   serve 0 1 2 space=1 output=5 chunk=2 commits   # a whole request, if the engine admits it now
+///   flush 1                 # everything of a namespace
 ///   policy full slru        # another policy for a group
 ///   resize full 40          # another limit for its pool, in pages, or `unlimited`
-///   room full 6             # evicts until so many pages are free
+///   room full 6             # evicts until 6 pages are free
 ///   pin 4    unpin 0        # the 4th node of a walk, the oldest pin
 ///   poll
-///   fetch 3 0 1 2 space=1   # what a tier below has for request 3, which begins later
-///   turn 500                # so many microseconds later, what has ended becomes visible
-/// and, from the components around those of the engine:
-///   refuse_pages full 2     # the second next allocation of the group's allocator finds no page
+///   fetch 3 0 1 2 space=1   # copies what a tier below has for request 3, which begins later
+///   turn 500                # 500 microseconds later: copies that have ended become visible
+/// and, for the components around those of the engine:
+///   refuse_pages full 2     # the second allocation from now in the group finds no page
 ///   refuse_memory full 1    # the next segment of the group's store finds no memory
-///   refuse_insert 3         # the third next insert stores nothing, as without memory
-///   lie full twice 1        # a component lies once: faulty.h has the lies. The program must end with a violation
+///   refuse_insert 3         # the third insert from now stores nothing, as without memory
+///   lie full twice 1        # a component lies once (faulty.h). The program must end with a violation
 enum class Verb : std::uint8_t {
   begin,
   serve,
@@ -69,18 +69,18 @@ struct Operation {
   std::uint32_t group = 0, space = 0, leave = 0, output = 0, chunk = 0;
   std::int32_t priority = 0;
   std::uint64_t request = 0;
-  std::uint64_t count = 0;  ///< what stands last in a line: tokens, pages, calls, the place of a node
+  std::uint64_t count = 0;  ///< last number of a line: tokens, pages, calls, the place of a node
   std::uint64_t soon = 0;
-  std::string name;  ///< of a policy or a lie
+  std::string name;  ///< name of a policy or a lie
   std::vector<Token> tokens;
 };
 
-/// The most tokens that a number of a line may stand for.
+/// Most tokens that a number in a line may stand for.
 inline constexpr std::uint64_t kMostTokens = 1'000'000;
 
-/// As a line; `groups`: their names, in the order of the engine.
+/// Returns the operation as a line. `groups`: names of the groups, in the order of the engine.
 std::string text_of(const Operation& operation, std::span<const std::string> groups);
-/// A test::Mismatch says what cannot be understood.
+/// Parses a line. Throws a test::Mismatch with the reason if it cannot.
 Operation operation_of(std::string_view line, std::span<const std::string> groups);
 
 }  // namespace canopy::check

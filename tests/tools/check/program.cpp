@@ -19,7 +19,7 @@
 namespace canopy::check {
 namespace {
 
-/// The result of a child, in memory that its parent has too.
+/// The result of a child process, in memory that it shares with its parent.
 struct Sent {
   Verdict::Kind kind;
   std::uint64_t operation;
@@ -117,7 +117,7 @@ void be_a_child(unsigned seconds) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : {SIGALRM, SIGPROF, SIGTERM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
     std::signal(signal, SIG_DFL);
-  std::signal(SIGINT, SIG_IGN);  // a terminal sends it to all; the parent decides
+  std::signal(SIGINT, SIG_IGN);  // a terminal sends it to all processes; the parent decides
   ::alarm(seconds * 10);
   const itimerval time{{}, {static_cast<time_t>(seconds), 0}};
   ::setitimer(ITIMER_PROF, &time, nullptr);
@@ -127,10 +127,9 @@ Verdict verdict_of(int status, unsigned seconds) {
   if (WIFEXITED(status))
     return {Verdict::Kind::crash, 0, "the process ended with exit code " + std::to_string(WEXITSTATUS(status))};
   if (WTERMSIG(status) == SIGPROF)
-    return {Verdict::Kind::hang, 0,
-            "it did not come to an end in " + std::to_string(seconds) + " seconds of processor time"};
+    return {Verdict::Kind::hang, 0, "it did not end within " + std::to_string(seconds) + " seconds of processor time"};
   if (WTERMSIG(status) == SIGALRM)
-    return {Verdict::Kind::hang, 0, "it did not come to an end in " + std::to_string(seconds * 10) + " seconds"};
+    return {Verdict::Kind::hang, 0, "it did not end within " + std::to_string(seconds * 10) + " seconds"};
   return {Verdict::Kind::crash, 0, std::string("the process crashed: ") + ::strsignal(WTERMSIG(status))};
 }
 
@@ -147,7 +146,7 @@ Verdict run_apart(const std::function<Verdict()>& work, unsigned seconds, bool q
     } catch (const std::exception& error) {
       verdict = {Verdict::Kind::violation, 0, error.what()};
     } catch (...) {
-      verdict = {Verdict::Kind::violation, 0, "something was thrown that is not a std::exception"};
+      verdict = {Verdict::Kind::violation, 0, "an exception was thrown that is not a std::exception"};
     }
     sent->kind = verdict.kind;
     sent->operation = verdict.operation;

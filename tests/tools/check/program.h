@@ -17,32 +17,33 @@
 
 namespace canopy::check {
 
-/// An engine and what happens to it. As a file, which is YAML:
+/// An engine and the operations on it. As a YAML file:
 ///
-///   engine:                  # as in an engine's file
+///   engine:                  # as in an engine file
 ///     page_size: 4
 ///     ...
-///   operations:              # operation.h has the words
+///   operations:              # see operation.h
 ///     - begin 1 0 1 2 2
 ///     - reserve 1 4
 struct Program {
-  std::string engine;  ///< the text of its file
+  std::string engine;  ///< text of the engine's file
   std::vector<std::string> groups;
   std::vector<Operation> operations;
 };
 
-/// How a program ended.
+/// The end of a program.
 struct Verdict {
   enum class Kind : std::uint8_t { clean, violation, crash, hang, unusable };
   Kind kind = Kind::clean;
-  std::uint64_t operation = 0;  ///< during which it was seen, from 1; after the last: at the end
-  std::string sentence;         ///< empty if it is clean
+  std::uint64_t operation =
+      0;  ///< number of the operation during which it was detected, from 1; after the last one: at the end
+  std::string sentence;  ///< error message; empty if the program is clean
 };
 
 Result<Program> read_program(const std::string& path, const Registry& registry);
-/// `source` names the text in messages.
+/// Parses a program. `source` names the text in messages.
 Result<Program> program_of(std::string_view text, const std::string& source, const Registry& registry);
-/// `about`: lines for a person, in front as comments.
+/// Returns a program as text. `about`: lines for people, which are written first, as comments.
 std::string text_of(const Program& program, const std::vector<std::string>& about);
 
 /// An engine of a program, among components that can fail.
@@ -73,15 +74,16 @@ class Shared {
   T* value_;
 };
 
-/// Runs it here: a crash is one of this process.
+/// Runs a program in this process, which a crash ends.
 Verdict run_here(const Program& program, const Registry& registry);
-/// Calls work() in a process of its own, which has so many seconds. `quiet`: what it writes to stderr is
-/// lost. REQUIRES: this process has one thread.
+/// Calls work() in a separate process, which may take `seconds` seconds. `quiet`: discards its output on stderr.
+/// REQUIRES: this process has one thread.
 Verdict run_apart(const std::function<Verdict()>& work, unsigned seconds, bool quiet);
-/// In a child: it ends with its parent, and a crash is a signal that the parent sees. It has so many seconds of
-/// processor time from now on, and ten times as many on the clock, since a machine may be busy with something else.
+/// Prepares a child process: it ends with its parent, and a crash is a signal for the parent. It may take `seconds`
+/// seconds of processor time from now on, and ten times that on the clock, because the machine may be busy with other
+/// work.
 void be_a_child(unsigned seconds);
-/// What waitpid() says of a process that did not end by itself.
+/// Returns the verdict for the status from waitpid() of a process that did not end by itself.
 Verdict verdict_of(int status, unsigned seconds);
 
 }  // namespace canopy::check

@@ -6,10 +6,10 @@ namespace canopy::check {
 namespace {
 
 constexpr std::uint32_t kHistory = 32;
-/// Few symbols, so that everything shares something.
+/// There are few symbols, so that all prompts share something.
 constexpr std::uint32_t kSymbols = 3;
 
-/// What lengths are measured in: so many tokens that windows are passed and boundaries are met.
+/// Returns the unit of lengths: enough tokens to pass windows and to meet boundaries.
 std::uint32_t stride_of(const Engine& engine) {
   std::uint32_t stride = engine.page_size();
   for (std::size_t g = 0; g < engine.groups(); ++g) {
@@ -72,7 +72,7 @@ std::uint32_t RandomOperations::group(const Trial& trial) {
   return random_.below(static_cast<std::uint32_t>(trial.engine().groups()));
 }
 
-/// New, or the beginning of an earlier prompt and its answer.
+/// Makes a prompt: a new one, or the beginning of an earlier prompt and its answer.
 void RandomOperations::prompt(const Trial& trial) {
   std::vector<Token>& tokens = operation_.tokens;
   if (!history_.empty() && !random_.one_in(4)) {
@@ -87,7 +87,7 @@ void RandomOperations::prompt(const Trial& trial) {
   operation_.space = random_.below(settings_.spaces);
 }
 
-/// With a tier below, some requests begin some time after they were fetched for, and time passes.
+/// With a tier below, begins some requests a while after their fetch, and lets time pass.
 bool RandomOperations::wait_for_fetch(const Trial& trial) {
   if (!trial.engine().tiers().has_host()) return false;
   if (random_.one_in(3)) {
@@ -132,7 +132,7 @@ void RandomOperations::of(const Trial::Live& live, Verb verb, std::uint64_t coun
   operation_.count = count;
 }
 
-/// The next step of a request: pages, then rows and what is computed, then another token.
+/// Makes the next step of a request: pages, then rows and computed tokens, then another token.
 void RandomOperations::progress(const Trial& trial) {
   const Trial::Live& live = any(trial);
   const std::uint32_t stride = stride_of(trial.engine());
@@ -153,11 +153,11 @@ void RandomOperations::progress(const Trial& trial) {
   }
   const std::uint32_t until = std::min(known, computed + 1 + random_.below(3 * stride));
   of(live, Verb::reserve, random_.one_in(8) ? until + random_.below(8) : until);
-  // Full attention may be promised more than the next step.
+  // Full attention may reserve more than the next step needs.
   if (operation_.count > until) operation_.soon = until;
 }
 
-/// What is rare in a server, as rare here as leaves room for what it changes.
+/// Makes the operations that are rare in a server. They are rare here too, to leave time for their effects.
 void RandomOperations::now_and_then(const Trial& trial) {
   const std::uint32_t lot = random_.below(100);
   if (lot < 20) {

@@ -11,13 +11,13 @@
 
 namespace canopy::check {
 
-/// What happens next, from a seed and what a trial has come to: requests as a server runs them, but in random order,
-/// with an abort, a retraction or a fault at any step, and between them flushes, other policies and other limits.
+/// Chooses the next operations from a seed and the state of a trial: requests as in a server, but in random order, with
+/// an abort, a retraction or a fault at any step, and in between flushes, other policies and other limits.
 class RandomOperations {
  public:
   struct Settings {
-    std::uint32_t spaces = 1;   ///< namespaces that requests are of
-    std::uint32_t running = 8;  ///< requests at once, at most
+    std::uint32_t spaces = 1;   ///< namespaces of the requests
+    std::uint32_t running = 8;  ///< most requests at once
     bool resizes = false;
     bool pins = false;
     bool faults = false;
@@ -25,7 +25,7 @@ class RandomOperations {
   };
   RandomOperations(std::uint64_t seed, const Registry& registry, Settings settings);
 
-  /// The next operation; valid until the next call.
+  /// Returns the next operation. Valid until the next call.
   const Operation& next(const Trial& trial);
 
  private:
@@ -46,11 +46,11 @@ class RandomOperations {
   std::vector<std::string> policies_;
   Operation operation_;
   std::uint64_t begun_ = 0;
-  std::vector<std::vector<Token>> history_;  ///< of requests that finished
-  std::vector<Operation> fetched_;           ///< for requests that have not begun
+  std::vector<std::vector<Token>> history_;  ///< prompts and answers of requests that finished
+  std::vector<Operation> fetched_;           ///< fetches for requests that have not begun
 };
 
-/// Both, for tests that want an engine to have been used.
+/// A trial with random operations, for tests that need a used engine.
 class RandomRequests {
  public:
   RandomRequests(Engine& engine, const Registry& registry, std::uint64_t seed, std::uint32_t spaces,

@@ -4,7 +4,8 @@
 
 namespace canopy::check {
 
-/// What a program reached. One that never ran out of pages proves nothing about running out.
+/// Counts of the situations that a program reached. A program that never ran out of pages proves nothing about running
+/// out.
 struct Reached {
   std::uint64_t operations = 0, requests = 0, hits = 0, repointed = 0, evictions = 0, refused = 0, retracted = 0,
                 resumed_on_pages = 0, passed_pages = 0, rematched = 0, finished = 0, aborted = 0, promises = 0,

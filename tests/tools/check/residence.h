@@ -9,13 +9,13 @@
 
 namespace canopy::check {
 
-/// How much of a prompt is resident, by a walk over the whole index. It is slow, and shares no code with the index's
-/// own match, which it checks.
+/// Computes how much of a prompt is resident by a walk over the whole index. It is slow, and shares no code with the
+/// index's own match, which it checks.
 class Residence {
  public:
-  /// REQUIRES: `engine` outlives this.
+  /// Only stores the engine. REQUIRES: `engine` outlives this object.
   explicit Residence(Engine& engine) : engine_(engine) {}
-  /// Tokens of the deepest boundary that every group can serve.
+  /// Returns the tokens before the deepest boundary that every group can serve.
   std::uint32_t of(std::span<const Token> tokens, NamespaceId space);
 
  private:

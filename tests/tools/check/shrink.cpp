@@ -10,7 +10,7 @@ namespace {
 
 using Shrinking = test::Shrinking<Program>;
 
-/// Leaves out everything that a request does at once: what is left is about a few of them.
+/// Leaves out all operations of a request together, so that only a few requests remain.
 bool leave_out_requests(Shrinking& shrinking) {
   std::set<std::uint64_t> names;
   for (const Operation& operation : shrinking.best().operations)
@@ -24,7 +24,7 @@ bool leave_out_requests(Shrinking& shrinking) {
   return any;
 }
 
-/// Shortens prompts, and moves numbers nearer to nothing.
+/// Shortens prompts, and makes numbers smaller.
 bool make_smaller(Shrinking& shrinking) {
   bool any = shrinking.shorten(&Operation::tokens, 1);
   for (std::size_t i = 0; i < shrinking.best().operations.size() && shrinking.in_time(); ++i) {

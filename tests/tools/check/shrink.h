@@ -7,11 +7,11 @@
 
 namespace canopy::check {
 
-/// Whether a program fails as the first one did.
+/// Returns true if a program fails as the first one did.
 using Fails = std::function<bool(const Program&)>;
 
-/// A part of a program that still fails, with shorter prompts and smaller numbers: no operation of it can be left out,
-/// if the time was enough.
+/// Returns a part of a program that still fails, with shorter prompts and smaller numbers. If the time was enough, no
+/// operation of it can be left out.
 Program shrunk(Program program, const Fails& fails, double seconds);
 
 }  // namespace canopy::check

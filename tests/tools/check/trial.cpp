@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::uint32_t kAuditEvery = 64;
 
-/// The tuples of namespaces differ in one part only, so that a part which is left out of a key is found.
+/// Returns the tuple of a namespace. The tuples differ in only one part, so that a part which is left out of a key is
+/// detected.
 Space tuple_of(std::uint32_t number) {
   constexpr Space kTuples[kMostSpaces] = {
       {}, {"a", "", ""}, {"a", "", "s"}, {"a", "", "t"}, {"a", "x", ""}, {"ax", "", ""}, {"", "a", ""}, {"", "", "a"}};
@@ -133,17 +134,17 @@ void Trial::finish() {
 
 void Trial::audit() {
   engine_.audit();
-  // A count that is wrong shows in the ledger's sum, after the next operation: one that every engine has.
+  // A wrong count shows in the ledger's sum after the next operation, so here is one that every engine has.
   if (faults_ && faults_->lied) engine_.flush(NamespaceId::shared);
   ++reached_.audits;
 }
 
-/// What is wrong, unless a component lied: then that it is known.
+/// Throws a Mismatch if something is wrong. If a component lied, throws one if nothing is wrong.
 void Trial::look(const char* after) {
   const bool wrong = engine_.ledger().violations() > 0 || content_.violations() > 0;
   if (faults_ && faults_->lied && !over_) {
     if (!wrong)
-      disagree("after {}: a component lied ({}), and nothing noticed", after,
+      disagree("after {}: a component lied ({}), and no check detected it", after,
                lie_names()[static_cast<std::size_t>(faults_->lie)]);
     over_ = true;
     ++reached_.lies;
@@ -163,7 +164,7 @@ NamespaceId Trial::space_of(std::uint32_t number) {
   const NamespaceId id = engine_.intern(tuple_of(number));
   for (std::uint32_t other = 0; other < kMostSpaces; ++other)
     if (interned_[other] && spaces_[other] == id)
-      disagree("namespaces {} and {} are different tuples, and the engine makes one of them", other, number);
+      disagree("namespaces {} and {} are different tuples, but one namespace in the engine", other, number);
   interned_[number] = true;
   return spaces_[number] = id;
 }
@@ -189,9 +190,10 @@ bool Trial::resize(std::size_t group, std::uint64_t pages) {
   std::uint64_t waits = 0, leaving = 0;
   for (const Blocker& blocker : engine_.blockers(group)) waits += blocker.pages;
   for (const PoolSegment& segment : pool.segments()) leaving += segment.draining;
-  if (pool.offered() > limit) disagree("a pool limited to {} pages offers {}", limit, pool.offered());
-  // Several requests may hold one page. What a relocation in vain leaves behind waits for nothing.
-  if (waits < leaving && !may_fail(had)) disagree("{} pages leave, and requests hold {} of them", leaving, waits);
+  if (pool.offered() > limit) disagree("a pool with a limit of {} pages offers {}", limit, pool.offered());
+  // Several requests may hold one page. After a relocation that failed, the remaining pages wait for nothing.
+  if (waits < leaving && !may_fail(had))
+    disagree("{} pages are draining, but requests hold only {} of them", leaving, waits);
   ++reached_.resized;
   reached_.blocked += leaving > 0;
   reached_.drained += leaving == 0;
@@ -215,12 +217,12 @@ bool Trial::pin(std::uint64_t place) {
 bool Trial::unpin(std::uint64_t place) {
   if (pins_.empty()) return false;
   const auto at = pins_.begin() + static_cast<std::ptrdiff_t>(place % pins_.size());
-  if (!engine_.unpin(*at)) disagree("a pinned node is not known as pinned");
+  if (!engine_.unpin(*at)) disagree("unpin() does not find a pinned node");
   pins_.erase(at);
   return true;
 }
 
-/// For a request that begins later, or never.
+/// Fetches for a request that begins later, or never.
 bool Trial::fetch(const Operation& operation) {
   constexpr std::size_t kMost = 4;
   if (!engine_.tiers().has_host() || find(operation.request)) return false;
@@ -243,7 +245,7 @@ Fetch Trial::fetched_for(std::uint64_t name) {
 
 void Trial::turn(std::uint64_t us) { engine_.turn(now_us_ += us); }
 
-/// A component will fail or lie.
+/// Arms a fault or a lie of a component.
 bool Trial::arm(const Operation& operation) {
   if (!faults_) return false;
   const std::uint64_t in = std::max<std::uint64_t>(operation.count, 1);
@@ -254,7 +256,8 @@ bool Trial::arm(const Operation& operation) {
   return true;
 }
 
-/// Every request has ended: no pool waits for anything, and under the least limit one page is left.
+/// Checks that after the end of all requests no pool waits for anything, and that one page is left under the least
+/// limit.
 void Trial::everything_leaves() {
   expect_equal("nodes of an index that was flushed", engine_.index().use().nodes, std::uint64_t{0});
   for (std::size_t g = 0; g < engine_.groups(); ++g) {
@@ -262,8 +265,8 @@ void Trial::everything_leaves() {
     expect_equal("free pages when every request has ended", occupancy.free, occupancy.capacity);
     engine_.resize(g, 1);
     const Pool& pool = engine_.pool(g);
-    expect_equal("pages that leave", pool.draining(), false);
-    if (pool.occupancy().capacity > 1) disagree("a pool limited to one page has {}", pool.occupancy().capacity);
+    expect_equal("a pool is draining", pool.draining(), false);
+    if (pool.occupancy().capacity > 1) disagree("a pool with a limit of one page has {}", pool.occupancy().capacity);
   }
 }
 

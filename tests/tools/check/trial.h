@@ -17,10 +17,10 @@
 
 namespace canopy::check {
 
-/// An engine, its requests, and what must hold whatever happens to them. After every operation: the ledger; the bytes
-/// of every token that is reused; each match against a walk over the whole index; each admission against what happens
-/// then; each refusal against what the pools have. After every 64th, and after every lie: the audit. A test::Mismatch
-/// says what does not hold.
+/// Runs operations on an engine and its requests, and checks them. After every operation: the ledger; the bytes of
+/// every reused token; each match against a walk over the whole index; each admission against its outcome; each refusal
+/// against the pages of the pools. After every 64th operation, and after every lie: the audit. Throws a test::Mismatch
+/// if a check fails.
 class Trial {
  public:
   struct Live {
@@ -28,26 +28,27 @@ class Trial {
     Request request;
     replay::Trail trail;
     std::uint32_t space;
-    bool aside = false;  ///< retracted
+    bool aside = false;  ///< true if it is retracted
     std::uint32_t known() const { return static_cast<std::uint32_t>(request.tokens().size()); }
   };
 
-  /// REQUIRES: all outlive the trial. `faults`: those of the engine's components; null: they cannot fail.
+  /// Begins a trial. `faults`: the faults of the engine's components; may be null (they cannot fail). REQUIRES: all
+  /// arguments outlive the trial.
   Trial(Engine& engine, const Registry& registry, Faults* faults, bool inserts_at_finish);
 
-  /// False: there was nothing to do it to.
+  /// Runs an operation. Returns false if it was impossible, and did nothing.
   bool apply(const Operation& operation);
-  /// Ends all requests and empties the index: every page must come back. A lie must have been noticed.
+  /// Ends all requests and empties the index: every page must come back. A lie must have been detected.
   void finish();
 
   const Engine& engine() const { return engine_; }
   std::span<const Live> lives() const { return lives_; }
   std::size_t pins() const { return pins_.size(); }
-  /// Whether the last operation was a reservation that was refused.
+  /// Returns true if the last operation was a refused reservation.
   bool refused() const { return refused_; }
-  /// Whether a component has lied and it was noticed: the engine is wrong from now on, and the program must end.
+  /// Returns true if a lie of a component was detected. The engine is wrong from then on, and the program must end.
   bool over() const { return over_; }
-  /// The tokens of the last request that finished, if one did so in the last operation.
+  /// Returns the tokens of the request that finished in the last operation; empty if none did.
   std::span<const Token> left() const { return left_; }
   const Reached& reached() const { return reached_; }
 
@@ -80,7 +81,7 @@ class Trial {
   std::uint64_t may_have(std::size_t group) const;
   void must_not_fit(const Live& live, std::uint64_t tokens, std::uint64_t soon) const;
   bool draining() const;
-  /// Whether a component may have failed since `happened`, so that less can be expected.
+  /// Returns true if a component may have failed since `happened`, so that less can be expected.
   bool may_fail(std::uint64_t happened) const { return faults_ && (faults_->armed() || faults_->happened != happened); }
   std::uint64_t happened() const { return faults_ ? faults_->happened : 0; }
   void audit();
@@ -94,7 +95,7 @@ class Trial {
   Residence residence_;
   std::vector<Live> lives_;
   std::vector<NodeId> pins_;
-  std::vector<std::pair<std::uint64_t, Fetch>> fetches_;  ///< by the request that they are for
+  std::vector<std::pair<std::uint64_t, Fetch>> fetches_;  ///< by the number of their request
   std::uint64_t now_us_ = 0;
   std::array<NamespaceId, kMostSpaces> spaces_{};
   std::array<bool, kMostSpaces> interned_{};

@@ -1,4 +1,4 @@
-/// What a trial does with requests, and what must hold of them.
+/// The operations of a trial on requests, and their checks.
 #include <algorithm>
 
 #include <conformance/model/mismatch.h>
@@ -10,9 +10,9 @@ namespace canopy::check {
 using test::disagree;
 using test::expect_equal;
 
-/// Whether a request fits beside a prefix of `matched` tokens into pools that hold nothing else.
+/// Returns true if a request fits next to a prefix of `matched` tokens into pools that hold nothing else.
 bool Trial::fits_beside(std::uint32_t matched, const RequestSpec& spec) const {
-  std::uint64_t kept = 1;  // where no group holds the whole path, a lock keeps a page
+  std::uint64_t kept = 1;  // if no group holds the whole path, a lock keeps a page
   for (std::size_t g = 0; g < engine_.groups(); ++g)
     if (engine_.pool(g).needs().whole_path()) kept = 0;
   const std::uint64_t prompt = spec.prompt.size(), total = prompt + spec.output_limit;
@@ -29,7 +29,7 @@ Trial::Live& Trial::start(const RequestSpec& spec, std::uint64_t name, std::uint
   std::uint32_t expected = residence_.of(
       spec.prompt.first(spec.prompt.size() - std::min<std::size_t>(spec.prompt.size(), spec.min_uncached)), spec.space);
   if (!fits_beside(expected, spec)) expected = 0;
-  // The bytes of a token follow from the number of its namespace here, not from the engine's.
+  // The bytes of a token depend on the number of its namespace here, not in the engine.
   Live& live = lives_.emplace_back(
       Live{name, engine_.begin(spec, fetched_for(name)), replay::Trail(static_cast<NamespaceId>(space)), space, false});
   if (faults_ && faults_->lied) return audit(), live;
@@ -51,7 +51,7 @@ bool Trial::begin(const Operation& operation) {
   return true;
 }
 
-/// A request that was told it can run now, runs: alone and at once, as it said it would.
+/// Runs a request that the engine admits: alone, at once, and as described in its specification.
 bool Trial::serve(const Operation& operation) {
   constexpr std::uint64_t kName = ~std::uint64_t{0};
   RequestSpec spec{operation.tokens, space_of(operation.space)};
@@ -59,10 +59,10 @@ bool Trial::serve(const Operation& operation) {
   spec.chunk = operation.chunk;
   const Admission admission = engine_.admits(spec);
   const std::uint64_t had = happened();
-  // A fetch whose handle is gone runs to its end, and has pages until then.
+  // A fetch runs to its end even without a handle, and has pages until then.
   const bool fetches = !fetches_.empty() || engine_.tiers().next_end_us() != kUnlimited;
   if (admission.verdict == Admission::Verdict::wait && lives_.empty() && pins_.empty() && !fetches && !may_fail(had))
-    disagree("nothing runs and nothing is pinned, and a request is told to wait: {}", admission.reason);
+    disagree("nothing runs and nothing is pinned, but a request has to wait: {}", admission.reason);
   if (admission.verdict != Admission::Verdict::now) return false;
   start(spec, kName, operation.space);
   const std::size_t at = lives_.size() - 1;
@@ -74,7 +74,7 @@ bool Trial::serve(const Operation& operation) {
         computed < known ? std::min(known, computed + std::max<std::uint64_t>(operation.chunk, 1)) : known + 1;
     if (!reserve(live, until, until)) {
       if (may_fail(had)) break;
-      disagree("a request of {} tokens was promised its pages and had none at {}", total, computed);
+      disagree("a request of {} tokens was admitted and had no page at token {}", total, computed);
     }
     if (until > known) live.request.append(operation.tokens[until % operation.tokens.size()]);
     live.trail.follow(live.request.tokens());
@@ -86,17 +86,17 @@ bool Trial::serve(const Operation& operation) {
   return true;
 }
 
-/// Pages that are free or that the pool may grow by: what a reservation in vain must not change.
+/// Returns the pages that are free or by which the pool may grow. A refused reservation must not change them.
 std::uint64_t Trial::may_have(std::size_t group) const {
   return engine_.pool(group).allocator().occupancy().free + engine_.pool(group).growable();
 }
 
 bool Trial::reserve(Live& live, std::uint64_t tokens, std::uint64_t soon) {
-  // Not more than a few pages beyond what is known: a pool without a limit would take all there is.
+  // At most a few pages more than the known tokens need, because a pool without a limit would take everything.
   const std::uint64_t most = live.known() + 4 * std::uint64_t{engine_.page_size()};
   const auto until = static_cast<std::uint32_t>(std::min(tokens, most));
   std::array<std::uint64_t, kMaxGroups> before{};
-  bool asks_again = false;  // a pool that was refused memory may find some now, and grows
+  bool asks_again = false;  // a pool that was refused memory may find some now and grow
   for (std::size_t g = 0; g < engine_.groups(); ++g) {
     before[g] = may_have(g);
     asks_again |= !engine_.pool(g).memory().empty();
@@ -112,9 +112,10 @@ bool Trial::reserve(Live& live, std::uint64_t tokens, std::uint64_t soon) {
   return false;
 }
 
-/// Some group has fewer pages than a reservation wants, counting all that may be evicted or had from the system.
+/// Checks that some group has fewer pages than a reservation needs, counting all that can be evicted or obtained from
+/// the system.
 void Trial::must_not_fit(const Live& live, std::uint64_t tokens, std::uint64_t soon) const {
-  if (draining()) return;  // what is evicted from a segment that drains is not free afterwards
+  if (draining()) return;  // pages evicted from a draining segment are not free afterwards
   for (std::size_t g = 0; g < engine_.groups(); ++g) {
     const PageNeeds& needs = engine_.pool(g).needs();
     const std::size_t length = live.request.row(g).size();
@@ -122,10 +123,10 @@ void Trial::must_not_fit(const Live& live, std::uint64_t tokens, std::uint64_t s
     if (wanted <= length) continue;
     if (needs.count(length, wanted) > may_have(g) + engine_.index().sizes(g).evictable / engine_.page_size()) return;
   }
-  disagree("a reservation of {} tokens was refused, and every group has the pages", tokens);
+  disagree("a reservation of {} tokens was refused although every group has the pages", tokens);
 }
 
-/// So many tokens are computed, as far as there are pages for them.
+/// Computes up to `tokens` tokens, as far as there are pages for them.
 bool Trial::move_on(Live& live, std::uint64_t tokens, bool commits) {
   Request& request = live.request;
   const std::uint32_t computed = request.computed();
@@ -157,25 +158,25 @@ bool Trial::finish(Live& live, std::uint64_t tokens) {
   const std::uint32_t committed = live.request.committed();
   const auto computed = live.request.tokens().first(until);
   left_.assign(computed.begin(), computed.end());
-  const bool was_draining = draining();  // then what it leaves may have to go at once
+  const bool was_draining = draining();  // then the pages that it leaves may have to go at once
   const std::uint64_t had = happened();
   const NamespaceId space = spaces_[live.space];
   live.request.finish(until);
   drop(live);
   ++reached_.finished;
-  // What it leaves can be matched up to its last boundary, unless that one was committed earlier: since then its
-  // window may have left.
+  // Its prefix can be matched up to its last boundary, unless that one was committed earlier: its window may have left
+  // since.
   const PageNeeds& needs = engine_.pool(0).needs();
   const std::uint32_t period = engine_.page_size() * needs.grid;
   const std::uint32_t boundary = (until - std::min(until, needs.overlap)) / period * period;
   const bool keeps = inserts_at_finish_ && engine_.index().now() > 0;  // the null index has no clock
   if (keeps && !was_draining && !may_fail(had) && boundary > committed && residence_.of(left_, space) < boundary)
-    disagree("a request finished with {} tokens, and only {} of them can be matched", until,
+    disagree("a request finished with {} tokens, but only {} of them can be matched", until,
              residence_.of(left_, space));
   return true;
 }
 
-/// The request ends here, aborted if it has not ended. Others may stand in another place then.
+/// Removes a request, and aborts it if it has not ended. Other requests may change their place.
 void Trial::drop(const Live& live) {
   const std::size_t at = static_cast<std::size_t>(&live - lives_.data());
   if (at + 1 != lives_.size()) std::swap(lives_[at], lives_.back());
@@ -189,7 +190,8 @@ bool Trial::retract(Live& live) {
   return true;
 }
 
-/// What the index has beyond that a request has computed is its own from now on, to the last byte.
+/// Rematches a request: what the index has beyond its computed tokens belongs to it from now on, and is compared to the
+/// last byte.
 bool Trial::rematch(Live& live) {
   const std::uint32_t computed = live.request.computed();
   const std::uint64_t had = happened();
@@ -199,7 +201,7 @@ bool Trial::rematch(Live& live) {
   if (gained == 0) return true;
   const std::uint32_t expected = residence_.of(live.request.tokens(), spaces_[live.space]);
   if (!may_fail(had) && computed + gained > expected)
-    disagree("a rematch reached {} tokens, and {} are resident", computed + gained, expected);
+    disagree("a rematch reached {} tokens, but {} are resident", computed + gained, expected);
   reached_.rematched += gained;
   content_.check(live.request, live.trail, 0, computed + gained);
   return true;

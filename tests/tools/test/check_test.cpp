@@ -21,7 +21,7 @@ using canopy::check::Summary;
 
 namespace {
 
-/// An allocator that is right but for one thing.
+/// An allocator that is correct except for one thing.
 class Plain : public SlotAllocator {
  public:
   bool allocate(std::span<Page> out) override {
@@ -99,7 +99,7 @@ class Crashes final : public Plain {
   int calls_ = 0;
 };
 
-/// Throws once in the life of the machine: a file says that it did.
+/// Throws only once, and records that in a file.
 class ThrowsOnce final : public Plain {
  public:
   static std::filesystem::path file() {
@@ -327,21 +327,21 @@ TEST_CASE("check: a file that is wrong is refused with its place") {
   CHECK(why("engine: { page_size: 0, groups: {} }\noperations: []\n").starts_with("f:1:22: "));
   const auto wrong = [&](const std::string& line) { return why(engine + "operations:\n  - " + line + "\n"); };
   CHECK(wrong("[]") == "f:3:5: expected an operation, such as 'begin 1 0 1 2'");
-  CHECK(wrong("comit 1 2").starts_with("f:3:5: 'comit' is no operation. Did you mean 'commit'?"));
-  CHECK(wrong("commit") == "f:3:5: 'commit' wants the number of a request");
-  CHECK(wrong("commit 1") == "f:3:5: 'commit' wants a number");
-  CHECK(wrong("commit 1 2 3") == "f:3:5: '3' is too much behind 'commit'");
-  CHECK(wrong("commit 1 x") == "f:3:5: the number behind it is 'x'; expected a whole number from 0 to 1000000");
-  CHECK(wrong("commit 1 -1") == "f:3:5: the number behind it is '-1'; expected a whole number from 0 to 1000000");
+  CHECK(wrong("comit 1 2").starts_with("f:3:5: 'comit' is not an operation. Did you mean 'commit'?"));
+  CHECK(wrong("commit") == "f:3:5: 'commit' needs the number of a request");
+  CHECK(wrong("commit 1") == "f:3:5: 'commit' needs a number");
+  CHECK(wrong("commit 1 2 3") == "f:3:5: 'commit' has an unexpected word '3'");
+  CHECK(wrong("commit 1 x") == "f:3:5: the number after it is 'x'; expected a whole number from 0 to 1000000");
+  CHECK(wrong("commit 1 -1") == "f:3:5: the number after it is '-1'; expected a whole number from 0 to 1000000");
   CHECK(wrong("commit 1 2000000").find("expected a whole number from 0 to 1000000") != std::string::npos);
-  CHECK(wrong("begin 1") == "f:3:5: 'begin' wants tokens");
+  CHECK(wrong("begin 1") == "f:3:5: 'begin' needs tokens");
   CHECK(wrong("begin 1 x").starts_with("f:3:5: a token is 'x'"));
   CHECK(wrong("begin 1 2 spce=1").starts_with("f:3:5: 'begin' has no setting 'spce'. Did you mean 'space'?"));
   CHECK(wrong("begin 1 2 space=8") == "f:3:5: space is '8'; expected a whole number from 0 to 7");
-  CHECK(wrong("flush 9") == "f:3:5: 9 is no namespace; they are numbered from 0 to 7");
+  CHECK(wrong("flush 9") == "f:3:5: 9 is not a namespace; they are numbered from 0 to 7");
   CHECK(wrong("room ful 1").starts_with("f:3:5: the engine has no group 'ful'. Did you mean 'full'?"));
-  CHECK(wrong("lie full twise 1").starts_with("f:3:5: 'twise' is no lie. Did you mean 'twice'?"));
-  CHECK(wrong("poll 3") == "f:3:5: '3' is too much behind 'poll'");
+  CHECK(wrong("lie full twise 1").starts_with("f:3:5: 'twise' is not a lie. Did you mean 'twice'?"));
+  CHECK(wrong("poll 3") == "f:3:5: 'poll' has an unexpected word '3'");
 }
 
 TEST_CASE("check: a program with any part left out is a program") {

@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A value in a message: short.
+/// Returns a value for a message, shortened.
 std::string shown(const json& value) {
   constexpr std::size_t kShown = 40;
   const std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
@@ -26,7 +26,7 @@ std::uint64_t whole_at(const json& object, const char* key, std::uint64_t most) 
 }
 
 std::int64_t signed_whole(const json& value, const std::string& called, std::int64_t least, std::int64_t most) {
-  // An integer that is not unsigned is negative and fits; an unsigned one may be beyond every signed one.
+  // An integer that is not unsigned is negative and fits; an unsigned one may exceed every signed one.
   const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most)
                                                : value.is_number_integer() && value.get<std::int64_t>() >= least;
   if (fits) return value;

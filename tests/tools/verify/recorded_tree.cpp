@@ -12,7 +12,7 @@
 namespace canopy::verify {
 namespace {
 
-/// A root's parent is the number of rows.
+/// Returns the nodes in the order of recorded_tree(). A root's parent is the number of rows.
 std::vector<RecordedNode> in_order(const std::vector<RecordedNode>& rows, const std::vector<std::size_t>& parents) {
   std::vector<std::vector<std::size_t>> children(rows.size() + 1);
   for (std::size_t i = 0; i < rows.size(); ++i) children[parents[i]].push_back(i);
@@ -58,12 +58,12 @@ std::string RecordedNode::text() const {
 
 std::vector<std::uint64_t> first_of_pages(std::span<const std::uint32_t> all, const std::string& called, Units page) {
   if (all.size() % page != 0)
-    throw BadValue(fmt::format("'{}' has {} slots, which are no whole pages of {}", called, all.size(), page));
+    throw BadValue(fmt::format("'{}' has {} slots, which are not whole pages of {}", called, all.size(), page));
   std::vector<std::uint64_t> firsts;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i % page == 0) firsts.push_back(all[i]);
     else if (all[i] != firsts.back() + i % page)
-      throw BadValue(fmt::format("slot {} of '{}' is {}; expected {}, since the slots of a page follow one another",
+      throw BadValue(fmt::format("slot {} of '{}' is {}; expected {}, because the slots of a page are consecutive",
                                  i + 1, called, all[i], firsts.back() + i % page));
   }
   return firsts;
@@ -73,10 +73,10 @@ std::vector<RecordedNode> recorded_tree(const nlohmann::json& tree, Units page) 
   constexpr std::size_t kFields = 8;
   std::vector<RecordedNode> theirs;
   std::vector<std::size_t> parents, path;
-  if (!tree.is_array()) throw BadValue("'tree' is no list");
+  if (!tree.is_array()) throw BadValue("'tree' is not a list");
   for (const nlohmann::json& row : tree) {
     if (!row.is_array() || row.size() != kFields)
-      throw BadValue(fmt::format("row {} of 'tree' is no list of {} values", theirs.size() + 1, kFields));
+      throw BadValue(fmt::format("row {} of 'tree' is not a list of {} values", theirs.size() + 1, kFields));
     const auto called = [&](const char* what) {
       return fmt::format("{} in row {} of 'tree'", what, theirs.size() + 1);
     };

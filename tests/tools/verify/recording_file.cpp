@@ -15,15 +15,15 @@
 namespace canopy::verify {
 namespace {
 
-constexpr std::size_t kLongest = std::size_t{64} << 20;  // bytes of a line
+constexpr std::size_t kLongest = std::size_t{64} << 20;  // most bytes of a line
 
 }  // namespace
 
 Result<Setup> setup_of(const std::string& path) {
-  // Read from the right, since a policy's name may have `_` in it.
+  // Read from the right, because a policy's name may contain `_`.
   std::string name = std::filesystem::path(path).filename().string();
   const Error unknown{path +
-                      ": the name does not say what was recorded; expected POLICY_pageP_plain_seedS.jsonl.gz or "
+                      ": the name does not describe the recording; expected POLICY_pageP_plain_seedS.jsonl.gz or "
                       "POLICY_pageP_eagle_seedS.jsonl.gz"};
   const auto cut_last = [&name] {
     const std::size_t at = name.rfind('_');
@@ -42,7 +42,7 @@ Result<Setup> setup_of(const std::string& path) {
   return setup;
 }
 
-/// A gzip stream, or several in a row, as gzip itself reads them.
+/// A gzip stream, or several one after the other, which gzip accepts too.
 struct RecordingLines::Inflater {
   z_stream stream{};
   bool between = true;  ///< no stream has begun, or the last one has ended
@@ -82,7 +82,7 @@ Result<bool> RecordingLines::fill() {
     return got > 0;
   }
   if (got == 0) {
-    if (!inflater_->between) return Error{path_ + ": is damaged: its gzip stream breaks off"};
+    if (!inflater_->between) return Error{path_ + ": is damaged: its gzip stream is cut short"};
     return false;
   }
   z_stream& stream = inflater_->stream;
@@ -98,7 +98,7 @@ Result<bool> RecordingLines::fill() {
     inflater_->between = code == Z_STREAM_END;
     if (code == Z_STREAM_END) inflateReset(&stream);
     else if (code != Z_OK && code != Z_BUF_ERROR)
-      return Error{path_ + ": is damaged: its gzip stream is broken, or something stands behind it"};
+      return Error{path_ + ": is damaged: its gzip stream is broken, or is followed by other bytes"};
   } while (stream.avail_in > 0 || stream.avail_out == 0);
   return true;
 }
@@ -111,7 +111,7 @@ Result<bool> RecordingLines::next(std::string& line) {
       return true;
     }
     if (text_.size() - at_ > kLongest) return Error{path_ + ": a line is longer than 64 MiB"};
-    searched = text_.size() - at_;  // fill() drops what was taken before
+    searched = text_.size() - at_;  // fill() drops lines that were returned before
     const auto more = fill();
     if (!more) return more.error();
     if (*more) continue;

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMostUnits = std::uint64_t{1} << 40;  // more than any index holds; adding a page does not wrap
+constexpr std::uint64_t kMostUnits = std::uint64_t{1} << 40;  // more than any index holds; plus a page does not wrap
 
 class Replay {
  public:
@@ -34,7 +34,7 @@ class Replay {
     return std::monostate{};
   }
 
-  /// The first difference between what the line says and what the index does; empty if there is none.
+  /// Returns the first difference between the line and the index; empty if there is none.
   std::string step(const Json& line) {
     const std::string op = line.at("op");
     const std::uint64_t number = whole_at(line, "i");
@@ -62,13 +62,13 @@ class Replay {
       const auto pages = index_->evict(0, (units + setup_.page - 1) / setup_.page)[0];
       expect("ret", whole_at(line, "ret"), pages.size() * setup_.page);
       std::vector<std::uint64_t> freed;
-      if (!line.at("freed").is_array()) throw BadValue("'freed' is no list");
+      if (!line.at("freed").is_array()) throw BadValue("'freed' is not a list");
       for (const Json& node : line.at("freed"))
         for (const std::uint64_t slot : first_of_pages(numbers(node, "freed"), "freed", setup_.page))
           freed.push_back(slot);
       expect("freed", freed, std::vector<std::uint64_t>(pages.begin(), pages.end()));
     } else {
-      return fmt::format("'{}' is no operation of a recording", op);
+      return fmt::format("'{}' is not an operation of a recording", op);
     }
     if (op == "lock" || op == "unlock")
       expect("delta", signed_whole(line.at("delta"), "delta"),
@@ -79,7 +79,7 @@ class Replay {
     expect("total", whole_at(line, "total"), sizes.evictable + sizes.protected_);
     expect("evictable leaves", whole_at(line, "leaves"), leaves());
     expect("clock", whole_at(line, "clk"), index_->now());
-    // The tree of every 50th operation; some of the others are not there, since the recorder skips what is impossible.
+    // Every 50th operation has the tree. Some operations are missing, because the recorder skips impossible ones.
     constexpr std::uint64_t kTreeEvery = 50;
     if (number % kTreeEvery == kTreeEvery - 1) compare_trees(line.at("tree"));
     return std::exchange(difference_, {});
@@ -143,7 +143,7 @@ class Replay {
   std::uint64_t next_number_ = 0;
 };
 
-/// The last line: that it is whole, and that no victim was chosen among equals, of which an order would be chance.
+/// Returns true for a valid last line: one that records that no victim was chosen among equals, whose order is random.
 bool is_end(const Json& line) {
   return line.size() == 2 && whole_at(line, "end") == 1 && whole_at(line, "priority_ties_seen") == 0;
 }
@@ -168,14 +168,13 @@ Result<Verdict> verify_recording(const std::string& path, const Registry& regist
     if (!more) return more.error();
     if (!*more) break;
     const auto refused = [&](const std::string& why) { return Error{fmt::format("{}:{}: {}", path, number, why)}; };
-    if (ended) return refused("something stands behind the line that ends the recording");
+    if (ended) return refused("there are bytes after the line that ends the recording");
     try {
       const Json line = Json::parse(text);
-      if (!line.is_object()) return refused("not a line of a recording: it is no object");
+      if (!line.is_object()) return refused("not a line of a recording: it is not an object");
       if (line.contains("end")) {
         ended = is_end(line);
-        if (!ended)
-          return refused("this is not how a recording ends; expected {\"end\": 1, \"priority_ties_seen\": 0}");
+        if (!ended) return refused("not the end of a recording; expected {\"end\": 1, \"priority_ties_seen\": 0}");
         continue;
       }
       const std::string difference = replay.step(line);
@@ -191,8 +190,8 @@ Result<Verdict> verify_recording(const std::string& path, const Registry& regist
     }
   }
   if (!verdict.difference.empty()) return verdict;
-  if (!ended) return Error{path + ": it breaks off before its last line"};
-  if (verdict.operations == 0) return Error{path + ": it holds no operation, so nothing was compared"};
+  if (!ended) return Error{path + ": it ends before its last line"};
+  if (verdict.operations == 0) return Error{path + ": it has no operation, so nothing was compared"};
   return verdict;
 }
 

@@ -16,13 +16,13 @@ struct Verdict {
 };
 
 /// Replays one file of recorded operations of SGLang's RadixCache through the index `radix` in `accounting: sglang`,
-/// and compares all that the recording contains: return values, freed slots in order, sizes, evictable leaves, the
-/// clock, and after every 50th operation the tree with locks, hits, priorities and times. Children are compared as a
-/// set keyed by their first slot, since SGLang has one root and this index one for each namespace.
+/// and compares everything in the recording: return values, freed slots in order, sizes, evictable leaves, the clock,
+/// and after every 50th operation the tree with locks, hits, priorities and times. Children are compared as a set keyed
+/// by their first slot, because SGLang has one root and this index one for each namespace.
 ///
 /// A file is JSON lines, gzipped or not, named POLICY_pageP_MODE_seedS.jsonl[.gz], MODE plain or eagle: at least one
-/// operation, numbered upwards, then one line that ends it, and nothing behind that. Every number is whole and in its
-/// range, and the slots of a page follow one another. An error: it is not such a file.
+/// operation, with increasing numbers, then one line that ends it, and nothing after that. Every number is whole and in
+/// its range, and the slots of a page are consecutive. Returns an error for any other file.
 Result<Verdict> verify_recording(const std::string& path, const Registry& registry);
 
 }  // namespace canopy::verify

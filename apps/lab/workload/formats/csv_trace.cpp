@@ -1,6 +1,6 @@
-/// libCacheSim's CSV (github.com/1a1a11a/libCacheSim): a request a row with a time in seconds, the object's name and
-/// its size. An object is a prompt of `size` tokens that it shares with no other object, so a hit is the same object
-/// again. Columns are named by a heading, or by TraceOptions::columns, or are time, object, size.
+/// libCacheSim's CSV (github.com/1a1a11a/libCacheSim): one request per row, with a time in seconds, the object's name
+/// and its size. An object is a prompt of `size` tokens that it shares with no other object, so a hit is the same
+/// object again. Columns are named by a heading or by TraceOptions::columns; by default they are time, object, size.
 #include "../line_trace.h"
 #include "../shown.h"
 #include "../text.h"
@@ -22,7 +22,7 @@ constexpr std::uint64_t kCsvBlock = 512;
 
 enum : std::size_t { kTime, kId, kSize, kTenant, kColumns };
 constexpr std::array<const char*, kColumns> kName = {"time", "id", "size", "tenant"};
-/// Column numbers from 1; 0: there is none.
+/// Column numbers from 1; 0: no such column.
 using Columns = std::array<std::size_t, kColumns>;
 
 std::string lower(std::string_view text) {
@@ -31,7 +31,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// What a heading calls a column.
+/// Returns the column for a name in a heading.
 std::size_t column_named(std::string_view heading) {
   const std::string name = lower(heading);
   const auto is = [&](std::initializer_list<const char*> names) {
@@ -44,7 +44,7 @@ std::size_t column_named(std::string_view heading) {
   return kColumns;
 }
 
-/// "time=2,id=5,size=4".
+/// Parses "time=2,id=5,size=4".
 Result<Columns> columns_of(const std::string& text) {
   Columns columns{};
   std::string_view left = text;
@@ -58,7 +58,7 @@ Result<Columns> columns_of(const std::string& text) {
     if (equals != one.npos) std::from_chars(one.data() + equals + 1, one.data() + one.size(), number);
     if (which == kColumns || number == 0 || number > 1000)
       return Error{
-          fmt::format("--columns {}: '{}'; expected time=2,id=5,size=4 and maybe tenant=1, each from 1 to 1000",
+          fmt::format("--columns {}: '{}'; expected time=2,id=5,size=4 and optionally tenant=1, each from 1 to 1000",
                       shown(text), shown(one))};
     columns[which] = number;
   }
@@ -116,7 +116,7 @@ class CsvTrace final : public LineTrace {
     const std::string_view name = cells_[columns_[kId] - 1];
     if (name.empty()) return wrong(kId, "an object's name");
     if (columns_[kTenant] != 0) record.space = cells_[columns_[kTenant] - 1];
-    // An object's blocks are numbered apart from any other's, however long it becomes.
+    // Each object has its own range of block numbers, however long it becomes.
     const std::uint64_t stride = kMaxPromptTokens / block_ + 1;
     const std::uint64_t object = objects_.try_emplace(std::string(name), objects_.size()).first->second;
     record.block = block_;
@@ -139,7 +139,7 @@ class CsvTrace final : public LineTrace {
     }
   }
 
-  /// Whether the first line names its columns: none of its cells begins with a digit.
+  /// Returns true if the first line names the columns: none of its cells begins with a digit.
   bool heading() {
     for (const std::string_view cell : cells_)
       if (!cell.empty() && ((cell[0] >= '0' && cell[0] <= '9') || cell[0] == '-')) return false;

@@ -49,7 +49,8 @@ class NativeTrace final : public LineTrace {
 
   std::optional<LineProblem> take_tokens(std::string_view text, TraceRecord& record) {
     for (const std::size_t other : {kBlock, kInput, kIds})
-      if (line_[other].seen) return line_.about(text, other, "stands beside 'tokens'; expected one of the two");
+      if (line_[other].seen)
+        return line_.about(text, other, "is given together with 'tokens'; expected only one of them");
     record.tokens.assign(line_[kTokens].wholes.begin(), line_[kTokens].wholes.end());
     return {};
   }
@@ -58,7 +59,7 @@ class NativeTrace final : public LineTrace {
     if (!line_[kIds].seen)
       return LineProblem{0, "has no prompt; expected 'tokens', or 'ids' with 'block_size' and 'input_tokens'"};
     for (const std::size_t other : {kBlock, kInput})
-      if (!line_[other].seen) return line_.about(text, kIds, fmt::format("needs '{}' beside it", kField[other].path));
+      if (!line_[other].seen) return line_.about(text, kIds, fmt::format("needs '{}' as well", kField[other].path));
     record.block = line_[kBlock].whole;
     if (record.block == 0) return line_.about(text, kBlock, fmt::format("is 0; expected 1 to {}", kMaxTraceBlock));
     record.input_tokens = static_cast<std::uint32_t>(line_[kInput].whole);
@@ -68,7 +69,7 @@ class NativeTrace final : public LineTrace {
       return line_.about(text, kIds,
                          fmt::format("has {} items; 'input_tokens' {} needs {}, one for each {} tokens",
                                      record.ids.size(), record.input_tokens, needed, record.block));
-    // A block's tokens start at id * block, which must not wrap: two ids would be one text.
+    // A block's tokens start at id * block, which must not wrap: two ids would be the same text.
     const std::uint64_t most = ~std::uint64_t{0} / record.block;
     for (const std::uint64_t id : record.ids)
       if (id > most)

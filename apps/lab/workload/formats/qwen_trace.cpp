@@ -46,7 +46,7 @@ class QwenTrace final : public LineTrace {
           line_.about(text, kIds,
                       fmt::format("has {} ids; 'input_length' {} needs {}, one for each {} tokens; see --block-size",
                                   record.ids.size(), record.input_tokens, needed, block_))};
-    // Salted hashes have all 64 bits: only which are equal matters, and tokens start at id * block.
+    // Salted hashes have all 64 bits, but only their equality matters, and tokens start at id * block.
     for (std::uint64_t& id : record.ids) id %= ~std::uint64_t{0} / block_;
     return {};
   }

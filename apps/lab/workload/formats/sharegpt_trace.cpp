@@ -1,7 +1,7 @@
-/// ShareGPT-like JSON: a list of conversations, or one a line. Each has its messages under `conversations` (`from`,
-/// `value`) or `messages` (`role`, `content`). A request for each answer, whose prompt is all that was said before. The
-/// file has no times: as many conversations as TraceOptions::conversations are open at a time and take turns, a request
-/// each 100 ms, and when one ends the next of the file begins.
+/// ShareGPT-like JSON: a list of conversations, or one per line. Each has its messages under `conversations` (`from`,
+/// `value`) or `messages` (`role`, `content`). Makes a request for each answer, whose prompt is the whole conversation
+/// before it. The file has no times: TraceOptions::conversations conversations are open at a time and take turns, one
+/// request every 100 ms; when one ends, the next of the file begins.
 #include "../json_objects.h"
 #include "../shown.h"
 #include "../text.h"
@@ -22,7 +22,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kGapMs = 100;
 
-/// What was said, and where each answer begins and ends.
+/// The tokens of a conversation, and where each answer begins and ends.
 struct Conversation {
   std::vector<Token> tokens;
   std::vector<std::pair<std::size_t, std::size_t>> answers;
@@ -68,14 +68,14 @@ class ShareGptTrace final : public TraceReader {
   double progress() const override { return objects_.lines().progress(); }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes{fmt::format(
-        "words stand for tokens ({} different), and the times are made up: {} take turns, one request each {} ms",
+        "words stand for tokens ({} different), and the times are invented: {} take turns, one request every {} ms",
         grouped(words_.known()), plural(open_, "conversation"), kGapMs)};
     if (silent_ > 0) notes.push_back(fmt::format("{} without an answer left out", plural(silent_, "conversation")));
     return notes;
   }
 
  private:
-  /// One more conversation that has an answer.
+  /// Reads the next conversation that has an answer. Returns false at the end.
   Result<bool> read() {
     for (;;) {
       auto got = objects_.next(text_);
@@ -102,12 +102,12 @@ class ShareGptTrace final : public TraceReader {
       parse_why_ = "not JSON; expected an object with the messages of a conversation";
     } catch (const json::exception&) {
       parse_at_ = 0;
-      parse_why_ = "a number that is beyond any number";
+      parse_why_ = "a number that is too large";
     }
     return json(json::value_t::discarded);
   }
 
-  /// What is wrong, or nothing.
+  /// Takes a conversation from JSON. Returns what is wrong, or nothing.
   std::string take(const json& object, Conversation& now) {
     const json* messages = find_of(object, {"conversations", "conversation", "messages"});
     if (messages == nullptr || !messages->is_array())
@@ -115,10 +115,10 @@ class ShareGptTrace final : public TraceReader {
     std::size_t number = 0;
     for (const json& message : *messages) {
       ++number;
-      if (!message.is_object()) return fmt::format("message {} is no object", number);
+      if (!message.is_object()) return fmt::format("message {} is not an object", number);
       const json *from = find_of(message, {"from", "role"}), *value = find_of(message, {"value", "content"});
       if (from == nullptr || !from->is_string())
-        return fmt::format("message {} does not say whose it is; expected 'from' or 'role'", number);
+        return fmt::format("message {} has no author; expected 'from' or 'role'", number);
       if (value == nullptr || !value->is_string())
         return fmt::format("message {} has no text; expected 'value' or 'content'", number);
       const auto& name = from->get_ref<const std::string&>();
@@ -126,7 +126,7 @@ class ShareGptTrace final : public TraceReader {
       if (!answer && name != "human" && name != "user" && name != "system" && name != "tool" && name != "function")
         return fmt::format("message {} is from '{}'; expected human, user, gpt, assistant, system or tool", number,
                            shown(name));
-      // Between messages a model's template puts marks, so that no message runs into the next.
+      // A model's template puts marks between messages, so that no message runs into the next.
       words_.append(answer ? "\x01" : "\x02", now.tokens);
       const std::size_t begin = now.tokens.size();
       words_.append(value->get_ref<const std::string&>(), now.tokens);

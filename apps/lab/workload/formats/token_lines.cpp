@@ -1,6 +1,6 @@
-/// JSONL of token ids, as people write it from a server's requests: per line `prompt_token_ids`, and where they are
-/// known `output_token_ids` or `output_tokens`, `timestamp` (seconds), `namespace`, `priority`, `hints`, `turn`. Other
-/// keys are passed over.
+/// JSONL of token ids, as people write it from a server's requests: per line `prompt_token_ids`, and if they are known
+/// `output_token_ids` or `output_tokens`, `timestamp` (seconds), `namespace`, `priority`, `hints`, `turn`. Skips other
+/// keys.
 #include "../json_line.h"
 #include "../line_trace.h"
 #include "../text.h"

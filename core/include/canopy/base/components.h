@@ -19,8 +19,8 @@ class Components {
   virtual Walk options_of(std::string_view interface, std::string_view name) const = 0;
   /// Returns the sorted names of all components with an interface.
   virtual std::vector<std::string> names(std::string_view interface) const = 0;
-  /// Returns an error message, "no KV store is called 'hots'", with the known names. `why_this`: the source of the
-  /// name.
+  /// Returns an error message, "no KV store is called 'hots'", with the known names. `why_this`: text after the name,
+  /// such as its source; may be empty.
   virtual std::string unknown(std::string_view interface, std::string_view name, std::string_view why_this) const = 0;
   /// Returns the name of an interface for messages: "an eviction strategy".
   virtual std::string kind_of(std::string_view interface) const = 0;

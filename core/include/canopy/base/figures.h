@@ -6,7 +6,7 @@
 
 namespace canopy {
 
-/// Formats numbers for people, in the same way in every command and panel.
+// Format numbers for people, in the same way in every command and panel.
 
 std::string grouped(std::uint64_t number);                        ///< 144,793,823
 std::string plural(std::uint64_t number, std::string_view noun);  ///< 1 request, 12,031 requests
@@ -15,6 +15,6 @@ std::string bytes(std::uint64_t number);                          ///< 397.1 MiB
 std::string percent(double share);                                ///< 13.99 %
 std::string percent(std::uint64_t part, std::uint64_t whole);     ///< 36.2 %; "-" if `whole` is 0
 std::string seconds(double seconds);                              ///< 1.84 s, 68.2 ms, 340 ns: for measurements
-std::string duration(double seconds);                             ///< as seconds(), but 3 min 20 s and 2 h 5 min
+std::string duration(double seconds);                             ///< as seconds(); then 3 min 20 s, 2 h 5 min
 
 }  // namespace canopy

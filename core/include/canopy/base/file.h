@@ -7,7 +7,7 @@
 
 namespace canopy {
 
-/// Owns a file descriptor and closes it. Movable, not copyable; a negative number owns nothing.
+/// Owns a file descriptor and closes it. Movable, not copyable. A negative number: it owns nothing.
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -28,19 +28,20 @@ class UniqueFd {
   int number_ = -1;
 };
 
-/// Opens /dev/null for each of standard input, output and error that is closed, so that no other file of the process
-/// gets its number and receives what is printed. Writing there is still an error. Call it first in main().
+/// Opens /dev/null, for reading only, in place of standard input, output and error where they are closed. Otherwise a
+/// file that the process opens later would get the number, and with it the printed text. Writing to it is still an
+/// error. Call it first in main().
 void hold_standard_descriptors();
 
 /// Result of open_regular().
 struct OpenedFile {
-  UniqueFd descriptor;    ///< owns nothing unless the path leads to a readable regular file
-  int error = 0;          ///< errno of the call that failed; 0: `facts` are known
-  struct ::stat facts{};  ///< facts about the file, or about what the path leads to instead
+  UniqueFd descriptor;    ///< the open file; owns nothing unless the path leads to a readable regular file
+  int error = 0;          ///< errno of the call that failed; 0: none failed, and `facts` is valid
+  struct ::stat facts{};  ///< status of the file, or of the directory or device to which the path leads
 };
 
-/// Opens a regular file for reading. Never waits for a pipe's writer, never opens a device that existed before the
-/// call, and never makes a terminal this process's own. `flags` are added to those of ::open, for example O_NOFOLLOW.
+/// Opens a regular file for reading. Never waits for the writer of a pipe, never opens a device that existed before the
+/// call, and never acquires a controlling terminal. `flags`: more flags for ::open, such as O_NOFOLLOW.
 OpenedFile open_regular(const std::string& path, int flags = 0);
 
 /// Returns "a folder", "a pipe", "a socket" or "a device". REQUIRES: the mode is not a regular file's.

@@ -9,27 +9,27 @@
 
 namespace canopy {
 
-// Each function walks over the options once. `components` is needed if an option names a component. May be null (no
-// such option).
+// Each function walks over the options once. `components` may be null (no option is a component).
 
 /// Returns the options as YAML: `{ protect_after: 2 }`, or "{}".
 std::string dump_options(const Walk& walk, const Components* components = nullptr);
-/// Returns the options after a component has read `node`.
+/// Returns the options as YAML, with the values that `node` sets.
 std::string dump_options(const Walk& walk, const YamlNode& node);
-/// Returns one line for each option, and for each entry of an option.
+/// Returns the options as YAML with one line for each option, and for each entry of an option.
 std::string dump_lines(const Walk& walk, const Components* components);
 
 /// An option in the form of `canopy plugins describe`. An option of an entry is called `streams.<name>.row_bytes`.
 struct OptionHelp {
-  std::string name, range, value, help;  ///< `value` is the default; empty: the option is required
+  std::string name, range, value, help;  ///< `value`: the default; empty: the option is required
 };
+/// Returns all options.
 std::vector<OptionHelp> help_of(const Walk& walk, const Components* components = nullptr);
 
-/// Returns an error message about the first value that is out of range or does not fit the others, for options that no
-/// reader has checked: "start = 9 is more than its capacity, 8". Empty if all values are valid.
+/// Returns an error message about the first value that is out of range or conflicts with another one: "start = 9 is
+/// more than its capacity, 8". Empty if all values are valid. For options that were not read from a file.
 std::string flaw_of_options(const Walk& walk);
 
-/// Returns a number in the form of a file, in the largest unit that leaves it whole: "64KiB", "50ms".
+/// Returns a number as a file has it, in the largest unit in which it is a whole number: "64KiB", "50ms".
 std::string quantity(std::uint64_t value, Unit unit);
 /// Returns the range of a whole number, for messages and help: "1..64", "at least 1".
 std::string range_of(std::uint64_t min, std::uint64_t max, Unit unit = Unit::none);

@@ -7,9 +7,9 @@ namespace canopy {
 
 /// The plugin function that a thread is executing, for messages about crashes and hangs. Other threads may read it.
 struct PluginCall {
-  std::atomic<const char*> component{nullptr};  ///< "eviction strategy 'x' (x.so)"; null outside plugins
-  std::atomic<const char*> function{nullptr};
-  std::atomic<std::uint64_t> entered{0};  ///< number of calls into plugins
+  std::atomic<const char*> component{nullptr};  ///< "eviction strategy 'x' (x.so)"; null: in no plugin
+  std::atomic<const char*> function{nullptr};   ///< "rank"; null: in no plugin
+  std::atomic<std::uint64_t> entered{0};        ///< number of calls into plugins
 
   static PluginCall& of_this_thread();
 };

@@ -7,21 +7,21 @@
 namespace canopy {
 
 // Foreign text (from a file, an argument, a plugin or a feed) must pass through one of these functions before it goes
-// to a terminal or into a message. Otherwise it could move the cursor, set the window's title, or show other text than
-// it contains.
+// to a terminal or into a message. Otherwise it could move the cursor, set the title of the window, or display other
+// text than it contains.
 
 /// Returns the text on one line. Replaces control characters (C0, DEL and C1), characters that are invisible or change
 /// the direction of writing, and bytes that are not UTF-8 by escapes such as \x1b or \u202e.
 std::string printable(std::string_view text);
 /// Returns the text as printable() does, but keeps line ends: for messages of several lines.
 std::string printable_lines(std::string_view text);
-/// Returns printable() text in single quotes, cut after 48 bytes: for a value within a sentence.
+/// Returns printable() text in single quotes, shortened after 48 bytes: for a value in a message.
 std::string in_quotes(std::string_view text);
 
 /// Returns the length in bytes of the well-formed UTF-8 sequence at the start of a text; 0 if there is none. Surrogates
-/// and overlong forms are not well-formed: they could carry forbidden characters past a check.
+/// and overlong forms are not well-formed: they could hide a forbidden character from a check.
 std::size_t utf8_length(std::string_view text);
-/// Returns true if a terminal shows the character as itself. REQUIRES: `character` is one well-formed sequence.
+/// Returns true if a terminal displays the character itself. REQUIRES: `character` is one well-formed sequence.
 bool is_shown_as_itself(std::string_view character);
 
 }  // namespace canopy

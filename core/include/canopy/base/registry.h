@@ -16,31 +16,31 @@ class LoadedPlugin;
 
 /// Trust in the files of a folder.
 enum class Trust {
-  as_ourselves,  ///< the folder beside the running executable: write access to it lets one replace the executable too
-  strict,        ///< a folder that the user named: owner and mode of the file and of every folder above it are checked
+  as_ourselves,  ///< folder beside the running executable: write access to it would also replace the executable
+  strict,        ///< folder named by the user: owner and mode of the file and of every folder above it are checked
 };
 
 /// A component of a plugin, for lists and messages.
 struct Offer {
   std::string interface;    ///< "EvictionStrategy"
-  std::uint32_t minor = 0;  ///< minor version of the component's interface; later functions are missing
+  std::uint32_t minor = 0;  ///< minor version of the component's interface; functions of later versions are missing
   std::string name, summary;
   std::string version;         ///< version of the plugin
-  std::filesystem::path file;  ///< file of the plugin, or the name that a plugin without a file was given
+  std::filesystem::path file;  ///< file of the plugin; for a plugin without a file, the name given to it
   const CanopyComponent* component = nullptr;
 
-  /// Returns true if this machine has what the component needs. `what` receives what the component found; it stays
-  /// empty if the component needs nothing.
+  /// Returns true if this machine can run the component. Sets `what` to the component's reason, and leaves it unchanged
+  /// if every machine can run it.
   bool available(std::string& what) const;
 };
 
 struct Refusal {
-  std::filesystem::path file;  ///< as in Offer::file
-  std::string why;             ///< one sentence
+  std::filesystem::path file;  ///< as Offer::file
+  std::string why;             ///< error message
 };
 
-/// The components that a configuration can name, and the plugins that were refused, with reasons. An unusable plugin
-/// never prevents the use of others.
+/// The components that a configuration can name, and the refused plugins with the reasons. An unusable plugin never
+/// prevents the use of others.
 class Registry final : public Components {
  public:
   Registry();
@@ -48,20 +48,20 @@ class Registry final : public Components {
   Registry(Registry&&) noexcept;
   Registry& operator=(Registry&&) noexcept;
 
-  /// Adds every `*.so` file of a folder, in the order of their names.
+  /// Adds every `*.so` file of a folder, in the order of the names.
   void scan(const std::filesystem::path& folder, Trust trust);
   /// Adds the components of one file to offers(), or the reasons against them to refusals(). Does nothing if the file
   /// was added before, by this or another path.
   void add(const std::filesystem::path& file, Trust trust);
   /// Adds the components of a plugin that is linked into this program: CANOPY_PLUGIN(...) in one of its sources defines
-  /// `canopy_plugin_`. The descriptor is checked as for a file. `called` is the plugin's name in lists and messages.
-  /// REQUIRES: `plugin` outlives the registry and everything it made.
+  /// `canopy_plugin_`. The descriptor is checked as for a file. `called`: name of the plugin in lists and messages.
+  /// REQUIRES: `plugin` outlives the registry and all components that it created.
   void add(const CanopyPlugin& plugin, const std::string& called);
 
   const std::vector<Offer>& offers() const { return offers_; }
   const std::vector<Refusal>& refusals() const { return refusals_; }
 
-  /// Returns the offer with a name. `interface` is an Interface::kInterface. Null if no plugin offers the name.
+  /// Returns the offer with a name. May be null (no plugin offers the name). `interface`: an Interface::kInterface.
   const Offer* find(std::string_view interface, std::string_view name) const;
   /// Returns the sorted names of all components with an interface.
   std::vector<std::string> names(std::string_view interface) const override;
@@ -71,20 +71,18 @@ class Registry final : public Components {
   std::string kind_of(std::string_view interface) const override { return with_article(interface); }
   /// Returns the name of an offered component for messages: "eviction strategy 'lru' (eviction.so)".
   std::string component(std::string_view interface, std::string_view name) const;
-  /// Returns an error message for a name that find() does not know: the nearest name, all known ones, and the number of
-  /// refused plugins, since one of them may be the reason. `why_this`: the source of the name.
+  /// Returns an error message for a name that find() does not find, with the nearest name, all known names, and the
+  /// number of refused plugins, one of which may have the name.
   std::string unknown(std::string_view interface, std::string_view name, std::string_view why_this = {}) const override;
 
-  /// Creates a component with options as YAML flow text, "{ protect_after: 3 }"; without text: its defaults. The
-  /// instance keeps its library mapped. The error is the first mistake, with its place in the text, or the component's
-  /// own reason.
+  /// Creates a component with options as YAML flow text, "{ protect_after: 3 }"; empty: the defaults. The instance
+  /// keeps its library mapped. The error is the first mistake with its place in the text, or the component's own one.
   template <class Interface>
   Result<std::shared_ptr<Interface>> make(std::string_view name, const typename Interface::Context& context,
                                           const std::string& options = {}) const {
     return as<Interface>(make_erased(Interface::kInterface, name, options, &context));
   }
-  /// Creates a component with options that the caller's walker supplies. The error is empty if the walker has refused
-  /// them.
+  /// Creates a component with the options of the caller's walker. The error is empty if the walker has reported one.
   template <class Interface>
   Result<std::shared_ptr<Interface>> create(std::string_view name, Options& options,
                                             const typename Interface::Context& context) const {

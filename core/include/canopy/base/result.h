@@ -6,12 +6,12 @@
 
 namespace canopy {
 
-/// The reason for a failure: whole sentences for the user, one per line.
+/// The reason for a failure: error messages for the user, one per line.
 struct Error {
   std::string text;
 };
 
-/// A T, or the reason for its absence. For composing and reading, where failures occur; the hot path has no errors.
+/// A T, or the reason for its absence. For setup and for reading files, where failures occur; the hot path has none.
 template <class T>
 class [[nodiscard]] Result {
  public:

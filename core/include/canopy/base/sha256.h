@@ -8,7 +8,7 @@ namespace canopy {
 
 using Sha256 = std::array<std::uint8_t, 32>;
 
-/// Returns the SHA-256 of two texts in sequence.
+/// Returns the SHA-256 of the first text followed by the second.
 Sha256 sha256(std::string_view first, std::string_view second = {});
 
 }  // namespace canopy

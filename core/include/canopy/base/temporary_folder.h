@@ -5,8 +5,7 @@
 
 namespace canopy {
 
-/// A new folder in $TMPDIR, or else in /tmp, that only this user can open. The destructor deletes it with all its
-/// content.
+/// A new folder in $TMPDIR, or else in /tmp, that only this user can open. The destructor deletes it with its contents.
 class TemporaryFolder {
  public:
   /// Creates a folder whose name begins with `name`. On failure, path() is empty.

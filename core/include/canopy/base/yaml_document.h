@@ -10,8 +10,8 @@
 
 namespace canopy {
 
-/// Position of a value, for messages: `source:line:column`. Line and column count from 1, columns in characters. Line 0
-/// means that the value comes from --set, not from a file; then only `source` is printed.
+/// Position of a value, for messages: `source:line:column`. Lines and columns are counted from 1, columns in
+/// characters. Line 0: the value comes from --set, not from a file, and only `source` is printed.
 struct Mark {
   std::string source;
   int line = 0, column = 0;
@@ -22,8 +22,8 @@ struct Mark {
 struct YamlNode {
   enum class Kind { null, scalar, sequence, map };
   Kind kind = Kind::null;
-  Mark mark;                    ///< for an omitted null: the mark of its key
-  std::string scalar;           ///< text of a scalar; for a null its notation, "null", "~" or ""
+  Mark mark;                    ///< position; of a value that is left out, the position of its key
+  std::string scalar;           ///< text of a scalar; of a null as it was written, "null", "~" or ""
   bool quoted = false;          ///< true for a quoted scalar, which is text, never a number or null
   std::vector<YamlNode> items;  ///< elements of a sequence
   struct Entry;
@@ -46,14 +46,14 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& source);
 /// Parses a regular file. Never waits for a pipe or a device.
 Result<YamlNode> parse_yaml_file(const std::string& path);
 
-/// Sets `a.b.c=value` in a document. A missing step becomes a map. So does a scalar that is a component's name (`slru`
-/// for `eviction.slru.protect_after=3`). In a sequence, a step is a number from 0. `value` is YAML. On an error the
-/// document is unchanged.
+/// Sets `a.b.c=value` in a document. A missing step becomes a map, and so does a scalar that is a component's name
+/// (`slru` for `eviction.slru.protect_after=3`). In a sequence, a step is a number from 0. `value` is YAML. On an error
+/// the document is unchanged.
 Result<std::monostate> set_value(YamlNode& document, std::string_view assignment);
 
-/// Returns a text as a YAML scalar that reads back to it, quoted only if necessary.
+/// Returns a text as a YAML scalar with the same meaning, quoted only if necessary.
 std::string to_yaml(std::string_view text);
-/// Returns a value as YAML flow text that reads back to it; numbers and flags keep their type.
+/// Returns a value as YAML flow text with the same meaning; numbers and flags keep their type.
 std::string to_yaml(const YamlNode& node);
 
 }  // namespace canopy

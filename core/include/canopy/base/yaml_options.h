@@ -13,9 +13,9 @@
 
 namespace canopy {
 
-/// Error messages about the user's input, one sentence each: `file:line:column: ...`.
+/// Error messages about the user's input: `file:line:column: ...`.
 using Complaints = std::vector<std::string>;
-/// Adds "file:line:column: sentence". The sentence may quote any bytes; all of them are made printable.
+/// Adds "file:line:column: sentence". `sentence` may contain any bytes; they are made printable.
 void complain(const Mark& mark, std::string_view sentence, Complaints& complaints);
 
 /// Reads a whole number: decimal digits, which may be grouped with `_`, and an optional suffix: k or K, M, G (powers of
@@ -30,20 +30,19 @@ std::optional<std::uint64_t> read_number(const YamlNode& value, std::string_view
 std::optional<bool> read_flag(const YamlNode& value, std::string_view name, std::string_view help,
                               Complaints& complaints);
 
-/// Reads options from a map. Complains of wrong types, values out of range and unknown keys, with the nearest known
-/// name. `node` may also be null (all defaults) or a scalar (the first option).
+/// Reads options from a map. Adds complaints about wrong types, values out of range, and unknown keys, with the nearest
+/// known name. `node` may also be a YAML null (all defaults) or a scalar (the value of the first option).
 class YamlOptions final : public Options {
  public:
-  /// `owner` is the options' owner in messages: "slru" leads to "slru.protect_after = 0 is outside 1..64 (...)".
-  /// `components` is needed if an option names a component. REQUIRES: `node`, `complaints` and `components` outlive the
-  /// walker.
+  /// `owner`: owner of the options in messages, "slru" in "slru.protect_after = 0 is outside 1..64 (...)". `components`
+  /// may be null (no option is a component). REQUIRES: `node`, `complaints` and `components` outlive the walker.
   YamlOptions(const YamlNode& node, std::string owner, Complaints& complaints, const Components* components = nullptr);
   ~YamlOptions();
 
-  /// Marks the options as those of a whole file: messages then show their names without an owner.
+  /// Marks the options as those of a whole file: in messages their names then have no owner.
   void of_file() { is_file_ = true; }
-  /// Complains of keys that the walk did not name, and sorts its complaints into the order of the file. REQUIRES: the
-  /// walk is over; called once.
+  /// Adds complaints about keys that the walk did not name, and sorts all complaints into the order of the file.
+  /// REQUIRES: the walk is over; called once.
   void finish();
   bool ok() const override;
 
@@ -63,12 +62,12 @@ class YamlOptions final : public Options {
  private:
   /// Returns an option's name in messages.
   std::string called(const std::string& name) const { return is_file_ || owner_.empty() ? name : owner_ + "." + name; }
-  /// Returns the value of an option, and marks its name as known. Null if the file does not set it.
+  /// Returns the value of an option, and marks its name as known. May be null (the file does not set it).
   const YamlNode* take(const char* name);
   void complain(const Mark& mark, const std::string& sentence);
   /// Assigns the complaints since the last call to an entry of the map.
   void complained_of(std::size_t entry);
-  /// Assigns them to the option that take() returned last.
+  /// Assigns them to the entry that take() found last.
   void done() { complained_of(taken_); }
   bool choose(const YamlNode& word, const char* name, std::uint32_t& index, std::span<const char* const> names,
               const char* help);

@@ -10,21 +10,21 @@
 
 namespace canopy {
 
-/// A component that an engine names, with its options.
+/// A component of an engine, with its options.
 struct ComponentConfig {
   std::string name = {};
-  std::string options = {};  ///< YAML flow text, "{ protect_after: 3 }"; empty: its defaults
+  std::string options = {};  ///< YAML flow text, "{ protect_after: 3 }"; empty: the defaults
   std::string where = {};    ///< source of the name, "engine.yaml:5:12", for messages; may be empty (none)
 };
 
 /// One KV cache group: the layers that need the same part of a prefix, and the pool of their pages.
 struct GroupConfig {
-  std::string name = {};                ///< a small letter, then small letters, digits and '_'
+  std::string name = {};                ///< a lower-case letter, then lower-case letters, digits and '_'
   Units reach = kWholePath;             ///< trailing tokens that must be resident
   Units every = 0;                      ///< tokens between two kept pages, for recurrent states; 0: all pages are kept
   std::uint64_t capacity = kUnlimited;  ///< tokens
-  std::uint64_t start = kUnlimited;     ///< tokens allocated at the start; kUnlimited: all, if limited
-  std::uint32_t max_per_path = 0;       ///< kept pages of one path, such as states; 0: any number
+  std::uint64_t start = kUnlimited;     ///< tokens allocated at the start; kUnlimited: the capacity, or 0 if unlimited
+  std::uint32_t max_per_path = 0;       ///< most pages kept for one path, such as states; 0: any number
   ComponentConfig allocator = {}, eviction = {};
   ComponentConfig store = {};  ///< the group's own store; without a name: EngineConfig::store
 };
@@ -36,7 +36,7 @@ enum class WritePolicy : std::uint32_t {
   none,           ///< no copies
 };
 
-/// Duration of copies between two tiers. Times are simulated, so that a run decides the same on any machine.
+/// Duration of copies between two tiers. Times are simulated, so that a run makes the same decisions on any machine.
 struct LaneConfig {
   std::uint64_t bandwidth = 0;  ///< bytes per second; 0: a copy ends at the next turn
   std::uint64_t latency = 0;    ///< microseconds
@@ -44,43 +44,43 @@ struct LaneConfig {
 
 /// A tier in host memory below the groups' pools. The fields after `lane` are constants: a file has no keys for them.
 struct HostTierConfig {
-  std::uint64_t capacity = 0;  ///< tokens of the first group, in proportion for the others; 0: no such tier
+  std::uint64_t capacity = 0;  ///< tokens of the first group; in proportion for the others; 0: no such tier
   ComponentConfig eviction = {"lru"};
   WritePolicy write = WritePolicy::write_back;
-  LaneConfig lane = {};                                ///< one lane to the tier and one from it
+  LaneConfig lane = {};                                ///< settings of both lanes, one to the tier and one from it
   std::uint64_t in_flight = std::uint64_t{256} << 20;  ///< most bytes of pending copies to the tier; more are dropped
-  /// Bytes of a token in simulated lanes, also those of a storage; 0: the size of the stores' rows. A replay without
-  /// rows sets it (`canopy replay --kv-bytes`).
+  /// Bytes of a token in simulated lanes, including those of a storage; 0: the size of the stores' rows. A replay
+  /// without rows sets it (`canopy replay --kv-bytes`).
   std::uint64_t kv_bytes = 0;
 };
 
-/// Time to compute a part of a prompt, to compare with a fetch: n tokens after d others take per_token n +
-/// per_token_depth n (d + n / 2). All 0: unknown, and every fetch is considered worthwhile.
+/// Time to compute a part of a prompt, which is compared with the time of a fetch: n tokens after d others take
+/// n per_token + n (d + n / 2) per_token_depth. Both 0: unknown, and every fetch is considered worthwhile.
 struct RecomputeConfig {
   std::uint64_t per_token = 0;        ///< nanoseconds per token
   std::uint64_t per_token_depth = 0;  ///< picoseconds per token and token before it
   bool operator==(const RecomputeConfig&) const = default;
 };
 
-/// Limits how long a request that could begin waits for its fetch.
+/// Limits the time that a request waits for its fetch although it could begin.
 enum class PrefetchPolicy : std::uint32_t {
-  worthwhile,     ///< while the rest of the fetch is faster than computing it; at most `max`
+  worthwhile,     ///< while the rest of the fetch is faster than computing it, at most `max`
   wait_complete,  ///< until the fetch is complete
   best_effort,    ///< no waiting
 };
 struct PrefetchConfig {
   PrefetchPolicy policy = PrefetchPolicy::worthwhile;
-  std::uint64_t max = 30'000'000;  ///< microseconds
+  std::uint64_t max = 30'000'000;  ///< longest wait, in microseconds
   bool operator==(const PrefetchConfig&) const = default;
 };
 
-/// The model whose rows the pages hold. An engine treats rows as bytes, so their meaning is recorded where others may
-/// read them.
+/// The model whose rows the pages hold. An engine treats rows as bytes, so their meaning is recorded wherever another
+/// process may read them.
 struct ModelConfig {
   std::string name = {}, revision = {}, dtype = {};
   std::string extra = {};             ///< anything else that changes the bytes: scales, the position encoding, a patch
-  std::uint32_t rank = 0, ranks = 1;  ///< place among the processes that share the model, and their number
-  /// All ranks have the same rows: they share their records, and only rank 0 puts them.
+  std::uint32_t rank = 0, ranks = 1;  ///< number of this process among those that share the model, and their count
+  /// True if all ranks have the same rows: they share their records, and only rank 0 puts them.
   bool replicated = false;
 
   bool puts() const { return !replicated || rank == 0; }
@@ -98,14 +98,14 @@ enum class PutPolicy : std::uint32_t {
 struct StorageTierConfig {
   ComponentConfig in = {};  ///< the storage; without a name: no such tier
   PutPolicy write = PutPolicy::on_evict;
-  std::uint32_t least = 0;           ///< tokens; shorter prefixes are not fetched
+  std::uint32_t least = 0;           ///< least tokens of a fetch; shorter prefixes are not fetched
   std::uint64_t within = 2'000'000;  ///< microseconds allowed for a get or a put
-  LaneConfig lane = {};              ///< simulated storage, each direction; no bandwidth: calls run in real time
+  LaneConfig lane = {};              ///< simulated times of each direction; no bandwidth: calls run in real time
   std::uint64_t find_within = 0;     ///< microseconds allowed for a find; 0: within / 100
   std::uint32_t ahead = 5;           ///< percent of the host tier that is kept free by early eviction
   std::uint32_t share = 25;          ///< percent of the host tier that gets may fill; a single get may exceed it
   std::uint64_t in_flight = std::uint64_t{256} << 20;  ///< most bytes of pending puts
-  std::uint64_t trust_again = 3'600'000'000;           ///< microseconds without the storage after damaged records
+  std::uint64_t trust_again = 3'600'000'000;           ///< microseconds without storage calls after damaged records
 };
 
 /// The parts of an engine and their settings. Filled by a program, or read from a file (engine_file.h):
@@ -120,20 +120,20 @@ struct EngineConfig {
   Units page_size = 1;    ///< tokens
   ComponentConfig key = {"token"};
   ComponentConfig index = {"radix"};
-  std::vector<GroupConfig> groups = {};  ///< 1..kMaxGroups; a run reports the figures of the first
+  std::vector<GroupConfig> groups = {};  ///< 1..kMaxGroups groups; a run reports the figures of the first
   ComponentConfig store = {"none"};      ///< "none": index and page numbers only
   HostTierConfig host_tier = {};         ///< `tiers: { host: ... }` in a file
   StorageTierConfig storage_tier = {};   ///< `tiers: { storage: ... }` in a file
   RecomputeConfig recompute = {};        ///< `tiers: { recompute: ... }` in a file
   PrefetchConfig prefetch = {};          ///< `tiers: { prefetch: ... }` in a file
-  ModelConfig model = {};                ///< needed with a storage
+  ModelConfig model = {};                ///< required with a storage
   FeedConfig feed = {};
   /// Settings for the listener that a program passes to Engine::create. The engine itself opens no socket.
   KvEventsConfig events = {};
   std::uint32_t segment_pages = 0;  ///< pages by which a pool grows; 0: the engine chooses
   std::uint32_t idle_segments = 0;  ///< empty segments that keep their memory after a pool has shrunk
-  /// True if the computed tokens of a request become reusable when it finishes. If false, only committed tokens do.
-  /// Decoded tokens are then never reused, so no answer depends on another one.
+  /// True if all computed tokens of a request become reusable when it finishes. If false, only committed tokens do:
+  /// decoded tokens are then never reused, so no answer depends on another one.
   bool insert_at_finish = true;
 
   /// Returns a message about this configuration, after the name of its file if it has one.

@@ -13,7 +13,7 @@ namespace canopy {
 
 // An engine's file is a map. A component is a name, `lru`, or a name with options, `{ slru: { protect_after: 3 } }`.
 //
-//   page_size: 16                    # tokens; with groups, the keys that must be there
+//   page_size: 16                    # tokens; required, as is groups
 //   key: token
 //   index: { radix: { accounting: sglang } }
 //   groups:
@@ -28,24 +28,23 @@ namespace canopy {
 //   idle_segments: 0
 //   insert_at_finish: true
 
-/// Reads a configuration from a document: every name must be known and every option in range. The error lists
-/// everything that is wrong, one message per line, in the order of the document. Rules between the keys of one map are
-/// checked only if those keys are valid.
+/// Reads a configuration from a document: every name must be known and every option in range. The error lists all
+/// mistakes, one message per line, in the order of the document. Rules between the keys of one map are checked only if
+/// the keys themselves are valid.
 Result<EngineConfig> read_engine_config(const YamlNode& document, const Registry& registry);
 
-/// Reads a file, after applying its `--set` assignments.
+/// Reads a configuration from a file, with the `--set` assignments applied to it.
 Result<EngineConfig> load_engine_config(const std::string& path, std::span<const std::string> assignments,
                                         const Registry& registry);
 
-/// Gives each group of a document that has a store the store called `name` instead, with the options of the old one.
-/// "none" removes the stores.
+/// Replaces every store of a document, that of the engine and those of groups, by the store `name` with the same
+/// options. "none" removes the stores.
 void use_store(YamlNode& document, const std::string& name);
 
-/// Returns the whole configuration with every option, as YAML that reads back to the same.
+/// Returns the whole configuration with every option, as YAML from which the same configuration can be read.
 std::string dump_engine_config(const EngineConfig& config, const Registry& registry);
 
-/// Returns every key of an engine's file, in the order of a dump. The registry supplies the components that can be
-/// named.
+/// Returns every key of an engine's file, in the order of a dump. The registry supplies the names of components.
 std::vector<OptionHelp> describe_engine_config(const Registry& registry);
 
 }  // namespace canopy

@@ -14,20 +14,20 @@ namespace canopy {
 struct Space;
 
 /// A prefix index for a server that keeps its pools and requests itself: the index of one whole-path group, its
-/// namespaces, and a feed or a listener that follows both. The caller calls the index, and then end_operation() after
-/// each operation.
+/// namespaces, and a feed or a listener that follows both. The caller calls the index, and end_operation() after each
+/// of its own operations.
 ///
-/// Thread: one. There is no ledger: exceptions of the index reach the caller.
+/// Thread: one. Exceptions of the index reach the caller, since there is no ledger.
 class IndexSession {
  public:
   struct Config {
     Units page_size = 1, overlap = 0;
-    std::uint64_t capacity = kUnlimited;  ///< Tokens of the caller's pool, for policies.
+    std::uint64_t capacity = kUnlimited;  ///< Tokens that the caller's pool may hold, for policies.
     std::string index = "radix", options = {};
     std::shared_ptr<EvictionStrategy> policy = {};
     std::string policy_name = {};
     FeedConfig feed = {};
-    std::string text = {};  ///< Configuration text that readers of the feed see.
+    std::string text = {};  ///< Text of the configuration for readers of the feed.
   };
   /// Opens a session. `listener` may be null (only the feed follows the tree). REQUIRES: a policy; `listener` outlives
   /// the session.
@@ -56,8 +56,7 @@ class IndexSession {
   /// Returns the feed, for a reader in this process. May be null (no feed).
   FeedSink* feed() const;
 
-  // The functions below write to the feed only; without a feed they do nothing. What they write belongs to the
-  // operation that ends next.
+  // The functions below only write to the feed, as part of the next operation to end. Without a feed they do nothing.
   /// Sets the size of the caller's pool in pages. Returns false if nothing changed.
   bool set_pool(std::uint64_t pages, std::uint64_t free);
   /// Records a request and returns its number. Counts are tokens.

@@ -9,16 +9,16 @@
 
 namespace canopy {
 
-/// Checks that every page has exactly one owner: free + evictable + protected + owned + moving = the pool's pages, per
-/// group. Each term comes from its own source (the allocator, the index, the requests' page rows, the transfers), so
-/// the sum can fail.
+/// Checks that every page has exactly one owner: free + evictable + protected + owned + moving = the pages of the pool,
+/// in each group. Each term comes from a different source (the allocator, the index, the page rows of the requests, the
+/// transfers), so the sum can be wrong.
 class Ledger {
  public:
-  /// Checks one group after one operation. `owned`: pages that requests own, updated by the caller as rows change and
-  /// proved against the rows by Engine::audit. `moving`: pages that a transfer from another tier fills.
+  /// Checks one group after the operation `after`. `owned`: pages that requests own, updated by the caller as rows
+  /// change, and verified against the rows by Engine::audit. `moving`: pages that a transfer between tiers uses.
   void check(const std::string& group, const Occupancy& pool, const Sizes& index, Units page_size, std::uint64_t owned,
              std::uint64_t moving, const char* after);
-  /// Records a violation unless `holds`; `sentence` is called only then.
+  /// Records a violation unless `holds`. `sentence` returns the error message, and is called only then.
   template <class Sentence>
   void expect(bool holds, Sentence&& sentence) {
     ++checks_;
@@ -27,7 +27,7 @@ class Ledger {
 
   std::uint64_t checks() const { return checks_; }
   std::uint64_t violations() const { return violations_; }
-  /// Returns the first few violations, one sentence each.
+  /// Returns the error messages of the first few violations.
   const std::vector<std::string>& reports() const { return reports_; }
   void violated(std::string sentence);
   /// Also reports violations to `upper`, prefixed with `as`. REQUIRES: `upper` outlives this ledger.

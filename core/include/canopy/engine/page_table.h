@@ -8,12 +8,12 @@
 
 namespace canopy {
 
-/// The rows of a batch in the form that attention kernels take: int32, contiguous, one row per request, all rows as
-/// wide as the longest, padded with 0 (page 0 and its slots have no owner). Reuse one object from step to step: fill()
+/// The page rows of a batch in the form that attention kernels take: contiguous int32, one row per request, all rows as
+/// wide as the longest, padded with 0 (page 0 and its slots have no owner). Use the same object in every step: fill()
 /// then needs no new memory.
 class PageTable {
  public:
-  /// Content of an entry: a page number, or the number of a token's slot (page x page size + place in the page).
+  /// Content of an entry: a page number, or the slot of a token (page x page size + position in the page).
   enum class Entry { page, slot };
 
   /// Writes one row per request: its Request::row of a group, with 0 for gaps. Returns false, and leaves the table

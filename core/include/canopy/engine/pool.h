@@ -20,50 +20,50 @@ class AllocatorPort;
 class StorePort;
 
 /// Computes which pages of a request's row one KV cache group needs as the request continues. Pure arithmetic, no
-/// state. A row is numbered by pages of tokens:
+/// state. Places in a row are counted in pages of tokens:
 ///
 ///   | gone: nothing can see them ..... | needed .......................... |
 ///   0                     first_needed(computed)              row_length(tokens)
 ///
-/// The needed pages follow from the last boundary at or before `computed` that every group can serve. The reach before
-/// it must be kept; otherwise that boundary could not be matched once it is inserted. A window counted from the last
-/// token instead would free the page that is about to be inserted, if a page is larger than the window.
+/// The needed pages are counted from the last boundary at or before `computed` that every group can serve. The reach
+/// before it is kept; otherwise that boundary could not be matched after its insert. If a page is larger than the
+/// window, a window counted from the last token would free the page that is about to be inserted.
 struct PageNeeds {
   Units page_size = 1;
-  Units overlap = 0;         ///< last tokens of a request that form no unit yet, by the engine's keys
+  Units overlap = 0;         ///< last tokens of a request that form no unit yet (KeyCodec::overlap)
   Units reach = kWholePath;  ///< units
-  std::uint32_t every = 1;   ///< pages per kept page: the group keeps the last of each stretch (recurrent states)
+  std::uint32_t every = 1;   ///< pages per kept page: the group keeps the last page of each stretch (recurrent states)
   std::uint32_t grid = 1;    ///< pages between boundaries of the engine: a common multiple of all groups' `every`
 
   bool whole_path() const { return reach == kWholePath; }
   /// Returns true if the group has a page at this place of the row.
   bool keeps(std::size_t page) const { return (page + 1) % every == 0; }
-  /// Returns the number of pages kept among [first, end). A partial stretch at the end counts as whole.
+  /// Returns the number of kept pages in [first, end). A partial stretch at the end counts as whole.
   std::size_t count(std::size_t first, std::size_t end) const { return (end + every - 1) / every - first / every; }
-  /// Returns the length, in pages, of the row for the first `tokens` tokens, with the state that the last of them work
-  /// on.
+  /// Returns the length of the row for the first `tokens` tokens, in pages, including the page of the state that the
+  /// last of these tokens update.
   std::size_t row_length(std::uint64_t tokens) const;
-  /// Returns the first page that is needed when `computed` tokens are computed.
+  /// Returns the place of the first page that is needed when `computed` tokens are computed.
   std::size_t first_needed(std::uint64_t computed) const;
-  /// Returns the most pages that a request takes at one time from the free and evictable ones. The request goes from
+  /// Returns the largest number of free and evictable pages that a request uses at one time. The request goes from
   /// `matched` to `prompt` in steps of `chunk` tokens (0: one step), then token by token to `total`. `taken`: matched
   /// pages that were evictable before the request locked them; they count while the request needs them.
   std::size_t peak(std::uint64_t matched, std::size_t taken, std::uint64_t prompt, std::uint64_t total,
                    std::uint64_t chunk) const;
-  /// Returns an upper bound of peak() for a request that computes at most `step` tokens at a time, whatever it matched.
-  /// REQUIRES: not a whole-path group.
+  /// Returns an upper bound of peak() for any request that computes at most `step` tokens at a time. REQUIRES: not a
+  /// whole-path group.
   std::uint64_t peak_at_most(std::uint64_t step) const {
     const std::uint64_t period = std::uint64_t{page_size} * grid;
     return (reach + overlap + std::max<std::uint64_t>(step, 1) + 3 * period) / (std::uint64_t{page_size} * every) + 2;
   }
 };
 
-/// A segment of a pool: the pages whose memory it allocates at once, and their state.
+/// A segment of a pool: the pages whose memory the pool allocates in one piece, and their state.
 struct PoolSegment {
   Segment all;
-  std::uint32_t offered = 0;   ///< pages from its first on, including page 0
-  std::uint32_t draining = 0;  ///< pages in use behind the offered ones
-  bool backed = false;
+  std::uint32_t offered = 0;   ///< offered pages, from the first of the segment on, including page 0
+  std::uint32_t draining = 0;  ///< pages in use after the offered ones
+  bool backed = false;         ///< true if the segment has memory
   SegmentState state() const {
     return !backed    ? SegmentState::absent
            : draining ? SegmentState::draining
@@ -79,10 +79,10 @@ struct Blocker {
   std::uint64_t pages = 0;
 };
 
-/// The pages of one KV cache group. It connects the allocator's numbers with the store's memory; neither knows the
-/// other. It grows by a segment at a time, as far as its limit and the system's memory allow, before a node is evicted.
-/// Under a lower limit the emptiest segments drain: their pages are not handed out again. When the last page is freed
-/// (or relocated by the engine), the memory returns to the system. Segment 0 stays, for page 0.
+/// The pages of one KV cache group. A pool connects the numbers of the allocator with the memory of the store, which do
+/// not depend on each other. It grows by a segment at a time, as far as its limit and the system's memory allow, before
+/// any node is evicted. Under a lower limit the emptiest segments drain: their pages are not handed out again. When the
+/// last page is freed (or relocated by the engine), the memory returns to the system. Segment 0 stays, for page 0.
 class Pool {
  public:
   struct Components {
@@ -98,23 +98,22 @@ class Pool {
   };
   explicit Pool(Components parts) : parts_(std::move(parts)) {}
 
-  /// Allocates the first `start` pages. Returns an error if there is no memory for any page. With less memory than
-  /// wanted the pool starts smaller, and memory() reports it.
+  /// Allocates the first `start` pages. Returns an error if there is not even memory for one segment. With less memory
+  /// than requested the pool starts smaller, and memory() reports it.
   Result<std::monostate> open();
 
   /// Fills `out` with pages for `owner`. Returns false, and changes nothing, if too few pages are free.
   bool allocate(std::span<Page> out, std::uint64_t owner);
-  /// Grows as far as allowed, and returns how many free pages are missing for `count`.
+  /// Grows if fewer than `count` pages are free, as far as allowed. Returns the number of pages that are still missing.
   std::uint64_t shortfall(std::uint64_t count);
-  /// Frees pages. Returns false, and changes nothing, if one of them is not in use: a caller freed a page that it does
-  /// not own.
+  /// Frees pages. Returns false, and changes nothing, if one of them is not in use: the caller does not own it.
   bool free(std::span<const Page> pages);
 
-  /// Returns all pages that are free or have an owner: capacity includes draining pages in use.
+  /// Returns the free pages, and all pages that are free or in use, including draining ones.
   Occupancy occupancy() const;
-  /// Returns the pages that may be handed out or are in use, without draining ones.
+  /// Returns the number of pages that are free or in use, without draining ones.
   std::uint64_t offered() const { return offered_; }
-  /// Returns the pages by which the pool may grow, as far as it knows: the system may have less memory.
+  /// Returns the number of pages by which the pool may grow; the system may have less memory than that.
   std::uint64_t growable() const;
 
   /// Sets the limit in pages, at least 1. A higher limit only makes draining segments available again; the pool grows
@@ -124,20 +123,20 @@ class Pool {
   bool draining() const { return draining_ > 0; }
   /// Returns true if a page lies in the draining part of a segment.
   bool drains(Page page) const;
-  /// Returns the pages in use beyond the limit.
+  /// Returns the number of pages in use above the limit.
   std::uint64_t surplus() const;
-  /// Takes new pages `to` and copies the rows of `from` to them. Returns false, and changes nothing, if too few pages
-  /// are free. `from` stays in use.
+  /// Fills `to` with new pages and copies the rows of `from` to them. Returns false, and changes nothing, if too few
+  /// pages are free. `from` stays in use.
   bool relocate(std::span<const Page> from, std::span<Page> to);
-  /// Checks the draining segments, and releases the memory of empty ones, except for the idle ones that the pool may
-  /// keep.
+  /// Updates the draining segments, and releases the memory of empty ones, except for those that keep it
+  /// (`idle_segments`).
   void reap();
   /// Returns a count that increases whenever a segment changes.
   std::uint64_t changes() const { return changes_; }
 
   const std::string& group() const { return parts_.group; }
   const PageNeeds& needs() const { return parts_.needs; }
-  /// Returns the component itself, to read.
+  /// Returns the component itself, for reading.
   const SlotAllocator& allocator() const;
   std::uint64_t free_pages() const { return raw_occupancy().free; }
   bool is_out(Page page) const;
@@ -148,24 +147,23 @@ class Pool {
   StorePort* store_port() const { return parts_.store.get(); }
   /// Replaces the policy and returns the new one. The previous policy is released.
   EvictionStrategy* use_policy(std::shared_ptr<EvictionStrategy> policy);
-  /// Returns the most pages the pool may have: the configured limit, or its present size once the system has refused
-  /// more memory. It asks the system again after it has handed out a segment's worth of pages. kUnlimited if nothing
-  /// limits it.
+  /// Returns the most pages that the pool may have: the configured limit (kUnlimited: none), or its present size once
+  /// the system has refused more memory. The pool tries again after it has handed out the number of pages of a segment.
   std::uint64_t limit() const { return refused_ ? offered() : parts_.limit; }
-  /// Returns a message, with the arithmetic, about memory that the system refused. Empty if none was refused.
+  /// Returns a message with the figures of memory that the system refused. Empty if it refused none.
   std::string memory() const;
   std::uint32_t segment_pages() const { return parts_.segment_pages; }
   /// Returns the segments by number: segment i holds the pages from i * segment_pages on.
   std::span<const PoolSegment> segments() const { return segments_; }
-  /// Pages handed out so far, and the runs of consecutive page numbers among them: pages / runs is the mean size of a
-  /// bulk copy.
+  /// Pages handed out so far, and the number of runs of consecutive page numbers among them: pages / runs is the mean
+  /// size of a bulk copy.
   struct HandedOut {
     std::uint64_t pages = 0, runs = 0;
   };
   const HandedOut& handed_out() const { return handed_out_; }
   /// Returns the runs that the last allocation handed out, in its order.
   std::span<const Segment> last_runs() const { return last_runs_; }
-  /// Returns the request that a page was last handed to, for leak reports.
+  /// Returns the id of the request that a page was last handed to; 0: none. For reports of leaks.
   std::uint64_t last_owner(Page page) const {
     const std::size_t segment = page / parts_.segment_pages;
     return segment < owners_.size() && owners_[segment] ? owners_[segment][page % parts_.segment_pages] : 0;
@@ -189,15 +187,15 @@ class Pool {
   std::vector<Segment> last_runs_;
   std::vector<PoolSegment> segments_;
   std::uint64_t offered_ = 0;       ///< pages offered and not withdrawn, without page 0
-  std::vector<std::uint64_t> out_;  ///< one bit per page: set while the page is in use, whatever the allocator says
+  std::vector<std::uint64_t> out_;  ///< one bit per page: set while it is in use, independently of the allocator
   std::uint64_t draining_ = 0;      ///< draining pages in use at the last reap()
   std::uint64_t changes_ = 0;
   bool refused_ = false;      ///< the system refused memory
-  std::uint64_t ask_at_ = 0;  ///< pages handed out in total at which the system is asked again
+  std::uint64_t ask_at_ = 0;  ///< total of pages handed out at which the pool tries again
   struct Freed {
     void operator()(std::uint64_t* memory) const { std::free(memory); }
   };
-  /// Last owner by segment and page. Zeroed memory that takes no room until it is written.
+  /// Last owner by segment and page: zeroed memory, which takes no space before it is written.
   std::vector<std::unique_ptr<std::uint64_t[], Freed>> owners_;
 };
 

@@ -37,22 +37,22 @@ class Request {
   }
   ~Request();
 
-  // The functions below may also be called after the end.
+  // The functions of this block may also be called after the end.
   std::uint64_t id() const;
   std::span<const Token> tokens() const;  ///< prompt and output so far
-  std::uint32_t matched() const;          ///< tokens that were resident when it began, and need no computation
-  /// Returns the tokens that were resident in the whole-path groups when it began, at least matched(). It is larger
-  /// where windows or states are missing; the next state of this prefix is best kept near that length.
+  std::uint32_t matched() const;          ///< tokens that were resident when it began and need no computation
+  /// Returns the number of tokens that were resident in the whole-path groups when it began, at least matched(). It is
+  /// larger if a window or a state is missing; the next state of this prefix is best kept near that length.
   std::uint32_t full_length() const;
   std::uint32_t computed() const;  ///< tokens reported as computed, or matched
   bool ended() const;
   std::uint32_t committed() const;  ///< tokens whose pages belong to the index; 0 after the end
   std::uint32_t reserved() const;   ///< tokens that may be written: computed, or with a page in every group
 
-  /// Gets pages for the first `tokens` tokens, and evicts exactly what is missing. Groups with a reach get pages only
-  /// for the first `soon` tokens, if that is less: they free pages behind them as they need pages ahead, so a long
-  /// prompt in chunks takes a small pool. Returns false, and changes nothing, if some group's pool has too few free and
-  /// evictable pages: wait, or retract another request. REQUIRES: it is not retracted.
+  /// Gets pages for the first `tokens` tokens, and evicts exactly as many as are missing. Groups with a reach get pages
+  /// only for the first `soon` tokens, if that is less: they free pages behind them as they need pages ahead, so a long
+  /// prompt in chunks needs only a small pool. Returns false, and changes nothing, if a group's pool has too few free
+  /// and evictable pages: wait, or retract another request. REQUIRES: it is not retracted.
   bool reserve(std::uint32_t tokens, std::uint32_t soon = ~std::uint32_t{0});
   /// Appends tokens. Reserve pages for them before writing.
   void append(std::span<const Token> tokens);
@@ -62,7 +62,7 @@ class Request {
   std::span<const Page> row(std::size_t group = 0) const;
   std::size_t first_page(std::size_t group = 0) const;
 
-  /// Writes or reads the rows of `count` tokens from `first` on. REQUIRES: the group has a store, and pages for all of
+  /// Write or read the rows of `count` tokens from `first` on. REQUIRES: the group has a store, and pages for all of
   /// them. For write, first >= committed(): earlier rows belong to the index, and other requests read them.
   void write(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& from, std::size_t group = 0);
   void read(std::uint32_t layer, std::uint32_t first, std::uint32_t count, const Rows& to, std::size_t group = 0) const;
@@ -74,10 +74,10 @@ class Request {
   /// then names the index's pages, and this request's pages are freed. Returns the number of tokens replaced in this
   /// way.
   std::uint32_t commit(std::uint32_t tokens);
-  /// Matches its prefix again, since other requests may have committed more of it. Takes over what reaches further than
-  /// computed(): the row then names the index's pages, this request's pages are freed, and none of it needs to be
-  /// computed. Returns the number of tokens taken over; they count as hits. Call it between the steps of a long
-  /// prefill. REQUIRES: it is not retracted.
+  /// Matches the prefix again, since other requests may have committed more of it. If the match is longer than
+  /// computed(), takes it over: the row then names the index's pages, this request's pages are freed, and these tokens
+  /// need no computation. Returns the number of tokens taken over; they count as hits. Call it between the steps of a
+  /// long prefill. REQUIRES: it is not retracted.
   std::uint32_t rematch();
   /// Commits `tokens` tokens and ends the request. Nothing new becomes reusable if `tokens` is 0 or `insert_at_finish`
   /// is false. If `tokens` is too large, the request still ends, and nothing new becomes reusable.
@@ -88,8 +88,8 @@ class Request {
   /// Preempts the request: releases all its pages and its lock, and keeps its tokens. Uncommitted results are lost.
   /// REQUIRES: it is not retracted.
   void retract();
-  /// Restarts a retracted request with all its tokens. Returns how many of them are resident now; at least one is left
-  /// to compute. REQUIRES: it was retracted.
+  /// Restarts a retracted request with all its tokens. Returns the number of them that are resident now; at least one
+  /// is left to compute. REQUIRES: it was retracted.
   std::uint32_t resume();
 
  private:

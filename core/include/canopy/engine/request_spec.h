@@ -20,7 +20,7 @@ struct RequestSpec {
   std::int32_t priority = 0;
   std::uint64_t hints = 0;         ///< passed through to policies
   std::uint32_t output_limit = 0;  ///< most tokens that it may add
-  /// Prompt tokens to compute even if everything is resident. A model needs at least one to continue from.
+  /// Prompt tokens to compute even if all are resident. A model needs at least one to continue from.
   std::uint32_t min_uncached = 1;
   std::uint32_t chunk = 0;  ///< most prompt tokens computed in one step; 0: all
 };
@@ -29,7 +29,7 @@ struct RequestSpec {
 struct Admission {
   enum class Verdict { now, wait, never };
   Verdict verdict = Verdict::now;
-  std::string reason;  ///< one sentence; empty if the verdict is `now`
+  std::string reason;  ///< explanation of the verdict; empty if it is `now`
 };
 
 }  // namespace canopy

@@ -1,7 +1,7 @@
 #pragma once
-/// The only place that names a counter of the tiers. The engine adds to it by its enum; the feed, the inspector's
-/// mirror, Prometheus, `canopy top`, a replay's report and Python loop over the table. A new counter needs one line
-/// here, and one where the engine counts.
+/// The only place that names the counters of the tiers. The engine counts by the enum; the feed, the inspector's
+/// mirror, Prometheus, `canopy top`, the report of a replay and Python loop over the table. A new counter needs one
+/// line here, and one where the engine counts.
 
 #include <canopy/types.h>
 
@@ -14,7 +14,7 @@
 
 namespace canopy {
 
-// The names of lanes and outcomes are label values: they stay when the wording of the help texts changes.
+// The names of lanes and outcomes are label values, which stay the same when the wording of a help text changes.
 
 /// Copies between the pools and the host tier, by direction.
 enum class HostLane : std::uint8_t { store, load };
@@ -26,8 +26,8 @@ inline constexpr const char* kStorageLanes[] = {"find", "get", "put"};
 
 /// Outcome of starting a fetch from the host tier.
 enum class FetchOutcome : std::uint8_t {
-  whole,      ///< brings all that the tier has of the prefix beyond the pools
-  cut,        ///< brings only its front part: the pools were full then
+  whole,      ///< brings everything that the tier has of the prefix beyond the pools
+  cut,        ///< brings only the first part of that: then the pools were full
   joined,     ///< another fetch already brings it
   nothing,    ///< the tier has no more than the pools
   too_short,  ///< the part beyond the pools is shorter than `least`
@@ -41,14 +41,14 @@ inline constexpr const char* kFetchOutcomes[] = {"whole",     "cut",     "joined
 enum class FetchEnd : std::uint8_t {
   used,    ///< a request began when the fetch was complete
   late,    ///< a request began earlier, and computed what was missing
-  unused,  ///< no request used it: it was abandoned, and may have been evicted since
+  unused,  ///< no request used it: the fetch was abandoned, and its pages may have been evicted since
 };
 inline constexpr const char* kFetchEnds[] = {"used", "late", "unused"};
 
 /// Outcome of bringing a prefix from the storage to the host tier.
 enum class BringOutcome : std::uint8_t {
-  whole,      ///< all that was found arrived
-  cut,        ///< only its front part arrived: the host tier was full then
+  whole,      ///< everything that was found arrived
+  cut,        ///< only the first part of that arrived: then the host tier was full
   nothing,    ///< the storage has nothing that continues the prefix
   too_short,  ///< the part found is shorter than `least`
   no_room,    ///< the host tier had no room
@@ -63,7 +63,7 @@ enum class BringOutcome : std::uint8_t {
 inline constexpr const char* kBringOutcomes[] = {"whole",   "cut",  "nothing", "too_short", "no_room", "gone",
                                                  "damaged", "late", "failed",  "refused",   "joined",  "not_worth"};
 
-inline constexpr const char* kFates[] = {"done", "absent", "full", "late", "failed"};  // outcomes of a record: Fate
+inline constexpr const char* kFates[] = {"done", "absent", "full", "late", "failed"};  // results of a record: Fate
 
 /// An axis of a counter's values.
 struct CounterAxis {
@@ -87,95 +87,95 @@ enum class CounterKind : std::uint8_t {
 };
 enum class CounterUnit : std::uint8_t { items, tokens, pages, bytes, bytes_per_s, us };
 
-// X(name, tier, kind, unit, rows, columns, metric, help). The name is the key of the report. It ends with the unit and
-// the tier. Metrics in pages are shown in tokens, those in microseconds in seconds.
-#define CANOPY_COUNTERS(X)                                                                                     \
-  X(resident_pages_host, host, gauge, pages, group, one, "canopy_tier_tokens{state=resident}",                 \
-    "Tokens of a tier below the pools by what has them.")                                                      \
-  X(moving_pages_host, host, gauge, pages, group, one, "canopy_tier_tokens{state=moving}",                     \
-    "Tokens of a tier below the pools by what has them.")                                                      \
-  X(limit_pages_host, host, gauge, pages, group, one, "canopy_tier_limit_tokens",                              \
-    "Tokens that a tier below the pools may have.")                                                            \
-  X(hit_tokens_host, host, total, tokens, one, one, "canopy_tier_hit_tokens_total",                            \
-    "Tokens of prompts that were found because a fetch had brought them.")                                     \
-  X(written_tokens_host, host, total, tokens, one, one, "canopy_tier_written_tokens_total",                    \
-    "Tokens that were copied to a tier, or put into a storage and kept.")                                      \
-  X(loaded_tokens_host, host, total, tokens, one, one, "canopy_tier_loaded_tokens_total",                      \
-    "Tokens that were copied from a tier.")                                                                    \
-  X(evicted_tokens_host, host, total, tokens, one, one, "canopy_tier_evicted_tokens_total",                    \
-    "Tokens that left a tier for room.")                                                                       \
-  X(dropped_tokens_host, host, total, tokens, one, one, "canopy_tier_dropped_tokens_total",                    \
-    "Tokens that left the tier above and were not copied.")                                                    \
-  X(lost_tokens_host, host, total, tokens, one, one, "canopy_tier_lost_tokens_total",                          \
-    "Tokens that were copied for nothing: what precedes them had left.")                                       \
-  X(written_bytes_host, host, total, bytes, one, one, "canopy_lane_bytes_total{lane=store}",                   \
-    "Bytes of the copies that have begun; of a storage's records that arrived.")                               \
-  X(loaded_bytes_host, host, total, bytes, one, one, "canopy_lane_bytes_total{lane=load}",                     \
-    "Bytes of the copies that have begun; of a storage's records that arrived.")                               \
-  X(queued_copies_host, host, gauge, items, host_lane, one, "canopy_lane_copies",                              \
-    "Copies that have begun and not ended; calls of a storage.")                                               \
-  X(queued_bytes_host, host, gauge, bytes, host_lane, one, "canopy_lane_queued_bytes",                         \
-    "Bytes of the copies that have begun and not ended.")                                                      \
-  X(bandwidth_bytes_host, host, gauge, bytes_per_s, host_lane, one, "canopy_lane_bytes_per_second",            \
-    "Over the last seconds in which copies or calls were pending. Absent: not known.")                         \
-  X(fetches, host, total, items, fetch, one, "canopy_fetches_total", "Fetches from a tier, by how they went.") \
-  X(fetch_ends, host, total, items, end, one, "canopy_fetch_ends_total",                                       \
-    "Fetches that brought something: a request began when all was there, began earlier, or never did.")        \
-  X(fetch_took_us, host, total, us, one, one, "canopy_fetch_seconds_total",                                    \
-    "From asking for a fetch to its end, or until the request began, of those that one began on.")             \
-  X(fetch_saved_us, host, rare, us, one, one, "canopy_prefill_saved_seconds_total",                            \
-    "Computing time of what fetches brought. Absent: it is not known, or none was used.")                      \
-  X(turn_us, host, gauge, us, one, one, "canopy_turn_seconds", "The time of the engine's last turn.")          \
-  X(hit_tokens_storage, storage, total, tokens, one, one, "canopy_tier_hit_tokens_total",                      \
-    "Tokens of prompts that were found because a fetch had brought them.")                                     \
-  X(written_tokens_storage, storage, total, tokens, one, one, "canopy_tier_written_tokens_total",              \
-    "Tokens that were copied to a tier, or put into a storage and kept.")                                      \
-  X(loaded_tokens_storage, storage, total, tokens, one, one, "canopy_tier_loaded_tokens_total",                \
-    "Tokens that were copied from a tier.")                                                                    \
-  X(dropped_tokens_storage, storage, total, tokens, one, one, "canopy_tier_dropped_tokens_total",              \
-    "Tokens that left the tier above and were not copied.")                                                    \
-  X(unkept_tokens_storage, storage, total, tokens, one, one, "canopy_tier_unkept_tokens_total",                \
-    "Tokens that were put and that the storage did not keep.")                                                 \
-  X(written_bytes_storage, storage, total, bytes, one, one, "canopy_tier_written_bytes_total",                 \
-    "Bytes that were put into a storage and kept.")                                                            \
-  X(loaded_bytes_storage, storage, total, bytes, one, one, "canopy_tier_loaded_bytes_total",                   \
-    "Bytes that came from a storage and stayed.")                                                              \
-  X(damaged_records_storage, storage, total, items, one, one, "canopy_tier_damaged_records_total",             \
-    "Records of a storage that were not what they should be.")                                                 \
-  X(breaks_storage, storage, total, items, one, one, "canopy_tier_breaks_total",                               \
-    "Times that the engine stopped calling a storage.")                                                        \
-  X(abandoned_fetches_storage, storage, total, items, one, one, "canopy_fetches_outwaited_total",              \
-    "Fetches that stopped waiting for a storage, since computing was faster.")                                 \
-  X(fetches_storage, storage, total, items, bring, one, "canopy_fetches_total",                                \
-    "Fetches from a tier, by how they went.")                                                                  \
-  X(pending_calls_storage, storage, gauge, items, storage_lane, one, "canopy_lane_copies",                     \
-    "Copies that have begun and not ended; calls of a storage.")                                               \
-  X(pending_bytes_storage, storage, gauge, bytes, storage_lane, one, "canopy_lane_queued_bytes",               \
-    "Bytes of the copies that have begun and not ended.")                                                      \
-  X(call_us_storage, storage, gauge, us, storage_lane, one, "canopy_lane_call_seconds",                        \
-    "Duration of a call: an exponential mean. Absent: none has ended.")                                        \
-  X(bandwidth_bytes_storage, storage, gauge, bytes_per_s, storage_lane, one, "canopy_lane_bytes_per_second",   \
-    "Over the last seconds in which copies or calls were pending. Absent: not known.")                         \
-  X(calls_storage, storage, total, items, storage_lane, one, "canopy_lane_calls_total",                        \
-    "Calls of a storage that have ended.")                                                                     \
-  X(moved_bytes_storage, storage, total, bytes, storage_lane, one, "canopy_lane_bytes_total",                  \
-    "Bytes of the copies that have begun; of a storage's records that arrived.")                               \
-  X(records_storage, storage, total, items, storage_lane, fate, "canopy_lane_records_total",                   \
-    "Records of calls that have ended, by how; of finds, calls: absent are those that found nothing.")         \
-  X(held_bytes_storage, storage, gauge, bytes, one, one, "canopy_tier_held_bytes",                             \
-    "Bytes of the host tier that wait for calls which were given up.")                                         \
-  X(lost_bytes_storage, storage, gauge, bytes, one, one, "canopy_tier_lost_bytes",                             \
-    "Bytes of the host tier that a storage has never given back.")                                             \
-  X(kept_records_storage, storage, gauge, items, one, one, "canopy_tier_records",                              \
-    "Records that a storage has. Absent: it does not report it.")                                              \
-  X(used_bytes_storage, storage, gauge, bytes, one, one, "canopy_tier_used_bytes",                             \
-    "Bytes that a storage has. Absent: it does not report it.")                                                \
-  X(capacity_bytes_storage, storage, gauge, bytes, one, one, "canopy_tier_capacity_bytes",                     \
-    "Bytes that a storage may have. Absent: it does not report it.")                                           \
-  X(awaited_calls_storage, storage, gauge, items, one, one, "canopy_rank_awaited_calls",                       \
-    "Calls that have ended on this rank and not on every other one. Absent: it is the only rank.")             \
-  X(worse_calls_storage, storage, rare, items, one, one, "canopy_rank_worse_calls_total",                      \
-    "Calls that ended worse on another rank than on this one.")
+// X(name, tier, kind, unit, rows, columns, metric, help). The name, which ends with the unit and the tier, is the key
+// in reports. Metrics in pages are shown in tokens, those in microseconds in seconds.
+#define CANOPY_COUNTERS(X)                                                                                          \
+  X(resident_pages_host, host, gauge, pages, group, one, "canopy_tier_tokens{state=resident}",                      \
+    "Tokens in a tier below the pools, by state.")                                                                  \
+  X(moving_pages_host, host, gauge, pages, group, one, "canopy_tier_tokens{state=moving}",                          \
+    "Tokens in a tier below the pools, by state.")                                                                  \
+  X(limit_pages_host, host, gauge, pages, group, one, "canopy_tier_limit_tokens",                                   \
+    "Tokens that a tier below the pools may hold.")                                                                 \
+  X(hit_tokens_host, host, total, tokens, one, one, "canopy_tier_hit_tokens_total",                                 \
+    "Prompt tokens that were found because a fetch had brought them.")                                              \
+  X(written_tokens_host, host, total, tokens, one, one, "canopy_tier_written_tokens_total",                         \
+    "Tokens that were copied to a tier, or put into a storage and kept.")                                           \
+  X(loaded_tokens_host, host, total, tokens, one, one, "canopy_tier_loaded_tokens_total",                           \
+    "Tokens that were copied from a tier.")                                                                         \
+  X(evicted_tokens_host, host, total, tokens, one, one, "canopy_tier_evicted_tokens_total",                         \
+    "Tokens that a tier evicted to make room.")                                                                     \
+  X(dropped_tokens_host, host, total, tokens, one, one, "canopy_tier_dropped_tokens_total",                         \
+    "Tokens that left the tier above and were not copied.")                                                         \
+  X(lost_tokens_host, host, total, tokens, one, one, "canopy_tier_lost_tokens_total",                               \
+    "Tokens that were copied in vain, because the prefix before them had left.")                                    \
+  X(written_bytes_host, host, total, bytes, one, one, "canopy_lane_bytes_total{lane=store}",                        \
+    "Bytes of the copies that have begun; for a storage, of the records that arrived.")                             \
+  X(loaded_bytes_host, host, total, bytes, one, one, "canopy_lane_bytes_total{lane=load}",                          \
+    "Bytes of the copies that have begun; for a storage, of the records that arrived.")                             \
+  X(queued_copies_host, host, gauge, items, host_lane, one, "canopy_lane_copies",                                   \
+    "Copies in progress; for a storage, calls in progress.")                                                        \
+  X(queued_bytes_host, host, gauge, bytes, host_lane, one, "canopy_lane_queued_bytes",                              \
+    "Bytes of the copies in progress.")                                                                             \
+  X(bandwidth_bytes_host, host, gauge, bytes_per_s, host_lane, one, "canopy_lane_bytes_per_second",                 \
+    "Bandwidth over the last seconds in which copies or calls were pending. Absent: not known.")                    \
+  X(fetches, host, total, items, fetch, one, "canopy_fetches_total", "Fetches from a tier, by outcome.")            \
+  X(fetch_ends, host, total, items, end, one, "canopy_fetch_ends_total",                                            \
+    "Fetches that brought something: a request began when it was complete, began earlier, or never began.")         \
+  X(fetch_took_us, host, total, us, one, one, "canopy_fetch_seconds_total",                                         \
+    "Time from the call of a fetch to its end, or to the start of its request; only fetches whose request began.")  \
+  X(fetch_saved_us, host, rare, us, one, one, "canopy_prefill_saved_seconds_total",                                 \
+    "Time to compute the tokens that fetches brought. Absent: not known, or no fetch was used.")                    \
+  X(turn_us, host, gauge, us, one, one, "canopy_turn_seconds",                                                      \
+    "Time of the engine's last turn, on the clock of its turns.")                                                   \
+  X(hit_tokens_storage, storage, total, tokens, one, one, "canopy_tier_hit_tokens_total",                           \
+    "Prompt tokens that were found because a fetch had brought them.")                                              \
+  X(written_tokens_storage, storage, total, tokens, one, one, "canopy_tier_written_tokens_total",                   \
+    "Tokens that were copied to a tier, or put into a storage and kept.")                                           \
+  X(loaded_tokens_storage, storage, total, tokens, one, one, "canopy_tier_loaded_tokens_total",                     \
+    "Tokens that were copied from a tier.")                                                                         \
+  X(dropped_tokens_storage, storage, total, tokens, one, one, "canopy_tier_dropped_tokens_total",                   \
+    "Tokens that left the tier above and were not copied.")                                                         \
+  X(unkept_tokens_storage, storage, total, tokens, one, one, "canopy_tier_unkept_tokens_total",                     \
+    "Tokens that were put but that the storage did not keep.")                                                      \
+  X(written_bytes_storage, storage, total, bytes, one, one, "canopy_tier_written_bytes_total",                      \
+    "Bytes that were put into a storage and kept.")                                                                 \
+  X(loaded_bytes_storage, storage, total, bytes, one, one, "canopy_tier_loaded_bytes_total",                        \
+    "Bytes that arrived from a storage and were kept.")                                                             \
+  X(damaged_records_storage, storage, total, items, one, one, "canopy_tier_damaged_records_total",                  \
+    "Records of a storage with wrong content.")                                                                     \
+  X(breaks_storage, storage, total, items, one, one, "canopy_tier_breaks_total",                                    \
+    "Number of times that the engine stopped calling a storage.")                                                   \
+  X(abandoned_fetches_storage, storage, total, items, one, one, "canopy_fetches_outwaited_total",                   \
+    "Fetches that stopped waiting for a storage, because computing was faster.")                                    \
+  X(fetches_storage, storage, total, items, bring, one, "canopy_fetches_total", "Fetches from a tier, by outcome.") \
+  X(pending_calls_storage, storage, gauge, items, storage_lane, one, "canopy_lane_copies",                          \
+    "Copies in progress; for a storage, calls in progress.")                                                        \
+  X(pending_bytes_storage, storage, gauge, bytes, storage_lane, one, "canopy_lane_queued_bytes",                    \
+    "Bytes of the copies in progress.")                                                                             \
+  X(call_us_storage, storage, gauge, us, storage_lane, one, "canopy_lane_call_seconds",                             \
+    "Duration of a call, as an exponential mean. Absent: no call has ended.")                                       \
+  X(bandwidth_bytes_storage, storage, gauge, bytes_per_s, storage_lane, one, "canopy_lane_bytes_per_second",        \
+    "Bandwidth over the last seconds in which copies or calls were pending. Absent: not known.")                    \
+  X(calls_storage, storage, total, items, storage_lane, one, "canopy_lane_calls_total",                             \
+    "Calls of a storage that have ended.")                                                                          \
+  X(moved_bytes_storage, storage, total, bytes, storage_lane, one, "canopy_lane_bytes_total",                       \
+    "Bytes of the copies that have begun; for a storage, of the records that arrived.")                             \
+  X(records_storage, storage, total, items, storage_lane, fate, "canopy_lane_records_total",                        \
+    "Records of calls that have ended, by result. A find counts as one; absent: it found nothing.")                 \
+  X(held_bytes_storage, storage, gauge, bytes, one, one, "canopy_tier_held_bytes",                                  \
+    "Bytes of the host tier in use by calls that were given up and have not ended.")                                \
+  X(lost_bytes_storage, storage, gauge, bytes, one, one, "canopy_tier_lost_bytes",                                  \
+    "Bytes of the host tier that a storage never released.")                                                        \
+  X(kept_records_storage, storage, gauge, items, one, one, "canopy_tier_records",                                   \
+    "Records in a storage. Absent: the storage does not report it.")                                                \
+  X(used_bytes_storage, storage, gauge, bytes, one, one, "canopy_tier_used_bytes",                                  \
+    "Bytes in a storage. Absent: the storage does not report it.")                                                  \
+  X(capacity_bytes_storage, storage, gauge, bytes, one, one, "canopy_tier_capacity_bytes",                          \
+    "Bytes that a storage may hold. Absent: the storage does not report it.")                                       \
+  X(awaited_calls_storage, storage, gauge, items, one, one, "canopy_rank_awaited_calls",                            \
+    "Calls that have ended on this rank but not on every other one. Absent: it is the only rank.")                  \
+  X(worse_calls_storage, storage, rare, items, one, one, "canopy_rank_worse_calls_total",                           \
+    "Calls with a worse result on another rank than on this one.")
 
 // clang-format off
 enum class Counter : std::uint8_t {
@@ -189,8 +189,8 @@ struct CounterInfo {
   std::string_view name, tier;
   CounterKind kind;
   CounterUnit unit;
-  CounterAxis rows, columns;  ///< Rows: group or lane, or outcome; columns: outcome.
-  std::string_view metric;    ///< Prometheus name, with a fixed label in braces if it has one.
+  CounterAxis rows, columns;  ///< Rows: groups, lanes or outcomes; columns: outcomes.
+  std::string_view metric;    ///< Name in Prometheus, with the fixed label in braces if it has one.
   const char* help;
 
   constexpr std::size_t size() const { return rows.size * columns.size; }
@@ -258,7 +258,7 @@ constexpr void for_each_value(Visit&& visit) {
       for (std::size_t column = 0; column < info.columns.size; ++column) visit(counter, info, row, column);
   });
 }
-/// Returns true if a value should be shown.
+/// Returns true if a value is shown.
 constexpr bool is_shown(const CounterInfo& info, std::uint64_t value) {
   return info.kind == CounterKind::gauge ? value != kUnlimited : info.kind != CounterKind::rare || value != 0;
 }

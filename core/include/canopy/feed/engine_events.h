@@ -9,7 +9,7 @@
 
 namespace canopy::event {
 
-/// Largest valid pool in pages: an event with more is damaged.
+/// Largest valid number of pages in a pool: an event with more is damaged.
 inline constexpr std::uint64_t kMostPages = std::uint64_t{1} << 28;
 
 // ---- Requests ----
@@ -35,7 +35,7 @@ struct RequestPages {
   std::uint64_t request = 0;
   TwoRuns runs{};
 
-  /// Readers store the owner of a page as a signed number.
+  /// Returns true if the id fits into a signed number: readers store the owner of a page as one.
   bool valid() const { return request >> 63 == 0; }
 };
 
@@ -75,7 +75,7 @@ struct SegmentChanged {
   static constexpr std::uint8_t kKind = 27;
   std::uint8_t kind = kKind, group = 0;
   SegmentState state{};
-  std::uint32_t offered = 0;  ///< Pages from its first on.
+  std::uint32_t offered = 0;  ///< Offered pages, from the first of the segment on.
   std::uint64_t number = 0;
   std::uint32_t draining = 0;  ///< Pages in use that will not be handed out again.
   Unused<12> unused{};
@@ -91,8 +91,8 @@ struct Totals {
   std::uint64_t evictable = 0, protected_ = 0;  ///< Units.
 };
 
-/// Size of the caller's pool, for an index that is used without an engine. Individual pages are unknown: the feed then
-/// has only these sums.
+/// Size of the caller's pool, for an index that is used without an engine. Single pages are unknown: the feed then has
+/// only these sums.
 struct CallersPool {
   static constexpr std::uint8_t kKind = 45;
   std::uint8_t kind = kKind, group = 0;
@@ -105,7 +105,7 @@ struct CallersPool {
 
 // ---- The tiers below the pools; sent only if one is configured ----
 
-/// A counter has a new value. Sent with some commits. A keyframe omits counters that are 0.
+/// New value of a counter. Sent with some commits. A keyframe omits counters that are 0.
 struct CounterValue {
   static constexpr std::uint8_t kKind = 30;
   std::uint8_t kind = kKind, group = 0;
@@ -152,7 +152,7 @@ struct TextPiece {
   std::string_view view() const { return {bytes.data(), std::min<std::size_t>(size, kBytes)}; }
 };
 
-/// The reader discards its state. The events up to the next Commit build the whole state.
+/// Start of the whole state: a reader discards its own, and builds it again from the events up to the next Commit.
 struct Keyframe {
   static constexpr std::uint8_t kKind = 24;
   std::uint8_t kind = kKind, group = 0;
@@ -170,7 +170,7 @@ struct Commit {
   std::uint64_t us = 0;          ///< Microseconds since the engine began.
 };
 
-/// An inspector pinned or unpinned a node and its path. The lock is sent as other locks are.
+/// An inspector pinned or unpinned a node and its path. The lock itself is sent like any other lock.
 struct Pinned {
   static constexpr std::uint8_t kKind = 28;
   std::uint8_t kind = kKind, group = 0;

@@ -21,7 +21,7 @@ struct Event {
 inline constexpr std::uint8_t kOfTierBelow = 0x80;
 static_assert(sizeof(Event) == 32 && std::is_trivially_copyable_v<Event>);
 
-/// Unused bytes of an event's struct. They are 0, so that equal events are equal bytes.
+/// Unused bytes of an event's struct. They are 0, so that equal events have equal bytes.
 template <std::size_t bytes>
 using Unused = std::array<std::uint8_t, bytes>;
 
@@ -61,10 +61,10 @@ enum class RequestPhase : std::uint16_t { running, committed, finished, aborted,
 
 /// State of a pool's segment.
 enum class SegmentState : std::uint16_t {
-  absent,    ///< no memory; its page numbers are reserved
+  absent,    ///< no memory; only its page numbers are reserved
   offered,   ///< its first pages may be handed out
-  draining,  ///< it has memory, and some pages in use that will not be handed out again
-  idle,      ///< it has memory, and no page in use or offered: offering it again costs nothing
+  draining,  ///< with memory, and with pages in use that will not be handed out again
+  idle,      ///< with memory, but no page in use or offered: to offer it again costs nothing
 };
 
 /// State of the storage's circuit breaker (core/tiers/breaker.h).
@@ -73,10 +73,10 @@ enum class StorageState : std::uint8_t { closed, half_open, open };
 enum class RanksState : std::uint8_t {
   alone,
   together,
-  stopped,  ///< The ranks disagreed once: nothing has moved between the tiers since.
+  stopped,  ///< The ranks disagreed: nothing moves between the tiers any longer.
 };
 
-/// Subject of a text. Its number is that of the namespace or group, or the line of a list.
+/// Subject of a text. The number of a text is that of the namespace or group, or the line of a list.
 enum class TextKind : std::uint8_t {
   space,        ///< name of a namespace
   group,        ///< name of a group
@@ -87,11 +87,11 @@ enum class TextKind : std::uint8_t {
   plugin,       ///< an available component; fields separated by tabs
   refusal,      ///< a refused plugin file; fields separated by tabs
   paused,       ///< reason for the pause; empty while the engine runs
-  /// Origin of a feed that is made from the KV events of other servers; empty for an engine's own feed. These feeds
-  /// contain only nodes and groups. Locks, ranks, requests, page numbers and free pages are unknown.
+  /// Origin of a feed that is made from the KV events of other servers; empty for an engine's own feed. Such a feed
+  /// contains only nodes and groups. Locks, ranks, requests, page numbers and free pages are unknown.
   origin,
   worker,    ///< a server whose events are in the feed; fields separated by tabs (WorkerField)
-  no_nodes,  ///< reason for which the index sends no nodes; empty: it sends all. If set, Totals follow each operation
+  no_nodes,  ///< reason why the index sends no nodes; empty: it sends all. If set, Totals follow each operation
   storage,   ///< name of the storage below the host tier; sent only if there is one
 };
 

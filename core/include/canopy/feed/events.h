@@ -1,7 +1,7 @@
 #pragma once
 /// Every kind of event. The struct is the format. To add a kind: add a struct with the next free kKind to
 /// index_events.h or engine_events.h, its name to AllEvents, a call that pushes it, and a function to the inspector's
-/// Apply. Older readers skip and count it. A function valid() returns false if no engine has such values.
+/// Apply. Older readers skip and count it. A struct's function valid() returns false for values that no engine sends.
 ///
 /// An operation's events end with its Commit: a reader takes whole commits only. A keyframe is the sequence of events
 /// that builds the present state.

@@ -14,7 +14,7 @@ namespace canopy {
 /// Prefix of a feed's shared memory object: feed NAME is kFeedPrefix + NAME. Only its user can read it.
 inline constexpr const char* kFeedPrefix = "/canopy-";
 
-/// Facts about the engine in a feed's header. The writer keeps its own copy and never reads the shared one again. A
+/// Facts about the engine in the header of a feed. The writer keeps a copy and never reads the shared one again. A
 /// reader copies it once, when it attaches.
 struct FeedShape {
   /// The last character is the version of the format. A new kind of event leaves the version unchanged, since readers
@@ -25,9 +25,9 @@ struct FeedShape {
   std::uint32_t event_bytes = 0;  ///< 32
   std::uint32_t page_size = 0, overlap = 0, groups = 0;
   std::uint64_t reaches[kMaxGroups] = {};
-  std::uint64_t ring_events = 0;           ///< events of the ring, a power of two; 0: a file, without a ring
+  std::uint64_t ring_events = 0;           ///< events that the ring holds, a power of two; 0: a file, without a ring
   std::uint64_t pid = 0;                   ///< process id of the writer
-  std::uint32_t tokens = 0, controls = 0;  ///< 1 if the feed carries tokens; 1 if it takes commands
+  std::uint32_t tokens = 0, controls = 0;  ///< 1 if the feed contains tokens; 1 if the engine takes commands
   char name[64] = {};
 };
 
@@ -35,8 +35,8 @@ struct FeedShape {
 struct FeedHeader : FeedShape {
   static constexpr std::size_t kBytes = 4096;  ///< bytes before the events of a recording
 
-  alignas(64) std::atomic<std::uint64_t> claimed;  ///< events claimed: up to here they may be half written
-  std::atomic<std::uint64_t> committed;            ///< events of whole operations
+  alignas(64) std::atomic<std::uint64_t> claimed;  ///< events so far, including those that are being written
+  std::atomic<std::uint64_t> committed;            ///< events so far of whole operations
   std::atomic<std::uint64_t> taken;                ///< commands that the engine has taken
   std::atomic<std::uint32_t> closed;               ///< 1 once the writer has closed the feed
 
@@ -49,9 +49,9 @@ struct FeedHeader : FeedShape {
 static_assert(sizeof(FeedHeader) <= FeedHeader::kBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// The part that every reader may write. The engine treats a changed value only as a hint, and trusts none of them.
+/// The part that every reader may write. The engine treats a change of a value only as a hint, and never relies on it.
 struct FeedDesk {
-  std::atomic<std::uint64_t> keyframes_wanted;  ///< requests for a keyframe; readers add, the engine sends
+  std::atomic<std::uint64_t> keyframes_wanted;  ///< requests for a keyframe so far; a reader increments it
   std::atomic<std::uint32_t> readers;           ///< attached readers, including crashed ones
 };
 
@@ -59,9 +59,9 @@ struct FeedDesk {
 struct FeedCommands {
   static constexpr std::size_t kSlots = 16;
 
-  std::atomic<std::uint64_t> posted;
+  std::atomic<std::uint64_t> posted;  ///< commands posted so far
   struct Slot {
-    std::atomic<std::uint64_t> ready;  ///< number of the command in it, from 1
+    std::atomic<std::uint64_t> ready;  ///< number of the command in the slot, from 1; 0: none yet
     Command command;
   } slots[kSlots];
 };
@@ -71,6 +71,7 @@ struct FeedCommands {
 inline constexpr std::size_t kFeedPart = std::size_t{1} << 16;
 static_assert(sizeof(FeedDesk) <= kFeedPart && sizeof(FeedCommands) <= kFeedPart);
 
+/// Returns the part that lies `parts` parts after the header.
 template <class Part>
 Part& part_behind(FeedHeader& header, std::size_t parts) {
   return *reinterpret_cast<Part*>(reinterpret_cast<std::byte*>(&header) + parts * kFeedPart);
@@ -78,12 +79,12 @@ Part& part_behind(FeedHeader& header, std::size_t parts) {
 inline FeedDesk& desk_behind(FeedHeader& header) { return part_behind<FeedDesk>(header, 1); }
 inline FeedCommands& commands_behind(FeedHeader& header) { return part_behind<FeedCommands>(header, 2); }
 
-/// A word of an event in the ring. An event has four.
+/// A word of an event in the ring. An event has four words.
 using FeedWord = std::atomic<std::uint64_t>;
 inline constexpr std::size_t kWordsAnEvent = sizeof(Event) / sizeof(FeedWord);
 
 inline FeedWord* words_behind(FeedHeader& header) { return &part_behind<FeedWord>(header, 3); }
-/// Returns the bytes of a feed in memory.
+/// Returns the size of a feed in memory, in bytes.
 constexpr std::uint64_t feed_bytes(std::uint64_t ring_events) { return 3 * kFeedPart + ring_events * sizeof(Event); }
 
 }  // namespace canopy

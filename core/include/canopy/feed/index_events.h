@@ -40,8 +40,8 @@ struct NodeWords {
   std::array<std::uint32_t, kWords> words{};  ///< 0 beyond the end of the node.
 };
 
-/// Pages of a node in a group, from its page number `place` on. If they are sent again from place 0 on, the pages were
-/// relocated. Without a run: the node now has the group's pages, and their numbers are unknown.
+/// Page numbers of a node in a group, from its page `place` on (0: the first). If they are sent again from place 0 on,
+/// the pages were relocated. Without a run: the node now has pages of the group, whose numbers are unknown.
 struct NodePages {
   static constexpr std::uint8_t kKind = 4;
   std::uint8_t kind = kKind, group = 0;
@@ -114,7 +114,7 @@ struct NodeCreated {
   Unused<8> unused_too{};
 };
 
-/// Facts that policies use, where they changed.
+/// Facts about a node for policies, after they have changed.
 struct NodeHistory {
   static constexpr std::uint8_t kKind = 10;
   std::uint8_t kind = kKind, group = 0;
@@ -193,8 +193,8 @@ struct Cleared {
   Unused<30> unused{};
 };
 
-/// In the host tier's tree: units [from, until) of the path that ends with a node have arrived from the storage, which
-/// probably still has them. Keyframes do not repeat it, since no component stores it.
+/// Only for the tree of the host tier: units [from, until) of the path that ends with a node have arrived from the
+/// storage, which probably still has them. A keyframe does not repeat it, because no component keeps it.
 struct NodeBrought {
   static constexpr std::uint8_t kKind = 43;
   std::uint8_t kind = kKind, group = 0;

@@ -1,6 +1,6 @@
 #pragma once
-/// Events of a new node, for live events and keyframes alike. For authors of an index. It includes xxHash, so include
-/// it in one source file only.
+/// Events of a new node, both live and in keyframes. For authors of an index. It includes xxHash, so include it in one
+/// source file only.
 
 #include <canopy/feed/writer.h>
 
@@ -9,8 +9,8 @@
 
 namespace canopy {
 
-/// Pushes the events of a new node: its place, its name, and its words if the feed carries tokens. `words` are the
-/// node's, at least a page and the overlap. NodePages must follow if `node.request` is 0.
+/// Pushes the events of a new node: NodeAdded, NodeNamed, and NodeWords if the feed contains tokens. `words`: words of
+/// the node, at least a page and the overlap. NodePages must follow if `node.request` is 0.
 inline void push_node(FeedWriter& feed, const event::NodeAdded& node, const std::uint32_t* words, Tick created) {
   const FeedShape& shape = feed.shape();
   const std::size_t first_page = (std::size_t{shape.page_size} + shape.overlap) * sizeof(*words);

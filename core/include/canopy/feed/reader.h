@@ -11,7 +11,8 @@ namespace canopy {
 class FeedReader {
  public:
   explicit FeedReader(FeedHeader& header) : FeedReader(header, header.ring_events) {}
-  /// For a feed of another process, which may change its header: `ring_events` was checked against the mapped size.
+  /// Creates a reader for a feed of another process, which may change the header at any time. REQUIRES: `ring_events`
+  /// was checked against the mapped size.
   FeedReader(FeedHeader& header, std::uint64_t ring_events)
       : header_(header),
         desk_(desk_behind(header)),
@@ -25,8 +26,8 @@ class FeedReader {
   FeedReader(const FeedReader&) = delete;
 
   enum class Outcome { nothing, events, lapped };
-  /// Copies at most `room` committed events, and sets `count`. After `lapped`, the next events start in the middle:
-  /// skip to the next keyframe, which the reader has requested.
+  /// Copies at most `room` committed events to `into`, and sets `count`. Returns `lapped` if events were lost: skip the
+  /// next ones up to the keyframe that the reader has requested.
   Outcome read(Event* into, std::size_t room, std::size_t& count) {
     count = 0;
     const std::uint64_t end = header_.committed.load(std::memory_order_acquire);

@@ -4,9 +4,9 @@
 
 namespace canopy {
 
-/// A mapping of a file or a shared memory object that another process may shorten. Touching a page behind the new end
+/// A mapping of a file or a shared memory object that another process may shorten. Access to a page beyond the new end
 /// would end this process with SIGBUS. Instead, the whole mapping then becomes zeroed memory of this process, and cut()
-/// returns true: the reader or writer continues with this memory, and no other process sees what it writes.
+/// returns true: the reader or writer continues with this memory, which no other process can read.
 ///
 /// The first mapping installs a handler for SIGBUS. It passes every fault outside these mappings to the previous
 /// handler. A program that installs its own handler later must do the same.
@@ -18,7 +18,7 @@ class SharedMapping {
   SharedMapping& operator=(SharedMapping&& other) noexcept;
 
   enum class Access { read, write, read_private };
-  /// Maps `bytes` of a descriptor. Returns false and sets errno on failure. REQUIRES: nothing is mapped yet.
+  /// Maps the first `bytes` of a descriptor. Returns false and sets errno on failure. REQUIRES: nothing is mapped yet.
   bool map(int descriptor, std::size_t bytes, Access access);
   /// Sets or clears write permission for a range of whole machine pages. Returns false on failure. REQUIRES: the
   /// descriptor is open for writing.
@@ -27,7 +27,7 @@ class SharedMapping {
   explicit operator bool() const { return base_ != nullptr; }
   std::byte* base() const { return base_; }
   std::size_t bytes() const { return bytes_; }
-  /// Returns true if another process has shortened the file or object, and a missing page was touched.
+  /// Returns true if another process has shortened the file or object, and this process accessed a missing page.
   bool cut() const;
 
  private:

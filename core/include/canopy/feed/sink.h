@@ -15,42 +15,43 @@ namespace canopy {
 struct FeedConfig {
   enum class Kind { off, heap, shm, file };
   Kind kind = Kind::off;
-  std::string name;          ///< shm: name that an inspector attaches to; file: the path
-  std::uint64_t events = 0;  ///< events of the ring, rounded up to a power of two; 0: the engine chooses by its pools
+  std::string name;          ///< shm: name to which an inspector attaches; file: the path
+  std::uint64_t events = 0;  ///< events in the ring, rounded up to a power of two; 0: chosen by the size of the pools
   bool tokens = false;       ///< true if tokens of prompts may leave the process
   bool controls = false;     ///< true if a reader may pause, evict and change policies
 };
 
-/// Returns an error message about the name: " is 'a b'; expected ...". Empty if the name is valid.
+/// Returns an error message about the name, to follow that of the option: " is 'a b'; expected ...". Empty if the name
+/// is valid.
 std::string flaw_of_name(const FeedConfig& feed);
 
 /// The memory or file behind a FeedWriter.
 ///
-/// A recording is written to PATH.part, which can be opened meanwhile, and finish() renames it to PATH. It replaces
-/// only an empty file or a recording, and only its user can read it. If the process is killed, PATH.part remains until
-/// the next recording to PATH. Only one process may record to a PATH at a time.
+/// A recording is written to PATH.part, which can already be read, and finish() renames it to PATH. It replaces only an
+/// empty file or a recording, and only its user can read it. If the process is killed, PATH.part remains until the next
+/// recording to PATH. Only one process may record to a PATH at a time.
 class FeedSink {
  public:
-  /// Opens a feed with the header `shape`. Replaces a shared memory object of the name if no living process writes it.
-  /// A replaced recording remains readable for a reader that has it open.
+  /// Opens a feed with the header `shape`. Replaces a shared memory object of the same name if no process writes it any
+  /// longer. A reader that has a replaced recording open can still read it.
   static Result<std::unique_ptr<FeedSink>> open(const FeedConfig& config, const FeedShape& shape);
-  /// Returns PATH.part for a recording's path, beside the target of a link.
+  /// Returns PATH.part for the path of a recording. If PATH is a link, it is beside the file to which the link leads.
   static std::string part_of(const std::string& path);
   virtual ~FeedSink() = default;
 
   virtual FeedWriter& writer() = 0;
-  /// Returns the reason why recent events were lost: a full disk, or shared memory that another process shortened.
-  /// Empty if none were.
+  /// Returns an error message if recent events were lost: to a full disk, or because another process shortened the
+  /// shared memory. Empty if none were.
   virtual std::string failure() const { return {}; }
-  /// Returns true if a living reader is attached. In shared memory this is a system call. False for a file.
+  /// Returns true if a living reader is attached; false for a file. In shared memory it costs a system call.
   virtual bool watched() { return false; }
-  /// Ends the feed: writes the rest, and renames a recording of at least one operation. failure() returns an error if
-  /// that failed. Nothing may be pushed after it. The destructor finishes a feed that was not finished.
+  /// Ends the feed: writes the rest, and renames a recording of at least one operation; failure() returns an error if
+  /// that fails. Nothing may be pushed afterwards. The destructor finishes a feed that was not finished.
   virtual void finish() {}
   /// Ends the feed and deletes the recording, because its run was refused.
   virtual void discard() {}
-  /// Writes events older than a fifth of a second, so that a killed process loses no more than that. Called after each
-  /// operation with the engine's clock, in microseconds.
+  /// Writes the events to the file at most every fifth of a second, so that a killed process loses no more than that.
+  /// Called after each operation with the engine's clock, in microseconds.
   virtual void keep_pace(std::uint64_t) {}
 };
 

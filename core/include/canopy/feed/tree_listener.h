@@ -9,9 +9,9 @@
 
 namespace canopy {
 
-/// Receives an index's nodes, with their words, as they change: for publishing KV events. It receives no locks, ranks
-/// or page numbers. Calls come from the engine's thread, in the order of the changes, and must not wait for another
-/// machine. A split only divides one node into two; nothing has been added or removed.
+/// Receives the nodes of an index, with their words, as they change: for publishing KV events. It receives no locks,
+/// ranks or page numbers. Calls come from the engine's thread, in the order of the changes, and must not wait for
+/// another machine. A split only divides one node into two; it adds and removes nothing.
 class TreeListener {
  public:
   /// Facts about an engine, passed once before all other calls.
@@ -22,20 +22,20 @@ class TreeListener {
   };
   /// Starts the listener. Returns an error message if it cannot serve such an engine, else an empty text.
   virtual std::string begin(const Facts& facts) = 0;
-  /// A namespace was added, before any of its nodes. `salt` is unique to the namespace; empty for the shared one.
+  /// Receives a new namespace, before any of its nodes. `salt` is unique to the namespace; empty for the shared one.
   virtual void space(NamespaceId space, std::string_view salt, std::string_view adapter) = 0;
-  /// A node was added. `words`: its length + overlap words, valid during the call. The node has pages in the groups of
-  /// node.resident.
+  /// Receives a new node, with pages in the groups of node.resident. `words`: its length + overlap words, valid during
+  /// the call.
   virtual void added(const event::NodeAdded& node, const std::uint32_t* words) = 0;
-  /// A tombstone of a group has pages again. `words` as above.
+  /// Receives a node that was a tombstone of a group and has pages again. `words`: as for added().
   virtual void filled(NodeId node, std::uint8_t group, Units length, const std::uint32_t* words) = 0;
   virtual void tombstoned(const event::NodeTombstoned& node) = 0;
   virtual void split(const event::NodeSplit& node) = 0;
   virtual void removed(const event::NodeRemoved& node) = 0;
   virtual void cleared(const event::Cleared& all) = 0;
-  /// An operation has ended. Returns true if the listener lost something, so that everything must be sent again.
+  /// Ends an operation. Returns true if calls were lost, so that everything must be sent again.
   virtual bool turn() = 0;
-  /// Start of a full resync: every namespace and every node follows. Discard everything received so far.
+  /// Forgets everything received so far and begins a full resync: every namespace and every node follows.
   virtual void resync() = 0;
 
  protected:

@@ -13,14 +13,14 @@
 
 namespace canopy {
 
-/// Writes a feed: one thread, any number of readers. It takes no lock and never waits. While no reader is attached a
-/// call costs one branch. REQUIRES: `words` has room for `ring_events` events.
+/// Writes a feed, from one thread, for any number of readers. It takes no lock and never waits for a reader. While no
+/// reader is attached, a call costs one branch. REQUIRES: `words` has room for `ring_events` events.
 class FeedWriter final : public IndexEvents {
  public:
   FeedWriter(FeedHeader& header, FeedWord* words, std::uint64_t ring_events)
       : header_(header), shape_(header), words_(words), mask_(ring_events - 1) {}
   /// Creates a writer for the index of the tier below. Its events go into the feed of `above`, marked with
-  /// kOfTierBelow. It is on while `above` is. Call only push(), push_pages() and the functions of IndexEvents.
+  /// kOfTierBelow. It is on while `above` is on. Call only push(), push_pages() and the functions of IndexEvents.
   /// REQUIRES: both are destroyed together.
   explicit FeedWriter(FeedWriter& above)
       : header_(above.header_),
@@ -46,11 +46,11 @@ class FeedWriter final : public IndexEvents {
     put(std::bit_cast<Event>(event));
   }
 
-  /// Returns null, or the reason for which the index sends no nodes (has_no_tree).
+  /// Returns the reason why the index sends no nodes (has_no_tree). May be null (it sends them).
   const char* no_nodes() const { return no_nodes_; }
 
-  /// Returns a second receiver of node changes, which is called even if no reader is attached. May be null (no KV
-  /// events configured). It outlives the writer.
+  /// Returns the second receiver of node changes, which is called even if no reader is attached. May be null (no KV
+  /// events configured). REQUIRES: it outlives the writer.
   TreeListener* listener() const { return listener_; }
   void listen(TreeListener* listener) {
     listener_ = listener;
@@ -76,7 +76,7 @@ class FeedWriter final : public IndexEvents {
   void relocked(NodeId node, std::size_t group, Units from, NodeId before, Units from_before) override;
   void relaxed(NodeId node, std::size_t group, Units from_before, Units from) override;
 
-  /// Collects runs of pages of one node or request into events, two runs to an event. Call add() in the order of the
+  /// Collects runs of pages of one node or request into events of up to two runs. Call add() in the order of the
   /// places, then end(). `event` identifies the node or the request.
   template <class T>
   class Runs {
@@ -105,7 +105,7 @@ class FeedWriter final : public IndexEvents {
     T event_;
     std::size_t place_ = 0;
   };
-  /// Pushes the pages of places [first_place, places). The page of place i is pages[i * stride]; 0 is skipped.
+  /// Pushes the pages of the places [first_place, places). The page of place i is pages[i * stride]; 0: no page.
   template <class T>
   void push_pages(const T& event, std::size_t first_place, std::size_t places, const Page* pages,
                   std::size_t stride = 1) {
@@ -141,16 +141,15 @@ class FeedWriter final : public IndexEvents {
   /// Makes everything pushed so far available to readers.
   void publish() { header_.committed.store(at_, std::memory_order_release); }
 
-  /// Returns the key of NodeNamed's digests. It keeps a recording from confirming guesses of a prompt. 0 if the feed
-  /// carries the tokens: readers can then compute the same digests.
+  /// Returns the random key of NodeNamed::digest. Without the key, a reader cannot confirm a guess of a prompt. 0: the
+  /// feed contains the tokens, and readers can compute the same digests.
   std::uint64_t digest_key() const { return digest_key_; }
   void use_digest_key(std::uint64_t key) { digest_key_ = key; }
   /// Returns the number of events pushed so far.
   std::uint64_t at() const { return at_; }
-  /// Sets `empty`, which is called before the writer would overwrite events that were not saved: a file's writer saves
-  /// the buffer.
+  /// Sets a function that is called before the writer begins to overwrite the buffer: for a file, it saves the events.
   void empty_with(void (*empty)(void*), void* context) { empty_ = empty, empty_context_ = context; }
-  /// Returns the header that readers see. The writer reads nothing back from it.
+  /// Returns the header that readers map. The writer never relies on its content.
   FeedHeader& header() { return header_; }
   /// Returns the header as it was when the feed began, which no reader can change.
   const FeedShape& shape() const { return shape_; }

@@ -1,6 +1,6 @@
 #pragma once
-/// Rows of a store as a DLPack tensor, which PyTorch, JAX, CuPy and NumPy take without a copy. The structs are those of
-/// the DLPack specification, version 1.0 (https://dmlc.github.io/dlpack); a Python binding wraps the pointer into a
+/// Rows of a store as a DLPack tensor, which PyTorch, JAX, CuPy and NumPy accept without a copy. The structs are those
+/// of the DLPack specification, version 1.0 (https://dmlc.github.io/dlpack). A Python binding wraps the pointer in a
 /// capsule named "dltensor_versioned".
 
 #include <canopy/kv_store.h>
@@ -23,7 +23,7 @@ struct Tensor {
   Device device;
   std::int32_t dimensions;
   DataType type;
-  std::int64_t *shape, *strides;  ///< elements
+  std::int64_t *shape, *strides;  ///< both in elements
   std::uint64_t byte_offset;
 };
 struct Version {
@@ -38,11 +38,11 @@ struct ManagedTensor {
   Tensor tensor;
 };
 
-/// Returns the bytes of one stream and layer in one segment: (pages, page_size, row_bytes) of u8. The segment keeps its
-/// memory, and the store lives, until the deleter is called, on the thread that uses the store. A tensor is at most one
-/// segment, because an operation over addresses without memory faults; kernels that look up pages take KvView.
-/// The consumer orders its work after the store's, as for any tensor whose producer gave no stream.
-/// REQUIRES: the segment is backed, stream < view().streams, layer < layers().
+/// Returns the bytes of one stream and layer in one segment: (pages, page_size, row_bytes) of u8. The segment and the
+/// store stay valid until the deleter is called. A tensor covers at most one segment, because access to a segment
+/// without memory faults; kernels that look up pages take KvView. The consumer orders its work after the store's, as
+/// for any tensor whose producer named no stream. REQUIRES: the segment is backed, stream < view().streams, layer <
+/// layers(); the deleter is called on the thread that uses the store.
 inline ManagedTensor* view_of(std::shared_ptr<KVStore> store, std::uint32_t segment, std::size_t stream,
                               std::uint32_t layer, bool read_only = true) {
   struct Manager {

@@ -1,7 +1,7 @@
 #pragma once
-/// The usual layout of rows. A segment is one piece of memory for each stream and holds [layer][page][token][row] of
-/// its pages: growing costs a mapping or two, not one for each layer, and a layer's run in a segment is still long
-/// enough for attention to read at full speed. Streams lie apart, each with its own strides.
+/// The usual layout of rows. For each stream, a segment is one piece of memory with [layer][page][token][row] of its
+/// pages. Growth then costs one mapping per stream, not one per layer, and the part of a layer in a segment is still
+/// long enough for attention to read at full speed. Each stream has its own range of addresses and its own strides.
 
 #include <canopy/kv_store.h>
 
@@ -11,7 +11,7 @@
 
 namespace canopy {
 
-/// Returns the bytes of a page in all layers and streams; nothing if 64 bits do not hold them.
+/// Returns the bytes of a page in all layers and streams; nothing if the number does not fit into 64 bits.
 inline std::optional<std::uint64_t> page_bytes(std::span<const Stream> streams, std::uint32_t layers, Units page_size) {
   std::uint64_t token = 0, bytes = 0;
   for (const Stream& stream : streams) token += stream.row_bytes;
@@ -19,7 +19,7 @@ inline std::optional<std::uint64_t> page_bytes(std::span<const Stream> streams, 
   return bytes;
 }
 
-/// Returns the default number of pages in a segment: those that fit 192 MiB, as a power of two; at most 65536, and at
+/// Returns the default number of pages in a segment: a power of two, as many as fit into 192 MiB; at most 65536, and at
 /// most the pool's limit rounded up to a power of two.
 inline std::uint32_t usual_segment_pages(std::uint64_t page_bytes, std::uint64_t pool_pages) {
   constexpr std::uint64_t kBytes = std::uint64_t{192} << 20, kMost = 65536;
@@ -29,8 +29,8 @@ inline std::uint32_t usual_segment_pages(std::uint64_t page_bytes, std::uint64_t
 }
 
 struct KvLayout {
-  KvView view{};                                  ///< its bases are null
-  std::array<std::uint64_t, kMaxStreams> used{};  ///< bytes a stream's segment needs memory for, from its start on
+  KvView view{};                                  ///< view with null bases, which the store sets
+  std::array<std::uint64_t, kMaxStreams> used{};  ///< bytes at the start of a stream's segment that need memory
   std::uint64_t segment_bytes() const { return used[0] + used[1] + used[2] + used[3]; }
   std::uint64_t segment_stride() const {
     std::uint64_t bytes = 0;
@@ -39,10 +39,10 @@ struct KvLayout {
   }
 };
 
-/// Lays segments out on multiples of `granularity`, spaced so that one page number is valid in every stream. Gaps
-/// reserve address space but no memory. The number of segments is the largest that fits `addresses` bytes, 2^32 pages,
-/// and 2^31 pages as kernels number them. Returns nothing if that is 0, or if 64 bits do not hold a stride. REQUIRES: 1
-/// to kMaxStreams streams, none of them without bytes; granularity is a power of two.
+/// Places segments at multiples of `granularity` bytes, spaced so that one page number is valid in every stream. Gaps
+/// take address space but no memory. The number of segments is the largest for which `addresses` bytes suffice, with at
+/// most 2^32 pages, and at most 2^31 as kernels number them. Returns nothing if that is 0, or if a stride does not fit
+/// into 64 bits. REQUIRES: 1 to kMaxStreams streams, row_bytes > 0 in each; granularity is a power of two.
 inline std::optional<KvLayout> lay_out(std::span<const Stream> streams, std::uint32_t layers, Units page_size,
                                        std::uint32_t segment_pages, std::uint64_t granularity,
                                        std::uint64_t addresses) {

@@ -6,9 +6,9 @@
 
 namespace canopy {
 
-/// Returns how many of `count` pages, from the first on, have consecutive numbers. REQUIRES: count > 0.
+/// Returns the number of pages with consecutive numbers at the start of `count` pages. REQUIRES: count > 0.
 ///
-/// The loop compares 64 pages at a time, then 16, then one: page by page, this walk was most of the cost of a feed.
+/// It compares 64 pages at a time, then 16, then one. Page by page, this function was most of the cost of a feed.
 inline std::size_t pages_in_a_row(const Page* pages, std::size_t count) {
   using Four = Page __attribute__((vector_size(16)));
   std::size_t i = 1;

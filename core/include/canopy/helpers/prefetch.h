@@ -2,7 +2,7 @@
 
 namespace canopy {
 
-/// Fetches the line of memory at `at`, which is read soon, into the caches. It may be any address.
+/// Loads the cache line at `at`, which is read soon, into the caches. `at` may be any address.
 inline void prefetch(const void* at) {
   __builtin_prefetch(at);
   // Gives the function an effect: otherwise g++ 12 removes its calls.

@@ -1,6 +1,6 @@
 #pragma once
-/// The streams of a store as an option: `streams: { k: 2048, v: { heads: 8, head_dim: 128 } }`. The user chooses their
-/// names; only the width of their rows matters.
+/// The streams of a store as an option: `streams: { k: 2048, v: { heads: 8, head_dim: 128 } }`. The user chooses the
+/// names; only the width of the rows has an effect.
 
 #include <canopy/kv_store.h>
 #include <canopy/options.h>
@@ -30,8 +30,8 @@ class StreamEntries final : public Entries {
     options.choice("dtype", entry.dtype, kDtypes, "type of an element; only its width matters here");
   }
 
-  /// Returns the streams for KVStore::streams; their names point into this object. Throws std::invalid_argument, with
-  /// the error message for the user, if there is none or one has no sensible width.
+  /// Returns the streams for KVStore::streams; their names point into this object. Throws std::invalid_argument with an
+  /// error message for the user if there is no stream, or if the width of one is not valid.
   std::vector<Stream> streams() const {
     static constexpr std::uint32_t kDtypeBytes[] = {1, 1, 2, 2, 4};
     std::vector<Stream> streams;

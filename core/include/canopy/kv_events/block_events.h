@@ -12,26 +12,26 @@
 
 namespace canopy::kv_events {
 
-/// Makes KV events of the records in a TreeQueue: blocks are pages, and each has a name for its whole prefix. Keeps 33
-/// bytes for each block in the index, and no token.
+/// Makes KV events from the records of a TreeQueue. A block is a page, and its name stands for its whole prefix. Keeps
+/// 33 bytes for each block in the index, and no tokens.
 ///
-/// A split makes no event. An event has its group in `group_idx` where the dialect has this field: arrays, and maps
-/// with vLLM's names. SGLang's maps do not have it, so they have events of the first group only.
+/// A split makes no event. An event has its group in `group_idx` if the dialect has this field: arrays, and maps with
+/// vLLM's names. SGLang's maps do not have it, so they have events of the first group only.
 class BlockEvents {
  public:
-  /// Most blocks of one event, and of what one call of take() stores.
+  /// Most blocks in one event, and in the stored events of one call of take().
   static constexpr std::size_t kMostBlocks = 512;
 
-  /// REQUIRES: `queue` has begun and outlives this.
+  /// REQUIRES: `queue` has begun and outlives this object.
   BlockEvents(const KvEventsConfig& config, const TreeQueue& queue);
 
-  /// Adds a record's events to a batch. Returns false if these were only a part: pass the same record again.
+  /// Adds the events of a record to a batch. Returns false if these were only a part: pass the same record again.
   bool take(const TreeQueue::Record& record, EventBatch& batch);
   /// Forgets everything and adds a cleared event.
   void clear(EventBatch& batch);
 
   std::uint64_t stored = 0, removed = 0;  ///< Blocks in the events so far.
-  std::uint64_t unplaced = 0;             ///< Nodes whose parent is not known: only from a defective index.
+  std::uint64_t unplaced = 0;             ///< Nodes with an unknown parent, which only a defective index reports.
 
  private:
   struct Space {
@@ -43,7 +43,7 @@ class BlockEvents {
     std::uint32_t parent = 0;  ///< Slot of the parent. 0: the root of the namespace.
     std::uint32_t space = 0;
     std::uint16_t resident = 0;
-    std::vector<Digest> names;  ///< Digests of its blocks. Empty: the slot has no node.
+    std::vector<Digest> names;  ///< Digests of its blocks. Empty: there is no node in the slot.
   };
   /// Position in a record that is taken in parts.
   struct Part {
@@ -58,7 +58,7 @@ class BlockEvents {
   void split(const TreeQueue::Record& record);
   void remove(const Node& node, std::uint16_t groups, EventBatch& batch);
   void name(Node& node, std::span<const std::uint32_t> words);
-  /// Number of groups that have events.
+  /// Returns the number of groups with events.
   std::size_t groups() const { return has_groups_ ? shape_.groups : 1; }
   std::size_t next_group(std::uint16_t groups, std::size_t from) const;
   bool store(const Node& node, std::uint16_t groups, std::span<const std::uint32_t> words, EventBatch& batch);
@@ -74,11 +74,11 @@ class BlockEvents {
   const FeedShape shape_;
   const bool has_groups_;
   std::vector<Space> spaces_;
-  std::vector<Node> nodes_;  ///< By slot.
+  std::vector<Node> nodes_;  ///< Nodes by slot.
   VllmChain vllm_{VllmChain::Function::sha256_cbor};
   std::vector<Token> pairs_;
   std::vector<BlockHash> hashes_;
-  /// Position behind the part of a record that the last take() read. Empty: the record was read whole.
+  /// Position after the part of a record that the last take() read. Empty: it read the whole record.
   std::optional<Part> part_;
 };
 

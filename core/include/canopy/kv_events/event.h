@@ -11,27 +11,27 @@
 
 namespace canopy::kv_events {
 
-/// Part of one of a batch's arrays. An offset, not a pointer, so that a batch may grow and move.
+/// Part of one of the arrays of a batch. It has an offset, not a pointer, so that a batch may grow and move.
 struct Part {
   std::uint32_t begin = 0, count = 0;
   friend bool operator==(const Part&, const Part&) = default;
 };
 
-/// An engine's name of a block.
+/// The name of a block.
 struct BlockHash {
-  /// A number as it was sent, in two's complement. Of a digest its last 8 bytes, most significant first, which is how
-  /// vLLM shortens digests to numbers.
+  /// The number that was sent, in two's complement. For a digest the last 8 bytes, most significant first, as vLLM
+  /// shortens digests to numbers.
   std::uint64_t value = 0;
   std::uint32_t digest_at = 0;     ///< Offset of the digest in EventBatch::bytes.
   std::uint16_t digest_bytes = 0;  ///< Length of the digest. 0: the hash was sent as a number.
-  bool negative = false;           ///< The number was sent with a sign: SGLang's are signed, vLLM's are not.
+  bool negative = false;           ///< True if the number was sent as a negative one: SGLang's numbers are signed.
 };
 
 inline constexpr std::size_t kMostDigestBytes = 64;
 inline BlockHash signed_hash(std::int64_t number) { return {static_cast<std::uint64_t>(number), 0, 0, number < 0}; }
 
 enum class EventKind : std::uint8_t { stored, removed, cleared };
-/// Returns the name that is sent: "BlockStored".
+/// Returns the name in messages: "BlockStored".
 std::string_view name_of(EventKind kind);
 
 /// Layout of events in MessagePack.
@@ -60,23 +60,22 @@ enum class Field : std::uint8_t {
   lookahead_token_ids,
 };
 inline constexpr std::size_t kFields = static_cast<std::size_t>(Field::lookahead_token_ids) + 1;
-/// Returns the name that is sent: "block_hashes".
+/// Returns the name in messages: "block_hashes".
 std::string_view name_of(Field field);
 
-/// One event. Its lists and texts are parts of its batch's arrays. A field may be absent, nil, or have a value: a
-/// writer sends what is present, which is the difference between releases.
+/// One event. Its lists and texts are parts of the arrays of its batch. A field is absent, nil, or has a value.
+/// Releases differ in the fields that are present, and a writer sends those.
 struct Event {
   EventKind kind = EventKind::cleared;
-  bool token_pairs = false;   ///< Each entry of token_ids is a pair (SGLang under EAGLE): two `tokens` for each.
-  std::uint32_t present = 0;  ///< Bits by Field: the field was sent, or is to be sent.
-  std::uint32_t nil = 0;      ///< Bits by Field, a part of `present`: the field was sent as nil.
+  bool token_pairs = false;   ///< True if each entry of token_ids is a pair (SGLang with EAGLE): two of `tokens`.
+  std::uint32_t present = 0;  ///< Bits by Field: fields that were sent, or are to be sent.
+  std::uint32_t nil = 0;      ///< Bits by Field, a part of `present`: fields sent as nil.
   Part hashes;                ///< Part of EventBatch::hashes.
   Part tokens;                ///< Part of EventBatch::tokens.
   BlockHash parent;
   std::int64_t block_size = 0, lora_id = 0, group = 0, sliding_window = 0;
-  /// Parts of EventBatch::bytes. Text for medium, lora_name, kv_cache_spec_kind, cache_salt and session_id;
-  /// MessagePack, as it was sent, for extra_keys, locality, ownership and lookahead_token_ids, whose shape changes
-  /// between releases.
+  /// Parts of EventBatch::bytes. Text for medium, lora_name, kv_cache_spec_kind, cache_salt and session_id. MessagePack
+  /// as it was sent for extra_keys, locality, ownership and lookahead_token_ids, whose form differs between releases.
   Part texts[kFields];
 
   /// Returns true if the field is present and not nil.
@@ -86,16 +85,16 @@ struct Event {
   void set_nil(Field field) { set_present(field), nil |= 1u << static_cast<unsigned>(field); }
 };
 
-/// A payload of a publisher. Reading into the same batch again allocates nothing once its arrays are large enough.
+/// The payload of a message. Reading into the same batch again allocates nothing once its arrays are large enough.
 struct EventBatch {
-  double time = 0;                   ///< Seconds since 1970, by the publisher's clock.
-  bool has_rank = true;              ///< False for a batch of two elements without a rank, as vLLM 0.9 sends it.
+  double time = 0;                   ///< Seconds since 1970, on the publisher's clock.
+  bool has_rank = true;              ///< False for a batch of two elements, without a rank, as vLLM 0.9 sends it.
   std::optional<std::int64_t> rank;  ///< Rank of a data parallel worker. Empty: nil.
   std::vector<Event> events;
   std::vector<BlockHash> hashes;
   std::vector<Token> tokens;
-  std::string bytes;  ///< Texts, digests and values.
-  // Set by read_batch():
+  std::string bytes;  ///< Texts, digests, and values in MessagePack.
+  // Fields that read_batch() sets:
   Form form = Form::maps;  ///< Form of the first event.
   std::uint32_t unknown_events = 0, unknown_fields = 0;
 
@@ -105,29 +104,29 @@ struct EventBatch {
   std::span<const Token> tokens_of(const Event& event) const {
     return std::span(tokens).subspan(event.tokens.begin, event.tokens.count);
   }
-  /// Returns an empty text if the field is absent or nil.
+  /// Returns the text of a field. Empty if the field is absent or nil.
   std::string_view text_of(const Event& event, Field field) const {
     const Part part = event.texts[static_cast<std::size_t>(field)];
     return std::string_view(bytes).substr(part.begin, part.count);
   }
-  /// Returns an empty text if the hash was sent as a number.
+  /// Returns the bytes of a digest. Empty if the hash was sent as a number.
   std::string_view digest_of(const BlockHash& hash) const {
     return std::string_view(bytes).substr(hash.digest_at, hash.digest_bytes);
   }
   /// Returns true if any event is `cleared`.
   bool clears() const;
-  // These append to the batch's arrays and make the field present.
+  // These append to the arrays of the batch and make the field present.
   void set_text(Event& event, Field field, std::string_view text);
   void set_hashes(Event& event, std::span<const BlockHash> list);
   void set_tokens(Event& event, std::span<const Token> list);
-  /// Copies the digest's bytes. REQUIRES: at most kMostDigestBytes.
+  /// Copies a digest into the batch. REQUIRES: at most kMostDigestBytes.
   BlockHash add_digest(std::string_view digest);
   /// Empties the batch and keeps the arrays' memory.
   void clear();
 };
 
-/// Returns true if a stored event has block_size tokens (or pairs) for each hash. vLLM leaves hashes out for groups
-/// with a window, so an event without this property may be correct; which tokens a hash names is then unknown.
+/// Returns true if a stored event has block_size tokens (or pairs) for each hash. vLLM omits hashes in groups with a
+/// window, so an event without this property may be correct; the tokens of each hash are then unknown.
 bool tokens_match_hashes(const Event& event);
 
 }  // namespace canopy::kv_events

@@ -21,7 +21,7 @@ class Packer {
   void nil();
   void number(std::uint64_t value);
   void signed_number(std::int64_t value);
-  /// Always 8 bytes, as msgspec writes it.
+  /// Appends a number of 8 bytes, as msgspec writes it.
   void real(double value);
   void text(std::string_view text);
   void bytes(std::string_view bytes);
@@ -29,7 +29,7 @@ class Packer {
   void array(std::size_t count);
   /// Begins a map. REQUIRES: `count` keys follow, each with its value.
   void map(std::size_t count);
-  /// Appends a value that is packed already, or a part of one.
+  /// Appends bytes of a value that is already packed.
   void write(const char* data, std::size_t size) { to_.append(data, size); }
 
  private:
@@ -39,30 +39,32 @@ class Packer {
 struct Value {
   enum class Type : std::uint8_t { nil, boolean, number, negative, real, text, bytes, extension, array, map };
   Type type = Type::nil;
-  std::uint64_t number = 0;  ///< A negative one in two's complement. Of an array or a map, the count of its entries.
+  std::uint64_t number = 0;  ///< Number; a negative one in two's complement; for an array or a map, its entries.
   double real = 0;
   std::string_view bytes{};
 };
 
-/// Returns the value as an error message names it.
+/// Returns the value as text for an error message.
 std::string shown(const Value& value);
 
-/// Reads values from bytes that may be hostile. Allocates nothing for a length that they claim.
+/// Reads values from bytes that may be hostile. Allocates nothing for the lengths that they contain.
 class Unpacker {
  public:
   static constexpr unsigned kMostLevels = 32;
   explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
 
-  /// Reads a value; of an array or a map only the head, which its entries follow. Returns false if there is none, and
-  /// sets flaw().
+  /// Reads a value; of an array or a map only the head, after which its entries follow. Returns false, and sets flaw(),
+  /// if there is no value.
   bool next(Value& value);
-  /// Reads the entries of the value that next() returned last, with all they contain; nothing if it has no entries.
-  /// Returns false if they nest more than kMostLevels deep.
+  /// Skips the entries of the value that next() read last, with their contents; nothing if it has no entries. Returns
+  /// false, and sets flaw(), if they are invalid or nest more than kMostLevels deep.
   bool skip(const Value& value);
 
-  /// Offset of the value that next() returned last, and of the byte behind what was read.
+  /// Returns the offset of the value that next() read last.
   std::size_t value_at() const { return value_at_; }
+  /// Returns the offset of the first byte that was not read.
   std::size_t at() const { return at_; }
+  /// Returns an error message. Empty: none.
   std::string_view flaw() const { return flaw_; }
 
  private:

@@ -11,38 +11,38 @@
 
 namespace canopy::kv_events {
 
-/// Receives KV events: one socket for each publisher, and one for each replay socket. For one thread.
+/// Receives KV events of all topics, with one socket for each publisher and one for each replay socket. For one thread.
 ///
-/// It connects to an endpoint and reconnects for as long as it lives. It binds to an endpoint with a wildcard, such as
-/// tcp://*:5557, for servers that connect. It receives all topics.
+/// It connects to an endpoint, and reconnects until it is destroyed. It binds to an endpoint with a wildcard, such as
+/// tcp://*:5557, for servers that connect to it.
 class Subscription {
  public:
   struct Source {
     std::string endpoint;
-    std::string replay;  ///< Endpoint of its replay socket. May be empty (none).
+    std::string replay;  ///< Endpoint of the replay socket. May be empty (none).
   };
-  /// Returns an error that names the endpoint if it is not usable. The servers need not run yet.
+  /// Opens the sockets. The servers need not run yet. An error names an endpoint that cannot be used.
   static Result<std::unique_ptr<Subscription>> open(const std::vector<Source>& sources);
   ~Subscription();
 
   struct Received {
     enum class What {
-      message,       ///< Its views are valid until next() is called again.
-      replay_ended,  ///< A replay has come completely, or was silent for kSilenceMs.
+      message,       ///< A message, whose views are valid until the next call of next().
+      replay_ended,  ///< The end of a replay: it is complete, or nothing came for kSilenceMs.
       connected,
       disconnected,
-      no_message  ///< Frames that are no message, see `flaw`.
+      no_message  ///< Frames that are not a message (`flaw`).
     };
     What what{};
     std::size_t source = 0;
     Message message{};
-    bool replayed = false;   ///< message: it came from the replay socket.
-    bool silent = false;     ///< replay_ended: there was no answer.
-    std::uint64_t from = 0;  ///< replay_ended: the sequence that was requested.
-    std::string flaw{};
+    bool replayed = false;   ///< message: true if it came from the replay socket.
+    bool silent = false;     ///< replay_ended: true if nothing came for kSilenceMs.
+    std::uint64_t from = 0;  ///< replay_ended: sequence that was requested.
+    std::string flaw{};      ///< no_message: error message.
   };
   static constexpr std::uint64_t kSilenceMs = 3000;
-  /// Returns what came next. Waits at most `milliseconds`; empty if nothing came.
+  /// Waits at most `milliseconds` for the next event. Empty if none came.
   std::optional<Received> next(std::uint32_t milliseconds);
 
   bool has_replay(std::size_t source) const;

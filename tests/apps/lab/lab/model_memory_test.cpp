@@ -68,7 +68,7 @@ TEST_CASE("windows are not in the price of a token, by each family's fields") {
   CHECK(gemma.sentence ==
         "2 of 12 layers keep the whole path (GQA, K and V of 4 heads of 128 values, bfloat16): 4096 "
         "bytes a token; 10 layers with a window: 20480 bytes for each of a prefix's last 1024 tokens, "
-        "not in this price.");
+        "not included.");
   CHECK(gemma.window == 1024);
   CHECK(gemma.window_bytes == 10 * 2 * 4 * 128 * 2);
   const auto named = of("{" + heads + R"(, "num_hidden_layers": 3, "sliding_window": 128,

@@ -188,7 +188,7 @@ def main():
     plain, kinds = (row["waiting"]["kinds"] for row in figures["rows"])
     check([kind["name"] for kind in plain] == [""], "lru has one kind of node")
     check(len(kinds) > 1 and all(kind["name"].startswith(("used ", "never ")) for kind in kinds), kinds)
-    check(all(" hits expected for a token and turnover" in kind["first"] for kind in kinds), kinds)
+    check(all(" hits expected per token and turnover" in kind["first"] for kind in kinds), kinds)
     for waiting in (plain, kinds):
         check(0 < sum(kind["tokens"] for kind in waiting) <= 20_000, "what waits is in the pool")
 

@@ -336,7 +336,7 @@ TEST_CASE("a description that cannot be used is told where and why") {
       {"mix:\n  - chatt: {}",
        {"w.yaml:2:5: 'chatt' is unknown in an item of 'mix'", "Did you mean 'chat'?", "few_shot"}},
       {"mix:\n  - share: 3", {"w.yaml:2:5: this item of 'mix' has no kind of traffic", "adversarial_splits"}},
-      {"mix:\n  - chat: {}\n    rag: {}", {"w.yaml:3:5: 'rag' beside 'chat'"}},
+      {"mix:\n  - chat: {}\n    rag: {}", {"w.yaml:3:5: 'rag' together with 'chat'"}},
       {"mix:\n  - chat: {}\n    share: 0", {"w.yaml:3:", "share"}},
       {"mix:\n  - chat: {}\n    share: many", {"w.yaml:3:", "share"}},
       {"mix:\n  - chat: {}\n    namespace: [a]", {"w.yaml:3:16: 'namespace' is expected to be a name"}},
@@ -350,8 +350,8 @@ TEST_CASE("a description that cannot be used is told where and why") {
        {"w.yaml:2:25: adversarial_splits has a key of 20 tokens"}},
       {"mix:\n  - adversarial_splits: { order: sideways }", {"w.yaml:2:", "sideways"}},
       {"mix:\n  - chat: { turns: 1000, user_tokens: 1000000 }",
-       {"w.yaml:2:11: chat may ask with a prompt of ", "of memory while it runs; 20000000 are the most"}},
-      {"mix:\n  - chat: { tenants: 10000, conversations: 1000 }", {"w.yaml:2:11: chat may have to remember "}},
+       {"w.yaml:2:11: chat may make a prompt of ", "of memory while it runs; at most 20000000 are allowed"}},
+      {"mix:\n  - chat: { tenants: 10000, conversations: 1000 }", {"w.yaml:2:11: chat may have to keep "}},
       {"seed: x\nmix:\n  - chat: { turns: 0 }\n    rag: {}", {"w.yaml:1:", "w.yaml:3:", "w.yaml:4:5: 'rag'"}},
   };
   for (const auto& [text, parts] : table) {

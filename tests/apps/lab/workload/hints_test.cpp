@@ -78,7 +78,7 @@ TEST_CASE("hints: what is no hint is told with its place") {
         {"18446744073709551616", "'hints' is 1844"},
         {R"(["session_end"])",
          "'hints' has \"session_end\"; expected one of session_ended, tool_call_pending, class_1"},
-        {R"(["session_end"])", "is 'session_ended' meant?"},
+        {R"(["session_end"])", "did you mean 'session_ended'?"},
         {R"([], "hints": 1)", "'hints' is there twice"}}) {
     CAPTURE(hints);
     const auto problem = line.read(line_with(hints));
@@ -109,6 +109,6 @@ TEST_CASE("hints: a workload's that are none are told with their place") {
   REQUIRE(!one);
   CHECK(one.error().text.starts_with("w.yaml:4:12: 'hints' has 'class_9'; expected one of "));
   REQUIRE(!map);
-  CHECK(map.error().text.find("'hints' is expected to be a name or a list of names") != std::string::npos);
+  CHECK(map.error().text.find("'hints': expected a name or a list of names") != std::string::npos);
   CHECK(workload_with("session_ended"));
 }

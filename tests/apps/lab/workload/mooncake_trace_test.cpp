@@ -148,7 +148,7 @@ TEST_CASE("hostile lines are told what is wrong with them") {
       {"{}", "'timestamp' is missing"},
       {R"({"timestamp": 0, "input_length": 5, "output_length": 1})", "'hash_ids' is missing"},
       {R"({"timestamp": 0, "input_lenght": 5, "output_length": 1, "hash_ids": [1]})",
-       "'input_length' is missing; is 'input_lenght' meant?"},
+       "'input_length' is missing; is 'input_lenght' a misspelling of it?"},
       {line_of("0", "-3", "1", "[1]"), "'input_length' is -3; " + count},
       {line_of("0", "3.0", "1", "[1]"), "'input_length' is 3.0; " + count},
       {line_of("0", "1e3", "1", "[1]"), "'input_length' is 1e3; " + count},
@@ -188,7 +188,7 @@ TEST_CASE("hostile lines are told what is wrong with them") {
       {R"({"hash_ids": [1], "hash_ids": [1]})", "'hash_ids' is there twice"},
       {R"({"time\u0073tamp": 0, "timestamp": 0})", "'timestamp' is there twice"},
       {line_of("0", "5", "1", "[1]") + std::string(1, '\0') + "x", ":73: a NUL byte; expected text"},
-      {R"({"x": 1e999, "timestamp": 0})", ":11: 1e999 is beyond any number"},
+      {R"({"x": 1e999, "timestamp": 0})", ":11: 1e999 is too large for a number"},
       {nested(8), "nested deeper than 8 levels"},
       {nested(200'000), "nested deeper than 8 levels"},
       {std::string(5'000'000, '['), "the line is a list"},
@@ -260,15 +260,15 @@ TEST_CASE("files that are no traces") {
   CHECK(first_error(pipe) == pipe + ": is a pipe; expected a regular file");
   CHECK(first_error("/dev/zero") == "/dev/zero: is a device; expected a regular file");
   const std::string empty = folder.write("");
-  CHECK(first_error(empty) == empty + ": has no requests; expected one JSON object a line");
-  CHECK(first_error(folder.write("\n\n  \r\n")) == empty + ": has no requests; expected one JSON object a line");
+  CHECK(first_error(empty) == empty + ": has no requests; expected one JSON object per line");
+  CHECK(first_error(folder.write("\n\n  \r\n")) == empty + ": has no requests; expected one JSON object per line");
 }
 
 TEST_CASE("a line is read up to 64 MiB and no further") {
   const Folder folder;
   const std::string path = folder.write(line_of("0", "1", "1", "[1]") + "\n");
   fs::resize_file(path, std::uintmax_t{1} << 40);  // a hole: no file system minds
-  CHECK(first_error(path) == path + ":2: is longer than 67108864 bytes; expected one request a line");
+  CHECK(first_error(path) == path + ":2: is longer than 67108864 bytes; expected one request per line");
 
   // As long as it may be: a blank line of exactly the limit, and what follows.
   const std::string full = folder.write(std::string(std::size_t{64} << 20, ' ') + "\n" + line_of("0", "1", "1", "[1]"));

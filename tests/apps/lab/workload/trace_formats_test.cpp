@@ -122,9 +122,10 @@ TEST_CASE("Canopy's own format: tokens, ids, and all that a request may have") {
 
 TEST_CASE("what is wrong with a line of Canopy's own format is said with its column") {
   const auto error = [](const std::string& line) { return error_of("canopy", line); };
-  CHECK(error(R"({"time_ms": 0, "tokns": [1]})") == ":1:16: 'tokns' is no key of this format; is 'tokens' meant?");
+  CHECK(error(R"({"time_ms": 0, "tokns": [1]})") ==
+        ":1:16: 'tokns' is not a key of this format; did you mean 'tokens'?");
   CHECK(error(R"({"time_ms": 0, "zzzzzzzz": [1]})") ==
-        ":1:16: 'zzzzzzzz' is no key of this format; what is your own goes into \"extra\"");
+        ":1:16: 'zzzzzzzz' is not a key of this format; put your own keys into \"extra\"");
   CHECK(error(R"({"time_ms": 0})") ==
         ":1: has no prompt; expected 'tokens', or 'ids' with 'block_size' and 'input_tokens'");
   CHECK(error(R"({"tokens": [1]})") == ":1: 'time_ms' is missing");
@@ -135,8 +136,8 @@ TEST_CASE("what is wrong with a line of Canopy's own format is said with its col
   CHECK(error(R"({"time_ms": 1, "tokens": [1, [2]]})").find("item 2 of 'tokens' is a list") != std::string::npos);
   CHECK(error(R"({"time_ms": 1, "tokens": 5})") == ":1:16: 'tokens' is 5; expected a list of whole numbers");
   CHECK(error(R"({"time_ms": 1, "tokens": [1], "ids": []})") ==
-        ":1:31: 'ids' stands beside 'tokens'; expected one of the two");
-  CHECK(error(R"({"time_ms": 1, "ids": [1]})") == ":1:16: 'ids' needs 'block_size' beside it");
+        ":1:31: 'ids' is given together with 'tokens'; expected only one of them");
+  CHECK(error(R"({"time_ms": 1, "ids": [1]})") == ":1:16: 'ids' needs 'block_size' as well");
   CHECK(error(R"({"time_ms": 1, "ids": [1], "block_size": 0, "input_tokens": 3})") ==
         ":1:28: 'block_size' is 0; expected 1 to 65536");
   CHECK(error(R"({"time_ms": 1, "ids": [1], "block_size": 2, "input_tokens": 3})") ==
@@ -144,7 +145,7 @@ TEST_CASE("what is wrong with a line of Canopy's own format is said with its col
   CHECK(error(R"({"time_ms": 1, "ids": [18446744073709551615], "block_size": 2, "input_tokens": 2})") ==
         ":1:16: 'ids' has 18446744073709551615; expected at most 9223372036854775807 with this 'block_size'");
   CHECK(error(R"({"time_ms": 1, "time_ms": 1, "tokens": []})") == ":1:16: 'time_ms' is there twice; expected it once");
-  CHECK(error(R"({"time_ms": 1, "hints": ["sesion_ended"], "tokens": []})").find("is 'session_ended' meant?") !=
+  CHECK(error(R"({"time_ms": 1, "hints": ["sesion_ended"], "tokens": []})").find("did you mean 'session_ended'?") !=
         std::string::npos);
   CHECK(error(R"({"time_ms": 1, "hints": [1], "tokens": []})")
             .starts_with(":1:16: 'hints' has 1; expected a whole number, or a list of names"));
@@ -194,7 +195,7 @@ TEST_CASE("lines of token ids") {
   CHECK(all.records[1].tokens == std::vector<Token>{5, 6, 7});
   check_import(all.records);
   CHECK(error_of("tokens", R"({"prompt_tokens_ids": [1]})") ==
-        ":1: 'prompt_token_ids' is missing; is 'prompt_tokens_ids' meant?");
+        ":1: 'prompt_token_ids' is missing; is 'prompt_tokens_ids' a misspelling of it?");
 }
 
 TEST_CASE("conversations: a request for each answer, and they take turns") {
@@ -233,7 +234,7 @@ TEST_CASE("conversations: a request for each answer, and they take turns") {
         ":2:2: message 1 has no text; expected 'value' or 'content'");
   CHECK(error_of("sharegpt", "[\n {\"conversations\": [\n{\"from\": \"hu}\"]}]").starts_with(":3:"));
   CHECK(error_of("sharegpt", "[\n {\"conversations\":\n [}]}").starts_with(":3:3: not JSON"));
-  CHECK(error_of("sharegpt", "[\n {\"a\": 1e999}]").starts_with(":2:2: a number that is beyond any number"));
+  CHECK(error_of("sharegpt", "[\n {\"a\": 1e999}]").starts_with(":2:2: a number that is too large"));
   CHECK(error_of("sharegpt", "[{\"conversations\": [") ==
         ":1:21: the file ends within the object that begins in line 1; was it cut off?");
   CHECK(error_of("sharegpt", "[ ") == ":1:3: the file ends within its list; was it cut off?");

@@ -1,4 +1,4 @@
-/// What crosses the bus: the driver's own copies of large pieces, and page images, alone and beside a memory-bound
+/// Transfers across the bus: the driver's own copies of large pieces, and page images, alone and beside a memory-bound
 /// kernel.
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ constexpr PageKind kKinds[] = {{256, 16, 1},   {1024, 16, 2},  {1024, 16, 16},
 constexpr std::uint64_t kSmall = 64 << 10;
 constexpr std::uint64_t kMoved = 256 << 20;
 
-/// Images that the store saved come back whole, and are the same in pinned and in other memory.
+/// Checks that images which the store saved come back whole, and are the same in pinned and in other memory.
 void check_images(Pool& pool, std::size_t count, const Pinned& host) {
   const std::uint64_t image = pool.store().image_bytes();
   const auto from = pool.next(count), to = pool.next(count);
@@ -55,7 +55,7 @@ void bus_of(Session& session, const PageKind& kind) {
     session.rate(fmt::format("{}: {} images of {}", save ? "D2H" : "H2D", count, size_text(image)), bytes, ours,
                  save ? session.to_host : session.to_device);
     session.share_at_least("bus", image >= kSmall ? 0.93 : 0.85);
-    // The peer: each run of a page straight to its place in the image, as one batch of the copy engine.
+    // The peer copies each run of a page directly to its place in the image, as one batch of the copy engine.
     Batch batch;
     auto& in_pool = save ? batch.from : batch.to;
     auto& in_image = save ? batch.to : batch.from;
@@ -123,7 +123,7 @@ void measure_beside(Session& session) {
   const Pinned host(device, bytes);
   pool.mover().stamp(saved.first(1), 6);
   pool.mover().use(from, to);
-  const std::size_t launches = device.fake ? 2 : 1000;  // some hundred milliseconds
+  const std::size_t launches = device.fake ? 2 : 1000;  // a few hundred milliseconds
   const Event begin(device), end(device);
   const auto repeat = [&](auto&& meanwhile) {
     std::vector<double> seconds;
@@ -146,7 +146,7 @@ void measure_beside(Session& session) {
   for (const bool save : {true, false}) {
     std::vector<double> each;
     const Spread together = repeat([&] {
-      // Only while the kernel runs: later transfers would not be slowed down.
+      // Only while the kernel runs, because later transfers would not be slowed down.
       for (int i = 0; i < 1000 && !end.done(); ++i)
         each.push_back(seconds_of([&] {
           if (save) pool.store().save(saved, host.at);

@@ -1,4 +1,4 @@
-/// An eviction that is copied down to the host tier: how long it holds the engine, and how fast the bytes follow.
+/// An eviction that is copied down to the host tier: the time that it blocks the engine, and the rate of the copy.
 #include <canopy/base/yaml_document.h>
 #include <canopy/engine/engine.h>
 #include <canopy/engine/engine_file.h>
@@ -16,9 +16,9 @@ namespace {
 constexpr std::uint64_t kPages = 1024;
 constexpr Units kPageSize = 16;
 constexpr std::uint32_t kRowBytes = 2048, kMostLayers = 32;
-constexpr std::uint64_t kLayerBytes = std::uint64_t{2} * kRowBytes * kPageSize;  // of a page
+constexpr std::uint64_t kLayerBytes = std::uint64_t{2} * kRowBytes * kPageSize;  // bytes of a page
 
-/// Pools of three prompts of 1,024 pages, and a host tier of four.
+/// Returns an engine with a pool for three prompts of 1,024 pages, and a host tier for four.
 std::unique_ptr<Engine> tiered_engine(const Registry& registry, std::uint32_t layers) {
   const auto document = parse_yaml(
       fmt::format("{{ page_size: {}, index: radix, groups: {{ full: {{ reach: path, capacity: {}, allocator: segments, "
@@ -54,7 +54,7 @@ void measure_demotion(Session& session) {
     spec.prompt = prompt;
     spec.min_uncached = 1;
     Request request = engine->begin(spec);
-    if (!request.reserve(static_cast<std::uint32_t>(prompt.size()))) throw std::runtime_error("there is no room");
+    if (!request.reserve(static_cast<std::uint32_t>(prompt.size()))) throw std::runtime_error("the pool has no room");
     request.finish(static_cast<std::uint32_t>(prompt.size()));
     sync();
   };
@@ -71,7 +71,7 @@ void measure_demotion(Session& session) {
     engine->turn(now_us += 60'000'000);
     require(state_of(*engine).below->moving[0] == 0, "those pages, on the host");
   };
-  constexpr std::size_t kWarm = 6;  // the host tier is full, and has its memory
+  constexpr std::size_t kWarm = 6;  // after these the host tier is full and has its memory
   for (std::size_t i = 0; i < kWarm; ++i) once();
   calls.clear(), copies.clear();
   session.repeat(once);

@@ -59,7 +59,7 @@ std::unique_ptr<Device> Device::open(std::string& why) {
   } catch (const std::exception& error) {
     why = error.what();
     if (!device->module_ && cuda::kernels_image_size() == 0)
-      why += "; and this build has no kernels, because nvcc was not there when it was made";
+      why += "; and this build has no kernels, because nvcc was missing when it was built";
     return nullptr;
   }
   return device;

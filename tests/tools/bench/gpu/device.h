@@ -14,11 +14,11 @@ namespace canopy::bench::gpu {
 
 using cuda::DevicePtr, cuda::EventHandle, cuda::StreamHandle;
 
-/// The GPU as a program beside the store sees it: a stream of its own, events, memory and the store's kernels. Its
-/// context is current on the thread that opened it, for its whole life. What fails throws std::runtime_error.
+/// The GPU for a program beside the store: a stream of its own, events, memory and the store's kernels. Its context is
+/// current on the thread that opened it, for its whole lifetime. Every failure throws std::runtime_error.
 class Device {
  public:
-  /// Null, and one sentence, if there is none.
+  /// Opens the device. Returns null and sets `why` if there is none.
   static std::unique_ptr<Device> open(std::string& why);
   ~Device();
   Device(const Device&) = delete;
@@ -44,7 +44,7 @@ class Device {
     check("cuMemsetD8Async", driver_->memset_d8_async(at, byte, bytes, on));
   }
   void wait(StreamHandle on) const { check("cuStreamSynchronize", driver_->stream_synchronize(on)); }
-  /// `job` is what the kernel takes; nothing is launched for an empty grid.
+  /// Launches a kernel; does nothing for an empty grid. `job`: the kernel's parameter.
   void launch(cuda::Kernel kernel, std::uint32_t width, cuda::Grid grid, const void* job, StreamHandle on) const;
 
   cuda::Device ordinal = 0;
@@ -64,7 +64,7 @@ class Device {
   cuda::FunctionHandle functions_[5][3] = {};  ///< by kernel, and width 16, 4, 1
 };
 
-/// Memory of the device.
+/// Device memory.
 class Buffer {
  public:
   Buffer(const Device& device, std::uint64_t bytes);
@@ -78,7 +78,7 @@ class Buffer {
   const Device& device_;
 };
 
-/// Pinned memory of the host.
+/// Pinned host memory.
 class Pinned {
  public:
   Pinned(const Device& device, std::uint64_t bytes);
@@ -101,7 +101,7 @@ class Event {
   void record(StreamHandle on) const { device_.check("cuEventRecord", device_.driver().event_record(handle, on)); }
   void wait() const { device_.check("cuEventSynchronize", device_.driver().event_synchronize(handle)); }
   bool done() const;
-  /// Seconds on the device. REQUIRES: both are done.
+  /// Returns the seconds on the device since an earlier event. REQUIRES: both are done.
   double since(const Event& earlier) const;
   EventHandle handle = nullptr;
 
@@ -117,18 +117,18 @@ class Mover {
   Mover(const Device& device, const KvView& view, std::size_t pages);
   /// Copies the page numbers to the device and waits; they stay until the next call.
   void use(std::span<const Page> pages, std::span<const Page> others = {});
-  /// Tokens of one layer from the first page of the list on; `packed` holds the streams one after the other.
+  /// Moves the tokens of one layer, from the first page of the list on; `packed` holds the streams one after the other.
   void rows(cuda::Kernel kernel, std::uint32_t layer, std::uint32_t count, DevicePtr packed, StreamHandle on) const;
-  /// From the list to the others.
+  /// Copies the pages of the list to the others.
   void copy(StreamHandle on) const;
   void images(cuda::Kernel kernel, DevicePtr images, StreamHandle on, std::uint32_t cap = cuda::kNoCap) const;
 
   std::uint64_t image_stride() const { return cuda::image_stride(pool_); }
-  std::uint64_t token_bytes() const;  ///< in one layer
+  std::uint64_t token_bytes() const;  ///< bytes of a token in one layer
   std::uint64_t page_bytes() const { return token_bytes() * view_.page_size * view_.layers; }
 
-  /// Writes bytes that follow from `seed` to every row of these pages; stamped() says whether they are there. REQUIRES:
-  /// the device is idle, or works on other memory.
+  /// Writes bytes that depend on `seed` to every row of these pages; stamped() returns true if they are there.
+  /// REQUIRES: the device is idle, or works on other memory.
   void stamp(std::span<const Page> pages, std::uint64_t seed);
   bool stamped(std::span<const Page> pages, std::uint64_t seed);
 

@@ -8,7 +8,7 @@
 
 namespace canopy::bench::gpu {
 
-// What the files of this folder measure.
+// The measurements in the files of this folder.
 void measure_device_copy(Session& session);
 void measure_bus_copies(Session& session);
 void measure_rows_written(Session& session);
@@ -34,8 +34,8 @@ namespace {
 enum class Needs { nothing, gpu, device_copy, bus_copies };
 struct Section {
   const char *name, *about;
-  Needs needs;     ///< a GPU, and figures of it that rates are compared with
-  double seconds;  ///< of the usual budget
+  Needs needs;     ///< a GPU, and figures of it for comparison
+  double seconds;  ///< seconds of the usual budget
   void (*measure)(Session&);
 };
 constexpr const char *kRooflines = "rooflines", *kDeclining = "declining";
@@ -56,7 +56,7 @@ constexpr Section kSections[] = {
     {"shrinking", "pages that the CPU relocates when a pool shrinks", Needs::nothing, 10, measure_shrinking},
     {"demotion", "an eviction that is copied down to the host tier", Needs::bus_copies, 8, measure_demotion}};
 
-/// Seconds that all of it asks for.
+/// Seconds of all sections together.
 constexpr double kUsual = 218;
 
 struct Wanted {
@@ -87,7 +87,7 @@ std::vector<Demand> judge(const Session& session) {
     Demand& demand = demands.emplace_back(Demand{wanted.id, wanted.demand, {}});
     const auto found = session.findings.find(wanted.id);
     if (found == session.findings.end()) {
-      demand.measured = wanted.elsewhere    ? std::string("not here: ") + wanted.elsewhere
+      demand.measured = wanted.elsewhere    ? std::string("measured elsewhere: ") + wanted.elsewhere
                         : !session.device() ? "no GPU was available"
                                             : "not among the sections or sizes of this run";
       continue;
@@ -103,14 +103,14 @@ void describe(Gpu& gpu, const Device& device) {
   gpu.device = device.name;
   gpu.fake = device.fake;
   gpu.driver_version = device.driver_version;
-  // The clock rates, which have no names in driver_abi.h.
+  // The attributes of the clock rates, which have no names in driver_abi.h.
   gpu.clock_khz = device.attribute(static_cast<cuda::DeviceAttribute>(13));
   gpu.memory_clock_khz = device.attribute(static_cast<cuda::DeviceAttribute>(36));
   gpu.free_bytes = device.free_bytes();
   gpu.total_bytes = device.total_bytes;
 }
 
-/// Measures what rates are compared with, unless that was done.
+/// Measures the rates for comparison, unless that was done.
 void measure_rooflines(Session& session, Needs needs) {
   if (needs >= Needs::device_copy && session.device_copy == 0) {
     session.begin(kRooflines, kRooflineSeconds, true);
@@ -155,8 +155,8 @@ Result<Report> run(const Options& options, const std::function<Registry()>& load
   for (const Section& section : kSections)
     if (wanted(section.name) && (device || section.needs == Needs::nothing)) sections.push_back(&section);
   if (sections.empty() && !device && !wanted(kDeclining))
-    return Error{
-        fmt::format("canopy-dev bench gpu: {} is measured on a GPU, and here is none: {}", options.only, gpu.why)};
+    return Error{fmt::format("canopy-dev bench gpu: {} is measured on a GPU, and there is none here: {}", options.only,
+                             gpu.why)};
   const Registry registry = load();
   Session session(report, registry, std::move(device), options.budget);
   session.share = options.budget / kUsual;

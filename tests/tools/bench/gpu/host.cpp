@@ -1,4 +1,4 @@
-/// What the CPU does, with a GPU or without one.
+/// Measurements of the CPU, with a GPU or without one.
 #include <canopy/base/registry.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -16,17 +16,17 @@ namespace {
 
 constexpr std::uint32_t kPages = 262144, kSegmentPages = 1024;
 
-/// A pool that is nine tenths handed out, in requests of `count` pages that end in random order: seconds to free and
-/// allocate one page.
+/// Returns the seconds to free and allocate one page in a pool of which nine tenths are handed out, in requests of
+/// `count` pages that end in random order.
 Spread churn(Session& session, SlotAllocator& allocator, std::size_t count) {
   const std::size_t requests = std::size_t{kPages} / 10 * 9 / count;
   std::vector<Page> pages(requests * count);
   for (std::size_t i = 0; i < requests; ++i)
     if (!allocator.allocate(std::span(pages).subspan(i * count, count)))
-      throw std::runtime_error("an allocator has no pages left, with a tenth of them free");
+      throw std::runtime_error("an allocator has no pages left although a tenth of them is free");
   constexpr std::size_t kCalls = 4000;
   std::mt19937 random(11);
-  std::vector<std::size_t> order(kCalls);  // drawn before: a draw takes as long as a call
+  std::vector<std::size_t> order(kCalls);  // drawn in advance, because a draw takes as long as a call
   bool fine = true;
   for (std::size_t& one : order) one = random() % requests;
   const Spread seconds = session.time_call([&] {
@@ -40,7 +40,7 @@ Spread churn(Session& session, SlotAllocator& allocator, std::size_t count) {
   return {seconds.median * each, seconds.low * each, seconds.high * each, seconds.samples};
 }
 
-/// Times pinned memory from the driver, and pinning of existing memory.
+/// Times pinned memory from the driver and the pinning of existing memory.
 void measure_pinning(Session& session, std::uint64_t bytes) {
   const Device& device = *session.device();
   const cuda::Driver& driver = device.driver();
@@ -98,7 +98,7 @@ void measure_host_memory(Session& session) {
     });
     if (!fine)
       session.report.remarks.push_back(
-          fmt::format("host-memory: the system gave no {} memory; `ulimit -l` may say why.", kind.name));
+          fmt::format("host-memory: the system gave no {} memory; see `ulimit -l`.", kind.name));
     if (fine) session.add_timed();
     else session.drop_timed();
   }

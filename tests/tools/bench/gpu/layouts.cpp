@@ -18,7 +18,7 @@ constexpr double kDemand = 0.98;
 enum class Layout { segments, layers, blocks };
 constexpr const char* kNames[] = {"fixed, segment-major", "fixed, layer by layer", "fixed, page by page"};
 
-/// The store's view of as many pages, with its rows elsewhere.
+/// Returns the store's view of the same number of pages, with its rows elsewhere.
 KvView laid_out(const KvView& store, Layout layout, std::uint32_t pages, DevicePtr at) {
   KvView view = store;
   for (std::uint32_t s = 0; s < view.streams; ++s) {
@@ -57,8 +57,8 @@ void check_copies(const Device& device, std::span<const Subject> subjects, std::
   }
 }
 
-/// Times each kernel in each layout, in a pool of about `wanted` bytes. The elastic pool comes first, page by page
-/// last: attention kernels take no such layout, so it is not judged.
+/// Times each kernel in each layout, in a pool of about `wanted` bytes. The elastic pool comes first and the layout
+/// page by page last: attention kernels do not support it, so it is not judged.
 void compare(Session& session, std::uint64_t wanted) {
   Device& device = *session.device();
   Pool::Shape shape{.rows = {kRowBytes, kRowBytes}, .layers = device.fake ? 2 : kLayers, .page_size = kPageSize};

@@ -54,14 +54,14 @@ void calls(Session& session, std::uint64_t bytes, Beside beside, const Buffer& b
   cuda::MemAllocationProp properties;
   properties.type = cuda::MemAllocationType::pinned;
   properties.location = {cuda::MemLocationType::device, device.ordinal};
-  if (device.attribute(cuda::DeviceAttribute::handle_type_posix_file_descriptor_supported))  // as the store asks for
+  if (device.attribute(cuda::DeviceAttribute::handle_type_posix_file_descriptor_supported))  // as the store requests
     properties.requested_handle_types = cuda::MemHandleType::posix_file_descriptor;
   const cuda::MemAccessDesc access{properties.location, cuda::MemAccess::read_write};
   DevicePtr at = 0;
   device.check("cuMemAddressReserve", driver.mem_address_reserve(&at, bytes, 0, 0, 0));
   session.repeat([&] {
     if (beside == Beside::kernels)
-      for (int i = 0; i < (device.fake ? 2 : 200); ++i)  // some milliseconds
+      for (int i = 0; i < (device.fake ? 2 : 200); ++i)  // a few milliseconds
         device.copy(busy.at + busy.bytes / 2, busy.at, busy.bytes / 2, device.beside);
     cuda::MemHandle handle = 0;
     const auto timed = [&](const char* call, auto&& work) {
@@ -90,7 +90,8 @@ struct Steps {
   std::vector<double> step, back;
 };
 
-/// Steps of memory-bound work, as long as those of a small model. If `grow`, every fourth begins with one more segment.
+/// Runs steps of memory-bound work, as long as those of a small model. If `grow`, every fourth step begins with one
+/// more segment.
 Steps steps(Session& session, const Buffer& busy, std::uint32_t segments, std::uint32_t ahead, bool grow) {
   Device& device = *session.device();
   Pool::Shape shape = shape_for(session);
@@ -109,7 +110,7 @@ Steps steps(Session& session, const Buffer& busy, std::uint32_t segments, std::u
       if (grow && i % kEvery == 0) {
         bool fine = false;
         took.back.push_back(seconds_of([&] { fine = pool.store().back(backed); }));
-        if (!fine) throw std::runtime_error("the store found no memory for a segment, with memory free");
+        if (!fine) throw std::runtime_error("the store found no memory for a segment although memory is free");
         ++backed;
       }
       for (std::size_t n = 0; n < copies; ++n)
@@ -130,7 +131,7 @@ void measure_memory_calls(Session& session) {
   Device& device = *session.device();
   session.cells(std::size(kSizes) * 3);
   if (!device.attribute(cuda::DeviceAttribute::virtual_memory_management_supported)) {
-    session.report.remarks.push_back("memory-calls: this device maps no memory; pools on it have a fixed size.");
+    session.report.remarks.push_back("memory-calls: this device cannot map memory; pools on it have a fixed size.");
     return;
   }
   const Buffer busy(device, session.scale().flushed * 2);

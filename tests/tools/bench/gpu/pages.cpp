@@ -130,7 +130,7 @@ void copies_of(Session& session, const PageKind& kind) {
     Batch batch;
     pool.for_runs(from, [&](DevicePtr at, std::size_t run) { batch.from.push_back(at), batch.bytes.push_back(run); });
     pool.for_runs(to, [&](DevicePtr at, std::size_t) { batch.to.push_back(at); });
-    // Only the batch is scattered: one plain copy moves as many bytes in one piece.
+    // Only the batch is scattered: one plain copy moves the same number of bytes in one piece.
     if (session.peer(batch)) session.peers_at_least("scattered copies", 1);
     session.peer("one cuMemcpyDtoDAsync", session.time_on_stream(1, [&](std::size_t) {
       device.copy(to_all.at, from_all.at, bytes, device.stream);
@@ -145,7 +145,7 @@ void measure_page_copies(Session& session) {
   for (const PageKind& kind : kKinds) copies_of(session, kind);
   if (!session.device()->driver().memcpy_batch_async)
     session.report.remarks.push_back(
-        "page-copies: this driver has no cuMemcpyBatchAsync (12.8 brought it), so that peer is left out.");
+        "page-copies: this driver has no cuMemcpyBatchAsync (added in 12.8), so that peer is left out.");
 }
 
 void measure_images(Session& session) {

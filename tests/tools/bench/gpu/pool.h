@@ -21,18 +21,18 @@ class Pool {
     std::uint64_t pages = 0;
     std::uint32_t segment_pages = 0;
     std::uint32_t ahead = 0;
-    std::uint32_t backed = ~std::uint32_t{0};  ///< segments that get memory; all by default
+    std::uint32_t backed = ~std::uint32_t{0};  ///< number of segments with memory; all by default
     std::uint64_t page_bytes() const;
   };
-  /// Throws if the device has too little memory.
+  /// Makes the pool. Throws if the device has too little memory.
   Pool(Session& session, const Shape& shape);
 
   KVStore& store() { return *store_; }
   Mover& mover() { return *mover_; }
   std::uint32_t backed() const { return backed_; }
   std::uint64_t pages() const { return order_.size(); }
-  /// The next `count` pages of a fixed shuffled order, like a used pool's. Two consecutive calls share none.
-  /// REQUIRES: count <= pages().
+  /// Returns the next `count` pages of a fixed shuffled order, like that of a used pool. Two consecutive calls share
+  /// none. REQUIRES: count <= pages().
   std::span<const Page> next(std::size_t count);
   /// Calls `each` with the place and the bytes of each run of these pages, in the order of their images.
   template <class Each>

@@ -10,7 +10,7 @@ constexpr std::uint32_t kLayers = 4;
 constexpr Units kPageSizes[] = {1, 16, 64};
 constexpr std::uint32_t kRowBytes[] = {128, 256, 512, 1024, 4096};
 constexpr std::uint32_t kTokens[] = {1, 32, 256, 8192, 65536};
-constexpr std::size_t kInARow = 20;  ///< calls that share a pair of events, where the launch takes longer than the work
+constexpr std::size_t kInARow = 20;  ///< calls that share a pair of events, if the launch takes longer than the work
 
 using Streams = std::array<std::byte*, kMaxStreams>;
 
@@ -19,7 +19,7 @@ Rows packed(DevicePtr at, std::uint64_t bytes_each) {
   return {Streams{first, first + bytes_each}, Rows::At::device};
 }
 
-/// Checks the store's write and read: rows that were written come back, and the stamps of our kernels are read.
+/// Checks the store's write and read: written rows come back, and the stamps of our kernels are read.
 void check(Session& session, Pool& pool, std::uint32_t row_bytes) {
   Device& device = *session.device();
   const Units page_size = pool.store().view().page_size;
@@ -58,7 +58,7 @@ void measure(Session& session, bool write) {
         const std::uint64_t each = std::uint64_t{tokens} * row_bytes, bytes = 2 * each;
         const std::size_t calls = bytes < session.scale().launched ? kInARow : 1;
         const std::size_t pages = (tokens + page_size - 1) / page_size;
-        // Small ones walk through the packed rows too.
+        // Small moves also walk through the packed rows.
         const std::uint64_t places = std::min<std::uint64_t>(rows.bytes / bytes, kInARow);
         const Spread ours = session.time_on_stream(calls, [&](std::size_t call) {
           const Slots slots{pool.next(pages), 0, tokens};

@@ -45,7 +45,7 @@ Scale scale_for(const Device* device, double seconds) {
   constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
   Scale scale;
   if (device && !device->fake) {
-    // Two pools, or a pool and a buffer as large, must fit beside what others have.
+    // Two pools, or a pool and a buffer of the same size, must fit beside the memory of others.
     const std::uint64_t room = device->free_bytes() / 4;
     scale.pool = std::min(room, seconds < 60 ? 2 * kGiB : 8 * kGiB);
     scale.moved = std::min(scale.pool / 4, seconds < 60 ? 256 * kMiB : 512 * kMiB);

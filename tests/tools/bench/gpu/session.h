@@ -20,25 +20,25 @@ namespace canopy::bench::gpu {
 Spread tenths_of(std::vector<double> samples);
 std::string size_text(std::uint64_t bytes);  ///< 128 B, 64 KiB, 1.5 GiB
 void require(bool holds, const char* what);  ///< throws "wrong bytes: what"
-/// Returns the value; an error is thrown.
+/// Returns the value; throws an error.
 template <class T>
 T need(Result<T> made) {
   if (!made) throw std::runtime_error(made.error().text);
   return std::move(*made);
 }
 
-/// How much is moved: less where the memory, the time or the device is small.
+/// The number of bytes that are moved: fewer if the memory, the time or the device is small.
 struct Scale {
   std::uint64_t pool = 0;      ///< bytes of a store's pool
   std::uint64_t moved = 0;     ///< bytes that one timed move has at most
-  std::uint64_t roofline = 0;  ///< of the copies that rates are compared with, and of both ways across the bus
-  std::uint64_t flushed = 0;   ///< copied between two samples, to empty the L2
-  std::uint64_t launched = 0;  ///< a smaller move takes longer to launch than to do
-  std::uint64_t segment = 0;   ///< of the pools whose growth is timed
+  std::uint64_t roofline = 0;  ///< bytes of the copies for comparison, and of both ways across the bus
+  std::uint64_t flushed = 0;   ///< bytes copied between two samples to empty the L2
+  std::uint64_t launched = 0;  ///< bytes; a smaller move takes longer to launch than to run
+  std::uint64_t segment = 0;   ///< bytes of a segment of the pools whose growth is timed
   std::size_t samples = 30, least = 5;
 };
 
-/// Scattered pieces for the driver's own call that moves many.
+/// Scattered pieces, for the driver's own call that moves many pieces.
 struct Batch {
   std::vector<DevicePtr> to, from;
   std::vector<std::size_t> bytes;
@@ -84,9 +84,9 @@ class Session {
   /// Adds a row for each name that was timed.
   void add_timed(const std::string& note = {});
   void drop_timed() { timed_.clear(); }
-  /// Returns the seconds of one `work(i)` on the device's stream, between events on both sides of `calls` calls.
-  /// Between two samples more than the L2 is copied, which also keeps the device busy until all is queued. REQUIRES:
-  /// there is a device.
+  /// Returns the seconds of one `work(i)` on the device's stream, between events on both sides of `calls` calls. Copies
+  /// more than the L2 between two samples, which also keeps the device busy until everything is queued. REQUIRES: there
+  /// is a device.
   template <class Work>
   Spread time_on_stream(std::size_t calls, Work&& work) {
     constexpr std::size_t kQueued = 5;
@@ -94,7 +94,7 @@ class Session {
     std::vector<std::unique_ptr<Event>> events;
     for (std::size_t i = 0; i < 2 * kQueued; ++i) events.push_back(std::make_unique<Event>(*device_));
     std::size_t call = 0;
-    for (std::size_t i = 0; i < calls; ++i) work(call++);  // what is made on first use is made now
+    for (std::size_t i = 0; i < calls; ++i) work(call++);  // anything that is made on first use is made now
     device_->wait(device_->stream);
     repeat(
         [&] {
@@ -124,12 +124,12 @@ class Session {
   bool peer(Batch& batch);
   const Row& last() const { return report.rows.back(); }
 
-  /// Notes `value` for an acceptance figure, which must reach `limit`, or must not exceed it. The worst case is kept.
+  /// Records `value` for an acceptance figure, which must reach `limit`, or must not exceed it. Keeps the worst case.
   void at_least(const std::string& id, double value, double limit, const std::string& what);
   void at_most(const std::string& id, double value, double limit, const std::string& what) {
     at_least(id, limit, value, what);
   }
-  /// The same of the last row's share of its roofline, and of its rate over that of its best peer.
+  /// Records the last row's share of its roofline, or its rate divided by that of its best peer.
   void share_at_least(const std::string& id, double limit);
   void peers_at_least(const std::string& id, double limit);
   struct Finding {
@@ -139,9 +139,9 @@ class Session {
   };
   std::map<std::string, Finding> findings;
 
-  double share = 1;                                    ///< of the usual budget
+  double share = 1;                                    ///< share of the usual budget
   double device_copy = 0, to_host = 0, to_device = 0;  ///< bytes a second, read and written counted; 0: not measured
-  bool on_gpu = true;                                  ///< whether the rows that are added are the GPU's
+  bool on_gpu = true;                                  ///< true if the added rows are the GPU's
 
  private:
   /// Begins a cell. Returns the seconds that it may take.

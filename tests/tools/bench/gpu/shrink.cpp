@@ -1,4 +1,4 @@
-/// What the CPU does when a pool shrinks: how many pages are relocated, and how long it takes.
+/// The work of the CPU when a pool shrinks: the number of relocated pages, and the time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ constexpr std::uint32_t kPages = 262144, kSegmentPages = 64, kLongest = 512;
 constexpr Units kPageSize = 16;
 constexpr Page kFirst = kSegmentPages;  // page 0 is never used
 
-/// A tree of all pages, shuffled, with a share of the segments draining: one pass relocates every page of these
-/// segments. Back and forth, so that each sample does the same work.
+/// Times the relocation in a tree of all pages, shuffled, with a share of the segments draining: one pass relocates
+/// every page of these segments. Relocates back and forth, so that each sample does the same work.
 Spread relocate(Session& session, double share) {
   const Subject subject = need(make_subject(session.registry, "radix", kPageSize, kUnlimited));
   PrefixIndex& index = *subject.index;
@@ -62,7 +62,7 @@ Spread relocate(Session& session, double share) {
   return seconds;
 }
 
-/// The engine relocates at most 65,536 pages at a time, a quarter of these: only that is judged.
+/// Judges only up to 65,536 pages, a quarter of these, because the engine relocates at most that many at a time.
 void measure_relocation(Session& session) {
   for (const double share : {0.02, 0.25, 1.0}) {
     const Spread seconds = relocate(session, share);
@@ -117,7 +117,7 @@ void fill(Engine& engine) {
   }
 }
 
-/// A used pool that its policy empties to 90, 60 and 25 %, and that then has to give its memory back.
+/// Measures a used pool that is emptied to 90, 60 and 25 %, and then has to give its memory back.
 void measure_moving(Session& session) {
   const auto made = need(make_engine(
       session.registry,
@@ -142,12 +142,12 @@ void measure_moving(Session& session) {
   const double share = static_cast<double>(engine.counters().relocated_pages - moved) / static_cast<double>(pages);
   require(live() == pages, "a pool that only gives memory back loses no page");
   engine.audit();
-  require(engine.ledger().violations() == 0, "the books of a pool that became smaller");
+  require(engine.ledger().violations() == 0, "the ledger of a pool that became smaller");
   session.time(
       fmt::format("a pool of {} pages, a quarter of it live, gives the rest back", kPages), tenths_of({seconds}),
       fmt::format("held/live {:.2f} -> {:.2f}, {:.0f} % of the live pages moved", before, ratio(), 100 * share));
   const std::string what = fmt::format("held/live {:.3f}, {:.0f} % of live pages moved", ratio(), 100 * share);
-  // Judged: that draining ends at the limit, rounded up to a whole segment, and how many pages it moves.
+  // Judges that draining ends at the limit, rounded up to a whole segment, and the number of moved pages.
   session.at_most("shrinking", ratio(), 1.05 + kSegmentPages / static_cast<double>(pages), what);
   session.at_most("shrinking", share, 0.3, what);
 }
