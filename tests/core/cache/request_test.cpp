@@ -173,7 +173,8 @@ TEST_CASE("admission: never for a request that cannot fit, wait for one that doe
   REQUIRE(running.reserve(32));
   const Admission wait = engine->admits(huge);
   CHECK(wait.verdict == Admission::Verdict::wait);
-  CHECK(wait.reason == "the request needs 16 more pages of group 'full', and 8 are free, evictable or available from the system");
+  CHECK(wait.reason ==
+        "the request needs 16 more pages of group 'full', and 8 are free, evictable or available from the system");
   running.finish(32);
   CHECK(engine->admits(huge).verdict == Admission::Verdict::now);
   check_settled(*engine);
