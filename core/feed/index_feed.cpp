@@ -1,5 +1,5 @@
 /// FeedWriter as IndexEvents: changes of nodes go to the listener and, if a reader is attached, into the feed; all
-/// others into the feed only.
+/// other changes go into the feed only.
 #include <canopy/feed/node_events.h>
 
 namespace canopy {

@@ -11,7 +11,7 @@
 namespace canopy {
 namespace {
 
-/// What the handler looks through. A place belongs to a mapping from `taken` on; `bytes` is 0 while it is not mapped.
+/// An entry of the handler's table. It belongs to a mapping while `taken` is true. `bytes`: 0 while nothing is mapped.
 struct Place {
   std::atomic<bool> taken;
   std::atomic<std::uintptr_t> base;
@@ -22,7 +22,8 @@ constexpr std::size_t kPlaces = 256;
 constinit Place g_places[kPlaces];
 struct sigaction g_before;
 
-/// Only calls that are safe in a handler. The fault happens again if it returns without new memory there.
+/// Handles SIGBUS, with calls that are safe in a signal handler only. If it returns without new memory at the address,
+/// the fault is repeated.
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (Place& place : g_places) {
@@ -39,7 +40,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   }
   if ((g_before.sa_flags & SA_SIGINFO) != 0) return g_before.sa_sigaction(signal, info, context);
   if (g_before.sa_handler != SIG_DFL && g_before.sa_handler != SIG_IGN) return g_before.sa_handler(signal);
-  ::signal(SIGBUS, SIG_DFL);  // ends the process as it would have, when this handler returns
+  ::signal(SIGBUS, SIG_DFL);  // ends the process when this handler returns, as without the handler
   ::raise(SIGBUS);
 }
 
@@ -64,7 +65,7 @@ bool SharedMapping::map(int descriptor, std::size_t bytes, Access access) {
     errno = EMFILE;
     return false;
   }
-  // Populated at once where it is written: page faults would otherwise be part of what the first events cost.
+  // Populated at once for writing; otherwise the first events would include the cost of page faults.
   const int protection = access == Access::write ? PROT_READ | PROT_WRITE : PROT_READ;
   const int flags = access == Access::write  ? MAP_SHARED | MAP_POPULATE
                     : access == Access::read ? MAP_SHARED

@@ -26,11 +26,11 @@
 namespace canopy {
 namespace {
 
-constexpr std::uint64_t kFileEvents = std::uint64_t{1} << 14;  // what is written to a file at a time: 512 KiB
+constexpr std::uint64_t kFileEvents = std::uint64_t{1} << 14;  // events per write to a file: 512 KiB
 
 Error cannot(const std::string& what, const char* why) { return Error{fmt::format("{}: {}", what, why)}; }
 
-/// Zeroed memory of this process, which costs nothing until it is written.
+/// Zeroed memory of this process, which takes no space before it is written.
 class Zeroed {
  public:
   Zeroed() = default;
@@ -52,7 +52,7 @@ class Zeroed {
   std::size_t bytes_ = 0;
 };
 
-/// A header with the fields of `shape`; its atomics begin at 0.
+/// Creates a header with the fields of `shape`; its atomics are 0.
 FeedHeader* begin_header(std::byte* at, const FeedShape& shape, const FeedConfig& config, std::uint64_t ring_events) {
   auto* header = new (at) FeedHeader();
   header->event_bytes = sizeof(Event);
@@ -71,7 +71,7 @@ void choose_key(FeedWriter& writer, const FeedConfig& config) {
   writer.use_digest_key(std::uint64_t{random()} << 32 | random());
 }
 
-/// A ring behind a header, wherever its memory is.
+/// A header and a ring after it, in memory of any kind.
 class RingSink : public FeedSink {
  public:
   FeedWriter& writer() override { return *writer_; }
@@ -81,7 +81,7 @@ class RingSink : public FeedSink {
     header_ = begin_header(at, shape, config, events);
     writer_ = std::make_unique<FeedWriter>(*header_, words_behind(*header_), events);
     choose_key(*writer_, config);
-    // Last: a reader that attaches at this moment must not see half a header.
+    // Last, because a reader that attaches at this moment must not read half a header.
     header_->begin();
   }
   void end() {
@@ -112,9 +112,9 @@ class ShmSink final : public RingSink {
     feed_ = fmt::format("the feed '{}'", config.name);
     object_ = kFeedPrefix + config.name;
     if (auto taken = take_name(feed_); !taken) return taken.error();
-    // Room is made now: a page that cannot be had later would kill the engine at an event.
+    // The memory is allocated now: a page that is not available later would kill the engine at an event.
     if (const int why = ::posix_fallocate(descriptor_.get(), 0, static_cast<off_t>(feed_bytes(events))); why != 0)
-      return cannot(feed_, fmt::format("{} MiB of shared memory: {}; `events: {}` takes half of it",
+      return cannot(feed_, fmt::format("{} MiB of shared memory: {}; `events: {}` needs half of that",
                                        feed_bytes(events) >> 20, std::strerror(why), events / 2)
                                .c_str());
     if (!memory_.map(descriptor_.get(), feed_bytes(events), SharedMapping::Access::write))
@@ -124,16 +124,17 @@ class ShmSink final : public RingSink {
   }
   ~ShmSink() override {
     if (!descriptor_) return;
-    // A reader keeps the memory and sees `closed`. No new reader can attach.
+    // A reader keeps the memory and reads `closed`. No new reader can attach.
     end();
     if (is_ours()) ::shm_unlink(object_.c_str());
   }
 
   std::string failure() const override {
     if (!memory_.cut()) return {};
-    return feed_ + ": another process cut its shared memory short; no reader has seen anything since";
+    return feed_ + ": another process cut its shared memory short; no reader has received events since";
   }
-  /// The kernel knows: a reader holds a lock for as long as it lives, and what it writes proves nothing.
+  /// Returns true if a reader holds its lock, which the kernel releases when the reader ends. A reader's own writes are
+  /// no proof that it is alive.
   bool watched() override { return !memory_.cut() && presence::taken(descriptor_.get(), presence::Place::reader); }
 
  private:
@@ -154,7 +155,7 @@ class ShmSink final : public RingSink {
         std::this_thread::sleep_for(2ms);
       } else if (is_ours()) {
         if (facts.st_size == 0 && (facts.st_mode & 0777) == 0600) return std::monostate{};
-        // A dead writer left it: its readers keep it, and the name is free for a new object.
+        // The object of a dead writer: its readers keep it, and unlinking frees the name for a new object.
         ::shm_unlink(object_.c_str());
       }
       descriptor_.reset();
@@ -166,7 +167,7 @@ class ShmSink final : public RingSink {
     descriptor_.reset();
     return Error{std::move(why)};
   }
-  /// Whether the name still leads to the object of descriptor_.
+  /// Returns true if the name still leads to the object of descriptor_.
   bool is_ours() const {
     const UniqueFd now(::shm_open(object_.c_str(), O_RDONLY | O_CLOEXEC, 0));
     if (!now) return false;
@@ -174,13 +175,13 @@ class ShmSink final : public RingSink {
     return ::fstat(descriptor_.get(), &opened) == 0 && ::fstat(now.get(), &named) == 0 &&
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
   }
-  /// The pid in the header of an object; 0 if there is none yet.
+  /// Returns the pid in the header of an object; 0: none yet.
   static std::uint64_t writer_of(int descriptor) {
     std::uint64_t pid = 0;
     return ::pread(descriptor, &pid, sizeof(pid), offsetof(FeedShape, pid)) == sizeof(pid) ? pid : 0;
   }
 
-  static constexpr std::uint64_t kMostPid = 1U << 22;  // of Linux; another number would mean a group of processes
+  static constexpr std::uint64_t kMostPid = 1U << 22;  // limit of Linux; ::kill takes other values as process groups
 
   std::string feed_, object_;
   UniqueFd descriptor_;
@@ -214,16 +215,16 @@ class FileSink final : public FeedSink {
 
   void finish() override {
     if (!descriptor_) return;
-    // Before the first operation there was no engine yet: it could not be made.
+    // Without an operation there is no engine: its creation failed.
     if (!writer_ || header_->committed.load() == 0) return discard();
     write_out();
     writer_->turn(false);
     if (failure_.empty()) {
-      // Something else may have been put there while the run lasted.
+      // Another file may have been put there during the run.
       const auto may = may_replace(name_);
-      if (!may) failure_ = may.error().text + "; the recording is " + part_;
+      if (!may) failure_ = may.error().text + "; the recording is in " + part_;
       else if (std::rename(part_.c_str(), name_.c_str()) != 0)
-        failure_ = fmt::format("{}: {}; the recording is {}", name_, std::strerror(errno), part_);
+        failure_ = fmt::format("{}: {}; the recording is in {}", name_, std::strerror(errno), part_);
     }
     descriptor_.reset();
   }
@@ -241,22 +242,21 @@ class FileSink final : public FeedSink {
   }
 
  private:
-  /// Whether a recording may take this name: nothing is there, an empty file, or a recording.
+  /// Returns an error if a recording must not take this name: only an empty file or a recording is replaced.
   static Result<std::monostate> may_replace(const std::string& path) {
     const OpenedFile there = open_regular(path, O_NOFOLLOW);
     if (there.error == ENOENT) return std::monostate{};
     if (there.error != 0) return cannot(path, std::strerror(there.error));
     if (!there.descriptor)
-      return cannot(path,
-                    fmt::format("this is {}; a recording is a regular file", kind_of(there.facts.st_mode)).c_str());
-    constexpr std::size_t kSame = sizeof(FeedHeader::kMagic) - 1;  // behind it, the version of the format
+      return cannot(path, fmt::format("this is {}; expected a regular file", kind_of(there.facts.st_mode)).c_str());
+    constexpr std::size_t kSame = sizeof(FeedHeader::kMagic) - 1;  // without the version of the format
     char magic[kSame];
     if (there.facts.st_size == 0 || (::pread(there.descriptor.get(), magic, kSame, 0) == ssize_t{kSame} &&
                                      std::memcmp(magic, FeedHeader::kMagic, kSame) == 0))
       return std::monostate{};
-    return cannot(path, "this is no recording, so no recording replaces it; remove it, or name another file");
+    return cannot(path, "this is not a recording, so it is not replaced; remove it, or name another file");
   }
-  /// Makes the part and takes the writer's lock on it.
+  /// Creates PATH.part and takes the writer's lock on it.
   Result<std::monostate> open_part() {
     for (int tries = 0; tries < 100; ++tries) {
       descriptor_.reset(::open(part_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -271,25 +271,26 @@ class FileSink final : public FeedSink {
       if (!descriptor_ && errno == ENOENT) continue;
       if (!descriptor_) return cannot(part_, std::strerror(errno));
       const bool is_left_over = take_part();
-      // Unlinked, not truncated: a reader that has it mapped would get SIGBUS.
+      // Unlinked, not truncated: a reader with a mapping of it would get SIGBUS.
       if (is_left_over && leads_to_ours(part_)) ::unlink(part_.c_str());
       descriptor_.reset();
       if (!is_left_over) return cannot(name_, "another process records to it now; another name is needed");
     }
-    return cannot(part_, "other processes make and remove it all the time");
+    return cannot(part_, "other processes create and remove it all the time");
   }
-  /// False if another process has it. A file system without locks cannot tell.
+  /// Takes the writer's lock on PATH.part. Returns false if another process has it, but true in a file system without
+  /// locks.
   bool take_part() const {
     return presence::take(descriptor_.get(), presence::Place::writer) || (errno != EAGAIN && errno != EACCES);
   }
-  /// Whether a path leads to the file of descriptor_.
+  /// Returns true if a path leads to the file of descriptor_.
   bool leads_to_ours(const std::string& path) const {
     struct stat opened{}, named{};
     return ::fstat(descriptor_.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
   }
-  /// Writes the events that were pushed since it did so last. They do not wrap: the writer calls it where the buffer
-  /// ends.
+  /// Writes the events that were pushed since the last call. They do not wrap: the writer calls it at the end of the
+  /// buffer.
   void write_out() {
     const std::uint64_t first = taken_ % kFileEvents, count = writer_->at() - taken_;
     taken_ = writer_->at();
@@ -324,9 +325,8 @@ std::string flaw_of_name(const FeedConfig& feed) {
   const bool named = !feed.name.empty();
   if (feed.kind == FeedConfig::Kind::file) return named ? "" : " is missing; expected the file to record to";
   if (named && feed.name.size() <= 48 && std::ranges::all_of(feed.name, can_stand)) return {};
-  return fmt::format(
-      " is {}; expected what an inspector asks for: letters, digits, '-', '_' and '.', at most 48 of them",
-      named ? in_quotes(feed.name) : "missing");
+  return fmt::format(" is {}; expected a name for inspectors: at most 48 letters, digits, '-', '_' and '.'",
+                     named ? in_quotes(feed.name) : "missing");
 }
 
 std::string FeedSink::part_of(const std::string& path) {

@@ -17,7 +17,8 @@ bool whole(const Value& value, std::int64_t& number) {
   return value.type == Type::negative || (value.type == Type::number && number >= 0);
 }
 
-/// Reads a payload from its first byte to its last. Each function reads one thing, and returns false if it is wrong.
+/// Reads a payload from its first byte to its last. Each function reads one part, and returns false if the part is
+/// wrong.
 class Reader {
  public:
   Reader(std::string_view payload, EventBatch& batch) : payload_(payload), in_(payload), batch_(batch) {}
@@ -27,7 +28,7 @@ class Reader {
     if (!next(value)) return false;
     const bool has_entries = value.type == Type::array || value.type == Type::map;
     if (value.type != Type::array || value.number < 2)
-      return fail("the payload is {}{}, expected a batch: an array of time, events and rank", shown(value),
+      return fail("the payload is {}{}; expected a batch: an array of time, events and rank", shown(value),
                   has_entries ? fmt::format(" of {}", value.number) : "");
     const std::uint64_t elements = value.number;
     batch_.has_rank = elements > 2;
@@ -35,7 +36,7 @@ class Reader {
     for (std::uint64_t i = 3; i < elements; ++i, ++batch_.unknown_fields)
       if (!next(value) || !skip(value)) return false;
     if (in_.at() == payload_.size()) return true;
-    problem_ = fmt::format("byte {}: {} bytes follow the batch, expected none", in_.at(), payload_.size() - in_.at());
+    problem_ = fmt::format("byte {}: {} bytes follow the batch; expected none", in_.at(), payload_.size() - in_.at());
     return false;
   }
   const std::string& problem() const { return problem_; }
@@ -50,14 +51,14 @@ class Reader {
   bool skip(const Value& value) { return in_.skip(value) || fail("{}", in_.flaw()); }
   std::string_view kind_name() const { return kind_known_ ? name_of(event_.kind) : "an event"; }
   bool unexpected(Field field, const Value& value, std::string_view expected) {
-    return fail("{} of {} is {}, expected {}", name_of(field), kind_name(), shown(value), expected);
+    return fail("{} of {} is {}; expected {}", name_of(field), kind_name(), shown(value), expected);
   }
 
   bool time() {
     Value value;
     if (!next(value)) return false;
     const bool is_seconds = value.type == Type::number || (value.type == Type::real && std::isfinite(value.real));
-    if (!is_seconds) return fail("the batch's time is {}, expected seconds", shown(value));
+    if (!is_seconds) return fail("the batch's time is {}; expected seconds", shown(value));
     batch_.time = value.type == Type::number ? static_cast<double>(value.number) : value.real;
     return true;
   }
@@ -67,7 +68,7 @@ class Reader {
     if (!next(value)) return false;
     if (value.type == Type::nil) return true;
     std::int64_t rank = 0;
-    if (!whole(value, rank)) return fail("the batch's rank is {}, expected a whole number or nil", shown(value));
+    if (!whole(value, rank)) return fail("the batch's rank is {}; expected a whole number or nil", shown(value));
     batch_.rank = rank;
     return true;
   }
@@ -75,7 +76,7 @@ class Reader {
   bool events() {
     Value list;
     if (!next(list)) return false;
-    if (list.type != Type::array) return fail("the batch's events are {}, expected an array", shown(list));
+    if (list.type != Type::array) return fail("the batch's events are {}; expected an array", shown(list));
     for (std::uint64_t i = 0; i < list.number; ++i)
       if (!event(i == 0)) return false;
     return true;
@@ -85,7 +86,7 @@ class Reader {
     Value value;
     if (!next(value)) return false;
     if (value.type != Type::array && value.type != Type::map)
-      return fail("an entry of the batch's events is {}, expected an array or a map", shown(value));
+      return fail("an entry of the batch's events is {}; expected an array or a map", shown(value));
     const bool is_map = value.type == Type::map;
     if (is_first) batch_.form = is_map ? Form::maps : Form::arrays;
     event_ = {};
@@ -106,9 +107,9 @@ class Reader {
   }
   bool needs(Field field) { return event_.has(field) || fail("{} has no {}", kind_name(), name_of(field)); }
 
-  // ---- The dialects: where an event has its fields ----
+  // ---- The dialects: the places of an event's fields ----
 
-  /// Reads an event that is a map (M1, M2), or the map behind the positions of an array.
+  /// Reads an event that is a map (M1, M2), or the map after the positions of an array.
   bool named_fields(std::uint64_t count, bool has_type) {
     Value key, value;
     for (; count > 0; --count) {
@@ -124,8 +125,8 @@ class Reader {
     return true;
   }
 
-  /// Reads an event that is an array (A1, A2, A3): its kind, then fields by position. SGLang 0.5.19 has named fields
-  /// behind the positions that it knows: a map where no field is that every release sends.
+  /// Reads an event that is an array (A1, A2, A3): its kind, then fields by position. SGLang 0.5.19 sends named fields
+  /// after its positions: they are in a map at a position after the fields that every release sends.
   bool placed_fields(std::uint64_t count) {
     Value value;
     if (count > 0 && (!next(value) || !kind(value))) return false;
@@ -142,7 +143,7 @@ class Reader {
 
   bool kind(const Value& value) {
     if (kind_known_ || unknown_) return fail("an event has two types");
-    if (value.type != Type::text) return fail("the type of an event is {}, expected a text", shown(value));
+    if (value.type != Type::text) return fail("the type of an event is {}; expected a text", shown(value));
     const auto at = std::find(kKindNames.begin(), kKindNames.end(), value.bytes);
     kind_known_ = at != kKindNames.end();
     unknown_ = !kind_known_;
@@ -152,7 +153,7 @@ class Reader {
 
   // ---- Fields, which all dialects share ----
 
-  /// `field`: nothing if no release sends it.
+  /// Reads the value of a field. `field`: nothing if no release sends the field.
   bool field(std::optional<Field> field, const Value& value) {
     if (unknown_) return skip(value);
     if (!field) return ++batch_.unknown_fields, skip(value);
@@ -205,7 +206,7 @@ class Reader {
       return true;
     }
     if (value.type != Type::bytes || value.bytes.empty() || value.bytes.size() > kMostDigestBytes)
-      return fail("{} of {} is {}, expected a whole number or a digest of at most {} bytes", what, kind_name(),
+      return fail("{} of {} is {}; expected a whole number or a digest of at most {} bytes", what, kind_name(),
                   shown(value), kMostDigestBytes);
     hash = batch_.add_digest(value.bytes);
     return true;
@@ -219,7 +220,7 @@ class Reader {
       if (!next(value)) return false;
       const bool is_pair = value.type == Type::array;
       if (is_pair && value.number != 2)
-        return fail("an entry of token_ids is an array of {}, expected a token or a pair", value.number);
+        return fail("an entry of token_ids is an array of {}; expected a token or a pair", value.number);
       if (i > 0 && is_pair != event_.token_pairs) return fail("token_ids has both tokens and pairs of tokens");
       event_.token_pairs = is_pair;
       if (is_pair && (!next(value) || !token(value) || !next(value))) return false;
@@ -231,7 +232,7 @@ class Reader {
 
   bool token(const Value& value) {
     if (value.type != Type::number || value.number > ~Token{0})
-      return fail("an entry of token_ids is {}, expected a whole number below 2^32", shown(value));
+      return fail("an entry of token_ids is {}; expected a whole number below 2^32", shown(value));
     batch_.tokens.push_back(static_cast<Token>(value.number));
     return true;
   }
@@ -240,7 +241,7 @@ class Reader {
   Unpacker in_;
   EventBatch& batch_;
   Event event_;
-  bool kind_known_ = false, unknown_ = false;  ///< The event's kind: known, or one that no release had so far.
+  bool kind_known_ = false, unknown_ = false;  ///< True if the event's kind is known; true if no release has it.
   std::string problem_;
 };
 

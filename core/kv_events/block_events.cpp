@@ -66,7 +66,7 @@ BlockEvents::Node& BlockEvents::at(std::uint32_t slot) {
   return nodes_[slot];
 }
 
-/// The queue never announces the shared namespace: it has no salt.
+/// Returns a namespace. The queue has no record of the shared one, which has no salt.
 const BlockEvents::Space& BlockEvents::space_of(std::uint32_t number) {
   if (spaces_.size() <= number) spaces_.resize(number + 1);
   Space& space = spaces_[number];
@@ -75,7 +75,7 @@ const BlockEvents::Space& BlockEvents::space_of(std::uint32_t number) {
   return space;
 }
 
-/// Returns the digest in front of a node's first block.
+/// Returns the digest before the first block of a node.
 Digest BlockEvents::before(const Node& node) {
   return node.parent ? nodes_[node.parent].names.back() : space_of(node.space).root;
 }
@@ -166,7 +166,7 @@ void BlockEvents::store_part(const Node& node, Part part, std::size_t count, std
   event.set_nil(Field::lora_id);
   batch.set_text(event, Field::medium, kMedium);
   if (!space.adapter.empty()) batch.set_text(event, Field::lora_name, space.adapter);
-  else if (has_groups_) event.set_nil(Field::lora_name);  // vLLM's own classes have no default for it
+  else if (has_groups_) event.set_nil(Field::lora_name);  // the classes of vLLM have no default for it
   if (has_groups_) {
     if (is_first && !space.salt.empty()) put_extra_keys(event, space, count, batch);
     put_group(event, group, batch);
@@ -198,7 +198,7 @@ void BlockEvents::set_hashes(Event& event, std::span<const Digest> names, EventB
   batch.set_hashes(event, hashes_);
 }
 
-/// Adds the group with vLLM's word for its kind of attention.
+/// Adds the group with the name that vLLM has for its kind of attention.
 void BlockEvents::put_group(Event& event, std::size_t group, EventBatch& batch) const {
   const std::uint64_t reach = shape_.reaches[group];
   event.group = static_cast<std::int64_t>(group);
@@ -212,7 +212,7 @@ void BlockEvents::put_group(Event& event, std::size_t group, EventBatch& batch) 
   event.set_present(Field::kv_cache_spec_sliding_window);
 }
 
-/// Adds an entry for each block: only the first block of a prefix has the salt as its key.
+/// Adds an entry for each block. Only the first block of a prefix has a key, the salt.
 void BlockEvents::put_extra_keys(Event& event, const Space& space, std::size_t blocks, EventBatch& batch) const {
   std::string packed;
   Packer pack(packed);
@@ -222,7 +222,7 @@ void BlockEvents::put_extra_keys(Event& event, const Space& space, std::size_t b
   batch.set_text(event, Field::extra_keys, packed);
 }
 
-/// Returns the tokens of units: of a bigram both.
+/// Returns the tokens of units; for bigrams, both tokens of each.
 std::span<const Token> BlockEvents::tokens_of(std::span<const std::uint32_t> words, std::size_t first,
                                               std::size_t units) {
   if (shape_.overlap == 0) return words.subspan(first, units);

@@ -76,7 +76,7 @@ std::string_view dialect_of(const EventBatch& batch) {
     } else if (of_vllm) {
       return "M1";
     } else if (event.kind == EventKind::stored) {
-      // vLLM always sends lora_name, SGLang only where there is one.
+      // vLLM always sends lora_name, SGLang only if there is an adapter.
       if (names_adapter && !event.has(Field::lora_name)) return "M1";
       if (!names_adapter || event.is_present(Field::cache_salt)) return "M2";
     }

@@ -13,7 +13,7 @@ namespace canopy::kv_events {
 inline constexpr std::array<std::string_view, 3> kKindNames = {"BlockStored", "BlockRemoved", "AllBlocksCleared"};
 
 enum class Shape { hashes, hash, tokens, number, text, any };
-/// By Field.
+/// Name and shape of each Field.
 inline constexpr struct {
   std::string_view name;
   Shape shape;
@@ -43,7 +43,7 @@ inline std::optional<Field> field_named(std::string_view name) {
   return std::nullopt;
 }
 
-/// Fields of an event that is an array, behind its kind.
+/// Fields of an event that is an array, after its kind.
 inline constexpr std::array kStoredPositions = {
     Field::block_hashes,
     Field::parent_block_hash,
@@ -65,7 +65,7 @@ inline std::span<const Field> positions_of(EventKind kind) {
   return {};
 }
 
-/// REQUIRES: the field's shape is a number.
+/// Returns the number of a field. REQUIRES: the shape of the field is Shape::number.
 template <class AnyEvent>
 auto& number_of(AnyEvent& event, Field field) {
   if (field == Field::block_size) return event.block_size;

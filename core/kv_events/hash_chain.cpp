@@ -9,7 +9,7 @@
 namespace canopy::kv_events {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "tokens are hashed as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "tokens are hashed as they are in memory");
 
 /// Appends the head of a CBOR value (RFC 8949): the major type, and a number in its shortest form.
 void head(std::string& cbor, unsigned type, std::uint64_t number) {

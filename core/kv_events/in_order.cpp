@@ -10,7 +10,7 @@ InOrder::Taken InOrder::take(const Message& message, std::string_view payload, b
   const bool restarts = is_restart(message);
   if (restarts) ++counts_.restarts, forget(message);
   if (is_known(sequence)) {
-    // A replay begins with what is known, and what it brings may come live as well.
+    // A replay begins with a known message, and its messages may also come live.
     counts_.repeated += !message.replayed && sequence >= replayed_end_;
     return {restarts ? Order::restart : Order::repeated, false};
   }
@@ -32,7 +32,7 @@ InOrder::Taken InOrder::take(const Message& message, std::string_view payload, b
   return {order, is_due};
 }
 
-/// Returns true if the message's number was used before, and its time shows that it is another message.
+/// Returns true if the sequence of the message was used before, and its time shows that it is another message.
 bool InOrder::is_restart(const Message& message) const {
   const bool known = is_known(message.sequence);
   const std::uint64_t end = began_ ? highest_ : held_.empty() ? 0 : held_.rbegin()->first;
@@ -44,7 +44,7 @@ bool InOrder::is_restart(const Message& message) const {
   return message.sequence == 0 && message.clears && zero_time_ && message.time != *zero_time_;
 }
 
-/// Begins at 0 again. Held messages stay if only a replay shows the restart: they are the new run's.
+/// Begins at 0 again. Keeps held messages if only a replay shows the restart: they belong to the new run.
 void InOrder::forget(const Message& message) {
   const bool keeps = message.replayed && message.time <= newest_time_;
   if (!keeps) held_.clear(), held_bytes_ = 0, newest_time_ = 0;
@@ -66,7 +66,7 @@ void InOrder::begin_at(std::uint64_t sequence) {
   for (const auto& [number, held] : held_) note_gap(number);
 }
 
-/// Counts the messages that are missing below one that came for the first time.
+/// Counts the missing messages before one that came for the first time.
 void InOrder::note_gap(std::uint64_t sequence) {
   if (sequence >= highest_) {
     if (sequence > highest_) ++counts_.gaps, counts_.missing += sequence - highest_;

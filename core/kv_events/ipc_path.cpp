@@ -21,7 +21,7 @@ bool something_listens(const std::string& path) {
   return client && ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-/// Returns the path of an ipc:// endpoint. Empty: it has none.
+/// Returns the path of an ipc:// endpoint. Empty: the endpoint has no path.
 std::string path_of(std::string_view endpoint) {
   constexpr std::string_view kIpc = "ipc://";
   if (!endpoint.starts_with(kIpc)) return {};
@@ -36,7 +36,7 @@ std::string flaw_of_ipc_path(std::string_view endpoint) {
   struct stat facts{};
   if (path.empty() || ::lstat(path.c_str(), &facts) != 0) return {};
   if (!S_ISSOCK(facts.st_mode))
-    return fmt::format("{} is {}; expected a path where nothing is", in_quotes(path),
+    return fmt::format("{} is {}; expected a path that does not exist", in_quotes(path),
                        S_ISREG(facts.st_mode) ? "a file" : kind_of(facts.st_mode));
   if (something_listens(path)) return fmt::format("another process listens at {}", in_quotes(path));
   return {};

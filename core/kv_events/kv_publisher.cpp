@@ -19,8 +19,8 @@ namespace canopy::kv_events {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::size_t kBlocksABatch = 512;  // a batch is sent when it has this many, or when the queue is empty
-constexpr auto kNap = 1ms;                  // between two looks at an empty queue
+constexpr std::size_t kBlocksABatch = 512;  // blocks at which a batch is sent; fewer if the queue is empty
+constexpr auto kNap = 1ms;                  // time between two checks of an empty queue
 constexpr Socket::Limits kLimits{1000, 1000, 1000};
 
 class ThreadedPublisher final : public KvPublisher {
@@ -56,7 +56,7 @@ class ThreadedPublisher final : public KvPublisher {
     wake_.notify_one();
     if (!thread_.joinable()) return;
     thread_.join();
-    context_.reset();  // waits at most kLimits' time until subscribers have received what is queued
+    context_.reset();  // waits until subscribers have received the queued batches, at most the time of kLimits
     remove_ipc_path(published_at_);
     remove_ipc_path(replayed_at_);
   }
@@ -79,7 +79,7 @@ class ThreadedPublisher final : public KvPublisher {
       serve();
     }
     BlockEvents events(config_, queue_);
-    events.clear(batch_);  // what an earlier publisher of this endpoint sent no longer holds
+    events.clear(batch_);  // the events of an earlier publisher at this endpoint are no longer valid
     publish(events);
     std::uint64_t breaks = 0;
     for (bool last_round = false;;) {
@@ -88,7 +88,7 @@ class ThreadedPublisher final : public KvPublisher {
       while (const TreeQueue::Record* record = queue_.next()) take(*record, events);
       publish(events);
       if (breaks_now != breaks) {
-        // Nothing follows a loss before the engine sends everything again.
+        // After a loss nothing is queued until the engine sends everything again.
         breaks = breaks_now;
         events.clear(batch_);
         publish(events);
@@ -106,7 +106,7 @@ class ThreadedPublisher final : public KvPublisher {
       whole = events.take(record, batch_);
       if (batch_.hashes.size() >= kBlocksABatch) publish(events);
     }
-    if (++taken_ % 256 == 0) serve();  // also while the queue is long
+    if (++taken_ % 256 == 0) serve();  // also while the queue is never empty
   }
 
   void publish(const BlockEvents& events) {
@@ -129,7 +129,7 @@ class ThreadedPublisher final : public KvPublisher {
     figures_.kept = desk_.kept(), figures_.kept_bytes = desk_.kept_bytes();
   }
 
-  /// Sends past batches, and counts subscribers. Returns true if it sent any.
+  /// Serves the replay endpoint, and counts subscribers. Returns true if it sent batches or read requests.
   bool serve() {
     const std::uint64_t before = subscribers_;
     while (publish_->receive(frames_))
@@ -147,7 +147,7 @@ class ThreadedPublisher final : public KvPublisher {
     std::unique_lock lock(mutex_);
     return wake_.wait_for(lock, kNap, [&] { return stopping_; });
   }
-  /// Closes the sockets, in the thread that owns them. Subscribers have kLimits' time to receive what is queued.
+  /// Closes the sockets, in the thread that owns them. Subscribers have the time of kLimits to receive queued batches.
   void close() { publish_.reset(), router_.reset(); }
 
   const KvEventsConfig config_;
@@ -160,7 +160,7 @@ class ThreadedPublisher final : public KvPublisher {
   std::string payload_;
   std::uint64_t sequence_ = 0, bytes_ = 0, taken_ = 0, subscribers_ = 0;
   std::vector<std::string> frames_;
-  std::atomic<bool> idle_{false};  ///< Everything that next() returned is published.
+  std::atomic<bool> idle_{false};  ///< True if everything that next() returned is published.
   mutable std::mutex mutex_;
   Figures figures_;
   bool stopping_ = false;
@@ -176,7 +176,7 @@ Result<std::unique_ptr<KvPublisher>> KvPublisher::open(const KvEventsConfig& con
   if (auto bound = publisher->bind(); !bound) return bound.error();
   publisher->start();
   return std::unique_ptr<KvPublisher>(std::move(publisher));
-} catch (const zmq::error_t& error) {  // no context
+} catch (const zmq::error_t& error) {  // the context could not be created
   return Error{std::string("ZeroMQ: ") + error.what()};
 }
 

@@ -28,7 +28,8 @@ using Packing = msgpack::packer<Packer>;
 
 std::uint32_t size_of(std::string_view text) { return static_cast<std::uint32_t>(text.size()); }
 
-/// Takes the value that the parser meets. Of an array or a map beyond `levels` it takes the head and stops the parser.
+/// Keeps the value that the parser finds. For an array or a map deeper than `levels`, keeps the head and stops the
+/// parser.
 struct Visitor : msgpack::null_visitor {
   Value value;
   unsigned levels = 0;
@@ -102,7 +103,7 @@ bool Unpacker::next(Value& value) {
   value_at_ = at_;
   const bool is_whole = msgpack::parse(bytes_.data(), bytes_.size(), at_, visitor);
   if (!is_whole && !visitor.flaw.empty()) return fail(visitor.flaw);
-  if (!is_whole) ++at_;  // stopped on the last byte of a head
+  if (!is_whole) ++at_;  // the parser stopped on the last byte of a head
   value = visitor.value;
   return true;
 }
@@ -114,7 +115,7 @@ bool Unpacker::skip(const Value& value) {
   at_ = value_at_;
   if (msgpack::parse(bytes_.data(), bytes_.size(), at_, visitor)) return true;
   value_at_ = at_;
-  return fail(visitor.flaw.empty() ? "more than 32 arrays and maps within each other" : visitor.flaw);
+  return fail(visitor.flaw.empty() ? "arrays and maps are nested more than 32 deep" : visitor.flaw);
 }
 
 }  // namespace canopy::kv_events

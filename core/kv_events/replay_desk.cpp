@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostBatches = 10'000;
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
-constexpr std::size_t kMostClients = 64;  // served at once; further requests stay in the socket
+constexpr std::size_t kMostClients = 64;  // clients served at once; further requests stay in the socket
 constexpr std::size_t kBatchesAtOnce = 64;
 
 }  // namespace
@@ -29,7 +29,7 @@ void ReplayDesk::keep(std::uint64_t sequence, std::string_view payload) {
 
 bool ReplayDesk::serve(Socket& router) {
   bool busy = false;
-  // Identity, an empty frame, and the sequence to begin at. Other requests get no answer, as from the servers.
+  // Identity, an empty frame, and the first sequence. Other requests get no reply, as with the servers.
   while (clients_.size() < kMostClients && router.receive(frames_)) {
     busy = true;
     if (frames_.size() != 3 || frames_[2].size() != 8) continue;

@@ -11,14 +11,14 @@
 namespace canopy::kv_events {
 
 /// Keeps the newest batches and sends them again to clients that request them. A slow client is served as far as its
-/// queue allows, beside the others; nothing waits for it.
+/// queue allows; other clients do not wait for it.
 class ReplayDesk {
  public:
   explicit ReplayDesk(std::string topic) : topic_(std::move(topic)) {}
 
   /// Keeps a batch. REQUIRES: `sequence` is one more than that of the batch before.
   void keep(std::uint64_t sequence, std::string_view payload);
-  /// Reads requests and sends what can be sent without waiting. Returns true if it did anything.
+  /// Reads requests and sends batches, as far as possible without waiting. Returns true if it did anything.
   bool serve(Socket& router);
 
   std::uint64_t kept() const { return batches_.size(); }

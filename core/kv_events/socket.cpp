@@ -13,7 +13,7 @@ Error cannot(const std::string& endpoint, const zmq::error_t& error) {
   return Error{fmt::format("{}: {}", endpoint, error.what())};
 }
 
-/// Calls a function that a signal may interrupt, until it is not.
+/// Calls a function again while a signal interrupts it.
 template <class Call>
 auto uninterrupted(Call&& call) {
   for (;;) {
@@ -35,12 +35,12 @@ Result<Socket> Socket::open(zmq::context_t& context, zmq::socket_type type, cons
   made.socket_.set(zmq::sockopt::maxmsgsize, limits.message_bytes);
   using zmq::socket_type;
   if (type == socket_type::xpub)
-    made.socket_.set(zmq::sockopt::xpub_verboser, true);  // each subscription, not the first
+    made.socket_.set(zmq::sockopt::xpub_verboser, true);  // receives every subscription, not only the first one
   if (type == socket_type::router)
-    made.socket_.set(zmq::sockopt::router_mandatory, true);  // fails in place of dropping
+    made.socket_.set(zmq::sockopt::router_mandatory, true);  // send() fails instead of dropping the message
   return made;
 } catch (const zmq::error_t& error) {
-  return cannot("a socket of ZeroMQ", error);
+  return cannot("a ZeroMQ socket", error);
 }
 
 Result<std::string> Socket::bind(const std::string& endpoint) try {
@@ -62,7 +62,7 @@ bool Socket::send(std::span<const std::string_view> frames) try {
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const auto more = i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none;
     const auto send = [&] { return socket_.send(zmq::buffer(frames[i]), zmq::send_flags::dontwait | more); };
-    if (!uninterrupted(send)) return unreachable_ = false;  // the first frame: a message is taken whole or not at all
+    if (!uninterrupted(send)) return unreachable_ = false;  // only at the first frame: a message is queued whole or not
   }
   return true;
 } catch (const zmq::error_t& error) {
@@ -98,7 +98,7 @@ Result<Socket> Socket::watch(zmq::context_t& context) try {
   watcher.socket_.connect(name);
   return watcher;
 } catch (const zmq::error_t& error) {
-  return cannot("a socket of ZeroMQ", error);
+  return cannot("a ZeroMQ socket", error);
 }
 
 Socket::Change Socket::next_change() {

@@ -12,30 +12,30 @@
 
 namespace canopy::kv_events {
 
-/// A socket of ZeroMQ, for one thread at a time. Closing it waits at most for `linger_ms` to send what is queued. A
-/// publishing socket (xpub) also receives: a frame that begins with 1 for each subscription, and with 0 for each that
-/// ends.
+/// A socket of ZeroMQ, for one thread at a time. After it is closed, queued messages are sent for at most `linger_ms`.
+/// A publishing socket (xpub) also receives: a frame that begins with 1 for each new subscription, and with 0 for each
+/// that ends.
 class Socket {
  public:
   struct Limits {
-    int send = 1000, receive = 1000;  ///< Messages queued for a peer, or by a receiver that is not read.
+    int send = 1000, receive = 1000;  ///< Most queued messages, to a peer and from all peers.
     int linger_ms = 0;
-    std::int64_t message_bytes = -1;  ///< A peer that sends a longer message is disconnected. -1: any length.
+    std::int64_t message_bytes = -1;  ///< Longest message; a peer that sends more is disconnected. -1: any length.
   };
-  /// REQUIRES: the context outlives the socket.
+  /// Creates a socket. REQUIRES: the context outlives it.
   static Result<Socket> open(zmq::context_t& context, zmq::socket_type type, const Limits& limits);
 
-  /// Errors name the endpoint and the system's reason. Returns the endpoint with the port that was chosen for a
-  /// wildcard (tcp://127.0.0.1:*).
+  /// Bind the socket, or connect it. Return the endpoint, with the port that was chosen for a wildcard
+  /// (tcp://127.0.0.1:*). Errors name the endpoint and the system's reason.
   Result<std::string> bind(const std::string& endpoint);
   Result<std::string> connect(const std::string& endpoint);
   /// Subscribes to messages whose first frame begins with `topic`. REQUIRES: a subscribing socket (sub).
   void subscribe(const std::string& topic) { socket_.set(zmq::sockopt::subscribe, topic); }
 
-  /// Sends the frames of one message without waiting. Returns false, and sends nothing, if the peer is not there or its
+  /// Sends the frames of one message without waiting. Returns false, and sends nothing, if there is no peer or its
   /// queue is full. A publishing socket drops the message for a subscriber whose queue is full, and returns true.
   bool send(std::span<const std::string_view> frames);
-  /// Returns true if the last send() of a router failed because its peer is not there.
+  /// Returns true if the last send() of a router failed because its peer is gone.
   bool unreachable() const { return unreachable_; }
   /// Receives the frames of one message. Returns false if there is none.
   bool receive(std::vector<std::string>& frames);

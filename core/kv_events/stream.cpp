@@ -26,10 +26,10 @@ std::string sequence_frame(std::uint64_t sequence) {
 
 Result<Message> message_of(std::span<const std::string_view> frames) {
   if (frames.size() < 2)
-    return Error{fmt::format("a message of {} frames, expected a sequence and a payload at least", frames.size())};
+    return Error{fmt::format("a message has {} frames; expected at least a sequence and a payload", frames.size())};
   const std::string_view sequence = frames[frames.size() - 2];
   if (sequence.size() != 8)
-    return Error{fmt::format("the frame before the payload has {} bytes, expected a sequence of 8", sequence.size())};
+    return Error{fmt::format("the frame before the payload has {} bytes; expected a sequence of 8", sequence.size())};
   Message message;
   message.sequence = big_endian(sequence);
   message.payload = frames.back();
@@ -48,8 +48,8 @@ Result<bool> RecordedStream::next(Message& message) {
   const std::optional<std::uint32_t> count = number_at(bytes_, at_);
   if (!count) return cut();
   if (*count > kMostFrames)
-    return Error{fmt::format("byte {}: a message of {} frames, expected at most {}: not a recorded stream", begin,
-                             *count, kMostFrames)};
+    return Error{fmt::format("byte {}: a message has {} frames; expected at most {}: this is not a recorded stream",
+                             begin, *count, kMostFrames)};
   std::size_t at = at_ + 4;
   frames_.clear();
   for (std::uint32_t i = 0; i < *count; ++i) {

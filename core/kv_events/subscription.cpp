@@ -11,7 +11,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using What = Subscription::Received::What;
 
-// A server's batch has some kilobytes. A message beyond this limit is no batch.
+// A server's batch has some kilobytes. A message above this limit is not a batch.
 constexpr Socket::Limits kLimits{100, 100'000, 0, std::int64_t{64} << 20};
 
 }  // namespace
@@ -30,7 +30,7 @@ struct Subscription::Parts {
   std::vector<Channel> channels;
   std::vector<std::string> frames;
   std::vector<std::string_view> views;
-  std::size_t turn = 0;  ///< The channel that next() looks at first.
+  std::size_t turn = 0;  ///< Channel that next() checks first.
 
   /// Opens a new socket, so that late replies to the old one are dropped.
   Result<Socket> replay_socket(const std::string& endpoint) {
@@ -88,12 +88,12 @@ Result<std::unique_ptr<Subscription>> Subscription::open(const std::vector<Sourc
     const bool binds = source.endpoint.find('*') != std::string::npos;
     auto opened = binds ? events->bind(source.endpoint) : events->connect(source.endpoint);
     if (!opened) return opened.error();
-    if (!source.replay.empty())  // connects now, so that an unusable endpoint is an error now
+    if (!source.replay.empty())  // connects once, so that an unusable endpoint is an error of open()
       if (auto replay = parts.replay_socket(source.replay); !replay) return replay.error();
     parts.channels.push_back({source, std::move(*events), std::move(*changes)});
   }
   return made;
-} catch (const zmq::error_t& error) {  // no context
+} catch (const zmq::error_t& error) {  // the context could not be created
   return Error{std::string("ZeroMQ: ") + error.what()};
 }
 
@@ -127,7 +127,7 @@ void Subscription::request_replay(std::size_t source, std::uint64_t from) {
   channel.from = from;
   channel.replay_at = Clock::now();
   auto socket = parts_->replay_socket(channel.source.replay);
-  if (!socket) return channel.replay.reset();  // next() then reports that it is silent
+  if (!socket) return channel.replay.reset();  // next() then reports a silent end of the replay
   channel.replay.emplace(std::move(*socket));
   const std::string number = sequence_frame(from);
   channel.replay->send(std::array<std::string_view, 2>{std::string_view(), number});

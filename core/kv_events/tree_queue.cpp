@@ -12,16 +12,16 @@ namespace canopy::kv_events {
 namespace {
 
 constexpr std::uint64_t kLeastBytes = std::uint64_t{1} << 20, kMostBytes = std::uint64_t{1} << 30;
-/// An empty queue begins at its start again once this many bytes were used, so that it stays in the caches.
+/// Bytes after which an empty queue starts again at its first byte, so that it stays in the caches.
 constexpr std::uint64_t kReuse = std::uint64_t{1} << 15;
 
-/// Rounds up to multiples of a record, so that one always fits in front of the end.
+/// Rounds up to multiples of a record, so that a record always fits before the end of the memory.
 constexpr std::size_t rounded(std::size_t bytes) {
   constexpr std::size_t kUnit = sizeof(TreeQueue::Record);
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
-constexpr auto kSkip = static_cast<TreeQueue::Kind>(255);  // up to the end of the memory
+constexpr auto kSkip = static_cast<TreeQueue::Kind>(255);  // fills the rest of the memory
 
 }  // namespace
 
@@ -30,20 +30,20 @@ TreeQueue::~TreeQueue() {
 }
 
 std::string TreeQueue::begin(const Facts& facts) {
-  if (begun_.load()) return "the listener belongs to another engine; each engine needs its own";
+  if (begun_.load()) return "the listener belongs to another engine; each engine needs its own listener";
   if (facts.shape.overlap > 1)
     return "events.zmq: KV events have no form for keys whose units are more than two tokens";
   shape_ = facts.shape;
   for (const std::string_view name : facts.names) groups_.emplace_back(name);
-  // Twice the words of a full index, and records for its nodes: one while the reader is busy with the other. So the
-  // record of a node that fills the index is at most half of the memory, which room() requires.
+  // Twice the words of a full index, so that the reader can work on one half while the other is filled, and records for
+  // its nodes. The record of a node that fills the index then takes at most half of the memory, which room() requires.
   const std::uint64_t page = shape_.page_size;
   const std::uint64_t words = std::min(facts.words, kMostBytes);
   const std::uint64_t wanted = 2 * (words * 4 + sizeof(Record)) + words / page * (sizeof(Record) + 4 * shape_.overlap);
   size_ = std::bit_ceil(std::clamp(wanted, kLeastBytes, kMostBytes));
   void* const memory =
       ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return std::string("events.zmq: the queue of events: ") + std::strerror(errno);
+  if (memory == MAP_FAILED) return std::string("events.zmq: the memory of the event queue: ") + std::strerror(errno);
   base_ = static_cast<std::byte*>(memory);
   begun_.store(true, std::memory_order_release);
   return {};
@@ -55,13 +55,13 @@ bool TreeQueue::has_room(std::uint64_t until) {
   return until - read_seen_ <= size_;
 }
 
-/// Returns contiguous bytes behind the newest record. Null: there are none.
+/// Returns contiguous bytes after the newest record. Null: there are none.
 std::byte* TreeQueue::room(std::size_t bytes) {
   if (bytes > size_ / 2) return nullptr;
   const std::uint64_t offset = at_ & (size_ - 1), skipped = offset + bytes > size_ ? size_ - offset : 0;
   while (!has_room(at_ + skipped + bytes)) {
     if (when_full_ == WhenFull::drop) return nullptr;
-    head_.store(published_ = at_, std::memory_order_release);  // what is queued may be read before the operation ends
+    head_.store(published_ = at_, std::memory_order_release);  // the reader may take records before the operation ends
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   if (skipped > 0) {
@@ -158,7 +158,7 @@ bool TreeQueue::turn() {
 }
 
 /// Goes back to the start of the memory if the reader has read everything. The reader finds the place in start_ when it
-/// sees the next head_.
+/// reads the next head_.
 void TreeQueue::begin_at_start() {
   if (tail_.load(std::memory_order_acquire) != published_) return;
   at_ = published_ = start_place_ = read_seen_ = (published_ / size_ + 1) * size_;

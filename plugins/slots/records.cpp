@@ -146,7 +146,7 @@ void Records::scanned(Slot first, std::span<const RecordHead> heads) {
       free_.add(slot, 1);
       continue;
     }
-    // A record in the slot after its predecessor's was probably put together with it.
+    // A record in the slot after that of its predecessor was probably put together with it.
     const Slot parent = find(head.parent);
     if (parent != kNoSlot && parent + 1 == slot) {
       keep(runs_.of(parent), slot, head.key, 0, table_[parent].position + 1, true);

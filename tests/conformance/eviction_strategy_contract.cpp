@@ -61,7 +61,7 @@ struct ThreeNodes final : Path {
 
 TEST_SUITE_BEGIN("EvictionStrategy");
 
-POLICY_CASE("a rank is decided by the facts alone: asking again, or another instance, gives the same") {
+POLICY_CASE("a rank depends only on the facts: a second call, or another instance, returns the same rank") {
   const auto other = make<EvictionStrategy>(name, {});
   Random prng(3);
   for (int i = 0; i < 1'000; ++i) {
@@ -83,7 +83,7 @@ TEST_CASE("a rank is the same a second later: a policy reads no clock") {
     std::shared_ptr<EvictionStrategy> policy;
     std::vector<Rank> ranks;
   };
-  // What a policy remembers of the nodes that it ranked before is no clock: the second run asks another one.
+  // A policy may remember the nodes that it ranked before, which is no clock: so the second run uses another one.
   const auto ranks_of = [](EvictionStrategy& policy) {
     Random prng(6);
     std::uint64_t tag = 0;
@@ -104,7 +104,7 @@ TEST_CASE("a rank is the same a second later: a policy reads no clock") {
   }
 }
 
-POLICY_CASE("an index led by the policy does what the models say") {
+POLICY_CASE("an index with the policy agrees with the models") {
   WorldConfig alone, beside_a_window;
   beside_a_window.groups = {{"full", kWholePath, 0, ""}, {"window", 6, 0, ""}};
   for (WorldConfig config : {alone, beside_a_window}) {
@@ -127,8 +127,8 @@ POLICY_CASE("a policy with a well-known name has its well-known order") {
   }
 }
 
-/// A queue as an index keeps it, of three nodes that came one after the other. evict() takes the next one and returns
-/// its number.
+/// A queue as in an index, of three nodes that came one after the other. evict() takes the next one and returns its
+/// number.
 struct ThreeWaiting {
   EvictionStrategy& policy;
   std::array<std::uint64_t, 3> tags{};
@@ -148,7 +148,7 @@ struct ThreeWaiting {
     nodes[i].last_access = ++now;
     ranks[i] = policy.rank(nodes[i]);
   }
-  /// Its place is taken by a new node.
+  /// Evicts the next node; a new node takes its place.
   std::size_t evict() {
     ++now;
     for (;;) {
@@ -172,12 +172,12 @@ POLICY_CASE("clock spares a node that was hit once more and no second time, and 
   ThreeWaiting queue(policy);
   if (name == "clock") {
     queue.hit(0);
-    CHECK(queue.evict() == 1);  // 0 is spared, and stands behind the others now
+    CHECK(queue.evict() == 1);  // 0 is spared, and is now behind the others
     CHECK(queue.evict() == 2);
-    CHECK(queue.evict() == 0);  // no hit since: its chance is used up
+    CHECK(queue.evict() == 0);  // no hit since: its second chance is used up
     queue.hit(1);
     queue.hit(1);
-    CHECK(queue.evict() == 2);  // two hits are one chance
+    CHECK(queue.evict() == 2);  // two hits are one second chance
     CHECK(queue.evict() == 0);
     CHECK(queue.evict() == 1);
   }
@@ -185,7 +185,7 @@ POLICY_CASE("clock spares a node that was hit once more and no second time, and 
     for (int i = 0; i < 3; ++i) queue.hit(0);
     CHECK(queue.evict() == 1);
     CHECK(queue.evict() == 2);
-    // One hit is worth more the later it comes: what leaves raises the age, and in the end three old ones lose.
+    // A hit is worth more the later it comes: evictions raise the age, until three old hits are worth less.
     std::size_t passed = 0;
     for (std::size_t last = 2; last != 0 && passed < 50; ++passed) {
       queue.hit(1);
@@ -194,7 +194,7 @@ POLICY_CASE("clock spares a node that was hit once more and no second time, and 
     }
     CHECK(passed > 1);
     CHECK(passed < 10);
-    // What was never hit makes the others older too.
+    // Nodes that were never hit make the others older too.
     for (int i = 0; i < 3; ++i) queue.hit(1);
     for (passed = 0; queue.evict() != 1 && passed < 50;) ++passed;
     CHECK(passed < 20);
@@ -210,10 +210,10 @@ POLICY_CASE("a rank that only its node's facts decide stays the same while other
   if (queue.evict() != stayed) CHECK(policy.rank(queue.nodes[stayed]) == queue.ranks[stayed]);
 }
 
-POLICY_CASE("a policy takes every message in any order and still ranks") {
+POLICY_CASE("a policy accepts every call in any order and still ranks") {
   Random prng(5);
   std::uint64_t tag = 0;
-  // Whole strides of ten prompts, which come again and again.
+  // Whole strides of ten prompts, which are repeated again and again.
   std::array<std::array<std::uint64_t, 9>, 10> prints;
   for (auto& prompt : prints)
     for (std::uint64_t& print : prompt) print = prng.below(~std::uint32_t{0});

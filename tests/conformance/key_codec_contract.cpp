@@ -49,7 +49,7 @@ std::vector<Token> random_tokens(Random& prng, std::size_t count) {
 
 TEST_SUITE_BEGIN("KeyCodec");
 
-CODEC_CASE("a codec gives one word a token, and the same words each time") {
+CODEC_CASE("a codec makes one word for each token, and the same words each time") {
   Random prng(1);
   for (const std::size_t count : {0U, 1U, 2U, 3U, 64U, 1'000U}) {
     const auto tokens = random_tokens(prng, count);

@@ -18,7 +18,7 @@ using Bytes = std::vector<std::byte>;
 
 constexpr std::uint32_t kSegmentPages = 4;
 
-/// A store and what it must hold: bytes by layer, stream and token slot (page x page size + token in page).
+/// A store and its expected content: bytes by layer, stream and token slot (page x page size + token in page).
 class Watched {
  public:
   Watched(const std::string& name, Units page_size)
@@ -47,7 +47,7 @@ class Watched {
     for (std::uint32_t layer = 0; layer < store_->layers(); ++layer)
       write(layer, pages, 0, static_cast<std::uint32_t>(pages.size() * page_size_));
   }
-  /// Writes zeros that are not expected.
+  /// Writes zeros without expecting them.
   void wipe(const std::vector<Page>& pages) {
     const auto tokens = static_cast<std::uint32_t>(pages.size() * page_size_);
     std::vector<Bytes> zeros = room(tokens);
@@ -88,7 +88,7 @@ class Watched {
     std::erase_if(expected_,
                   [&](const auto& entry) { return std::get<2>(entry.first) / page_size_ / kSegmentPages == segment; });
   }
-  /// What the image of a page must begin with. REQUIRES: all of the page was written.
+  /// Returns the bytes with which the image of a page must begin. REQUIRES: all of the page was written.
   Bytes image(Page page) const {
     Bytes image;
     for (std::size_t s = 0; s < store_->streams().size(); ++s)
@@ -223,7 +223,7 @@ STORE_CASE("a page's image has its rows without gaps and goes back to any page")
     REQUIRE(std::equal(expected.begin(), expected.end(), images.data() + i * bytes));
   }
   const std::vector<Page> targets{0, 13, 15};
-  watched.copy(some, targets);  // so that it is known what they must hold
+  watched.copy(some, targets);  // sets the expected content of the targets
   watched.wipe(targets);
   store.load(images.data(), targets);
   REQUIRE(store.sync() == nullptr);
@@ -243,7 +243,7 @@ STORE_CASE("images that lie apart are saved before their pages are written again
   const std::vector<const std::byte*> sources(images.begin(), images.end());
   const std::vector<Bytes> expected{watched.image(14), watched.image(1), watched.image(3)};
   const std::uint64_t saving = store.begin_save(some, images);
-  watched.copy(some, targets);  // so that it is known what they must hold
+  watched.copy(some, targets);  // sets the expected content of the targets
   watched.write_all(some);
   REQUIRE(store.sync() == nullptr);
   CHECK(store.saved() >= saving);

@@ -1,16 +1,16 @@
 // canopy-contract: the suite that every implementation of an interface must pass, as a program.
 //
-//   canopy-contract [doctest's own options]            over the plugins beside it: what CTest runs
-//   canopy-contract list FILE OURS SECONDS             what there is to check in a plugin
+//   canopy-contract [doctest's own options]            over the plugins next to it: what CTest runs
+//   canopy-contract list FILE OURS SECONDS             the cases for a plugin
 //   canopy-contract check FILE OURS SECONDS INTERFACE COMPONENT NUMBER      one case over one component
 //
-// `canopy plugins check` starts the last two, each in a process of its own: what a plugin does to that process
-// says something about the plugin and harms no other process. OURS is the folder of plugins that partners come from.
-// They answer on descriptor 3, since a plugin may print what it likes. `list` writes a line for each component
-// and case, "INTERFACE<tab>COMPONENT<tab>NUMBER<tab>CASE". `check` writes why the case failed, or nothing, and
-// then "passed" or "failed"; an answer without that last line is the answer of a process that was stopped.
+// `canopy plugins check` starts the last two, each in a separate process: if a plugin ends that process, this is a
+// result, and no other process is harmed. OURS is the folder with the plugins for the other components. The results go
+// to descriptor 3, because a plugin may print anything. `list` writes a line for each component and case,
+// "INTERFACE<tab>COMPONENT<tab>NUMBER<tab>CASE". `check` writes why the case failed, or nothing, and then "passed" or
+// "failed"; without that last line the process was stopped.
 #define DOCTEST_CONFIG_IMPLEMENT
-#define DOCTEST_CONFIG_NO_POSIX_SIGNALS  // a signal must end the process, so that its parent sees which
+#define DOCTEST_CONFIG_NO_POSIX_SIGNALS  // a signal must end the process, so that its parent can report it
 #include <conformance/model/plugins.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ void answer(const std::string& text) {
 
 std::string tested_component;
 
-/// What was being looked at when something failed, innermost last.
+/// Returns the context of a failure, innermost last.
 std::string circumstances() {
   std::string text;
   const auto add = [&](const std::string& one) {
@@ -49,7 +49,7 @@ std::string circumstances() {
   return text;
 }
 
-/// Answers with what failed, in a sentence.
+/// Writes an error message for each failure.
 struct Answers : doctest::IReporter {
   explicit Answers(const doctest::ContextOptions&) {}
 
@@ -84,7 +84,7 @@ struct Answers : doctest::IReporter {
 };
 REGISTER_REPORTER("answers", 0, Answers);
 
-/// Answers with the cases of each component that is under test.
+/// Writes the cases of each component under test.
 struct Listing final : Answers {
   using Answers::Answers;
   void report_query(const doctest::QueryData& query) override {
@@ -100,7 +100,7 @@ REGISTER_REPORTER("listing", 0, Listing);
 
 int list(const std::string& file, const std::string& ours) {
   test_only({file, ours, ""});
-  const char* const flags[] = {"canopy-contract", "--list-test-cases"};  // which no option of a Context stands for
+  const char* const flags[] = {"canopy-contract", "--list-test-cases"};  // a flag without an option in Context
   doctest::Context context(2, flags);
   context.addFilter("reporters", "listing");
   return context.run();
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
   unsigned seconds = 0;
   int number = 0;
   if (argc > 4 && read(argv[4], seconds)) {
-    ::alarm(seconds);  // without a handler: it ends the process, whatever a plugin is doing
+    ::alarm(seconds);  // has no handler, so it ends the process, whatever a plugin is doing
     if (verb == "list" && argc == 5) return list(argv[2], argv[3]);
     if (verb == "check" && argc == 8 && read(argv[7], number)) return check(argv[2], argv[3], argv[5], argv[6], number);
   }

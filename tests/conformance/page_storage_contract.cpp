@@ -21,7 +21,7 @@ using Keys = StorageCaller::Keys;
 constexpr std::uint64_t kSmall = 4096, kLarge = 17 * 4096, kHuge = 2 * 1024 * 1024 + 4096;
 const PageKey kSpace = key_of(0xFFFFFFFF, 0), kOther = key_of(0xFFFFFFFF, 1);
 
-/// A context of its own: a server that outlives the test has no records of it yet.
+/// Returns a new context: a server that outlives the test has no records of it yet.
 PageStorage::Context fresh(std::uint64_t record_bytes) {
   static std::uint64_t made = 0;
   static const auto began = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -54,7 +54,7 @@ void for_every_storage(Test&& test, std::initializer_list<std::uint64_t> sizes =
     });
 }
 
-/// Each key, asked for alone.
+/// Returns the number of keys that are found one by one.
 std::size_t still_there(StorageCaller& caller, const PageKey& space, const Keys& keys) {
   std::size_t there = 0;
   for (const PageKey& key : keys) there += done_in(caller.get_now(space, {key}));
@@ -71,7 +71,7 @@ std::size_t still_there(StorageCaller& caller, const PageKey& space, const Keys&
 
 TEST_SUITE_BEGIN("PageStorage");
 
-STORAGE_CASE("a storage tells what suits it, what it uses, and that nothing has ended before anything began") {
+STORAGE_CASE("a storage reports its traits and its use, and no results before the first call") {
   const StorageTraits traits = caller.storage().traits();
   CHECK(traits.batch > 0);
   CHECK(traits.calls > 0);
@@ -82,7 +82,7 @@ STORAGE_CASE("a storage tells what suits it, what it uses, and that nothing has 
   CHECK(caller.storage().descriptor() == caller.storage().descriptor());
 }
 
-STORAGE_CASES("a record that was put is got as it was put, and one that was not is absent", {kSmall, kLarge}) {
+STORAGE_CASES("a record that was put is read back unchanged, and one that was not put is absent", {kSmall, kLarge}) {
   // A storage may forget, but one that keeps nothing at all keeps no records.
   std::size_t kept = 0, got = 0;
   for (std::uint32_t i = 0; i < 8; ++i) {
@@ -99,21 +99,21 @@ STORAGE_CASES("a record of many pieces comes back whole", {kHuge}, 4) {
   const auto put = caller.put(kSpace, path_of(1, 3));
   caller.find(kSpace, path_of(1, 3));
   caller.wait(put);
-  caller.get_now(kSpace, path_of(1, 3));  // the caller compares what it gets
+  caller.get_now(kSpace, path_of(1, 3));  // the caller compares the bytes
 }
 
-STORAGE_CASE("find counts the keys that are there from the first one on, no more") {
+STORAGE_CASE("find counts the first keys that exist, up to the first one that does not") {
   for (std::uint32_t i = 0; i < 20; ++i) {
     Keys keys = path_of(i, 6);
     const auto fates = caller.put_now(kSpace, {keys.begin(), keys.begin() + 4});
     CHECK(caller.find_now(kSpace, keys) <= 4);
-    std::swap(keys[2], keys[5]);  // now one that was never put lies in front
+    std::swap(keys[2], keys[5]);  // now a key that was never put comes first
     CHECK(caller.find_now(kSpace, keys) <= 2);
     CHECK(caller.find_now(kSpace, {key_of(50, i), keys[0]}) == 0);
   }
 }
 
-TEST_CASE("where there is no other writer, what find found is there") {
+TEST_CASE("without another writer, a record that find found exists") {
   for (const StorageKind& kind : storage_kinds()) {
     if (kind.faulty) continue;
     const auto place = kind.place();
@@ -129,7 +129,7 @@ TEST_CASE("where there is no other writer, what find found is there") {
   }
 }
 
-STORAGE_CASE("each call ends once, whatever its time, one end a poll or many") {
+STORAGE_CASE("each call ends once, whatever its time limit, with one result per poll or many") {
   Random random(3);
   std::size_t begun = 0, ended = 0;
   for (std::uint32_t i = 0; i < 300; ++i) {
@@ -158,7 +158,7 @@ STORAGE_CASE("each call ends once, whatever its time, one end a poll or many") {
   CHECK(caller.poll() == 0);
 }
 
-STORAGE_CASE("where records have no room, none behind them is kept, and the storage goes on") {
+STORAGE_CASE("no record is kept after one that has no room, and the storage still works") {
   for (std::uint32_t i = 0; i < 30; ++i) {
     const Keys keys = path_of(i, 32);
     const auto fates = caller.put_now(kSpace, keys);
@@ -172,7 +172,7 @@ STORAGE_CASE("where records have no room, none behind them is kept, and the stor
   CHECK(kept > 0);
 }
 
-STORAGE_CASES("a record that is there already is done, and stays what it was", {kLarge}) {
+STORAGE_CASES("putting a record that exists is done, and does not change it", {kLarge}) {
   for (std::uint32_t i = 0; i < 10; ++i) {
     const auto first = caller.put(kSpace, path_of(i, 4)), second = caller.put(kSpace, path_of(i, 4));
     caller.wait_all();
@@ -183,7 +183,7 @@ STORAGE_CASES("a record that is there already is done, and stays what it was", {
   }
 }
 
-STORAGE_CASE("a space that was flushed has nothing that was put before, and others lose nothing by it") {
+STORAGE_CASE("a flush removes everything that was put into its space before, and nothing from other spaces") {
   std::size_t stayed = 0;
   for (std::uint32_t i = 0; i < 10; ++i) {
     const Keys flushed = path_of(i, 4), other = path_of(100 + i, 4);
@@ -197,7 +197,7 @@ STORAGE_CASE("a space that was flushed has nothing that was put before, and othe
     for (const std::uint32_t before : {i, 200 + i, 300 + i})
       CHECK(still_there(caller, kSpace, path_of(before, 4)) == 0);
     stayed += still_there(caller, kOther, other);
-    // What is put from now on is kept as before.
+    // Records that are put from now on are kept as before.
     caller.put_now(kSpace, flushed);
     caller.get_now(kSpace, flushed);
   }
@@ -227,39 +227,39 @@ PLACE_CASE("two places, two fingerprints and two ranks never mix") {
   for (auto& context : contexts) context.ranks = 2;
   std::vector<std::unique_ptr<StorageCaller>> callers;
   for (std::uint32_t i = 0; i < contexts.size(); ++i) {
-    // The last one has the first one's context in another place. A place without a name of its own, such as a server,
-    // is the same one again, so it is left out.
+    // The last one has the context of the first one in another place. If the place has no name of its own, as on a
+    // server, it is the same place again and left out.
     if (i == 3 && elsewhere->options() == place.options() && callers[0]->storage().traits().shared) break;
     callers.push_back(
         std::make_unique<StorageCaller>(kind.open(i == 3 ? *elsewhere : place, contexts[i]), contexts[i], i));
   }
   for (auto& caller : callers) caller->put_now(kSpace, path_of(1, 8));
-  // Each caller compares what it gets with its own bytes of the key.
+  // Each caller compares the records with its own bytes of the key.
   for (auto& caller : callers) caller->get_now(kSpace, path_of(1, 8));
   callers[0]->put_now(kSpace, path_of(2, 4));
   for (std::size_t i = 1; i < callers.size(); ++i) CHECK(callers[i]->find_now(kSpace, path_of(2, 4)) == 0);
 }
 
-PLACE_CASE("opened again, a storage has what was put or does not, and nothing else") {
+PLACE_CASE("a storage that is opened again has only records that were put, and may lack some") {
   const auto context = fresh(kLarge);
   std::size_t kept = 0, found = 0;
   bool durable = false;
   for (std::uint32_t life = 0; life < 4; ++life) {
     StorageCaller caller(kind.open(place, context), context, 1);
     durable = caller.storage().traits().durable;
-    // What comes back is compared by the caller.
+    // The caller compares the bytes of each record.
     if (life > 0) found += still_there(caller, kSpace, path_of(life - 1, 4));
     kept += done_in(caller.put_now(kSpace, path_of(life, 4)));
     caller.put_now(kOther, path_of(100 + life, 4));
     REQUIRE(caller.storage().flush(kOther));
     for (std::uint32_t before = 0; before <= life; ++before)
       CHECK(still_there(caller, kOther, path_of(100 + before, 4)) == 0);
-    caller.put(kSpace, path_of(200 + life, 8));  // ends with the storage
+    caller.put(kSpace, path_of(200 + life, 8));  // pending when the storage ends
   }
   if (durable && kept > 0) CHECK(found > 0);
 }
 
-STORAGE_CASES("a storage that ends with calls on their way leaves their memory alone", {kSmall, kHuge}, 8) {
+STORAGE_CASES("a storage that ends with pending calls does not touch their memory", {kSmall, kHuge}, 8) {
   caller.put_now(kSpace, path_of(1, 4));
   caller.get(kSpace, path_of(1, 4));
   caller.put(kSpace, path_of(2, 4));
@@ -269,14 +269,14 @@ STORAGE_CASES("a storage that ends with calls on their way leaves their memory a
   caller.check_memory();
 }
 
-STORAGE_CASES("random calls agree with a map of what may be there", {kSmall, kLarge}) {
+STORAGE_CASES("random calls agree with a map of the records that may exist", {kSmall, kLarge}) {
   Random random(caller.record_bytes());
   const PageKey spaces[] = {kSpace, kOther};
   std::set<std::pair<std::uint32_t, std::uint32_t>> may_be_there;  // path and page
   struct Asked {
     std::uint64_t ticket;
     std::uint32_t path, pages;
-    std::set<std::pair<std::uint32_t, std::uint32_t>> then;  ///< may_be_there, and what was put until its end
+    std::set<std::pair<std::uint32_t, std::uint32_t>> then;  ///< may_be_there, and records put until its end
     bool get;
   };
   std::vector<Asked> asked;
@@ -287,7 +287,7 @@ STORAGE_CASES("random calls agree with a map of what may be there", {kSmall, kLa
       for (std::uint32_t page = 0; page < one.pages; ++page)
         if (one.get ? ended.fates[page] == Fate::done : page < ended.found)
           if (!one.then.contains({one.path, page}))
-            disagree("page {} of path {} is there, though it was not put, or flushed since", page, one.path);
+            disagree("page {} of path {} exists, but it was not put, or was flushed since", page, one.path);
     }
     asked.clear();
   };

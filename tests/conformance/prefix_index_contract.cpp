@@ -16,14 +16,14 @@ namespace {
 using namespace canopy;
 using namespace canopy::test;
 
-/// An index with one whole-path group and pages of its own to bring.
+/// An index with one whole-path group, and pages for its inserts.
 struct Bench {
   Bench(const std::string& name, Units page_size)
       : policy(make<EvictionStrategy>("lru", {})), groups{Group{"full", kWholePath, kUnlimited, policy.get()}} {
     index = make<PrefixIndex>(name, {page_size, 0, groups});
   }
 
-  /// Brings exactly the pages that are needed, numbered on from the last ones.
+  /// Inserts with exactly the pages that are needed, numbered after the last ones.
   Inserted insert(const Lock& lock, std::span<const std::uint32_t> words, Units page_size) {
     std::vector<Page> pages((words.size() - lock.length) / page_size);
     std::iota(pages.begin(), pages.end(), next);
@@ -45,8 +45,8 @@ void for_every_index(Test&& test) {
   }
 }
 
-/// Those that keep nothing, and those whose nodes are runs of pages: what is said of nodes and of spare pages is not
-/// true of a table of blocks, which may keep two pages for one prefix.
+/// Runs a test over the indexes that keep nothing and those whose nodes are runs of pages. A table of blocks is left
+/// out, because it may keep two pages for one prefix and has other nodes.
 template <class Test>
 void for_every_index_but_tables(Test&& test) {
   for_every_index([&](const std::string& name) {
@@ -55,7 +55,7 @@ void for_every_index_but_tables(Test&& test) {
   });
 }
 
-/// All that visit() and use() tell, as text, ticks included.
+/// Returns all that visit() and use() report, as text, ticks included.
 std::string dump(const PrefixIndex& index) {
   std::string text = fmt::format("tick {}, {} refused\n", index.now(), index.use().refused);
   for (const WalkedNode& node : walk(index)) {
@@ -77,7 +77,7 @@ std::string dump(const PrefixIndex& index) {
 
 TEST_SUITE_BEGIN("PrefixIndex");
 
-RUNS_CASE("every index does what the models say, or keeps nothing and gives all pages back") {
+RUNS_CASE("every index agrees with the models, or keeps nothing and returns all pages") {
   std::uint64_t seed = 100;
   for (const Units page_size : {1U, 3U, 8U})
     for (const Units overlap : {0U, 1U, 4U}) {
@@ -101,7 +101,7 @@ INDEX_CASE("an index starts empty") {
   CHECK(bench.index->pages(Lock{})[0].empty());
 }
 
-INDEX_CASE("an empty lock covers nothing, and its release is no error") {
+INDEX_CASE("an empty lock covers nothing, and its release is not an error") {
   Bench bench(name, 4);
   const Lock lock = bench.index->match({NamespaceId::shared, std::vector<std::uint32_t>{1, 2, 3, 4}}, {});
   CHECK(lock.node == NodeId::none);
@@ -137,7 +137,7 @@ INDEX_CASE("a peek changes nothing that can be seen, now or later") {
   CHECK(after[0] == after[1]);
 }
 
-INDEX_CASE("the pages from a depth on are the end of all pages, wherever nodes begin") {
+INDEX_CASE("the pages from a depth on are the last ones of all pages, wherever nodes begin") {
   constexpr Units kPage = 4;
   Bench bench(name, kPage);
   std::vector<std::uint32_t> words(40);
@@ -154,7 +154,7 @@ INDEX_CASE("the pages from a depth on are the end of all pages, wherever nodes b
   bench.index->release(lock);
 }
 
-INDEX_CASE("inserts that bring nothing leave nothing behind, not even in namespaces of their own") {
+INDEX_CASE("inserts without pages leave nothing behind, not even in namespaces of their own") {
   Bench bench(name, 4);
   for (std::uint32_t space = 1; space < 100; ++space) {
     const Lock lock = bench.index->insert({}, {NamespaceId{space}, std::vector<std::uint32_t>{1, 2, 3}}, {}, {}).lock;
@@ -198,7 +198,7 @@ INDEX_CASE("relaxing a hold on a whole path to its whole path changes nothing") 
   CHECK(bench.index->sizes(0).protected_ == 0);
 }
 
-INDEX_CASE("the same calls give the same answers, node numbers and ticks") {
+INDEX_CASE("the same calls give the same results, node numbers and ticks") {
   std::array<std::string, 2> dumps;
   for (std::string& text : dumps) {
     Bench bench(name, 1);
@@ -227,7 +227,7 @@ INDEX_CASE("a key that differs in one word matches up to that word") {
   }
 }
 
-INDEX_CASE("neither a chain of a hundred thousand nodes nor as many children of one node is too much") {
+INDEX_CASE("neither a chain of 100,000 nodes nor 100,000 children of one node is too much") {
   constexpr std::uint32_t kMany = 100'000;
   {
     Bench chain(name, 1);
@@ -269,8 +269,8 @@ RUNS_CASE("a key of ten million tokens is one node, and half of it is two") {
   CHECK(bench.index->evict(0, 1)[0].size() == (remembers ? kLong / 32 : 0));
 }
 
-// Random keys of some hundred words that part at just one certain word are rare; here each word has its turn.
-INDEX_CASE("long keys agree up to the word at which they part, wherever that is") {
+// Random keys of a few hundred words rarely diverge at one particular word; here they diverge at each word in turn.
+INDEX_CASE("long keys agree up to the word at which they diverge, wherever that is") {
   constexpr Units kLong = 700;
   Bench bench(name, 1);
   std::vector<std::uint32_t> words(kLong);

@@ -17,7 +17,7 @@ namespace {
 using namespace canopy;
 using namespace canopy::test;
 
-/// Remembers what the index tells a policy, and ranks and spares as a test says.
+/// Records the calls of the index, and ranks and spares as a test demands.
 struct Spy final : EvictionStrategy {
   std::function<Rank(const NodeFacts&)> ranks = [](const NodeFacts& node) { return Rank{node.last_access, 0}; };
   std::function<bool(const NodeFacts&)> spares = [](const NodeFacts&) { return false; };
@@ -26,7 +26,7 @@ struct Spy final : EvictionStrategy {
   std::vector<RequestFacts> arrivals;
   std::vector<NodeFacts> left;
   std::vector<Cause> causes;
-  std::vector<std::vector<std::uint64_t>> prints;  ///< of what left
+  std::vector<std::vector<std::uint64_t>> prints;  ///< prints of the evicted nodes
   std::vector<RequestFacts> ends;
   std::vector<std::vector<NodeFacts>> paths;
   std::map<NodeId, int> asked_to_spare;
@@ -88,7 +88,7 @@ struct Bench {
   Page next = 1;
 };
 
-/// What follows is about indexes that have something to evict, in runs of pages, as the policy ranks them.
+/// Runs a test over the indexes that evict runs of pages as the policy ranks them.
 template <class Test>
 void for_every_tree(Test&& test) {
   for (const auto& name : names_of<PrefixIndex>()) {
@@ -105,7 +105,7 @@ void for_every_tree(Test&& test) {
 
 TEST_SUITE_BEGIN("PrefixIndex");
 
-TEST_CASE("a policy is told of each match once, with the request's facts, also if nothing is found") {
+TEST_CASE("arrived() is called once for each match, with the request's facts, even if nothing is found") {
   for (const auto& name : names_of<PrefixIndex>()) {
     CAPTURE(name);
     Bench bench(name);
@@ -121,7 +121,7 @@ TEST_CASE("a policy is told of each match once, with the request's facts, also i
   }
 }
 
-TREE_CASE("a policy is told of each evicted node, in the order of eviction") {
+TREE_CASE("evicted() is called for each evicted node, in the order of eviction") {
   Bench bench(name);
   bench.add("12");
   bench.add("1234");
@@ -135,7 +135,7 @@ TREE_CASE("a policy is told of each evicted node, in the order of eviction") {
   for (const NodeFacts& facts : bench.spy.left) CHECK(facts.children == 0);
 }
 
-TREE_CASE("a request that ended shows its path, deepest first, and how it ended") {
+TREE_CASE("ended() has the path of the request, deepest first, and how it ended") {
   Bench bench(name);
   bench.add("12");
   bench.add("1234");
@@ -195,8 +195,8 @@ TREE_CASE("a tag is zero on a new node and when the group gets another policy") 
   CHECK(others == 0);
 }
 
-/// Two groups, each with a policy that writes tags and spares nodes of its own accord.
-TEST_CASE("policies of two groups never see each other's tags or second chances") {
+/// Two groups, each with a policy that writes its own tags and spares its own nodes.
+TEST_CASE("policies of two groups never share tags or second chances") {
   for (const auto& name : names_of<PrefixIndex>()) {
     CAPTURE(name);
     std::array<Spy, 2> spies;
@@ -234,7 +234,7 @@ TEST_CASE("policies of two groups never see each other's tags or second chances"
   }
 }
 
-TREE_CASE("what leaves says why, and by what prints its prefix is known to policies that read them") {
+TREE_CASE("an eviction has its cause, and the prints of the prefix for policies that read them") {
   constexpr Units kLong = 2 * kPrintStride + 100;
   for (const Prints wanted : {Prints::none, Prints::requests, Prints::all}) {
     const bool reads = wanted == Prints::all;
@@ -243,7 +243,7 @@ TREE_CASE("what leaves says why, and by what prints its prefix is known to polic
     bench.index->use_policy(0, &bench.spy);
     std::string digits(kLong, '1');
     for (Units i = 0; i < kLong; ++i) digits[i] = static_cast<char>('0' + i * i % 7);
-    // Nodes that end in the first stride, at its end, and behind the second.
+    // Nodes that end in the first stride, at its end, and after the second.
     for (const Units end : {Units{100}, Units{kPrintStride}, kLong}) bench.add(digits.substr(0, end));
     std::vector<std::uint64_t> prints{first_print(NamespaceId::shared)};
     const auto words = Bench::words(digits);
@@ -258,7 +258,7 @@ TREE_CASE("what leaves says why, and by what prints its prefix is known to polic
     CHECK(bench.spy.prints[0] == (reads ? prints : std::vector<std::uint64_t>{}));
     CHECK(bench.spy.prints[1] == (reads ? std::vector{prints[0]} : std::vector<std::uint64_t>{}));
     CHECK(bench.spy.prints[2].empty());
-    // Nodes that leave one after the other need not be of one path.
+    // Nodes that are evicted one after the other may belong to different paths.
     for (const char* const last : {"a", "b"}) bench.add(digits + last);
     bench.add(std::string(kPrintStride, '9'));
     bench.index->evict(0, 1'000'000);
@@ -273,7 +273,7 @@ TREE_CASE("what leaves says why, and by what prints its prefix is known to polic
   }
 }
 
-TREE_CASE("a chain of a hundred thousand nodes is evicted in no more than moments under a policy that reads prints") {
+TREE_CASE("a chain of 100,000 nodes is evicted in moments under a policy that reads prints") {
   constexpr std::uint32_t kMany = 100'000;
   Bench bench(name);
   bench.spy.reads = Prints::all;
@@ -292,7 +292,7 @@ TREE_CASE("a chain of a hundred thousand nodes is evicted in no more than moment
   CHECK(strides > kMany * std::uint64_t{kMany / kPrintStride} / 2 - kMany);
 }
 
-TREE_CASE("a node that the policy spares goes to the back of the queue, and is asked once per eviction") {
+TREE_CASE("a node that the policy spares goes to the back of the queue, and can be spared once per eviction") {
   Bench bench(name);
   bench.spy.ranks = [](const NodeFacts& node) { return Rank{node.spared != 0, node.last_access}; };
   NodeId first{};
@@ -306,7 +306,7 @@ TREE_CASE("a node that the policy spares goes to the back of the queue, and is a
   CHECK(bench.resident("34") == 0);
   CHECK(bench.spy.asked_to_spare[first] == 1);
   for (const auto& [facts, rank] : bench.waiting()) CHECK((facts.spared != 0) == (facts.id == first));
-  // The next eviction asks again, a tick later.
+  // The next eviction calls spare() again, a tick later.
   CHECK(bench.index->evict(0, 3)[0].size() == 4);
   CHECK(bench.spy.asked_to_spare[first] == 2);
 }
@@ -334,7 +334,7 @@ TREE_CASE("a policy that spares every node cannot stall an eviction") {
   CHECK(bench.index->evict(0, 100)[0].size() == 4);
 }
 
-TREE_CASE("another policy ranks the waiting nodes anew") {
+TREE_CASE("a new policy ranks the nodes in the queue again") {
   Spy youngest_first;
   youngest_first.ranks = [](const NodeFacts& node) { return Rank{~node.last_access, 0}; };
   Bench bench(name);
@@ -350,7 +350,7 @@ TREE_CASE("another policy ranks the waiting nodes anew") {
   CHECK(bench.resident("11") == 0);
 }
 
-TREE_CASE("nodes that wait under a drifting policy are ranked anew once two hundredths of the capacity turned over") {
+TREE_CASE("nodes in the queue of a drifting policy are ranked again once 2 % of the capacity was inserted") {
   Bench bench(name);
   bench.spy.drift = Volatility::epoch;
   bench.index->use_policy(0, &bench.spy);
@@ -376,7 +376,7 @@ TREE_CASE("nodes of equal rank are evicted by slot number") {
     if (i != 2) CHECK(slot_of(bench.spy.left[i - 1].id) < slot_of(bench.spy.left[i].id));
 }
 
-TREE_CASE("the policy's clock counts what was inserted, what is resident and what there is room for") {
+TREE_CASE("the policy's clock has the inserted tokens, the resident ones and the capacity") {
   Bench bench(name);
   bench.add("1234");
   bench.add("123456");

@@ -51,7 +51,7 @@ ALLOCATOR_CASE("an allocator starts empty and serves what it is offered") {
   CHECK(take(allocator, 1) == std::vector<Page>{7});
 }
 
-ALLOCATOR_CASE("exactly all pages can be had, one more than that is refused, and page 0 is never among them") {
+ALLOCATOR_CASE("exactly all pages can be allocated, one more is refused, and page 0 is never among them") {
   allocator.offer({0, 101});
   check(allocator, 100, 100);
   std::vector<Page> too_many(101);
@@ -78,7 +78,7 @@ ALLOCATOR_CASE("an allocation that is refused changes nothing") {
   take(allocator, 8);
 }
 
-ALLOCATOR_CASE("freeing a page that is free, twice, or twice in one list is refused and changes nothing") {
+ALLOCATOR_CASE("freeing a page that is free, or twice in one list, is refused and changes nothing") {
   allocator.offer({1, 10});
   const auto pages = take(allocator, 4);
   const std::array<Page, 2> twice{pages[1], pages[1]};
@@ -138,7 +138,7 @@ ALLOCATOR_CASE("the longest run is the largest number of free neighbours") {
   CHECK(allocator.longest_run() == 3);
 }
 
-ALLOCATOR_CASE("an allocator agrees with a set over a hundred thousand random calls") {
+ALLOCATOR_CASE("an allocator agrees with a set over 100,000 random calls") {
   constexpr std::uint32_t kSegments = 6, kPages = 40;
   Random prng(5);
   std::set<Page> free, out;

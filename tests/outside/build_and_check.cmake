@@ -99,7 +99,7 @@ step(${installed}/bin/canopy config check ${share}/configs/engines/lru.yaml)
 step(${installed}/bin/canopy replay ${share}/configs/engines/lru.yaml --workload ${share}/configs/workloads/chat.yaml
      --set store=none --no-content)
 run(status ${installed}/bin/canopy config check ${SOURCE}/engine.yaml --plugins ${WORK}/examples)
-if(NOT status EQUAL 0 AND NOT output MATCHES "can write the folder")
+if(NOT status EQUAL 0 AND NOT output MATCHES "can write to the folder")
   message(FATAL_ERROR "canopy config check --plugins")
 endif()
 

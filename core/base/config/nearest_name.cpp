@@ -9,8 +9,8 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Typing errors between two names: a letter added, missing or wrong, or two neighbours swapped (Damerau-Levenshtein
-/// distance). Upper and lower case are equal.
+/// Returns the number of typing errors between two names: a letter added, missing or wrong, or two neighbors swapped
+/// (Damerau-Levenshtein distance). Upper and lower case are equal.
 std::size_t slips(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -36,7 +36,7 @@ std::string nearest_name(std::string_view typed, std::span<const std::string> kn
   bool found = false;
   for (const std::string& name : known) {
     const std::size_t longer = std::max(typed.size(), name.size());
-    // This also spares a megabyte of typed text the comparison letter by letter.
+    // Also avoids a comparison of a megabyte of text letter by letter.
     if (longer - std::min(typed.size(), name.size()) > allowed) continue;
     const std::size_t distance = slips(typed, name);
     if (distance >= longer || distance > allowed || (found && distance == allowed)) continue;

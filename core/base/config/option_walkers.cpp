@@ -19,7 +19,7 @@ std::string braces(const std::string& text) { return text.empty() ? "{}" : "{ " 
 /// Writes options as YAML.
 class DumpOptions final : public Options {
  public:
-  /// `first`: reads each option before it is written; may be null (the walk's values are written).
+  /// `first`: walker that reads each option before it is written. May be null (the values of the walk are written).
   explicit DumpOptions(const Components* components, Options* first = nullptr)
       : components_(components), first_(first) {}
   bool ok() const override { return !first_ || first_->ok(); }
@@ -89,8 +89,8 @@ class DumpOptions final : public Options {
 
  private:
   struct Written {
-    std::string name, value;           ///< as YAML
-    std::vector<std::string> entries;  ///< of the value
+    std::string name, value;           ///< both as YAML
+    std::vector<std::string> entries;  ///< entries of the value
   };
   void add(std::string_view name, std::string value) { written_.push_back({to_yaml(name), std::move(value), {}}); }
 
@@ -124,7 +124,7 @@ class HelpOptions final : public Options {
     const std::string text = dump_options([&](Options& o) { o.entries(name, value, help); }, components_);
     const std::size_t begin = text.find(": ") + 2;  // { name: ... }
     add(name, "a map with names of your choice", text.substr(begin, text.size() - begin - 2), help);
-    // An entry can only be described if there is one.
+    // Only an existing entry can be described.
     if (value.size() == 0 && value.add("name") != nullptr) return;
     if (value.size() > 0) inside(fmt::format("{}.<name>", name), [&](Options& o) { value.visit(0, o); });
   }

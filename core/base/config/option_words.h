@@ -10,13 +10,13 @@
 
 namespace canopy {
 
-/// A maximum that means: no maximum.
+/// The value of a maximum that stands for no maximum.
 inline constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
 
-/// " (help)", to end a message about an option; empty without help.
+/// Returns " (help)", the end of a message about an option; empty if there is no help.
 std::string in_brackets(std::string_view help);
 
-/// A value as the user wrote it, for a message.
+/// Returns a value as the user wrote it, for a message.
 std::string shown(const YamlNode& value);
 
 }  // namespace canopy

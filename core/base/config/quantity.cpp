@@ -23,7 +23,7 @@ constexpr Suffix kTimes[] = {
 
 bool is_time(Unit unit) { return unit >= Unit::s; }
 
-/// Returns the suffixes that a number is printed with, the largest first. The last one is the unit of the value.
+/// Returns the suffixes of printed numbers, the largest first. The last one is the unit of the value.
 std::span<const Suffix> suffixes_of(Unit unit) {
   if (is_time(unit))
     return std::span(kTimes).first(static_cast<std::size_t>(unit) - static_cast<std::size_t>(Unit::s) + 1);
@@ -35,7 +35,7 @@ std::string_view ending_of(Unit unit) {
   return unit == Unit::bytes ? "B" : unit == Unit::bytes_per_s ? "B/s" : std::string_view();
 }
 
-/// Returns the factor that a suffix without its ending stands for; 0 if it is unknown.
+/// Returns the factor of a suffix without its ending; 0 if the suffix is unknown.
 std::uint64_t factor_of(std::string_view suffix, Unit unit) {
   const auto named = [&](const Suffix& one) { return one.name == suffix; };
   if (is_time(unit)) {
@@ -53,14 +53,15 @@ constexpr const char* kNoNumber = "is not a whole number in decimal digits";
 
 std::string unknown_suffix(Unit unit) {
   if (unit <= Unit::bytes)
-    return "has an unknown suffix; known are k or K, M, G (powers of 1000) and Ki, Mi, Gi (of 1024)";
+    return "has an unknown suffix; suffixes are k or K, M, G (powers of 1000) and Ki, Mi, Gi (of 1024)";
   std::string names;
   for (const Suffix& one : suffixes_of(unit))
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", one.name, ending_of(unit));
-  return "has an unknown unit; known are " + names;
+  return "has an unknown unit; units are " + names;
 }
 
-/// Returns why a text is no number of this unit, empty if it is one; kOutside: it is none that 64 bits can hold.
+/// Returns an error message if a text is not a number of this unit, else an empty text. kOutside: the number does not
+/// fit into 64 bits.
 std::string read_decimal(const std::string& given, Unit unit, std::uint64_t& value) {
   constexpr std::size_t kMostFraction = 6;  // digits, so that no product below wraps
   const std::string_view text = std::string_view(given).substr(given.starts_with('-')), ending = ending_of(unit);
@@ -83,13 +84,13 @@ std::string read_decimal(const std::string& given, Unit unit, std::uint64_t& val
   const std::uint64_t factor = zero && suffix.empty() ? 1 : factor_of(suffix, unit);
   const bool bare = is_time(unit) ? suffix.empty() : unit == Unit::bytes_per_s && !ends && factor > 0;
   if (bare && !zero) return fmt::format("has no unit, as in {}{}{}", given, suffixes_of(unit).back().name, ending);
-  if (factor == 0) {  // 1e3 and 0x10 are numbers elsewhere, so their letters are no suffix
+  if (factor == 0) {  // 1e3 and 0x10 are numbers in other languages, so their letters are not suffixes
     const auto is_letter = [](char c) { return c == '/' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); };
     return std::ranges::all_of(written, is_letter) && written[0] != 'e' && written[0] != 'x' ? unknown_suffix(unit)
                                                                                              : kNoNumber;
   }
   if (digits.size() > 1 && digits[0] == '0')
-    return fmt::format("is ambiguous, octal to some and decimal to others; write {}",
+    return fmt::format("is ambiguous, octal or decimal; write {}",
                        given.substr(std::min(given.find_first_not_of("-0_"), given.size() - 1)));
   std::erase(digits, '_');
   const bool fits = std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc();
@@ -126,7 +127,7 @@ std::optional<std::uint64_t> read_number(const YamlNode& value, std::string_view
     return std::nullopt;
   };
   std::uint64_t number = 0;
-  // In quotes a number is text, and one with its unit is what it is.
+  // In quotes a number is text, unless it has a unit.
   const bool may_be = value.kind == YamlNode::Kind::scalar && (!value.quoted || unit > Unit::bytes);
   const std::string why = may_be         ? read_decimal(value.scalar, unit, number)
                           : value.quoted ? "is text, because it is in quotes"

@@ -24,20 +24,19 @@ namespace canopy {
 namespace {
 
 constexpr std::size_t kMaxValues = 10'000;
-/// yaml-cpp reads to the end of a `[` or `"` before it reports the first value in it. This is how far it may read ahead
-/// of what it has reported, so that a hostile text is refused after a few milliseconds.
+/// Bytes that yaml-cpp may read beyond the last value that it has reported. It reads to the end of a `[` or `"` before
+/// it reports the first value in it; the limit refuses a hostile text after a few milliseconds.
 constexpr std::size_t kMaxAhead = std::size_t{32} << 10;
 
-/// Gives yaml-cpp the text piece by piece, and never more than kMaxAhead past the last reported place.
+/// Passes the text to yaml-cpp piece by piece, at most kMaxAhead beyond the last reported place.
 class BoundedReader final : public std::streambuf {
  public:
   explicit BoundedReader(std::string_view text) : text_(text) {}
   void reported(std::size_t at) { reported_ = std::max(reported_, at); }
   void check() const {
     if (hit_limit_)
-      throw Refused{reported_,
-                    fmt::format("what follows is longer than {} KiB, as no value, [list], {{map}} or comment may be",
-                                kMaxAhead >> 10)};
+      throw Refused{reported_, fmt::format("a value, [list], {{map}} or comment after this place is longer than {} KiB",
+                                           kMaxAhead >> 10)};
   }
 
  protected:
@@ -61,7 +60,7 @@ class BoundedReader final : public std::streambuf {
   std::array<char, 2048> piece_;
 };
 
-/// Builds the tree from yaml-cpp's events, and refuses what a configuration has no use for.
+/// Builds the tree from the events of yaml-cpp, and refuses the parts of YAML that a configuration does not use.
 class Builder final : public YAML::EventHandler {
  public:
   Builder(std::string_view text, Places& places, BoundedReader& reader)
@@ -72,8 +71,8 @@ class Builder final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     const std::size_t at = come_to(mark);
     if (documents_++ == 0) return;
-    throw Refused{at, text_.substr(at).starts_with("---") ? "a second document begins here; a file has one"
-                                                          : "expected the end of the file behind its one value"};
+    throw Refused{at, text_.substr(at).starts_with("---") ? "a second document begins here; expected one in a file"
+                                                          : "expected the end of the file after its one value"};
   }
   void OnDocumentEnd() override {}
 
@@ -91,11 +90,12 @@ class Builder final : public YAML::EventHandler {
     refuse_extras(at, tag, anchor);
     if (const char first = at < text_.size() ? text_[at] : '\n'; first == '"' || first == '\'')
       if (!quote_end(text_, at)) throw Refused{at, "the quote that opens here is not closed on its line"};
-    // yaml-cpp makes of \N and \_ a byte that is no character.
+    // yaml-cpp turns \N and \_ into a byte that is not a character.
     for (std::size_t i = 0, length = 0; i < value.size(); i += length)
       if ((length = utf8_length(std::string_view(value).substr(i))) == 0)
         throw Refused{at, "an escape in this text stands for no character; write \\u0085 for \\N, and \\u00a0 for \\_"};
-    if (value.find('\0') != std::string::npos) throw Refused{at, "a NUL, even an escaped one, cannot stand in a value"};
+    if (value.find('\0') != std::string::npos)
+      throw Refused{at, "a NUL, even an escaped one, is not allowed in a value"};
     YamlNode node;
     node.kind = YamlNode::Kind::scalar;
     node.scalar = value;
@@ -134,7 +134,7 @@ class Builder final : public YAML::EventHandler {
   void refuse_extras(std::size_t at, const std::string& tag, YAML::anchor_t anchor) const {
     if (anchor != 0) throw Refused{at, "anchors (&name) are not allowed; write the value out"};
     const bool tagged = (!tag.empty() && tag != "?" && tag != "!") || (at < text_.size() && text_[at] == '!');
-    if (tagged) throw Refused{at, "tags (!name) are not allowed; leave it out"};
+    if (tagged) throw Refused{at, "tags (!name) are not allowed; remove the tag"};
   }
   bool wants_key() const {
     return !open_.empty() && open_.back().node.kind == YamlNode::Kind::map && !open_.back().key;
@@ -166,12 +166,12 @@ class Builder final : public YAML::EventHandler {
   }
   void add_key(YamlNode key, std::size_t at) {
     if (key.kind == YamlNode::Kind::null && (key.scalar.empty() || key.scalar == "~"))
-      throw Refused{at, "a key is missing; expected a name in front of the ':'"};
+      throw Refused{at, "a key is missing; expected a name before the ':'"};
     key.kind = YamlNode::Kind::scalar;
     if (key.scalar == "<<" && !key.quoted) throw Refused{at, "merge keys (<<) are not allowed; write the values out"};
     const auto [first, is_new] = open_.back().keys.emplace(key.scalar, key.mark);
     if (!is_new)
-      throw Refused{at, fmt::format("the key {} is here a second time; the first is at {}", in_quotes(key.scalar),
+      throw Refused{at, fmt::format("the key {} occurs a second time; the first is at {}", in_quotes(key.scalar),
                                     first->second.text())};
     open_.back().key = std::move(key);
   }
@@ -201,7 +201,7 @@ class Builder final : public YAML::EventHandler {
 
 YamlNode build_tree(std::string_view text, Places& places) {
   if (text.size() > kMaxBytes)
-    throw Refused{kMaxBytes, fmt::format("the text goes on behind 1 MiB; it has {} bytes", text.size())};
+    throw Refused{kMaxBytes, fmt::format("the text has {} bytes; expected at most 1 MiB", text.size())};
   check_characters(text);
   BoundedReader reader(text);
   std::istream stream(&reader);

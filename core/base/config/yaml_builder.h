@@ -9,12 +9,11 @@
 
 namespace canopy {
 
-/// The limits of a document: bytes, and levels of nested lists and maps. Reading a file stops at the first, and --set
-/// creates no deeper level.
+/// The limits of a document: its bytes, and its levels of nested lists and maps. --set creates no deeper level.
 inline constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxDepth = 32;
 
-/// The tree of a text, which is one value. Throws Refused if the text is not one.
+/// Returns the tree of a text. Throws Refused if the text is not one value.
 YamlNode build_tree(std::string_view text, Places& places);
 
 }  // namespace canopy

@@ -72,7 +72,7 @@ void YamlOptions::on_number(const char* name, std::uint64_t& value, const Number
     value = range.special;
   } else {
     value = read_number(*given, called(name), range.min, range.max, help, complaints_, range.unit).value_or(value);
-    if (range.is_written && value == range.special) --value;  // written as a number it is no word
+    if (range.is_written && value == range.special) --value;  // only the word stands for the special value
   }
   done();
 }
@@ -113,7 +113,7 @@ bool YamlOptions::choose(const YamlNode& word, const char* name, std::uint32_t& 
   const std::vector<std::string> known(names.begin(), names.end());
   const std::string hint = word.kind == Kind::scalar ? did_you_mean(word.scalar, known)
                                                      : fmt::format("; expected {}", fmt::join(names, " or "));
-  complain(word.mark, fmt::format("{} = {} is no choice{}{}", called(name), shown(word), in_brackets(help), hint));
+  complain(word.mark, fmt::format("{} = {} is not a choice{}{}", called(name), shown(word), in_brackets(help), hint));
   return false;
 }
 
@@ -151,7 +151,7 @@ void YamlOptions::on_text(const char* name, const char*, std::size_t longest, co
   const std::string& text = given->scalar;
   const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7F; };
   if (given->kind != Kind::scalar) {
-    complain(given->mark, fmt::format("{} = {} is no text{}", called(name), shown(*given), in_brackets(help)));
+    complain(given->mark, fmt::format("{} = {} is not a text{}", called(name), shown(*given), in_brackets(help)));
   } else if (longest > 0 && text.size() > longest) {
     complain(given->mark, fmt::format("{} has {} bytes; expected at most {}{}", called(name), text.size(), longest,
                                       in_brackets(help)));
@@ -167,13 +167,13 @@ void YamlOptions::on_text(const char* name, const char*, std::size_t longest, co
 void YamlOptions::finish() {
   const std::string none = fmt::format("{} takes no options", owner_);
   if (node_.kind == Kind::scalar && known_.empty()) {
-    complain(node_.mark, fmt::format("{}, and has {}", none, shown(node_)));
+    complain(node_.mark, fmt::format("{}, but has {}", none, shown(node_)));
     complained_of(0);
   }
   for (std::size_t i = 0; i < node_.entries.size(); ++i) {
     const YamlNode& key = node_.entries[i].first;
     if (std::find(known_.begin(), known_.end(), key.scalar) != known_.end()) continue;
-    complain(key.mark, known_.empty() ? fmt::format("{}, and has {}", none, in_quotes(key.scalar))
+    complain(key.mark, known_.empty() ? fmt::format("{}, but has {}", none, in_quotes(key.scalar))
                                       : fmt::format("{} has no option {}{}", owner_, in_quotes(key.scalar),
                                                     did_you_mean(key.scalar, known_)));
     complained_of(i);

@@ -1,4 +1,4 @@
-/// Options that have options: sections, variants and components; and what is said of options that are not there.
+/// Options that have options: sections, variants and components; and messages about missing and removed options.
 #include <canopy/base/printable.h>
 #include <canopy/base/yaml_options.h>
 #include <fmt/format.h>
@@ -15,8 +15,8 @@ using Kind = YamlNode::Kind;
 
 bool is_word(const YamlNode& node, std::string_view word) { return node.kind == Kind::scalar && node.scalar == word; }
 
-/// Returns the entry of a map that names a component: the only one, or the one that --set put beside the file's. Null
-/// if the map is empty or the file has two.
+/// Returns the entry of a map that names a component: the only one, or the one that --set put beside that of the file.
+/// Null: the map is empty, or the file has two.
 const YamlNode::Entry* chosen_of(const YamlNode& map) {
   if (map.entries.empty()) return nullptr;
   const YamlNode::Entry* chosen = &map.entries.front();
@@ -70,7 +70,7 @@ void YamlOptions::on_component(const char* name, Component& value, const char*, 
     value.set(by_default.c_str(), "", node_.mark.text().c_str());
     if (!components_->options_of(value.interface(), by_default))
       complain(node_.mark, components_->unknown(value.interface(), by_default,
-                                                fmt::format(", which {} without '{}' has", owner_, name)));
+                                                fmt::format(", the default of {} without '{}'", owner_, name)));
   }
   done();
 }
@@ -85,8 +85,8 @@ void YamlOptions::read_component(const YamlNode& given, const std::string& name,
     const YamlNode::Entry* chosen = chosen_of(given);
     if (chosen == nullptr)
       return complain(given.entries[1].first.mark,
-                      fmt::format("{} names {} beside {}{}", name, in_quotes(given.entries[1].first.scalar),
-                                  in_quotes(given.entries[0].first.scalar), expected()));
+                      fmt::format("{} names both {} and {}{}", name, in_quotes(given.entries[0].first.scalar),
+                                  in_quotes(given.entries[1].first.scalar), expected()));
     word = &chosen->first;
     options = &chosen->second;
   } else if (given.kind != Kind::scalar && !written_null) {  // in `index: null`, null is the name of a component
@@ -112,7 +112,7 @@ void YamlOptions::on_gone(const char* name, const char* instead) {
 }
 
 void YamlOptions::on_rule(const char* flaw) {
-  if (*flaw == '\0' || !ok()) return;  // one mistake may be the cause of the other
+  if (*flaw == '\0' || !ok()) return;  // a mistake in a value may be the cause of the conflict
   const std::string name(flaw, std::strspn(flaw, "abcdefghijklmnopqrstuvwxyz_"));
   const YamlNode* given = take(name.c_str());
   complain(given ? given->mark : node_.mark, called(flaw));

@@ -12,7 +12,7 @@
 namespace canopy {
 namespace {
 
-/// Gives every value of an assignment the assignment's place. Returns the depth of its lists and maps.
+/// Sets the mark of every value of an assignment. Returns the depth of its lists and maps.
 std::size_t mark_all(YamlNode& node, const Mark& mark) {
   std::size_t depth = 0;
   node.mark = mark;
@@ -24,19 +24,19 @@ std::size_t mark_all(YamlNode& node, const Mark& mark) {
   return depth + (node.kind == YamlNode::Kind::sequence || node.kind == YamlNode::Kind::map);
 }
 
-/// The value that `step` leads to, created if it is missing; null and a reason if it cannot exist.
+/// Returns the value to which `step` leads, and creates it if it is missing. Null: it cannot exist, and `why` is set.
 YamlNode* descend(YamlNode& node, std::string_view step, const Mark& mark, std::string& why) {
   if (node.kind == YamlNode::Kind::sequence) {
     std::size_t index = 0;
     const auto [end, failed] = std::from_chars(step.data(), step.data() + step.size(), index);
     if (failed == std::errc{} && end == step.data() + step.size() && index < node.items.size())
       return &node.items[index];
-    why = fmt::format("{} is no place in the list of {} at {}; the first is 0", in_quotes(step), node.items.size(),
+    why = fmt::format("{} is not a place in the list of {} at {}; the first is 0", in_quotes(step), node.items.size(),
                       node.mark.text());
     return nullptr;
   }
   if (node.kind == YamlNode::Kind::scalar && !is_name(node.scalar)) {
-    why = fmt::format("there is no {} in {}, the value at {}; set that as a whole", in_quotes(step),
+    why = fmt::format("there is no {} in {}, the value at {}; set the whole value", in_quotes(step),
                       in_quotes(node.scalar), node.mark.text());
     return nullptr;
   }
@@ -63,7 +63,7 @@ Result<std::monostate> set_value(YamlNode& document, std::string_view assignment
   const std::string_view path = assignment.substr(0, equals);
   const Mark mark{fmt::format("--set {}", path.size() <= 200 ? path : path.substr(0, 200)), 0, 0};
   const auto cannot = [&](const std::string& why) { return Error{fmt::format("{}: {}", mark.text(), why)}; };
-  if (equals == std::string_view::npos) return cannot("expected path=value, like groups.full.eviction=lfu");
+  if (equals == std::string_view::npos) return cannot("expected path=value, such as groups.full.eviction=lfu");
 
   std::vector<std::string_view> steps;
   for (std::size_t begin = 0; begin <= path.size();) {
@@ -75,10 +75,11 @@ Result<std::monostate> set_value(YamlNode& document, std::string_view assignment
   for (const std::string_view step : steps)
     for (std::size_t at = 0; at < step.size(); at += utf8_length(step.substr(at)))
       if (static_cast<unsigned char>(step[at]) < 0x20 || step[at] == 0x7F || utf8_length(step.substr(at)) == 0)
-        return Error{fmt::format("--set {}: a name cannot contain this", in_quotes(path))};
+        return Error{
+            fmt::format("--set {}: a name has a control character or a byte that is not UTF-8", in_quotes(path))};
   auto value = parse_yaml(assignment.substr(equals + 1), mark.source);
   if (!value) return value.error();
-  if (value->kind == YamlNode::Kind::null && value->scalar.empty()) return cannot("expected a value behind the '='");
+  if (value->kind == YamlNode::Kind::null && value->scalar.empty()) return cannot("expected a value after the '='");
   if (mark_all(*value, mark) + steps.size() > kMaxDepth)
     return cannot(fmt::format("more than {} levels of lists and maps", kMaxDepth));
 

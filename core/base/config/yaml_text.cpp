@@ -19,7 +19,7 @@ Mark Places::mark(std::size_t at) {
 
 void check_characters(std::string_view text) {
   bool indenting = true;
-  std::size_t tab = text.size();  // offset of the line's first tab; none yet
+  std::size_t tab = text.size();  // offset of the first tab in the line's indentation; text.size(): none
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     const auto byte = static_cast<unsigned char>(c);
@@ -30,7 +30,7 @@ void check_characters(std::string_view text) {
     if (c == '\0') throw Refused{at, "a NUL byte; expected a text file"};
     const bool line_end = c == '\n' || (c == '\r' && at + 1 < text.size() && text[at + 1] == '\n');
     if ((byte < 0x20 && c != '\t' && !line_end) || byte == 0x7F)
-      throw Refused{at, fmt::format("the control character 0x{:02X} cannot stand in a text file", byte)};
+      throw Refused{at, fmt::format("the control character 0x{:02X} is not allowed in a text file", byte)};
     const std::size_t length = utf8_length(text.substr(at));
     if (length == 0)
       throw Refused{at, fmt::format("the byte 0x{:02X} is not UTF-8 here; save the file as UTF-8", byte)};
@@ -66,13 +66,13 @@ bool is_name(std::string_view text) {
 
 std::string to_yaml(std::string_view text) {
   if (is_name(text) && text != "null" && text != "Null" && text != "NULL") return std::string(text);
-  // Bytes that are not UTF-8 stay: a parser of the text refuses them, and does not take them for other characters.
+  // Bytes that are not UTF-8 stay as they are, so that a parser of the text refuses them.
   std::string out = "\"";
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text.substr(at));
     const std::string_view character = text.substr(at, std::max<std::size_t>(length, 1));
     if (character == "\"" || character == "\\") out += '\\';
-    // YAML means the same by \x1b and \u202e.
+    // In YAML, \x1b and \u202e have the same meaning.
     out += length == 0 ? std::string(character) : printable(character);
     at += character.size();
   }
@@ -85,7 +85,7 @@ std::string to_yaml(const YamlNode& node) {
     case YamlNode::Kind::null:
       return node.scalar.empty() ? "~" : node.scalar;
     case YamlNode::Kind::scalar: {
-      // A number has no other characters. Every other text means the same in quotes.
+      // A number has no other characters. Any other text has the same meaning in quotes.
       const bool number =
           !node.quoted && node.scalar.find_first_of("0123456789") != std::string::npos &&
           std::ranges::all_of(node.scalar, [](char c) { return is_name({&c, 1}) || std::strchr("0123456789.+-", c); });

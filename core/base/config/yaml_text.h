@@ -10,13 +10,13 @@
 
 namespace canopy {
 
-/// Why a text is not a document. Every function that reads the text throws it; only parse_yaml catches it.
+/// The reason why a text is not a document. Every function that reads the text throws it; only parse_yaml catches it.
 struct Refused {
   std::size_t at;  ///< offset in the text, in bytes
   std::string why;
 };
 
-/// Converts byte offsets to lines and columns. Remembers the last one, because callers ask in ascending order.
+/// Converts byte offsets to lines and columns. Continues from the last offset, because callers use ascending ones.
 class Places {
  public:
   Places(std::string_view text, const std::string& source) : text_(text), source_(source) {}
@@ -32,11 +32,11 @@ class Places {
 /// Throws Refused for characters that yaml-cpp accepts silently or reports with a misleading message.
 void check_characters(std::string_view text);
 
-/// Offset behind the quote that closes the one at `at`; nothing if the line ends first.
+/// Returns the offset after the quote that closes the one at `at`; nothing if the line ends first.
 std::optional<std::size_t> quote_end(std::string_view text, std::size_t at);
 
-/// Whether a text is a name as components and options have: letters, digits, `_` and `-`, beginning with a letter or
-/// `_`. A name needs no quotes in YAML.
+/// Returns true if a text has the form of the names of components and options: letters, digits, `_` and `-`, beginning
+/// with a letter or `_`. Such a name needs no quotes in YAML.
 bool is_name(std::string_view text);
 
 }  // namespace canopy

@@ -1,5 +1,5 @@
-// boost::dll::library_info finds symbols too, but trusts every offset: it reads out of bounds or never returns on a
-// damaged file.
+// boost::dll::library_info also finds symbols, but it trusts every offset: with a damaged file it reads out of bounds
+// or never returns.
 
 #include "elf_image.h"
 
@@ -21,7 +21,7 @@ constexpr std::uint64_t kRelative = R_AARCH64_RELATIVE;
 #error "plugins can be loaded on x86-64 and aarch64; name the ELF machine of this one here"
 #endif
 
-constexpr std::uint64_t kPage = 4096;  // Bytes of the smallest page of a system.
+constexpr std::uint64_t kPage = 4096;  // Bytes of the smallest memory page of a system.
 constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
 
 using Bytes = std::span<const std::byte>;
@@ -31,7 +31,7 @@ std::optional<Bytes> part(Bytes file, std::uint64_t offset, std::uint64_t size) 
   return file.subspan(offset, size);
 }
 
-/// Entry `i` of a table, copied because a file promises no alignment. REQUIRES: the table has it.
+/// Returns entry `i` of a table, copied because a file guarantees no alignment. REQUIRES: the table has it.
 template <class Entry>
 Entry entry(Bytes table, std::size_t i) {
   Entry out;
@@ -45,26 +45,27 @@ std::string machine_name(Elf64_Half machine) {
   return fmt::format("ELF machine {}", machine);
 }
 
-/// Returns why the identification in front of the file is not that of a library of this host; empty if it is.
+/// Returns an error message if the file header is not that of a library for this host, else an empty text.
 std::string foreign(const Elf64_Ehdr& header) {
-  if (header.e_ident[EI_CLASS] != ELFCLASS64) return "it is not a 64-bit ELF file, this host loads 64-bit ones";
-  if (header.e_ident[EI_DATA] != ELFDATA2LSB) return "it is not a little-endian ELF file, this host is little-endian";
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return "it is not a 64-bit ELF file; this host loads only those";
+  if (header.e_ident[EI_DATA] != ELFDATA2LSB) return "it is not a little-endian ELF file; this host is little-endian";
   if (header.e_machine != kMachine)
-    return fmt::format("it is built for {}, this host is {}", machine_name(header.e_machine), machine_name(kMachine));
+    return fmt::format("it is built for {}; this host is {}", machine_name(header.e_machine), machine_name(kMachine));
   if (header.e_type != ET_DYN)
-    return fmt::format("it is an ELF file of type {}, a shared library has type {}", header.e_type, ET_DYN);
+    return fmt::format("it is an ELF file of type {}; expected a shared library, type {}", header.e_type, ET_DYN);
   return {};
 }
 
 std::string beyond(std::string_view what, std::size_t size) {
-  return fmt::format("its {} does not lie within its {} bytes, so it is cut short or damaged", what, size);
+  return fmt::format("its {} is not within its {} bytes, so it is truncated or damaged", what, size);
 }
 
 constexpr std::uint64_t round_down(std::uint64_t address) { return address / kPage * kPage; }
 
 bool is_alignment(std::uint64_t bytes, std::uint64_t most) { return (bytes & (bytes - 1)) == 0 && bytes <= most; }
 
-/// Returns true if a loader can map a segment at `begin` or behind it, and nothing can both write and run its bytes.
+/// Returns true if a loader can map a segment at `begin` or after it, and its bytes are not both writable and
+/// executable.
 bool mappable(const Elf64_Phdr& load, std::uint64_t begin) {
   return load.p_memsz - load.p_filesz <= kMost && load.p_vaddr <= 4 * kMost && round_down(load.p_vaddr) >= begin &&
          is_alignment(load.p_align, kMost) && load.p_align >= kPage && (load.p_flags & PF_R) != 0 &&
@@ -75,7 +76,7 @@ bool mappable(const Elf64_Phdr& load, std::uint64_t begin) {
 
 Result<ElfImage> ElfImage::read(Bytes file) {
   if (file.size() < SELFMAG || std::memcmp(file.data(), ELFMAG, SELFMAG) != 0)
-    return Error{"it is not an ELF file, a plugin is an ELF shared library"};
+    return Error{"it is not an ELF file; expected an ELF shared library"};
   if (file.size() < sizeof(Elf64_Ehdr)) return Error{beyond("ELF header", file.size())};
   const auto header = entry<Elf64_Ehdr>(file, 0);
   ElfImage image(file);
@@ -91,8 +92,8 @@ std::string ElfImage::read_segments(const Elf64_Ehdr& header) {
   const auto segments = part(file_, header.e_phoff, std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
   if (!segments || header.e_phnum == 0 || header.e_phentsize != sizeof(Elf64_Phdr))
     return beyond("program header table", file_.size());
-  if (header.e_phnum > 64) return fmt::format("it has {} segments, so it is damaged", header.e_phnum);
-  std::uint64_t end = 0;  // Address of the first page behind the segments so far.
+  if (header.e_phnum > 64) return fmt::format("it has {} segments; expected at most 64", header.e_phnum);
+  std::uint64_t end = 0;  // Address of the first page after the segments so far.
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     const auto segment = entry<Elf64_Phdr>(*segments, i);
     const bool load = segment.p_type == PT_LOAD;
@@ -106,7 +107,7 @@ std::string ElfImage::read_segments(const Elf64_Ehdr& header) {
   return {};
 }
 
-/// The section headers come last in what linkers write, so a file that was cut short anywhere fails here.
+/// Reads the section headers. Linkers write them last, so a truncated file always fails here.
 std::string ElfImage::read_sections(const Elf64_Ehdr& header) {
   const auto sections = part(file_, header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
   if (!sections || header.e_shnum == 0 || header.e_shentsize != sizeof(Elf64_Shdr))
@@ -129,11 +130,11 @@ std::string ElfImage::read_sections(const Elf64_Ehdr& header) {
     if (strings.sh_type != SHT_STRTAB || !names) return beyond("table of symbol names", file_.size());
     symbols_ = *content, names_ = *names, found = true;
   }
-  return found ? "" : "it has no dynamic symbol table, a plugin exports its descriptor there";
+  return found ? "" : "it has no dynamic symbol table, in which a plugin exports its descriptor";
 }
 
-/// The system's loader believes the program headers: it maps, protects and reads what they name. The section headers,
-/// which it does not read, describe the same layout, so a difference is damage.
+/// Compares the program headers, which the system's loader follows without a check, with the section headers, which it
+/// does not read. Both describe the same layout, so a difference is damage.
 std::string ElfImage::check_layout() const {
   for (const Elf64_Shdr& section : sections_)
     if (!is_mapped(section))
@@ -144,7 +145,7 @@ std::string ElfImage::check_layout() const {
     else if (!agrees(segment))
       return fmt::format("no section fits its segment at {:#x}, so it is damaged", segment.p_vaddr);
   }
-  return stack ? "" : "it asks for a stack that can be executed";
+  return stack ? "" : "it requires an executable stack";
 }
 
 bool ElfImage::is_mapped(const Elf64_Shdr& section) const {
@@ -163,7 +164,7 @@ bool ElfImage::agrees(Elf64_Phdr segment) const {
   if (segment.p_type == PT_TLS) {
     if (segment.p_memsz > kMost || segment.p_filesz > segment.p_memsz || !is_alignment(segment.p_align, kPage))
       return false;
-    segment.p_memsz = segment.p_filesz;  // Each thread has its own zeroes, elsewhere.
+    segment.p_memsz = segment.p_filesz;  // The zeros of each thread are elsewhere.
   }
   if (segment.p_type == PT_GNU_RELRO) segment.p_flags |= PF_W;
   if (segment.p_memsz == 0) return true;
@@ -173,7 +174,7 @@ bool ElfImage::agrees(Elf64_Phdr segment) const {
     if ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_size == 0) continue;
     begins |= section.sh_addr == segment.p_vaddr &&
               (segment.p_type != PT_DYNAMIC || (section.sh_type == SHT_DYNAMIC && section.sh_size == segment.p_memsz));
-    // Relro makes whole pages read-only. Of a section that is written later it has at most three words (of .got.plt).
+    // Relro makes whole pages read-only. It covers at most three words of a section that is written later (.got.plt).
     if (segment.p_type == PT_GNU_RELRO && (section.sh_flags & SHF_TLS) == 0 && section.sh_addr + 24 < round_down(end) &&
         section.sh_addr + section.sh_size > end)
       return false;
@@ -231,7 +232,7 @@ std::optional<std::uint64_t> ElfImage::pointer_at(std::uint64_t address) const {
       if (ELF64_R_TYPE(one.r_info) != kRelative) return std::nullopt;
       return static_cast<std::uint64_t>(one.r_addend);
     }
-  // Packed relocations leave the address in place; a null pointer has none.
+  // Packed relocations leave the address in place; a null pointer has no relocation.
   const auto bytes = at(address, sizeof(std::uint64_t));
   return bytes ? std::optional(entry<std::uint64_t>(*bytes, 0)) : std::nullopt;
 }

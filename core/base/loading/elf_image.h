@@ -13,18 +13,18 @@
 
 namespace canopy {
 
-/// A shared library, read from its bytes without running any of it. Every offset, size and count of the file is checked
-/// before it is followed, so hostile bytes cost one pass over them and nothing else.
+/// A shared library, read from its bytes; none of its code runs. Every offset, size and count in the file is checked
+/// before it is used, so hostile bytes cost only one pass over them.
 class ElfImage {
  public:
-  /// The error is one sentence that fits behind a file name. REQUIRES: `file` outlives the result.
+  /// Reads a file. The error is a message to follow a file name. REQUIRES: `file` outlives the result.
   static Result<ElfImage> read(std::span<const std::byte> file);
 
-  /// Returns the address of what .dynsym defines under `name` so that a loader can find it; nothing if it does not.
+  /// Returns the address of a symbol that .dynsym exports; nothing if it exports no such symbol.
   std::optional<std::uint64_t> address_of(std::string_view name) const;
-  /// Returns the bytes that the file has at an address; nothing where it does not have that many.
+  /// Returns the bytes of the file at an address; nothing if it has fewer than `size` there.
   std::optional<std::span<const std::byte>> at(std::uint64_t address, std::uint64_t size) const;
-  /// Returns the text at an address, up to its zero byte.
+  /// Returns the text at an address, up to its zero byte; nothing if there is none.
   std::optional<std::string> text_at(std::uint64_t address) const;
   /// Returns the address in a pointer of constant data, to which a loader adds its own base; nothing if it is no such
   /// pointer.
@@ -37,9 +37,9 @@ class ElfImage {
   std::string check_layout() const;
   bool is_mapped(const Elf64_Shdr& section) const;
   bool agrees(Elf64_Phdr segment) const;
-  /// Returns true if a segment that is loaded has these addresses, with these rights, at this place of the file.
+  /// Returns true if a loaded segment has these addresses, with these rights, at this place of the file.
   bool holds(const Elf64_Phdr& wanted) const;
-  /// Returns the bytes from an address to the end of its segment in the file; none if no segment has it.
+  /// Returns the bytes from an address to the end of its segment in the file; empty if it is in no segment.
   std::span<const std::byte> from(std::uint64_t address) const;
 
   std::span<const std::byte> file_, symbols_, names_;

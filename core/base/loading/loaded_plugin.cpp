@@ -24,44 +24,45 @@ Result<std::shared_ptr<LoadedPlugin>> LoadedPlugin::check(std::filesystem::path 
 }
 
 const CanopyComponent& LoadedPlugin::component(std::size_t i) const {
-  // The stride is the plugin's: its build may know fields that this host does not.
+  // The stride is that of the plugin: its CanopyComponent may have more fields than the host's.
   const auto* first = reinterpret_cast<const std::byte*>(descriptor_.components);
   return *reinterpret_cast<const CanopyComponent*>(first + i * descriptor_.component_size);
 }
 
 std::string why_unreadable(const CanopyPlugin& descriptor) {
   if (descriptor.magic != kPluginMagic)
-    return fmt::format("its magic is {:#010x}, this host expects {:#010x}", descriptor.magic, kPluginMagic);
+    return fmt::format("its magic is {:#010x}; expected {:#010x}", descriptor.magic, kPluginMagic);
   if (descriptor.size < sizeof(CanopyPlugin))
-    return fmt::format("its CanopyPlugin has {} bytes, this host expects {}", descriptor.size, sizeof(CanopyPlugin));
+    return fmt::format("its CanopyPlugin has {} bytes; expected at least {}", descriptor.size, sizeof(CanopyPlugin));
   if (descriptor.component_size < sizeof(CanopyComponent) || descriptor.component_size > kMaxComponentBytes ||
       descriptor.component_size % alignof(CanopyComponent) != 0)
-    return fmt::format("its CanopyComponent has {} bytes, this host expects {}", descriptor.component_size,
-                       sizeof(CanopyComponent));
+    return fmt::format("its CanopyComponent has {} bytes; expected {} to {}, a multiple of {}",
+                       descriptor.component_size, sizeof(CanopyComponent), kMaxComponentBytes,
+                       alignof(CanopyComponent));
   if (descriptor.toolchain == nullptr)
-    return fmt::format("it does not say what it was built for, this host is {}", CANOPY_TOOLCHAIN);
+    return fmt::format("it does not name its toolchain; this host is {}", CANOPY_TOOLCHAIN);
   if (std::strcmp(descriptor.toolchain, CANOPY_TOOLCHAIN) != 0)
-    return fmt::format("it was built for {}, this host is {}", descriptor.toolchain, CANOPY_TOOLCHAIN);
-  if (descriptor.version == nullptr) return "it does not say which version it is";
+    return fmt::format("it was built for {}; this host is {}", descriptor.toolchain, CANOPY_TOOLCHAIN);
+  if (descriptor.version == nullptr) return "it has no version";
   if (descriptor.count == 0 || descriptor.count > kMaxComponents)
-    return fmt::format("it says that it has {} components, expected 1 to {}", descriptor.count, kMaxComponents);
+    return fmt::format("it has {} components; expected 1 to {}", descriptor.count, kMaxComponents);
   if (descriptor.components == nullptr)
-    return fmt::format("it says that it has {} components, but its list of them is null", descriptor.count);
+    return fmt::format("it has {} components, but its list of components is null", descriptor.count);
   return {};
 }
 
 std::string why_unreadable(const ElfImage& image, std::uint64_t address) {
   CanopyPlugin descriptor{};
-  constexpr std::size_t kFirst = offsetof(CanopyPlugin, toolchain);  // what every version of it has
+  constexpr std::size_t kFirst = offsetof(CanopyPlugin, toolchain);  // the fields that every version has
   const auto first = image.at(address, kFirst);
-  if (!first) return "its descriptor does not lie in its data";
+  if (!first) return "its descriptor is not within its data";
   std::memcpy(&descriptor, first->data(), kFirst);
   if (descriptor.magic == kPluginMagic && descriptor.size >= sizeof(CanopyPlugin)) {
     const auto whole = image.at(address, sizeof(CanopyPlugin));
-    if (!whole) return "its descriptor does not lie in its data";
+    if (!whole) return "its descriptor is not within its data";
     std::memcpy(&descriptor, whole->data(), sizeof(CanopyPlugin));
   }
-  // Its pointers are not yet what they will be: the texts are read where they will lead to.
+  // The pointers have no final values yet: the texts are read from the places to which they will lead.
   std::string texts[2];
   const char* CanopyPlugin::* const kTexts[] = {&CanopyPlugin::toolchain, &CanopyPlugin::version};
   const std::uint64_t kAt[] = {offsetof(CanopyPlugin, toolchain), offsetof(CanopyPlugin, version)};
@@ -70,7 +71,7 @@ std::string why_unreadable(const ElfImage& image, std::uint64_t address) {
     const auto to = image.pointer_at(address + kAt[i]);
     if (to && *to == 0) continue;
     const auto text = to ? image.text_at(*to) : std::nullopt;
-    texts[i] = text.value_or("what cannot be told before it is loaded");
+    texts[i] = text.value_or("an unknown toolchain");
     descriptor.*kTexts[i] = texts[i].c_str();
   }
   const auto components = image.pointer_at(address + offsetof(CanopyPlugin, components));

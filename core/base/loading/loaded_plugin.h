@@ -15,14 +15,14 @@ class ElfImage;
 /// A plugin whose descriptor this host can read. Keeps the plugin's library mapped.
 class LoadedPlugin {
  public:
-  /// `path` is the plugin's name in lists and messages; `library` is what has to live as long as the plugin, null for
-  /// one that is linked into the program. The error is one sentence that fits behind the path.
+  /// Checks a descriptor. `path`: name of the plugin in lists and messages. `library`: object that keeps the library
+  /// mapped. May be null (a plugin that is linked into the program). The error is a message to follow the path.
   static Result<std::shared_ptr<LoadedPlugin>> check(std::filesystem::path path, std::shared_ptr<const void> library,
                                                      const CanopyPlugin& descriptor);
 
   const std::filesystem::path& path() const { return path_; }
   const CanopyPlugin& descriptor() const { return descriptor_; }
-  /// REQUIRES: i < descriptor().count. Its fields are as the plugin wrote them, unchecked.
+  /// Returns a component, whose fields are not checked. REQUIRES: i < descriptor().count.
   const CanopyComponent& component(std::size_t i) const;
 
  private:
@@ -34,11 +34,11 @@ class LoadedPlugin {
   const CanopyPlugin& descriptor_;
 };
 
-/// Why this host cannot read the components behind a descriptor, in one sentence; empty if it can. Reads no field
+/// Returns an error message if this host cannot read the components of a descriptor, else an empty text. Reads no field
 /// before the fields in front of it have been checked.
 std::string why_unreadable(const CanopyPlugin& descriptor);
-/// The same for a descriptor at an address of a file that is not loaded: nothing of a plugin runs before it is known to
-/// be one for this host.
+/// Returns the same for a descriptor at an address of a file that is not loaded: none of a plugin's code runs before
+/// the plugin is known to be one for this host.
 std::string why_unreadable(const ElfImage& image, std::uint64_t descriptor);
 
 }  // namespace canopy

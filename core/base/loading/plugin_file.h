@@ -10,9 +10,9 @@
 
 namespace canopy {
 
-/// Checks a plugin's file, then maps it. None of its code runs before it is known to be a library of this machine
-/// that exports a descriptor. The plugin's path is absolute and without symbolic links. The error is one sentence that
-/// fits behind the file's name.
+/// Checks the file of a plugin, then maps it. None of its code runs before it is known to be a library for this machine
+/// that exports a descriptor. LoadedPlugin::path() is absolute and without symbolic links. The error is a message to
+/// follow the name of the file.
 Result<std::shared_ptr<LoadedPlugin>> load_plugin_file(const std::filesystem::path& file, Trust trust);
 
 }  // namespace canopy

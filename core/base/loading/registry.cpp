@@ -30,7 +30,7 @@ constexpr KnownInterface kInterfaces[] = {
     {SlotAllocator::kInterface, "slot allocator"},
 };
 
-/// "canopy.EvictionStrategy/1.0" is "EvictionStrategy" in lists.
+/// Returns the name of an interface in lists: "EvictionStrategy" for "canopy.EvictionStrategy/1.0".
 std::string_view short_name(std::string_view interface) {
   const std::string_view whole = interface.substr(0, interface.find('/'));
   return whole.substr(whole.rfind('.') + 1);
@@ -47,17 +47,18 @@ std::string why_not_ours(std::string_view name, std::string_view implements) {
   for (const KnownInterface& known : kInterfaces) {
     if (accepts(known.versioned, implements)) return {};
     if (short_name(known.versioned) == short_name(implements))
-      return fmt::format("component '{}' implements {}, this host has {}", name, implements, known.versioned);
+      return fmt::format("component '{}' implements {}; this host has {}", name, implements, known.versioned);
     all += (all.empty() ? "" : ", ") + std::string(known.versioned);
   }
-  return fmt::format("component '{}' implements {}, this host has {}", name, implements, all);
+  return fmt::format("component '{}' implements {}; this host has {}", name, implements, all);
 }
 
-/// Why a component cannot be offered; empty if it can. `number` counts from 1 and stands in for a missing name.
+/// Returns an error message if a component cannot be offered, else an empty text. `number`: place in the plugin from 1,
+/// in place of a missing name.
 std::string why_not_offered(const CanopyComponent& component, std::size_t number) {
   if (component.name == nullptr || *component.name == '\0') return fmt::format("component {} has no name", number);
   if (component.implements == nullptr)
-    return fmt::format("component '{}' does not say which interface it implements", component.name);
+    return fmt::format("component '{}' does not name the interface that it implements", component.name);
   if (component.summary == nullptr) return fmt::format("component '{}' has no summary", component.name);
   if (component.create == nullptr) return fmt::format("component '{}' has no function create", component.name);
   if (component.destroy == nullptr) return fmt::format("component '{}' has no function destroy", component.name);
@@ -68,7 +69,7 @@ std::string why_not_offered(const CanopyComponent& component, std::size_t number
 void keep_reason(void* reason, const char* text) noexcept {
   try {
     if (text != nullptr) *static_cast<std::string*>(reason) = text;
-  } catch (...) {  // no memory for the reason must not become an exception in the plugin
+  } catch (...) {  // a lack of memory for the reason must not become an exception in the plugin
   }
 }
 
@@ -98,7 +99,7 @@ void Registry::add(const fs::path& file, Trust trust) {
   std::error_code unreachable;
   const fs::path real = fs::canonical(file, unreachable);
   const auto is_it = [&](const auto& known) { return known->path() == real; };
-  // The program's own folder given once more with --plugins, or a link to it, is no error.
+  // The program's own folder, or a link to it, may also be named with --plugins.
   if (!unreachable && std::any_of(plugins_.begin(), plugins_.end(), is_it)) return;
 
   auto loaded = load_plugin_file(file, trust);
@@ -119,7 +120,7 @@ void Registry::offer_all(std::shared_ptr<LoadedPlugin> plugin, const fs::path& a
     const CanopyComponent& component = plugin->component(i);
     std::string why = why_not_offered(component, i + 1);
     if (const Offer* first = why.empty() ? find(component.implements, component.name) : nullptr)
-      why = fmt::format("its {} '{}' is not used, {} already offers that name", in_words(component.implements),
+      why = fmt::format("its {} '{}' is not used: {} already offers that name", in_words(component.implements),
                         component.name, first->file.string());
     if (!why.empty()) refusals_.push_back({asked, std::move(why)});
     else
@@ -162,7 +163,7 @@ std::string Registry::component(std::string_view interface, std::string_view nam
 std::string Registry::unknown(std::string_view interface, std::string_view name, std::string_view why_this) const {
   std::string text = fmt::format("no {} is called {}{}", in_words(interface), in_quotes(name), why_this);
   for (const KnownInterface& other : kInterfaces)
-    if (find(other.versioned, name)) text += ", that is " + with_article(other.versioned);
+    if (find(other.versioned, name)) text += "; that is " + with_article(other.versioned);
   text += did_you_mean(name, names(interface));
   std::set<fs::path> files;
   for (const Refusal& refusal : refusals_) files.insert(refusal.file);
@@ -173,7 +174,7 @@ std::string Registry::unknown(std::string_view interface, std::string_view name,
 
 Registry::Erased Registry::make_erased(std::string_view interface, std::string_view name, const std::string& options,
                                        const void* context) const {
-  YamlNode node;  // most components are made without options, so their text is not parsed
+  YamlNode node;  // most components have no options, and the text is then not parsed
   if (!options.empty()) {
     auto parsed = parse_yaml(options, std::string(name));
     if (!parsed) return parsed.error();
@@ -207,8 +208,8 @@ Registry::Erased Registry::create_erased(std::string_view interface, std::string
                                    destroy(gone);
                                  });
   if (reason.empty() && !options.ok()) return Error{};
-  return Error{fmt::format("{} '{}' cannot be made: {} ({})", in_words(interface), name,
-                           reason.empty() ? "it gives no reason" : reason, offer->file.filename().string())};
+  return Error{fmt::format("{} '{}' cannot be created: {} ({})", in_words(interface), name,
+                           reason.empty() ? "no reason was given" : reason, offer->file.filename().string())};
 }
 
 fs::path own_plugin_folder() {

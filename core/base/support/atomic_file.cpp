@@ -34,7 +34,7 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-/// A new file beside `target`. Its name is set; the umask narrows `mode`.
+/// Creates a file beside `target` and sets `draft` to its name. The umask reduces `mode`.
 UniqueFd open_draft(const std::string& target, mode_t mode, std::string& draft) {
   Random random(static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) ^
                 static_cast<std::uint64_t>(getpid()) << 32);
@@ -49,15 +49,15 @@ UniqueFd open_draft(const std::string& target, mode_t mode, std::string& draft) 
 }  // namespace
 
 Result<std::string> output_target(const std::string& path) {
-  if (path.empty()) return Error{"the name of a file to write is empty"};
-  constexpr int kMostLinks = 40;  // as the kernel
+  if (path.empty()) return Error{"the name of an output file is empty"};
+  constexpr int kMostLinks = 40;  // limit of the kernel
   fs::path at = path;
   for (int links = 0; links <= kMostLinks; ++links) {
     struct stat facts{};
     if (::lstat(at.c_str(), &facts) != 0 || !S_ISLNK(facts.st_mode)) return at.string();
     if (facts.st_uid != 0 && facts.st_uid != ::geteuid())
       return Error{path + ": " + (links ? "leads to " + at.string() + ", which" : "it") +
-                   " is another user's link; nothing is written where it leads"};
+                   " is another user's link; such a link is not followed"};
     std::error_code error;
     const fs::path next = fs::read_symlink(at, error);
     if (error) return cannot_write(path, error.value());
@@ -71,8 +71,7 @@ Result<std::monostate> can_write_file(const std::string& path) {
   if (!target) return target.error();
   struct stat facts{};
   if (::stat(target->c_str(), &facts) == 0) {
-    if (!S_ISREG(facts.st_mode))
-      return Error{path + ": is " + kind_of(facts.st_mode) + "; nothing is written to it, only to a regular file"};
+    if (!S_ISREG(facts.st_mode)) return Error{path + ": is " + kind_of(facts.st_mode) + "; expected a regular file"};
     if (::access(target->c_str(), W_OK) != 0) return cannot_write(path, errno);
   }
   if (::access(folder_of(*target).c_str(), W_OK | X_OK) != 0) return cannot_write(path, errno);
@@ -114,7 +113,7 @@ Result<std::monostate> AtomicFile::append(std::string_view text) {
 Result<std::monostate> AtomicFile::commit() {
   struct stat old{};
   const bool replaces = ::stat(target_.c_str(), &old) == 0;
-  // The owner first, since a new owner may take bits of the mode away. Only root may give a file to another.
+  // The owner first, since a change of the owner may clear bits of the mode. Only root may change the owner.
   if (replaces && ::fchown(opened_.get(), old.st_uid, old.st_gid) != 0) errno = 0;
   const bool whole = (!replaces || ::fchmod(opened_.get(), old.st_mode & 0777) == 0) && ::fsync(opened_.get()) == 0;
   if (!whole || std::rename(draft_.c_str(), target_.c_str()) != 0) return cannot_write(path_, errno);

@@ -8,14 +8,14 @@ namespace canopy {
 namespace {
 
 constexpr std::string_view kTcp = "tcp://", kIpc = "ipc://";
-constexpr std::size_t kMostPath = 107;  // of a unix socket's name in Linux
+constexpr std::size_t kMostPath = 107;  // bytes of the path of a Unix socket in Linux
 
 std::string_view host_of(std::string_view endpoint) {
   const std::string_view address = endpoint.substr(kTcp.size());
   return address.substr(0, address.rfind(':'));
 }
 
-/// `*` stands for any port that is free.
+/// Returns true if the text is a port, or `*` for any free port.
 bool is_port(std::string_view text) {
   if (text == "*") return true;
   unsigned port = 0;
@@ -27,7 +27,7 @@ bool is_port(std::string_view text) {
 
 std::string flaw_of_endpoint(std::string_view text) {
   const auto flaw = [&](std::string_view expected) {
-    return fmt::format("{} is no endpoint; expected {}", in_quotes(text), expected);
+    return fmt::format("{} is not an endpoint; expected {}", in_quotes(text), expected);
   };
   if (text.starts_with(kTcp)) {
     const std::size_t colon = text.rfind(':');

@@ -19,7 +19,7 @@ std::string plural(std::uint64_t number, std::string_view noun) {
 std::string brief(double number) {
   constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
   std::size_t unit = 0;
-  // What would round to 1,000 of a unit is 1 of the next.
+  // A number that would round to 1,000 of a unit is 1 of the next one.
   for (; number >= (unit == 0 ? 999.5 : 999.95) && unit + 1 < std::size(kUnits); ++unit) number /= 1000;
   return fmt::format("{:.{}f}{}", number, unit == 0 ? 0 : 1, kUnits[unit]);
 }

@@ -27,7 +27,7 @@ OpenedFile open_regular(const std::string& path, int flags) {
     opened.error = errno;
     return std::move(opened);
   };
-  // Asked before opening, because opening a device can already do something; and again of what was opened.
+  // Checked before opening, because opening a device can already have an effect, and again on the opened file.
   if (::stat(path.c_str(), &opened.facts) != 0) return failed();
   if (!S_ISREG(opened.facts.st_mode)) return opened;
   opened.descriptor.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));

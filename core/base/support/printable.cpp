@@ -8,7 +8,7 @@
 namespace canopy {
 namespace {
 
-/// REQUIRES: one well-formed sequence.
+/// Returns the code point of a character. REQUIRES: it is one well-formed sequence.
 std::uint32_t code_point(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   std::uint32_t code = character.size() == 1 ? first : first & (0x7FU >> character.size());
@@ -17,7 +17,7 @@ std::uint32_t code_point(std::string_view character) {
   return code;
 }
 
-/// Appends what begins at `at`, and returns what follows it.
+/// Appends the character or byte at `at` in printable form, and returns the offset after it.
 std::size_t append(std::string& out, std::string_view text, std::size_t at) {
   const std::size_t length = utf8_length(text.substr(at));
   const std::string_view character = text.substr(at, length);
@@ -46,7 +46,7 @@ std::size_t utf8_length(std::string_view text) {
 }
 
 bool is_shown_as_itself(std::string_view character) {
-  // From .. to: controls, and what is invisible, separates lines or turns the direction of writing.
+  // Ranges of controls, and of characters that are invisible, separate lines or change the direction of writing.
   static constexpr std::uint32_t kHidden[][2] = {
       {0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},     {0x61C, 0x61C},   {0x180E, 0x180E},  {0x200B, 0x200F},
       {0x2028, 0x202E}, {0x2060, 0x206F}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};

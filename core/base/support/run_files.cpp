@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What two names of one file have in common: the inode, or for a new file its folder's inode and its name there.
+/// The identity of a file, equal for all of its names: the inode, or for a new file its folder's inode and its name
+/// there.
 struct Identity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -50,7 +51,7 @@ Result<std::monostate> check_run_files(std::span<const RunFile> inputs, std::spa
   for (const RunFile& file : inputs)
     if (!file.path.empty()) known.push_back({file.called, file.path, identity_of(file.path), true});
   const std::size_t read = known.size();
-  // Adds an output unless it is one of the first `others` that are known.
+  // Adds an output. Returns an error if it is one of the first `others` known files.
   const auto clash = [&known](const Known& output, std::size_t others) -> std::optional<Error> {
     for (std::size_t i = 0; i < others; ++i)
       if (known[i].identity == output.identity)
@@ -64,7 +65,7 @@ Result<std::monostate> check_run_files(std::span<const RunFile> inputs, std::spa
        {std::pair(STDOUT_FILENO, "standard output"), {STDERR_FILENO, "standard error"}}) {
     struct stat facts{};
     if (::fstat(number, &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
-    // The two may be one file.
+    // Standard output and standard error may be the same file.
     if (auto error = clash({called, {}, {facts.st_dev, facts.st_ino, {}}, false}, read)) return *error;
   }
   for (const RunFile& file : outputs)

@@ -80,7 +80,7 @@ class Options {
               Unit unit = Unit::none) {
     number_in(name, value, {min, max, unit}, help);
   }
-  /// Visits a number, for whose value `special` a file has `word`.
+  /// Visits a number. In a file, `word` stands for the value `special`.
   template <std::unsigned_integral T>
   void number_or_word(const char* name, T& value, const char* word, T special, std::uint64_t min, std::uint64_t max,
                       const char* help) {

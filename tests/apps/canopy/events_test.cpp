@@ -76,7 +76,7 @@ TEST_CASE("a stream that is cut, no stream, or has a bad payload ends with a sen
   CHECK(has(cut.err, "the stream ends within the message that begins at byte"));
   const Ended bad = of(message(0, "3") + message(1, R"([1, [["AllBlocksCleared"]], 0])"));
   CHECK(bad.status == 2);
-  CHECK(has(bad.err, "message 1 with sequence 0: near byte 0: the payload is 3, expected a batch"));
+  CHECK(has(bad.err, "message 1 with sequence 0: near byte 0: the payload is 3; expected a batch"));
   CHECK(has(bad.out, "2 messages: 0 blocks stored"));
   CHECK(has(of("a text, and no stream").err, "not a recorded stream"));
   CHECK(canopy(workshop, "events decode --json " + workshop.path.string()).status == 2);

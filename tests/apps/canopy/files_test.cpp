@@ -103,7 +103,7 @@ TEST_CASE("a recording replaces a recording or an empty file, and nothing when t
   const auto before = desk.content();
   const std::string replay = "replay e.yaml --trace ";
   for (const auto& [arguments, sentence] :
-       {std::pair("t.jsonl --record precious", "precious: this is no recording"),
+       {std::pair("t.jsonl --record precious", "precious: this is not a recording"),
         {"t.jsonl --record folder", "folder: this is a folder"},
         {"t.jsonl --record /dev/null", "/dev/null: this is a device"},
         {"t.jsonl --record nowhere/run.feed", "nowhere/run.feed: No such file or directory"},
@@ -135,7 +135,7 @@ TEST_CASE("a recording replaces a recording or an empty file, and nothing when t
   CHECK_FALSE(fs::exists(desk.path / "run.feed.part"));
   // But for something else under that name.
   desk.file("run.feed.part", "precious\n");
-  CHECK(has(in(desk, replay + "t.jsonl --record run.feed").err, "run.feed.part: this is no recording"));
+  CHECK(has(in(desk, replay + "t.jsonl --record run.feed").err, "run.feed.part: this is not a recording"));
   CHECK(slurp(desk.path / "run.feed.part") == "precious\n");
 }
 

@@ -105,10 +105,11 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
   other_format[7] = '2';
   const std::pair<std::string, const char*> cases[] = {
       {"/nowhere/run.feed", "/nowhere/run.feed: No such file or directory"},
-      {workshop.path.string(), "a recording is a regular file"},
-      {"/dev/zero", "a recording is a regular file"},
+      {workshop.path.string(), "expected a regular file"},
+      {"/dev/zero", "expected a regular file"},
       {workshop.file("empty.feed", ""), "empty.feed: this is not a recording of a feed: it is too short for a header"},
-      {workshop.file("text.feed", std::string(9000, 'x')), "text.feed: this is no recording of a feed; `canopy replay"},
+      {workshop.file("text.feed", std::string(9000, 'x')),
+       "text.feed: this is not a recording of a feed; `canopy replay"},
       {workshop.file("header.feed", whole.substr(0, 4096)), "header.feed: the recording contains no whole operation"},
       {workshop.file("cut.feed", whole.substr(0, 5000)), "cut.feed: the recording contains no whole operation"},
       {workshop.file("other.feed", other_version), "other.feed: it was recorded by another version of Canopy"},
@@ -141,9 +142,9 @@ TEST_CASE("inspector: a script's complaint names file and line, and a picture th
       {"--script " + script, script + ":4: 'jump' is not a command"},
       {"--script /nowhere/look.script", "the script '/nowhere/look.script' cannot be read"},
       {"--requests 1 --screenshot /nowhere/x.png", "/nowhere/x.png: could not be written: No such file or directory"},
-      {"--requests 1 --screenshot " + workshop.path.string(), "is a folder; nothing is written to it"},
+      {"--requests 1 --screenshot " + workshop.path.string(), "is a folder; expected a regular file"},
       {"--requests 1 --screenshot " + script, script + ": this is not a PNG picture"},
-      {"--requests 1 --screenshot /dev/full", "/dev/full: is a device; nothing is written to it"}};
+      {"--requests 1 --screenshot /dev/full", "/dev/full: is a device; expected a regular file"}};
   for (const auto& [arguments, sentence] : cases) {
     CAPTURE(arguments);
     const Ended run = inspector(workshop, arguments);

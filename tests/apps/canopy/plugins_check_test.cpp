@@ -41,8 +41,7 @@ TEST_CASE("a policy that breaks the contract fails with the case it broke, and t
   CHECK(said_of(run.out, "sound").empty());
 
   const std::string restless = said_of(run.out, "restless");
-  CHECK_MESSAGE(has(restless, "fails 'a rank is decided by the facts alone: asking again, or another instance"),
-                restless);
+  CHECK_MESSAGE(has(restless, "fails 'a rank depends only on the facts: a second call, or another instance"), restless);
   CHECK(has(restless, "rank == policy.rank(facts) is {0, "));
   CHECK(has(said_of(run.out, "clock_reader"), "fails 'a rank is the same a second later: a policy reads no clock'"));
   CHECK(has(said_of(run.out, "by_address"), "the same facts, their tag at another address"));
@@ -50,17 +49,16 @@ TEST_CASE("a policy that breaks the contract fails with the case it broke, and t
 
   // One that crashes, hangs or leaves is told with the case it did it in.
   const std::string hanger = said_of(run.out, "hanger");
-  CHECK_MESSAGE(
-      has(hanger, "did not finish 'an index led by the policy does what the models say' within " + limit + " s"),
-      hanger);
+  CHECK_MESSAGE(has(hanger, "did not finish 'an index with the policy agrees with the models' within " + limit + " s"),
+                hanger);
   CHECK(has(run.out, "  4 not run after a case that did not finish"));
-  CHECK(has(said_of(run.out, "quitter"), "ended the process (exit code 0) in case 'a policy takes every message"));
+  CHECK(has(said_of(run.out, "quitter"), "ended the process (exit code 0) in case 'a policy accepts every call"));
   // A sanitizer takes the signal, says so itself, and ends the process.
   const std::string crasher = said_of(run.out, "crasher"), terminator = said_of(run.out, "terminator");
-  CHECK_MESSAGE((has(crasher, "crashed (signal 11: segmentation fault) in case 'a policy takes every message") ||
+  CHECK_MESSAGE((has(crasher, "crashed (signal 11: segmentation fault) in case 'a policy accepts every call") ||
                  has(crasher, "ended the process (exit code")),
                 crasher);
-  CHECK_MESSAGE((has(terminator, "crashed (signal 6: aborted) in case 'a rank is decided by the facts alone") ||
+  CHECK_MESSAGE((has(terminator, "crashed (signal 6: aborted) in case 'a rank depends only on the facts") ||
                  has(terminator, "ended the process (exit code")),
                 terminator);
 }
@@ -71,8 +69,7 @@ TEST_CASE("an allocator that hands out page 0, or a page twice, is told so") {
   CHECK(run.status == 1);
   CHECK_MESSAGE(has(run.out, "plain      SlotAllocator       8       0\n"), run.out);
   CHECK(has(said_of(run.out, "page_zero"),
-            "fails 'exactly all pages can be had, one more than that is refused, and "
-            "page 0 is never among them'"));
+            "fails 'exactly all pages can be allocated, one more is refused, and page 0 is never among them'"));
   CHECK(has(said_of(run.out, "twice"), " was handed out and is not free"));
 }
 

@@ -48,9 +48,9 @@ TEST_CASE("a wildcard is said aloud, and an endpoint that cannot be is refused b
   const Workshop workshop;
   CHECK(has(canopy(workshop, kReplay + "--publish 'tcp://*:*'").err,
             "can be reached from other machines: any client that connects can read the tokens of all prompts"));
-  for (const auto& [publish, sentence] : {std::pair("5557", "is no endpoint"),
+  for (const auto& [publish, sentence] : {std::pair("5557", "is not an endpoint"),
                                           {"tcp://127.0.0.1:99999", "0 to 65535"},
-                                          {"ipc:///", "is a folder; expected a path where nothing is"}}) {
+                                          {"ipc:///", "is a folder; expected a path that does not exist"}}) {
     const Ended refused = canopy(workshop, kReplay + "--publish " + publish);
     CHECK(refused.status == 2);
     CHECK_MESSAGE(has(refused.err, sentence), refused.err);

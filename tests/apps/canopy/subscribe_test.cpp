@@ -98,8 +98,8 @@ TEST_CASE("arguments of canopy subscribe that cannot be used end with a sentence
   };
   CHECK(has(said("--name x"), "expected either endpoints of servers"));
   CHECK(has(said("tcp://127.0.0.1:1"), "expected either --name NAME"));
-  CHECK(has(said("tcp:/127.0.0.1:1 --name x"), "'tcp:/127.0.0.1:1' is no endpoint"));
-  CHECK(has(said("tcp://127.0.0.1:1 --replay nothing --name x"), "'nothing' is no endpoint"));
+  CHECK(has(said("tcp:/127.0.0.1:1 --name x"), "'tcp:/127.0.0.1:1' is not an endpoint"));
+  CHECK(has(said("tcp://127.0.0.1:1 --replay nothing --name x"), "'nothing' is not an endpoint"));
   CHECK(has(said("tcp://127.0.0.1:1 ipc:///tmp/x --replay tcp://127.0.0.1:2 --name x"), "each endpoint needs its own"));
   CHECK(has(said("tcp://127.0.0.1:1 --replay tcp://127.0.0.1:1 --name x"), "has another endpoint"));
   CHECK(has(said("tcp://127.0.0.1:1 tcp://127.0.0.1:1 --name x"), "is named twice"));

@@ -81,7 +81,7 @@ FlatIndex::Added FlatIndex::insert(const Key& key, ChainView chain, std::size_t 
       count(entry, g, true);
     }
   }
-  if (!chain.empty()) prune(chain.back(), true);  // its lock comes
+  if (!chain.empty()) prune(chain.back(), true);  // its lock comes next
   added.length = known(chain);
   return added;
 }
@@ -127,7 +127,7 @@ void FlatIndex::remove(std::size_t group, Page page) {
   }
   const PrefixName name = name_of_page(group, page);
   Entry& entry = entries_.at(name);
-  if (entry.locks[group] > 0) disagree("page {} left group {}, and {} locks need it", page, group, entry.locks[group]);
+  if (entry.locks[group] > 0) disagree("page {} left group {}, but {} locks need it", page, group, entry.locks[group]);
   take(entry, group);
   removed_.emplace_back(group, name);
   prune(name);
@@ -152,7 +152,7 @@ void FlatIndex::check_removed() {
   removed_.clear();
   for (std::size_t g = 0; g < reaches_.size(); ++g)
     if (!unusable_[g].empty())
-      disagree("page {} of group {} stayed, and no match can end there", *unusable_[g].begin(), g);
+      disagree("page {} of group {} stayed, but no match can end there", *unusable_[g].begin(), g);
 }
 
 void FlatIndex::clear() { *this = FlatIndex(page_size_, std::move(reaches_)); }

@@ -41,7 +41,7 @@ inline void add_numbers(std::string_view text, std::vector<std::uint32_t>& numbe
   const auto first = number<std::uint32_t>(text.substr(0, dots));
   const auto last = dots == std::string_view::npos ? first : number<std::uint32_t>(text.substr(dots + 2));
   constexpr std::uint32_t kMost = 1'000'000;
-  if (last < first) disagree("'{}' goes down", text);
+  if (last < first) disagree("'{}' decreases", text);
   if (last - first >= kMost) disagree("'{}' is more than {} numbers", text, kMost);
   for (std::uint64_t i = first; i <= last; ++i) numbers.push_back(static_cast<std::uint32_t>(i));
 }
@@ -50,7 +50,7 @@ inline void add_numbers(std::string_view text, std::vector<std::uint32_t>& numbe
 inline std::pair<std::string_view, std::string_view> setting(std::string_view part) {
   const std::size_t equals = part.find('=');
   if (equals == std::string_view::npos) return {{}, part};
-  if (equals == 0) disagree("'{}' has nothing in front of '='", part);
+  if (equals == 0) disagree("'{}' has no name before '='", part);
   return {part.substr(0, equals), part.substr(equals + 1)};
 }
 

@@ -22,7 +22,7 @@ template <class... Args>
 /// Compares two values. `what` names them in the message.
 template <class A, class B>
 void expect_equal(const char* what, const A& came, const B& expected) {
-  if (came != expected) disagree("{}: expected {}, came {}", what, expected, came);
+  if (came != expected) disagree("{}: expected {}, got {}", what, expected, came);
 }
 
 }  // namespace canopy::test

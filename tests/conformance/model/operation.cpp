@@ -28,14 +28,14 @@ std::vector<GroupSettings> groups_from(std::string_view text) {
   std::vector<GroupSettings> groups;
   for (const std::string_view one : split(text, ",")) {
     const auto parts = split(one, ":");
-    if (parts.empty() || parts.size() > 4) disagree("'{}' is no group: name[:reach[:capacity[:policy]]]", one);
+    if (parts.empty() || parts.size() > 4) disagree("'{}' is not a group: name[:reach[:capacity[:policy]]]", one);
     GroupSettings& group = groups.emplace_back();
     group.name = parts[0];
     if (parts.size() > 1 && parts[1] != "path") group.reach = number<Units>(parts[1]);
     if (parts.size() > 2) group.capacity = number<std::uint32_t>(parts[2]);
     if (parts.size() > 3) group.policy = parts[3];
   }
-  if (groups.empty() || groups.size() > kMaxGroups) disagree("'{}' is not 1 to {} groups", text, kMaxGroups);
+  if (groups.empty() || groups.size() > kMaxGroups) disagree("'{}': expected 1 to {} groups", text, kMaxGroups);
   return groups;
 }
 
@@ -78,7 +78,7 @@ Operation operation_from(std::string_view line) {
   Operation operation;
   std::size_t verb = 0;
   while (verb < kVerbs.size() && (parts.empty() || kVerbs[verb] != parts.front())) ++verb;
-  if (verb == kVerbs.size()) disagree("'{}' is no operation", parts.empty() ? "" : parts.front());
+  if (verb == kVerbs.size()) disagree("'{}' is not an operation", parts.empty() ? "" : parts.front());
   operation.verb = static_cast<Verb>(verb);
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const auto [key, value] = setting(parts[i]);
@@ -90,7 +90,7 @@ Operation operation_from(std::string_view line) {
     else if (key == "priority") operation.priority = number<std::int32_t>(value);
     else if (what == "from" && operation.verb == Verb::insert)
       operation.from[std::string(group)] = number<std::uint32_t>(value);
-    else if (!key.empty()) disagree("'{}' is no setting of an operation", key);
+    else if (!key.empty()) disagree("'{}' is not a setting of an operation", key);
     else if (value == "chunked") operation.chunked = true;
     else if (value == "finished") operation.finished = true;
     else if (takes_name(operation.verb) && operation.name.empty()) operation.name = value;
@@ -98,9 +98,9 @@ Operation operation_from(std::string_view line) {
       operation.group = value;
     else if (takes_count(operation.verb)) operation.count = number<std::uint32_t>(value);
     else if (takes_words(operation.verb)) add_numbers(value, operation.words);
-    else disagree("'{}' is too much", value);
+    else disagree("'{}' is not expected here", value);
   }
-  if (takes_name(operation.verb) && operation.name.empty()) disagree("'{}' of what?", line);
+  if (takes_name(operation.verb) && operation.name.empty()) disagree("'{}' needs a name", line);
   return operation;
 }
 
@@ -134,7 +134,7 @@ WorldConfig config_from(std::string_view line) {
     else if (key == "groups") config.groups = groups_from(value);
     else if (parts[i] == "words=pages") config.words_are_pages = true;
     else if (parts[i] == "insert_at_finish=no") config.insert_at_finish = false;
-    else disagree("'{}' is no setting of an engine", parts[i]);
+    else disagree("'{}' is not a setting of an engine", parts[i]);
   }
   return config;
 }

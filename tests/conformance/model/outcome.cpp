@@ -10,14 +10,14 @@ namespace canopy::test {
 namespace {
 
 struct Expected {
-  std::string label;  ///< empty: the first thing the operation answers
+  std::string label;  ///< empty: the first result of the operation
   std::string value = "1";
 };
 
 Expected expected_from(std::string_view item) {
   auto words = split(item);
   Expected expected;
-  // What begins with a digit is a number or a span.
+  // A word that begins with a digit is a number or a span.
   const auto is_label = [](std::string_view word) { return std::isdigit(static_cast<unsigned char>(word[0])) == 0; };
   if (words.empty()) disagree("an expectation is empty");
   if (is_label(words.front())) {
@@ -47,8 +47,8 @@ void compare(const Outcome& outcome, std::string_view expectations,
     if (passes_over(expected.label)) continue;
     const auto found = std::ranges::find_if(
         outcome, [&](const Answer& answer) { return expected.label.empty() || answer.label == expected.label; });
-    if (found == outcome.end()) disagree("expected {} {}, came nothing of the kind", expected.label, expected.value);
-    if (found->value != expected.value) disagree("expected {} {}, came {}", found->label, expected.value, found->value);
+    if (found == outcome.end()) disagree("expected {} {}, got no such result", expected.label, expected.value);
+    if (found->value != expected.value) disagree("expected {} {}, got {}", found->label, expected.value, found->value);
   }
 }
 

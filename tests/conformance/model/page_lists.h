@@ -14,7 +14,7 @@ inline std::vector<Page> copied(std::span<const Page> pages) { return {pages.beg
 
 inline void expect_same_pages(const char* what, const std::vector<Page>& came, const std::vector<Page>& expected) {
   if (came != expected)
-    disagree("{}: expected pages [{}], came [{}]", what, fmt::join(expected, " "), fmt::join(came, " "));
+    disagree("{}: expected pages [{}], got [{}]", what, fmt::join(expected, " "), fmt::join(came, " "));
 }
 
 }  // namespace canopy::test

@@ -24,7 +24,7 @@ void test_only(Subject only) {
 const Registry& plugins() {
   static const Registry loaded = [] {
     Registry registry;
-    // In front: should it offer a name that ours have too, it is the one that is meant.
+    // Added first, so that it has precedence if ours offer the same name.
     if (!subject().file.empty()) registry.add(subject().file, Trust::as_ourselves);
     registry.scan(subject().ours.empty() ? own_plugin_folder() : subject().ours, Trust::as_ourselves);
     return registry;
@@ -41,7 +41,7 @@ std::vector<const Offer*> offers_under_test() {
   return under_test;
 }
 
-/// A component that needs a device is left out on a machine without one, and stderr says so.
+/// Returns false, with a message on stderr, for a component that needs a device which this machine lacks.
 static bool is_here(const Offer& offer) {
   std::string what;
   if (offer.available(what)) return true;

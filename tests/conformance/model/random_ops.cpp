@@ -24,7 +24,7 @@ std::optional<Failure> run_program(const Program& program, Coverage* coverage) {
 Program shrunk(const Program& failing, const Run& run) {
   Program program = failing;
   program.config.walk_every = 1;
-  // A somewhat longer program now says more than the shortest one later.
+  // A somewhat longer program now is worth more than the shortest one later.
   constexpr double kSeconds = 60;
   const auto fails = [&](const Program& one) {
     const auto failure = run(one);
@@ -40,14 +40,14 @@ Program shrunk(const Program& failing, const Run& run) {
 std::string report(const Program& failing, const Failure& failure) {
   const Run run = [](const Program& program) { return run_program(program); };
   std::string text = fmt::format("seed {}, operation {}: {}\n", failing.seed, failure.at, failure.what);
-  // At once, because what has failed may hang or crash when it is run again.
+  // Printed at once, because the program may hang or crash in the next run.
   std::fputs(text.c_str(), stderr);
   const Program small = shrunk(failing, run);
   text += fmt::format("shrunk to {} operations:\n", small.operations.size());
   text += text_of(small.config) + "\n";
   for (const Operation& operation : small.operations) text += text_of(operation) + "\n";
   const auto still = run(small);
-  return text + "# " + (still ? still->what : "it does not fail when it is run again") + "\n";
+  return text + "# " + (still ? still->what : "it does not fail in a second run") + "\n";
 }
 
 }  // namespace canopy::test

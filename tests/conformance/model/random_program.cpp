@@ -22,11 +22,11 @@ constexpr std::array kWeights{
     Weight{Verb::clear, 15, true},      Weight{Verb::policy, 200, true},     Weight{Verb::state, 500, true},
     Weight{Verb::find, 8'000, true},    Weight{Verb::hold, 8'000, true},
 };
-/// In worlds that name groups.
+/// Weights in worlds with named groups.
 constexpr std::array kGroupWeights{Weight{Verb::relax, 20'000, true}, Weight{Verb::evict, 15'000, true}};
-/// The pools of a page or two have few corners, which a program finds soon: every second world is large.
+/// Pools of a page or two have few special cases, which a program soon reaches, so every second world is large.
 constexpr std::array<std::uint32_t, 8> kCapacities{1, 2, 64, 64, 4'096, 4'096, 4'096, 4'096};
-/// Tombstones must be refilled while their prefix is in the tree, so no world of several groups is as large.
+/// Tombstones must be refilled while their prefix is in the tree, so worlds of several groups are smaller.
 constexpr std::array<std::uint32_t, 8> kGroupCapacities{2, 16, 64, 64, 256, 256, 256, 1'024};
 
 constexpr std::size_t kHistory = 256;
@@ -41,7 +41,7 @@ class Draw {
       for (const Weight& kind : kGroupWeights) add(kind);
     keeps_ = !prng_.one_in(4), continues_ = !prng_.one_in(4), chunks_ = prng_.one_in(2), urgent_ = prng_.one_in(2);
     alphabet_ = prng_.one_in(8) ? ~std::uint32_t{0} : 4;
-    // Long keys in every world would leave each tree with a handful of nodes.
+    // With long keys in every world, each tree would have only a few nodes.
     longest_ = std::array<std::uint32_t, 3>{3, 8, 24}[prng_.below(3)];
   }
 
@@ -123,7 +123,7 @@ class Draw {
     return weights_[i].verb;
   }
 
-  /// A depth of whole pages, at most one past the end of the words.
+  /// Returns a depth of whole pages, at most one page past the end of the words.
   std::uint32_t depth_in(const std::vector<std::uint32_t>& words) {
     return prng_.below(static_cast<std::uint32_t>(words.size()) / config_.page_size + 2) * config_.page_size;
   }
@@ -133,7 +133,7 @@ class Draw {
   std::string owner_name() { return "o" + std::to_string(prng_.below(kOwners)); }
   std::string found_name() { return "f" + std::to_string(prng_.below(kFound)); }
 
-  /// Keeps the lock of one operation in `n`, and mostly lets an insert continue the one that had the name.
+  /// Stores the lock of an operation under the name `n`; an insert mostly continues the lock that had the name.
   void as(Operation& made, std::uint32_t n) {
     if (!keeps_ || !prng_.one_in(n)) return;
     const std::uint32_t lock = prng_.below(kLocks);
@@ -171,7 +171,7 @@ class Draw {
     else history_[prng_.below(kHistory)] = {made.space, made.words};
   }
 
-  /// Lengths lie at, just before and just after whole pages, where rounding goes wrong.
+  /// Appends words so that lengths are at, just before and just after whole pages, where rounding errors occur.
   void append(std::vector<std::uint32_t>& words) {
     std::uint32_t pages = 0;
     while (pages < longest_ && !prng_.one_in(4)) ++pages;

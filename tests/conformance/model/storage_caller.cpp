@@ -17,7 +17,7 @@ namespace canopy::test {
 namespace {
 
 constexpr std::byte kUntouched{0x5C};
-/// A storage whose call does not end within this time does not end it. Far more than any call may take.
+/// A call that does not end within this time counts as one that never ends. It is far more than any call may take.
 constexpr std::chrono::seconds kNever{30};
 
 }  // namespace
@@ -46,8 +46,8 @@ StorageCaller::StorageCaller(std::shared_ptr<PageStorage> storage, const PageSto
 
 StorageCaller::~StorageCaller() { storage_.reset(); }
 
-/// As the engine's records begin, so that a storage which looks there finds what it expects; the rest depends on the
-/// key and the world.
+/// Fills a record: its beginning is that of the engine's records, because a storage may read it; the rest depends on
+/// the key and the world.
 void StorageCaller::fill(std::byte* record, const PageKey& key) const {
   Random random(key.bits[0] + world_);
   for (std::uint64_t at = 0; at < record_bytes_; at += 8) {
@@ -64,7 +64,7 @@ StorageCaller::Call& StorageCaller::begin(Kind kind, const Keys& keys) {
   call.keys = keys;
   if (kind == Kind::find) return call;
   if (keys.size() > free_.size()) disagree("the test has no memory for {} records", keys.size());
-  // From both ends, so that records of a call are neighbours in memory or far apart.
+  // Takes them from both ends, so that records of a call are adjacent in memory or far apart.
   if (next_ticket_ % 2) std::reverse(free_.begin(), free_.end());
   call.records.assign(free_.end() - static_cast<std::ptrdiff_t>(keys.size()), free_.end());
   free_.resize(free_.size() - keys.size());
@@ -75,7 +75,7 @@ StorageCaller::Call& StorageCaller::begin(Kind kind, const Keys& keys) {
 
 std::uint64_t StorageCaller::find(const PageKey& space, const Keys& keys, std::uint64_t within_us) {
   begin(Kind::find, keys);
-  const Keys lent = keys;  // valid during the call only
+  const Keys lent = keys;  // valid only during the call
   storage_->find(next_ticket_ - 1, space, lent, within_us);
   return next_ticket_ - 1;
 }
@@ -99,20 +99,20 @@ std::uint64_t StorageCaller::put(const PageKey& space, const Keys& keys, std::ui
 std::size_t StorageCaller::poll(std::size_t most) {
   std::vector<StorageDone> done(most);
   const std::size_t count = storage_->poll(done);
-  if (count > most) disagree("poll() told {} ends where there was room for {}", count, most);
+  if (count > most) disagree("poll() returned {} results, but there was room for {}", count, most);
   for (std::size_t i = 0; i < count; ++i) end(done[i]);
   return count;
 }
 
 void StorageCaller::end(const StorageDone& done) {
   const auto found = calls_.find(done.ticket);
-  if (found == calls_.end()) disagree("ticket {} ended, which is not on its way", done.ticket);
+  if (found == calls_.end()) disagree("ticket {} ended, but it is not pending", done.ticket);
   const Call& call = found->second;
   Ended ended{done.fate, done.found, {done.fates.begin(), done.fates.end()}};
   if (call.kind == Kind::find) {
-    if (!ended.fates.empty()) disagree("a find ended with {} fates of records", ended.fates.size());
+    if (!ended.fates.empty()) disagree("a find ended with {} fates of records, but it has none", ended.fates.size());
     if (ended.found > call.keys.size()) disagree("a find of {} keys found {}", call.keys.size(), ended.found);
-    if (ended.fate != Fate::done && ended.found > 0) disagree("a find without an answer found {}", ended.found);
+    if (ended.fate != Fate::done && ended.found > 0) disagree("a find that failed found {}", ended.found);
   } else {
     if (ended.fates.size() != call.keys.size())
       disagree("a call of {} records ended with {} fates", call.keys.size(), ended.fates.size());
@@ -122,7 +122,7 @@ void StorageCaller::end(const StorageDone& done) {
       disagree("a call's fate is {}, not the first of its records' that is not done",
                static_cast<std::uint32_t>(ended.fate));
     if (call.kind == Kind::put && !std::all_of(worse, ended.fates.end(), [](Fate fate) { return fate != Fate::done; }))
-      disagree("a record was kept behind one that was not");
+      disagree("a record was kept after one that was not");
   }
   std::vector<std::byte> expected(record_bytes_);
   for (std::size_t i = 0; i < call.records.size(); ++i) {
@@ -130,7 +130,7 @@ void StorageCaller::end(const StorageDone& done) {
     fill(expected.data(), call.keys[i]);
     if ((call.kind == Kind::put || ended.fates[i] == Fate::done) &&
         !std::equal(expected.begin(), expected.end(), memory))
-      disagree("record {} of a {}", i, call.kind == Kind::put ? "put was changed" : "get is another one");
+      disagree("record {} of a {}", i, call.kind == Kind::put ? "put was changed" : "get is another record");
     std::fill_n(memory, record_bytes_, kUntouched);
     free_.push_back(call.records[i]);
   }
@@ -149,7 +149,7 @@ void StorageCaller::wait_all() {
     }
     pollfd readable{descriptor, POLLIN, 0};
     if (::poll(&readable, 1, 30'000) == 0) {
-      if (poll() > 0) disagree("poll() had something to tell, and the descriptor was not readable");
+      if (poll() > 0) disagree("poll() had a result, but the descriptor was not readable");
     } else {
       poll();
     }

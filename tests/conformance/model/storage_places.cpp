@@ -13,7 +13,7 @@ namespace canopy::test {
 
 namespace {
 
-/// How a storage of Canopy's own is tried.
+/// The options with which a storage of Canopy is tested.
 struct Variant {
   const char *name, *options;
   bool faulty = false;
@@ -31,7 +31,7 @@ std::string joined(const std::string& one, const std::string& other) {
   return one + (one.empty() || other.empty() ? "" : ", ") + other;
 }
 
-/// A place that is nothing but options.
+/// A place without anything outside the process.
 class Nowhere final : public StoragePlace {
  public:
   explicit Nowhere(std::string options) : options_(std::move(options)) {}
@@ -44,7 +44,7 @@ class Nowhere final : public StoragePlace {
 class InFolder final : public StoragePlace {
  public:
   explicit InFolder(std::string more) : more_(std::move(more)) {
-    if (folder_.path().empty()) disagree("no temporary folder can be made");
+    if (folder_.path().empty()) disagree("no temporary folder can be created");
   }
   std::string options() const override { return joined("path: " + folder_.path().string(), more_); }
 
@@ -88,7 +88,7 @@ std::vector<StorageKind> storage_kinds() {
       for (const Variant& variant : kVariants)
         if (is_of_it(variant)) add(variant.options, variant.faulty);
   }
-  if (kinds.empty()) disagree("it needs a server, and CANOPY_STORAGE_OPTIONS names none, such as 'at: cache-1:7001'");
+  if (kinds.empty()) disagree("it needs a server: CANOPY_STORAGE_OPTIONS must name one, such as 'at: cache-1:7001'");
   return kinds;
 }
 

@@ -102,8 +102,8 @@ void VictimOrder::mark(PrefixName name) {
   if (place.ends) return;
   place.ends = true;
   ++marks_;
-  // Only the middle of a segment has a follower and no mark; `inserted` marks the end of what was there last,
-  // when the followers it brought are linked already, but then that page had been marked before.
+  // Only the middle of a segment has a follower and no mark. `inserted` marks the last page that was present when the
+  // new followers are already linked, but that page had a mark before.
   if (place.after > 0) ++splits_;
 }
 

@@ -25,14 +25,14 @@ std::string title(const WalkedNode& node) {
 
 std::string text_of(Rank rank) { return fmt::format("{{{}, {}}}", rank.major, rank.minor); }
 
-/// The models and the index have clocks of their own: only the order of their ticks must agree.
+/// Checks that ticks have the same order in the models and in the index, which have different clocks.
 void check_same_order(const char* what, std::vector<std::pair<Tick, Tick>> model_and_index) {
   std::ranges::sort(model_and_index);
   for (std::size_t i = 1; i < model_and_index.size(); ++i) {
     const auto& [model, index] = model_and_index[i];
     const auto& [earlier_model, earlier_index] = model_and_index[i - 1];
     if ((model == earlier_model) != (index == earlier_index) || index < earlier_index)
-      disagree("{}: by the model tick {} comes {} tick {}", what, index,
+      disagree("{}: in the model tick {} comes {} tick {}", what, index,
                model == earlier_model ? "together with" : "after", earlier_index);
   }
 }
@@ -63,9 +63,9 @@ class WholeCheck {
     const NodeFacts& facts = node.facts;
     if (facts.length == 0 || facts.length % config_.page_size != 0) disagree("{} is not whole pages", title(node));
     if (node.words.size() != facts.length + config_.overlap)
-      disagree("{} shows {} words", title(node), node.words.size());
+      disagree("{} has {} words", title(node), node.words.size());
     if (node.parent == NodeId::none) {
-      if (facts.begin != 0) disagree("{} hangs on the root", title(node));
+      if (facts.begin != 0) disagree("{} is a child of the root", title(node));
     } else {
       const auto found = by_id_.find(node.parent);
       if (found == by_id_.end()) disagree("{} comes before its parent", title(node));
@@ -75,8 +75,8 @@ class WholeCheck {
       if (!std::equal(parent.words.end() - config_.overlap, parent.words.end(), node.words.begin()))
         disagree("{} and its parent disagree about the words they share", title(node));
     }
-    // Siblings come in the order they were made; the upper half of a split keeps its place and, but in RadixCache's
-    // accounting, its age.
+    // Siblings come in the order in which they were made. The upper half of a split keeps its place and, except in
+    // RadixCache's accounting, its age.
     Tick& youngest = youngest_child_[{node.parent, facts.space}];
     if (facts.created <= youngest && youngest != 0 && config_.options.find("sglang") == std::string::npos)
       disagree("{} came after a younger sibling", title(node));
@@ -130,7 +130,7 @@ class WholeCheck {
   void check_counts() {
     if (names_.size() != flat_.entries())
       disagree("the index has nodes for {} pages, not {}", names_.size(), flat_.entries());
-    expect_equal("nodes that visit() shows and use() counts", index_.use().nodes, nodes_.size());
+    expect_equal("nodes that visit() reports and use() counts", index_.use().nodes, nodes_.size());
     for (const WalkedNode& node : nodes_) {
       const auto found = children_.find(node.facts.id);
       const std::uint32_t children = found == children_.end() ? 0 : found->second;
@@ -153,16 +153,16 @@ class WholeCheck {
       for (const PrefixName name : order_->leaves()) expected.insert(name);
     for (const auto& [facts, rank] : waiters.all) {
       const auto found = by_id_.find(facts.id);
-      if (found == by_id_.end()) disagree("slot {} waits to be evicted but is no node", slot_of(facts.id));
+      if (found == by_id_.end()) disagree("slot {} is in the queue but is not a node", slot_of(facts.id));
       const WalkedNode& node = nodes_[found->second];
       if (!met.insert(facts.id).second || node.pages[g].empty() || node.locks[g] > 0)
-        disagree("{} waits twice in group {}, or may not be evicted from it", title(node), g);
-      // Each group has its own recency, and visit() tells that of the first.
+        disagree("{} is in the queue of group {} twice, or may not be evicted from it", title(node), g);
+      // Each group has its own recency, and visit() reports that of the first one.
       if ((g == 0 && facts.last_access != node.facts.last_access) || facts.hits != node.facts.hits)
-        disagree("waiting() and visit() tell different facts of {}", title(node));
+        disagree("waiting() and visit() report different facts of {}", title(node));
       if (policy.volatility() == Volatility::none && policy.rank(facts) != rank)
         disagree(
-            "{} waits with rank {}, and its facts give another now: its rank moves while it waits; declare "
+            "{} is in the queue with rank {}, but its facts give another rank now: its rank drifts; declare "
             "Volatility::epoch",
             title(node), text_of(rank));
       if (!order_) continue;
@@ -175,7 +175,7 @@ class WholeCheck {
       if (facts.inserts != history.inserts)
         disagree("{} counts {} inserts, not {}", title(node), facts.inserts, history.inserts);
     }
-    if (!expected.empty()) disagree("{} leaves may be evicted but do not wait", expected.size());
+    if (!expected.empty()) disagree("{} leaves may be evicted but are not in the queue", expected.size());
   }
 
   const PrefixIndex& index_;

@@ -15,7 +15,7 @@ namespace canopy::test {
 
 namespace {
 
-/// The groups as the index is told of them; without any the world has one, which needs the whole path.
+/// Returns the groups for the index; if the world has none, one that needs the whole path.
 std::vector<Part> parts_of(const WorldConfig& config) {
   if (config.words_are_pages && config.overlap > 0) disagree("words=pages is for keys without an overlap");
   std::vector<Part> parts;
@@ -40,7 +40,7 @@ std::vector<Units> reaches_of(const std::vector<Part>& parts) {
   return reaches;
 }
 
-/// An index that keeps nothing is a legal one: "cache off".
+/// Returns false for an index that keeps nothing, which is allowed ("cache off").
 bool keeps_what_it_is_given(const WorldConfig& config, const PrefixIndex::Context& context) {
   const auto index = make<PrefixIndex>(config.index, context, config.options);
   const std::vector<std::uint32_t> words(context.page_size + context.overlap, 1);
@@ -72,7 +72,7 @@ World::World(const WorldConfig& config)
   const PrefixIndex::Context context{config.page_size, config.overlap, groups};
   index_ = make<PrefixIndex>(config.index, context, config.options);
   remembers_ = keeps_what_it_is_given(config, context);
-  // The order counts uses as Canopy does.
+  // VictimOrder counts uses as Canopy does.
   const bool counts_as_sglang = config.options.find("sglang") != std::string::npos;
   if (parts_.size() > 1 || parts_[0].reach != kWholePath || counts_as_sglang) return;
   if (remembers_ && !kind_of(config.index, config.options).tree) return;
@@ -162,7 +162,7 @@ std::optional<std::size_t> World::group(const std::string& name) const {
   for (std::size_t g = 0; g < parts_.size(); ++g)
     if (parts_[g].name == name) return g;
   if (std::ranges::find(config_.other_groups, name) == config_.other_groups.end())
-    disagree("'{}' is no group of this engine", name);
+    disagree("'{}' is not a group of this engine", name);
   return {};
 }
 
@@ -221,7 +221,7 @@ void World::give_back(std::size_t group, std::span<const Page> pages) {
   std::vector<Page> out = copied(pages);
   std::erase(out, Page{0});
   if (!parts_[group].allocator->free(out))
-    disagree("the allocator of {} would not take back [{}]", parts_[group].name, fmt::join(out, " "));
+    disagree("the allocator of {} refused to free [{}]", parts_[group].name, fmt::join(out, " "));
 }
 
 void World::give_back(const GroupPages& pages) {
@@ -285,7 +285,7 @@ void World::check_sums() {
     if (came.evictable == model.evictable * config_.page_size &&
         came.protected_ == model.protected_ * config_.page_size)
       return;
-    disagree("units of {}: expected {} evictable and {} protected, came {} and {}", what,
+    disagree("units of {}: expected {} evictable and {} protected, got {} and {}", what,
              model.evictable * config_.page_size, model.protected_ * config_.page_size, came.evictable,
              came.protected_);
   };

@@ -1,4 +1,4 @@
-/// What each operation must answer, and what becomes of the models.
+/// The required results of each operation, and its effect on the models.
 #include "page_lists.h"
 #include "world.h"
 
@@ -71,7 +71,7 @@ Outcome World::hold(const Operation& operation) {
   facts.id = ++requests_;
   Receipt receipt{index_->hold(sight.found.node, &facts), LockState::held, sight.space, {}, 0, serves ? facts.id : 0};
   if (!serves) {
-    if (receipt.lock.node != NodeId::none) disagree("a lock of {} units on what is not there", receipt.lock.length);
+    if (receipt.lock.node != NodeId::none) disagree("a lock of {} units on a node that is gone", receipt.lock.length);
     return {{"refused", 1}};
   }
   receipt.hold = flat_.lock(sight.chain);
@@ -101,7 +101,7 @@ Outcome World::insert_below(Receipt* below, const Operation& operation) {
   const Receipt nothing;
   const Chain& start = (below ? below : &nothing)->hold.chain;
   if (start.size() > chain.size() || !std::equal(start.begin(), start.end(), chain.begin())) {
-    if (config_.scenario) disagree("the key does not begin with what lies under '{}'", operation.name);
+    if (config_.scenario) disagree("the key does not begin with the key of '{}'", operation.name);
     return {};
   }
   const std::size_t covered = start.size();
@@ -112,17 +112,17 @@ Outcome World::insert_below(Receipt* below, const Operation& operation) {
   }
   const Inserted result = index_->insert(below ? below->lock : Lock{}, key, spans_of(*brought),
                                          {operation.priority, operation.chunked, 0, below ? below->inserted : 0});
-  // Results of an index live until its next call.
+  // Results of an index are valid until its next call.
   Brought spare;
   for (std::size_t g = 0; g < parts_.size(); ++g) spare[g] = copied(result.spare[g]);
   FlatIndex::Added added;
   if (remembers_) {
     added = flat_.insert(key, chain, covered, *brought);
-    expect_equal("units that were there already", std::size_t{result.had}, added.had * config_.page_size);
+    expect_equal("units that were present before", std::size_t{result.had}, added.had * config_.page_size);
   } else {
     give_back(spans_of(*brought));
   }
-  // A node that would have nothing in any group is not made, and what was brought ends before it.
+  // A node without pages in any group is not made, and the inserted key ends before it.
   chain.resize(added.length);
   Receipt receipt{result.lock,       LockState::held,    operation.space,
                   flat_.lock(chain), result.lock.length, below ? below->request : 0};
@@ -149,7 +149,7 @@ Outcome World::insert_below(Receipt* below, const Operation& operation) {
   return outcome;
 }
 
-/// clear() forgot the lock: nothing may change, and all pages stay the caller's.
+/// Inserts below a lock that clear() ended: nothing may change, and all pages stay with the caller.
 Outcome World::insert_nowhere(const Operation& operation, const Lock& stale) {
   const auto units = operation.words.size() < config_.overlap ? 0 : operation.words.size() - config_.overlap;
   const std::size_t whole = units / config_.page_size, covered = stale.length / config_.page_size;
@@ -178,8 +178,8 @@ Outcome World::release(const Operation& operation) {
     index_->release(receipt.lock);
     return {{"refused", 0}};
   }
-  // The index sees by its count that a lock is released twice, so not while another lock covers the same pages: that
-  // duty is the caller's.
+  // The index detects a second release by the count of locks, so not while another lock covers the same pages. Avoiding
+  // that is the caller's duty.
   const FlatIndex::Entry* end = receipt.state == LockState::released ? flat_.find(receipt.hold.chain.back()) : nullptr;
   if (end && end->paths > 0) return {};
   ++coverage_.refused_locks;
@@ -187,7 +187,7 @@ Outcome World::release(const Operation& operation) {
   return {{"refused", 1}};
 }
 
-/// Compares what an index tells of nodes that leave with the model, which has them until the eviction has ended.
+/// Compares the evicted nodes that an index reports with the model, which has them until the eviction has ended.
 class World::Heard final : public LeavingVisitor {
  public:
   Heard(const World& world, std::size_t group) : world_(world), group_(group) {}
@@ -196,17 +196,17 @@ class World::Heard final : public LeavingVisitor {
     const Chain chain = chain_of({node.facts.space, node.words}, world_.config_.page_size, world_.config_.overlap);
     const std::size_t units = node.words.size() - world_.config_.overlap;
     if (chain.size() * world_.config_.page_size != units || units != node.facts.begin + node.facts.length)
-      disagree("a node of {} units from {} on leaves, with {} words on its path", node.facts.length, node.facts.begin,
-               node.words.size());
+      disagree("an evicted node of {} units from depth {} has {} words on its path", node.facts.length,
+               node.facts.begin, node.words.size());
     for (std::size_t g = 0; g < world_.parts_.size(); ++g) {
       if (node.pages[g].size() != chain.size())
-        disagree("{} pages are told of a path of {}", node.pages[g].size(), chain.size());
+        disagree("{} pages are reported for a path of {}", node.pages[g].size(), chain.size());
       for (std::size_t i = 0; i < chain.size(); ++i) {
         const FlatIndex::Entry* entry = world_.flat_.find(chain[i]);
         const Page page = node.pages[g][i];
         const bool may_have_left = page == 0 && names_.contains(chain[i]);
         if (!entry || (entry->pages[g] != page && !may_have_left))
-          disagree("page {} of a path that leaves is told as {}", i, page);
+          disagree("page {} of an evicted path is reported as {}", i, page);
         if (page != 0) told_[g].insert(page);
       }
     }
@@ -214,14 +214,14 @@ class World::Heard final : public LeavingVisitor {
     names_.insert(chain.begin(), chain.end());
   }
 
-  /// Every page that left was told of, and the last page of each node that was told of has left.
+  /// Checks that every page that left was reported, and that the last page of each reported node has left.
   void check(const GroupPages& left) const {
     for (std::size_t g = 0; world_.remembers_ && g < world_.parts_.size(); ++g)
       for (const Page page : left[g])
-        if (!told_[g].contains(page)) disagree("page {} left, and its path was not told", page);
+        if (!told_[g].contains(page)) disagree("page {} left, but its path was not reported", page);
     for (const Page end : ends_)
       if (std::find(left[group_].begin(), left[group_].end(), end) == left[group_].end())
-        disagree("page {} was told to leave, and stayed", end);
+        disagree("page {} was reported as evicted, but stayed", end);
   }
 
  private:
@@ -235,7 +235,7 @@ class World::Heard final : public LeavingVisitor {
 Outcome World::evict(std::size_t group, std::size_t count) {
   const std::uint64_t could = index_->sizes(group).evictable / config_.page_size;
   Heard heard(*this, group);
-  const bool tells = count % 3 == 0;  // without a visitor the same must leave
+  const bool tells = count % 3 == 0;  // without a visitor the same pages must leave
   const GroupPages left = index_->evict(group, count, Cause::room, tells ? &heard : nullptr);
   if (tells) heard.check(left);
   const std::size_t pages = left[group].size();

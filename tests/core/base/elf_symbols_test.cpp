@@ -82,25 +82,25 @@ TEST_CASE("a real plugin defines its descriptor, and only whole names are found"
 }
 
 TEST_CASE("what is no library of this machine is told what it is") {
-  const std::string not_elf = "it is not an ELF file, a plugin is an ELF shared library";
+  const std::string not_elf = "it is not an ELF file; expected an ELF shared library";
   CHECK(refusal({}) == not_elf);
   CHECK(refusal(Bytes(4096, std::byte{'#'})) == not_elf);
   CHECK(refusal({std::byte{0x7f}, std::byte{'E'}, std::byte{'L'}}) == not_elf);
   CHECK(refusal({std::byte{0x7f}, std::byte{'E'}, std::byte{'L'}, std::byte{'F'}}) ==
-        "its ELF header does not lie within its 4 bytes, so it is cut short or damaged");
-  CHECK(refusal_with<std::uint8_t>(EI_CLASS, ELFCLASS32) == "it is not a 64-bit ELF file, this host loads 64-bit ones");
+        "its ELF header is not within its 4 bytes, so it is truncated or damaged");
+  CHECK(refusal_with<std::uint8_t>(EI_CLASS, ELFCLASS32) == "it is not a 64-bit ELF file; this host loads only those");
   CHECK(refusal_with<std::uint8_t>(EI_DATA, ELFDATA2MSB) ==
-        "it is not a little-endian ELF file, this host is little-endian");
+        "it is not a little-endian ELF file; this host is little-endian");
   CHECK(mentions(refusal_with<Elf64_Half>(offsetof(Elf64_Ehdr, e_machine), EM_RISCV),
-                 "it is built for ELF machine 243, this host is "));
+                 "it is built for ELF machine 243; this host is "));
   CHECK(refusal_with<Elf64_Half>(offsetof(Elf64_Ehdr, e_type), ET_REL) ==
-        "it is an ELF file of type 1, a shared library has type 3");
+        "it is an ELF file of type 1; expected a shared library, type 3");
 }
 
 TEST_CASE("every table of a library must lie within it") {
   const auto far = ~Elf64_Off{0} - 8;
-  CHECK(mentions(refusal_with(offsetof(Elf64_Ehdr, e_phoff), far), "its program header table does not lie within"));
-  CHECK(mentions(refusal_with(offsetof(Elf64_Ehdr, e_shoff), far), "its section header table does not lie within"));
+  CHECK(mentions(refusal_with(offsetof(Elf64_Ehdr, e_phoff), far), "its program header table is not within"));
+  CHECK(mentions(refusal_with(offsetof(Elf64_Ehdr, e_shoff), far), "its section header table is not within"));
   CHECK(mentions(refusal_with<Elf64_Half>(offsetof(Elf64_Ehdr, e_phnum), 0), "its program header table"));
   CHECK(mentions(refusal_with<Elf64_Half>(offsetof(Elf64_Ehdr, e_shnum), 0xffff), "its section header table"));
   CHECK(mentions(refusal_with<Elf64_Half>(offsetof(Elf64_Ehdr, e_shentsize), 1), "its section header table"));
@@ -109,7 +109,7 @@ TEST_CASE("every table of a library must lie within it") {
   const std::size_t first_segment = get<Elf64_Ehdr>(good, 0).e_phoff;
   Bytes file = good;
   put(file, first_segment + offsetof(Elf64_Phdr, p_filesz), far);
-  CHECK(mentions(refusal(file), "its segment 0 does not lie within"));
+  CHECK(mentions(refusal(file), "its segment 0 is not within"));
 
   const std::size_t dynamic_symbols = dynamic_symbols_of(good);
   const auto with = [&](std::size_t field, auto value) {
@@ -117,12 +117,12 @@ TEST_CASE("every table of a library must lie within it") {
     put(file, dynamic_symbols + field, value);
     return refusal(file);
   };
-  CHECK(mentions(with(offsetof(Elf64_Shdr, sh_offset), far), "its dynamic symbol table does not lie within"));
-  CHECK(mentions(with(offsetof(Elf64_Shdr, sh_size), far), "its dynamic symbol table does not lie within"));
+  CHECK(mentions(with(offsetof(Elf64_Shdr, sh_offset), far), "its dynamic symbol table is not within"));
+  CHECK(mentions(with(offsetof(Elf64_Shdr, sh_size), far), "its dynamic symbol table is not within"));
   CHECK(mentions(with(offsetof(Elf64_Shdr, sh_entsize), Elf64_Xword{0}), "its dynamic symbol table"));
   CHECK(mentions(with(offsetof(Elf64_Shdr, sh_link), Elf64_Word{0xffff}), "its table of symbol names"));
   CHECK(with(offsetof(Elf64_Shdr, sh_type), Elf64_Word{SHT_PROGBITS}) ==
-        "it has no dynamic symbol table, a plugin exports its descriptor there");
+        "it has no dynamic symbol table, in which a plugin exports its descriptor");
 }
 
 TEST_CASE("a library that was cut short anywhere is refused") {

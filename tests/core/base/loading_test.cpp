@@ -15,14 +15,14 @@ using namespace canopy::test;
 TEST_CASE("loading: what is no file to load is refused with what it is") {
   const Scratch scratch;
   CHECK(said_of(scratch / "missing.so") == "there is no such file");
-  CHECK(said_of(scratch.text("empty.so", "")) == "it is empty, a plugin is an ELF shared library");
-  CHECK(said_of(scratch.text("junk.so", "#!/bin/sh\n")) == "it is not an ELF file, a plugin is an ELF shared library");
-  CHECK(said_of(scratch.folder()) == "it is a folder, a plugin is a regular file");
-  CHECK(said_of("/dev/zero") == "it is a device, a plugin is a regular file");
+  CHECK(said_of(scratch.text("empty.so", "")) == "it is empty; expected an ELF shared library");
+  CHECK(said_of(scratch.text("junk.so", "#!/bin/sh\n")) == "it is not an ELF file; expected an ELF shared library");
+  CHECK(said_of(scratch.folder()) == "it is a folder; expected a regular file");
+  CHECK(said_of("/dev/zero") == "it is a device; expected a regular file");
 
   // A reader of a FIFO waits for its writer, and there is none.
   REQUIRE(::mkfifo((scratch / "fifo.so").c_str(), 0600) == 0);
-  CHECK(said_of(scratch / "fifo.so") == "it is a pipe, a plugin is a regular file");
+  CHECK(said_of(scratch / "fifo.so") == "it is a pipe; expected a regular file");
 
   fs::create_symlink("nowhere.so", scratch / "dangling.so");
   CHECK(said_of(scratch / "dangling.so") == "it is a symbolic link to nowhere.so, which does not exist");
@@ -30,7 +30,7 @@ TEST_CASE("loading: what is no file to load is refused with what it is") {
   CHECK(contains(said_of(scratch / "circle.so"), "it cannot be reached: "));
 
   fs::resize_file(scratch.text("huge.so", "x"), (std::uintmax_t{256} << 20) + 1);  // a hole: takes no disk
-  CHECK(said_of(scratch / "huge.so") == "it has 268435457 bytes, expected at most 268435456");
+  CHECK(said_of(scratch / "huge.so") == "it has 268435457 bytes; expected at most 268435456");
 }
 
 TEST_CASE("loading: a plugin that was cut short is refused wherever it ends") {
@@ -61,7 +61,7 @@ TEST_CASE("loading: a library without a descriptor is refused and none of its co
   const fs::path canary = scratch / "canary";
   REQUIRE(::setenv("CANOPY_CANARY", canary.c_str(), 1) == 0);
   CHECK(said_of(fixture("no_symbol")) ==
-        "it does not export canopy_plugin_, so it is no Canopy plugin and was not loaded");
+        "it does not export canopy_plugin_, so it is not a Canopy plugin and was not loaded");
   CHECK_FALSE(fs::exists(canary));
   // The canary works: it reports when a library is loaded.
   void* const loaded = ::dlopen(fixture("no_symbol").c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -72,10 +72,10 @@ TEST_CASE("loading: a library without a descriptor is refused and none of its co
 }
 
 TEST_CASE("loading: a descriptor that is not of this host's kind is refused with both sides") {
-  CHECK(said_of(fixture("wrong_magic")) == "its magic is 0x21544f4e, this host expects 0x32504e43");
-  CHECK(said_of(fixture("small_struct")) == "its CanopyPlugin has 8 bytes, this host expects 40");
+  CHECK(said_of(fixture("wrong_magic")) == "its magic is 0x21544f4e; expected 0x32504e43");
+  CHECK(said_of(fixture("small_struct")) == "its CanopyPlugin has 8 bytes; expected at least 40");
   CHECK(said_of(fixture("other_toolchain")) ==
-        "it was built for itanium/another_libc++/64, this host is " CANOPY_TOOLCHAIN);
+        "it was built for itanium/another_libc++/64; this host is " CANOPY_TOOLCHAIN);
   if (!kSanitized) CHECK_FALSE(is_mapped(fixture("wrong_magic")));
 
   const CanopyComponent component{};
@@ -87,15 +87,17 @@ TEST_CASE("loading: a descriptor that is not of this host's kind is refused with
     bad.*field = value;
     return canopy::why_unreadable(bad);
   };
-  CHECK(with(&CanopyPlugin::component_size, 40) == "its CanopyComponent has 40 bytes, this host expects 56");
-  CHECK(with(&CanopyPlugin::component_size, 49) == "its CanopyComponent has 49 bytes, this host expects 56");
-  CHECK(with(&CanopyPlugin::component_size, 1 << 20) == "its CanopyComponent has 1048576 bytes, this host expects 56");
+  CHECK(with(&CanopyPlugin::component_size, 40) ==
+        "its CanopyComponent has 40 bytes; expected 56 to 4096, a multiple of 8");
+  CHECK(with(&CanopyPlugin::component_size, 49) ==
+        "its CanopyComponent has 49 bytes; expected 56 to 4096, a multiple of 8");
+  CHECK(with(&CanopyPlugin::component_size, 1 << 20) ==
+        "its CanopyComponent has 1048576 bytes; expected 56 to 4096, a multiple of 8");
   CHECK(with(&CanopyPlugin::component_size, 64).empty());  // a newer one, with a field more
   CHECK(with(&CanopyPlugin::size, 56).empty());
-  CHECK(with(&CanopyPlugin::toolchain, nullptr) ==
-        "it does not say what it was built for, this host is " CANOPY_TOOLCHAIN);
-  CHECK(with(&CanopyPlugin::version, nullptr) == "it does not say which version it is");
-  CHECK(with(&CanopyPlugin::components, nullptr) == "it says that it has 1 components, but its list of them is null");
-  CHECK(with(&CanopyPlugin::count, 0) == "it says that it has 0 components, expected 1 to 4096");
-  CHECK(with(&CanopyPlugin::count, 4097) == "it says that it has 4097 components, expected 1 to 4096");
+  CHECK(with(&CanopyPlugin::toolchain, nullptr) == "it does not name its toolchain; this host is " CANOPY_TOOLCHAIN);
+  CHECK(with(&CanopyPlugin::version, nullptr) == "it has no version");
+  CHECK(with(&CanopyPlugin::components, nullptr) == "it has 1 components, but its list of components is null");
+  CHECK(with(&CanopyPlugin::count, 0) == "it has 0 components; expected 1 to 4096");
+  CHECK(with(&CanopyPlugin::count, 4097) == "it has 4097 components; expected 1 to 4096");
 }

@@ -82,7 +82,7 @@ TEST_CASE("a file is written whole, where its links lead, with the mode it had o
     CHECK_FALSE(can_write_file(folder.at(path)));
     CHECK_FALSE(write_file_atomically(folder.at(path), "text"));
   }
-  CHECK(write_file_atomically("", "text").error().text == "the name of a file to write is empty");
+  CHECK(write_file_atomically("", "text").error().text == "the name of an output file is empty");
   if (::geteuid() != 0) {
     ::chmod(folder.at("new").c_str(), 0400);
     CHECK_FALSE(can_write_file(folder.at("new")));

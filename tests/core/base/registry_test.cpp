@@ -104,7 +104,7 @@ TEST_CASE("loading: a component that cannot be used is refused alone") {
   Registry registry;
   registry.add(fixture("null_fields"), Trust::as_ourselves);
   const char* const expected[] = {
-      "component 'no_interface' does not say which interface it implements",
+      "component 'no_interface' does not name the interface that it implements",
       "component 2 has no name",
       "component 3 has no name",
       "component 'no_summary' has no summary",
@@ -120,13 +120,13 @@ TEST_CASE("loading: a component that cannot be used is refused alone") {
   other.add(fixture("old_interface"), Trust::as_ourselves);
   REQUIRE(other.refusals().size() == 4);
   CHECK(other.refusals()[0].why ==
-        "component 'of_yesterday' implements canopy.EvictionStrategy/3.0, this host has canopy.EvictionStrategy/4.0");
+        "component 'of_yesterday' implements canopy.EvictionStrategy/3.0; this host has canopy.EvictionStrategy/4.0");
   CHECK(other.refusals()[1].why ==
-        "component 'of_tomorrow' implements canopy.EvictionStrategy/4.7, this host has canopy.EvictionStrategy/4.0");
+        "component 'of_tomorrow' implements canopy.EvictionStrategy/4.7; this host has canopy.EvictionStrategy/4.0");
   CHECK(other.refusals()[2].why ==
-        "component 'without_minor' implements canopy.EvictionStrategy/4, this host has canopy.EvictionStrategy/4.0");
+        "component 'without_minor' implements canopy.EvictionStrategy/4; this host has canopy.EvictionStrategy/4.0");
   CHECK(other.refusals()[3].why ==
-        "component 'of_others' implements somebody.Elses/7.0, this host has canopy.EvictionStrategy/4.0, "
+        "component 'of_others' implements somebody.Elses/7.0; this host has canopy.EvictionStrategy/4.0, "
         "canopy.KeyCodec/1.0, canopy.KVStore/4.0, canopy.PageStorage/1.0, canopy.PrefixIndex/9.0, "
         "canopy.SlotAllocator/1.0");
   CHECK(make(other, "of_today"));
@@ -159,7 +159,7 @@ TEST_CASE("loading: a name is offered once, and the refusal names both files") {
   REQUIRE(registry.refusals().size() == 1);
   CHECK(registry.refusals()[0].file == fixture("name_taken"));
   CHECK(registry.refusals()[0].why ==
-        "its eviction strategy 'lru' is not used, " + first_file + " already offers that name");
+        "its eviction strategy 'lru' is not used: " + first_file + " already offers that name");
 
   // The same file by another path is not a second one.
   const Scratch scratch;
@@ -207,12 +207,12 @@ TEST_CASE("loading: an instance that cannot be had is an error that helps") {
         "no key codec is called 'token'\n  known here: none   (2 plugins were refused, see `canopy plugins`)");
 
   CHECK(make(registry, "throws_error").error().text ==
-        "eviction strategy 'throws_error' cannot be made: its ghost list does not fit (throws_in_create.so)");
+        "eviction strategy 'throws_error' cannot be created: its ghost list does not fit (throws_in_create.so)");
   CHECK(make(registry, "throws_int").error().text ==
-        "eviction strategy 'throws_int' cannot be made: it threw something that is not a std::exception "
+        "eviction strategy 'throws_int' cannot be created: it threw something that is not a std::exception "
         "(throws_in_create.so)");
   CHECK(make(registry, "silent").error().text ==
-        "eviction strategy 'silent' cannot be made: it gives no reason (throws_in_create.so)");
+        "eviction strategy 'silent' cannot be created: no reason was given (throws_in_create.so)");
   // The walker has already said what is wrong with the options.
   const auto outside = make(registry, "slru", Answers{{{"protect_after", 65}}});
   REQUIRE_FALSE(outside);
@@ -246,19 +246,19 @@ TEST_CASE("loading: a component of the program itself is checked, offered and ma
   REQUIRE(both.refusals().size() == 1);
   CHECK(both.refusals()[0].file == "the second");
   CHECK(both.refusals()[0].why ==
-        "its eviction strategy 'slru' is not used, " + fixture("good").string() + " already offers that name");
+        "its eviction strategy 'slru' is not used: " + fixture("good").string() + " already offers that name");
 
   CanopyPlugin foreign = canopy_plugin_;
   foreign.toolchain = "itanium/other/32";
   Registry other;
   other.add(foreign, "built elsewhere");
   REQUIRE(other.refusals().size() == 1);
-  CHECK(other.refusals()[0].why == std::string("it was built for itanium/other/32, this host is ") + CANOPY_TOOLCHAIN);
+  CHECK(other.refusals()[0].why == std::string("it was built for itanium/other/32; this host is ") + CANOPY_TOOLCHAIN);
   taken.implements = "canopy.EvictionStrategy/3.9";
   Registry old;
   old.add(second, "of yesterday");
   REQUIRE(old.refusals().size() == 1);
-  CHECK(old.refusals()[0].why == "component 'slru' implements canopy.EvictionStrategy/3.9, this host has " +
+  CHECK(old.refusals()[0].why == "component 'slru' implements canopy.EvictionStrategy/3.9; this host has " +
                                      std::string(EvictionStrategy::kInterface));
   CHECK(old.offers().empty());
 }

@@ -31,21 +31,21 @@ TEST_CASE("loading: in a folder that the user named, only root and ourselves may
     REQUIRE(::chmod(file.c_str(), mode) == 0);
     return said_of(file, Trust::strict);
   };
-  CHECK(with_mode(0775) == "others than its owner can write it (its mode is 0775, expected no more than 0755)");
-  CHECK(with_mode(0757) == "others than its owner can write it (its mode is 0757, expected no more than 0755)");
+  CHECK(with_mode(0775) == "users other than its owner can write to it (its mode is 0775; expected at most 0755)");
+  CHECK(with_mode(0757) == "users other than its owner can write to it (its mode is 0757; expected at most 0755)");
   CHECK(with_mode(04755) ==
-        "it is set-user-ID or set-group-ID, a plugin is a plain file (its mode is 4755, expected no more than 0755)");
+        "it is set-user-ID or set-group-ID; expected a plain file (its mode is 4755; expected at most 0755)");
   REQUIRE(::chmod(file.c_str(), 0755) == 0);
 
   const Scratch elsewhere;
   fs::create_symlink(file, elsewhere / "link.so");
   CHECK(said_of(elsewhere / "link.so", Trust::strict) ==
-        "it is a symbolic link that leaves its folder, to " + file.string());
+        "it is a symbolic link out of its folder, to " + file.string());
   CHECK(said_of(elsewhere / "link.so").empty());
 
   REQUIRE(::chmod(scratch.folder().c_str(), 0775) == 0);
-  CHECK(said_of(file, Trust::strict) == "others than its owner can write the folder " + scratch.folder().string() +
-                                            " (its mode is 0775, expected no more than 0755)");
+  CHECK(said_of(file, Trust::strict) == "users other than its owner can write to the folder " +
+                                            scratch.folder().string() + " (its mode is 0775; expected at most 0755)");
   CHECK(said_of(file, Trust::as_ourselves).empty());
   REQUIRE(::chmod(scratch.folder().c_str(), 0700) == 0);
   if (!others_can_write_above(scratch.folder())) CHECK(said_of(file, Trust::strict).empty());
@@ -59,21 +59,21 @@ TEST_CASE("loading: in a folder that the user named, only root and ourselves may
     REQUIRE(::chmod(scratch.folder().c_str(), mode) == 0);
     return said_of(inner / "below.so", Trust::strict);
   };
-  CHECK(above_with(0777) == "others than its owner can write the folder " + scratch.folder().string() +
-                                " (its mode is 0777, expected no more than 0755)");
+  CHECK(above_with(0777) == "users other than its owner can write to the folder " + scratch.folder().string() +
+                                " (its mode is 0777; expected at most 0755)");
   if (!others_can_write_above(scratch.folder().parent_path())) {
     CHECK(above_with(01777).empty());
-    CHECK(contains(said_of(file, Trust::strict), "others than its owner can write the folder "));
+    CHECK(contains(said_of(file, Trust::strict), "users other than its owner can write to the folder "));
   }
   REQUIRE(::chmod(scratch.folder().c_str(), 0700) == 0);
 
   if (::geteuid() == 0) {
     REQUIRE(::chown(file.c_str(), 4711, ::getegid()) == 0);
-    CHECK(said_of(file, Trust::strict) == "it belongs to user 4711, expected root or user 0");
+    CHECK(said_of(file, Trust::strict) == "it belongs to user 4711; expected root or user 0");
     REQUIRE(::chown(file.c_str(), 0, ::getegid()) == 0);
     REQUIRE(::chown(scratch.folder().c_str(), 4711, ::getegid()) == 0);
     CHECK(said_of(file, Trust::strict) ==
-          "the folder " + scratch.folder().string() + " belongs to user 4711, expected root or user 0");
+          "the folder " + scratch.folder().string() + " belongs to user 4711; expected root or user 0");
     REQUIRE(::chown(scratch.folder().c_str(), 0, ::getegid()) == 0);
   }
 }

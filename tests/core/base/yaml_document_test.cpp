@@ -56,7 +56,7 @@ const Bad kBad[] = {
     {"a: \"\\ud800\"\n", "1:11", "invalid unicode"},
     // Characters.
     {"a: 1\nb: \0\n"sv, "2:4", "NUL byte"},
-    {"a: \"\\0\"\n", "1:4", "a NUL, even an escaped one"},
+    {"a: \"\\0\"\n", "1:4", "a NUL, even an escaped one, is not allowed"},
     {"a: \"\\N\"\n", "1:4", "an escape in this text stands for no character"},
     {"a: \"b\\_\"\n", "1:4", "an escape in this text stands for no character"},
     {"a: \x07\n", "1:4", "control character 0x07"},
@@ -100,7 +100,7 @@ const Bad kBad[] = {
     {"<<: {a: 1}\n", "1:1", "merge keys"},
     {"a: 1\nb: { <<: 2 }\n", "2:6", "merge keys"},
     // Keys.
-    {"a: 1\nb: 2\na: 3\n", "3:1", "the key 'a' is here a second time; the first is at t:1:1"},
+    {"a: 1\nb: 2\na: 3\n", "3:1", "the key 'a' occurs a second time; the first is at t:1:1"},
     {"a: { b: 1, c: 2, b: 3 }\n", "1:18", "the first is at t:1:6"},
     {"a: 1\n'a': 2\n", "2:1", "a second time"},
     {"[a]: 1\n", "1:1", "cannot be a key"},
@@ -229,7 +229,7 @@ TEST_CASE("yaml: bombs are refused before they cost anything") {
   std::string laughs = "a: &a [x, x]\n";
   for (char c = 'b'; c < 'z'; ++c) laughs += fmt::format("{0}: &{0} [*{1}, *{1}]\n", c, static_cast<char>(c - 1));
   const std::pair<std::string, const char*> bombs[] = {
-      {std::string(std::size_t{64} << 20, 'x'), "goes on behind 1 MiB"},
+      {std::string(std::size_t{64} << 20, 'x'), "bytes; expected at most 1 MiB"},
       {std::string(1'000'000, '['), "longer than 32 KiB"},
       {repeated("{a: ", 250'000), "longer than 32 KiB"},
       {repeated("- ", 500'000), "more than 32 levels"},

@@ -93,11 +93,11 @@ TEST_CASE("options: what is refused, where and why") {
       {"{ total: 99999999999999999Gi }", "is outside any whole number"},
       {"{ small: 256 }", "t:1:10: c.small = 256 is outside 0..255"},
       {"{ small: -1 }", "c.small = -1 is outside 0..255"},
-      {"{ size: 010 }", "c.size = 010 is ambiguous, octal to some and decimal to others; write 10; expected 1..64"},
-      {"{ size: 00 }", "is ambiguous, octal to some and decimal to others; write 0"},
-      {"{ size: 0_8 }", "is ambiguous, octal to some and decimal to others; write 8"},
+      {"{ size: 010 }", "c.size = 010 is ambiguous, octal or decimal; write 10; expected 1..64"},
+      {"{ size: 00 }", "is ambiguous, octal or decimal; write 0"},
+      {"{ size: 0_8 }", "is ambiguous, octal or decimal; write 8"},
       {"size: 1,000", "t:1:7: c.size = '1,000' has commas; group digits with '_', as in 3_000_000"},
-      {"{ size: 1m }", "has an unknown suffix; known are k or K, M, G (powers of 1000) and Ki, Mi, Gi (of 1024)"},
+      {"{ size: 1m }", "has an unknown suffix; suffixes are k or K, M, G (powers of 1000) and Ki, Mi, Gi (of 1024)"},
       {"{ size: 80GiB }", "c.size = '80GiB' has an unknown suffix"},
       {"{ size: 1T }", "has an unknown suffix"},
       {"{ size: 1e3 }", "c.size = '1e3' is not a whole number in decimal digits; expected 1..64"},
@@ -133,11 +133,11 @@ TEST_CASE("options: what is refused, where and why") {
       {"{ on: 'true' }", "is neither true nor false"},
       {"{ on: }", "c.on = nothing is neither true nor false"},
       {"{ mode: carefull }",
-       "t:1:9: c.mode = 'carefull' is no choice (how it runs). Did you mean 'careful'?\n  known here: fast careful "
+       "t:1:9: c.mode = 'carefull' is not a choice (how it runs). Did you mean 'careful'?\n  known here: fast careful "
        "off"},
-      {"{ mode: 1 }", "c.mode = 1 is no choice (how it runs)\n  known here: fast careful off"},
-      {"{ mode: ~ }", "c.mode = ~ is no choice (how it runs); expected fast or careful or off"},
-      {"{ mode: [fast] }", "c.mode = a list is no choice"},
+      {"{ mode: 1 }", "c.mode = 1 is not a choice (how it runs)\n  known here: fast careful off"},
+      {"{ mode: ~ }", "c.mode = ~ is not a choice (how it runs); expected fast or careful or off"},
+      {"{ mode: [fast] }", "c.mode = a list is not a choice"},
       {"{ rows: 3 }", "t:1:9: c.rows = 3 is not a map; expected { name: ... } (rows by name)"},
       {"{ rows: [a] }", "c.rows = a list is not a map"},
       {"{ rows: }", "c.rows = nothing is not a map"},
@@ -236,8 +236,8 @@ TEST_CASE("options: a number with a unit is written with it, and dumped with it"
       {"wait: 20", "t:1:7: c.wait = 20 has no unit, as in 20us"},
       {"rate: 25G", "t:1:7: c.rate = '25G' has no unit, as in 25GB/s; expected 0..1000GB/s (so fast)"},
       {"rate: 25", "c.rate = 25 has no unit, as in 25B/s"},
-      {"rate: 25Gb/s", "has an unknown unit; known are GB/s, MB/s, kB/s, B/s; expected 0..1000GB/s"},
-      {"wait: 5ns", "has an unknown unit; known are s, ms, us; expected 0..3600s"},
+      {"rate: 25Gb/s", "has an unknown unit; units are GB/s, MB/s, kB/s, B/s; expected 0..1000GB/s"},
+      {"wait: 5ns", "has an unknown unit; units are s, ms, us; expected 0..3600s"},
       {"wait: 1.5us", "is not a whole number of us; expected"},
       {"wait: 2h", "has an unknown unit"},
       {"wait: 3601s", "is outside 0..3600s"},
@@ -268,8 +268,8 @@ TEST_CASE("options: maps, scalars and nothing") {
 
   CHECK(read<Nothing>("").second.empty());
   CHECK(read<Nothing>("{}").second.empty());
-  CHECK(read<Nothing>("3").second == Complaints{"t:1:1: c takes no options, and has 3"});
-  CHECK(read<Nothing>("{ x: 3 }").second == Complaints{"t:1:3: c takes no options, and has 'x'"});
+  CHECK(read<Nothing>("3").second == Complaints{"t:1:1: c takes no options, but has 3"});
+  CHECK(read<Nothing>("{ x: 3 }").second == Complaints{"t:1:3: c takes no options, but has 'x'"});
 }
 
 TEST_CASE("options: all complaints, in the order of the file") {
@@ -400,8 +400,8 @@ TEST_CASE("options: text") {
   for (const auto& [yaml, sentence] :
        {std::pair{"{ path: 1234567890123 }", "t:1:9: c.path has 13 bytes; expected at most 12 (where it is kept)"},
         {"{ path: \"a\\nb\" }", "t:1:9: c.path = 'a\\x0ab' has control characters (where it is kept)"},
-        {"{ path: [a] }", "t:1:9: c.path = a list is no text (where it is kept)"},
-        {"{ path: }", "c.path = nothing is no text"},
+        {"{ path: [a] }", "t:1:9: c.path = a list is not a text (where it is kept)"},
+        {"{ path: }", "c.path = nothing is not a text"},
         {"{ paht: x }", "c has no option 'paht'. Did you mean 'path'?"}}) {
     const auto [named, complaints] = read<Named>(yaml);
     REQUIRE(complaints.size() == 1);

@@ -163,9 +163,9 @@ TEST_CASE("engine config: what is refused, where and why") {
       {with("key: tokn"), "t:3:6: no key codec is called 'tokn'. Did you mean 'token'?\n  known here: bigram token"},
       {with("index: { radx: {} }"), "t:3:10: no prefix index is called 'radx'. Did you mean 'radix'?"},
       {with("store: hsot"), "t:3:8: no KV store is called 'hsot'"},
-      {with("store: lru"), "t:3:8: no KV store is called 'lru', that is an eviction strategy\n  known here:"},
+      {with("store: lru"), "t:3:8: no KV store is called 'lru'; that is an eviction strategy\n  known here:"},
       {group("capacity: 8, allocator: lru, eviction: lru"),
-       "t:2:43: no slot allocator is called 'lru', that is an eviction strategy"},
+       "t:2:43: no slot allocator is called 'lru'; that is an eviction strategy"},
       {group("capacity: 8, allocator: free_list, eviction: slur"),
        "t:2:64: no eviction strategy is called 'slur'. Did you mean 'slru'?\n  known here: "},
       {group("capacity: 8, allocator: free_list, eviction: { slru: { protect_after: 0 } }"),
@@ -174,11 +174,11 @@ TEST_CASE("engine config: what is refused, where and why") {
        "t:2:74: slru has no option 'protect'"},
       {group("capacity: 8, allocator: free_list, eviction: { slru: 65 }"),
        "t:2:72: slru.protect_after = 65 is outside 1..64"},
-      {group("capacity: 8, allocator: free_list, eviction: { lru: 3 }"), "t:2:71: lru takes no options, and has 3"},
+      {group("capacity: 8, allocator: free_list, eviction: { lru: 3 }"), "t:2:71: lru takes no options, but has 3"},
       {group("capacity: 8, allocator: free_list, eviction: { lru: [] }"),
        "t:2:71: lru has a list; expected its options as a map"},
       {group("capacity: 8, allocator: free_list, eviction: { lru: {}, lfu: {} }"),
-       "t:2:75: groups.full.eviction names 'lfu' beside 'lru'; expected an eviction strategy: a name, or { name: { "
+       "t:2:75: groups.full.eviction names both 'lru' and 'lfu'; expected an eviction strategy: a name, or { name: { "
        "options } }"},
       {group("capacity: 8, allocator: free_list, eviction: [lru]"),
        "t:2:64: groups.full.eviction is a list; expected an eviction strategy"},
@@ -186,25 +186,25 @@ TEST_CASE("engine config: what is refused, where and why") {
        "t:2:64: groups.full.eviction is empty; expected an eviction strategy"},
       {group("capacity: 8, allocator: free_list, eviction: "), "groups.full.eviction is empty"},
       {group("capacity: 8, allocator: free_list, eviction: ~"), "groups.full.eviction is empty"},
-      {with("index: { radix: { accounting: sglng } }"), "t:3:31: radix.accounting = 'sglng' is no choice"},
+      {with("index: { radix: { accounting: sglng } }"), "t:3:31: radix.accounting = 'sglng' is not a choice"},
       {with("index:"), "t:3:1: index is empty; expected a prefix index"},
       {with("index: { radix: { keep_free: 101 } }"), "radix.keep_free = 101 is outside 0..100 ("},
       {with("store: { host: { layers: 0 } }"), "t:3:26: host.layers = 0 is outside 1..4096 (model layers)"},
       {with("store: { host: { streams: { kv: -8 } } }"), "t:3:33: host.streams.kv.row_bytes = -8 is outside"},
-      {with("store: { host: { streams: { kv: { dtype: bf17 } } } }"), "host.streams.kv.dtype = 'bf17' is no choice"},
+      {with("store: { host: { streams: { kv: { dtype: bf17 } } } }"), "host.streams.kv.dtype = 'bf17' is not a choice"},
       {with("store: { host: { streams: 8 } }"), "host.streams = 8 is not a map"},
       {with("store: { host: { streams: { a: 1, b: 1, c: 1, d: 1, e: 1 } } }"),
        "t:3:53: host.streams cannot have 'e': a store keeps at most four"},
       {with("store: { none: { layers: 1 } }"), "no KV store is called 'none'"},
       {with("feed: ring"),
-       "t:3:7: feed = 'ring' is no choice (where the events of the engine go)\n  known here: off heap shm file"},
-      {with("feed: { ring: {} }"), "t:3:9: feed = 'ring' is no choice"},
-      {with("feed: { off: { x: 1 } }"), "t:3:16: feed.off takes no options, and has 'x'"},
-      {with("feed: { off: 3 }"), "t:3:14: feed.off takes no options, and has 3"},
+       "t:3:7: feed = 'ring' is not a choice (where the events of the engine go)\n  known here: off heap shm file"},
+      {with("feed: { ring: {} }"), "t:3:9: feed = 'ring' is not a choice"},
+      {with("feed: { off: { x: 1 } }"), "t:3:16: feed.off takes no options, but has 'x'"},
+      {with("feed: { off: 3 }"), "t:3:14: feed.off takes no options, but has 3"},
       {with("feed: [off]"), "t:3:7: feed is expected to be one of off, heap, shm, file: a name"},
       {with("feed:"), "t:3:1: feed is expected to be one of off, heap, shm, file: a name"},
       {with("feed: { shm: {} }"), "t:3:14: feed.shm has no 'name'; expected what an inspector attaches to"},
-      {with("feed: { shm: { name: a/b } }"), "t:3:22: feed.shm.name is 'a/b'; expected what an inspector asks for"},
+      {with("feed: { shm: { name: a/b } }"), "t:3:22: feed.shm.name is 'a/b'; expected a name for inspectors"},
       {with("feed: { shm: { name: a, eventz: 9 } }"), "feed.shm has no option 'eventz'. Did you mean 'events'?"},
       {with("feed: { file: { controls: true } }"), "feed.file has no option 'controls'"},
       {with("feed: { file: {} }"), "t:3:15: feed.file has no 'path'; expected the file to record to"},
@@ -247,8 +247,8 @@ TEST_CASE("engine config: names that refused plugins may have had") {
       config.error().text.find(
           "no eviction strategy is called 'lru'\n  known here: none   (1 plugin was refused, see `canopy plugins`)") !=
       std::string::npos);
-  CHECK(config.error().text.find("t:1:1: no prefix index is called 'radix', which an engine without 'index' has") !=
-        std::string::npos);
+  CHECK(config.error().text.find(
+            "t:1:1: no prefix index is called 'radix', the default of an engine without 'index'") != std::string::npos);
 }
 
 TEST_CASE("engine config: assignments on top") {

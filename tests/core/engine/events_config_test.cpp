@@ -58,13 +58,14 @@ TEST_CASE("events config: read, dumped and read again") {
 }
 
 TEST_CASE("events config: what is wrong is said with its place and the nearest name") {
-  CHECK(wrong("zmp").find(
-            "t:3:9: events = 'zmp' is no choice (KV events, as SGLang and vLLM publish them). Did you mean 'zmq'?") ==
-        0);
+  CHECK(
+      wrong("zmp").find(
+          "t:3:9: events = 'zmp' is not a choice (KV events, as SGLang and vLLM publish them). Did you mean 'zmq'?") ==
+      0);
   CHECK(wrong("{ zmq: { publsh: x } }").find("t:3:18: events.zmq has no option 'publsh'. Did you mean 'publish'?") ==
         0);
   CHECK(wrong("{ zmq: { publish: 5557 } }") ==
-        "t:3:27: events.zmq.publish = '5557' is no endpoint; expected tcp://HOST:PORT or ipc://PATH");
+        "t:3:27: events.zmq.publish = '5557' is not an endpoint; expected tcp://HOST:PORT or ipc://PATH");
   CHECK(wrong("{ zmq: { replay: tcp://127.0.0.1 } }").find("expected tcp://HOST:PORT, a port from 0 to 65535") !=
         std::string::npos);
   CHECK(wrong("{ zmq: { replay: tcp://127.0.0.1:5557 } }").find("is where the events are published") !=
@@ -74,7 +75,7 @@ TEST_CASE("events config: what is wrong is said with its place and the nearest n
     CHECK(wrong(std::string("{ zmq: { publish: '") + any + "', replay: '" + any + "' } }") == "");
   CHECK(wrong("{ zmq: { dialect: map } }").find("maps") != std::string::npos);
   CHECK(wrong("[zmq]").find("events is expected to be one of off, zmq") != std::string::npos);
-  CHECK(wrong("{ zmq: 3 }").find("events.zmq.publish = '3' is no endpoint") != std::string::npos);
+  CHECK(wrong("{ zmq: 3 }").find("events.zmq.publish = '3' is not an endpoint") != std::string::npos);
 }
 
 TEST_CASE("endpoints: which are, and which other machines can reach") {

@@ -198,7 +198,7 @@ TEST_CASE("feed: a device is not recorded to") {
   REQUIRE(config);
   const auto engine = Engine::create(*config, plugins());
   REQUIRE_FALSE(engine);
-  CHECK(engine.error().text.find("/dev/null: this is a device; a recording is a regular file") != std::string::npos);
+  CHECK(engine.error().text.find("/dev/null: this is a device; expected a regular file") != std::string::npos);
 }
 
 TEST_CASE("recording: going back begins at a moment that was kept, and ends where reading from the start would") {

@@ -326,9 +326,10 @@ TEST_CASE("trust: a feed that is cut short ends with a sentence on both sides, a
       (*reader)->send({Command::Kind::go_on});
     }
     CHECK((*reader)->gone() == "another process cut its shared memory short");
-    CHECK(told->feed()->failure() == "the feed '" + name +
-                                         "': another process cut its shared memory short; no reader has seen anything "
-                                         "since");
+    CHECK(told->feed()->failure() ==
+          "the feed '" + name +
+              "': another process cut its shared memory short; no reader has received events "
+              "since");
     CHECK(told->digest() == plain->digest());
     CHECK(told->ledger().violations() == 0);
     const auto late = Attachment::attach(name);

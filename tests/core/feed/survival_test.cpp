@@ -228,7 +228,7 @@ TEST_CASE("feed: a ring that shared memory has no room for is a sentence, and no
   REQUIRE_FALSE(sink);
   CHECK_MESSAGE(sink.error().text.starts_with("the feed '" + config.name + "': 1073741824 MiB of shared memory: "),
                 sink.error().text);
-  CHECK(sink.error().text.ends_with("; `events: 17592186044416` takes half of it"));
+  CHECK(sink.error().text.ends_with("; `events: 17592186044416` needs half of that"));
   CHECK(::shm_open((kFeedPrefix + config.name).c_str(), O_RDONLY, 0) < 0);
 }
 

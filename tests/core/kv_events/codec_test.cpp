@@ -255,38 +255,38 @@ TEST_CASE("events: what is wrong is named") {
   };
   has(problem_of(""), "near byte 0: the payload ends in the middle of a value");
   has(problem_of("\xc1"), "a byte that MessagePack does not use");
-  has(of("3"), "the payload is 3, expected a batch: an array of time, events and rank");
-  has(of("[1]"), "the payload is an array of 1, expected a batch");
-  has(of("{}"), "the payload is a map of 0, expected a batch");
-  has(of(R"(["now", [], null])"), "the batch's time is the text 'now', expected seconds");
-  has(of("[1, 2, null]"), "the batch's events are 2, expected an array");
-  has(of("[1, [], 1.5]"), "the batch's rank is 1.5, expected a whole number or nil");
-  has(of("[1, [5], 0]"), "an entry of the batch's events is 5, expected an array or a map");
+  has(of("3"), "the payload is 3; expected a batch: an array of time, events and rank");
+  has(of("[1]"), "the payload is an array of 1; expected a batch");
+  has(of("{}"), "the payload is a map of 0; expected a batch");
+  has(of(R"(["now", [], null])"), "the batch's time is the text 'now'; expected seconds");
+  has(of("[1, 2, null]"), "the batch's events are 2; expected an array");
+  has(of("[1, [], 1.5]"), "the batch's rank is 1.5; expected a whole number or nil");
+  has(of("[1, [5], 0]"), "an entry of the batch's events is 5; expected an array or a map");
   has(of("[1, [[]], 0]"), "an event has no type");
   has(of("[1, [{\"medium\": null}], 0]"), "an event has no type");
-  has(of("[1, [[7]], 0]"), "the type of an event is 7, expected a text");
+  has(of("[1, [[7]], 0]"), "the type of an event is 7; expected a text");
   has(of(R"([1, [["BlockStored", [1], null, [1]]], 0])"), "BlockStored has no block_size");
   has(of(R"([1, [["BlockRemoved", null]], 0])"), "BlockRemoved has no block_hashes");
-  has(of(R"([1, [["BlockRemoved", "abc"]], 0])"), "block_hashes of BlockRemoved is the text 'abc', expected an array");
+  has(of(R"([1, [["BlockRemoved", "abc"]], 0])"), "block_hashes of BlockRemoved is the text 'abc'; expected an array");
   has(of(R"([1, [["BlockRemoved", [1.5]]], 0])"),
-      "an entry of block_hashes of BlockRemoved is 1.5, expected a whole number");
+      "an entry of block_hashes of BlockRemoved is 1.5; expected a whole number");
   has(of(R"([1, [["BlockRemoved", [[1]]]], 0])"),
-      "an entry of block_hashes of BlockRemoved is an array, expected a whole number");
-  has(of(R"([1, [["BlockRemoved", [1], 5]], 0])"), "medium of BlockRemoved is 5, expected a text or nil");
+      "an entry of block_hashes of BlockRemoved is an array; expected a whole number");
+  has(of(R"([1, [["BlockRemoved", [1], 5]], 0])"), "medium of BlockRemoved is 5; expected a text or nil");
   has(of(R"([1, [["BlockRemoved", [1], "GPU", null, {"medium": "CPU"}]], 0])"), "BlockRemoved has medium twice");
   has(of(R"([1, [["BlockStored", [1], null, [1], 0, null]], 0])"),
-      "block_size of BlockStored is 0, expected a whole number from 1");
+      "block_size of BlockStored is 0; expected a whole number from 1");
   has(of(R"([1, [["BlockStored", [1], null, [-1], 1, null]], 0])"),
-      "an entry of token_ids is -1, expected a whole number below 2^32");
+      "an entry of token_ids is -1; expected a whole number below 2^32");
   has(of(R"([1, [["BlockStored", [1], null, [4294967296], 1, null]], 0])"), "an entry of token_ids is 4294967296");
   has(of(R"([1, [["BlockStored", [1], null, [1, [1, 2]], 1, null]], 0])"), "both tokens and pairs");
   has(of(R"([1, [["BlockStored", [1], null, [[1, 2], 1], 1, null]], 0])"), "both tokens and pairs");
   has(of(R"([1, [["BlockStored", [1], null, [[1, 2, 3]], 1, null]], 0])"), "an entry of token_ids is an array of 3");
   has(of(R"([1, [["BlockStored", [1], {}, [1], 1, null]], 0])"),
-      "parent_block_hash of BlockStored is a map, expected a whole number or a digest");
-  has(problem_of(packed("[1, [], 0]") + "x"), "byte 4: 1 bytes follow the batch, expected none");
+      "parent_block_hash of BlockStored is a map; expected a whole number or a digest");
+  has(problem_of(packed("[1, [], 0]") + "x"), "byte 4: 1 bytes follow the batch; expected none");
   has(problem_of(std::string("\x93\x01\x91\x92\xa1L", 6) + std::string(40, '\x91')),
-      "more than 32 arrays and maps within each other");
+      "arrays and maps are nested more than 32 deep");
 }
 
 TEST_CASE("events: a payload cut at any byte has a sentence, and lengths that lie cost nothing") {

@@ -364,7 +364,7 @@ TEST_CASE("an endpoint that cannot be had is named, and no file is lost to it") 
         "events.zmq.publish: " + first->published_at() + ": Address already in use");
   const std::string at = endpoint_of("canopy-file"), path = at.substr(6);
   std::ofstream(path) << "an engine's file";
-  CHECK(why(config_of(at)) == "events.zmq.publish: '" + path + "' is a file; expected a path where nothing is");
+  CHECK(why(config_of(at)) == "events.zmq.publish: '" + path + "' is a file; expected a path that does not exist");
   CHECK(std::filesystem::file_size(path) == 16);
   std::filesystem::remove(path);
   {

@@ -44,8 +44,8 @@ TEST_CASE("events: a message is in the last two frames, whatever the release") {
   CHECK(of({"", "kv@pod", sequence, "p"})->topic == "kv@pod");  // a client of a replay socket
   CHECK(of({"", end, ""})->is_end);
   CHECK(of({"", "", end, ""})->is_end);
-  CHECK(of({"p"}).error().text.find("a message of 1 frames") == 0);
-  CHECK(of({"short", "p"}).error().text.find("has 5 bytes, expected a sequence of 8") != std::string::npos);
+  CHECK(of({"p"}).error().text.find("a message has 1 frames") == 0);
+  CHECK(of({"short", "p"}).error().text.find("has 5 bytes; expected a sequence of 8") != std::string::npos);
 }
 
 TEST_CASE("events: a recorded stream that is cut or no stream has a sentence") {

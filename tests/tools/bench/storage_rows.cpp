@@ -184,7 +184,7 @@ Result<std::monostate> measure_start(const Setting& setting, Report&, std::vecto
     const double seconds = seconds_of([&] {
       if (auto made = open()) known = (*made)->use().records;
     });
-    if (known != records) return Error{fmt::format("canopy-dev bench: slots knew {} of {} records", known, records)};
+    if (known != records) return Error{fmt::format("canopy-dev bench: slots has {} of {} records", known, records)};
     figures.add(seconds);
   }
   rows.push_back({"storage: slots starts with its table", "storage: start", Kind::time,

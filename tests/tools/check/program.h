@@ -35,9 +35,8 @@ struct Program {
 struct Verdict {
   enum class Kind : std::uint8_t { clean, violation, crash, hang, unusable };
   Kind kind = Kind::clean;
-  std::uint64_t operation =
-      0;  ///< number of the operation during which it was detected, from 1; after the last one: at the end
-  std::string sentence;  ///< error message; empty if the program is clean
+  std::uint64_t operation = 0;  ///< operation during which it was detected, from 1; after the last one: at the end
+  std::string sentence;         ///< error message; empty if the program is clean
 };
 
 Result<Program> read_program(const std::string& path, const Registry& registry);

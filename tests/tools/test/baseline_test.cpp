@@ -62,7 +62,7 @@ TEST_CASE("the original's algorithm, as a baseline, matches, keeps and evicts wh
   }
 }
 
-TEST_CASE("a group with a reach is refused in a sentence: the original has none") {
+TEST_CASE("a group with a reach is refused with an error message: the original has none") {
   const Group window{"window", 64, kUnlimited, nullptr};
   CHECK_THROWS_WITH(bench::BaselineIndex({1, 0, {&window, 1}}), doctest::Contains("needs the whole path"));
 }

@@ -186,7 +186,7 @@ TEST_CASE("check: engines that a seed makes up stay whole under random requests 
   CHECK(all.lies > 3);
 }
 
-TEST_CASE("check: what happens follows from the seed and from nothing else") {
+TEST_CASE("check: a run depends only on the seed") {
   const check::Options options{.seed = 3, .operations = 40'000, .jobs = 1};
   check::Options two = options, other = options;
   two.jobs = 2;
@@ -219,7 +219,7 @@ TEST_CASE("check: a planted fault of a component is found and shrunk to 30 opera
   }
 }
 
-TEST_CASE("check: what failed once and then never again is told with what it said") {
+TEST_CASE("check: a failure that happens only once is reported with its message") {
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / ("canopy-throws-once-" + std::to_string(::getpid()));
   std::filesystem::remove(file);
@@ -253,7 +253,7 @@ TEST_CASE("check: the earliest episode that fails is the one that is reported") 
   CHECK(one.failure->found.sentence == both.failure->found.sentence);
 }
 
-TEST_CASE("check: every lie of a component is noticed, and a component that does not lie is not accused") {
+TEST_CASE("check: every lie of a component is detected, and a component that does not lie is not reported") {
   const std::string head =
       "engine: { page_size: 2, groups: { full: { reach: path, capacity: 24, allocator: free_list, eviction: lru } },\n"
       "          store: { host: { streams: { kv: 8 } } } }\noperations:\n";

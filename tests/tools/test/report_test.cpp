@@ -67,7 +67,7 @@ TEST_CASE("reports of other sizes or other requests are not compared") {
   CHECK(cannot_compare(a, b)->find("two.jsonl") != std::string::npos);
 }
 
-TEST_CASE("what is no report is a sentence with the file's name") {
+TEST_CASE("a file that is not a report gives an error message with its name") {
   const File file;
   CHECK(read_report(file.path).error().text.find(file.path) == 0);
   for (const char* text : {"", "[]", "{\"index\": 3}",

@@ -32,7 +32,7 @@ TEST_CASE("the index and the original's algorithm hit the same tokens of a repla
   CHECK(report->source == "mixed.yaml");
 }
 
-TEST_CASE("what cannot be measured is a sentence that names what can") {
+TEST_CASE("a measurement that is impossible gives an error message with the possible ones") {
   bench::Options options;
   options.quick = true;
   options.only = "no such row";
