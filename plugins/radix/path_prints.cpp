@@ -21,7 +21,7 @@ std::span<const std::uint64_t> PathPrints::of(Slot slot) {
 
   path_.clear_but_keep(kUsualPath);
   prints_.clear();
-  if (!prints_.reserve(count)) return {};
+  if (!prints_.reserve(count)) return above_ = NodeId::none, std::span<const std::uint64_t>();
   for (Slot at = slot; nodes_[at].parent; at = nodes_[at].parent) {
     if (!path_.reserve(path_.size() + 1)) return above_ = NodeId::none, std::span<const std::uint64_t>();
     path_.push_back(at);

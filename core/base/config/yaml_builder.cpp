@@ -197,6 +197,13 @@ class Builder final : public YAML::EventHandler {
   std::size_t documents_ = 0, values_ = 0;
 };
 
+/// Returns yaml-cpp's message. It may end with the byte that was found: one of a longer character, or 0x04, which stands
+/// for the end of the text.
+std::string message_of(const YAML::Exception& error) {
+  if (!error.msg.ends_with('\x04')) return printable(error.msg);
+  return printable(error.msg.substr(0, error.msg.size() - 1)) + "the end of the text";
+}
+
 }  // namespace
 
 YamlNode build_tree(std::string_view text, Places& places) {
@@ -213,7 +220,7 @@ YamlNode build_tree(std::string_view text, Places& places) {
   } catch (const YAML::Exception& error) {
     reader.check();
     const std::size_t at = error.mark.pos < 0 ? text.size() : static_cast<std::size_t>(error.mark.pos);
-    throw Refused{at, "this is not YAML: " + error.msg};
+    throw Refused{at, "this is not YAML: " + message_of(error)};
   }
   reader.check();
   YamlNode root = builder.take();

@@ -33,7 +33,7 @@ class PolicyGuard final : public EvictionStrategy, public Port<EvictionStrategy>
   }
   PolicyText describe() const override {
     const PolicyText text = ask("describe", &EvictionStrategy::describe);
-    return has_thrown() ? PolicyText{"what was used longest ago is evicted first", "used {minor:ago}"} : text;
+    return has_thrown() ? PolicyText{"the least recently used node is evicted first", "used {minor:ago}"} : text;
   }
   bool spare(const NodeFacts& node) override {
     return ask("spare", [&](EvictionStrategy& policy) { return policy.spare(node); });

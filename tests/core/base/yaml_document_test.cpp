@@ -54,6 +54,8 @@ const Bad kBad[] = {
     {"a: 'x'y\n", "1:7", "this is not YAML: end of map not found"},
     {"a: \"\\q\"\n", "1:7", "unknown escape character"},
     {"a: \"\\ud800\"\n", "1:11", "invalid unicode"},
+    {"a: {\"x\\", "1:8", "unknown escape character: the end of the text"},
+    {"a: \"\\\xC3\xA4\"\n", "1:7", "unknown escape character: \\xc3"},
     // Characters.
     {"a: 1\nb: \0\n"sv, "2:4", "NUL byte"},
     {"a: \"\\0\"\n", "1:4", "a NUL, even an escaped one, is not allowed"},

@@ -6,7 +6,7 @@ namespace canopy {
 
 /// Texts that are valid as long as the policy. Empty: a rank is shown as its two numbers.
 struct PolicyText {
-  /// A clause that names the nodes evicted first: "what was used longest ago is evicted first".
+  /// A clause that names the nodes evicted first: "the least recently used node is evicted first".
   const char* rule = "";
   /// A template for ranks with {major} and {minor}: "hits: {major}, used {minor:ago}" gives "hits: 2, used 40 ticks
   /// ago". A format may follow a colon:
