@@ -31,7 +31,7 @@ std::string read_whole(const std::string& path) {
   const OpenedFile file = open_regular(path);
   if (!file.descriptor)
     throw Unusable(file.error ? std::strerror(file.error)
-                              : fmt::format("is {}; expected a file", kind_of(file.facts.st_mode)));
+                              : fmt::format("is {}; expected a file", canopy::kind_of(file.facts.st_mode)));
   if (static_cast<std::uint64_t>(file.facts.st_size) > kMostBytes)
     throw Unusable(fmt::format("has {}; a model's config.json has a few thousand bytes",
                                bytes(static_cast<std::uint64_t>(file.facts.st_size))));
