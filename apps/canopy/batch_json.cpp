@@ -21,7 +21,7 @@ Json hash_json(const EventBatch& batch, const BlockHash& hash) {
   return hash.value;
 }
 
-Json tokens_json(const EventBatch& batch, const Event& event) {
+Json tokens_json(const EventBatch& batch, const kv_events::Event& event) {
   Json list = Json::array();
   const auto tokens = batch.tokens_of(event);
   for (std::size_t i = 0; i < tokens.size(); i += event.token_pairs ? 2 : 1)
@@ -29,7 +29,7 @@ Json tokens_json(const EventBatch& batch, const Event& event) {
   return list;
 }
 
-Json value_json(const EventBatch& batch, const Event& event, Field field) {
+Json value_json(const EventBatch& batch, const kv_events::Event& event, Field field) {
   switch (field) {
     case Field::block_hashes: {
       Json list = Json::array();
@@ -70,7 +70,7 @@ std::string_view word_of(Order order) {
 
 std::string json_of(const Message& message, Order order, const EventBatch& batch) {
   Json events = Json::array();
-  for (const Event& event : batch.events) {
+  for (const kv_events::Event& event : batch.events) {
     Json one = {{"type", name_of(event.kind)}};
     for (std::size_t i = 0; i < kFields; ++i)
       if (const auto field = static_cast<Field>(i); event.is_present(field))

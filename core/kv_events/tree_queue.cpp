@@ -11,7 +11,7 @@
 namespace canopy::kv_events {
 namespace {
 
-constexpr std::uint64_t kLeastBytes = std::uint64_t{1} << 20, kMostBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kLeastBytes = std::uint64_t{1} << 20, kMostQueueBytes = std::uint64_t{1} << 30;
 /// Bytes after which an empty queue starts again at its first byte, so that it stays in the caches.
 constexpr std::uint64_t kReuse = std::uint64_t{1} << 15;
 
@@ -38,9 +38,9 @@ std::string TreeQueue::begin(const Facts& facts) {
   // Twice the words of a full index, so that the reader can work on one half while the other is filled, and records for
   // its nodes. The record of a node that fills the index then takes at most half of the memory, which room() requires.
   const std::uint64_t page = shape_.page_size;
-  const std::uint64_t words = std::min(facts.words, kMostBytes);
+  const std::uint64_t words = std::min(facts.words, kMostQueueBytes);
   const std::uint64_t wanted = 2 * (words * 4 + sizeof(Record)) + words / page * (sizeof(Record) + 4 * shape_.overlap);
-  size_ = std::bit_ceil(std::clamp(wanted, kLeastBytes, kMostBytes));
+  size_ = std::bit_ceil(std::clamp(wanted, kLeastBytes, kMostQueueBytes));
   void* const memory =
       ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return std::string("events.zmq: the memory of the event queue: ") + std::strerror(errno);

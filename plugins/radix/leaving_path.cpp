@@ -6,13 +6,13 @@ namespace canopy::radix {
 
 namespace {
 
-constexpr std::size_t kUsualPath = std::size_t{1} << 17;  // words; memory beyond them is given back
+constexpr std::size_t kUsualWords = std::size_t{1} << 17;  // words; memory beyond them is given back
 
 }  // namespace
 
 void LeavingPath::begin() {
-  words_.clear_but_keep(kUsualPath);
-  for (std::size_t g = 0; g < groups_; ++g) pages_[g].clear_but_keep(kUsualPath / page_size_);
+  words_.clear_but_keep(kUsualWords);
+  for (std::size_t g = 0; g < groups_; ++g) pages_[g].clear_but_keep(kUsualWords / page_size_);
   read_.clear();
 }
 

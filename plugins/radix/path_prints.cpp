@@ -6,12 +6,6 @@
 #include <array>
 
 namespace canopy::radix {
-namespace {
-
-constexpr std::size_t kUsualPath = 4096;  // nodes; memory beyond them is given back
-
-}  // namespace
-
 std::span<const std::uint64_t> PathPrints::of(Slot slot) {
   const Node& last = nodes_[slot];
   const std::size_t count = last.end() / kPrintStride;

@@ -8,6 +8,9 @@
 
 namespace canopy::radix {
 
+/// Nodes of a path for which memory is kept between calls.
+inline constexpr std::size_t kUsualPath = 4096;
+
 /// The prints of a node's path, for policies that read them (Eviction::prefix_prints).
 class PathPrints {
  public:

@@ -7,12 +7,6 @@
 #include <cstring>
 
 namespace canopy::radix {
-namespace {
-
-constexpr std::size_t kUsualPath = 4096;  // nodes; memory beyond them is given back
-
-}  // namespace
-
 void RadixIndex::Config::visit(Options& options) {
   options.choice("accounting", accounting, kAccountingNames,
                  "what counts as a use: Canopy's rules, or those of SGLang's RadixCache (August 2026) or "

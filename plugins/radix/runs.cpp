@@ -7,7 +7,7 @@
 namespace canopy::radix {
 namespace {
 
-constexpr std::uint64_t kMostAhead = (std::uint64_t{256} << 20) / sizeof(std::uint32_t);
+constexpr std::uint64_t kMostWordsAhead = (std::uint64_t{256} << 20) / sizeof(std::uint32_t);
 
 /// Returns the number of words, page numbers included, that the largest pool needs when it is full; 0 if no pool has a
 /// limit. At most 256 MiB, because a limit may be far above the use, and the memory taken at the start must not end the
@@ -16,19 +16,19 @@ std::uint64_t words_of_full_pool(const PrefixIndex::Context& context) {
   std::uint64_t units = 0;
   for (const Group& group : context.groups)
     if (group.capacity != kUnlimited) units = std::max(units, group.capacity);
-  units = std::min(units, kMostAhead);  // so that no sum wraps
+  units = std::min(units, kMostWordsAhead);  // so that no sum wraps
   return units + units / context.page_size * context.groups.size();
 }
 
 /// Adds an eighth for fragments.
-std::uint64_t words_ahead(std::uint64_t full_pool) { return std::min(full_pool / 8 * 9, kMostAhead); }
+std::uint64_t words_ahead(std::uint64_t full_pool) { return std::min(full_pool / 8 * 9, kMostWordsAhead); }
 
 /// Returns the words whose memory is kept. A full pool evicts what the next request needs and fills up again. At times
 /// a third of it is then free blocks, in a small pool one long request more. If that memory were given back, each
 /// request would fault it in again.
 std::uint64_t words_to_keep(std::uint64_t full_pool) {
   constexpr std::uint64_t kLongRequest = (std::uint64_t{1} << 20) / sizeof(std::uint32_t);
-  return full_pool ? std::min(full_pool / 3 * 4 + kLongRequest, kMostAhead) : 0;
+  return full_pool ? std::min(full_pool / 3 * 4 + kLongRequest, kMostWordsAhead) : 0;
 }
 
 }  // namespace

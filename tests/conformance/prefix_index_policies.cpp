@@ -57,8 +57,8 @@ struct Waiters final : QueueVisitor {
 };
 
 /// One index with pages of one unit, keys made of digits.
-struct Bench {
-  explicit Bench(const std::string& name, Units page_size = 1) : page(page_size) {
+struct PolicyBench {
+  explicit PolicyBench(const std::string& name, Units page_size = 1) : page(page_size) {
     const std::array groups{Group{"full", kWholePath, 1'000, &spy}};
     index = make<PrefixIndex>(name, {page, 0, groups});
   }
@@ -108,7 +108,7 @@ TEST_SUITE_BEGIN("PrefixIndex");
 TEST_CASE("arrived() is called once for each match, with the request's facts, even if nothing is found") {
   for (const auto& name : names_of<PrefixIndex>()) {
     CAPTURE(name);
-    Bench bench(name);
+    PolicyBench bench(name);
     RequestFacts facts;
     facts.prompt = 4, facts.hints = 99, facts.priority = -2;
     bench.index->release(bench.match("1234", facts));
@@ -116,13 +116,13 @@ TEST_CASE("arrived() is called once for each match, with the request's facts, ev
     CHECK(bench.spy.arrivals[0].prompt == 4);
     CHECK(bench.spy.arrivals[0].hints == 99);
     CHECK(bench.spy.arrivals[0].priority == -2);
-    bench.index->peek({NamespaceId::shared, Bench::words("1234")});
+    bench.index->peek({NamespaceId::shared, PolicyBench::words("1234")});
     CHECK(bench.spy.arrivals.size() == 1);
   }
 }
 
 TREE_CASE("evicted() is called for each evicted node, in the order of eviction") {
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.add("12");
   bench.add("1234");
   bench.add("567");
@@ -136,7 +136,7 @@ TREE_CASE("evicted() is called for each evicted node, in the order of eviction")
 }
 
 TREE_CASE("ended() has the path of the request, deepest first, and how it ended") {
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.add("12");
   bench.add("1234");
   bench.add("1234567");
@@ -159,7 +159,7 @@ TREE_CASE("ended() has the path of the request, deepest first, and how it ended"
 }
 
 TREE_CASE("a tag stays with its node, reaches rank() as it was written, and a split copies it to both halves") {
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.spy.tags = [](NodeFacts& facts) { *facts.tag = 70 + facts.begin; };
   std::uint64_t ranked = 0;
   bench.spy.ranks = [&](const NodeFacts& facts) { return ranked = *facts.tag, Rank{*facts.tag, 0}; };
@@ -174,7 +174,7 @@ TREE_CASE("a tag stays with its node, reaches rank() as it was written, and a sp
 }
 
 TREE_CASE("a tag is zero on a new node and when the group gets another policy") {
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.spy.tags = [](NodeFacts& facts) { *facts.tag = 70; };
   const RequestFacts facts;
   bench.index->release(bench.insert("1234"), &facts);
@@ -217,7 +217,7 @@ TEST_CASE("policies of two groups never share tags or second chances") {
     Page next = 1;
     const RequestFacts facts;
     for (const char* digits : {"1234567", "12389", "5", "56789", "1234567"}) {
-      const auto words = Bench::words(digits);
+      const auto words = PolicyBench::words(digits);
       const Lock had = index->match({NamespaceId::shared, words}, facts);
       std::vector<Page> pages(words.size() - had.length);
       std::iota(pages.begin(), pages.end(), next);
@@ -238,7 +238,7 @@ TREE_CASE("an eviction has its cause, and the prints of the prefix for policies 
   constexpr Units kLong = 2 * kPrintStride + 100;
   for (const Prints wanted : {Prints::none, Prints::requests, Prints::all}) {
     const bool reads = wanted == Prints::all;
-    Bench bench(name);
+    PolicyBench bench(name);
     bench.spy.reads = wanted;
     bench.index->use_policy(0, &bench.spy);
     std::string digits(kLong, '1');
@@ -246,7 +246,7 @@ TREE_CASE("an eviction has its cause, and the prints of the prefix for policies 
     // Nodes that end in the first stride, at its end, and after the second.
     for (const Units end : {Units{100}, Units{kPrintStride}, kLong}) bench.add(digits.substr(0, end));
     std::vector<std::uint64_t> prints{first_print(NamespaceId::shared)};
-    const auto words = Bench::words(digits);
+    const auto words = PolicyBench::words(digits);
     for (Units at = 0; at + kPrintStride <= kLong; at += kPrintStride)
       prints.push_back(next_print(prints.back(), words.data() + at));
     prints.erase(prints.begin());
@@ -275,7 +275,7 @@ TREE_CASE("an eviction has its cause, and the prints of the prefix for policies 
 
 TREE_CASE("a chain of 100,000 nodes is evicted in moments under a policy that reads prints") {
   constexpr std::uint32_t kMany = 100'000;
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.spy.reads = Prints::all;
   bench.index->use_policy(0, &bench.spy);
   std::vector<std::uint32_t> words(kMany, 7);
@@ -293,7 +293,7 @@ TREE_CASE("a chain of 100,000 nodes is evicted in moments under a policy that re
 }
 
 TREE_CASE("a node that the policy spares goes to the back of the queue, and can be spared once per eviction") {
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.spy.ranks = [](const NodeFacts& node) { return Rank{node.spared != 0, node.last_access}; };
   NodeId first{};
   bench.add("12");
@@ -312,7 +312,7 @@ TREE_CASE("a node that the policy spares goes to the back of the queue, and can 
 }
 
 TREE_CASE("both halves of a split were spared when the whole was") {
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.add("12");
   bench.add("34");
   bench.spy.spares = [](const NodeFacts& node) { return node.spared == 0; };
@@ -326,7 +326,7 @@ TREE_CASE("both halves of a split were spared when the whole was") {
 }
 
 TREE_CASE("a policy that spares every node cannot stall an eviction") {
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.spy.spares = [](const NodeFacts&) { return true; };
   for (const char* key : {"11", "22", "33", "1144"}) bench.add(key);
   CHECK(bench.index->evict(0, 3)[0].size() == 4);
@@ -337,7 +337,7 @@ TREE_CASE("a policy that spares every node cannot stall an eviction") {
 TREE_CASE("a new policy ranks the nodes in the queue again") {
   Spy youngest_first;
   youngest_first.ranks = [](const NodeFacts& node) { return Rank{~node.last_access, 0}; };
-  Bench bench(name);
+  PolicyBench bench(name);
   for (const char* key : {"11", "22", "33"}) bench.add(key);
   bench.index->use_policy(0, &youngest_first);
   bench.index->evict(0, 1);
@@ -351,7 +351,7 @@ TREE_CASE("a new policy ranks the nodes in the queue again") {
 }
 
 TREE_CASE("nodes in the queue of a drifting policy are ranked again once 2 % of the capacity was inserted") {
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.spy.drift = Volatility::epoch;
   bench.index->use_policy(0, &bench.spy);
   for (const char* key : {"11", "22", "33"}) bench.add(key);
@@ -365,7 +365,7 @@ TREE_CASE("nodes in the queue of a drifting policy are ranked again once 2 % of 
 }
 
 TREE_CASE("nodes of equal rank are evicted by slot number") {
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.spy.ranks = [](const NodeFacts&) { return Rank{}; };
   for (const char* key : {"11", "22", "33", "44", "55"}) bench.add(key);
   bench.index->evict(0, 4);
@@ -377,7 +377,7 @@ TREE_CASE("nodes of equal rank are evicted by slot number") {
 }
 
 TREE_CASE("the policy's clock has the inserted tokens, the resident ones and the capacity") {
-  Bench bench(name);
+  PolicyBench bench(name);
   bench.add("1234");
   bench.add("123456");
   bench.add("78");

@@ -43,27 +43,28 @@ std::unique_ptr<Traffic> read_traffic(const YamlNode& node, std::uint64_t seed, 
   return nullptr;
 }
 
-struct Kind {
+struct TrafficKind {
   const char* name;
   std::unique_ptr<Traffic> (*read)(const YamlNode&, std::uint64_t, Complaints&);
 };
 
 template <class... Config>
-constexpr std::array<Kind, sizeof...(Config)> kinds_of() {
-  return {Kind{Config::kName, &read_traffic<Config>}...};
+constexpr std::array<TrafficKind, sizeof...(Config)> kinds_of() {
+  return {TrafficKind{Config::kName, &read_traffic<Config>}...};
 }
 
 constexpr auto kKinds = kinds_of<ChatConfig, FewShotConfig, AgentsConfig, RagConfig, BatchSweepConfig, ThrashConfig,
                                  AdversarialSplitsConfig>();
 
-const Kind* find_kind(const std::string& name) {
-  const auto found = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& kind) { return kind.name == name; });
+const TrafficKind* find_kind(const std::string& name) {
+  const auto found =
+      std::find_if(kKinds.begin(), kKinds.end(), [&](const TrafficKind& kind) { return kind.name == name; });
   return found == kKinds.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> kind_names() {
   std::vector<std::string> names;
-  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  for (const TrafficKind& kind : kKinds) names.emplace_back(kind.name);
   return names;
 }
 
@@ -108,7 +109,7 @@ MixItem read_item(const YamlNode& node, std::uint64_t seed, Complaints& complain
   const YamlNode* kind_key = nullptr;
   bool unknown = false;
   for (const auto& [key, value] : node.entries) {
-    if (const Kind* kind = find_kind(key.scalar)) {
+    if (const TrafficKind* kind = find_kind(key.scalar)) {
       if (kind_key != nullptr) {
         complain(key,
                  fmt::format("'{}' together with '{}'; expected one kind of traffic in an item", key.scalar,
