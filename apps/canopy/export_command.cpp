@@ -137,7 +137,7 @@ void add_export(CLI::App& program, int& status) {
   auto* command = program.add_subcommand(
       "export",
       "Serve a running engine's figures to Prometheus, from its feed: a scrape never reaches the engine "
-      "(docs/metrics.md). Waits for the feed, and attaches again after its end");
+      "(docs/inspector.md). Waits for the feed, and attaches again after its end");
   command->add_option("--feed", arguments->feed, "name of the feed")->required();
   auto* port = command->add_option("--port", arguments->port, "TCP port; 0: any free port")
                    ->capture_default_str()

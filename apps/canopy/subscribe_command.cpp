@@ -260,7 +260,7 @@ void add_subscribe(CLI::App& program, int& status) {
   auto arguments = std::make_shared<FollowArguments>();
   auto* command = program.add_subcommand(
       "subscribe",
-      "Make a feed from the KV events of servers that do not use Canopy, such as vLLM and SGLang (docs/attach.md)");
+      "Make a feed from the KV events of servers that do not use Canopy, such as vLLM and SGLang (docs/events.md)");
   command->add_option(
       "endpoints", arguments->endpoints,
       "endpoint at which a server publishes, such as tcp://127.0.0.1:5557; several are shown side by side");

@@ -124,7 +124,7 @@ void add_trace(CLI::App& program, int& status) {
   auto* trace =
       program.add_subcommand("trace", "Import traces of requests from other formats, or show the figures of a trace");
   trace->require_subcommand(1);
-  auto* import = trace->add_subcommand("import", "Write a trace of any format as Canopy's own JSONL (docs/traces.md)");
+  auto* import = trace->add_subcommand("import", "Write a trace of any format as Canopy's own JSONL (docs/lab.md)");
   auto* stat = trace->add_subcommand("stat", "Show distinct tokens, reuse by time and by depth, turns and tenants");
   for (auto* command : {import, stat}) {
     command->add_option("trace", arguments->trace, workload::trace_help())->required();

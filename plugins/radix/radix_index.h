@@ -16,7 +16,7 @@
 
 namespace canopy::radix {
 
-/// A radix tree over pages. The design and the cost of each piece are in docs/radix.md; in short:
+/// A radix tree over pages. The design and the cost of each piece are in docs/design.md; in short:
 ///  - a node is a window on a run, so a split copies nothing and an insert copies its own words once;
 ///  - for whole-path groups a node's hold count is its own locks plus its children that are held, so a lock
 ///    climbs only to the first node that is held already; visit() adds up the true reference counts;

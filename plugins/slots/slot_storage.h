@@ -11,7 +11,7 @@
 
 namespace canopy::slots {
 
-/// Keeps records on a local disk, in files of slots of one size. See docs/storage_slots.md.
+/// Keeps records on a local disk, in files of slots of one size. See docs/tiers.md.
 ///
 /// A find uses only memory. Gets and puts transfer bytes directly between slots and the caller's memory. There are no
 /// checksums and no syncs: the engine checks every record. This class checks only the key at the beginning of a record,

@@ -1,4 +1,4 @@
-"""Converts request logs of SGLang and vLLM to a trace in Canopy's own format (docs/traces.md):
+"""Converts request logs of SGLang and vLLM to a trace in Canopy's own format (docs/lab.md, Traces):
 
     python3 -m canopy.logs LOGFILE > trace.jsonl
 

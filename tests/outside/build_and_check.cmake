@@ -53,11 +53,11 @@ set(pkg_config ${CMAKE_COMMAND} -E env "PKG_CONFIG_PATH=${package}:$ENV{PKG_CONF
 step(${pkg_config} --cflags --libs canopy)
 separate_arguments(flags UNIX_COMMAND "${output}")
 step(${COMPILER} -std=c++20 ${share}/examples/one_request/one_request.cpp ${flags} -o ${WORK}/one_request)
-# The program of README's "Use it in your server" compiles as it stands there.
+# The program of README's "Ten lines" compiles as it stands there, and its second request finds what the first computed.
 file(READ ${SOURCE}/../../README.md readme)
-string(REGEX MATCH "## Use it in your server[^`]*```cpp\n([^`]*)```" found "${readme}")
+string(REGEX MATCH "## Ten lines[^`]*```cpp\n([^`]*)```" found "${readme}")
 if(NOT found)
-  message(FATAL_ERROR "README has no program in 'Use it in your server'")
+  message(FATAL_ERROR "README has no program in 'Ten lines'")
 endif()
 set(readme_program "${CMAKE_MATCH_1}")
 configure_file(${SOURCE}/readme_program.cpp.in ${WORK}/readme_program.cpp @ONLY)

@@ -1,4 +1,4 @@
-// One request, line by line: how an inference engine uses Canopy. docs/embedding.md explains every step.
+// One request, line by line: how an inference engine uses Canopy. docs/tutorials/engine.md explains every step.
 //
 //   one_request one_request.yaml [PLUGIN_FOLDER]      (PREFIX/lib/canopy/plugins; default: those of the source tree)
 

@@ -9,7 +9,7 @@
 // One line for each format; the first is the default. A format's mark is searched for in a file's first line.
 #define CANOPY_TRACE_FORMATS(FORMAT)                                                                             \
   FORMAT(mooncake, "Mooncake JSONL: lengths, and a hash id for each block of tokens, see --block-size", nullptr) \
-  FORMAT(canopy, "Canopy's own JSONL, see docs/traces.md", "\"time_ms\"")                                        \
+  FORMAT(canopy, "Canopy's own JSONL, see docs/lab.md", "\"time_ms\"")                                           \
   FORMAT(qwen, "Qwen-Bailian JSONL, 16 tokens per id", "\"parent_chat_id\"")                                     \
   FORMAT(tokens, "JSONL with prompt_token_ids", "\"prompt_token_ids\"")                                          \
   FORMAT(sharegpt, "JSON of conversations; words stand for tokens", nullptr)                                     \

@@ -116,8 +116,8 @@ TEST_CASE("counters: each line of the table is in Prometheus' text, in top and i
   });
 }
 
-TEST_CASE("counters: docs/metrics.md has the line of each metric of the table") {
-  const std::string document = whole(std::string(kSourceFolder) + "/docs/metrics.md");
+TEST_CASE("counters: docs/inspector.md has the line of each metric of the table") {
+  const std::string document = whole(std::string(kSourceFolder) + "/docs/inspector.md");
   std::map<std::string, std::set<std::string>> labels;
   std::map<std::string, std::string> ends;
   std::vector<std::string> order;
@@ -135,6 +135,6 @@ TEST_CASE("counters: docs/metrics.md has the line of each metric of the table") 
     std::string line = "| `" + name + "` | " + (name.ends_with("_total") ? "counter" : "gauge") + " | ";
     for (const std::string& label : labels[name]) line += (line.ends_with("| ") ? "`" : ", `") + label + "`";
     line += (line.ends_with(" ") ? "| " : " | ") + ends[name] + " |";
-    CHECK_MESSAGE(document.find(line + "\n") != std::string::npos, "docs/metrics.md lacks:\n" << line);
+    CHECK_MESSAGE(document.find(line + "\n") != std::string::npos, "docs/inspector.md lacks:\n" << line);
   }
 }
