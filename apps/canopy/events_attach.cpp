@@ -164,7 +164,7 @@ class Following {
     say_trouble();
     if (!had_feed && follower_.has_feed()) {
       if (arguments_.feed.empty()) say("recording to {}", arguments_.record);
-      else say("the feed '{0}' is available: canopy top {0}, canopy-inspector attach {0}", arguments_.feed);
+      else say("the feed '{0}' is available: canopy top --feed {0}, canopy-inspector attach {0}", arguments_.feed);
     }
   }
 

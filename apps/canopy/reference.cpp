@@ -190,7 +190,8 @@ std::string man_command(const CommandFacts& command) {
   std::string text = fmt::format(".SS {}", for_roff(command.place));
   for (const OptionFacts& each : command.positionals)
     text += fmt::format(" {}\\fI{}\\fR{}", each.required ? "" : "[", for_roff(each.names[0]), each.required ? "" : "]");
-  text += "\n" + for_roff(command.app->get_description()) + ".\n";
+  text += "\n";
+  if (command.app->get_parent()) text += for_roff(command.app->get_description()) + ".\n";
   if (const std::string more = command.app->get_footer(); !more.empty()) text += for_roff(more) + "\n";
   for (const auto* options : {&command.positionals, &command.options})
     for (const OptionFacts& option : *options) {
