@@ -6,6 +6,7 @@
 #include <workload/generator.h>
 #include "commands.h"
 #include "interrupt.h"
+#include "lab_arguments.h"
 #include "terminal.h"
 #include "tree_text.h"
 
@@ -35,7 +36,10 @@ int demo(const DemoArguments& arguments, const PluginFolders& folders) {
   if (!arguments.json.empty())
     if (auto can = can_write_file(arguments.json); !can) return unusable(can.error().text);
   const Interrupt interrupt;
-  const std::string capacity = fmt::format("groups.full.capacity={}", arguments.capacity);
+  const auto limit = amounts_of("--capacity", arguments.capacity, "tokens", 1, kUnlimited);
+  if (!limit) return unusable(limit.error().text);
+  if (limit->size() != 1) return unusable("--capacity " + arguments.capacity + ": the demo has one pool");
+  const std::string capacity = fmt::format("groups.full.capacity={}", limit->front().value);
   auto engine = demo::make_engine(registry, {&capacity, 1}, arguments.store.empty() ? "host" : arguments.store);
   if (!engine) return unusable(engine.error().text);
   const auto source = demo::requests(arguments.seed);

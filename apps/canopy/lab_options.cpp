@@ -51,11 +51,10 @@ void add_compare(CLI::App& program, const PluginFolders& folders, int& status) {
                                     "{protect_after: 3}}; optimum: the most that any policy could reach; infinite: a "
                                     "cache without a limit; lru_trimmed: LRU that evicts page by page")
                        ->capture_default_str());
-  auto* capacity =
-      compare->add_option("--capacity", arguments->capacity,
-                          "limits of the first group's pool in tokens, such as 1.8M,3M; default: the engine file's. "
-                          "With --curve its points; "
-                          "one: your pool, with its hit rate and the gain from a larger one; default: about 60 points");
+  auto* capacity = compare->add_option(
+      "--capacity", arguments->capacity,
+      "limits of the first group's pool in tokens, such as 1.8M,3M; default: the "
+      "engine file's. With --curve the points, or one, your pool: its hit rate, and the gain from a larger one");
   auto* memory = compare
                      ->add_option("--memory", arguments->memory,
                                   "limits as memory, such as 80GiB,160GiB; needs --model-config or --kv-bytes")
