@@ -167,7 +167,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   // The writer is killed while `top` reads: it says so and ends well.
   const std::string out = (workshop.path / "top.txt").string();
   std::string line = (kBin / "canopy").string();
-  line += " top " + two.name() + " >" + out + " 2>&1 </dev/null";
+  line += " top --feed " + two.name() + " >" + out + " 2>&1 </dev/null";
   const pid_t top = ::fork();
   if (top == 0) {
     ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
