@@ -105,10 +105,11 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
   other_format[7] = '2';
   const std::pair<std::string, const char*> cases[] = {
       {"/nowhere/run.feed", "/nowhere/run.feed: No such file or directory"},
-      {workshop.path.string(), "a recording is a regular file"},
-      {"/dev/zero", "a recording is a regular file"},
+      {workshop.path.string(), "expected a regular file"},
+      {"/dev/zero", "expected a regular file"},
       {workshop.file("empty.feed", ""), "empty.feed: this is not a recording of a feed: it is too short for a header"},
-      {workshop.file("text.feed", std::string(9000, 'x')), "text.feed: this is no recording of a feed; `canopy replay"},
+      {workshop.file("text.feed", std::string(9000, 'x')),
+       "text.feed: this is not a recording of a feed; `canopy replay"},
       {workshop.file("header.feed", whole.substr(0, 4096)), "header.feed: the recording contains no whole operation"},
       {workshop.file("cut.feed", whole.substr(0, 5000)), "cut.feed: the recording contains no whole operation"},
       {workshop.file("other.feed", other_version), "other.feed: it was recorded by another version of Canopy"},

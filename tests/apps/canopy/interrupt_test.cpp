@@ -68,7 +68,7 @@ TEST_CASE("SIGINT ends a demo and a bench and top as well, and a second signal e
   const Workshop workshop;
   const std::string name = feed_name("top");
   Started served(workshop, "served", kReplay + "--feed " + name);
-  REQUIRE(soon([&] { return canopy(workshop, "top --once " + name).status == 0; }));
+  REQUIRE(soon([&] { return canopy(workshop, "top --once --feed " + name).status == 0; }));
   Started top(workshop, "top", "top --feed " + name);
   CHECK(soon([&] { return has(slurp(workshop.path / "top.out"), "Hottest prefixes"); }));
   CHECK(top.end(SIGINT).status == 130);

@@ -92,7 +92,7 @@ TEST_CASE("a namespace and a plugin cannot send commands to a terminal") {
                      " --pace 100 --feed " + name);
   Ended shown;
   CHECK(soon([&] {
-    shown = cli::canopy(workshop, "top --once " + name);
+    shown = cli::canopy(workshop, "top --once --feed " + name);
     return has(shown.out, "evil");
   }));
   CHECK_MESSAGE(is_tame(shown.out), canopy::printable_lines(shown.out));

@@ -251,7 +251,7 @@ TEST_CASE(
   REQUIRE(soon([&] {
     top = cli::canopy(workshop, "top --feed " + name + " --once");
     exported = cli::canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
-    return top.status == 0 && exported.status == 0;
+    return has(top.out, "/s") && exported.status == 0;
   }));
   for (const char* line : {"host full", "host store", "host load", "host fetches", "/s"})
     CHECK_MESSAGE(has(top.out, line), top.out);
