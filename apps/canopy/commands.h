@@ -19,9 +19,9 @@ namespace canopy::app {
 struct Terminal;
 
 struct ReplayArguments {
-  std::string config, trace, workload, report;
+  std::string config, trace, workload, json;
   std::string capacity, page_size, policy, index, store;  ///< as in the engine file
-  std::string serve, record;                              ///< name of the feed or file of the recording; empty: none
+  std::string feed, record;                               ///< name of the feed or file of the recording; empty: none
   std::string publish, publish_replay, dialect;           ///< as in the engine file's events
   bool await = false;                                     ///< wait until a subscriber is connected
   bool stay = false;                                      ///< keep serving the replay endpoint after the run
@@ -34,8 +34,8 @@ struct ReplayArguments {
 
 struct DemoArguments {
   std::uint64_t seed = 1;
-  std::uint64_t capacity = 150000;
-  std::string store, report;
+  std::string capacity = "150000";  ///< as in the engine file
+  std::string store, json;
 };
 
 int demo(const DemoArguments& arguments, const PluginFolders& folders);
@@ -44,9 +44,9 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
 int top(const std::string& name, bool once);
 /// Shows the pools of a running engine, segment by segment.
 int show_pools(const std::string& name);
-/// Sets a pool's limit in a running engine, and shows progress until it is reached. An empty group means the only
-/// group.
-int resize_pool(const std::string& name, const std::string& group, const std::string& tokens);
+/// Sets a pool's limit in a running engine, GROUP=TOKENS, and shows progress until it is reached. TOKENS alone means
+/// the only group.
+int resize_pool(const std::string& name, const std::string& limit);
 int list_plugins(const PluginFolders& folders);
 int describe_plugin(const std::string& name, const PluginFolders& folders);
 /// Loads a file, lists its components, and runs the contract suite over each. `seconds` is the time limit of each case.
@@ -60,6 +60,7 @@ int describe_config(const PluginFolders& folders);
 
 /// A feed in shared memory and its mirror, in step.
 struct Watched {
+  std::string name;
   std::unique_ptr<inspector::Attachment> attachment;
   inspector::Mirror mirror;
   /// Applies the events that have arrived. Returns false if there were none.
@@ -74,8 +75,8 @@ void print_refusals(const Registry& registry, const Terminal& terminal);
 void print_options(const std::vector<OptionHelp>& options, const Terminal& terminal);
 /// A run through an engine: its description and its outputs.
 struct Task {
-  std::string config, source, report;  ///< names for the report; the file to write it to, or empty
-  std::uint64_t engine_digest = 0;     ///< digest of the engine's configuration; 0: the title names only the source
+  std::string config, source, json;  ///< names for the report; the file to write it to, or empty
+  std::uint64_t engine_digest = 0;   ///< digest of the engine's configuration; 0: the title names only the source
   replay::Options options{};
   /// Called after the run. May be empty (no KV events are published).
   std::function<replay::PublishedReport()> published{};

@@ -40,7 +40,7 @@ Result<EngineConfig> engine_of(const CompareArguments& arguments, YamlNode docum
   return read_engine_config(document, registry);
 }
 
-/// Returns the meaning of a part of --policies. Checks names here, because this error message can also name the rows
+/// Returns the meaning of a part of --policy. Checks names here, because this error message can also name the rows
 /// that run no engine.
 Result<lab::Contender> contender_of(const CompareArguments& arguments, const YamlNode& document,
                                     const std::string& policy, const Registry& registry) {
@@ -50,7 +50,7 @@ Result<lab::Contender> contender_of(const CompareArguments& arguments, const Yam
   if (is_name && !registry.find(EvictionStrategy::kInterface, policy)) {
     std::vector<std::string> known = registry.names(EvictionStrategy::kInterface);
     for (std::string& name : lab::computed_names()) known.push_back(std::move(name));
-    return Error{fmt::format("--policies: no policy is called {}{}", in_quotes(policy), did_you_mean(policy, known))};
+    return Error{fmt::format("--policy: no policy is called {}{}", in_quotes(policy), did_you_mean(policy, known))};
   }
   auto engine = engine_of(arguments, document, policy, registry);
   if (!engine) return engine.error();
@@ -60,18 +60,18 @@ Result<lab::Contender> contender_of(const CompareArguments& arguments, const Yam
 
 Result<std::vector<lab::Contender>> contenders_of(const CompareArguments& arguments, const YamlNode& document,
                                                   const EngineConfig& engine, const Registry& registry) {
-  const auto policies = parts_of("--policies", arguments.policies);
+  const auto policies = parts_of("--policy", arguments.policy);
   if (!policies) return policies.error();
   const std::string unbounded = lab::why_no_bound(engine);
   std::vector<lab::Contender> all;
   for (const std::string& policy : *policies) {
     for (const lab::Contender& other : all)
-      if (other.name == policy) return Error{fmt::format("--policies: {} is listed twice", in_quotes(policy))};
+      if (other.name == policy) return Error{fmt::format("--policy: {} is listed twice", in_quotes(policy))};
     auto contender = contender_of(arguments, document, policy, registry);
     if (!contender) return contender.error();
     if (contender->kind != lab::Kind::engine && !unbounded.empty())
       return Error{
-          fmt::format("--policies: '{}' is computed for engines of one group that keeps whole paths, but in {} {}",
+          fmt::format("--policy: '{}' is computed for engines of one group that keeps whole paths, but in {} {}",
                       policy, arguments.config, unbounded)};
     all.push_back(std::move(*contender));
   }
@@ -108,16 +108,15 @@ Result<Capacities> capacities_of(const CompareArguments& arguments, const Engine
                                  size.value, token, unit)};
       capacities.amounts.push_back(size);
     }
-  } else if (!arguments.capacities.empty()) {
-    auto amounts =
-        amounts_of("--capacities", arguments.capacities, "a capacity in tokens", unit, std::uint64_t{1} << 48);
+  } else if (!arguments.capacity.empty()) {
+    auto amounts = amounts_of("--capacity", arguments.capacity, "a capacity in tokens", unit, std::uint64_t{1} << 48);
     if (!amounts) return amounts.error();
     capacities.amounts = std::move(*amounts);
   } else {
     const std::uint64_t own = engine.groups[0].capacity;
     if (own == kUnlimited)
       return Error{
-          fmt::format("{}: its first group has no limit; give capacities with --capacities 1M,3M", arguments.config)};
+          fmt::format("{}: its first group has no limit; give capacities with --capacity 1M,3M", arguments.config)};
     if (own < unit)
       return Error{fmt::format("{}: its first group has less than a block of {} tokens", arguments.config, unit)};
     capacities.amounts.push_back({std::to_string(own), own});
@@ -157,7 +156,7 @@ int print_and_write(const lab::Comparison& comparison, const CompareArguments& a
   });
   if (comparison.incomplete) {
     unusable(fmt::format("canopy compare: {} stopped it{}", Interrupt::name(),
-                         arguments.json.empty() && arguments.report.empty()
+                         arguments.json.empty() && arguments.html.empty()
                              ? ""
                              : "; no file was written, because it would be incomplete"));
     return Interrupt::exit_code();
@@ -165,9 +164,8 @@ int print_and_write(const lab::Comparison& comparison, const CompareArguments& a
   if (!arguments.json.empty())
     if (auto written = lab::write_comparison(comparison, arguments.json); !written)
       return unusable(written.error().text);
-  if (!arguments.report.empty())
-    if (auto written = report::write_page(comparison, arguments.report); !written)
-      return unusable(written.error().text);
+  if (!arguments.html.empty())
+    if (auto written = report::write_page(comparison, arguments.html); !written) return unusable(written.error().text);
   return comparison.violations ? kViolations : kFine;
 }
 
@@ -177,9 +175,9 @@ int compare_policies(CompareArguments arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
   auto inputs = files_of(arguments.source);
   inputs.insert(inputs.end(), {{"the engine file", arguments.config}, {"--model-config", arguments.model_config}});
-  if (auto apart = check_files(registry, inputs, {{"--json", arguments.json}, {"--report", arguments.report}}); !apart)
+  if (auto apart = check_files(registry, inputs, {{"--json", arguments.json}, {"--html", arguments.html}}); !apart)
     return unusable(apart.error().text);
-  for (const std::string& output : {arguments.json, arguments.report})
+  for (const std::string& output : {arguments.json, arguments.html})
     if (!output.empty())
       if (auto can = can_write_file(output); !can) return unusable(can.error().text);
   auto block = block_of(arguments.source, arguments.blocks);

@@ -6,6 +6,7 @@
 #include <workload/generator.h>
 #include "commands.h"
 #include "interrupt.h"
+#include "lab_arguments.h"
 #include "terminal.h"
 #include "tree_text.h"
 
@@ -31,16 +32,18 @@ void print_hit_rate(const replay::Report& report, const Terminal& terminal) {
 
 int demo(const DemoArguments& arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
-  if (auto apart = check_files(registry, {}, {{"--report", arguments.report}}); !apart)
-    return unusable(apart.error().text);
-  if (!arguments.report.empty())
-    if (auto can = can_write_file(arguments.report); !can) return unusable(can.error().text);
+  if (auto apart = check_files(registry, {}, {{"--json", arguments.json}}); !apart) return unusable(apart.error().text);
+  if (!arguments.json.empty())
+    if (auto can = can_write_file(arguments.json); !can) return unusable(can.error().text);
   const Interrupt interrupt;
-  const std::string capacity = fmt::format("groups.full.capacity={}", arguments.capacity);
+  const auto limit = amounts_of("--capacity", arguments.capacity, "tokens", 1, kUnlimited);
+  if (!limit) return unusable(limit.error().text);
+  if (limit->size() != 1) return unusable("--capacity " + arguments.capacity + ": the demo has one pool");
+  const std::string capacity = fmt::format("groups.full.capacity={}", limit->front().value);
   auto engine = demo::make_engine(registry, {&capacity, 1}, arguments.store.empty() ? "host" : arguments.store);
   if (!engine) return unusable(engine.error().text);
   const auto source = demo::requests(arguments.seed);
-  const Task task{"a demo engine", "chats, agents and a batch sweep of several tenants", arguments.report, 0,
+  const Task task{"a demo engine", "chats, agents and a batch sweep of several tenants", arguments.json, 0,
                   demo::options()};
   return run_task(**engine, *source, registry, task, [&](const replay::Report& report) {
     const Terminal terminal = Terminal::of_stdout();

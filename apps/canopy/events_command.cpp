@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "batch_json.h"
+#include "events_attach.h"
 #include "events_stat.h"
 #include "stream_file.h"
 #include "terminal.h"
@@ -89,18 +90,20 @@ class Decoder {
 }  // namespace
 
 void add_events(CLI::App& program, int& status) {
-  auto* events = program.add_subcommand(
-      "events", "Inspect a recorded stream of KV events of vLLM or SGLang, in any dialect (docs/events.md)");
+  auto* events =
+      program.add_subcommand("events", "Show servers that send KV events, as vLLM and SGLang do, or a recorded stream");
+  events->group("Look");
   events->require_subcommand(1);
   auto file = std::make_shared<std::string>();
-  auto json = std::make_shared<bool>(false);
-  auto* decode = events->add_subcommand("decode", "Print its messages, one per line, then totals");
+  auto lines = std::make_shared<bool>(false);
+  auto* decode = events->add_subcommand("decode", "Print the messages of a recorded stream, one per line, then totals");
   decode->add_option("file", *file, "the recorded stream")->required();
-  decode->add_flag("--json", *json, "print each message with all its fields as JSON; totals go to stderr");
-  decode->callback([=, &status] { status = Decoder(*json ? Print::json : Print::table).run(*file); });
-  auto* stat = events->add_subcommand("stat", "Count its events, blocks, gaps and bytes");
+  decode->add_flag("--lines", *lines, "print each message with all its fields as a line of JSON; totals go to stderr");
+  decode->callback([=, &status] { status = Decoder(*lines ? Print::json : Print::table).run(*file); });
+  auto* stat = events->add_subcommand("stat", "Count the events, blocks, gaps and bytes of a recorded stream");
   stat->add_option("file", *file, "the recorded stream")->required();
   stat->callback([=, &status] { status = count_events(*file); });
+  add_events_attach(*events, status);
 }
 
 }  // namespace canopy::app

@@ -134,22 +134,22 @@ int export_feed(ExportArguments arguments) {
 
 void add_export(CLI::App& program, int& status) {
   auto arguments = std::make_shared<ExportArguments>();
-  auto* command = program.add_subcommand(
-      "export",
-      "Serve a running engine's figures to Prometheus, from its feed: a scrape never reaches the engine "
-      "(docs/inspector.md). Waits for the feed, and attaches again after its end");
+  auto* command = program.add_subcommand("export", "Serve a running engine's figures to Prometheus");
+  command->group("Look");
+  command->footer(
+      "Reads the engine's feed: a scrape never reaches the engine (docs/inspector.md). Waits for the feed, and attaches "
+      "again after its end.");
   command->add_option("--feed", arguments->feed, "name of the feed")->required();
   auto* port = command->add_option("--port", arguments->port, "TCP port; 0: any free port")
                    ->capture_default_str()
                    ->check(whole(0, 65535));
   auto* listen = command->add_option("--listen", arguments->listen, "IP address to listen on")->capture_default_str();
-  repeated(
-      command
-          ->add_option("--names", arguments->names,
-                       "names of the figures: those of canopy, sglang or vllm; may be repeated")
-          ->transform(CLI::CheckedTransformer(std::map<std::string, metrics::Names>{{"canopy", metrics::Names::canopy},
-                                                                                    {"sglang", metrics::Names::sglang},
-                                                                                    {"vllm", metrics::Names::vllm}})));
+  repeated(command
+               ->add_option("--names", arguments->names,
+                            "names of the figures: those of canopy, sglang or vllm; may be repeated")
+               ->transform(one_of<metrics::Names>({{"canopy", metrics::Names::canopy},
+                                                   {"sglang", metrics::Names::sglang},
+                                                   {"vllm", metrics::Names::vllm}})));
   repeated(command->add_option("--label", arguments->labels,
                                "NAME=VALUE: adds a label to every figure, such as model_name=llama; may be repeated"));
   command

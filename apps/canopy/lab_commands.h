@@ -21,29 +21,24 @@ struct LabSource {
 
 struct CompareArguments {
   LabSource source;
-  std::string config, json, report;
-  std::string page_size, policies = "lru,optimum", capacities;  ///< as in the engine file, separated by commas
-  std::string memory, model_config;                             ///< "80GiB,160GiB", and the model's config.json
-  std::uint64_t kv_bytes = 0;                                   ///< bytes of a token; 0: see model_config
-  std::uint64_t warm_up = 0, jobs = 0;                          ///< 0 jobs: the number of cores
+  std::string config, json, html;
+  std::string page_size, policy = "lru,optimum", capacity;  ///< as in the engine file, separated by commas
+  std::string memory, model_config;                         ///< "80GiB,160GiB", and the model's config.json
+  std::uint64_t kv_bytes = 0;                               ///< bytes of a token; 0: see model_config
+  std::uint64_t warm_up = 0, jobs = 0;                      ///< 0 jobs: the number of cores
   double flop_depth = 8192;
-  bool blocks = false;
+  bool blocks = false, curve = false;
   std::vector<std::string> by, assignments;
+  double sample = 1;   ///< for the curve: share of the units that are sampled
+  bool replay = true;  ///< for the curve: replay at some of its points
 };
 
-struct CurveArguments {
-  LabSource source;
-  std::string page_sizes = "16", capacities, pool, json;
-  std::uint64_t warm_up = 0;
-  double sample = 1;  ///< share of the units that are sampled
-  bool blocks = false, replay = true;
-};
-
-/// Adds `canopy compare` and `canopy curve`.
-void add_lab(CLI::App& program, const PluginFolders& folders, int& status);
+/// Adds `canopy compare`.
+void add_compare(CLI::App& program, const PluginFolders& folders, int& status);
 
 int compare_policies(CompareArguments arguments, const PluginFolders& folders);
-int draw_curve(CurveArguments arguments, const PluginFolders& folders);
+/// Shows the hit rate over capacity under LRU: `canopy compare --curve`. Uses no engine file.
+int draw_curve(CompareArguments arguments, const PluginFolders& folders);
 
 /// Prints a comparison as tables and sentences; for each kind in `by` also the hit rates of its slices, or those by
 /// "flops".

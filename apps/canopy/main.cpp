@@ -1,9 +1,6 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include <workload/trace_formats.h>
@@ -12,8 +9,6 @@
 #include "events_command.h"
 #include "export_command.h"
 #include "lab_commands.h"
-#include "subscribe_command.h"
-#include "tiers_command.h"
 #include "trace_command.h"
 
 namespace {
@@ -23,22 +18,38 @@ using namespace canopy::app;
 
 using Folders = PluginFolders;
 
-const char* const kAbout =
-    "Canopy: prefix reuse of KV caches in LLM serving.\n"
-    "Try `canopy demo`, then `canopy replay CONFIG --trace FILE`.";
+/// Spellings of earlier versions. The first that fits counts.
+constexpr OldSpelling kOld[] = {
+    {"curve --pool", "canopy compare --curve --capacity"},
+    {"curve", "canopy compare --curve"},
+    {"subscribe", "canopy events attach"},
+    {"pool resize", "canopy top --resize GROUP=TOKENS"},
+    {"pool", "canopy top --pools"},
+    {"tiers", "canopy-slots"},
+    {"bench", "canopy-dev bench"},
+    {"check", "canopy-dev check"},
+    {"verify", "canopy-dev verify"},
+    {"demo --report", "canopy demo --json"},
+    {"replay --report", "canopy replay --json"},
+    {"replay --serve", "canopy replay --feed"},
+    {"compare --report", "canopy compare --html"},
+    {"compare --policies", "canopy compare --policy"},
+    {"compare --capacities", "canopy compare --capacity"},
+    {"top NAME", "canopy top --feed NAME"},
+    {"events decode --json", "canopy events decode --lines"},
+};
 
 void add_demo(CLI::App& program, const Folders& folders, int& status) {
   auto arguments = std::make_shared<DemoArguments>();
-  auto* demo_command = program.add_subcommand(
-      "demo", "Run a seeded workload of several tenants through a small pool, and show the result");
+  auto* demo_command = program.add_subcommand("demo", "Run a seeded workload of several tenants through a small pool");
+  demo_command->group("Try");
   demo_command->add_option("--seed", arguments->seed, "seed of the workload")
       ->capture_default_str()
       ->check(whole(1, kMost));
-  demo_command->add_option("--capacity", arguments->capacity, "limit of the pool, in tokens")
-      ->capture_default_str()
-      ->check(whole(1, kMost));
+  demo_command->add_option("--capacity", arguments->capacity, "limit of the pool, in tokens; 3M is 3000000")
+      ->capture_default_str();
   demo_command->add_option("--store", arguments->store, "keep the rows in this store, such as host or cuda");
-  demo_command->add_option("--report", arguments->report, "write the result as JSON to this file");
+  demo_command->add_option("--json", arguments->json, "write the result as JSON to this file");
   demo_command->callback([=, &folders, &status] { status = demo(*arguments, folders); });
 }
 
@@ -60,7 +71,7 @@ std::vector<CLI::Option*> add_timed(CLI::App& replay, replay::Options& options) 
   all.push_back(replay
                     .add_option("--schedule", options.order.schedule,
                                 "order in which waiting requests start, as in SGLang; fcfs: by arrival")
-                    ->transform(CLI::CheckedTransformer(schedules))
+                    ->transform(one_of(schedules))
                     ->group(timed));
   all.push_back(replay
                     .add_flag("--rematch", options.rematch,
@@ -74,6 +85,7 @@ std::vector<CLI::Option*> add_timed(CLI::App& replay, replay::Options& options) 
 void add_replay(CLI::App& program, const Folders& folders, int& status) {
   auto arguments = std::make_shared<ReplayArguments>();
   auto* replay = program.add_subcommand("replay", "Run a trace or a generated workload through an engine");
+  replay->group("Try");
   replay->add_option("config", arguments->config, "engine file, such as configs/engines/sglang_lru.yaml")->required();
   auto* trace = replay->add_option("--trace", arguments->trace, workload::trace_help());
   block_size(*replay, arguments->block)->needs(trace);
@@ -100,12 +112,12 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
   repeated(replay->add_option(
       "--resize", arguments->resizes,
       "REQUEST:TOKENS or REQUEST:GROUP:TOKENS: sets a pool's limit before that request; may be repeated"));
-  auto* serve = replay->add_option("--serve", arguments->serve,
-                                   "publish the feed under this name, for canopy-inspector and canopy top");
+  auto* feed = replay->add_option("--feed", arguments->feed,
+                                  "publish the feed under this name, for canopy-inspector and canopy top");
   replay
       ->add_option("--record", arguments->record,
                    "record the feed to this file (FILE.part until the run ends); only a recording is replaced")
-      ->excludes(serve);
+      ->excludes(feed);
   auto* publish = replay->add_option("--publish", arguments->publish,
                                      "publish KV events at this endpoint, such as tcp://127.0.0.1:5557 or ipc://PATH");
   auto* publish_replay = replay
@@ -118,12 +130,11 @@ void add_replay(CLI::App& program, const Folders& folders, int& status) {
       ->needs(publish_replay);
   replay->add_option("--pace", arguments->options.pace, "maximum requests per second, to watch the run")
       ->check(whole(1, kMost));
-  replay->add_option("--report", arguments->report, "write the result as JSON to this file");
+  replay->add_option("--json", arguments->json, "write the result as JSON to this file");
   replay
       ->add_option("--mode", arguments->options.mode,
                    "serial: one request after another; timed: requests overlap, as in a server")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, replay::Mode>{{"serial", replay::Mode::serial}, {"timed", replay::Mode::timed}}));
+      ->transform(one_of<replay::Mode>({{"serial", replay::Mode::serial}, {"timed", replay::Mode::timed}}));
   auto* uncached =
       replay
           ->add_option("--min-uncached", arguments->options.min_uncached,
@@ -165,9 +176,10 @@ CLI::App* add_plugins_check(CLI::App& plugins, int& status) {
 
 void add_plugins(CLI::App& program, const Folders& folders, int& status) {
   auto name = std::make_shared<std::string>();
-  auto* plugins = program.add_subcommand("plugins", "Show which plugins are loaded, and which were refused and why");
+  auto* plugins = program.add_subcommand("plugins", "List, describe and check plugins, and begin a new one");
+  plugins->group("Compose");
   plugins->require_subcommand(0, 1);
-  plugins->add_subcommand("list", "List all plugins; the same as no subcommand");
+  plugins->add_subcommand("list", "List plugins, and which were refused and why; the same as no subcommand");
   auto* describe = plugins->add_subcommand("describe", "Show a component and its options");
   describe->add_option("name", *name, "its name in an engine file")->required();
   describe->callback([=, &folders, &status] { status = describe_plugin(*name, folders); });
@@ -181,41 +193,39 @@ void add_plugins(CLI::App& program, const Folders& folders, int& status) {
 }
 
 void add_top(CLI::App& program, int& status) {
-  auto name = std::make_shared<std::string>();
-  auto once = std::make_shared<bool>(false);
-  auto* command = program.add_subcommand(
-      "top", "Show a running engine's cache every second: sizes, hit rate, hottest prefixes, next nodes to evict");
-  command->add_option("name", *name, "name of the feed; not needed if there is only one");
-  command->add_flag("--once", *once, "print once and exit");
-  command->callback([=, &status] { status = top(*name, *once); });
-}
-
-void add_pool(CLI::App& program, int& status) {
-  auto name = std::make_shared<std::string>(), group = std::make_shared<std::string>(),
-       tokens = std::make_shared<std::string>();
-  auto* pool = program.add_subcommand("pool", "Show the pools of a running engine, or set a limit");
-  pool->require_subcommand(1);
-  auto* show = pool->add_subcommand("show", "Show the limits of the pools, and which segments have memory");
-  show->add_option("name", *name, "name of the feed; not needed if there is only one");
-  show->callback([=, &status] { status = show_pools(*name); });
-  auto* resize = pool->add_subcommand(
-      "resize",
-      "Set a pool's limit while its engine runs. A higher limit lets the pool grow on demand; a lower one evicts, "
-      "relocates pages and waits for requests");
-  resize->add_option("name", *name, "name of the feed")->required();
-  resize->add_option("group", *group, "KV cache group; not needed if the engine has only one");
-  resize->add_option("tokens", *tokens, "the new limit; 3M is 3000000");
-  resize->callback([=, &status] {
-    if (tokens->empty()) std::swap(*group, *tokens);
-    status = tokens->empty() ? unusable("canopy pool resize: expected NAME [GROUP] TOKENS, such as serve-3 full 3M")
-                             : resize_pool(*name, *group, *tokens);
+  struct Arguments {
+    std::string feed, limit;
+    bool once = false, pools = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  auto* command = program.add_subcommand("top", "Watch a running engine, show its pools, set a pool's limit");
+  command->group("Look");
+  command->footer(
+      "Without an option, shows every second: sizes, hit rate, hottest prefixes, next nodes to evict. A higher limit "
+      "lets a pool grow on demand; a lower one evicts, relocates pages and waits for requests.");
+  command->add_option("--feed", arguments->feed, "name of the feed; not needed if there is only one");
+  auto* once = command->add_flag("--once", arguments->once, "print once and exit");
+  auto* pools = command
+                    ->add_flag("--pools", arguments->pools,
+                               "print the limits of the pools, and which segments have memory, and exit")
+                    ->excludes(once);
+  command
+      ->add_option("--resize", arguments->limit,
+                   "GROUP=TOKENS: sets a pool's limit, such as full=3M, and exits when it is reached; TOKENS if the "
+                   "engine has one group")
+      ->excludes(once)
+      ->excludes(pools);
+  command->callback([=, &status] {
+    if (!arguments->limit.empty()) status = resize_pool(arguments->feed, arguments->limit);
+    else status = arguments->pools ? show_pools(arguments->feed) : top(arguments->feed, arguments->once);
   });
 }
 
 void add_config(CLI::App& program, const Folders& folders, int& status) {
   auto file = std::make_shared<std::string>();
   auto assignments = std::make_shared<std::vector<std::string>>();
-  auto* config = program.add_subcommand("config", "Read an engine or workload file without running it");
+  auto* config = program.add_subcommand("config", "Check, show and describe engine and workload files");
+  config->group("Compose");
   config->require_subcommand(1);
   auto* check =
       config->add_subcommand("check", "Report errors in the file, and settings that would need too much memory");
@@ -233,23 +243,18 @@ void add_config(CLI::App& program, const Folders& folders, int& status) {
 void add_commands(CLI::App& program, const Folders& folders, int& status) {
   add_demo(program, folders, status);
   add_replay(program, folders, status);
-  add_lab(program, folders, status);
-  add_plugins(program, folders, status);
+  add_compare(program, folders, status);
+  add_trace(program, status);
   add_top(program, status);
   add_export(program, status);
-  add_pool(program, status);
-  add_trace(program, status);
   add_events(program, status);
-  add_subscribe(program, status);
-  add_tiers(program, status);
   add_config(program, folders, status);
+  add_plugins(program, folders, status);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view command = argc > 1 ? argv[1] : "";
-  if (command == "bench" || command == "check" || command == "verify")
-    return unusable(fmt::format("canopy {} is now canopy-dev {}", command, command));
-  return run_program(argc, argv, "canopy", kAbout, add_commands);
+  return canopy::app::run_program(argc, argv,
+                                  {"canopy", "prefix reuse of KV caches in LLM serving", add_commands, kOld});
 }

@@ -5,14 +5,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <sstream>
 
 #include "cli_options.h"
 #include "plugin_trouble.h"
+#include "reference.h"
 #include "terminal.h"
 
 namespace canopy::app {
@@ -29,24 +32,61 @@ void refuse_empty_values(CLI::App& command) {
   for (CLI::App* each : command.get_subcommands({})) refuse_empty_values(*each);
 }
 
-int run(int argc, char** argv, const char* name, const char* about, AddCommands add) {
+/// Returns "`canopy curve` is `canopy compare --curve` now" if the arguments have an old spelling; otherwise empty.
+std::string new_spelling(const Program& what, int argc, char** argv) {
+  std::vector<std::string> given;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--plugins") ++i;  // with its folder
+    else if (!std::string_view(argv[i]).starts_with("--plugins=")) given.emplace_back(argv[i]);
+  }
+  for (const auto& [old, now] : what.old) {
+    std::istringstream words(old);
+    std::string word;
+    bool same = true;
+    for (std::size_t i = 0; same && words >> word; ++i) {
+      const auto is_word = [&](const std::string& each) { return each.substr(0, each.find('=')) == word; };
+      if (word.starts_with('-')) same = std::ranges::any_of(given, is_word);
+      else same = i < given.size() && (word == "NAME" ? !given[i].starts_with('-') : given[i] == word);
+    }
+    if (same) return std::string("`") + what.name + " " + old + "` is `" + now + "` now";
+  }
+  return {};
+}
+
+int run(int argc, char** argv, const Program& what) {
   // Lets `canopy plugins | head` end without an error message when its reader ends, like other programs.
   std::signal(SIGPIPE, SIG_DFL);
   // Makes write() return an error for a file that may not grow further; the error has a message.
   std::signal(SIGXFSZ, SIG_IGN);
-  CLI::App program(about, name);
+  CLI::App program(what.about, what.name);
+  program.formatter(std::make_shared<Help>());
   program.require_subcommand(1);
   program.fallthrough();  // allows --plugins anywhere on the command line
-  program.set_version_flag("--version", CANOPY_VERSION);
   program.get_formatter()->column_width(34);
   int status = kFine;
   PluginFolders folders;
-  repeated(program.add_option("--plugins", folders, "another folder of plugins; may be repeated"));
-  add(program, folders, status);
+  if (what.plugins) repeated(program.add_option("--plugins", folders, "another folder of plugins; may be repeated"));
+  program.set_version_flag("--version", CANOPY_VERSION, "print the version");
+  program.add_flag_callback(
+      "--man", [&] { throw CLI::CallForVersion(man_page(program, CANOPY_VERSION), 0); },
+      "print the man page, with all options of all commands");
+  program
+      .add_option_function<std::string>(
+          "--completion",
+          [&](const std::string& shell) { throw CLI::CallForVersion(completion_script(program, shell), 0); },
+          "print the completion script of a shell")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  what.add(program, folders, status);
   refuse_empty_values(program);
+  if (argc == 1) {
+    std::fputs(printable_lines(overview(program)).c_str(), stdout);
+    return kFine;
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0)
+      if (const std::string now = new_spelling(what, argc, argv); !now.empty()) return unusable(now);
     std::ostringstream out, err;
     const int code = program.exit(error, out, err);
     std::fputs(printable_lines(out.str()).c_str(), stdout);
@@ -92,14 +132,14 @@ Result<std::monostate> check_files(const Registry& registry, std::vector<RunFile
   return check_run_files(inputs, outputs);
 }
 
-int run_program(int argc, char** argv, const char* name, const char* about, AddCommands add) {
+int run_program(int argc, char** argv, const Program& program) {
   hold_standard_descriptors();
   std::atexit(end_of_process);
   std::at_quick_exit(end_of_process);
   name_plugins_in_trouble();
   int status = kUnusable;
   try {
-    status = run(argc, argv, name, about, add);
+    status = run(argc, argv, program);
   } catch (const std::bad_alloc&) {
     std::fputs("canopy: the system does not have enough memory\n", stderr);
   } catch (const std::exception& error) {

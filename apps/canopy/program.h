@@ -3,6 +3,7 @@
 #include <canopy/base/registry.h>
 #include <canopy/base/run_files.h>
 
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -34,8 +35,24 @@ Result<std::monostate> check_files(const Registry& registry, std::vector<RunFile
 
 /// Adds the commands of a program. Each sets `status`, the exit code.
 using AddCommands = void (*)(CLI::App& program, const PluginFolders& folders, int& status);
+
+/// A spelling of earlier versions, "replay --serve", and the one that replaces it, "canopy replay --feed". The last
+/// word of `old` may be NAME: any argument that is no option.
+struct OldSpelling {
+  const char *old, *now;
+};
+
+/// A program with commands.
+struct Program {
+  const char *name, *about;
+  AddCommands add;
+  std::span<const OldSpelling> old{};
+  bool plugins = true;  ///< true if the commands load plugins
+};
+
 /// Runs the main function of a program with commands: parses the arguments, names plugins that end or crash the
-/// process, and reports output that could not be written. Returns the exit code.
-int run_program(int argc, char** argv, const char* name, const char* about, AddCommands add);
+/// process, and reports output that could not be written. Without arguments it lists the commands. Returns the exit
+/// code.
+int run_program(int argc, char** argv, const Program& program);
 
 }  // namespace canopy::app

@@ -31,8 +31,8 @@ std::vector<std::string> assignments_of(const ReplayArguments& arguments, const 
         all.push_back(fmt::format("groups.{}.eviction={}", group.scalar, arguments.policy));
     }
   }
-  if (!arguments.serve.empty())
-    all.push_back(fmt::format("feed={{shm: {{name: {}, controls: true}}}}", to_yaml(arguments.serve)));
+  if (!arguments.feed.empty())
+    all.push_back(fmt::format("feed={{shm: {{name: {}, controls: true}}}}", to_yaml(arguments.feed)));
   if (!arguments.record.empty()) all.push_back(fmt::format("feed={{file: {{path: {}}}}}", to_yaml(arguments.record)));
   if (!arguments.publish.empty()) all.push_back("events.zmq.publish=" + to_yaml(arguments.publish));
   if (!arguments.publish_replay.empty()) all.push_back("events.zmq.replay=" + to_yaml(arguments.publish_replay));
@@ -109,7 +109,7 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
   if (!config) return unusable(config.error().text);
   auto resizes = resizes_of(arguments, *config);
   if (!resizes) return unusable(resizes.error().text);
-  std::vector<RunFile> outputs{{"--report", arguments.report}};
+  std::vector<RunFile> outputs{{"--json", arguments.json}};
   if (config->feed.kind == FeedConfig::Kind::file)
     outputs.insert(outputs.end(), {{"the recording", config->feed.name},
                                    {"the recording, until it is whole,", FeedSink::part_of(config->feed.name)}});
@@ -120,8 +120,8 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
                                outputs);
       !apart)
     return unusable(apart.error().text);
-  if (!arguments.report.empty())
-    if (auto can = can_write_file(arguments.report); !can) return unusable(can.error().text);
+  if (!arguments.json.empty())
+    if (auto can = can_write_file(arguments.json); !can) return unusable(can.error().text);
   auto source = source_of(arguments);
   if (!source) return unusable(source.error().text);
   const Interrupt interrupt;  // before the engine, which has shared memory and files to remove
@@ -131,7 +131,7 @@ int replay_trace(const ReplayArguments& arguments, const PluginFolders& folders)
   if (!engine) return unusable(engine.error().text);
   Task task{base_name(arguments.config),
             arguments.trace.empty() ? base_name(arguments.workload) : workload::trace_name(arguments.trace),
-            arguments.report, digest_of(*config, registry), arguments.options};
+            arguments.json, digest_of(*config, registry), arguments.options};
   task.options.resizes = std::move(*resizes);
   if (*publisher) task.published = [&] { return published_by(**publisher); };
   if (*publisher && arguments.await) await_subscriber(**publisher);

@@ -161,10 +161,10 @@ int run_task(Engine& engine, workload::RequestSource& source, const Registry& re
   if (report->incomplete) {
     unusable(fmt::format("canopy: {} stopped the run after {}{}", Interrupt::name(),
                          plural(report->requests, "request"),
-                         task.report.empty() ? "" : "; no report was written, because it would be incomplete"));
+                         task.json.empty() ? "" : "; no report was written, because it would be incomplete"));
     if (status == kFine) status = Interrupt::exit_code();
-  } else if (!task.report.empty()) {
-    if (auto written = replay::write_report(*report, task.report); !written) status = unusable(written.error().text);
+  } else if (!task.json.empty()) {
+    if (auto written = replay::write_report(*report, task.json); !written) status = unusable(written.error().text);
   }
   for (const replay::Resize& resize : options.resizes)
     if (resize.request > report->requests && !report->incomplete)

@@ -238,16 +238,15 @@ Result<std::unique_ptr<Watched>> watch(const std::string& wanted) {
     const auto names = Attachment::names();
     if (names.empty())
       return Error{
-          "no process publishes a feed now; `canopy replay ... --serve NAME` does, or feed: { shm: { name: NAME } } in "
+          "no process publishes a feed now; `canopy replay ... --feed NAME` does, or feed: { shm: { name: NAME } } in "
           "an engine's file"};
-    if (names.size() > 1)
-      return Error{fmt::format("expected the name of a feed; there are {}", fmt::join(names, ", "))};
+    if (names.size() > 1) return Error{fmt::format("expected --feed NAME; there are {}", fmt::join(names, ", "))};
     name = names[0];
   }
   auto attachment = Attachment::attach(name);
   if (!attachment) return attachment.error();
   Mirror mirror((*attachment)->header());
-  auto watched = std::make_unique<Watched>(Watched{std::move(*attachment), std::move(mirror)});
+  auto watched = std::make_unique<Watched>(Watched{name, std::move(*attachment), std::move(mirror)});
   for (auto waited = 0ms;; waited += 100ms) {
     watched->take();
     if (watched->mirror.in_step()) return watched;

@@ -121,8 +121,8 @@ int show_trace(const TraceArguments& arguments) {
 
 void add_trace(CLI::App& program, int& status) {
   auto arguments = std::make_shared<TraceArguments>();
-  auto* trace =
-      program.add_subcommand("trace", "Import traces of requests from other formats, or show the figures of a trace");
+  auto* trace = program.add_subcommand("trace", "Import traces of requests from other formats, count what they hold");
+  trace->group("Measure");
   trace->require_subcommand(1);
   auto* import = trace->add_subcommand("import", "Write a trace of any format as Canopy's own JSONL (docs/lab.md)");
   auto* stat = trace->add_subcommand("stat", "Show distinct tokens, reuse by time and by depth, turns and tenants");

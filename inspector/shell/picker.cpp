@@ -138,7 +138,7 @@ void Picker::draw(const Area& area) {
     wrapped(
         fmt::format(
             "An engine publishes one with `feed: {{ shm: {{ name: serve-3 }} }}` in its file, a replay with `canopy "
-            "replay ... --serve serve-3`.{}",
+            "replay ... --feed serve-3`.{}",
             waiting_ ? " The first feed that appears is shown here; canopy-inspector keeps waiting." : ""),
         palette().dim);
   }

@@ -197,7 +197,7 @@ def curve(
     block_size: int | None = None,
     progress: Callable[[float, int], Any] | None = None,
 ) -> Curve:
-    """Computes what LRU reuses at every capacity, from one pass over a trace, as `canopy curve`.
+    """Computes what LRU reuses at every capacity, from one pass over a trace, as `canopy compare --curve`.
 
     trace, workload   one of them, as for replay
     page_size         tokens

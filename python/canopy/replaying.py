@@ -25,7 +25,7 @@ class Report(_Figures):
     """The result of a replay. Figures of mode "timed" are 0 in mode "serial".
 
     policy               policy of the first group
-    tiers                figures of the tiers below the pools, as in the JSON of `canopy replay --report`
+    tiers                figures of the tiers below the pools, as in the JSON of `canopy replay --json`
     violation_reports    violations in words
     notes                messages about memory that the system refused
     """

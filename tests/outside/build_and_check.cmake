@@ -38,6 +38,15 @@ set(configure ${CMAKE_COMMAND} -G Ninja -DCMAKE_PREFIX_PATH=${installed} -DCMAKE
 file(REMOVE_RECURSE ${WORK})
 step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${installed})
 
+# The completion scripts and the man page, which the program writes.
+foreach(file bash-completion/completions/canopy zsh/site-functions/_canopy fish/vendor_completions.d/canopy.fish
+             man/man1/canopy.1)
+  file(READ ${installed}/share/${file} text)
+  if(NOT text MATCHES "canopy trace import")
+    message(FATAL_ERROR "share/${file} has no command 'canopy trace import'")
+  endif()
+endforeach()
+
 # The examples, with no build type named: a policy is optimised all the same.
 step(${configure} -S ${share}/examples -B ${WORK}/examples)
 step(${CMAKE_COMMAND} --build ${WORK}/examples)

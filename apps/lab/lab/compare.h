@@ -23,7 +23,7 @@ enum class Kind {
   lru_trimmed,  ///< LRU that trims leaves unit by unit (stack.h)
   infinite,     ///< a cache without a limit
 };
-/// Returns the kind for a name of `--policies`; Kind::engine for every other name.
+/// Returns the kind for a name of `--policy`; Kind::engine for every other name.
 Kind kind_of(std::string_view name);
 /// Returns the names of the kinds that run no engine.
 std::vector<std::string> computed_names();

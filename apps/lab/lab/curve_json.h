@@ -16,7 +16,7 @@ struct NodeReplay {
   std::uint64_t capacity_tokens = 0, hit_tokens = 0;
 };
 
-/// The results of `canopy curve`.
+/// The results of `canopy compare --curve`.
 struct Curves {
   std::string source, command;
   bool blocks = false;

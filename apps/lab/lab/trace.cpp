@@ -80,7 +80,7 @@ Result<Trace> read_trace(workload::RequestSource& source, const ReadOptions& opt
       if (bytes_kept > most)
         return Error{
             fmt::format("request {}: the prompts up to here take {}, more than three quarters of this machine's "
-                        "memory; `canopy compare --blocks` and `canopy curve` need far less",
+                        "memory; `canopy compare --blocks` and `canopy compare --curve` need far less",
                         grouped(trace.asked.size()), bytes(bytes_kept))};
       trace.requests.push_back(client);
     }

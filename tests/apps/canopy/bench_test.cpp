@@ -78,6 +78,6 @@ TEST_CASE("commands that went to canopy-dev are named there") {
   for (const std::string command : {"bench", "check", "verify"}) {
     const Ended ended = run(workshop, "canopy", command + " --quick file");
     CHECK(ended.status == 2);
-    CHECK(ended.err == "canopy " + command + " is now canopy-dev " + command + "\n");
+    CHECK(ended.err == "`canopy " + command + "` is `canopy-dev " + command + "` now\n");
   }
 }

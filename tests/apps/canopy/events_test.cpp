@@ -38,7 +38,7 @@ TEST_CASE("a recorded stream is printed as a table with gaps, repeats and restar
 
 TEST_CASE("a recorded stream is printed as JSON, a message a line") {
   const Workshop workshop;
-  const Ended ended = canopy(workshop, "events decode --json " + workshop.file("s.bin", kStream));
+  const Ended ended = canopy(workshop, "events decode --lines " + workshop.file("s.bin", kStream));
   CHECK(ended.status == 0);
   std::stringstream lines(ended.out);
   std::vector<json> messages;
@@ -79,5 +79,5 @@ TEST_CASE("a stream that is cut, no stream, or has a bad payload ends with a sen
   CHECK(has(bad.err, "message 1 with sequence 0: near byte 0: the payload is 3; expected a batch"));
   CHECK(has(bad.out, "2 messages: 0 blocks stored"));
   CHECK(has(of("a text, and no stream").err, "not a recorded stream"));
-  CHECK(canopy(workshop, "events decode --json " + workshop.path.string()).status == 2);
+  CHECK(canopy(workshop, "events decode --lines " + workshop.path.string()).status == 2);
 }

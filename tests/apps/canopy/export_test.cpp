@@ -14,7 +14,7 @@ using namespace cli;
 namespace {
 
 const std::string kReplay = "replay " + (kSource / "configs/engines/sliding_window.yaml").string() + " --workload " +
-                            (kSource / "configs/workloads/chat.yaml").string() + " --mode timed --pace 200 --serve ";
+                            (kSource / "configs/workloads/chat.yaml").string() + " --mode timed --pace 200 --feed ";
 
 std::string feed_name() { return "export-" + std::to_string(::getpid()); }
 

@@ -65,18 +65,18 @@ TEST_CASE("no output replaces an input or another output, by whatever name") {
   const auto before = desk.content();
   const std::string bench = "bench --quick --only split ";
   for (const char* arguments :
-       {"replay e.yaml --trace t.jsonl --record t.jsonl", "replay e.yaml --trace t.jsonl --report t.jsonl",
-        "replay e.yaml --trace mooncake:t.jsonl --report t.jsonl", "replay e.yaml --trace t.jsonl --record link",
-        "replay e.yaml --trace link --report t.jsonl", "replay e.yaml --trace t.jsonl --report hard",
-        "replay e.yaml --trace t.jsonl --report folder/../t.jsonl", "replay e.yaml --trace t.jsonl --report e.yaml",
-        "replay e.yaml --trace t.jsonl --record e.yaml", "replay e.yaml --workload w.yaml --report w.yaml",
+       {"replay e.yaml --trace t.jsonl --record t.jsonl", "replay e.yaml --trace t.jsonl --json t.jsonl",
+        "replay e.yaml --trace mooncake:t.jsonl --json t.jsonl", "replay e.yaml --trace t.jsonl --record link",
+        "replay e.yaml --trace link --json t.jsonl", "replay e.yaml --trace t.jsonl --json hard",
+        "replay e.yaml --trace t.jsonl --json folder/../t.jsonl", "replay e.yaml --trace t.jsonl --json e.yaml",
+        "replay e.yaml --trace t.jsonl --record e.yaml", "replay e.yaml --workload w.yaml --json w.yaml",
         "replay e.yaml --trace t.jsonl --set 'feed={file: {path: t.jsonl}}'",
-        "replay e.yaml --trace t.jsonl --record same --report same",
-        "replay e.yaml --trace t.jsonl --record same --report same.part",
-        "replay e.yaml --trace t.jsonl --record nowhere --report dangling",
-        "replay e.yaml --trace t.jsonl --record folder/x --report folder/back/../folder/x",
-        "replay e.yaml --trace t.jsonl --report stdout", "replay e.yaml --trace t.jsonl --record stderr",
-        "demo --report stdout"}) {
+        "replay e.yaml --trace t.jsonl --record same --json same",
+        "replay e.yaml --trace t.jsonl --record same --json same.part",
+        "replay e.yaml --trace t.jsonl --record nowhere --json dangling",
+        "replay e.yaml --trace t.jsonl --record folder/x --json folder/back/../folder/x",
+        "replay e.yaml --trace t.jsonl --json stdout", "replay e.yaml --trace t.jsonl --record stderr",
+        "demo --json stdout"}) {
     CAPTURE(arguments);
     const Ended run = in(desk, arguments);
     CHECK(run.status == 2);
@@ -108,8 +108,8 @@ TEST_CASE("a recording replaces a recording or an empty file, and nothing when t
         {"t.jsonl --record /dev/null", "/dev/null: this is a device"},
         {"t.jsonl --record nowhere/run.feed", "nowhere/run.feed: No such file or directory"},
         {"broken.jsonl --record run.feed", "broken.jsonl:4:"},
-        {"broken.jsonl --record run.feed --report run.json", "broken.jsonl:4:"},
-        {"blank.jsonl --record run.feed --report run.json", "has no requests"},
+        {"broken.jsonl --record run.feed --json run.json", "broken.jsonl:4:"},
+        {"blank.jsonl --record run.feed --json run.json", "has no requests"},
         {"t.jsonl --record run.feed --policy lruu", "Did you mean 'lru'?"},
         {"t.jsonl --record run.feed --set index=radixx", "Did you mean 'radix'?"},
         {"t.jsonl --record run.feed --resize x", "--resize x"},
@@ -141,7 +141,7 @@ TEST_CASE("a recording replaces a recording or an empty file, and nothing when t
 
 TEST_CASE("links stay links, and those of other users are not followed") {
   const Desk desk;
-  CHECK(in(desk, "replay e.yaml --trace t.jsonl --report dangling").status == 0);
+  CHECK(in(desk, "replay e.yaml --trace t.jsonl --json dangling").status == 0);
   CHECK(fs::is_symlink(desk.path / "dangling"));
   CHECK(has(slurp(desk.path / "nowhere"), "\"requests\": 2"));
   fs::create_symlink("run.feed", desk.path / "to_feed");
@@ -149,10 +149,10 @@ TEST_CASE("links stay links, and those of other users are not followed") {
   CHECK(fs::is_symlink(desk.path / "to_feed"));
   CHECK(slurp(desk.path / "run.feed").starts_with(kMagic));
   fs::create_symlink("round", desk.path / "round");
-  CHECK(has(in(desk, "replay e.yaml --trace t.jsonl --report round").err, "Too many levels of symbolic links"));
+  CHECK(has(in(desk, "replay e.yaml --trace t.jsonl --json round").err, "Too many levels of symbolic links"));
   fs::create_symlink("precious", desk.path / "planted");
   if (::lchown((desk.path / "planted").c_str(), 12345, 12345) != 0) return;  // only root can
-  for (const char* output : {"--record", "--report"}) {
+  for (const char* output : {"--record", "--json"}) {
     const Ended run = in(desk, std::string("replay e.yaml --trace t.jsonl ") + output + " planted");
     CHECK(run.status == 2);
     CHECK_MESSAGE(has(run.err, "another user's link"), run.err);
@@ -167,7 +167,7 @@ TEST_CASE("a report keeps the mode of the file it replaces, and a new one has th
     REQUIRE(::stat((desk.path / name).c_str(), &facts) == 0);
     return facts.st_mode & 0777;
   };
-  const std::string replay = "replay e.yaml --trace t.jsonl --report ";
+  const std::string replay = "replay e.yaml --trace t.jsonl --json ";
   CHECK(in(desk, replay + "narrow.json", "umask 077;").status == 0);
   CHECK(mode("narrow.json") == 0600);
   CHECK(in(desk, replay + "wide.json", "umask 002;").status == 0);
@@ -179,12 +179,12 @@ TEST_CASE("a report keeps the mode of the file it replaces, and a new one has th
 TEST_CASE("an empty value is refused and not taken for one that was not given") {
   const Desk desk;
   const auto before = desk.content();
-  for (const char* option : {"--report", "--record", "--policy", "--capacity", "--set", "--store", "--serve"}) {
+  for (const char* option : {"--json", "--record", "--policy", "--capacity", "--set", "--store", "--feed"}) {
     const Ended run = in(desk, std::string("replay e.yaml --trace t.jsonl ") + option + " ''");
     CHECK(run.status == 2);
     CHECK_MESSAGE(has(run.err, std::string(option) + ": its value is empty"), run.err);
   }
-  CHECK(in(desk, "top ''").status == 2);
+  CHECK(in(desk, "top --feed ''").status == 2);
   CHECK(desk.content() == before);
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("a disk without room and a pipe without a reader lose neither the figu
   const std::string replay = "$CANOPY replay e.yaml --trace t.jsonl ";
   // No file may grow, so the output goes through a pipe.
   desk.file("r.json", "old");
-  shell("(trap '' XFSZ; ulimit -f 0; " + replay + "--report r.json 2>&1; echo status $?) | cat > seen");
+  shell("(trap '' XFSZ; ulimit -f 0; " + replay + "--json r.json 2>&1; echo status $?) | cat > seen");
   std::string seen = slurp(desk.path / "seen");
   CHECK_MESSAGE(has(seen, " 0 violations"), seen);
   CHECK_MESSAGE(has(seen, "r.json: could not be written: File too large"), seen);
@@ -212,7 +212,7 @@ TEST_CASE("a disk without room and a pipe without a reader lose neither the figu
   CHECK(has(seen, "status 2"));
 
   // The reader has gone before the first line.
-  shell("(" + replay + "--report piped.json --record piped.feed; echo status $? > seen) | true");
+  shell("(" + replay + "--json piped.json --record piped.feed; echo status $? > seen) | true");
   CHECK(has(slurp(desk.path / "piped.json"), "\"requests\": 2"));
   CHECK(slurp(desk.path / "piped.feed").starts_with(kMagic));
 }
@@ -222,11 +222,11 @@ TEST_CASE("what is printed never lands in a file of the run, where standard outp
   const auto before = desk.content();
   const std::string replay =
       "cd " + desk.path.string() + " && " + (kBin / "canopy").string() + " replay e.yaml --trace ";
-  REQUIRE(std::system((replay + "t.jsonl --record w.feed --report w.json >/dev/null 2>&1").c_str()) == 0);
+  REQUIRE(std::system((replay + "t.jsonl --record w.feed --json w.json >/dev/null 2>&1").c_str()) == 0);
   const auto size = fs::file_size(desk.path / "w.feed");
   for (const char* closed : {">&-", "2>&-", "<&- >&- 2>&-"}) {
     CAPTURE(closed);
-    const int status = std::system((replay + "t.jsonl --record r.feed --report r.json " + closed).c_str());
+    const int status = std::system((replay + "t.jsonl --record r.feed --json r.json " + closed).c_str());
     // Standard output could not be written: that is said by the exit code, once everything else is done.
     CHECK(WEXITSTATUS(status) == (std::string(closed) == "2>&-" ? 0 : 2));
     CHECK(slurp(desk.path / "r.feed").starts_with(kMagic));
@@ -245,10 +245,10 @@ TEST_CASE("what is no regular file never hangs a command") {
   const auto start = std::chrono::steady_clock::now();
   for (const char* arguments :
        {"replay fifo --trace t.jsonl", "replay e.yaml --trace fifo", "replay e.yaml --workload fifo",
-        "replay e.yaml --trace t.jsonl --record fifo", "replay e.yaml --trace t.jsonl --report fifo",
-        "bench --from fifo", "bench --compare fifo", "bench --quick --json fifo", "bench --quick --trace fifo",
+        "replay e.yaml --trace t.jsonl --record fifo", "replay e.yaml --trace t.jsonl --json fifo", "bench --from fifo",
+        "bench --compare fifo", "bench --quick --json fifo", "bench --quick --trace fifo",
         "verify lru_page4_plain_seed1.jsonl", "config check fifo", "config dump fifo", "plugins check fifo",
-        "plugins new fifo", "demo --report fifo"}) {
+        "plugins new fifo", "demo --json fifo"}) {
     CAPTURE(arguments);
     const Ended run = in(desk, arguments);
     CHECK((run.status == 1 || run.status == 2));

@@ -35,7 +35,7 @@ const std::string kReplay = "replay " + (kSource / "configs/engines/sliding_wind
 class Served {
  public:
   Served(const Workshop& workshop, std::string name) : name_(std::move(name)) {
-    const std::string line = "exec " + (kBin / "canopy").string() + " " + kReplay + " --pace 5 --serve " + name_ +
+    const std::string line = "exec " + (kBin / "canopy").string() + " " + kReplay + " --pace 5 --feed " + name_ +
                              " >/dev/null 2>&1 </dev/null";
     child_ = ::fork();
     if (child_ == 0) {
@@ -43,7 +43,7 @@ class Served {
       ::_exit(127);
     }
     for (int tries = 0; tries < 300; ++tries) {
-      if (canopy(workshop, "top " + name_ + " --once").status == 0) return;
+      if (canopy(workshop, "top --feed " + name_ + " --once").status == 0) return;
       ::usleep(20'000);
     }
     FAIL("the replay did not serve its feed");
@@ -168,7 +168,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   // The writer is killed while `top` reads: it says so and ends well.
   const std::string out = (workshop.path / "top.txt").string();
   std::string line = (kBin / "canopy").string();
-  line += " top " + two.name() + " >" + out + " 2>&1 </dev/null";
+  line += " top --feed " + two.name() + " >" + out + " 2>&1 </dev/null";
   const pid_t top = ::fork();
   if (top == 0) {
     ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
@@ -184,7 +184,7 @@ TEST_CASE("inspector and top: nothing to attach to, several feeds, one that is d
   CHECK_MESSAGE(has(slurp(out), "The feed has ended: " + process + ", which wrote the feed, has gone."), slurp(out));
 
   for (const Ended& dead : {inspector(workshop, "attach " + two.name() + " --screenshot x.png"),
-                            canopy(workshop, "top " + two.name() + " --once")}) {
+                            canopy(workshop, "top --feed " + two.name() + " --once")}) {
     CHECK(dead.status == 2);
     CHECK_MESSAGE(has(dead.err, "the feed '" + two.name() + "': " + process + ", which wrote it, has gone"), dead.err);
     CHECK_MESSAGE(has(dead.err, "'" + one.name() + "'"), dead.err);  // other tests may serve feeds, too

@@ -27,7 +27,7 @@ TEST_CASE("SIGINT and SIGTERM end a served replay with its figures, and take its
     CAPTURE(number);
     const std::string name = feed_name("serve");
     const fs::path memory = "/dev/shm/canopy-" + name, report = workshop.path / "r.json";
-    Started served(workshop, "served", kReplay + "--mode timed --serve " + name + " --report " + report.string());
+    Started served(workshop, "served", kReplay + "--mode timed --feed " + name + " --json " + report.string());
     REQUIRE(soon([&] { return fs::exists(memory); }));
     ::usleep(100'000);
     const Ended run = served.end(number);
@@ -67,9 +67,9 @@ TEST_CASE("a recording is whole after SIGTERM, and has the first requests after 
 TEST_CASE("SIGINT ends a demo and a bench and top as well, and a second signal ends what does not") {
   const Workshop workshop;
   const std::string name = feed_name("top");
-  Started served(workshop, "served", kReplay + "--serve " + name);
-  REQUIRE(soon([&] { return canopy(workshop, "top --once " + name).status == 0; }));
-  Started top(workshop, "top", "top " + name);
+  Started served(workshop, "served", kReplay + "--feed " + name);
+  REQUIRE(soon([&] { return canopy(workshop, "top --once --feed " + name).status == 0; }));
+  Started top(workshop, "top", "top --feed " + name);
   CHECK(soon([&] { return has(slurp(workshop.path / "top.out"), "Hottest prefixes"); }));
   CHECK(top.end(SIGINT).status == 130);
   served.end(SIGTERM);

@@ -1,4 +1,4 @@
-/// `canopy compare` and `canopy curve`: what they write, and what they refuse.
+/// `canopy compare`, with and without --curve: what they write, and what they refuse.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -48,9 +48,8 @@ std::string trace(int requests) {
 TEST_CASE("a comparison has a row for each policy and capacity, with the figures of single replays") {
   const Workshop workshop;
   const fs::path out = workshop.path / "out.json", report = workshop.path / "report.json";
-  const Ended run =
-      compare(workshop,
-              kMixed + " --policies lru,slru,optimum,infinite,lru_trimmed --capacities 40k,80k --json " + out.string());
+  const Ended run = compare(
+      workshop, kMixed + " --policy lru,slru,optimum,infinite,lru_trimmed --capacity 40k,80k --json " + out.string());
   REQUIRE_MESSAGE(run.status == 0, run.err);
   CHECK(has(run.out, " 0 violations"));
   const json all = read(out);
@@ -90,7 +89,7 @@ TEST_CASE("a comparison has a row for each policy and capacity, with the figures
     const std::string policy = row["policy"];
     if (policy != "lru" && policy != "slru") continue;
     REQUIRE(canopy(workshop, "replay " + kEngine + kMixed + " --no-content --policy " + policy + " --capacity " +
-                                 row["capacity_tokens"].dump() + " --report " + report.string())
+                                 row["capacity_tokens"].dump() + " --json " + report.string())
                 .status == 0);
     const json alone = read(report);
     for (const char* key : {"hit_tokens", "evicted_tokens", "digest", "seed"}) CHECK(row[key] == alone[key]);
@@ -106,8 +105,8 @@ TEST_CASE("a comparison is the same whatever the number of jobs") {
   std::map<std::string, json> rows;
   for (const std::string jobs : {"1", "5"}) {
     const fs::path out = workshop.path / ("out" + jobs);
-    REQUIRE(compare(workshop, kMixed + " --policies lru,lfu,optimum --capacities 30k,60k --jobs " + jobs + " --json " +
-                                  out.string())
+    REQUIRE(compare(workshop,
+                    kMixed + " --policy lru,lfu,optimum --capacity 30k,60k --jobs " + jobs + " --json " + out.string())
                 .status == 0);
     rows[jobs] = read(out)["rows"];
     for (json& row : rows[jobs]) row.erase("index_seconds");
@@ -123,7 +122,7 @@ TEST_CASE("no policy reuses more than the optimum, also where requests do not fi
     CAPTURE(entry.path().string());
     const Ended run = compare(
         workshop, "--workload " + entry.path().string() +
-                      " --policies lru,mru,lfu_da,clock,lru_trimmed --capacities 1k,4k,16k,64k --json " + out.string());
+                      " --policy lru,mru,lfu_da,clock,lru_trimmed --capacity 1k,4k,16k,64k --json " + out.string());
     REQUIRE_MESSAGE(run.status == 0, run.err);
     const json all = read(out);
     for (const json& row : all["rows"]) CHECK_MESSAGE(row["optimum_share"] <= 1, row.dump());
@@ -134,8 +133,8 @@ TEST_CASE("a warm-up is run and not counted") {
   const Workshop workshop;
   const fs::path out = workshop.path / "out.json";
   const auto hits_after = [&](int warm_up) {
-    REQUIRE(compare(workshop, kMixed + " --policies lru,optimum --capacities 60k --json " + out.string() +
-                                  " --warm-up " + std::to_string(warm_up))
+    REQUIRE(compare(workshop, kMixed + " --policy lru,optimum --capacity 60k --json " + out.string() + " --warm-up " +
+                                  std::to_string(warm_up))
                 .status == 0);
     return read(out);
   };
@@ -144,16 +143,15 @@ TEST_CASE("a warm-up is run and not counted") {
   CHECK(some["prompt_tokens"] < none["prompt_tokens"]);
   CHECK(some["rows"][0]["hit_tokens"] < none["rows"][0]["hit_tokens"]);
   CHECK(some["rows"][0]["digest"] == none["rows"][0]["digest"]);
-  check_refused(compare(workshop, kMixed + " --policies lru --capacities 60k --warm-up 99999"),
-                "none would be counted");
+  check_refused(compare(workshop, kMixed + " --policy lru --capacity 60k --warm-up 99999"), "none would be counted");
 }
 
 TEST_CASE("policies may have options, and their names are those of the list") {
   const Workshop workshop;
   const fs::path out = workshop.path / "out.json";
-  REQUIRE(compare(workshop,
-                  kMixed + " --policies 'slru,{slru: {protect_after: 9}}' --capacities 60k --json " + out.string())
-              .status == 0);
+  REQUIRE(
+      compare(workshop, kMixed + " --policy 'slru,{slru: {protect_after: 9}}' --capacity 60k --json " + out.string())
+          .status == 0);
   const json rows = read(out)["rows"];
   REQUIRE(rows.size() == 2);
   CHECK(rows[1]["policy"] == "{slru: {protect_after: 9}}");
@@ -165,11 +163,12 @@ TEST_CASE("at block resolution a partial block is a unit, and the trimmed LRU is
   const std::string file = workshop.file("t.jsonl", trace(400));
   const fs::path out = workshop.path / "out.json", curve = workshop.path / "curve.json";
   REQUIRE(compare(workshop, "--trace " + file +
-                                " --blocks --policies lru,lru_trimmed,optimum --capacities 10k,20k,40k --json " +
+                                " --blocks --policy lru,lru_trimmed,optimum --capacity 10k,20k,40k --json " +
                                 out.string())
               .status == 0);
-  REQUIRE(canopy(workshop, "curve --trace " + file + " --blocks --capacities 10k,20k,40k --json " + curve.string())
-              .status == 0);
+  REQUIRE(
+      canopy(workshop, "compare --curve --trace " + file + " --blocks --capacity 10k,20k,40k --json " + curve.string())
+          .status == 0);
   const json rows = read(out)["rows"], points = read(curve)["points"];
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(rows[i]["page_size"] == 512);
@@ -179,7 +178,7 @@ TEST_CASE("at block resolution a partial block is a unit, and the trimmed LRU is
     CHECK(rows[3 + i]["hit_tokens"] > 0);
   }
   CHECK(read(out)["prompt_tokens"] == read(curve)["prompt_tokens"]);
-  check_refused(compare(workshop, "--trace " + file + " --blocks --policies lru",
+  check_refused(compare(workshop, "--trace " + file + " --blocks --policy lru",
                         (kSource / "configs/engines/sliding_window.yaml").string()),
                 "has 2 groups");
 }
@@ -196,12 +195,12 @@ TEST_CASE("a trace in blocks of another size than 512 needs no option, and one o
   const std::string tokens = workshop.file("t.jsonl", "{\"prompt_token_ids\": [1, 2, 3]}\n");
   for (const char* blocks : {"", " --blocks"}) {
     const Ended run =
-        compare(workshop, "--trace " + qwen + blocks + " --policies lru --capacities 1k --json " + out.string());
+        compare(workshop, "--trace " + qwen + blocks + " --policy lru --capacity 1k --json " + out.string());
     REQUIRE_MESSAGE(run.status == 0, run.err);
     CHECK(read(out)["rows"][0]["hit_tokens"] == 19 * 32);
     CHECK(read(out)["rows"][0]["page_size"] == 16);
   }
-  check_refused(compare(workshop, "--trace " + tokens + " --blocks --policies lru --capacities 1k"),
+  check_refused(compare(workshop, "--trace " + tokens + " --blocks --policy lru --capacity 1k"),
                 "has token ids and no blocks");
 }
 
@@ -211,7 +210,7 @@ TEST_CASE("capacities may be memory, at what a token of a model takes") {
       "num_attention_heads": 32, "num_key_value_heads": 8, "hidden_size": 4096, "torch_dtype": "bfloat16"})");
   const fs::path out = workshop.path / "out.json";
   const Ended run = compare(
-      workshop, kMixed + " --policies lru --memory 8GiB,16GB --model-config " + model + " --json " + out.string());
+      workshop, kMixed + " --policy lru --memory 8GiB,16GB --model-config " + model + " --json " + out.string());
   REQUIRE_MESSAGE(run.status == 0, run.err);
   CHECK_MESSAGE(has(run.out,
                     "32 of 32 layers keep the whole path (GQA, K and V of 8 heads of 128 values, bfloat16): "
@@ -222,7 +221,7 @@ TEST_CASE("capacities may be memory, at what a token of a model takes") {
   CHECK(all["rows"][0]["capacity_tokens"] == 65536);
   CHECK(all["rows"][1]["capacity_tokens"] == 16'000'000'000 / 131072 / 16 * 16);
   CHECK(all["capacities"][0]["name"] == "8GiB");
-  REQUIRE(compare(workshop, kMixed + " --policies lru --memory 8GiB --kv-bytes 100000 --json " + out.string()).status ==
+  REQUIRE(compare(workshop, kMixed + " --policy lru --memory 8GiB --kv-bytes 100000 --json " + out.string()).status ==
           0);
   CHECK(read(out)["rows"][0]["capacity_tokens"] == (std::uint64_t{8} << 30) / 100000 / 16 * 16);
   check_refused(compare(workshop, kMixed + " --memory 8GiB"), "expected the bytes of a token");
@@ -235,41 +234,48 @@ TEST_CASE("capacities may be memory, at what a token of a model takes") {
 
 TEST_CASE("what cannot be compared is refused with a sentence") {
   const Workshop workshop;
-  const std::string some = kMixed + " --capacities 60k ";
-  check_refused(compare(workshop, some + "--policies lru,slruu"), "no policy is called 'slruu'. Did you mean 'slru'?");
-  check_refused(compare(workshop, some + "--policies optimun"), "Did you mean 'optimum'?");
-  check_refused(compare(workshop, some + "--policies lru,,lfu"), "a part of the list is empty");
-  check_refused(compare(workshop, some + "--policies lru,lru"), "'lru' is listed twice");
-  check_refused(compare(workshop, some + "--policies '{slru: {protect: 3}}'"), "protect");
-  check_refused(compare(workshop, kMixed + " --capacities 3M,x"), "is not a whole number");
-  check_refused(compare(workshop, kMixed + " --capacities 8"), "outside");
-  check_refused(compare(workshop, kMixed + " --capacities 3M,3000k"), "are the same");
-  check_refused(compare(workshop, "--capacities 3M"), "expected a trace with --trace FILE");
+  const std::string some = kMixed + " --capacity 60k ";
+  check_refused(compare(workshop, some + "--policy lru,slruu"), "no policy is called 'slruu'. Did you mean 'slru'?");
+  check_refused(compare(workshop, some + "--policy optimun"), "Did you mean 'optimum'?");
+  check_refused(compare(workshop, some + "--policy lru,,lfu"), "a part of the list is empty");
+  check_refused(compare(workshop, some + "--policy lru,lru"), "'lru' is listed twice");
+  check_refused(compare(workshop, some + "--policy '{slru: {protect: 3}}'"), "protect");
+  check_refused(compare(workshop, kMixed + " --capacity 3M,x"), "is not a whole number");
+  check_refused(compare(workshop, kMixed + " --capacity 8"), "outside");
+  check_refused(compare(workshop, kMixed + " --capacity 3M,3000k"), "are the same");
+  check_refused(compare(workshop, "--capacity 3M"), "expected a trace with --trace FILE");
   check_refused(compare(workshop, kMixed + " --blocks"), "--blocks requires --trace");
   const std::string windowed = (kSource / "configs/engines/sliding_window.yaml").string();
-  check_refused(compare(workshop, some + "--policies lru,optimum", windowed),
+  check_refused(compare(workshop, some + "--policy lru,optimum", windowed),
                 "'optimum' is computed for engines of one group");
-  check_refused(compare(workshop, some + "--policies infinite", windowed), "has 2 groups");
+  check_refused(compare(workshop, some + "--policy infinite", windowed), "has 2 groups");
   const std::string empty = workshop.file("empty.jsonl", "");
-  check_refused(compare(workshop, "--capacities 3M --trace " + empty), "has no requests");
-  check_refused(canopy(workshop, "curve --trace " + empty), "has no requests");
+  check_refused(compare(workshop, "--capacity 3M --trace " + empty), "has no requests");
+  check_refused(canopy(workshop, "compare --curve --trace " + empty), "has no requests");
   const std::string broken = workshop.file("broken.jsonl", trace(3) + "{\n");
-  check_refused(compare(workshop, "--capacities 3M --trace " + broken), "broken.jsonl:4");
+  check_refused(compare(workshop, "--capacity 3M --trace " + broken), "broken.jsonl:4");
   const std::string precious = workshop.file("t.jsonl", trace(3));
-  check_refused(compare(workshop, "--capacities 3M --trace " + precious + " --json " + precious),
+  check_refused(compare(workshop, "--capacity 3M --trace " + precious + " --json " + precious),
                 "is the same file as --trace");
-  check_refused(canopy(workshop, "curve --trace " + precious + " --json " + precious), "is the same file as --trace");
-  check_refused(canopy(workshop, "curve --trace " + precious + " --pool 3M,4M"), "expected one number");
-  check_refused(canopy(workshop, "curve --trace " + precious + " --page-size 0"), "outside");
-  check_refused(canopy(workshop, "curve --trace " + precious + " --warm-up 3"), "leaves none to count");
+  check_refused(canopy(workshop, "compare --curve --trace " + precious + " --json " + precious),
+                "is the same file as --trace");
+  const std::string curve = "compare --curve --trace " + precious;
+  check_refused(canopy(workshop, curve + " " + kEngine), "the engine file and --curve do not fit together");
+  check_refused(canopy(workshop, curve + " --policy lru"), "--policy and --curve do not fit together");
+  check_refused(canopy(workshop, curve + " --html page"), "--html and --curve do not fit together");
+  check_refused(canopy(workshop, "compare --trace " + precious), "expected an engine file");
+  check_refused(compare(workshop, some + "--sample 0.5"), "--sample requires --curve");
+  check_refused(compare(workshop, some + "--page-size 16,64"), "--page-size 16,64: only --curve compares several");
+  check_refused(canopy(workshop, "compare --curve --trace " + precious + " --page-size 0"), "outside");
+  check_refused(canopy(workshop, "compare --curve --trace " + precious + " --warm-up 3"), "leaves none to count");
   CHECK(slurp(precious) == trace(3));
-  CHECK(canopy(workshop, "curve --trace " + precious + " --sample 2").status == 2);
+  CHECK(canopy(workshop, "compare --curve --trace " + precious + " --sample 2").status == 2);
 }
 
 TEST_CASE("a policy of an engine with windows is compared, without shares of an optimum that is not computed") {
   const Workshop workshop;
   const fs::path out = workshop.path / "out.json";
-  const Ended run = compare(workshop, kMixed + " --policies lru,slru --capacities 60k --json " + out.string(),
+  const Ended run = compare(workshop, kMixed + " --policy lru,slru --capacity 60k --json " + out.string(),
                             (kSource / "configs/engines/sliding_window.yaml").string());
   REQUIRE_MESSAGE(run.status == 0, run.err);
   const json all = read(out);
@@ -287,7 +293,7 @@ TEST_CASE("a signal ends a comparison with the rows that are whole, and writes n
   std::string capacities = "20k";
   for (int i = 3; i < 40; ++i) capacities += "," + std::to_string(i) + "0k";
   Started compared(workshop, "compared",
-                   "compare " + kEngine + " --workload " + long_one + " --policies lru --capacities " + capacities +
+                   "compare " + kEngine + " --workload " + long_one + " --policy lru --capacity " + capacities +
                        " --json " + out.string());
   ::usleep(700'000);
   const Ended run = compared.end(SIGINT);
@@ -299,7 +305,8 @@ TEST_CASE("a signal ends a comparison with the rows that are whole, and writes n
 TEST_CASE("a curve has its points, exact ones without an error, and says what replays differ by") {
   const Workshop workshop;
   const fs::path out = workshop.path / "out.json", report = workshop.path / "r.json";
-  const Ended run = canopy(workshop, "curve" + kMixed + " --pool 60k --page-size 16,64 --json " + out.string());
+  const Ended run =
+      canopy(workshop, "compare --curve" + kMixed + " --capacity 60k --page-size 16,64 --json " + out.string());
   REQUIRE_MESSAGE(run.status == 0, run.err);
   const json curve = read(out);
   CHECK(curve["page_size"] == 16);
@@ -315,14 +322,14 @@ TEST_CASE("a curve has its points, exact ones without an error, and says what re
   CHECK(curve["curves"][1]["page_size"] == 64);
   REQUIRE(curve["replays"].size() == 1);
   REQUIRE(canopy(workshop, "replay " + (kSource / "configs/engines/lru.yaml").string() + kMixed +
-                               " --store none --capacity 60k --report " + report.string())
+                               " --store none --capacity 60k --json " + report.string())
               .status == 0);
   CHECK(curve["replays"][0]["hit_tokens"] == read(report)["hit_tokens"]);
   for (const char* words : {"Your pool of 60,000 tokens reuses", "Doubling it gains", "Beyond ", "more gains nothing",
                             "which evicts whole nodes", "Pages of 64 can reuse"})
     CHECK_MESSAGE(has(run.out, words), run.out);
 
-  const Ended sampled = canopy(workshop, "curve" + kMixed + " --sample 0.3 --json " + out.string());
+  const Ended sampled = canopy(workshop, "compare --curve" + kMixed + " --sample 0.3 --json " + out.string());
   REQUIRE(sampled.status == 0);
   CHECK(has(sampled.out, "with 95 % confidence"));
   CHECK(read(out)["points"][0].contains("error"));
@@ -334,7 +341,7 @@ TEST_CASE("a recording that has tokens is a trace: what it replays and compares 
   const auto in = [&](const char* name) { return (workshop.path / name).string(); };
   const auto report_of = [&](const std::string& options, const char* name) {
     const Ended run = canopy(workshop, "replay " + engine + options + " --limit 300 --capacity 20k --store none" +
-                                           " --no-content --report " + in(name));
+                                           " --no-content --json " + in(name));
     REQUIRE_MESSAGE(run.status == 0, run.err);
     return read(in(name));
   };
@@ -345,9 +352,8 @@ TEST_CASE("a recording that has tokens is a trace: what it replays and compares 
   REQUIRE(recorded["evicted_tokens"] > 0);
   for (const char* key : {"requests", "prompt_tokens", "hit_tokens", "evicted_tokens", "digest"})
     CHECK_MESSAGE(recorded[key] == again[key], key);
-  const Ended run =
-      compare(workshop, "--trace " + in("run.feed") + " --policies lru,optimum --capacities 20k --json " + in("c.json"),
-              engine);
+  const Ended run = compare(
+      workshop, "--trace " + in("run.feed") + " --policy lru,optimum --capacity 20k --json " + in("c.json"), engine);
   REQUIRE_MESSAGE(run.status == 0, run.err);
   CHECK(read(in("c.json"))["rows"][0]["digest"] == recorded["digest"]);
 
@@ -359,10 +365,10 @@ TEST_CASE("a recording that has tokens is a trace: what it replays and compares 
   CHECK(serial["requests"] == timed["requests"]);
   CHECK(serial["prompt_tokens"] == timed["prompt_tokens"]);
 
-  check_refused(compare(workshop, "--trace " + in("run.feed") + " --blocks --capacities 20k", engine),
+  check_refused(compare(workshop, "--trace " + in("run.feed") + " --blocks --capacity 20k", engine),
                 "--blocks: " + in("run.feed") + " has token ids and no blocks");
   report_of(kMixed + " --record " + in("bare.feed"), "bare.json");
-  check_refused(compare(workshop, "--trace " + in("bare.feed") + " --capacities 20k", engine),
+  check_refused(compare(workshop, "--trace " + in("bare.feed") + " --capacity 20k", engine),
                 in("bare.feed") +
                     ": the recording has no tokens, so its requests are unknown; record with tokens: "
                     "true in the engine's feed");

@@ -21,7 +21,7 @@ TEST_CASE(
   const std::string workload =
       workshop.file("w.yaml", "requests: 300\nmix:\n  - thrash: { prompt_tokens: 10k, working_set_tokens: 3M }\n");
   const std::string replay = (kBin / "canopy").string() + " replay " + (kSource / "configs/engines/lru.yaml").string() +
-                             " --workload " + workload + " --store none --capacity 4M --report " +
+                             " --workload " + workload + " --store none --capacity 4M --json " +
                              (workshop.path / "r.json").string();
   const auto with = [&](const std::string& limit) {
     const std::string line = "(ulimit -v " + limit + "; exec " + replay + ") >" + (workshop.path / "out").string() +

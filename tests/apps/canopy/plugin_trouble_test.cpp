@@ -75,7 +75,7 @@ TEST_CASE("a plugin that hangs in a running engine is named on stderr") {
 
 TEST_CASE("a plugin that hangs in a thread of a comparison is named on stderr") {
   const House house;
-  const Ended run = house.run("compare", "--policies lru,hangs --capacities 100k --jobs 2", 8);
+  const Ended run = house.run("compare", "--policy lru,hangs --capacity 100k --jobs 2", 8);
   CHECK(run.status != 0);
   CHECK_MESSAGE(
       has(run.err, "canopy: eviction strategy 'hangs' (lying_policies.so), evicted: it has not returned for 5 s\n"),

@@ -14,39 +14,39 @@ TEST_CASE("pool: a running engine's pool is shown, resized from outside, and los
   const std::string serve = "replay " + (kSource / "configs/engines/lru.yaml").string() + " --workload " +
                             (kSource / "configs/workloads/chat.yaml").string() +
                             " --mode timed --limit 900 --pace 90 --set segment_pages=512" +
-                            " --set 'store={host: {streams: {kv: 8}}}' --serve " + name;
+                            " --set 'store={host: {streams: {kv: 8}}}' --feed " + name;
   Ended served;
   std::thread engine([&] { served = canopy(of_the_engine, serve + " --capacity 400k"); });
   Ended shown;
   for (int tries = 0; tries < 100; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    shown = canopy(workshop, "pool show " + name);
+    shown = canopy(workshop, "top --pools --feed " + name);
     if (shown.status == 0) break;
   }
   CHECK(has(shown.out, "limit  25,000 pages of 400,000 tokens"));
   CHECK(has(shown.out, "offered"));
 
-  const Ended smaller = canopy(workshop, "pool resize " + name + " full 64k");
+  const Ended smaller = canopy(workshop, "top --resize full=64k --feed " + name);
   CHECK(smaller.status == 0);
   CHECK(has(smaller.out, "full: 25,000 pages of 400,000 tokens now"));
   CHECK(has(smaller.out, "full: 4,000 pages of 64,000 tokens"));
-  shown = canopy(workshop, "pool show " + name);
+  shown = canopy(workshop, "top --pools --feed " + name);
   CHECK(has(shown.out, "limit  4,000 pages of 64,000 tokens"));
   CHECK(has(shown.out, "no memory"));
-  CHECK(canopy(workshop, "pool resize " + name + " 1M").status == 0);
+  CHECK(canopy(workshop, "top --resize 1M --feed " + name).status == 0);
 
-  const Ended wrong = canopy(workshop, "pool resize " + name + " ful 1M");
+  const Ended wrong = canopy(workshop, "top --resize ful=1M --feed " + name);
   CHECK(wrong.status == 2);
   CHECK(has(wrong.err, "has no group 'ful'. Did you mean 'full'?"));
-  CHECK(canopy(workshop, "pool resize " + name).status == 2);
-  CHECK(canopy(workshop, "pool resize " + name + " full 3").status == 2);
-  CHECK(canopy(workshop, "pool resize " + name + " full lots").status == 2);
+  CHECK(canopy(workshop, "top --resize full --feed " + name).status == 2);
+  CHECK(canopy(workshop, "top --resize full=3 --feed " + name).status == 2);
+  CHECK(canopy(workshop, "top --resize full=lots --feed " + name).status == 2);
 
   engine.join();
   CHECK(served.status == 0);
   CHECK(has(served.out, "resized"));
   CHECK(has(served.out, "0 violations"));
-  const Ended gone = canopy(workshop, "pool show " + name);
+  const Ended gone = canopy(workshop, "top --pools --feed " + name);
   CHECK(gone.status == 2);
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("a replay that publishes decides the same, says where, and counts what
   const Ended alone = canopy(workshop, kReplay);
   const std::string endpoint = "ipc://" + (workshop.path / "e.sock").string();
   const Ended told =
-      canopy(workshop, kReplay + "--publish " + endpoint + " --publish-replay tcp://127.0.0.1:* --report " +
+      canopy(workshop, kReplay + "--publish " + endpoint + " --publish-replay tcp://127.0.0.1:* --json " +
                            (workshop.path / "r.json").string());
   CHECK(told.status == 0);
   CHECK(digest_in(told.out) == digest_in(alone.out));

@@ -54,15 +54,15 @@ TEST_CASE("nothing that a file or an argument says reaches the terminal raw") {
         "replay " + engine + " --workload " + path,
         "replay " + engine + " --trace " + trace,
         "replay " + engine + " --trace " + trace + " --record " + path,
-        "replay " + engine + " --trace " + trace + " --report " + path,
+        "replay " + engine + " --trace " + trace + " --json " + path,
         "replay " + engine + " --trace " + trace + " --policy " + quoted(kHostile),
         "replay " + engine + " --trace " + trace + " --set " + quoted(kHostile + "=1"),
         "replay " + engine + " --trace " + trace + " --limit " + quoted(kHostile),
         "replay " + engine + " --trace " + trace + " --resize " + quoted("5:" + kHostile + ":64"),
         quoted(kHostile),
-        "top " + quoted(kHostile),
-        "pool show " + quoted(kHostile),
-        "pool resize " + quoted(kHostile) + " 1M",
+        "top --feed " + quoted(kHostile),
+        "top --pools --feed " + quoted(kHostile),
+        "top --resize 1M --feed " + quoted(kHostile),
         "plugins check " + path,
         "plugins describe " + quoted(kHostile),
         "plugins new " + quoted(kHostile),
@@ -71,7 +71,7 @@ TEST_CASE("nothing that a file or an argument says reaches the terminal raw") {
         "bench --from " + path,
         "bench --from " + figures,
         "bench --only " + quoted(kHostile),
-        "demo --report " + path,
+        "demo --json " + path,
         "demo --store " + quoted(kHostile)}) {
     CAPTURE(canopy::printable(arguments));
     const Ended run = cli::canopy(workshop, arguments);
@@ -89,10 +89,10 @@ TEST_CASE("a namespace and a plugin cannot send commands to a terminal") {
   const std::string name = "terminal-" + std::to_string(::getpid());
   Started served(workshop, "served",
                  "replay " + (kSource / "configs/engines/lru.yaml").string() + " --workload " + workload +
-                     " --pace 100 --serve " + name);
+                     " --pace 100 --feed " + name);
   Ended shown;
   CHECK(soon([&] {
-    shown = cli::canopy(workshop, "top --once " + name);
+    shown = cli::canopy(workshop, "top --once --feed " + name);
     return has(shown.out, "evil");
   }));
   CHECK_MESSAGE(is_tame(shown.out), canopy::printable_lines(shown.out));

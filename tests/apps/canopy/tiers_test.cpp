@@ -21,7 +21,7 @@ TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells
   for (const char* mode : {"serial", "timed"}) {
     CAPTURE(mode);
     const std::string report = (workshop.path / mode).string(), line = small + " --mode " + mode;
-    const Ended run = cli::canopy(workshop, line + " --report " + report);
+    const Ended run = cli::canopy(workshop, line + " --json " + report);
     CHECK_MESSAGE(run.status == 0, run.out, run.err);
     for (const char* part :
          {"from the pools", "from the host", "host tier", "written ", "loaded ", "host fetches", " 0 violations"})
@@ -42,12 +42,12 @@ TEST_CASE("tiers: a replay compares the bytes that come from the host, and tells
     for (const auto& count : json["fetches"]) fetches += count.get<std::uint64_t>();
     CHECK(fetches >= json["requests"].get<std::uint64_t>() - json["rejected"].get<std::uint64_t>());
     const std::string again = (workshop.path / "again").string();
-    CHECK(cli::canopy(workshop, line + " --report " + again).status == 0);
+    CHECK(cli::canopy(workshop, line + " --json " + again).status == 0);
     CHECK(nlohmann::json::parse(slurp(again))["digest"] == json["digest"]);
   }
   // The pools alone find what they find beside a tier, in fewer words.
   const std::string report = (workshop.path / "alone").string();
-  const Ended alone = cli::canopy(workshop, small + " --set tiers=none --report " + report);
+  const Ended alone = cli::canopy(workshop, small + " --set tiers=none --json " + report);
   CHECK_MESSAGE(alone.status == 0, alone.err);
   CHECK_FALSE(has(alone.out, "from the host"));
   CHECK_FALSE(nlohmann::json::parse(slurp(report)).contains("hit_tokens_host"));
@@ -59,9 +59,8 @@ TEST_CASE("tiers: a replay over a storage finds what left the host tier, decides
                     simulated = " --set tiers.storage.bandwidth=2GB/s";
   const auto run = [&](const std::string& line) {
     const std::string report = (workshop.path / "report").string();
-    const Ended ended =
-        cli::canopy(workshop, "replay " + kTiers + kChat + model + " --capacity 20k --report " + report +
-                                  " --set tiers.host.capacity=10k --set tiers.storage.in." + line);
+    const Ended ended = cli::canopy(workshop, "replay " + kTiers + kChat + model + " --capacity 20k --json " + report +
+                                                  " --set tiers.host.capacity=10k --set tiers.storage.in." + line);
     CHECK_MESSAGE(ended.status == 0, ended.out, ended.err);
     for (const char* part :
          {"from the storage", "  storage find", "  storage get", "  storage fetches", " 0 violations"})
@@ -97,7 +96,7 @@ TEST_CASE("tiers: with what computing takes, a replay tells what fetches saved, 
   const Workshop workshop;
   const auto run = [&](const std::string& more) {
     const std::string report = (workshop.path / "report").string();
-    const Ended ended = cli::canopy(workshop, "replay " + kTiers + kChat + " --mode timed --capacity 20k --report " +
+    const Ended ended = cli::canopy(workshop, "replay " + kTiers + kChat + " --mode timed --capacity 20k --json " +
                                                   report + " --set tiers.host.capacity=300k" + more);
     CHECK_MESSAGE(ended.status == 0, ended.out, ended.err);
     CHECK(has(ended.out, "host fetch ends"));
@@ -136,7 +135,7 @@ TEST_CASE("tiers: on a recorded trace a tier fed by evictions finds more than on
   const auto hits = [&](const std::string& set) {
     const std::string report = (workshop.path / "report").string();
     const Ended run = cli::canopy(workshop, "replay " + kTiers + " --store none --no-content --capacity 3M --trace " +
-                                                trace.string() + " --report " + report + " --set " + set);
+                                                trace.string() + " --json " + report + " --set " + set);
     REQUIRE_MESSAGE(run.status == 0, run.err);
     return nlohmann::json::parse(slurp(report))["hit_tokens"].get<std::uint64_t>();
   };
@@ -218,13 +217,13 @@ TEST_CASE("tiers: top has lines for a storage and its lanes, and an export has t
                  "replay " + kTiers + " --workload " + (kSource / "configs/workloads/chat.yaml").string() +
                      " --capacity 20k --set tiers.host.capacity=40k --set tiers.storage.in=sim_storage --set "
                      "tiers.storage.bandwidth=2GB/s --set model.name=m --set model.revision=r --set model.dtype=bf16 "
-                     "--pace 2000 --serve " +
+                     "--pace 2000 --feed " +
                      name);
   Ended top, exported;
   std::string on_terminal;
   REQUIRE(soon([&] {
-    on_terminal = on_80_columns(workshop, "top " + name + " --once");
-    top = cli::canopy(workshop, "top " + name + " --once");
+    on_terminal = on_80_columns(workshop, "top --feed " + name + " --once");
+    top = cli::canopy(workshop, "top --feed " + name + " --once");
     exported = cli::canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
     return top.status == 0 && exported.status == 0 && (on_terminal.empty() || has(on_terminal, "storage fetches"));
   }));
@@ -247,12 +246,12 @@ TEST_CASE(
   const std::string name = "tiers-" + std::to_string(::getpid());
   Started served(workshop, "served",
                  "replay " + kTiers + " --workload " + (kSource / "configs/workloads/chat.yaml").string() +
-                     " --capacity 20k --set tiers.host.capacity=300k --pace 2000 --serve " + name);
+                     " --capacity 20k --set tiers.host.capacity=300k --pace 2000 --feed " + name);
   Ended top, exported;
   REQUIRE(soon([&] {
-    top = cli::canopy(workshop, "top " + name + " --once");
+    top = cli::canopy(workshop, "top --feed " + name + " --once");
     exported = cli::canopy(workshop, "export --once --names canopy --names sglang --feed " + name);
-    return top.status == 0 && exported.status == 0;
+    return has(top.out, "/s") && exported.status == 0;
   }));
   for (const char* line : {"host full", "host store", "host load", "host fetches", "/s"})
     CHECK_MESSAGE(has(top.out, line), top.out);

@@ -92,7 +92,7 @@ def test_policies(trace, folder):
     told = folder / "told.jsonl"
     told.write_text("".join(json.dumps(request) + "\n" for request in hinted(trace, "--told", 1, "--wrong", 0)))
     policies = [SOURCE / "scripts/policies", "--canopy", CANOPY, "--config", SOURCE / "configs/engines/lru.yaml"]
-    done = run(*policies, "--policies", "lru,fifo", "--capacities", "30k,300k", trace, told)
+    done = run(*policies, "--policy", "lru,fifo", "--capacity", "30k,300k", trace, told)
     assert done.returncode == 0, done.stderr
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "jsonl" in line]
     assert [row[:2] for row in rows] == [[name, capacity] for name in ("trace.jsonl", "told.jsonl")
@@ -112,10 +112,10 @@ def test_policies(trace, folder):
         written.append(hard[1].read_text())
     assert written[0] == written[1] != written[2], "a name and a seed make one trace"
     for pair, code in (("lru,hazard", 0), ("hazard,lru", 1)):
-        done = run(*policies, "--policies", pair, "--capacities", "100k", "--least", -1, *hard)
+        done = run(*policies, "--policy", pair, "--capacity", "100k", "--least", -1, *hard)
         assert done.returncode == code, (done.stdout, done.stderr)
 
-    done = run(*policies, "--policies", "lru,lruu", "--capacities", "30k", trace)
+    done = run(*policies, "--policy", "lru,lruu", "--capacity", "30k", trace)
     assert done.returncode == 1 and "lruu" in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 

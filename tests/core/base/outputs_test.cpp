@@ -41,10 +41,10 @@ TEST_CASE("two names of one file are found: links, hard links, spellings, and fi
   fs::create_symlink("../new", folder.path() / "sub/dangling");
   for (const char* name : {"t", "link", "hard", "sub/../t", "./t"}) {
     CAPTURE(name);
-    CHECK(why({{"--trace", trace}}, {{"--report", folder.at(name)}}) ==
-          "--report " + in_quotes(folder.at(name)) + " is the same file as --trace " + in_quotes(trace) +
+    CHECK(why({{"--trace", trace}}, {{"--json", folder.at(name)}}) ==
+          "--json " + in_quotes(folder.at(name)) + " is the same file as --trace " + in_quotes(trace) +
               ", which this run reads; nothing was written");
-    CHECK_FALSE(why({{"--trace", folder.at(name)}}, {{"--report", trace}}).empty());
+    CHECK_FALSE(why({{"--trace", folder.at(name)}}, {{"--json", trace}}).empty());
     CHECK_FALSE(why({}, {{"a", folder.at(name)}, {"b", trace}}).empty());
   }
   for (const char* name : {"new", "sub/../new", "sub/dangling"})

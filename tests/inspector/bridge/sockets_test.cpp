@@ -50,7 +50,7 @@ struct Sockets {
   kv_events::Socket publish, router;
 };
 
-/// What `canopy subscribe` does with a subscription, one thing at a time.
+/// What `canopy events attach` does with a subscription, one thing at a time.
 void pump(kv_events::Subscription& subscription, Followed& followed, bool& connected) {
   if (const auto heard = subscription.next(1)) {
     switch (heard->what) {

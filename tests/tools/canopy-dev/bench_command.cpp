@@ -126,9 +126,9 @@ CLI::App* add_bench_gpu(CLI::App& bench, const PluginFolders& folders, int& stat
 
 void add_bench(CLI::App& program, const PluginFolders& folders, int& status) {
   auto arguments = std::make_shared<BenchArguments>();
-  auto* bench = program.add_subcommand(
-      "bench",
-      "Time each hot path next to a lower bound (the memory traffic alone) and SGLang's algorithm, in one run");
+  auto* bench =
+      program.add_subcommand("bench", "Time each hot path next to a lower bound and SGLang's algorithm, in one run");
+  bench->footer("The lower bound is the memory traffic alone.");
   bench->add_flag("--quick", arguments->options.quick, "smaller trees, fewer requests and repetitions: about 15 s");
   bench->add_option("--only", arguments->options.only, "measure only rows whose name contains this");
   bench->add_option("--index", arguments->options.index, "index to measure")->capture_default_str();

@@ -156,11 +156,10 @@ int check_engines(const CheckArguments& arguments, const PluginFolders& folders)
 void add_check(CLI::App& program, const PluginFolders& folders, int& status) {
   auto arguments = std::make_shared<CheckArguments>();
   arguments->options.jobs = 0;
-  auto* check = program.add_subcommand(
-      "check",
-      "Run engines under random requests and injected faults, and check the ledger, the audit and every reused byte. A "
-      "failure is shrunk to a few operations in canopy-check-SEED.txt. Exit code 0: clean; 1: a violation; 2: bad "
-      "input");
+  auto* check = program.add_subcommand("check", "Run engines under random requests and injected faults");
+  check->footer(
+      "Checks the ledger, the audit and every reused byte. A failure is shrunk to a few operations in "
+      "canopy-check-SEED.txt. Exit code 0: clean; 1: a violation; 2: bad input.");
   repeated(check->add_option("--config", arguments->configs,
                              "engine file, run with small pools; may be repeated. Default: engines made up from the "
                              "seed"));

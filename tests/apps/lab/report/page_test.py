@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""page_test.py CANOPY SOURCE WORK: pages of `canopy compare --report`, drawn by their script and parsed as a browser would.
+"""page_test.py CANOPY SOURCE WORK: pages of `canopy compare --html`, drawn by their script and parsed as a browser would.
 
 A page is whole, needs nothing from outside, has the figures of the JSON, and shows names from outside as text. The script
 runs in node. Without node only the page's data is checked.
@@ -72,7 +72,7 @@ def compare(canopy, work, config, workload, *more):
     for path in (page, figures):
         if os.path.exists(path):
             os.remove(path)
-    subprocess.run([canopy, "compare", config, "--workload", workload, "--json", figures, "--report", page, *more],
+    subprocess.run([canopy, "compare", config, "--workload", workload, "--json", figures, "--html", page, *more],
                    check=True, capture_output=True)
     with open(page, encoding="utf-8") as file:
         text = file.read()
@@ -172,18 +172,18 @@ def main():
     workload = os.path.join(work, "chat.yaml")
     with open(workload, "w", encoding="utf-8") as file:
         file.write("requests: 300\nmix:\n  - chat: { tenants: 3, turns: 5 }\n")
-    text, figures = compare(canopy, work, config, workload, "--policies", "lru,fifo,slru,optimum,infinite", "--capacities",
+    text, figures = compare(canopy, work, config, workload, "--policy", "lru,fifo,slru,optimum,infinite", "--capacity",
                             "20k,50k,100k")
     page = check_whole(text)
     check_figures(page, figures)
     check_reading(page, figures)
 
     # One capacity, one policy: nothing to compare with.
-    text, figures = compare(canopy, work, config, workload, "--policies", "fifo", "--capacities", "50k")
+    text, figures = compare(canopy, work, config, workload, "--policy", "fifo", "--capacity", "50k")
     check_figures(check_whole(text), figures)
 
     # A policy that has kinds of nodes: what waits is of kinds, and in the pool.
-    text, figures = compare(canopy, work, config, workload, "--policies", "lru,hazard", "--capacities", "20k")
+    text, figures = compare(canopy, work, config, workload, "--policy", "lru,hazard", "--capacity", "20k")
     check_figures(check_whole(text), figures)
     plain, kinds = (row["waiting"]["kinds"] for row in figures["rows"])
     check([kind["name"] for kind in plain] == [""], "lru has one kind of node")
@@ -193,16 +193,16 @@ def main():
         check(0 < sum(kind["tokens"] for kind in waiting) <= 20_000, "what waits is in the pool")
 
     # More policies than colours.
-    text, figures = compare(canopy, work, config, workload, "--policies", "lru,fifo,slru,lfu,mru,filo,tlru,lru_trimmed",
-                            "--capacities", "50k,100k")
+    text, figures = compare(canopy, work, config, workload, "--policy", "lru,fifo,slru,lfu,mru,filo,tlru,lru_trimmed",
+                            "--capacity", "50k,100k")
     check_figures(check_whole(text), figures)
 
     # Names from outside are text, also in titles, tables and the script's data.
     hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\"'\u202e.yaml"
     evil = os.path.join(work, hostile.replace("/", "\u2215"))
     shutil.copy(workload, evil)
-    text, figures = compare(canopy, work, config, evil, "--policies",
-                            "lru,{slru: {protect_after: 3}}", "--capacities", "50k,100k")
+    text, figures = compare(canopy, work, config, evil, "--policy",
+                            "lru,{slru: {protect_after: 3}}", "--capacity", "50k,100k")
     page = check_whole(text)
     check_figures_but_command(page, figures)
     check(not [tag for tag, _ in page.elements if tag == "img"], "no element comes from a name")

@@ -1,4 +1,4 @@
-/// `canopy subscribe`: a feed from a recorded stream, and what is wrong with its arguments.
+/// `canopy events attach`: a feed from a recorded stream, and what is wrong with its arguments.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -35,9 +35,10 @@ const std::string kStream =
 TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what is not known") {
   const Workshop workshop;
   const std::string name = "cli-follow-" + std::to_string(getpid());
-  Started subscribe(workshop, "subscribe", "subscribe --from " + workshop.file("s.bin", kStream) + " --name " + name);
+  Started subscribe(workshop, "subscribe",
+                    "events attach --from " + workshop.file("s.bin", kStream) + " --feed " + name);
   REQUIRE(soon([&] { return has(slurp(workshop.path / "subscribe.err"), "until Ctrl-C"); }));
-  const Ended top = canopy(workshop, "top " + name + " --once");
+  const Ended top = canopy(workshop, "top --feed " + name + " --once");
   CHECK(top.status == 0);
   CHECK(has(top.out, "12 tokens in 6 blocks cached"));
   CHECK(has(top.out, "5 nodes"));
@@ -70,48 +71,48 @@ TEST_CASE("a recorded stream becomes a feed that canopy top shows, and says what
 TEST_CASE("a recorded stream becomes a recording") {
   const Workshop workshop;
   const std::string stream = workshop.file("s.bin", kStream), feed = (workshop.path / "s.feed").string();
-  const Ended ended = canopy(workshop, "subscribe --from " + stream + " --record " + feed);
+  const Ended ended = canopy(workshop, "events attach --from " + stream + " --record " + feed);
   CHECK(ended.status == 0);
   CHECK(has(ended.out, "blocks: 6\n"));
   CHECK(slurp(feed).substr(0, 7) == "canopyf");
   CHECK(slurp(feed).size() > 4096);
   // What cannot be read is said, and the rest is recorded.
   const Ended cut =
-      canopy(workshop,
-             "subscribe --from " + workshop.file("c.bin", kStream.substr(0, kStream.size() - 1)) + " --record " + feed);
+      canopy(workshop, "events attach --from " + workshop.file("c.bin", kStream.substr(0, kStream.size() - 1)) +
+                           " --record " + feed);
   CHECK(cut.status == 2);
   CHECK(has(cut.err, "the stream ends within the message"));
   CHECK(has(cut.out, "blocks: 4\n"));
-  CHECK(canopy(workshop, "subscribe --from " + stream + " --record " + stream).status == 2);
+  CHECK(canopy(workshop, "events attach --from " + stream + " --record " + stream).status == 2);
   CHECK(slurp(stream) == kStream);
-  CHECK(has(canopy(workshop, "subscribe --from " + workshop.file("e.bin", "") + " --record " + feed).err,
+  CHECK(has(canopy(workshop, "events attach --from " + workshop.file("e.bin", "") + " --record " + feed).err,
             "no block is stored in it"));
 }
 
-TEST_CASE("arguments of canopy subscribe that cannot be used end with a sentence and exit code 2") {
+TEST_CASE("arguments of canopy events attach that cannot be used end with a sentence and exit code 2") {
   const Workshop workshop;
   const auto said = [&](const std::string& arguments) {
-    const Ended ended = canopy(workshop, "subscribe " + arguments);
+    const Ended ended = canopy(workshop, "events attach " + arguments);
     CHECK(ended.status == 2);
     CHECK(ended.out.empty());
     return ended.err;
   };
-  CHECK(has(said("--name x"), "expected either endpoints of servers"));
-  CHECK(has(said("tcp://127.0.0.1:1"), "expected either --name NAME"));
-  CHECK(has(said("tcp:/127.0.0.1:1 --name x"), "'tcp:/127.0.0.1:1' is not an endpoint"));
-  CHECK(has(said("tcp://127.0.0.1:1 --replay nothing --name x"), "'nothing' is not an endpoint"));
-  CHECK(has(said("tcp://127.0.0.1:1 ipc:///tmp/x --replay tcp://127.0.0.1:2 --name x"), "each endpoint needs its own"));
-  CHECK(has(said("tcp://127.0.0.1:1 --replay tcp://127.0.0.1:1 --name x"), "has another endpoint"));
-  CHECK(has(said("tcp://127.0.0.1:1 tcp://127.0.0.1:1 --name x"), "is named twice"));
-  CHECK(has(said("tcp://127.0.0.1:1 --name 'a b'"), "--name is 'a b'"));
-  CHECK(has(said("tcp://127.0.0.1:1 --name x --record y"), "expected either --name NAME"));
-  CHECK(has(said("--from /no/such/file --name x"), "No such file"));
+  CHECK(has(said("--feed x"), "expected either endpoints of servers"));
+  CHECK(has(said("tcp://127.0.0.1:1"), "expected either --feed NAME"));
+  CHECK(has(said("tcp:/127.0.0.1:1 --feed x"), "'tcp:/127.0.0.1:1' is not an endpoint"));
+  CHECK(has(said("tcp://127.0.0.1:1 --replay nothing --feed x"), "'nothing' is not an endpoint"));
+  CHECK(has(said("tcp://127.0.0.1:1 ipc:///tmp/x --replay tcp://127.0.0.1:2 --feed x"), "each endpoint needs its own"));
+  CHECK(has(said("tcp://127.0.0.1:1 --replay tcp://127.0.0.1:1 --feed x"), "has another endpoint"));
+  CHECK(has(said("tcp://127.0.0.1:1 tcp://127.0.0.1:1 --feed x"), "is named twice"));
+  CHECK(has(said("tcp://127.0.0.1:1 --feed 'a b'"), "--feed is 'a b'"));
+  CHECK(has(said("tcp://127.0.0.1:1 --feed x --record y"), "expected either --feed NAME"));
+  CHECK(has(said("--from /no/such/file --feed x"), "No such file"));
 }
 
 TEST_CASE("a server that is not there is waited for and said, and Ctrl-C ends it") {
   const Workshop workshop;
   Started subscribe(workshop, "subscribe",
-                    "subscribe ipc://" + (workshop.path / "socket").string() + " --name cli-nobody");
+                    "events attach ipc://" + (workshop.path / "socket").string() + " --feed cli-nobody");
   REQUIRE(soon([&] { return has(slurp(workshop.path / "subscribe.err"), "no server there yet"); }));
   CHECK(subscribe.end(SIGINT).status == 130);
 }

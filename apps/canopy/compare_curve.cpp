@@ -16,35 +16,30 @@ namespace canopy::app {
 namespace {
 
 struct Wanted {
-  std::vector<std::uint64_t> page_sizes, capacities;
-  std::uint64_t pool = 0;
+  std::vector<std::uint64_t> page_sizes, capacities;  ///< capacities: the points of the curve
+  std::uint64_t pool = 0;                             ///< the only capacity that was given; 0: none, or several
 };
 
-Result<Wanted> wanted_of(const CurveArguments& arguments) {
+Result<Wanted> wanted_of(const CompareArguments& arguments) {
   Wanted wanted;
-  auto pages = amounts_of("--page-size", arguments.page_sizes, "tokens in a page", 1, 65536);
+  auto pages =
+      amounts_of("--page-size", arguments.page_size.empty() ? "16" : arguments.page_size, "tokens in a page", 1, 65536);
   if (!pages) return pages.error();
   for (const Amount& page : *pages) wanted.page_sizes.push_back(page.value);
   if (arguments.blocks) wanted.page_sizes = {arguments.source.block};
+  if (arguments.capacity.empty()) return wanted;
   const std::uint64_t least = *std::max_element(wanted.page_sizes.begin(), wanted.page_sizes.end());
-  constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 48;
-  if (!arguments.capacities.empty()) {
-    auto capacities = amounts_of("--capacities", arguments.capacities, "a capacity in tokens", least, kMostTokens);
-    if (!capacities) return capacities.error();
+  auto capacities = amounts_of("--capacity", arguments.capacity, "a capacity in tokens", least, std::uint64_t{1} << 48);
+  if (!capacities) return capacities.error();
+  if (capacities->size() == 1) wanted.pool = capacities->front().value;
+  else
     for (const Amount& capacity : *capacities) wanted.capacities.push_back(capacity.value);
-  }
-  if (!arguments.pool.empty()) {
-    auto pool = amounts_of("--pool", arguments.pool, "your pool in tokens", least, kMostTokens);
-    if (!pool) return pool.error();
-    if (pool->size() != 1) return Error{"--pool " + arguments.pool + ": expected one number of tokens, such as 3M"};
-    wanted.pool = pool->front().value;
-  }
   return wanted;
 }
 
 /// Adds every request of the source to each builder. Returns false if it was stopped.
-Result<bool> read(const CurveArguments& arguments, std::vector<lab::CurveBuilder>& builders) {
-  auto source = open_source(arguments.source, "canopy curve");
+Result<bool> read(const CompareArguments& arguments, std::vector<lab::CurveBuilder>& builders) {
+  auto source = open_source(arguments.source, "canopy compare");
   if (!source) return source.error();
   ProgressBar bar("curve", "requests");
   workload::ClientRequest request;
@@ -54,7 +49,7 @@ Result<bool> read(const CurveArguments& arguments, std::vector<lab::CurveBuilder
     if (!more) return more.error();
     if (!*more) {
       if (count <= arguments.warm_up)
-        return Error{fmt::format("canopy curve: the source has {}, and --warm-up {} leaves none to count",
+        return Error{fmt::format("canopy compare: the source has {}, and --warm-up {} leaves none to count",
                                  plural(count, "request"), arguments.warm_up)};
       return true;
     }
@@ -64,9 +59,9 @@ Result<bool> read(const CurveArguments& arguments, std::vector<lab::CurveBuilder
 }
 
 /// Returns the tokens, in requests after the warm-up, that an engine under LRU reuses when it evicts whole nodes.
-Result<std::uint64_t> replayed(const CurveArguments& arguments, Units page_size, std::uint64_t capacity,
+Result<std::uint64_t> replayed(const CompareArguments& arguments, Units page_size, std::uint64_t capacity,
                                const Registry& registry) {
-  auto source = open_source(arguments.source, "canopy curve");
+  auto source = open_source(arguments.source, "canopy compare");
   if (!source) return source.error();
   EngineConfig config;
   config.page_size = page_size;
@@ -84,13 +79,13 @@ Result<std::uint64_t> replayed(const CurveArguments& arguments, Units page_size,
       replay::run(**engine, **source, options, [&](double share, std::uint64_t done) { bar.show(share, done); });
   bar.clear();
   if (!report) return report.error();
-  if (report->violations > 0) return Error{"canopy curve: a replay had violations: " + report->reports.front()};
+  if (report->violations > 0) return Error{"canopy compare: a replay had violations: " + report->reports.front()};
   return hits;
 }
 
 /// Replays at the pool's capacity; without one, at the capacities that reuse a tenth, a half and nine tenths of all
 /// reusable tokens.
-Result<std::vector<lab::NodeReplay>> replays_of(const CurveArguments& arguments, const Wanted& wanted,
+Result<std::vector<lab::NodeReplay>> replays_of(const CompareArguments& arguments, const Wanted& wanted,
                                                 const lab::Curve& curve, const Registry& registry) {
   std::vector<std::uint64_t> capacities;
   if (wanted.pool > 0) capacities.push_back(wanted.pool);
@@ -115,7 +110,7 @@ Result<std::vector<lab::NodeReplay>> replays_of(const CurveArguments& arguments,
 
 }  // namespace
 
-int draw_curve(CurveArguments arguments, const PluginFolders& folders) {
+int draw_curve(CompareArguments arguments, const PluginFolders& folders) {
   const Registry registry = load_plugins(folders);
   if (auto apart = check_files(registry, files_of(arguments.source), {{"--json", arguments.json}}); !apart)
     return unusable(apart.error().text);
@@ -128,7 +123,7 @@ int draw_curve(CurveArguments arguments, const PluginFolders& folders) {
   if (!wanted) return unusable(wanted.error().text);
   const Interrupt interrupt;
   const auto stopped = [&] {
-    unusable(fmt::format("canopy curve: {} stopped it{}", Interrupt::name(),
+    unusable(fmt::format("canopy compare: {} stopped it{}", Interrupt::name(),
                          arguments.json.empty() ? "" : "; no file was written, because it would be incomplete"));
     return Interrupt::exit_code();
   };

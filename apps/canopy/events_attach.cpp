@@ -1,4 +1,4 @@
-#include "subscribe_command.h"
+#include "events_attach.h"
 
 #include <bridge/follower.h>
 #include <canopy/base/endpoint.h>
@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 struct FollowArguments {
   std::vector<std::string> endpoints, replays;
-  std::string from, name, record;
+  std::string from, feed, record;
   std::uint64_t events = 0;  ///< Events in the feed's ring. 0: the default.
   bool tokens = false, repeats_are_reports = false;
 };
@@ -40,7 +40,7 @@ struct FollowArguments {
 /// Prints a message on stderr.
 template <class... Values>
 void say(fmt::format_string<Values...> text, Values&&... values) {
-  fmt::print(stderr, "canopy subscribe: {}\n", printable_lines(fmt::format(text, std::forward<Values>(values)...)));
+  fmt::print(stderr, "canopy events attach: {}\n", printable_lines(fmt::format(text, std::forward<Values>(values)...)));
 }
 
 /// Runs a follower and its feed, with messages from servers or a file.
@@ -54,9 +54,9 @@ class Following {
  private:
   static Follower::Options options_of(const FollowArguments& arguments) {
     Follower::Options options;
-    const bool is_file = arguments.name.empty();
+    const bool is_file = arguments.feed.empty();
     options.feed.kind = is_file ? FeedConfig::Kind::file : FeedConfig::Kind::shm;
-    options.feed.name = is_file ? arguments.record : arguments.name;
+    options.feed.name = is_file ? arguments.record : arguments.feed;
     options.feed.tokens = arguments.tokens;
     options.feed.events = arguments.events;
     options.sources = arguments.from.empty() ? arguments.endpoints : std::vector{arguments.from};
@@ -90,7 +90,7 @@ class Following {
     for (std::uint16_t w = 0; w < follower_.names().workers(); ++w) fmt::print("{}\n", worker_words(w));
     std::fflush(stdout);
     const int status = next && follower_.unreadable() == 0 ? kFine : kUnusable;
-    if (arguments_.name.empty()) return end(status);
+    if (arguments_.feed.empty()) return end(status);
     say("the feed stays until Ctrl-C");
     while (!Interrupt::came()) {
       if (!turn()) return end(kUnusable);
@@ -163,8 +163,8 @@ class Following {
     ++messages_;
     say_trouble();
     if (!had_feed && follower_.has_feed()) {
-      if (arguments_.name.empty()) say("recording to {}", arguments_.record);
-      else say("the feed '{0}' is available: canopy top {0}, canopy-inspector attach {0}", arguments_.name);
+      if (arguments_.feed.empty()) say("recording to {}", arguments_.record);
+      else say("the feed '{0}' is available: canopy top --feed {0}, canopy-inspector attach {0}", arguments_.feed);
     }
   }
 
@@ -219,8 +219,8 @@ class Following {
 std::string flaw_of(const FollowArguments& arguments) {
   if (arguments.from.empty() == arguments.endpoints.empty())
     return "expected either endpoints of servers, such as tcp://127.0.0.1:5557, or a recorded stream with --from";
-  if (arguments.name.empty() == arguments.record.empty())
-    return "expected either --name NAME, to which canopy top and canopy-inspector attach, or --record FILE";
+  if (arguments.feed.empty() == arguments.record.empty())
+    return "expected either --feed NAME, to which canopy top and canopy-inspector attach, or --record FILE";
   if (!arguments.replays.empty() && arguments.replays.size() != arguments.endpoints.size())
     return fmt::format("{} and {}: each endpoint needs its own --replay, in the same order; or give none",
                        plural(arguments.endpoints.size(), "endpoint"), plural(arguments.replays.size(), "--replay"));
@@ -234,17 +234,17 @@ std::string flaw_of(const FollowArguments& arguments) {
     if (std::find(arguments.endpoints.begin(), arguments.endpoints.begin() + std::ptrdiff_t(i),
                   arguments.endpoints[i]) != arguments.endpoints.begin() + std::ptrdiff_t(i))
       return fmt::format("{} is named twice", arguments.endpoints[i]);
-  if (!arguments.name.empty()) {
+  if (!arguments.feed.empty()) {
     FeedConfig feed;
     feed.kind = FeedConfig::Kind::shm;
-    feed.name = arguments.name;
-    if (const std::string flaw = flaw_of_name(feed); !flaw.empty()) return "--name" + flaw;
+    feed.name = arguments.feed;
+    if (const std::string flaw = flaw_of_name(feed); !flaw.empty()) return "--feed" + flaw;
   }
   return {};
 }
 
 int follow(const FollowArguments& arguments) {
-  if (const std::string flaw = flaw_of(arguments); !flaw.empty()) return unusable("canopy subscribe: " + flaw);
+  if (const std::string flaw = flaw_of(arguments); !flaw.empty()) return unusable("canopy events attach: " + flaw);
   const RunFile input{"--from", arguments.from};
   const std::array<RunFile, 2> outputs{
       {{"--record", arguments.record},
@@ -256,10 +256,10 @@ int follow(const FollowArguments& arguments) {
 
 }  // namespace
 
-void add_subscribe(CLI::App& program, int& status) {
+void add_events_attach(CLI::App& events, int& status) {
   auto arguments = std::make_shared<FollowArguments>();
-  auto* command = program.add_subcommand(
-      "subscribe",
+  auto* command = events.add_subcommand(
+      "attach",
       "Make a feed from the KV events of servers that do not use Canopy, such as vLLM and SGLang (docs/events.md)");
   command->add_option(
       "endpoints", arguments->endpoints,
@@ -268,7 +268,7 @@ void add_subscribe(CLI::App& program, int& status) {
       "--replay", arguments->replays,
       "endpoint at which a server sends missed events again; one for each endpoint, in the same order"));
   command->add_option("--from", arguments->from, "read a recorded stream instead of servers");
-  command->add_option("--name", arguments->name, "name of the feed, for canopy top and canopy-inspector attach");
+  command->add_option("--feed", arguments->feed, "name of the feed, for canopy top and canopy-inspector attach");
   command->add_option("--record", arguments->record,
                       "record the feed to this file instead; only a recording is replaced");
   command->add_flag("--tokens", arguments->tokens,

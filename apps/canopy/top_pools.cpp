@@ -87,7 +87,8 @@ Result<std::size_t> group_of(const Mirror& mirror, const std::string& name, cons
   for (std::size_t g = 0; g < mirror.groups(); ++g) groups.push_back(mirror.pool(g).name);
   if (group.empty() && groups.size() == 1) return std::size_t{0};
   if (group.empty())
-    return Error{fmt::format("expected a group of the engine behind '{}': {}", name, fmt::join(groups, ", "))};
+    return Error{fmt::format("--resize: expected GROUP=TOKENS; the groups of the engine behind '{}' are {}", name,
+                             fmt::join(groups, ", "))};
   const auto found = std::find(groups.begin(), groups.end(), group);
   if (found == groups.end())
     return Error{fmt::format("the engine behind '{}' has no group '{}'{}", name, group, did_you_mean(group, groups))};
@@ -99,7 +100,7 @@ Result<std::uint64_t> tokens_of(const std::string& text, Units page_size) {
   YamlNode node;
   node.kind = YamlNode::Kind::scalar;
   node.scalar = text;
-  node.mark.source = "canopy pool resize";
+  node.mark.source = "--resize";
   const auto tokens = read_number(node, "tokens", page_size, kUnlimited, "the pool's limit", complaints);
   if (!tokens) return Error{complaints.front()};
   return *tokens;
@@ -154,15 +155,17 @@ int show_pools(const std::string& name) {
   return kFine;
 }
 
-int resize_pool(const std::string& name, const std::string& group, const std::string& tokens) {
+int resize_pool(const std::string& feed, const std::string& limit) {
   const Terminal terminal = Terminal::of_stdout();
   const Interrupt interrupt;
-  auto watched = watch(name);
+  auto watched = watch(feed);
   if (!watched) return unusable(watched.error().text);
+  const std::string& name = (*watched)->name;
+  const std::size_t equals = limit.find('=');
   const Mirror& mirror = (*watched)->mirror;
-  const auto g = group_of(mirror, name, group);
+  const auto g = group_of(mirror, name, equals == std::string::npos ? "" : limit.substr(0, equals));
   if (!g) return unusable(g.error().text);
-  const auto wanted = tokens_of(tokens, mirror.page_size());
+  const auto wanted = tokens_of(limit.substr(equals + 1), mirror.page_size());
   if (!wanted) return unusable(wanted.error().text);
   if (!(*watched)->attachment->header().controls)
     return unusable(

@@ -1,5 +1,4 @@
-#include "tiers_command.h"
-
+/// Inspects the records of the storage slots on this machine's disks.
 #include <canopy/base/figures.h>
 #include <canopy/base/printable.h>
 #include <fmt/format.h>
@@ -14,7 +13,7 @@
 #include <map>
 #include <memory>
 
-#include "commands.h"
+#include "program.h"
 #include "terminal.h"
 
 namespace canopy::app {
@@ -57,7 +56,7 @@ int with_folders(const std::string& path, Work&& work) {
     for (const std::string& folder : folders_at(path)) status = std::max(status, static_cast<int>(work(folder)));
     return status;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "canopy tiers: {}\n", printable_lines(error.what()));
+    fmt::print(stderr, "canopy-slots: {}\n", printable_lines(error.what()));
     return kUnusable;
   }
 }
@@ -119,14 +118,10 @@ Exit check(const std::string& folder) {
   return bad > 0 ? kViolations : kFine;
 }
 
-}  // namespace
-
-void add_tiers(CLI::App& program, int& status) {
-  CLI::App* tiers = program.add_subcommand("tiers", "Inspect the records of the storage slots on this machine's disks");
-  tiers->require_subcommand(1);
+void add_commands(CLI::App& program, const PluginFolders&, int& status) {
   const auto add = [&](const char* name, const char* help, Exit (*work)(const std::string&)) {
     auto folder = std::make_shared<std::string>();
-    CLI::App* command = tiers->add_subcommand(name, help);
+    CLI::App* command = program.add_subcommand(name, help);
     command->add_option("DIR", *folder, "the storage's `path`, or one of the folders in it")->required();
     command->callback([folder, work, &status] { status = with_folders(*folder, work); });
   };
@@ -134,4 +129,11 @@ void add_tiers(CLI::App& program, int& status) {
   add("check", "Read every record and compare it with its checksums; exit code 1 if one is damaged", check);
 }
 
+}  // namespace
 }  // namespace canopy::app
+
+int main(int argc, char** argv) {
+  using namespace canopy::app;
+  return run_program(argc, argv,
+                     {"canopy-slots", "records of the storage slots on this machine's disks", add_commands, {}, false});
+}
