@@ -137,7 +137,8 @@ void add_export(CLI::App& program, int& status) {
   auto* command = program.add_subcommand("export", "Serve a running engine's figures to Prometheus");
   command->group("Look");
   command->footer(
-      "Reads the engine's feed: a scrape never reaches the engine (docs/inspector.md). Waits for the feed, and attaches "
+      "Reads the engine's feed: a scrape never reaches the engine (docs/inspector.md). Waits for the feed, and "
+      "attaches "
       "again after its end.");
   command->add_option("--feed", arguments->feed, "name of the feed")->required();
   auto* port = command->add_option("--port", arguments->port, "TCP port; 0: any free port")
