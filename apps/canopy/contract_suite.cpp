@@ -49,8 +49,7 @@ std::string how_loading_ended(int status, unsigned seconds) {
 std::optional<ContractSuite> ContractSuite::find(unsigned seconds) {
   std::error_code failed;
   const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
-  for (const fs::path& program :
-       {folder / "canopy-contract", folder.parent_path() / "libexec" / "canopy" / "canopy-contract"})
+  for (const fs::path& program : {folder / "canopy-contract", folder / CANOPY_SUITE_FROM_PROGRAMS})
     if (fs::is_regular_file(program, failed)) return ContractSuite(program, seconds);
   return {};
 }

@@ -53,6 +53,7 @@ int StreamFile::read(const std::string& path,
     visit(message, at->first, taken.order, batch);
   }
   if (!next) return unusable(fmt::format("{}: {}", path, next.error().text));
+  if (messages == 0) return unusable(path + ": there is no message in it; expected a recorded stream of KV events");
   return unreadable > 0 ? kUnusable : kFine;
 }
 

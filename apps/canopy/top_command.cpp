@@ -80,7 +80,7 @@ void print_from_events(const Mirror& mirror, const Sample& now, const Sample& be
                        const Terminal& terminal) {
   Table table;
   table.row("from", printable(mirror.origin()));
-  table.row("removed", plural(now.evicted_tokens, "token") +
+  table.row("evicted", plural(now.evicted_tokens, "token") +
                            fmt::format(", {} lately", grouped(now.evicted_tokens - before.evicted_tokens)));
   for (std::size_t g = 0; g < mirror.groups(); ++g) {
     const MirrorPool& pool = mirror.pool(g);

@@ -214,9 +214,9 @@ Registry::Erased Registry::create_erased(std::string_view interface, std::string
 
 fs::path own_plugin_folder() {
   std::error_code failed;
-  const fs::path beside = fs::read_symlink("/proc/self/exe", failed).parent_path().parent_path();
-  const fs::path built = beside / "plugins";
-  return fs::is_directory(built, failed) ? built : beside / "lib" / "canopy" / "plugins";
+  const fs::path programs = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  const fs::path built = programs.parent_path() / "plugins";
+  return fs::is_directory(built, failed) ? built : (programs / CANOPY_PLUGINS_FROM_PROGRAMS).lexically_normal();
 }
 
 }  // namespace canopy

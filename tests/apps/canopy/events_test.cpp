@@ -79,5 +79,8 @@ TEST_CASE("a stream that is cut, no stream, or has a bad payload ends with a sen
   CHECK(has(bad.err, "message 1 with sequence 0: near byte 0: the payload is 3; expected a batch"));
   CHECK(has(bad.out, "2 messages: 0 blocks stored"));
   CHECK(has(of("a text, and no stream").err, "not a recorded stream"));
+  const Ended empty = of("");
+  CHECK(empty.status == 2);
+  CHECK(has(empty.err, "there is no message in it; expected a recorded stream"));
   CHECK(canopy(workshop, "events decode --lines " + workshop.path.string()).status == 2);
 }

@@ -106,8 +106,8 @@ class Registry final : public Components {
   std::vector<Refusal> refusals_;
 };
 
-/// Returns the plugin folder of the running program: ../plugins, or ../lib/canopy/plugins if installed, relative to the
-/// executable.
+/// Returns the plugin folder of the running program, relative to the executable: ../plugins in a build folder,
+/// ../lib/canopy/plugins (CMAKE_INSTALL_LIBDIR) if installed.
 std::filesystem::path own_plugin_folder();
 
 }  // namespace canopy
