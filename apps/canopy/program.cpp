@@ -1,6 +1,7 @@
 #include "program.h"
 
 #include <canopy/base/file.h>
+#include <canopy/base/nearest_name.h>
 #include <canopy/base/printable.h>
 #include <unistd.h>
 
@@ -32,13 +33,18 @@ void refuse_empty_values(CLI::App& command) {
   for (CLI::App* each : command.get_subcommands({})) refuse_empty_values(*each);
 }
 
-/// Returns "`canopy curve` is `canopy compare --curve` now" if the arguments have an old spelling; otherwise empty.
-std::string new_spelling(const Program& what, int argc, char** argv) {
+/// Returns the arguments without those for plugin folders, which may stand anywhere.
+std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> given;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--plugins") ++i;  // with its folder
     else if (!std::string_view(argv[i]).starts_with("--plugins=")) given.emplace_back(argv[i]);
   }
+  return given;
+}
+
+/// Returns "`canopy curve` is `canopy compare --curve` now" if the arguments have an old spelling; otherwise empty.
+std::string new_spelling(const Program& what, const std::vector<std::string>& given) {
   for (const auto& [old, now] : what.old) {
     std::istringstream words(old);
     std::string word;
@@ -49,6 +55,25 @@ std::string new_spelling(const Program& what, int argc, char** argv) {
       else same = i < given.size() && (word == "NAME" ? !given[i].starts_with('-') : given[i] == word);
     }
     if (same) return std::string("`") + what.name + " " + old + "` is `" + now + "` now";
+  }
+  return {};
+}
+
+/// Returns an error message if the arguments name a command that does not exist; otherwise empty.
+std::string unknown_command(const CLI::App& program, const std::vector<std::string>& given) {
+  const CLI::App* command = &program;
+  std::string path = program.get_name();
+  for (const std::string& word : given) {
+    if (word.starts_with('-') || command->get_require_subcommand_min() == 0) return {};
+    std::vector<std::string> names;
+    const CLI::App* found = nullptr;
+    for (const CLI::App* each : command->get_subcommands({})) {
+      names.push_back(each->get_name());
+      if (each->get_name() == word) found = each;
+    }
+    if (!found) return path + ": " + in_quotes(word) + " is no command" + did_you_mean(word, names);
+    command = found;
+    path += " " + word;
   }
   return {};
 }
@@ -85,8 +110,11 @@ int run(int argc, char** argv, const Program& what) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0)
-      if (const std::string now = new_spelling(what, argc, argv); !now.empty()) return unusable(now);
+    if (error.get_exit_code() != 0) {
+      const std::vector<std::string> given = arguments_of(argc, argv);
+      if (const std::string now = new_spelling(what, given); !now.empty()) return unusable(now);
+      if (const std::string why = unknown_command(program, given); !why.empty()) return unusable(why);
+    }
     std::ostringstream out, err;
     const int code = program.exit(error, out, err);
     std::fputs(printable_lines(out.str()).c_str(), stdout);

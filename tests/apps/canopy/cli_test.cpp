@@ -289,6 +289,10 @@ TEST_CASE("nothing to do, unknown words and missing files are usage errors, not 
   CHECK(missing.status == 2);
   CHECK(has(missing.err, "/nowhere.jsonl"));
   CHECK(canopy(workshop, "replay " + config("lru.yaml") + " --trace " + workshop.path.string()).status == 2);
+  const Ended fly = canopy(workshop, "--plugins . repaly x");
+  CHECK(fly.status == 2);
+  CHECK(has(fly.err, "canopy: 'repaly' is no command. Did you mean 'replay'?"));
+  CHECK(has(canopy(workshop, "trace sort").err, "canopy trace: 'sort' is no command"));
 }
 
 TEST_CASE("output that cannot be kept, numbers that are none, and memory that is not there end in a sentence") {
