@@ -59,19 +59,22 @@ std::string new_spelling(const Program& what, const std::vector<std::string>& gi
   return {};
 }
 
-/// Returns an error message if the arguments name a command that does not exist; otherwise empty.
-std::string unknown_command(const CLI::App& program, const std::vector<std::string>& given) {
+/// Returns an error message if the arguments name no command, or one that does not exist; otherwise empty.
+std::string flaw_of_command(const CLI::App& program, const std::vector<std::string>& given) {
   const CLI::App* command = &program;
   std::string path = program.get_name();
-  for (const std::string& word : given) {
-    if (word.starts_with('-') || command->get_require_subcommand_min() == 0) return {};
+  for (std::size_t i = 0; command->get_require_subcommand_min() > 0; ++i) {
+    const std::string word = i < given.size() ? given[i] : std::string();
+    if (word.starts_with('-')) return {};
     std::vector<std::string> names;
     const CLI::App* found = nullptr;
     for (const CLI::App* each : command->get_subcommands({})) {
       names.push_back(each->get_name());
       if (each->get_name() == word) found = each;
     }
-    if (!found) return path + ": " + in_quotes(word) + " is no command" + did_you_mean(word, names);
+    if (!found)
+      return path + ": " + (word.empty() ? "a command is missing" : in_quotes(word) + " is no command") +
+             did_you_mean(word, names);
     command = found;
     path += " " + word;
   }
@@ -113,7 +116,7 @@ int run(int argc, char** argv, const Program& what) {
     if (error.get_exit_code() != 0) {
       const std::vector<std::string> given = arguments_of(argc, argv);
       if (const std::string now = new_spelling(what, given); !now.empty()) return unusable(now);
-      if (const std::string why = unknown_command(program, given); !why.empty()) return unusable(why);
+      if (const std::string why = flaw_of_command(program, given); !why.empty()) return unusable(why);
     }
     std::ostringstream out, err;
     const int code = program.exit(error, out, err);

@@ -293,6 +293,7 @@ TEST_CASE("nothing to do, unknown words and missing files are usage errors, not 
   CHECK(fly.status == 2);
   CHECK(has(fly.err, "canopy: 'repaly' is no command. Did you mean 'replay'?"));
   CHECK(has(canopy(workshop, "trace sort").err, "canopy trace: 'sort' is no command"));
+  CHECK(has(canopy(workshop, "trace").err, "canopy trace: a command is missing"));
 }
 
 TEST_CASE("output that cannot be kept, numbers that are none, and memory that is not there end in a sentence") {
