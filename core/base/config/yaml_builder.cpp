@@ -197,8 +197,8 @@ class Builder final : public YAML::EventHandler {
   std::size_t documents_ = 0, values_ = 0;
 };
 
-/// Returns yaml-cpp's message. It may end with the byte that was found: one of a longer character, or 0x04, which stands
-/// for the end of the text.
+/// Returns yaml-cpp's message. It may end with the byte that was found: one of a longer character, or 0x04, which
+/// stands for the end of the text.
 std::string message_of(const YAML::Exception& error) {
   if (!error.msg.ends_with('\x04')) return printable(error.msg);
   return printable(error.msg.substr(0, error.msg.size() - 1)) + "the end of the text";
