@@ -48,7 +48,6 @@ class StorageTier final : public TierListener {
 
   /// Returns the host tier's pages that calls read or fill, for the audit.
   void add_moving(std::array<std::vector<Page>, kMaxGroups>& pages) const;
-  const Breaker& breaker() const { return link_.breaker; }
   /// Updates the storage's gauges for readers.
   void show();
 

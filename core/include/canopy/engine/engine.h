@@ -58,8 +58,7 @@ class Engine {
   /// Returns whether a request can run now, must wait, or can never run. Changes nothing, not even recency.
   Admission admits(const RequestSpec& spec) const;
   /// Begins a request and locks its longest resident prefix. If `spec` is invalid, returns a request that has already
-  /// ended and records a violation. `fetched`: the result of
-  /// Tiers::fetch for it. REQUIRES: the request ends before the
+  /// ended and records a violation. `fetched`: the result of Tiers::fetch for it. REQUIRES: the request ends before the
   /// engine is destroyed; intern() returned its namespace.
   Request begin(const RequestSpec& spec, Fetch fetched = {});
 
