@@ -2,8 +2,10 @@
 #include <canopy/base/printable.h>
 #include <demo/live_demo.h>
 #include <fmt/format.h>
-#include <shell/canvas.h>
-#include <shell/script.h>
+#include <window/canvas.h>
+#include <window/ring_link.h>
+#include <window/script.h>
+#include <window/settings_file.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -79,7 +81,7 @@ Result<std::unique_ptr<Link>> recording_at(const std::string& path, bool whole) 
 int look(const Arguments& arguments, bool attach, bool open) {
   const bool in_memory = !arguments.screenshot.empty() || !arguments.script.empty();
   // A picture is the same on every machine: it does not use the settings that a window saves.
-  Settings settings = in_memory ? Settings{} : Settings::load(Settings::path());
+  Settings settings = in_memory ? Settings{} : load_settings(settings_path());
   if (!arguments.theme.empty()) settings.light = arguments.theme == "light";
   if (arguments.scale > 0) settings.scale = static_cast<float>(arguments.scale);
 
@@ -128,7 +130,7 @@ int run(int argc, char** argv) {
   Arguments arguments;
   program.add_option("--screenshot", arguments.screenshot, "draw one picture to this PNG file, without a display");
   program.add_option("--script", arguments.script,
-                     "run the commands of this file, without a display (inspector/shell/script.h)");
+                     "run the commands of this file, without a display (inspector/window/script.h)");
   program.add_option("--size", arguments.size, "size of the picture, in pixels")->capture_default_str();
   program
       .add_option("--scale", arguments.scale, "scale of letters and distances; 2 for a display with twice the density")

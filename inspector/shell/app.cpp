@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include <views/draw.h>
-#include <views/panels.h>
 #include "keys.h"
 
 namespace canopy::inspector {
@@ -69,11 +68,13 @@ void App::attach_again() {
   const auto now = std::chrono::steady_clock::now();
   if (!session_.waits_for_again || now < next_look_) return;
   next_look_ = now + kEvery;
-  auto link = sources_.attach(session_.name);
-  if (!link) return;
+  if (auto link = sources_.attach(session_.name)) connect_again(std::move(*link));
+}
+
+void App::connect_again(std::unique_ptr<Link> link) {
   const std::uint64_t again = session_.again + 1;
   std::unique_ptr<Picker> picker = std::move(picker_);
-  connect(std::move(*link));
+  connect(std::move(link));
   picker_ = std::move(picker);
   session_.again = again;
 }

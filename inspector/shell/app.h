@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <views/panels.h>
 #include <views/tree_panel.h>
 #include "layout.h"
 #include "link.h"
@@ -34,6 +35,10 @@ class App {
   /// Lets the user choose another source from now on, and attaches again when an engine with the name of an ended feed
   /// starts.
   void offer(Sources sources);
+  /// Shows another source from now on.
+  void connect(std::unique_ptr<Link> link);
+  /// Shows the source that came back after its end: the list of sources stays open if it is.
+  void connect_again(std::unique_ptr<Link> link);
   /// Opens the list of sources; closes it if it is open and there is a current source.
   void choose();
 
@@ -57,7 +62,9 @@ class App {
 
   Settings settings() const;
   Selection& selection() { return selection_; }
+  const Selection& selection() const { return selection_; }
   Timeline& time() { return time_; }
+  const Timeline& time() const { return time_; }
   Mailbox& mailbox() { return mailbox_; }
   const Session& session() const { return session_; }
   const Mirror& mirror() const { return mirror_; }
@@ -82,6 +89,8 @@ class App {
   void show_panel(char key);
   /// Brings the tab with this title to the front. Returns false if there is none.
   bool open_tab(std::string_view title);
+  /// Returns the key of the panel that fills the window; 0 if none does.
+  char full_window() const { return full_window_ ? panels()[*full_window_].key : '\0'; }
   /// Shows all panels again. Returns false if they were already shown.
   bool leave_full_window() { return std::exchange(full_window_, std::nullopt).has_value(); }
 
@@ -96,7 +105,6 @@ class App {
 
  private:
   App(std::unique_ptr<Link> link, std::unique_ptr<Picker> picker, const Settings& settings);
-  void connect(std::unique_ptr<Link> link);
   void make_panels();
   void attach_again();
   void update();

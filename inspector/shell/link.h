@@ -1,6 +1,7 @@
 #pragma once
 
-#include <sources/attachment.h>
+#include <canopy/feed/command.h>
+#include <canopy/feed/header.h>
 #include <sources/checkpoints.h>
 #include <sources/recording.h>
 
@@ -28,9 +29,8 @@ class Link {
   virtual std::uint64_t begun(std::uint64_t request) const { return static_cast<void>(request), 0; }
 };
 
-/// Returns a link to the ring of an engine in this process. REQUIRES: the engine outlives it.
-std::unique_ptr<Link> link_to(FeedHeader& header, std::string name);
-std::unique_ptr<Link> link_to(std::unique_ptr<Attachment> attachment, std::string name);
-std::unique_ptr<Link> link_to(std::unique_ptr<Recording> recording, std::string name);
+/// Returns a link to a recording. Its checkpoints take at most `checkpoint_bytes`: more of them make going back faster.
+std::unique_ptr<Link> link_to(std::unique_ptr<Recording> recording, std::string name,
+                              std::size_t checkpoint_bytes = Checkpoints::kMostBytes);
 
 }  // namespace canopy::inspector

@@ -139,7 +139,7 @@ void Picker::draw(const Area& area) {
         fmt::format(
             "An engine publishes one with `feed: {{ shm: {{ name: serve-3 }} }}` in its file, a replay with `canopy "
             "replay ... --feed serve-3`.{}",
-            waiting_ ? " The first feed that appears is shown here; canopy-inspector keeps waiting." : ""),
+            waiting_ ? " The first feed that appears is shown here." : ""),
         palette().dim);
   }
   ImGui::Dummy({0, em() * 0.6F});

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <sources/attachment.h>
+#include <sources/found_feed.h>
 #include <views/draw.h>
 #include "link.h"
 
@@ -21,6 +21,7 @@ namespace canopy::inspector {
 class Picker {
  public:
   using Find = std::function<std::vector<FoundFeed>()>;
+  /// Returns a link; null if the source is opened later, by App::connect.
   using Attach = std::function<Result<std::unique_ptr<Link>>(const std::string& name)>;
   /// `open` opens a recording. May be empty (only feeds are offered). `waits`: while there is no feed, waits and
   /// attaches to the first one that appears.

@@ -1,13 +1,9 @@
 #include "settings.h"
 
-#include <canopy/base/atomic_file.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 namespace canopy::inspector {
 namespace {
@@ -29,18 +25,11 @@ void choose(Choice& choice, const std::array<const char*, kCount>& names, const 
 
 }  // namespace
 
-std::string Settings::path() {
-  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config && *config == '/')
-    return std::string(config) + "/canopy/inspector.ini";
-  if (const char* home = std::getenv("HOME"); home && *home == '/')
-    return std::string(home) + "/.config/canopy/inspector.ini";
-  return {};
-}
-
-Settings Settings::load(const std::string& path) {
+Settings Settings::parse(std::string_view text) {
   Settings settings;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
+  while (!text.empty()) {
+    const std::string line(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
     const std::size_t equals = line.find(" = ");
     if (equals == std::string::npos) continue;
     const std::string key = line.substr(0, equals), value = line.substr(equals + 3);
@@ -57,17 +46,14 @@ Settings Settings::load(const std::string& path) {
   return settings;
 }
 
-bool Settings::save(const std::string& path) const {
-  if (path.empty()) return false;
-  std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
-  std::ostringstream lines;
-  lines << "theme = " << (light ? "light" : "dark") << "\nscale_percent = " << static_cast<int>(scale * 100)
-        << "\nwidth = " << width << "\nheight = " << height
-        << "\ncolour = " << kColourNames[static_cast<std::size_t>(colour)]
-        << "\ntree = " << kTreeViewNames[static_cast<std::size_t>(tree)] << "\n";
-  for (const auto& [name, share] : shares) lines << kShare << name << " = " << static_cast<int>(share * 100) << "\n";
-  return static_cast<bool>(write_file_atomically(path, lines.str()));
+std::string Settings::text() const {
+  std::string lines =
+      fmt::format("theme = {}\nscale_percent = {}\nwidth = {}\nheight = {}\ncolour = {}\ntree = {}\n",
+                  light ? "light" : "dark", static_cast<int>(scale * 100), width, height,
+                  kColourNames[static_cast<std::size_t>(colour)], kTreeViewNames[static_cast<std::size_t>(tree)]);
+  for (const auto& [name, share] : shares)
+    lines += fmt::format("{}{} = {}\n", kShare, name, static_cast<int>(share * 100));
+  return lines;
 }
 
 }  // namespace canopy::inspector

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <views/palette.h>
 #include <views/tree_view.h>
@@ -8,7 +9,7 @@
 
 namespace canopy::inspector {
 
-/// Settings kept from one run to the next: $XDG_CONFIG_HOME/canopy/inspector.ini, lines of `key = value`.
+/// Settings kept from one run to the next: a window keeps them in a file, a page in the browser's local storage.
 struct Settings {
   bool light = false;
   float scale = 0;  ///< scale of letters and distances; 0: that of the display
@@ -17,13 +18,11 @@ struct Settings {
   int width = 1600, height = 900;  ///< pixels of the window
   Shares shares;                   ///< sizes of panels that the user dragged
 
-  static std::string path();  ///< empty if neither variable names a folder
-  /// Reads a file. Skips lines that make no sense.
-  static Settings load(const std::string& path);
+  /// Reads lines of `key = value`. Skips lines that make no sense.
+  static Settings parse(std::string_view text);
+  /// Returns the lines that parse() reads.
+  std::string text() const;
   friend bool operator==(const Settings&, const Settings&) = default;
-  /// Writes a file, completely or not at all. Returns false if it could not be written, which is no error: the next run
-  /// then starts like this one.
-  bool save(const std::string& path) const;
 };
 
 }  // namespace canopy::inspector

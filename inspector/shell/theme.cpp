@@ -2,24 +2,15 @@
 
 #include <imgui.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 
 #include <views/palette.h>
 
 namespace canopy::inspector {
 namespace {
 
-std::string font_file() {
-  if (const char* named = std::getenv("CANOPY_FONT")) return named;
-  for (const char* path : {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "/usr/share/fonts/TTF/DejaVuSans.ttf",
-                           "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf"})
-    if (std::error_code failed; std::filesystem::is_regular_file(path, failed)) return path;
-  return {};
-}
-
-void load_font(float scale) {
+void load_font(float scale, std::span<const char> font) {
   // Latin, general punctuation for dashes and ellipses, and arrows.
   static const ImWchar kRanges[] = {0x20, 0xFF, 0x100, 0x17F, 0x2010, 0x2027, 0x2190, 0x2193, 0};
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
@@ -27,10 +18,9 @@ void load_font(float scale) {
   ImFontConfig config;
   config.OversampleH = config.OversampleV = 2;
   const float size = std::round(14 * scale);
-  const std::string file = font_file();
-  std::error_code failed;
-  if (!file.empty() && std::filesystem::is_regular_file(file, failed) &&
-      atlas.AddFontFromFileTTF(file.c_str(), size, &config, kRanges))
+  config.FontDataOwnedByAtlas = false;  // the atlas never writes to bytes that it does not own
+  if (!font.empty() &&
+      atlas.AddFontFromMemoryTTF(const_cast<char*>(font.data()), static_cast<int>(font.size()), size, &config, kRanges))
     return;
   config.OversampleH = config.OversampleV = 1;
   config.SizePixels = 13 * std::max(1.F, std::round(scale));
@@ -39,9 +29,9 @@ void load_font(float scale) {
 
 }  // namespace
 
-void apply_theme(bool light, float scale) {
+void apply_theme(bool light, float scale, std::span<const char> font) {
   use_palette(light ? light_palette() : dark_palette());
-  load_font(scale);
+  load_font(scale, font);
   const Palette& colours = palette();
   ImGuiStyle style;
   style.WindowRounding = 4;

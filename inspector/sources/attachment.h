@@ -9,17 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace canopy::inspector {
+#include "found_feed.h"
 
-/// A feed in shared memory before a reader attaches.
-struct FoundFeed {
-  std::string name;
-  std::uint64_t process = 0;
-  std::string program;  ///< name of the process's program; empty if unknown
-  std::uint32_t page_size = 0, groups = 0;
-  bool controls = false;
-  std::string ended;  ///< reason why it has ended; empty: a reader can attach
-};
+namespace canopy::inspector {
 
 /// The reading end of a feed in shared memory. If a reader dies, the writer continues and stops writing for it a few
 /// thousand operations later.

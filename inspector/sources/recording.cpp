@@ -1,27 +1,22 @@
 #include "recording.h"
 
-#include <canopy/base/file.h>
 #include <canopy/feed/events.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 namespace canopy::inspector {
 
-Result<std::unique_ptr<Recording>> Recording::begin(const std::string& path) {
-  const auto cannot = [&](const std::string& why) { return Error{path + ": " + why}; };
-  const OpenedFile file = open_regular(path);
-  if (file.error != 0) return cannot(std::strerror(file.error));
-  if (!file.descriptor) return cannot("expected a regular file");
-  const auto bytes = static_cast<std::size_t>(file.facts.st_size);
+Result<std::unique_ptr<Recording>> Recording::begin(std::unique_ptr<RecordedBytes> memory, const std::string& name) {
+  const auto cannot = [&](const std::string& why) { return Error{name + ": " + why}; };
+  const std::span<const std::byte> bytes = memory->bytes();
+  if (bytes.size() < FeedHeader::kBytes)
+    return cannot("this is not a recording of a feed: it is too short for a header");
   std::unique_ptr<Recording> recording(new Recording);
-  if (bytes < FeedHeader::kBytes) return cannot("this is not a recording of a feed: it is too short for a header");
-  if (!recording->memory_.map(file.descriptor.get(), bytes, SharedMapping::Access::read_private))
-    return cannot(std::strerror(errno));
-  recording->events_ = reinterpret_cast<const Event*>(recording->memory_.base() + FeedHeader::kBytes);
+  recording->memory_ = std::move(memory);
+  recording->events_ = reinterpret_cast<const Event*>(bytes.data() + FeedHeader::kBytes);
   FeedShape& header = recording->shape_;
-  std::memcpy(&header, recording->memory_.base(), sizeof(header));
+  std::memcpy(&header, bytes.data(), sizeof(header));
   constexpr std::size_t kVersion = sizeof(header.magic) - 1;
   const char version = header.magic[kVersion];  // a digit; otherwise it is no recording, and must not be printed
   if (std::memcmp(header.magic, FeedShape::kMagic, kVersion) != 0 || version < '0' || version > '9')
@@ -31,7 +26,7 @@ Result<std::unique_ptr<Recording>> Recording::begin(const std::string& path) {
                   "'; this one reads format '" + FeedShape::kMagic[kVersion] + "'");
   if (header.event_bytes != sizeof(Event) || header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
     return cannot("it was recorded by another version of Canopy");
-  recording->end_ = (bytes - FeedHeader::kBytes) / sizeof(Event);
+  recording->end_ = (bytes.size() - FeedHeader::kBytes) / sizeof(Event);
   return recording;
 }
 
@@ -47,14 +42,6 @@ bool Recording::scan(std::uint64_t events) {
   return next_ == end_;
 }
 
-Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
-  auto recording = begin(path);
-  if (!recording) return recording;
-  (*recording)->scan((*recording)->end_);
-  if ((*recording)->commits_ == 0) return Error{path + ": " + kNothing};
-  return recording;
-}
-
 std::uint64_t Recording::event_of(std::uint64_t commit) const {
   if (commit >= commits_) return whole_;
   std::uint64_t at = marks_[commit / kStride];
@@ -66,7 +53,7 @@ std::uint64_t Recording::event_of(std::uint64_t commit) const {
 
 std::span<const Event> Recording::events(std::uint64_t first, std::uint64_t end) const {
   const std::uint64_t from = event_of(std::min(first, commits_)), to = event_of(std::min(end, commits_));
-  return {events_ + from, to > from ? to - from : 0};
+  return {events_ + from, static_cast<std::size_t>(to > from ? to - from : 0)};
 }
 
 }  // namespace canopy::inspector

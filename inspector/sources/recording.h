@@ -2,8 +2,8 @@
 
 #include <canopy/base/result.h>
 #include <canopy/feed/header.h>
-#include <canopy/feed/shared_mapping.h>
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,17 +12,28 @@
 
 namespace canopy::inspector {
 
-/// A feed in a file, mapped into memory. It contains only whole commits: a partial one at the end is left out.
+/// The bytes of a recording. They stay at their place as long as the object lives.
+class RecordedBytes {
+ public:
+  virtual ~RecordedBytes() = default;
+  virtual std::span<const std::byte> bytes() const = 0;
+  /// Returns true if the end of the bytes was lost since the beginning; zeros are read there.
+  virtual bool cut() const { return false; }
+};
+
+/// A recorded feed. It contains only whole commits: a partial one at the end is left out.
 class Recording {
  public:
-  /// Reads only the header: scan() must reach the end before other functions are called. The error says why the file is
-  /// not a recording.
+  /// Reads only the header: scan() must reach the end before other functions are called. The error says why this is not
+  /// a recording; `name` names it there.
+  static Result<std::unique_ptr<Recording>> begin(std::unique_ptr<RecordedBytes> bytes, const std::string& name);
+  /// Maps a file into memory.
   static Result<std::unique_ptr<Recording>> begin(const std::string& path);
   /// Continues to find operations, through at most `events` events. Returns true when all are found.
   bool scan(std::uint64_t events);
   /// Returns the scanned part of the file, from 0 to 1.
   double scanned() const { return end_ == 0 ? 1 : static_cast<double>(next_) / static_cast<double>(end_); }
-  /// Calls begin() and scan(). Also returns an error if the file has no whole operation.
+  /// Calls begin() with a file, and scan(). Also returns an error if the file has no whole operation.
   static Result<std::unique_ptr<Recording>> open(const std::string& path);
   static constexpr const char* kNothing = "the recording contains no whole operation";
   Recording(const Recording&) = delete;
@@ -39,14 +50,14 @@ class Recording {
   /// Returns true if it ends in the middle of an operation: its writer did not end normally.
   bool cut_short() const { return whole_ != end_; }
   /// Returns true if the file was shortened since it was opened; there are no events after its new end.
-  bool shrank() const { return memory_.cut(); }
+  bool shrank() const { return memory_->cut(); }
 
  private:
   static constexpr std::uint64_t kStride = 1024;  ///< commits between two marks
   Recording() = default;
   std::uint64_t event_of(std::uint64_t commit) const;
 
-  SharedMapping memory_;
+  std::unique_ptr<RecordedBytes> memory_;
   FeedShape shape_;
   const Event* events_ = nullptr;
   std::uint64_t commits_ = 0, whole_ = 0;  ///< whole_: events up to the last commit

@@ -45,6 +45,7 @@ room(inspector/sources       sources       core/api core/base core/feed inspecto
 room(inspector/metrics       metrics       core/api core/base core/feed inspector/mirror)
 room(inspector/views         views         core/api core/base core/feed inspector/mirror inspector/sources)
 room(inspector/shell         shell         core/api core/base core/feed inspector/mirror inspector/sources inspector/views)
+room(inspector/window        window        core/api core/base core/feed inspector/mirror inspector/sources inspector/views inspector/shell)
 room(apps/lab/workload       workload      core/api core/base)
 room(apps/lab/replay         replay        core/api core/base core/feed ${include}/engine core/cache core/engine apps/lab/workload)
 room(apps/lab/lab            lab           core/api core/base ${include}/engine core/cache core/engine apps/lab/workload apps/lab/replay inspector/mirror)

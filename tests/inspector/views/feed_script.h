@@ -3,6 +3,7 @@
 #include <canopy/feed/events.h>
 #include <mirror/mirror.h>
 #include <shell/app.h>
+#include <window/ring_link.h>
 
 #include <memory>
 #include <vector>

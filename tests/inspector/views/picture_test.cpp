@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
-#include <shell/script.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <window/script.h>
 
 #include <csignal>
 #include <cstdio>

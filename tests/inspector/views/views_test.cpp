@@ -1,9 +1,9 @@
 #include <doctest/doctest.h>
-#include <shell/settings.h>
 #include <views/names.h>
 #include <views/pool_map.h>
 #include <views/requests_panel.h>
 #include <views/sizes_panel.h>
+#include <window/settings_file.h>
 
 #include <algorithm>
 #include <chrono>
@@ -155,8 +155,8 @@ TEST_CASE("theme, scale, colour, view and size are remembered, and nonsense in t
   settings.light = true, settings.scale = 1.5F, settings.colour = ColourBy::hits, settings.width = 2000;
   settings.tree = TreeView::nodes;
   settings.shares = {{"TREE", 71.25F}, {"bottom", 9}};
-  CHECK(settings.save(path));
-  const Settings again = Settings::load(path);
+  CHECK(save_settings(path, settings));
+  const Settings again = load_settings(path);
   CHECK(again.light);
   CHECK(again.scale == doctest::Approx(1.5));
   CHECK(again.colour == ColourBy::hits);
@@ -164,10 +164,10 @@ TEST_CASE("theme, scale, colour, view and size are remembered, and nonsense in t
   CHECK(again.width == 2000);
   CHECK(again == settings);
   std::ofstream(path) << "width = many\n\x01\nscale_percent = 999999\nshare TREE = -3\nshare POOL = lots\ntheme";
-  CHECK(Settings::load(path).shares.empty());
-  CHECK(Settings::load(path).width == Settings{}.width);
-  CHECK(Settings::load(path).scale == doctest::Approx(4));
-  CHECK_FALSE(Settings::load((folder / "none").string()).light);
+  CHECK(load_settings(path).shares.empty());
+  CHECK(load_settings(path).width == Settings{}.width);
+  CHECK(load_settings(path).scale == doctest::Approx(4));
+  CHECK_FALSE(load_settings((folder / "none").string()).light);
   std::filesystem::remove_all(folder);
 }
 

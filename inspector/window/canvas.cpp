@@ -1,4 +1,5 @@
 #include "canvas.h"
+#include "font_file.h"
 
 #define GL_GLEXT_PROTOTYPES
 #include <EGL/egl.h>
@@ -6,8 +7,7 @@
 #include <GL/gl.h>
 #include <GL/glext.h>
 #include <backends/imgui_impl_opengl3.h>
-
-#include "theme.h"
+#include <shell/theme.h>
 
 namespace canopy::inspector {
 namespace {
@@ -63,7 +63,7 @@ class EglCanvas final : public Canvas {
 
   void frame(App& app) override {
     if (app.theme_changed()) {
-      apply_theme(app.settings().light, app.settings().scale > 0 ? app.settings().scale : 1);
+      apply_theme(app.settings().light, app.settings().scale > 0 ? app.settings().scale : 1, font_file());
       ImGui_ImplOpenGL3_DestroyFontsTexture();
       ImGui_ImplOpenGL3_CreateFontsTexture();
     }

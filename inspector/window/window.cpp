@@ -1,13 +1,16 @@
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
+#include <shell/frame_pace.h>
+#include <shell/theme.h>
 
 #include <algorithm>
 #include <chrono>
 #include <vector>
 
 #include "canvas.h"
-#include "theme.h"
+#include "font_file.h"
+#include "settings_file.h"
 
 namespace canopy::inspector {
 namespace {
@@ -31,16 +34,15 @@ struct Opened {
 
 /// Input since the last frame.
 struct Input {
-  static constexpr int kFrames = 4;  ///< frames to draw after an input: ImGui settles its layout in some frames
   struct Release {
     int key, scancode, mods;
   };
-  int frames = kFrames;
+  FramePace pace;
   bool quit = false;
   std::vector<int> pressed;       ///< keys pressed in this frame
   std::vector<Release> released;  ///< delayed releases of those keys: ImGui would miss a press within one frame
 
-  void wake() { frames = kFrames; }
+  void wake() { pace.wake(); }
 };
 Input input;
 
@@ -81,7 +83,7 @@ class Memory {
     const auto time = std::chrono::steady_clock::now();
     if (now == saved_ || (!at_once && time < next_)) return;
     saved_ = now, next_ = time + std::chrono::milliseconds(500);
-    now.save(Settings::path());
+    save_settings(settings_path(), now);
   }
 
  private:
@@ -90,22 +92,11 @@ class Memory {
 };
 
 /// Waits for input, or until it is time to check for changes of the engine. Returns true if there is something to draw.
-bool wait_for_something(GLFWwindow* window, App& app) {
-  static double drawn = 0;
-  static std::uint64_t changes = ~std::uint64_t{0};
+bool wait_for_something(GLFWwindow* window, const App& app) {
   const bool hidden = glfwGetWindowAttrib(window, GLFW_ICONIFIED) != 0;
-  const bool held = ImGui::IsMouseDown(ImGuiMouseButton_Left);
-  const bool busy = !hidden && (app.loading() || app.time().playing || held || input.frames > 0);
-  if (busy) glfwPollEvents();
+  if (!hidden && input.pace.busy(app)) glfwPollEvents();
   else glfwWaitEventsTimeout(hidden ? 0.25 : app.session().state == Session::State::live ? 0.03 : 0.1);
-  if (hidden) return false;
-  // Draws regularly in any case: a cursor blinks, and the list of feeds changes by itself.
-  constexpr double kAtLeastEvery = 0.5;
-  const double now = glfwGetTime(), blink = ImGui::GetIO().WantTextInput ? 0.1 : kAtLeastEvery;
-  if (!busy && input.frames == 0 && changes == app.changes() && now - drawn < blink) return false;
-  drawn = now, changes = app.changes();
-  if (input.frames > 0) --input.frames;
-  return true;
+  return !hidden && input.pace.due(app, glfwGetTime());
 }
 
 }  // namespace
@@ -134,11 +125,8 @@ std::string show_in_window(App& app, const Settings& settings) {
   Settings now = settings;
   std::chrono::milliseconds frame_took{0};
   while (!glfwWindowShouldClose(opened.window)) {
-    // If events are waiting, the loop does not also wait for the display. A near moment of a recording is reached
-    // before the next frame; for a distant one, a bar is shown. Reading gets four times the duration of a frame with
-    // the bar, which may be long on a busy machine.
-    const auto reading = std::clamp(4 * frame_took, std::chrono::milliseconds(250), std::chrono::milliseconds(2000));
-    const auto budget = app.loading() ? reading : std::chrono::milliseconds(app.time().seekable ? 100 : 10);
+    // If events are waiting, the loop does not also wait for the display.
+    const auto budget = reading_time(app, frame_took);
     const bool behind = !app.resting() && !app.pump(budget);
     const bool draws = wait_for_something(opened.window, app);
     if (input.quit) glfwSetWindowShouldClose(opened.window, GLFW_TRUE);
@@ -148,7 +136,7 @@ std::string show_in_window(App& app, const Settings& settings) {
     if (app.theme_changed()) {
       float display = 1;
       glfwGetWindowContentScale(opened.window, &display, nullptr);
-      apply_theme(app.settings().light, app.settings().scale > 0 ? app.settings().scale : display);
+      apply_theme(app.settings().light, app.settings().scale > 0 ? app.settings().scale : display, font_file());
       ImGui_ImplOpenGL3_DestroyFontsTexture();
       ImGui_ImplOpenGL3_CreateFontsTexture();
     }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app.h"
+#include <shell/app.h>
 
 namespace canopy::inspector {
 

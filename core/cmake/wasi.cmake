@@ -1,0 +1,13 @@
+# A toolchain of Debian's and Ubuntu's packages (scripts/install web): clang 19 or later for WebAssembly, wasi-libc, and a
+# libc++ without threads and without a file system.
+set(CMAKE_SYSTEM_NAME WASI)
+set(CMAKE_SYSTEM_VERSION 1)
+set(CMAKE_SYSTEM_PROCESSOR wasm32)
+if(NOT CANOPY_WASI_CLANG)
+  find_program(CANOPY_WASI_CLANG NAMES clang++-22 clang++-21 clang++-20 clang++-19)
+endif()
+set(CMAKE_CXX_COMPILER ${CANOPY_WASI_CLANG})
+set(CMAKE_CXX_COMPILER_TARGET wasm32-wasi)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+string(REGEX REPLACE ".*-" "" version "${CANOPY_WASI_CLANG}")
+set(CMAKE_AR /usr/bin/llvm-ar-${version})

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "app.h"
+
+namespace canopy::inspector {
+
+/// Returns what is seen as text, for the address of a page: `key=value` joined by `&`, only what differs from the first
+/// look. Keys: at (commit of a recording), node, request, group, tier, panel, colour, tree.
+std::string address_of(const App& app);
+/// Shows what an address says. Skips keys and values that make no sense.
+void go_to(App& app, std::string_view address);
+
+}  // namespace canopy::inspector
