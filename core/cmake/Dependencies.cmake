@@ -7,6 +7,14 @@ cmake_dependent_option(CANOPY_TOOLS "The programs, such as canopy. Needs CLI11 a
                        "CANOPY_EVENTS;CANOPY_LAB" OFF)
 cmake_dependent_option(CANOPY_INSPECTOR "canopy-inspector, if Dear ImGui, GLFW, OpenGL and libpng are there" ON
                        "CANOPY_TOOLS" OFF)
+# Compiled for another machine, which sanitizers do not have.
+if(CANOPY_SANITIZE)
+  set(canopy_page OFF)
+else()
+  set(canopy_page ON)
+endif()
+cmake_dependent_option(CANOPY_PAGE "The page of canopy serve, if clang for WebAssembly and ImGui's sources are there"
+                       ${canopy_page} "CANOPY_TOOLS" OFF)
 if(CANOPY_TESTS AND NOT CANOPY_TOOLS)
   message(FATAL_ERROR "CANOPY_TESTS needs CANOPY_TOOLS, CANOPY_EVENTS and CANOPY_LAB; set CANOPY_TESTS to OFF")
 endif()

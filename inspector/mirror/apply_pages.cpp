@@ -101,7 +101,7 @@ void Apply::operator()(const event::SegmentChanged& changed) {
   if (changed.offered > pages || changed.draining > pages || changed.number * pages > kMostPages) return;
   if (changed.number > segments.size()) return;  // segments are reported in order
   if (changed.number == segments.size()) segments.emplace_back();
-  MirrorPool::Segment& segment = segments[changed.number];
+  MirrorPool::Segment& segment = segments[static_cast<std::size_t>(changed.number)];
   if (segment.state != changed.state || segment.offered != changed.offered)
     state_.pools[changed.group].changes.add(
         {static_cast<Page>(changed.number * pages), static_cast<std::uint32_t>(pages)}, state_.commits + 1);

@@ -44,6 +44,7 @@ class Mirror {
   std::uint64_t us() const { return state_.us; }  ///< microseconds of the engine's clock
   /// Tokens of the prompts that arrived so far: a clock of requested work.
   std::uint64_t prompt_tokens() const { return state_.prompt_tokens; }
+  std::uint64_t hit_tokens() const { return state_.hit_tokens; }  ///< tokens of those prompts that were found
   std::uint32_t running() const { return state_.running; }
   /// Pages by which the mirror's sums differed from the engine's latest totals, over all pools. Anything but 0 is an
   /// error.

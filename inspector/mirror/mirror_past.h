@@ -102,7 +102,7 @@ class MirrorPast {
   };
   struct Hash {
     std::size_t operator()(const Place& place) const {
-      return (place.above * 0x9E3779B97F4A7C15U ^ place.digest) + place.begin;
+      return static_cast<std::size_t>((place.above * 0x9E3779B97F4A7C15U ^ place.digest) + place.begin);
     }
   };
   std::unordered_map<Place, Ghost, Hash> ghosts_;

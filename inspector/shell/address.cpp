@@ -59,8 +59,10 @@ std::string address_of(const App& app) {
   if (selection.request != 0) add("request", selection.request);
   else if (selection.node != 0) add("node", selection.node);
   if (app.full_window() != 0) add("panel", app.full_window());
-  if (selection.colour != ColourBy::state) add("colour", word(kColourNames[static_cast<std::size_t>(selection.colour)]));
-  if (app.tree_panel().view() != TreeView::icicle) add("tree", word(kTreeViewNames[static_cast<std::size_t>(app.tree_panel().view())]));
+  if (selection.colour != ColourBy::state)
+    add("colour", word(kColourNames[static_cast<std::size_t>(selection.colour)]));
+  if (app.tree_panel().view() != TreeView::icicle)
+    add("tree", word(kTreeViewNames[static_cast<std::size_t>(app.tree_panel().view())]));
   return address;
 }
 

@@ -66,6 +66,7 @@ class App {
   Timeline& time() { return time_; }
   const Timeline& time() const { return time_; }
   Mailbox& mailbox() { return mailbox_; }
+  const Mailbox& mailbox() const { return mailbox_; }
   const Session& session() const { return session_; }
   const Mirror& mirror() const { return mirror_; }
   /// Returns the mirror that the tree shows: that of the pools, or that of the tier below.

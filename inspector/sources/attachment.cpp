@@ -15,6 +15,8 @@
 #include <fstream>
 #include <utility>
 
+#include "feed_flaw.h"
+
 namespace canopy::inspector {
 namespace {
 
@@ -27,23 +29,14 @@ struct Mapped {
   bool sound = false;  ///< true if the header is that of a feed, whether its process is alive or not
 };
 
-constexpr Units kMostPageSize = 65536;  // of any engine
 constexpr const char* kAboutToWrite = "its process has not written its header yet";
 
 /// Returns the reason why a header cannot be used, for memory with room for `most` events; empty if it can be used.
 std::string flaw_of(const FeedShape& shape, std::uint64_t most) {
-  constexpr std::size_t kVersion = sizeof(shape.magic) - 1;
-  const char version = shape.magic[kVersion];  // a digit; otherwise it is no feed, and the byte must not be printed
-  if (std::memcmp(shape.magic, FeedShape::kMagic, kVersion) != 0 || version < '0' || version > '9')
-    return "it is not a feed";
-  if (version != FeedShape::kMagic[kVersion])
-    return std::string("it is a feed of another version of Canopy, in format '") + version +
-           "'; this one reads format '" + FeedShape::kMagic[kVersion] + "'";
-  if (shape.event_bytes != sizeof(Event) || shape.ring_events == 0 || !std::has_single_bit(shape.ring_events) ||
-      shape.ring_events > most || shape.groups == 0 || shape.groups > kMaxGroups || shape.page_size == 0 ||
-      shape.page_size > kMostPageSize)
-    return "its header makes no sense";
-  return {};
+  std::string flaw = flaw_of(shape);
+  if (flaw.empty() && (!std::has_single_bit(shape.ring_events) || shape.ring_events > most))
+    flaw = "its header makes no sense";
+  return flaw;
 }
 
 Mapped map(const std::string& name) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "feed_flaw.h"
+
 namespace canopy::inspector {
 
 Result<std::unique_ptr<Recording>> Recording::begin(std::unique_ptr<RecordedBytes> memory, const std::string& name) {
@@ -17,15 +19,10 @@ Result<std::unique_ptr<Recording>> Recording::begin(std::unique_ptr<RecordedByte
   recording->events_ = reinterpret_cast<const Event*>(bytes.data() + FeedHeader::kBytes);
   FeedShape& header = recording->shape_;
   std::memcpy(&header, bytes.data(), sizeof(header));
-  constexpr std::size_t kVersion = sizeof(header.magic) - 1;
-  const char version = header.magic[kVersion];  // a digit; otherwise it is no recording, and must not be printed
-  if (std::memcmp(header.magic, FeedShape::kMagic, kVersion) != 0 || version < '0' || version > '9')
+  const std::string flaw = flaw_of(header);
+  if (flaw == kNotAFeed)
     return cannot("this is not a recording of a feed; `canopy replay ... --record FILE` makes one");
-  if (version != FeedShape::kMagic[kVersion])
-    return cannot(std::string("it was recorded by another version of Canopy, in format '") + version +
-                  "'; this one reads format '" + FeedShape::kMagic[kVersion] + "'");
-  if (header.event_bytes != sizeof(Event) || header.groups == 0 || header.groups > kMaxGroups || header.page_size == 0)
-    return cannot("it was recorded by another version of Canopy");
+  if (!flaw.empty()) return cannot(flaw);
   recording->end_ = (bytes.size() - FeedHeader::kBytes) / sizeof(Event);
   return recording;
 }
@@ -44,7 +41,7 @@ bool Recording::scan(std::uint64_t events) {
 
 std::uint64_t Recording::event_of(std::uint64_t commit) const {
   if (commit >= commits_) return whole_;
-  std::uint64_t at = marks_[commit / kStride];
+  std::uint64_t at = marks_[static_cast<std::size_t>(commit / kStride)];
   // Another process may have changed the file since its commits were counted.
   for (std::uint64_t passed = commit / kStride * kStride; passed < commit && at < whole_; ++at)
     passed += is<event::Commit>(events_[at]);

@@ -112,9 +112,9 @@ TEST_CASE("inspector: a file that is no recording is a sentence with its name") 
        "text.feed: this is not a recording of a feed; `canopy replay"},
       {workshop.file("header.feed", whole.substr(0, 4096)), "header.feed: the recording contains no whole operation"},
       {workshop.file("cut.feed", whole.substr(0, 5000)), "cut.feed: the recording contains no whole operation"},
-      {workshop.file("other.feed", other_version), "other.feed: it was recorded by another version of Canopy"},
+      {workshop.file("other.feed", other_version), "other.feed: its header makes no sense"},
       {workshop.file("old.feed", other_format),
-       "old.feed: it was recorded by another version of Canopy, in format '2'; this one reads format '5'"}};
+       "old.feed: it is a feed of another version of Canopy, in format '2'; this one reads format '5'"}};
   for (const auto& [file, sentence] : cases) {
     CAPTURE(file);
     const Ended run = inspector(workshop, "open " + file + " --screenshot " + (workshop.path / "x.png").string());

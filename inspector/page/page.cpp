@@ -1,0 +1,323 @@
+#include <imgui.h>
+#include <shell/address.h>
+#include <shell/app.h>
+#include <shell/frame_pace.h>
+#include <shell/theme.h>
+#include <sources/feed_flaw.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "found_feeds.h"
+#include "report.h"
+#include "stream_link.h"
+
+/// The inspector as a WebAssembly module: to a page in a browser what window.cpp is to a display. The scripts of the
+/// page call the exported functions, and have the imported ones. All texts are UTF-8. A function that takes memory gets
+/// it from web_alloc, and frees it.
+#define WEB_EXPORT(name) extern "C" __attribute__((export_name(#name)))
+#define WEB_IMPORT(name) extern "C" __attribute__((import_module("page"), import_name(#name)))
+
+/// The font's picture, 4 bytes a pixel.
+WEB_IMPORT(texture) void page_texture(const void* rgba, int width, int height);
+/// Vertices of 20 bytes and indices of 2 bytes, for the draws that follow.
+WEB_IMPORT(begin_list)
+void page_begin_list(const void* vertices, std::size_t bytes, const void* indices, std::size_t index_bytes);
+WEB_IMPORT(draw) void page_draw(float x0, float y0, float x1, float y1, int count, int first, int base);
+/// ImGui's number of the mouse's shape; -1: none.
+WEB_IMPORT(cursor) void page_cursor(int shape);
+WEB_IMPORT(copy) void page_copy(const char* text, std::size_t bytes);
+WEB_IMPORT(attach) void page_attach(const char* name, std::size_t bytes);
+WEB_IMPORT(command) void page_command(const void* command, std::size_t bytes);
+
+namespace {
+using namespace canopy;
+using namespace canopy::inspector;
+
+/// Memory from web_alloc.
+struct Taken {
+  char* at = nullptr;
+  std::size_t size = 0;
+  Taken(char* memory, std::size_t bytes) : at(memory), size(bytes) {}
+  Taken(const Taken&) = delete;
+  ~Taken() { std::free(at); }
+  std::string text() const { return {at, size}; }
+};
+
+class HeldBytes final : public RecordedBytes {
+ public:
+  HeldBytes(char* memory, std::size_t bytes) : memory_(memory, bytes) {}
+  std::span<const std::byte> bytes() const override {
+    return {reinterpret_cast<const std::byte*>(memory_.at), memory_.size};
+  }
+
+ private:
+  Taken memory_;
+};
+
+struct InspectorPage {
+  std::vector<char> font;
+  Settings settings;
+  std::unique_ptr<App> app;
+  StreamLink* stream = nullptr;  ///< the app's link, if it is a stream
+  FramePace pace;
+  std::vector<FoundFeed> feeds;
+  std::vector<ImGuiKey> pressed,
+      released;  ///< in this frame; released: delayed, ImGui would miss a press within one frame
+  std::chrono::milliseconds frame_took{0};
+  float density = 0, width = 0, height = 0;
+  double drawn_at = 0;
+  std::string text;                   ///< the last text that was given to the page
+  std::string clipboard;              ///< the text that the user pasted
+  std::optional<std::string> wanted;  ///< address to show as soon as there is a picture
+
+  void show(std::unique_ptr<Link> link) {
+    stream = nullptr;
+    if (app) app->connect(std::move(link));
+    else app = std::make_unique<App>(std::move(link), settings);
+    offer();
+  }
+  void offer() {
+    if (!feeds.empty()) app->offer({[this] { return feeds; }, ask, {}});
+  }
+  /// Asks the server for a feed. Its link comes with the feed's header.
+  static Result<std::unique_ptr<Link>> ask(const std::string& name) {
+    page_attach(name.data(), name.size());
+    return std::unique_ptr<Link>();
+  }
+  const char* give(std::string what) {
+    text = std::move(what);
+    return text.c_str();
+  }
+};
+InspectorPage page;
+
+struct NamedKey {
+  std::string_view name;  ///< of KeyboardEvent.key
+  ImGuiKey key;
+};
+constexpr NamedKey kKeys[] = {{"Tab", ImGuiKey_Tab},
+                              {"ArrowLeft", ImGuiKey_LeftArrow},
+                              {"ArrowRight", ImGuiKey_RightArrow},
+                              {"ArrowUp", ImGuiKey_UpArrow},
+                              {"ArrowDown", ImGuiKey_DownArrow},
+                              {"PageUp", ImGuiKey_PageUp},
+                              {"PageDown", ImGuiKey_PageDown},
+                              {"Home", ImGuiKey_Home},
+                              {"End", ImGuiKey_End},
+                              {"Insert", ImGuiKey_Insert},
+                              {"Delete", ImGuiKey_Delete},
+                              {"Backspace", ImGuiKey_Backspace},
+                              {" ", ImGuiKey_Space},
+                              {"Enter", ImGuiKey_Enter},
+                              {"Escape", ImGuiKey_Escape},
+                              {"a", ImGuiKey_A},
+                              {"c", ImGuiKey_C},
+                              {"v", ImGuiKey_V},
+                              {"x", ImGuiKey_X},
+                              {"y", ImGuiKey_Y},
+                              {"z", ImGuiKey_Z}};
+
+void make_textures() {
+  const float scale = page.app->settings().scale > 0 ? page.app->settings().scale : 1;
+  apply_theme(page.app->settings().light, scale * page.density, page.font);
+  unsigned char* pixels = nullptr;
+  int width = 0, height = 0;
+  ImGui::GetIO().Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+  page_texture(pixels, width, height);
+  ImGui::GetIO().Fonts->SetTexID(reinterpret_cast<ImTextureID>(1));
+}
+
+void paint(const ImDrawData& data) {
+  for (int n = 0; n < data.CmdListsCount; ++n) {
+    const ImDrawList& list = *data.CmdLists[n];
+    page_begin_list(list.VtxBuffer.Data, static_cast<std::size_t>(list.VtxBuffer.size_in_bytes()), list.IdxBuffer.Data,
+                    static_cast<std::size_t>(list.IdxBuffer.size_in_bytes()));
+    for (const ImDrawCmd& one : list.CmdBuffer)
+      if (!one.UserCallback && one.ElemCount != 0)
+        page_draw(one.ClipRect.x, one.ClipRect.y, one.ClipRect.z, one.ClipRect.w, static_cast<int>(one.ElemCount),
+                  static_cast<int>(one.IdxOffset * sizeof(ImDrawIdx)),
+                  static_cast<int>(one.VtxOffset * sizeof(ImDrawVert)));
+  }
+}
+
+void let_go(ImGuiKey key) { ImGui::GetIO().KeysDown[key] = false; }
+}  // namespace
+
+/// Returns memory for that many bytes, or null if there is none.
+WEB_EXPORT(web_alloc) void* web_alloc(std::size_t bytes) { return std::malloc(bytes); }
+WEB_EXPORT(web_free) void web_free(void* memory) { std::free(memory); }
+
+/// Call once. Takes both: the font's file, and the text of web_settings() from an earlier visit.
+WEB_EXPORT(web_start) void web_start(char* font, std::size_t font_bytes, char* settings, std::size_t settings_bytes) {
+  const Taken file(font, font_bytes), lines(settings, settings_bytes);
+  page.font.assign(file.at, file.at + file.size);
+  page.settings = Settings::parse(lines.text());
+  ImGui::CreateContext();
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;
+  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset | ImGuiBackendFlags_HasMouseCursors;
+  // Arbitrary distinct numbers: web_key uses ImGui's names.
+  for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
+  io.SetClipboardTextFn = [](void*, const char* text) { page_copy(text, std::string_view(text).size()); };
+  io.GetClipboardTextFn = [](void*) { return page.clipboard.c_str(); };
+}
+
+/// Shows a recording. Takes both. Returns null, or the reason why it is not one.
+WEB_EXPORT(web_open) const char* web_open(char* memory, std::size_t bytes, char* name, std::size_t name_bytes) {
+  const Taken called(name, name_bytes);
+  auto recording = Recording::begin(std::make_unique<HeldBytes>(memory, bytes), called.text());
+  if (!recording) return page.give(recording.error().text);
+  // The page may take as much memory again as the recording has, and 200 MB; the mirror needs the most of it.
+  page.show(link_to(std::move(*recording), called.text(), (bytes / 4) + (std::size_t{32} << 20)));
+  return nullptr;
+}
+
+/// Shows a feed whose header arrived: FeedHeader::kBytes bytes. Takes both. Returns null, or why it cannot be shown.
+/// `controls` is 0 if the server passes on no commands. `again` is 1 if this feed was shown before.
+WEB_EXPORT(web_attached)
+const char* web_attached(char* header, std::size_t bytes, char* name, std::size_t name_bytes, int controls, int again) {
+  const Taken begin(header, bytes), called(name, name_bytes);
+  FeedShape shape;
+  if (bytes != FeedHeader::kBytes) return "The server sent a header of another size: it is another version of Canopy.";
+  std::memcpy(static_cast<void*>(&shape), begin.at, sizeof(shape));
+  if (std::string flaw = flaw_of(shape); !flaw.empty()) return page.give(called.text() + ": " + flaw);
+  if (controls == 0) shape.controls = 0;
+  auto link = std::make_unique<StreamLink>(shape, called.text(),
+                                           [](const Command& command) { page_command(&command, sizeof(command)); });
+  StreamLink* stream = link.get();
+  if (again != 0 && page.app && page.app->session().feed != 0) page.app->connect_again(std::move(link)), page.offer();
+  else page.show(std::move(link));
+  page.stream = stream;
+  return nullptr;
+}
+
+/// Adds events. Takes them. Returns 0 if too many wait: attach again.
+WEB_EXPORT(web_events) int web_events(char* memory, std::size_t bytes) {
+  const Taken events(memory, bytes);
+  if (!page.stream) return 1;
+  if (page.stream->add({reinterpret_cast<const Event*>(events.at), events.size / sizeof(Event)})) return 1;
+  page.stream->lapped();
+  return 0;
+}
+WEB_EXPORT(web_lapped) void web_lapped() {
+  if (page.stream) page.stream->lapped();
+}
+WEB_EXPORT(web_gone) void web_gone(char* why, std::size_t bytes) {
+  const Taken reason(why, bytes);
+  if (page.stream) page.stream->gone(reason.text());
+}
+WEB_EXPORT(web_answered) void web_answered(int accepted) {
+  if (page.stream) page.stream->answered(accepted != 0);
+}
+
+/// Sets the feeds to choose from: a line each, of the fields of FoundFeed separated by tabs. Takes the text. Without a
+/// source so far, shows the list.
+WEB_EXPORT(web_feeds) void web_feeds(char* lines, std::size_t bytes) {
+  const Taken all(lines, bytes);
+  page.feeds = feeds_of(all.text());
+  if (page.app) page.offer();
+  else
+    page.app =
+        std::make_unique<App>(std::make_unique<Picker>([] { return page.feeds; }, InspectorPage::ask), page.settings),
+    page.offer();
+}
+
+/// The mouse, in pixels of the canvas. buttons: a bit each, as in MouseEvent.buttons. wheel: steps, up is positive.
+WEB_EXPORT(web_mouse) void web_mouse(float x, float y, int buttons, float wheel) {
+  ImGuiIO& io = ImGui::GetIO();
+  page.pace.wake();
+  io.MousePos = {x, y};
+  io.MouseWheel += wheel;
+  for (int i = 0; i < 3; ++i) io.MouseDown[i] = (buttons >> i & 1) != 0;
+}
+/// A key, by its name in KeyboardEvent.key. Takes the name. modifiers: 1 Ctrl, 2 Shift, 4 Alt.
+WEB_EXPORT(web_key) void web_key(char* name, std::size_t bytes, int down, int modifiers) {
+  const Taken called(name, bytes);
+  ImGuiIO& io = ImGui::GetIO();
+  page.pace.wake();
+  io.KeyCtrl = (modifiers & 1) != 0, io.KeyShift = (modifiers & 2) != 0, io.KeyAlt = (modifiers & 4) != 0;
+  for (const NamedKey& each : kKeys) {
+    if (each.name != called.text()) continue;
+    if (down != 0) io.KeysDown[each.key] = true, page.pressed.push_back(each.key);
+    else if (std::find(page.pressed.begin(), page.pressed.end(), each.key) != page.pressed.end())
+      page.released.push_back(each.key);
+    else let_go(each.key);
+  }
+}
+WEB_EXPORT(web_character) void web_character(int codepoint) {
+  page.pace.wake();
+  ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(codepoint));
+}
+/// Sets the text that Ctrl V pastes. Takes it.
+WEB_EXPORT(web_clipboard) void web_clipboard(char* text, std::size_t bytes) {
+  page.clipboard = Taken(text, bytes).text();
+}
+/// Returns 1 while the keyboard writes into a field.
+WEB_EXPORT(web_types) int web_types() { return ImGui::GetIO().WantTextInput ? 1 : 0; }
+/// The page lost the keyboard: no key is down any more.
+WEB_EXPORT(web_blur) void web_blur() {
+  ImGuiIO& io = ImGui::GetIO();
+  for (bool& down : io.KeysDown) down = false;
+  io.KeyCtrl = io.KeyShift = io.KeyAlt = false;
+}
+/// Makes the font's picture again and draws: the canvas lost what it had.
+WEB_EXPORT(web_renew) void web_renew() { page.density = 0; }
+
+/// Applies what has arrived, without drawing: for a page that is hidden.
+WEB_EXPORT(web_pump) void web_pump() {
+  if (page.app) page.app->pump(std::chrono::milliseconds(50));
+}
+/// Applies what has arrived, and draws if there is something to draw. Sizes in pixels; density: pixels of the display
+/// in one of the page; now: seconds. Returns 1 if it drew.
+WEB_EXPORT(web_frame) int web_frame(float width, float height, float density, double now) {
+  if (!page.app) return 0;
+  App& app = *page.app;
+  if (width != page.width || height != page.height || density != page.density) page.pace.wake();
+  const bool new_density = density != page.density;
+  page.width = width, page.height = height, page.density = density;
+  if (!app.resting()) app.pump(reading_time(app, page.frame_took));
+  if (page.wanted && app.mirror().in_step() && !app.loading()) {
+    go_to(app, *std::exchange(page.wanted, std::nullopt));
+    page.pace.wake();
+  }
+  if (!page.pace.due(app, now)) return 0;
+  const auto began = std::chrono::steady_clock::now();
+  ImGuiIO& io = ImGui::GetIO();
+  io.DisplaySize = {width, height};
+  io.DeltaTime = static_cast<float>(std::clamp(now - page.drawn_at, 1e-3, 1.0));
+  page.drawn_at = now;
+  if (app.theme_changed() || new_density) make_textures();
+  ImGui::NewFrame();
+  app.draw();
+  ImGui::Render();
+  paint(*ImGui::GetDrawData());
+  page_cursor(io.MouseDrawCursor ? -1 : ImGui::GetMouseCursor());
+  for (const ImGuiKey key : page.released) let_go(key);
+  if (!page.released.empty()) page.pace.wake();
+  page.released.clear(), page.pressed.clear();
+  page.frame_took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+  return 1;
+}
+
+/// Returns 1 while a recording is being read.
+WEB_EXPORT(web_loading) int web_loading() { return page.app && page.app->loading() ? 1 : 0; }
+WEB_EXPORT(web_settings) const char* web_settings() {
+  return page.give(page.app ? page.app->settings().text() : std::string());
+}
+/// Returns the address of what is seen (shell/address.h).
+WEB_EXPORT(web_view) const char* web_view() {
+  if (page.wanted) return page.wanted->c_str();
+  return page.give(page.app ? address_of(*page.app) : std::string());
+}
+/// Shows what an address says, as soon as there is a picture. Takes it.
+WEB_EXPORT(web_go) void web_go(char* address, std::size_t bytes) { page.wanted = Taken(address, bytes).text(); }
+/// Returns the main figures of what is shown as JSON: for a title, scripts and tests.
+WEB_EXPORT(web_report) const char* web_report() {
+  return page.give(page.app ? report_of(*page.app) : std::string("{}"));
+}

@@ -1,0 +1,55 @@
+// Brings the bytes of a recording into the module: from an address, or from a file that was dropped on the page.
+import {bytes, call, returned, taken} from './module.js';
+
+/// Reads a stream of `size` bytes straight into the module's memory, and shows the recording. Returns why it cannot be
+/// shown; null if it can. `progress` gets a share of 1; `cancelled` is asked after each piece.
+async function show(stream, size, name, progress, cancelled) {
+  const at = call.alloc(size || 1);
+  if (at === 0) {
+    stream.cancel();
+    return `${name}: it has ${(size / 2 ** 20).toFixed(0)} MiB, and a page cannot hold that much. ` +
+        'canopy-inspector open shows it in a window.';
+  }
+  const reader = stream.getReader();
+  let read = 0;
+  try {
+    for (;;) {
+      const {done, value} = await reader.read();
+      if (done) break;
+      if (read + value.length > size) throw new Error('it grew while it was read');
+      bytes(at + read, value.length).set(value);
+      read += value.length;
+      progress(read / size);
+      if (cancelled()) throw new Error('cancelled');
+    }
+  } catch (error) {
+    reader.cancel().catch(() => {});
+    call.free(at);
+    return `${name}: ${error.message}`;
+  }
+  return returned(call.open(at, read, ...taken(name)));
+}
+
+export function openFile(file, progress, cancelled) {
+  return show(file.stream(), file.size, file.name, progress, cancelled);
+}
+
+/// `token`: for the server that sent the page; null for a folder of files.
+export async function openAddress(address, name, token, progress, cancelled) {
+  const url = new URL(address, location.href);
+  if (url.origin !== location.origin)
+    return `${address}: a recording must be on the server of the page, ${location.origin}`;
+  let answer;
+  try {
+    answer = await fetch(url, token ? {headers: {Authorization: `Bearer ${token}`}} : {});
+  } catch {
+    return `${address}: the server does not answer`;
+  }
+  if (!answer.ok) return `${address}: the server says ${answer.status} ${answer.statusText}`;
+  const size = Number(answer.headers.get('Content-Length'));
+  if (!answer.headers.has('Content-Length') || answer.headers.has('Content-Encoding')) {
+    const all = await answer.blob();
+    return show(all.stream(), all.size, name, progress, cancelled);
+  }
+  return show(answer.body, size, name, progress, cancelled);
+}

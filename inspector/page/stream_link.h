@@ -1,0 +1,44 @@
+#pragma once
+
+#include <shell/link.h>
+
+#include <functional>
+#include <optional>
+
+namespace canopy::inspector {
+
+/// A feed whose events arrive in pieces, from a server. It never waits and never asks: its owner brings what arrived.
+class StreamLink final : public Link {
+ public:
+  /// Sends the bytes of a command to the server.
+  using Send = std::function<void(const Command&)>;
+  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
+
+  StreamLink(const FeedShape& header, std::string name, Send send)
+      : header_(header), name_(std::move(name)), send_(std::move(send)) {}
+
+  /// Adds events that arrived. Returns false, and forgets all that wait, if more than kMostBytes would wait: call
+  /// lapped(), and ask the server to begin again.
+  bool add(std::span<const Event> events);
+  /// Records that the server left out events: those that follow begin with a keyframe.
+  void lapped();
+  /// Records the end of the feed. Events that wait are still applied.
+  void gone(std::string why) { gone_ = std::move(why); }
+  /// The server's answer to the last command: false if the engine has not read the commands before it yet.
+  void answered(bool accepted);
+
+  const FeedShape& header() const override { return header_; }
+  bool pump(Mirror& mirror, Session& session, Timeline& time, std::chrono::milliseconds budget) override;
+  bool send(const Command& command) override;
+
+ private:
+  FeedShape header_;
+  std::string name_, gone_;
+  Send send_;
+  std::vector<Event> waiting_;
+  std::size_t next_ = 0;  ///< place in waiting_ of the next event to apply
+  bool lapped_ = false;
+  std::optional<Command> unanswered_;
+};
+
+}  // namespace canopy::inspector
