@@ -59,7 +59,7 @@ export class Server {
       const why = returned(call.attached(...taken(bytes), ...taken(this.attached), this.controls, this.again));
       this.tells.say(why ?? '', '');
     } else if (!call.events(...taken(bytes))) {
-      this.attach(this.attached);  // too many wait: begin again with the whole state
+      this.socket.close();  // too many wait: begin again with the whole state
     } else if (document.hidden) {
       call.pump();  // a hidden page draws nothing, and must not fall behind
     }

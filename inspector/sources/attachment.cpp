@@ -32,7 +32,7 @@ struct Mapped {
 constexpr const char* kAboutToWrite = "its process has not written its header yet";
 
 /// Returns the reason why a header cannot be used, for memory with room for `most` events; empty if it can be used.
-std::string flaw_of(const FeedShape& shape, std::uint64_t most) {
+std::string flaw_of_ring(const FeedShape& shape, std::uint64_t most) {
   std::string flaw = flaw_of(shape);
   if (flaw.empty() && (!std::has_single_bit(shape.ring_events) || shape.ring_events > most))
     flaw = "its header makes no sense";
@@ -62,8 +62,8 @@ Mapped map(const std::string& name) {
   std::memcpy(&shape, mapped.memory.base(), sizeof(shape));
   shape.name[sizeof(shape.name) - 1] = '\0';
   const std::uint64_t bytes = mapped.memory.bytes();
-  mapped.why =
-      mark == 0 ? kAboutToWrite : flaw_of(shape, bytes < feed_bytes(0) ? 0 : (bytes - feed_bytes(0)) / sizeof(Event));
+  mapped.why = mark == 0 ? kAboutToWrite
+                         : flaw_of_ring(shape, bytes < feed_bytes(0) ? 0 : (bytes - feed_bytes(0)) / sizeof(Event));
   mapped.sound = mapped.why.empty();
   if (mapped.sound && !presence::taken(mapped.descriptor.get(), presence::Place::writer))
     mapped.why =

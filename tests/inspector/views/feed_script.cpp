@@ -1,6 +1,7 @@
 #include "feed_script.h"
 
 #include <shell/theme.h>
+#include <window/font_file.h>
 
 #include <algorithm>
 #include <string_view>
@@ -146,7 +147,8 @@ Headless::Headless(float width, float height) {
 
 void Headless::frame(inspector::App& app) {
   if (app.theme_changed()) {
-    inspector::apply_theme(app.settings().light, app.settings().scale > 0 ? app.settings().scale : 1);
+    inspector::apply_theme(app.settings().light, app.settings().scale > 0 ? app.settings().scale : 1,
+                           inspector::font_file());
     unsigned char* pixels = nullptr;
     int width = 0, height = 0;
     ImGui::GetIO().Fonts->GetTexDataAsAlpha8(&pixels, &width, &height);
