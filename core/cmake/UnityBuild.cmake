@@ -18,6 +18,7 @@ endfunction()
 canopy_alone(canopy_workload apps/lab/workload/formats/native_trace.cpp apps/lab/workload/formats/qwen_trace.cpp
                              apps/lab/workload/formats/token_lines.cpp)
 canopy_alone(canopy_metrics inspector/metrics/server.cpp)
+canopy_alone(canopy_serve inspector/serve/web_server.cpp)
 canopy_alone(canopy_bench)
 canopy_alone(canopy_paged_attention)
 canopy_alone(test_base)

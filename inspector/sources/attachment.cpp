@@ -91,7 +91,8 @@ std::vector<FoundFeed> Attachment::found() {
     if (mapped.sound) {
       const FeedShape& header = mapped.shape;
       FoundFeed& feed = feeds.emplace_back();
-      feed = {file.substr(prefix.size()), header.pid, {}, header.page_size, header.groups, header.controls != 0, {}};
+      feed = {file.substr(prefix.size()), header.pid, {}, header.page_size, header.groups, header.controls != 0, {},
+              header.tokens != 0};
       if (reinterpret_cast<const FeedHeader*>(mapped.memory.base())->closed.load() != 0)
         feed.ended = "the engine has ended";
       else if (!mapped.why.empty()) feed.ended = "its process has gone";

@@ -13,6 +13,7 @@ struct FoundFeed {
   std::uint32_t page_size = 0, groups = 0;
   bool controls = false;
   std::string ended;  ///< reason why it has ended; empty: a reader can attach
+  bool tokens = false;  ///< true if it contains tokens of prompts
 };
 
 }  // namespace canopy::inspector

@@ -43,6 +43,7 @@ room(inspector/bridge       bridge        core/api core/base core/feed core/kv_e
 room(inspector/mirror        mirror        core/api core/base core/feed)
 room(inspector/sources       sources       core/api core/base core/feed inspector/mirror)
 room(inspector/metrics       metrics       core/api core/base core/feed inspector/mirror)
+room(inspector/serve         serve         core/api core/base core/feed inspector/sources)
 room(inspector/views         views         core/api core/base core/feed inspector/mirror inspector/sources)
 room(inspector/shell         shell         core/api core/base core/feed inspector/mirror inspector/sources inspector/views)
 room(inspector/window        window        core/api core/base core/feed inspector/mirror inspector/sources inspector/views inspector/shell)

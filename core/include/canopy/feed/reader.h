@@ -20,7 +20,7 @@ class FeedReader {
         mask_(ring_events - 1),
         at_(header.committed.load(std::memory_order_acquire)) {
     desk_.readers.fetch_add(1);
-    desk_.keyframes_wanted.fetch_add(1);
+    want_keyframe();
   }
   ~FeedReader() { desk_.readers.fetch_sub(1); }
   FeedReader(const FeedReader&) = delete;
@@ -47,9 +47,12 @@ class FeedReader {
       }
     }
     at_ = end;
-    desk_.keyframes_wanted.fetch_add(1);
+    want_keyframe();
     return Outcome::lapped;
   }
+  /// Requests another keyframe, for those that the reader passes its events to. It comes with the engine's next
+  /// operation, or a little later: the engine spends at most a tenth of its time on keyframes.
+  void want_keyframe() { desk_.keyframes_wanted.fetch_add(1); }
 
  private:
   const FeedHeader& header_;

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace canopy::inspector {
+
+/// A file of the inspector's page, in the program itself.
+struct PageFile {
+  std::string_view path;  ///< begins with '/'; "/" is the page
+  std::string_view type;  ///< value of Content-Type
+  std::span<const unsigned char> bytes;
+  bool gzip = false;  ///< true if the bytes are compressed with gzip
+};
+
+/// Returns the files of the page; empty if this build has no page.
+std::span<const PageFile> page_files();
+
+}  // namespace canopy::inspector
