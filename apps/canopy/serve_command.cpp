@@ -58,11 +58,6 @@ std::string described(const inspector::Served& served) {
 }
 
 int serve(ServeArguments arguments) {
-  arguments.web.files = inspector::page_files();
-  if (arguments.web.files.empty())
-    return unusable(
-        "canopy serve: this build has no page for a browser; `scripts/install web` brings what it needs, "
-        "then build Canopy again");
   const Result<bool> every = inspector::is_every_address(arguments.web.listen);
   if (!every) return unusable(every.error().text);
   for (const std::string& host : arguments.web.hosts)
@@ -70,13 +65,8 @@ int serve(ServeArguments arguments) {
 
   inspector::Served served{.name = arguments.what, .controls = arguments.controls, .version = CANOPY_VERSION};
   served.note = [](const std::string& line) { fmt::print(stderr, "{}\n", printable(line)); };
-  std::unique_ptr<demo::LiveDemo> demo;  // declared before the server, which reads its feed
   if (arguments.demo) {
-    auto made = demo::LiveDemo::make();
-    if (!made) return unusable(made.error().text);
-    demo = std::move(*made);
     served.kind = Serves::demo;
-    served.demo = &demo->header();
   } else if (!arguments.what.empty() && is_path(arguments.what)) {
     const auto recording = inspector::Recording::begin(arguments.what);
     if (!recording) return unusable(recording.error().text);
@@ -84,7 +74,19 @@ int serve(ServeArguments arguments) {
   } else if (!arguments.what.empty()) {
     served.kind = Serves::feed;
   }
+  arguments.web.files = inspector::page_files();
+  if (arguments.web.files.empty())
+    return unusable(
+        "canopy serve: this build has no page for a browser; `scripts/install web` brings what it needs, then build "
+        "Canopy again");
 
+  std::unique_ptr<demo::LiveDemo> demo;  // declared before the server, which reads its feed
+  if (arguments.demo) {
+    auto made = demo::LiveDemo::make();
+    if (!made) return unusable(made.error().text);
+    demo = std::move(*made);
+    served.demo = &demo->header();
+  }
   const Interrupt interrupt;
   arguments.web.token = inspector::make_token();
   const std::string line = described(served);
@@ -98,13 +100,11 @@ int serve(ServeArguments arguments) {
   fmt::print("Serves {}.{} Ctrl-C ends it.\n", printable(line),
              arguments.controls ? " A page can control the engine, if its feed takes controls." : "");
   std::fflush(stdout);
-  if (*every || !arguments.web.listen.starts_with("127.")) {
-    if (arguments.web.listen != "::1")
-      fmt::print(stderr,
-                 "canopy serve: {} can be reached from other machines, and the connection is not encrypted: who reads "
-                 "it has the token\n",
-                 arguments.web.listen);
-  }
+  if (!arguments.web.listen.starts_with("127.") && arguments.web.listen != "::1")
+    fmt::print(stderr,
+               "canopy serve: {} can be reached from other machines, and the connection is not encrypted: a machine "
+               "between them can read the token and the feed\n",
+               arguments.web.listen);
   while (!Interrupt::came()) (*server)->run_for(50ms);
   return Interrupt::exit_code();
 }

@@ -22,10 +22,10 @@ namespace canopy::inspector {
 /// The feeds or the recording that a server serves.
 struct Served {
   protocol::Serves kind = protocol::Serves::feeds;
-  std::string name;            ///< feed: its name; recording: its path
+  std::string name{};          ///< feed: its name; recording: its path
   FeedHeader* demo = nullptr;  ///< feed of an engine in this process; null unless the demo is served
   bool controls = false;       ///< true if pages may send commands
-  std::string version;
+  std::string version{};
   /// Receives a line for the terminal, such as that a feed shows prompts. May be empty (it is not shown).
   std::function<void(const std::string&)> note{};
 };

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/websocket.hpp>
+#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -117,7 +117,8 @@ class PageSocket : public std::enable_shared_from_this<PageSocket> {
       self->take();
       self->in_.consume(self->in_.size());
       self->flush();
-      self->read();
+      // While it is being closed, the time limit for a silent page counts, even if the page goes on sending.
+      if (!self->closing_) self->read();
     });
   }
 
@@ -153,7 +154,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read() {
     parser_.emplace();
     parser_->header_limit(protocol::kMostHead);
-    parser_->body_limit(0);
+    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());  // no body is read
     stream_.expires_after(shared_.settings.limits.request);
     http::async_read_header(stream_, in_, *parser_, [self = shared_from_this()](BoostError why, std::size_t) {
       if (!why) return self->answer();
@@ -219,29 +220,40 @@ class Connection : public std::enable_shared_from_this<Connection> {
     page->accept(parser_->release());
   }
 
-  template <class Response>
-  void fill(Response& response) {
-    for (const auto& [name, text] : kWebHeaders) response.set(name, text);
-    response.keep_alive(keep_);
-  }
-
-  /// Writes a response, and reads the next request.
-  template <class Response>
-  void write(Response response) {
-    const auto held = std::make_shared<Response>(std::move(response));
+  /// Writes a response, and calls `then`. The answer to HEAD has no body.
+  template <class Body, class Then>
+  void write(http::response<Body> given, Then then) {
+    struct Held {
+      http::response<Body> response;
+      http::response_serializer<Body> serializer{response};
+    };
+    const auto held = std::make_shared<Held>(std::move(given));
+    for (const auto& [name, text] : kWebHeaders) held->response.set(name, text);
+    held->response.keep_alive(keep_);
     stream_.expires_after(shared_.settings.limits.idle);
-    http::async_write(stream_, *held, [self = shared_from_this(), held](BoostError why, std::size_t) {
-      if (!why) self->next();
-    });
+    auto end = [self = shared_from_this(), held, then](BoostError why, std::size_t) {
+      if (!why) then();
+    };
+    if (is_head()) http::async_write_header(stream_, held->serializer, std::move(end));
+    else http::async_write(stream_, held->serializer, std::move(end));
   }
+  bool is_head() const { return parser_->is_header_done() && request().method() == http::verb::head; }
 
+  /// Reads the next request, or ends the connection.
   void next() {
     if (keep_) return read();
     BoostError ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-    // Reads what the client has already sent: otherwise the system would discard the response with the connection.
     stream_.expires_after(1s);
-    stream_.async_read_some(net::buffer(drain_), [self = shared_from_this()](BoostError, std::size_t) {});
+    drain();
+  }
+
+  /// Reads what the client has already sent: otherwise the system would discard the response with the connection.
+  void drain() {
+    part_.resize(kFilePart);
+    stream_.async_read_some(net::buffer(part_), [self = shared_from_this()](BoostError why, std::size_t) {
+      if (!why) self->drain();
+    });
   }
 
   void say(http::status status, std::string_view sentence) {
@@ -250,18 +262,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (status == http::status::method_not_allowed) response.set(http::field::allow, "GET, HEAD");
     if (status == http::status::unauthorized) response.set(http::field::www_authenticate, "Bearer");
     if (status == http::status::upgrade_required) response.set(http::field::upgrade, "websocket");
-    fill(response);
     response.prepare_payload();
-    if (parser_ && parser_->is_header_done() && request().method() == http::verb::head) return write_head(response);
-    write(std::move(response));
-  }
-
-  /// Writes the headers of a response, without its body.
-  template <class Response>
-  void write_head(const Response& response) {
-    http::response<http::empty_body> head;
-    head.base() = response.base();
-    write(std::move(head));
+    write(std::move(response), [this] { next(); });
   }
 
   void send_file(const PageFile& file) {
@@ -269,39 +271,28 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response.body() = {file.bytes.data(), file.bytes.size()};
     response.set(http::field::content_type, {file.type.data(), file.type.size()});
     if (file.gzip) response.set(http::field::content_encoding, "gzip");
-    fill(response);
     response.prepare_payload();
-    if (request().method() == http::verb::head) return write_head(response);
-    write(std::move(response));
+    write(std::move(response), [this] { next(); });
   }
 
   void send_recording() {
     OpenedFile opened = open_regular(shared_.service.served().name);
     if (!opened.descriptor) return say(http::status::not_found, "The recording cannot be read now.");
-    http::response<http::empty_body> head(http::status::ok, 11);
-    head.set(http::field::content_type, "application/octet-stream");
+    http::response<http::empty_body> response(http::status::ok, 11);
+    response.set(http::field::content_type, "application/octet-stream");
     const auto bytes = static_cast<std::uint64_t>(opened.facts.st_size);
-    head.content_length(bytes);
-    fill(head);
-    if (request().method() == http::verb::head) return write(std::move(head));
-    const auto held = std::make_shared<http::response<http::empty_body>>(std::move(head));
+    response.content_length(bytes);
     file_ = std::move(opened.descriptor);
-    stream_.expires_after(kFilePartTime);
-    http::async_write(stream_, *held, [self = shared_from_this(), held, bytes](BoostError why, std::size_t) {
-      if (!why) self->send_part(bytes);
-    });
+    write(std::move(response), [this, bytes] { send_part(is_head() ? 0 : bytes); });
   }
 
   /// Sends the next part of the recording. If the file has become shorter, the connection ends early, which the client
   /// notices by Content-Length.
   void send_part(std::uint64_t left) {
+    if (left == 0) return file_.reset(), next();
     part_.resize(kFilePart);
-    const ssize_t got = left == 0 ? 0 : ::read(file_.get(), part_.data(), std::min<std::uint64_t>(kFilePart, left));
-    if (got <= 0) {
-      file_.reset();
-      if (left == 0) next();
-      return;
-    }
+    const ssize_t got = ::read(file_.get(), part_.data(), std::min<std::uint64_t>(kFilePart, left));
+    if (got <= 0) return;
     left -= static_cast<std::uint64_t>(got);
     stream_.expires_after(kFilePartTime);
     net::async_write(stream_, net::buffer(part_.data(), static_cast<std::size_t>(got)),
@@ -319,7 +310,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<http::request_parser<http::empty_body>> parser_;
   UniqueFd file_;
   std::vector<char> part_;
-  std::array<char, 1024> drain_{};
 };
 
 }  // namespace

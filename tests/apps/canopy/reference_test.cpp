@@ -21,10 +21,10 @@ std::set<std::string> options_of(const Workshop& workshop, const std::string& co
   return options;
 }
 
-const char* const kCommands[] = {"demo",          "replay",      "compare",         "trace import", "trace stat",
-                                 "top",           "export",      "events decode",   "events stat",  "events attach",
-                                 "config check",  "config dump", "config describe", "plugins list", "plugins describe",
-                                 "plugins check", "plugins new"};
+const char* const kCommands[] = {
+    "demo",        "replay",          "compare",       "trace import",     "trace stat",    "top",
+    "export",      "serve",           "events decode", "events stat",      "events attach", "config check",
+    "config dump", "config describe", "plugins list",  "plugins describe", "plugins check", "plugins new"};
 
 /// Returns true if the shell or program is on this machine; otherwise says that its check is skipped.
 bool is_here(const std::string& program) {
@@ -52,15 +52,15 @@ using Words = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("canopy alone lists its nine commands in groups, in ten lines") {
+TEST_CASE("canopy alone lists its ten commands in groups, in eleven lines") {
   const Workshop workshop;
   const Ended alone = canopy(workshop, "");
   CHECK(alone.status == 0);
   CHECK(alone.out == canopy(workshop, "--help").out);
-  CHECK(std::count(alone.out.begin(), alone.out.end(), '\n') == 10);
+  CHECK(std::count(alone.out.begin(), alone.out.end(), '\n') == 11);
   for (const char* begin :
        {"Try      demo ", "\n         replay ", "\nMeasure  compare ", "\n         trace ", "\nLook     top ",
-        "\n         export ", "\n         events ", "\nCompose  config ", "\n         plugins "})
+        "\n         export ", "\n         serve ", "\n         events ", "\nCompose  config ", "\n         plugins "})
     CHECK_MESSAGE(has(alone.out, begin), begin);
   CHECK(canopy(workshop, "--completion tcsh").status == 2);
 }

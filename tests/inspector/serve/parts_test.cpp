@@ -1,0 +1,175 @@
+/// The parts of `canopy serve` that need no sockets.
+#include <doctest/doctest.h>
+#include <serve/host_check.h>
+#include <serve/outbox.h>
+#include <serve/protocol.h>
+#include <serve/router.h>
+#include <serve/token.h>
+
+#include <set>
+
+using namespace canopy;
+using namespace canopy::inspector;
+
+namespace {
+
+std::vector<Event> operation(std::size_t events, bool keyframe = false) {
+  std::vector<Event> all(events, std::bit_cast<Event>(event::StorageHealth{}));
+  if (keyframe) all.insert(all.begin(), std::bit_cast<Event>(event::Keyframe{}));
+  all.push_back(std::bit_cast<Event>(event::Commit{}));
+  return all;
+}
+
+std::size_t events_of(const std::vector<Piece>& pieces) {
+  std::size_t events = 0;
+  for (const Piece& piece : pieces) events += piece.events->size();
+  return events;
+}
+
+}  // namespace
+
+TEST_CASE("serve: a token is 32 digits, new each time, and only the whole one is accepted") {
+  std::set<std::string> tokens;
+  for (int i = 0; i < 100; ++i) {
+    const std::string token = make_token();
+    CHECK(token.size() == 32);
+    CHECK(token.find_first_not_of("0123456789abcdef") == std::string::npos);
+    CHECK(tokens.insert(token).second);
+    CHECK(same_token(token, token));
+    CHECK_FALSE(same_token(token, token.substr(1)));
+    CHECK_FALSE(same_token(token, token + token));
+    CHECK_FALSE(same_token(token, ""));
+    std::string other = token;
+    other.back() = other.back() == '0' ? '1' : '0';
+    CHECK_FALSE(same_token(token, other));
+  }
+  CHECK_FALSE(same_token("", ""));
+}
+
+TEST_CASE("serve: the hosts of a server that listens on one address, and on all") {
+  const HostCheck one("10.1.2.3", {});
+  CHECK(one.allows("10.1.2.3:7780", "10.1.2.3"));
+  CHECK(one.allows("localhost:7780", "10.1.2.3"));
+  CHECK_FALSE(one.allows("10.1.2.4:7780", "10.1.2.4"));
+  const HostCheck all("0.0.0.0", {"proxy"});
+  CHECK(all.allows("10.1.2.4:7780", "10.1.2.4"));
+  CHECK_FALSE(all.allows("10.1.2.5:7780", "10.1.2.4"));
+  CHECK_FALSE(all.allows("evil.example", "10.1.2.4"));
+  CHECK(all.allows("PROXY:1", "10.1.2.4"));
+  const HostCheck six("FD00:0::1", {});
+  CHECK(six.allows("[fd00::1]:7780", "fd00::1"));
+  CHECK(six.allows("[::1]", "fd00::1"));
+  CHECK_FALSE(six.allows("[fd00::2]", "fd00::1"));
+  CHECK(flaw_of_host("canopy.example.org").empty());
+  for (const char* wrong : {"", "a:80", "http://a", "a/b", "a b"}) CHECK_FALSE(flaw_of_host(wrong).empty());
+}
+
+TEST_CASE("serve: Accept-Encoding") {
+  for (const char* yes : {"gzip", "GZIP", "br, gzip", "gzip;q=0.5", "deflate;q=0, gzip ; q=1", "*", "gzip;q=0.001"})
+    CHECK_MESSAGE(takes_gzip(yes), yes);
+  for (const char* no : {"", "br", "gzip;q=0", "gzip;q=0.000", "identity, gzip ;q=0.0", "x-gzip", ",,;"})
+    CHECK_MESSAGE(!takes_gzip(no), no);
+}
+
+TEST_CASE("serve: texts are JSON, whatever a name contains") {
+  CHECK(protocol::quoted("a\"b\\c") == R"("a\"b\\c")");
+  CHECK(protocol::quoted("\x1b[2J\n\xff") == R"("\\x1b[2J\\x0a\\xff")");
+  CHECK(protocol::feeds({}) == R"({"feeds":[]})");
+  const FoundFeed found[] = {{"a", 1, "p\"", 16, 2, true, "", true}, {"b", 2, "", 1, 1, false, "gone", false}};
+  CHECK(protocol::feeds(found) ==
+        R"({"feeds":[{"name":"a","process":1,"program":"p\"","page_size":16,"groups":2,"controls":true,"tokens":true,)"
+        R"("ended":""},{"name":"b","process":2,"program":"","page_size":1,"groups":1,"controls":false,"tokens":false,)"
+        R"("ended":"gone"}]})");
+}
+
+TEST_CASE("serve: a stream is cut into whole operations, and a keyframe is apart") {
+  Pieces pieces;
+  std::vector<Event> stream;
+  for (const auto& part : {operation(3), operation(4), operation(5, true), operation(6)})
+    stream.insert(stream.end(), part.begin(), part.end());
+  // In one read, and event by event.
+  for (const std::size_t step : {stream.size(), std::size_t{1}, std::size_t{7}}) {
+    std::vector<Piece> all;
+    for (std::size_t at = 0; at < stream.size(); at += step)
+      for (const Piece& piece : pieces.take({stream.data() + at, std::min(step, stream.size() - at)}))
+        all.push_back(piece);
+    CHECK(pieces.waiting() == 0);
+    CHECK(events_of(all) == stream.size());
+    for (const Piece& piece : all) {
+      CHECK(is<event::Commit>(piece.events->back()));
+      CHECK(piece.keyframe == is<event::Keyframe>(piece.events->front()));
+      CHECK(piece.begins == piece.keyframe);
+      CHECK((!piece.keyframe || piece.events->size() == 7));
+    }
+  }
+  // Larger than a message.
+  const auto large = pieces.take(operation(100'000, true));
+  CHECK(large.size() == 4);
+  CHECK(events_of(large) == 100'002);
+  for (const Piece& piece : large) {
+    CHECK(piece.bytes() <= protocol::kMostBytes);
+    CHECK(piece.keyframe);
+    CHECK(piece.begins == (&piece == &large.front()));
+  }
+  // A loss drops what has begun.
+  const auto half = operation(5);
+  CHECK(pieces.take({half.data(), 3}).empty());
+  CHECK(pieces.waiting() == 3);
+  pieces.lost();
+  CHECK(events_of(pieces.take(half)) == 6);
+}
+
+TEST_CASE("serve: an outbox holds a keyframe of any size, and 8 MiB of what follows") {
+  Pieces pieces;
+  Outbox box;
+  FeedShape shape;
+  const auto take = [&](std::size_t events, bool keyframe = false) {
+    for (const Piece& piece : pieces.take(operation(events, keyframe))) box.take(piece);
+  };
+  CHECK_FALSE(box.wants_keyframe());
+  take(1, true);
+  CHECK(box.next() == nullptr);
+  box.attach("a", shape);
+  CHECK(box.wants_keyframe());
+  take(5);
+  take(1'000'000, true);  // 32 MB
+  CHECK_FALSE(box.wants_keyframe());
+  CHECK(box.waiting() == 0);
+  take(1000);
+  CHECK(box.waiting() == 1001 * sizeof(Event));
+  take(10, true);  // another page's
+  CHECK(box.waiting() == 1001 * sizeof(Event));
+
+  const Message* message = box.next();
+  REQUIRE(message);
+  CHECK(message->words == R"({"attached":"a"})");
+  CHECK(box.next() == nullptr);  // the first one is still being sent
+  box.sent();
+  message = box.next();
+  REQUIRE(message);
+  CHECK(message->size() == FeedHeader::kBytes);
+  box.sent();
+
+  for (int i = 0; i < 300; ++i) take(1000);
+  CHECK_FALSE(box.wants_keyframe());  // it must read that events were lost first
+  CHECK(box.waiting() == 0);
+  take(10, true);
+  message = box.next();
+  REQUIRE(message);
+  CHECK(message->words == R"({"lapped":true})");
+  CHECK_FALSE(box.wants_keyframe());
+  box.sent();
+  CHECK(box.next() == nullptr);
+  CHECK(box.wants_keyframe());
+  take(10, true);
+  message = box.next();
+  REQUIRE(message);
+  CHECK(message->size() == 12 * sizeof(Event));
+  box.sent();
+  take(1);
+  box.detach("over");
+  CHECK_FALSE(box.wants_keyframe());
+  message = box.next();
+  REQUIRE(message);
+  CHECK(message->events());  // what came before the end is still sent
+}
