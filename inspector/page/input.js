@@ -43,7 +43,7 @@ export function listen(canvas) {
       if (e.pointerType === 'touch') touch(e);
       else call.mouse(...place(e), e.buttons, 0);
     });
-  canvas.addEventListener('pointerleave', e => e.buttons === 0 && call.mouse(-1e6, -1e6, 0, 0));
+  canvas.addEventListener('pointerleave', e => e.pointerType !== 'touch' && e.buttons === 0 && call.mouse(-1e6, -1e6, 0, 0));
   canvas.addEventListener('contextmenu', e => e.preventDefault());
   canvas.addEventListener('wheel', e => {
     if (e.ctrlKey) return;  // the browser's zoom
@@ -59,8 +59,8 @@ export function listen(canvas) {
       // The browser keeps its own keys; a paste comes as an event of its own.
       if (e.key === 'v' || !'acxyz'.includes(e.key) || !call.types()) return;
     }
-    call.key(...taken(e.key), down, modifiers);
-    if (down && e.key.length === 1 && !(modifiers & 5)) call.character(e.key.codePointAt(0));
+    const writes = down && [...e.key].length === 1 && !(modifiers & 5);
+    call.key(...taken(e.key), down, modifiers, writes ? e.key.codePointAt(0) : 0);
     if (!/^F\d/.test(e.key)) e.preventDefault();
   };
   addEventListener('keydown', key);
@@ -69,8 +69,8 @@ export function listen(canvas) {
   addEventListener('paste', e => {
     if (!call.types()) return;
     call.clipboard(...taken(e.clipboardData.getData('text')));
-    call.key(...taken('v'), true, 1);
-    call.key(...taken('v'), false, 0);
+    call.key(...taken('v'), true, 1, 0);
+    call.key(...taken('v'), false, 0, 0);
     e.preventDefault();
   });
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -60,6 +61,14 @@ class HeldBytes final : public RecordedBytes {
   Taken memory_;
 };
 
+/// A key that went down or up, or a character.
+struct KeyEvent {
+  ImGuiKey key = ImGuiKey_COUNT;  ///< ImGuiKey_COUNT: one that ImGui does not name
+  bool down = false;
+  int modifiers = 0;       ///< 1 Ctrl, 2 Shift, 4 Alt
+  unsigned character = 0;  ///< 0: none
+};
+
 struct InspectorPage {
   std::vector<char> font;
   Settings settings;
@@ -67,8 +76,9 @@ struct InspectorPage {
   StreamLink* stream = nullptr;  ///< the app's link, if it is a stream
   FramePace pace;
   std::vector<FoundFeed> feeds;
-  std::vector<ImGuiKey> pressed,
-      released;  ///< in this frame; released: delayed, ImGui would miss a press within one frame
+  std::deque<KeyEvent> keys;          ///< not yet passed to ImGui
+  int keys_wait = 0;                  ///< frames until the next one is passed
+  unsigned buttons = 0, clicked = 0;  ///< mouse buttons, a bit each: down now; pressed since the last frame
   std::chrono::milliseconds frame_took{0};
   float density = 0, width = 0, height = 0;
   double drawn_at = 0;
@@ -146,7 +156,25 @@ void paint(const ImDrawData& data) {
   }
 }
 
-void let_go(ImGuiKey key) { ImGui::GetIO().KeysDown[key] = false; }
+/// Passes keys to ImGui: one a frame, as ImGui would miss a press and a release within one. A field takes all
+/// characters at once. After any other character the next key waits until a field that the character opened has the
+/// keyboard.
+void pass_keys() {
+  constexpr int kFramesToOpen = 3;
+  ImGuiIO& io = ImGui::GetIO();
+  if (page.keys_wait > 0) --page.keys_wait;
+  while (!page.keys.empty() && (page.keys_wait == 0 || io.WantTextInput)) {
+    const KeyEvent next = page.keys.front();
+    page.keys.pop_front();
+    io.KeyCtrl = (next.modifiers & 1) != 0, io.KeyShift = (next.modifiers & 2) != 0;
+    io.KeyAlt = (next.modifiers & 4) != 0;
+    if (next.key != ImGuiKey_COUNT) io.KeysDown[next.key] = next.down;
+    if (next.character != 0) io.AddInputCharacter(next.character);
+    if (next.character != 0 && !io.WantTextInput) page.keys_wait = kFramesToOpen;
+    if (next.character == 0 ? next.key != ImGuiKey_COUNT : !io.WantTextInput) break;
+  }
+  if (!page.keys.empty()) page.pace.wake();
+}
 }  // namespace
 
 /// Returns memory for that many bytes, or null if there is none.
@@ -229,30 +257,23 @@ WEB_EXPORT(web_feeds) void web_feeds(char* lines, std::size_t bytes) {
 }
 
 /// The mouse, in pixels of the canvas. buttons: a bit each, as in MouseEvent.buttons. wheel: steps, up is positive.
-WEB_EXPORT(web_mouse) void web_mouse(float x, float y, int buttons, float wheel) {
+WEB_EXPORT(web_mouse) void web_mouse(float x, float y, unsigned buttons, float wheel) {
   ImGuiIO& io = ImGui::GetIO();
   page.pace.wake();
   io.MousePos = {x, y};
   io.MouseWheel += wheel;
-  for (int i = 0; i < 3; ++i) io.MouseDown[i] = (buttons >> i & 1) != 0;
+  page.clicked |= buttons;
+  page.buttons = buttons;
 }
-/// A key, by its name in KeyboardEvent.key. Takes the name. modifiers: 1 Ctrl, 2 Shift, 4 Alt.
-WEB_EXPORT(web_key) void web_key(char* name, std::size_t bytes, int down, int modifiers) {
+/// A key, by its name in KeyboardEvent.key. Takes the name. modifiers: 1 Ctrl, 2 Shift, 4 Alt. character: the one that
+/// it writes; 0 if none.
+WEB_EXPORT(web_key) void web_key(char* name, std::size_t bytes, int down, int modifiers, unsigned character) {
   const Taken called(name, bytes);
-  ImGuiIO& io = ImGui::GetIO();
   page.pace.wake();
-  io.KeyCtrl = (modifiers & 1) != 0, io.KeyShift = (modifiers & 2) != 0, io.KeyAlt = (modifiers & 4) != 0;
-  for (const NamedKey& each : kKeys) {
-    if (each.name != called.text()) continue;
-    if (down != 0) io.KeysDown[each.key] = true, page.pressed.push_back(each.key);
-    else if (std::find(page.pressed.begin(), page.pressed.end(), each.key) != page.pressed.end())
-      page.released.push_back(each.key);
-    else let_go(each.key);
-  }
-}
-WEB_EXPORT(web_character) void web_character(int codepoint) {
-  page.pace.wake();
-  ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(codepoint));
+  KeyEvent event{.down = down != 0, .modifiers = modifiers, .character = character};
+  for (const NamedKey& each : kKeys)
+    if (each.name == called.text()) event.key = each.key;
+  page.keys.push_back(event);
 }
 /// Sets the text that Ctrl V pastes. Takes it.
 WEB_EXPORT(web_clipboard) void web_clipboard(char* text, std::size_t bytes) {
@@ -263,6 +284,7 @@ WEB_EXPORT(web_types) int web_types() { return ImGui::GetIO().WantTextInput ? 1 
 /// The page lost the keyboard: no key is down any more.
 WEB_EXPORT(web_blur) void web_blur() {
   ImGuiIO& io = ImGui::GetIO();
+  page.keys.clear();
   for (bool& down : io.KeysDown) down = false;
   io.KeyCtrl = io.KeyShift = io.KeyAlt = false;
 }
@@ -292,15 +314,16 @@ WEB_EXPORT(web_frame) int web_frame(float width, float height, float density, do
   io.DisplaySize = {width, height};
   io.DeltaTime = static_cast<float>(std::clamp(now - page.drawn_at, 1e-3, 1.0));
   page.drawn_at = now;
+  pass_keys();
+  // A press and a release within one frame are a click.
+  for (unsigned i = 0; i < 3; ++i) io.MouseDown[i] = ((page.buttons | page.clicked) >> i & 1) != 0;
+  if (std::exchange(page.clicked, 0) != page.buttons) page.pace.wake();
   if (app.theme_changed() || new_density) make_textures();
   ImGui::NewFrame();
   app.draw();
   ImGui::Render();
   paint(*ImGui::GetDrawData());
   page_cursor(io.MouseDrawCursor ? -1 : ImGui::GetMouseCursor());
-  for (const ImGuiKey key : page.released) let_go(key);
-  if (!page.released.empty()) page.pace.wake();
-  page.released.clear(), page.pressed.clear();
   page.frame_took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
   return 1;
 }
