@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "apply.h"
 
@@ -16,13 +17,13 @@ void Apply::own(std::size_t group, Segment run, std::int64_t owner) {
   const std::size_t first = run.first, end = first + run.pages;
   if (run.pages == 0 || end > numbers) return;
   pool.changes.add(run, state_.commits + 1);
-  if (pool.owner.size() < end) pool.owner.resize(std::max(end, pool.owner.size() * 3 / 2));
   for (std::size_t page = first; page < end; ++page) {
-    std::int64_t& had = pool.owner[page];
+    const std::int64_t had = std::as_const(pool.owner)[page];
+    if (had == owner) continue;
     // A node that gave its page to another owner in the same operation does not free it.
     pool.counted.free += had == 0 ? (owner == 0 ? 0 : ~std::uint64_t{0}) : (owner == 0 ? 1 : 0);
     pool.counted.owned += (owner < 0 ? 1U : 0U) - std::uint64_t{had < 0 ? 1U : 0U};
-    had = owner;
+    pool.owner[page] = owner;
   }
 }
 

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "shared_blocks.h"
+
 namespace canopy::inspector {
 
 /// Consecutive page numbers of a node or a request, beginning with its page at index `place`.
@@ -59,36 +61,16 @@ struct MirrorNode {
   }
 };
 
-/// Nodes by slot, in blocks that are allocated when first written, because slots may be few and far apart. Copies share
-/// blocks until one of them writes.
-class NodeBlocks {
+/// Nodes by slot.
+class NodeBlocks : public SharedBlocks<MirrorNode, 256> {
  public:
-  MirrorNode& operator[](std::uint32_t slot) {
-    if (blocks_.size() <= slot / kBlock) blocks_.resize(slot / kBlock + 1);
-    auto& block = blocks_[slot / kBlock];
-    if (!block) block = std::make_shared<Block>();
-    else if (block.use_count() > 1) block = std::make_shared<Block>(*block);
-    return (*block)[slot % kBlock];
-  }
-  const MirrorNode& operator[](std::uint32_t slot) const {
-    static const MirrorNode kNoNode{};
-    return slot / kBlock < blocks_.size() && blocks_[slot / kBlock] ? (*blocks_[slot / kBlock])[slot % kBlock]
-                                                                    : kNoNode;
-  }
-  std::size_t size() const { return blocks_.size() * kBlock; }  ///< every slot is smaller
-  void clear() { blocks_.clear(); }
   /// Calls visit(slot) for every node.
   template <class Visit>
   void each(Visit&& visit) const {
-    for (std::size_t b = 0; b < blocks_.size(); ++b)
-      for (std::size_t i = 0; blocks_[b] && i < kBlock; ++i)
-        if ((*blocks_[b])[i].id) visit(static_cast<std::uint32_t>(b * kBlock + i));
+    each_written([&](std::uint32_t slot) {
+      if ((*this)[slot].id) visit(slot);
+    });
   }
-
- private:
-  static constexpr std::size_t kBlock = 256;
-  using Block = std::array<MirrorNode, kBlock>;
-  std::vector<std::shared_ptr<Block>> blocks_;
 };
 
 /// The state of a node in a group.

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "shared_blocks.h"
+
 namespace canopy::inspector {
 
 /// One pool: the sums that the mirror counts, and the latest totals of the feed.
@@ -35,7 +37,7 @@ struct MirrorPool {
   };
   std::vector<Segment> segments;
   /// Owner by page: 0 free, the slot of a node, or ~id of a request.
-  std::vector<std::int64_t> owner;
+  SharedBlocks<std::int64_t, 2048> owner;
 
   /// Changes since an earlier commit, for a view of the pages that updates incrementally.
   struct Changes {
@@ -67,7 +69,7 @@ struct MirrorPool {
   }
   /// Returns true if a page can be handed out or has an owner. Other pages may have no memory.
   bool has(std::size_t page) const {
-    if (page < owner.size() && owner[page] != 0) return true;
+    if (owner[page] != 0) return true;
     const std::size_t i = segment_pages ? page / segment_pages : segments.size();
     return i < segments.size() ? page - i * segment_pages < segments[i].offered : segments.empty() && page <= pages;
   }

@@ -202,7 +202,7 @@ WEB_EXPORT(web_open) const char* web_open(char* memory, std::size_t bytes, char*
   auto recording = Recording::begin(std::make_unique<HeldBytes>(memory, bytes), called.text());
   if (!recording) return page.give(recording.error().text);
   // The page may take as much memory again as the recording has, and 200 MB; the mirror needs the most of it.
-  page.show(link_to(std::move(*recording), called.text(), (bytes / 4) + (std::size_t{32} << 20)));
+  page.show(link_to(std::move(*recording), called.text(), std::size_t{24} << 20));
   return nullptr;
 }
 

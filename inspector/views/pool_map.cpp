@@ -72,7 +72,7 @@ void PoolMap::count(Cell& cell, const MirrorPool& pool, const TreeIndex& tree) {
   std::uint32_t run = 0;
   for (std::uint32_t i = 0; i < cell.pages; ++i) {
     const std::size_t page = cell.first + std::size_t{i};
-    const std::int64_t owner = page < pool.owner.size() ? pool.owner[page] : 0;
+    const std::int64_t owner = pool.owner[page];
     const Owner kind = owner_of(pool, tree, page, owner);
     ++cell.by_owner[static_cast<std::size_t>(kind)];
     if (cell.sample == 0) cell.sample = owner;
