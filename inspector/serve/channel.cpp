@@ -11,6 +11,7 @@ Result<std::monostate> Channel::attach(Clock::time_point now) {
   auto opened = open_();
   if (!opened) return opened.error();
   source_ = std::move(*opened);
+  looked_.clear();
   pieces_.lost();
   // A new reader has requested a keyframe.
   wanted_at_ = now, keyframe_comes_ = true;
@@ -19,9 +20,7 @@ Result<std::monostate> Channel::attach(Clock::time_point now) {
 }
 
 void Channel::join(Outbox& page, Clock::time_point now) {
-  const bool had = source_ != nullptr;
-  if (!had)
-    if (auto attached = attach(now); !attached) why_gone_ = attached.error().text;
+  if (auto attached = attach(now); !attached && !watched()) why_gone_ = looked_ = attached.error().text;
   pages_.insert(&page);
   if (source_) page.attach(name_, source_->shape());
   else page.detach(why_gone_);
@@ -38,7 +37,10 @@ void Channel::step(Clock::time_point now) {
   if (!source_) {
     if (now < look_from_) return;
     if (auto attached = attach(now); !attached) {
-      if (std::exchange(why_gone_, attached.error().text) == why_gone_) return;
+      const std::string before = std::exchange(looked_, attached.error().text);
+      // The first look after an end would only replace the reason of the end.
+      if (before.empty() || before == looked_) return;
+      why_gone_ = looked_;
       for (Outbox* page : pages_) page->say(protocol::gone(why_gone_));
       return;
     }

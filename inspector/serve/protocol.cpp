@@ -2,13 +2,14 @@
 
 #include <canopy/base/printable.h>
 #include <fmt/format.h>
+#include <sources/attachment.h>
 
 #include <algorithm>
 #include <cstring>
 
 namespace canopy::inspector::protocol {
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   std::string json = "\"";
   for (const char c : printable(text)) {  // which has no control characters, and is UTF-8
     if (c == '"' || c == '\\') json += '\\';
@@ -20,8 +21,8 @@ std::string quoted(std::string_view text) {
 std::string welcome(const Welcome& welcome) {
   static constexpr const char* kNames[] = {"feeds", "feed", "recording", "demo"};
   std::string json = fmt::format(R"({{"serves":"{}","name":{},"controls":{},"version":{})",
-                                 kNames[static_cast<std::size_t>(welcome.serves)], quoted(welcome.name),
-                                 welcome.controls, quoted(welcome.version));
+                                 kNames[static_cast<std::size_t>(welcome.serves)], json_text(welcome.name),
+                                 welcome.controls, json_text(welcome.version));
   if (welcome.bytes) json += fmt::format(R"(,"bytes":{})", *welcome.bytes);
   return json + "}";
 }
@@ -32,20 +33,20 @@ std::string feeds(std::span<const FoundFeed> found) {
     if (json.back() != '[') json += ',';
     json += fmt::format(
         R"({{"name":{},"process":{},"program":{},"page_size":{},"groups":{},"controls":{},"tokens":{},"ended":{}}})",
-        quoted(feed.name), feed.process, quoted(feed.program), feed.page_size, feed.groups, feed.controls, feed.tokens,
-        quoted(feed.ended));
+        json_text(feed.name), feed.process, json_text(feed.program), feed.page_size, feed.groups, feed.controls,
+        feed.tokens, json_text(feed.ended));
   }
   return json + "]}";
 }
 
-std::string attached(std::string_view name) { return R"({"attached":)" + quoted(name) + "}"; }
+std::string attached(std::string_view name) { return R"({"attached":)" + json_text(name) + "}"; }
 std::string lapped() { return R"({"lapped":true})"; }
-std::string gone(std::string_view reason) { return R"({"gone":)" + quoted(reason) + "}"; }
-std::string error(std::string_view sentence) { return R"({"error":)" + quoted(sentence) + "}"; }
+std::string gone(std::string_view reason) { return R"({"gone":)" + json_text(reason) + "}"; }
+std::string error(std::string_view sentence) { return R"({"error":)" + json_text(sentence) + "}"; }
 
 std::string answer(Answer answer, std::string_view why) {
   static constexpr const char* kNames[] = {"accepted", "busy", "refused"};
-  return fmt::format(R"({{"command":"{}","why":{}}})", kNames[static_cast<std::size_t>(answer)], quoted(why));
+  return fmt::format(R"({{"command":"{}","why":{}}})", kNames[static_cast<std::size_t>(answer)], json_text(why));
 }
 
 std::string header_bytes(const FeedShape& shape) {

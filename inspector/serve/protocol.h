@@ -36,7 +36,6 @@
 /// than a message. The events are those of a recording that begins with a keyframe: a mirror takes them as they are.
 
 #include <canopy/feed/header.h>
-#include <sources/attachment.h>
 
 #include <chrono>
 #include <cstddef>
@@ -45,6 +44,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+
+namespace canopy::inspector {
+
+struct FoundFeed;  // sources/attachment.h
+
+}  // namespace canopy::inspector
 
 namespace canopy::inspector::protocol {
 
@@ -91,7 +96,7 @@ struct Welcome {
 };
 
 /// Returns the text in double quotes, as JSON: printable, and in UTF-8.
-std::string quoted(std::string_view text);
+std::string json_text(std::string_view text);
 
 // Texts to the page.
 std::string welcome(const Welcome& welcome);

@@ -5,6 +5,7 @@
 #include <serve/protocol.h>
 #include <serve/router.h>
 #include <serve/token.h>
+#include <sources/attachment.h>
 
 #include <set>
 
@@ -72,8 +73,8 @@ TEST_CASE("serve: Accept-Encoding") {
 }
 
 TEST_CASE("serve: texts are JSON, whatever a name contains") {
-  CHECK(protocol::quoted("a\"b\\c") == R"("a\"b\\c")");
-  CHECK(protocol::quoted("\x1b[2J\n\xff") == R"("\\x1b[2J\\x0a\\xff")");
+  CHECK(protocol::json_text("a\"b\\c") == R"("a\"b\\c")");
+  CHECK(protocol::json_text("\x1b[2J\n\xff") == R"("\\x1b[2J\\x0a\\xff")");
   CHECK(protocol::feeds({}) == R"({"feeds":[]})");
   const FoundFeed found[] = {{"a", 1, "p\"", 16, 2, true, "", true}, {"b", 2, "", 1, 1, false, "gone", false}};
   CHECK(protocol::feeds(found) ==
