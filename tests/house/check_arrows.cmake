@@ -46,6 +46,7 @@ room(inspector/metrics       metrics       core/api core/base core/feed inspecto
 room(inspector/serve         serve         core/api core/base core/feed inspector/sources)
 room(inspector/views         views         core/api core/base core/feed inspector/mirror inspector/sources)
 room(inspector/shell         shell         core/api core/base core/feed inspector/mirror inspector/sources inspector/views)
+room(inspector/page          page          core/api core/base core/feed inspector/mirror inspector/sources inspector/views inspector/shell)
 room(inspector/window        window        core/api core/base core/feed inspector/mirror inspector/sources inspector/views inspector/shell)
 room(apps/lab/workload       workload      core/api core/base)
 room(apps/lab/replay         replay        core/api core/base core/feed ${include}/engine core/cache core/engine apps/lab/workload)
