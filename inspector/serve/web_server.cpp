@@ -139,7 +139,7 @@ class PageSocket : public std::enable_shared_from_this<PageSocket> {
 
   Shared& shared_;
   Place place_;
-  websocket::stream<tcp_stream> socket_;
+  websocket::stream<tcp_stream, false> socket_;
   boost::beast::flat_buffer in_;
   std::unique_ptr<PageSession> session_;
   bool closing_ = false;
