@@ -20,7 +20,7 @@ Result<std::monostate> Channel::attach(Clock::time_point now) {
 }
 
 void Channel::join(Outbox& page, Clock::time_point now) {
-  if (auto attached = attach(now); !attached && !watched()) why_gone_ = looked_ = attached.error().text;
+  if (auto attached = attach(now); !attached && !watched()) why_gone_ = attached.error().text;
   pages_.insert(&page);
   if (source_) page.attach(name_, source_->shape());
   else page.detach(why_gone_);
@@ -37,10 +37,12 @@ void Channel::step(Clock::time_point now) {
   if (!source_) {
     if (now < look_from_) return;
     if (auto attached = attach(now); !attached) {
-      const std::string before = std::exchange(looked_, attached.error().text);
+      const std::string& why = attached.error().text;
+      // Behind the reason are the names of the feeds that there are, which may change often.
+      const std::string before = std::exchange(looked_, why.substr(0, why.find(';')));
       // The first look after an end would only replace the reason of the end.
       if (before.empty() || before == looked_) return;
-      why_gone_ = looked_;
+      why_gone_ = why;
       for (Outbox* page : pages_) page->say(protocol::gone(why_gone_));
       return;
     }

@@ -55,7 +55,7 @@ class Channel {
   Pieces pieces_;
   std::vector<Event> events_;
   std::string why_gone_;  ///< reason that the pages have received why there is no feed
-  std::string looked_;    ///< error of the last look for the feed; empty: none since the feed was there
+  std::string looked_;    ///< reason why the last look found no feed; empty: none since the feed was there
   Clock::time_point look_from_{};
   Clock::time_point wanted_at_{};  ///< time of the last request for a keyframe
   bool keyframe_comes_ = false;    ///< true from a request for a keyframe to its arrival
