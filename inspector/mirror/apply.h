@@ -61,6 +61,7 @@ class Apply {
 
  private:
   std::size_t groups() const { return state_.pools.size(); }
+  void keep_text(TextKind kind, std::size_t number);
   void attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space);
   void detach(std::uint32_t slot);
   void hold(MirrorNode& node, std::size_t group, bool more);
