@@ -12,13 +12,13 @@
 namespace canopy::inspector {
 
 /// The only place that names the counts of a range of time. Tables, charts and files loop over it.
-#define CANOPY_RANGE_COUNTS(X)                                                                         \
-  X(requests, "requests", "Requests that began.")                                                      \
-  X(prompt, "prompt tokens", "Tokens of the prompts of requests that began.")                          \
-  X(hit, "hit tokens", "Prompt tokens that were found in the cache.")                                  \
-  X(inserted, "inserted tokens", "Tokens of nodes that were added to the tree.")                       \
-  X(evicted, "evicted tokens", "Tokens that left the pool of the first group, for any cause.")         \
-  X(wasted, "wasted tokens", "Evicted tokens of nodes that no request had hit since they were added.") \
+#define CANOPY_RANGE_COUNTS(X)                                                                           \
+  X(requests, "requests", "Requests that began.")                                                        \
+  X(prompt, "prompt tokens", "Tokens of the prompts of requests that began.")                            \
+  X(hit, "hit tokens", "Prompt tokens that were found in the cache.")                                    \
+  X(inserted, "inserted tokens", "Tokens of nodes that were added to the tree.")                         \
+  X(evicted, "evicted tokens", "Tokens that left the pool of the first group, for any cause.")           \
+  X(wasted, "wasted tokens", "Evicted tokens of nodes that no request had found since they were added.") \
   X(regretted, "regretted tokens", "Tokens that were inserted again after they had been evicted.")
 
 // clang-format off

@@ -91,9 +91,7 @@ void History::added(const MirrorNode& node) {
   bucket.of(row_of(node.space))[Count::inserted] += node.length;
 }
 
-void History::used(const MirrorNode& node) {
-  if (node.has(0)) now().hits.add(figure(node, node.length));
-}
+void History::matched(const MirrorNode& node) { now().hits.add(figure(node, node.length)); }
 
 void History::left(const MirrorNode& node, std::size_t group, Operation operation) {
   if (group != 0) return;
@@ -108,7 +106,7 @@ void History::left(const MirrorNode& node, std::size_t group, Operation operatio
     if (std::exchange(evicted_at_, commit) != commit) evicted_ = 0;
     evicted_ += node.length;
   }
-  if (node.hits != 0 || cause == EvictionCause::flush) return;
+  if (node.matches != 0 || node.told_late || cause == EvictionCause::flush) return;
   bucket.counts[Count::wasted] += node.length;
   tenant[Count::wasted] += node.length;
   bucket.waste.add(figure(node, node.length));

@@ -24,11 +24,15 @@ class History final : MirrorWatcher {
   static constexpr const char* kOthers = "(others)";
 
   /// `before`: number of the commit before the first one that it sees.
-  explicit History(std::uint64_t before = 0) : before_(before), last_{before, 0} {}
+  explicit History(std::uint64_t before) : before_(before), last_{before, 0} {}
+  History() = default;
 
   /// Returns the watcher to pass to Mirror::take. REQUIRES: the mirror is the one that takes, and no commit that was
   /// already seen is taken again.
   MirrorWatcher* watch(const Mirror& mirror) { return mirror_ = &mirror, this; }
+
+  /// Call it when the mirror ends before the history.
+  void forget_mirror() { mirror_ = nullptr; }
 
   /// Number of the last commit that was seen.
   std::uint64_t commits() const { return last_.commit; }
@@ -71,7 +75,7 @@ class History final : MirrorWatcher {
  private:
   void begin_again(bool known) override;
   void added(const MirrorNode& node) override;
-  void used(const MirrorNode& node) override;
+  void matched(const MirrorNode& node) override;
   void left(const MirrorNode& node, std::size_t group, Operation operation) override;
   void removed(const MirrorNode& node) override;
   void begun(const MirrorRequest& request) override;

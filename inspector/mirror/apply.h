@@ -72,6 +72,7 @@ class Apply {
   /// Calls the watcher before the node leaves the tree.
   void tell_removed(const MirrorNode& node) const;
   void own(std::size_t group, Segment run, std::int64_t owner);
+  void count_match(std::uint64_t node);
   void take_over(MirrorNode& node, const MirrorRequest& request);
   void free_pages(MirrorNode& node, std::size_t group);
   void bury(const MirrorNode& node);

@@ -21,6 +21,8 @@ class MirrorWatcher {
   virtual void added([[maybe_unused]] const MirrorNode& node) {}
   /// Called when a node is cut: `upper` is new; the cut node keeps its end and is the child of `upper`.
   virtual void split([[maybe_unused]] const MirrorNode& upper) {}
+  /// Called for each node of the path that a request found when it began, the deepest first.
+  virtual void matched([[maybe_unused]] const MirrorNode& node) {}
   /// Called when a match ended at the node or below. The node's times are still those of its previous use.
   virtual void used([[maybe_unused]] const MirrorNode& node) {}
   /// Called when the pages of a group leave a node, evicted or flushed.

@@ -87,7 +87,7 @@ Plain count(const std::vector<Event>& events, const Mirror& before, std::set<std
     const EvictionCause cause = cause_of(operation);
     both(node.space, Count::evicted, node.length);
     plain.evicted[static_cast<std::size_t>(cause)] += node.length;
-    if (node.hits == 0 && cause != EvictionCause::flush) both(node.space, Count::wasted, node.length);
+    if (node.matches == 0 && cause != EvictionCause::flush) both(node.space, Count::wasted, node.length);
   };
   for (const Event& event : events) {
     if (is<event::RequestBegun>(event)) {
@@ -296,6 +296,27 @@ TEST_CASE("history: what was evicted and comes back is regret, of its prefix and
         whole.evicted[static_cast<std::size_t>(EvictionCause::room)]);
   REQUIRE(lower.history.marks().size() == 1);
   CHECK(lower.history.marks().front().text.find("to 16 tokens") != std::string::npos);
+}
+
+TEST_CASE("history: the nodes of a match have the tokens that were found, with either way of counting hits") {
+  struct Matches final : MirrorWatcher {
+    void matched(const MirrorNode& node) override { tokens += node.length; }
+    void begun(const MirrorRequest& request) override {
+      CHECK(std::exchange(tokens, 0) == request.matched);
+      ++requests, found += request.matched > 0;
+    }
+    std::uint64_t tokens = 0, requests = 0, found = 0;
+  };
+  for (const char* index : {"radix", "{ radix: { accounting: sglang } }"}) {
+    std::string yaml(kYaml);
+    yaml.replace(yaml.find("index: radix"), 12, std::string("index: ") + index);
+    const Story story = random_story(300, yaml.c_str());
+    Mirror mirror(story.shape);
+    Matches matches;
+    for (const std::vector<Event>& commit : story.commits) mirror.take(commit, &matches);
+    CHECK(matches.requests > 20);
+    CHECK(matches.found > 10);
+  }
 }
 
 TEST_CASE("history: the heaviest prefixes are found in a stream that has many more, and no figure is too high") {
