@@ -7,6 +7,13 @@
 
 namespace canopy::inspector {
 
+History::History(const Mirror& mirror) : mirror_(&mirror), before_(mirror.commits()), last_{before_, mirror.us()} {
+  began_ = mirror.in_step();
+  for (std::size_t number = 0; number < mirror.spaces().size(); ++number)
+    if (const std::uint64_t tokens = mirror.spaces()[number].tokens)
+      held_[see(NamespaceId{static_cast<std::uint32_t>(number)})] += tokens;
+}
+
 std::pair<std::size_t, std::size_t> History::places(CommitRange range) const {
   if (range.empty() || buckets_.empty() || range.last <= before_ || range.first > last_.commit) return {0, 0};
   const std::uint64_t first = range.first > before_ ? (range.first - before_ - 1) / stride_ : 0;

@@ -23,9 +23,9 @@ class History final : MirrorWatcher {
   /// Name of the row of all namespaces without a row of their own.
   static constexpr const char* kOthers = "(others)";
 
-  /// `before`: number of the commit before the first one that it sees.
-  explicit History(std::uint64_t before) : before_(before), last_{before, 0} {}
   History() = default;
+  /// Begins with the mirror's state: the next commit is the first one that it sees.
+  explicit History(const Mirror& mirror);
 
   /// Returns the watcher to pass to Mirror::take. REQUIRES: the mirror is the one that takes, and no commit that was
   /// already seen is taken again.

@@ -65,7 +65,7 @@ void keep_only(const History& history, std::uint32_t tenant, RangeFigures& sum) 
 
 }  // namespace
 
-RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant) {
+RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant, bool prefixes) {
   RangeFigures sum;
   const auto [first, end] = history.places(range.empty() ? history.all() : range);
   if (first >= end) return sum;
@@ -83,7 +83,7 @@ RangeFigures figures_of(const History& history, CommitRange range, std::optional
     for (std::size_t c = 0; c < kEvictionCauses; ++c) sum.evicted[c] += bucket.evicted[c];
     for (std::size_t t = 0; t < sum.traffic.size(); ++t) sum.traffic[t] += bucket.traffic[t];
     for (const TenantCounts& each : bucket.tenants) rows[each.row].counts += each.counts;
-    hits.add(bucket.hits), waste.add(bucket.waste), regret.add(bucket.regret);
+    if (prefixes) hits.add(bucket.hits), waste.add(bucket.waste), regret.add(bucket.regret);
   }
   const std::vector<std::uint64_t>& held = history.held(end - 1);
   for (std::size_t row = 0; row < held.size() && row < rows.size(); ++row)

@@ -37,7 +37,9 @@ struct RangeFigures {
 
 /// Sums the buckets of a range; of the whole past if it is empty. `tenant`: a row of History::tenants(), to count only
 /// that namespace: missed tokens are then those of the requests that are kept (History::spans), and evictions by cause
-/// and traffic, which are not counted by namespace, are 0. O(buckets + spans).
-RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant = {});
+/// and traffic, which are not counted by namespace, are 0. `prefixes`: false leaves the lists of prefixes
+/// empty, which saves most of the time. O(buckets + spans).
+RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant = {},
+                        bool prefixes = true);
 
 }  // namespace canopy::inspector

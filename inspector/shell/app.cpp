@@ -128,6 +128,7 @@ void App::update() {
     if (const MirrorRequest* wanted = mirror_.request(std::exchange(selection_.request_wanted, 0)))
       selection_.select_request(*wanted);
   if (behind_) return;
+  time_.snap_range();
   figures_.update(time_, selection_);
   const auto began = std::chrono::steady_clock::now();
   if (mirror_.groups() != 0 && index_.update(shown(), selection_.group, tree_panel().folded()))

@@ -156,7 +156,7 @@ class FileLink final : public Link {
     Mirror mirror(recording_->header());
     std::uint64_t at = checkpoints_.copy_before(wanted.first - 1, mirror);
     mirror.take(recording_->events(at, wanted.first - 1));
-    auto detail = std::make_shared<History>(wanted.first - 1);
+    auto detail = std::make_shared<History>(mirror);
     mirror.take(recording_->events(wanted.first - 1, wanted.last), detail->watch(mirror));
     detail->forget_mirror();
     time.detail = std::move(detail);

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <thread>
 
+#include <history/time_axis.h>
 #include <views/names.h>
-#include <views/time_axis.h>
 
 namespace canopy::inspector {
 namespace {

@@ -34,7 +34,7 @@ std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole)
   add("hit rate", "Share of prompt tokens that were found in the cache.",
       [](const RangeFigures& of) { return percent(of.counts[Count::hit], of.counts[Count::prompt]); });
   add("requests", "Requests that began.", [](const RangeFigures& of) { return grouped(of.counts[Count::requests]); });
-  add("prompt tokens", "Tokens of their prompts.", tokens(Count::prompt));
+  add("prompts", "Tokens of their prompts.", tokens(Count::prompt));
   add("inserted", "Tokens that were added to the tree.", tokens(Count::inserted));
   add("evicted", "Tokens that left the pool, for any cause.", tokens(Count::evicted));
   add("  never hit", "Waste: tokens that were computed, never hit, and evicted.", tokens(Count::wasted));
@@ -52,7 +52,7 @@ std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole)
 
 void heads(bool both, const char* label) {
   if (both) column_heads({{label}, {"range", true}, {"whole", true}});
-  else column_heads({{label}, {"whole time", true}});
+  else column_heads({{label}, {"whole", true}});
 }
 
 /// Draws a row: the range's figure, and in a faint colour that of the whole time.
@@ -74,8 +74,8 @@ void draw_line(const std::string& label, const std::string& range, const std::st
 bool begin_table(const char* name, bool both) {
   if (!ImGui::BeginTable(name, both ? 3 : 2, kFlags)) return false;
   ImGui::TableSetupColumn("");
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.8F);
-  if (both) ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.8F);
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
+  if (both) ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
   return true;
 }
 
@@ -86,7 +86,7 @@ void RangeSummary::draw(Scene& scene) {
     return nothing_here("Click a node in the tree, a page in the pool, or a request to see its details here.");
   const float width = ImGui::GetContentRegionAvail().x, gap = em();
   const bool beside = width > em() * 30;
-  const float left = beside ? std::max(em() * 15, std::min(width * 0.48F, em() * 20)) : width;
+  const float left = beside ? std::max(em() * 16, std::min(width * 0.5F, em() * 20)) : width;
   ImGui::BeginChild("summary");
   ImGui::BeginGroup();
   ImGui::BeginChild("range", {left, beside ? 0 : em() * 13});
@@ -149,13 +149,14 @@ void RangeSummary::draw_prefixes(Scene& scene) {
                                           : list_ == List::waste ? figures.waste
                                                                  : figures.regret;
   if (rows.empty()) return nothing_here(kChoices[static_cast<std::size_t>(list_)].none);
+  const bool narrow = ImGui::GetContentRegionAvail().x < em() * 18;
   if (!ImGui::BeginTable("most", 4, kFlags | ImGuiTableFlags_ScrollY)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.6F);
   ImGui::TableSetupColumn("");
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.4F);
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.6F);
-  column_heads({{"prefix"}, {"tenant"}, {"times", true}, {"tokens", true}});
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
+  column_heads({{"prefix"}, {narrow ? "" : "tenant"}, {"times", true}, {"tokens", true}});
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(rows.size()));
   while (clipper.Step())

@@ -122,6 +122,12 @@ struct Timeline {
   /// Returns the commit with which a request began; 0 if the recording does not contain it. Empty for a live feed.
   std::function<std::uint64_t(std::uint64_t request)> begun;
 
+  /// Enlarges the range to the steps that the history keeps, so that lists and figures agree. A range that was read
+  /// again commit by commit stays as it is.
+  void snap_range() {
+    const bool exact = detail && detail->all().first <= range.first && detail->all().last >= range.last;
+    if (!range.empty() && !exact) range = history.snapped(range);
+  }
   /// Sets the wanted commit, at least the first: before it there is nothing to show.
   void seek(std::uint64_t commit) { wanted = std::clamp(commit, std::min(end, kFirst), end); }
 };

@@ -81,7 +81,7 @@ void TenantsTab::draw(Scene& scene) {
   if (!ImGui::BeginTable("tenants", 10, kFlags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("tenant");
-  constexpr float kWidths[] = {4.2F, 3.6F, 3.3F, 3.3F, 3.6F, 3.4F, 3.6F, 3.6F, 4.2F};
+  constexpr float kWidths[] = {4.2F, 4.4F, 3.3F, 3.3F, 3.6F, 3.4F, 3.6F, 3.6F, 4.F};
   for (std::size_t i = 0; i < std::size(kWidths); ++i) {
     const std::size_t column = i + 1;
     const bool hidden = (column == kHitWhole && !scene.figures.has_range()) || (column == kRequests && narrow);

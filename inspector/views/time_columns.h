@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "time_axis.h"
+#include <history/time_axis.h>
 
 namespace canopy::inspector {
 

@@ -2,7 +2,9 @@
 #include <canopy/feed/reader.h>
 #include <conformance/model/effort.h>
 #include <doctest/doctest.h>
-#include <history/range_figures.h>
+#include <history/chrome_trace.h>
+#include <history/range_page.h>
+#include <history/tables.h>
 #include <support/engines.h>
 #include <support/random_requests.h>
 
@@ -213,12 +215,17 @@ TEST_CASE("history: a range read on its own has the same figures, to the commit"
   const Told told(story);
   const std::uint64_t first = story.commits.size() / 3, last = story.commits.size() / 2;
   Mirror mirror(story.shape);
-  History detail(first - 1);
-  for (std::uint64_t commit = 1; commit <= last; ++commit)
-    mirror.take(story.commits[commit - 1], commit >= first ? detail.watch(mirror) : nullptr);
+  for (std::uint64_t commit = 1; commit < first; ++commit) mirror.take(story.commits[commit - 1]);
+  History detail(mirror);
+  for (std::uint64_t commit = first; commit <= last; ++commit)
+    mirror.take(story.commits[commit - 1], detail.watch(mirror));
   const RangeFigures apart = figures_of(detail, {first, last}), part = figures_of(told.history, {first, last});
   CHECK(apart.counts == part.counts);
   CHECK(apart.evicted == part.evicted);
+  CHECK(apart.held == part.held);
+  for (const TenantFigures& tenant : apart.tenants)
+    for (const TenantFigures& same : part.tenants)
+      if (same.name == tenant.name) CHECK(tenant.held == same.held);
   CHECK(apart.commits == part.commits);
 }
 
@@ -296,6 +303,40 @@ TEST_CASE("history: what was evicted and comes back is regret, of its prefix and
         whole.evicted[static_cast<std::size_t>(EvictionCause::room)]);
   REQUIRE(lower.history.marks().size() == 1);
   CHECK(lower.history.marks().front().text.find("to 16 tokens") != std::string::npos);
+}
+
+TEST_CASE("history: tables and the trace have what the history has, and foreign names stay text") {
+  const auto engine = engine_of(kYaml);
+  FeedReader reader(engine->feed()->writer().header());
+  engine->poll();
+  Story story;
+  story.shape = engine->feed()->writer().header();
+  story.take(reader);
+  for (const char* name : {"=1+1", "a,\"b\"\nc", "<script>"}) {
+    RequestSpec spec = arrival(tokens(1, 12));
+    spec.space = engine->intern({name, {}, {}});
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(12));
+    request.finish(12);
+  }
+  engine->poll();
+  story.take(reader);
+  const Told told(story);
+  const RangeFigures whole = figures_of(told.history, {});
+  const std::string csv = csv_of(tenants_table(whole));
+  CHECK(csv.starts_with("tenant,requests,prompt,hit,"));
+  CHECK(csv.find("\n'=1+1,1,12,") != std::string::npos);
+  CHECK(csv.find("\"a,\"\"b\"\"") != std::string::npos);
+  CHECK(requests_table(told.history, {}).rows.size() == 3);
+  for (const char* name : table_names()) {
+    const Table table = table_of(name, told.history, whole, told.mirror);
+    for (const auto& row : table.rows) CHECK(row.size() == table.heads.size());
+  }
+  const std::string trace = chrome_trace(told.history, {});
+  CHECK(trace.find("\"name\":\"tenant a,\\\"b\\\"") != std::string::npos);
+  const std::string page = page_of({"<title>", told.history, whole, whole, told.mirror});
+  CHECK(page.find("<script") == std::string::npos);
+  CHECK(page.find("&lt;script&gt;") != std::string::npos);
 }
 
 TEST_CASE("history: the nodes of a match have the tokens that were found, with either way of counting hits") {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <history/history.h>
+#include "history.h"
 
 #include <cstdint>
 #include <string>
