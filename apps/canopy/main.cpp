@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "events_command.h"
 #include "export_command.h"
+#include "inspect_command.h"
 #include "lab_commands.h"
 #include "serve_command.h"
 #include "trace_command.h"
@@ -249,6 +250,7 @@ void add_commands(CLI::App& program, const Folders& folders, int& status) {
   add_top(program, status);
   add_export(program, status);
   add_serve(program, status);
+  add_inspect(program, status);
   add_events(program, status);
   add_config(program, folders, status);
   add_plugins(program, folders, status);

@@ -29,8 +29,14 @@ void Apply::operator()(const event::TextPiece& piece) {
   const std::size_t number = piece.number;
   // In a feed of KV events, a group is named when its first event arrives.
   if (piece.text == TextKind::group && number == groups() && number < kMaxGroups) state_.pools.emplace_back();
+  keep_text(piece.text, number);
+  if (watcher_) watcher_->named(piece.text, number);
+}
+
+void Apply::keep_text(TextKind kind, std::size_t number) {
+  const std::string& text = state_.text;
   MirrorPool* const pool = number < groups() ? &state_.pools[number] : nullptr;
-  switch (piece.text) {
+  switch (kind) {
     case TextKind::space:
       if (state_.spaces.size() <= number) state_.spaces.resize(number + 1);
       state_.spaces[number].name = text;

@@ -61,6 +61,7 @@ class Apply {
 
  private:
   std::size_t groups() const { return state_.pools.size(); }
+  void keep_text(TextKind kind, std::size_t number);
   void attach(std::uint32_t slot, std::uint32_t parent, NamespaceId space);
   void detach(std::uint32_t slot);
   void hold(MirrorNode& node, std::size_t group, bool more);
@@ -71,6 +72,7 @@ class Apply {
   /// Calls the watcher before the node leaves the tree.
   void tell_removed(const MirrorNode& node) const;
   void own(std::size_t group, Segment run, std::int64_t owner);
+  void count_match(std::uint64_t node);
   void take_over(MirrorNode& node, const MirrorRequest& request);
   void free_pages(MirrorNode& node, std::size_t group);
   void bury(const MirrorNode& node);

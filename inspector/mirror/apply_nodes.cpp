@@ -92,6 +92,7 @@ void Apply::operator()(const event::NodeNamed& named) {
   const Ghost ghost = state_.past.revive(*node, state_.above(*node));
   if (ghost.id == 0) return;
   node->lineage = ghost.lineage;
+  if (watcher_ && !state_.now.keyframe) watcher_->returned(*node, ghost);
   if (state_.now.revived.id == 0) state_.now.revived = ghost;
 }
 
@@ -272,7 +273,7 @@ void Apply::operator()(const event::NodeRanked& ranked) {
 /// Keeps what identifies the node if it comes back.
 void Apply::bury(const MirrorNode& node) {
   const bool flushed = state_.now.line.operation == Operation::flush;
-  if (!state_.past.bury(node, state_.above(node), state_.tick, flushed ? "a flush" : state_.pools[0].policy))
+  if (!state_.past.bury(node, state_.above(node), state_.tick, flushed ? kFlushPolicy : state_.pools[0].policy))
     state_.horizon = {Miss::forgotten, state_.tick};
 }
 

@@ -40,7 +40,18 @@ void Apply::operator()(const event::RequestBegun& begun) {
   ++state_.request_count;
   state_.prompt_tokens += request.prompt;
   state_.hit_tokens += request.matched;
-  if (watcher_ && !state_.now.keyframe) watcher_->begun(request);
+  if (state_.now.keyframe) return;
+  if (request.matched > 0) count_match(request.last_node);
+  if (watcher_) watcher_->begun(request);
+}
+
+/// Counts a match that ended with this node. The lock of a match is reported before its request.
+void Apply::count_match(std::uint64_t node) {
+  if (!state_.find(node)) return;
+  for (std::uint32_t at = slot_of(NodeId{node}); at; at = state_.nodes[at].parent) {
+    ++state_.nodes[at].matches;
+    if (watcher_) watcher_->matched(state_.nodes[at]);
+  }
 }
 
 void Apply::operator()(const event::RequestProgress& progress) {

@@ -94,6 +94,7 @@ void Mirror::take_commit(std::span<const Event> events, MirrorWatcher* watcher) 
   }
   take_below(events, keyframe);
   commit(events.back());
+  if (watcher) watcher->committed(state_.now.line);
 }
 
 /// Passes on the events that are marked with kOfTierBelow, as a commit of that tier. Its first commit is a keyframe.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -98,8 +99,10 @@ class Mirror {
   std::string why_missed(const MirrorRequest& request) const;
   /// Returns the most tokens that the request could have found.
   std::uint32_t reusable(const MirrorRequest& request) const { return request.reusable(page_size()); }
-  /// Returns the misses of the remembered requests, of one namespace or all; most tokens first.
-  std::vector<MissGroup> misses(std::optional<NamespaceId> space = {}) const;
+  /// Returns the misses of the remembered requests, of one namespace or all; most tokens first. `counts`: chooses the
+  /// requests that count; may be empty (all do).
+  std::vector<MissGroup> misses(std::optional<NamespaceId> space = {},
+                                const std::function<bool(const MirrorRequest&)>& counts = {}) const;
 
   const std::vector<Sample>& samples() const { return state_.past.samples(); }  ///< evenly thinned out, oldest first
   const std::deque<LogLine>& log() const { return state_.past.log(); }          ///< the latest few thousand

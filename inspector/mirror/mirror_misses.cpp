@@ -38,7 +38,8 @@ std::string reason_words(const MissGroup& group) {
   return {};
 }
 
-std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space) const {
+std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space,
+                                      const std::function<bool(const MirrorRequest&)>& counts) const {
   std::vector<MissGroup> groups;
   const auto add = [&](Miss miss, const std::string& policy, std::uint64_t tokens) {
     if (tokens == 0) return;
@@ -49,7 +50,7 @@ std::vector<MissGroup> Mirror::misses(std::optional<NamespaceId> space) const {
     at->tokens += tokens;
   };
   for (const MirrorRequest& request : requests()) {
-    if (request.fetch || (space && request.space != *space)) continue;
+    if (request.fetch || (space && request.space != *space) || (counts && !counts(request))) continue;
     add(Miss::rounding, {}, request.rounding(page_size()));
     add(request.miss, request.missed_policy, request.missed(page_size()));
   }

@@ -59,12 +59,15 @@ struct Difference {
   std::uint64_t added_tokens = 0, evicted_tokens = 0, changed_tokens = 0;
 };
 
+/// Ghost::policy of a flushed node.
+inline constexpr const char* kFlushPolicy = "a flush";
+
 /// An evicted node, kept so that the mirror recognises it when a request inserts it again.
 struct Ghost {
   std::uint64_t id = 0, lineage = 0;  ///< id 0: no ghost
   Units begin = 0, length = 0;
   Tick evicted_at = 0;
-  std::string policy;  ///< policy that chose it, or "a flush"
+  std::string policy;  ///< policy that chose it, or kFlushPolicy
 };
 
 /// The remembered past: samples, lines, moments of nodes, and evicted nodes. Each list is bounded.

@@ -6,11 +6,13 @@
 
 namespace canopy::inspector {
 
+struct Ghost;
+struct LogLine;
 struct MirrorNode;
 struct MirrorRequest;
 
 /// Called by a mirror for each effect that it applies, in order. Keeps figures up to date without a walk over the whole
-/// tree. For a keyframe only begin_again() and added() are called.
+/// tree. For a keyframe only begin_again(), added(), named() and committed() are called.
 class MirrorWatcher {
  public:
   virtual ~MirrorWatcher() = default;
@@ -19,6 +21,8 @@ class MirrorWatcher {
   virtual void added([[maybe_unused]] const MirrorNode& node) {}
   /// Called when a node is cut: `upper` is new; the cut node keeps its end and is the child of `upper`.
   virtual void split([[maybe_unused]] const MirrorNode& upper) {}
+  /// Called for each node of the path that a request found when it began, the deepest first.
+  virtual void matched([[maybe_unused]] const MirrorNode& node) {}
   /// Called when a match ended at the node or below. The node's times are still those of its previous use.
   virtual void used([[maybe_unused]] const MirrorNode& node) {}
   /// Called when the pages of a group leave a node, evicted or flushed.
@@ -29,6 +33,12 @@ class MirrorWatcher {
   virtual void begun([[maybe_unused]] const MirrorRequest& request) {}
   /// Called when the request progressed or ended. Its verdict is final once it is not Miss::unknown.
   virtual void progressed([[maybe_unused]] const MirrorRequest& request) {}
+  /// Called after added() when the node had been evicted and is inserted again.
+  virtual void returned([[maybe_unused]] const MirrorNode& node, [[maybe_unused]] const Ghost& ghost) {}
+  /// Called when a text has arrived as a whole.
+  virtual void named([[maybe_unused]] TextKind text, [[maybe_unused]] std::size_t number) {}
+  /// Called at the end of each commit, when all of it has been applied.
+  virtual void committed([[maybe_unused]] const LogLine& line) {}
 };
 
 }  // namespace canopy::inspector

@@ -43,7 +43,7 @@ bool StreamLink::pump(Mirror& mirror, Session& session, Timeline& time, std::chr
     constexpr std::size_t kChunk = 4096;
     while (next_ < waiting_.size()) {
       const std::size_t count = std::min(kChunk, waiting_.size() - next_);
-      mirror.take({waiting_.data() + next_, count});
+      mirror.take({waiting_.data() + next_, count}, time.history.watch(mirror));
       next_ += count;
       if (Clock::now() > until) return false;
     }

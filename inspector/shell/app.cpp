@@ -33,6 +33,7 @@ void App::connect(std::unique_ptr<Link> link) {
   link_ = std::move(link);
   mirror_ = Mirror(link_->header());
   index_ = {};
+  figures_ = {};
   Session session;
   session.state = Session::State::attaching;
   session.feed = session_.feed + 1;
@@ -128,6 +129,8 @@ void App::update() {
     if (const MirrorRequest* wanted = mirror_.request(std::exchange(selection_.request_wanted, 0)))
       selection_.select_request(*wanted);
   if (behind_) return;
+  time_.snap_range();
+  figures_.update(time_, selection_);
   const auto began = std::chrono::steady_clock::now();
   if (mirror_.groups() != 0 && index_.update(shown(), selection_.group, tree_panel().folded()))
     if (const auto took = std::chrono::steady_clock::now() - began; took > std::chrono::milliseconds(10))
@@ -188,7 +191,7 @@ void App::draw_content(std::size_t panel, Scene& scene) {
   const PanelInfo& info = panels()[panel];
   if (!selection_.tier || info.shows_tier) return draw_panel(*panels_[panel], info, scene);
   const std::uint64_t node = std::exchange(selection_.node, 0);
-  Scene pools{mirror_, index_, selection_, mailbox_, session_, time_, mirror_, shares_};
+  Scene pools{mirror_, index_, selection_, mailbox_, session_, time_, mirror_, figures_, shares_};
   draw_panel(*panels_[panel], info, pools);
   if (selection_.node != 0) selection_.tier = false;
   else if (selection_.tier) selection_.node = node;
@@ -203,7 +206,7 @@ void App::draw_panels(Scene& scene, const Layout& layout, bool bars_below) {
     const PanelInfo& info = infos[i];
     if (!bars_below && info.row != Row::header) continue;
     if (info.row == Row::tab) tab = i;
-    if (info.row == Row::tab || (info.row == Row::page && i != full_window_)) continue;
+    if ((info.row == Row::tab || info.row == Row::page) && i != full_window_) continue;
     if (full_window_ && !info.is_bar() && i != *full_window_) continue;
     const std::string title = info.is_bar() ? fmt::format("##{}", info.title) : info.title;
     const Area& area = i == full_window_ ? layout.rows : layout.panels[i];
@@ -229,6 +232,7 @@ void App::draw_tabs(Scene& scene, const Area& area) {
       const bool open = ImGui::BeginTabItem(infos[i].title, nullptr, i == front_ ? ImGuiTabItemFlags_SetSelected : 0);
       explain(infos[i].help);
       if (!open) continue;
+      shown_tab_ = i;
       ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, padding);
       draw_content(i, scene);
       ImGui::PopStyleVar();
@@ -247,7 +251,7 @@ void App::show_panel(char key) {
     if (infos[i].key != key) continue;
     const bool filled = full_window_ == i;
     leave_full_window();
-    if (infos[i].row == Row::tab) front_ = i;
+    if (infos[i].row == Row::tab && (filled || shown_tab_ != i)) front_ = i;
     else if (!filled) full_window_ = i;
   }
 }
@@ -274,7 +278,10 @@ void App::go_back() {
   if (picker_ && link_) return choose();
   if (behind_) return stop_loading();
   if (std::exchange(selection_.help, false) || leave_full_window() || tree_panel().back()) return;
-  selection_.select_node(0), selection_.request = 0;
+  if (selection_.node != 0 || selection_.request != 0) return selection_.select_node(0), void(selection_.request = 0);
+  if (!time_.range.empty()) return void(time_.range = {});
+  if (selection_.space) return selection_.space.reset();
+  time_.from = time_.to = 0;
 }
 
 void App::turn_theme() {

@@ -72,7 +72,7 @@ class App {
   /// Returns the mirror that the tree shows: that of the pools, or that of the tier below.
   const Mirror& shown() const { return selection_.tier && mirror_.below() ? *mirror_.below() : mirror_; }
   const TreeIndex& tree() const { return index_; }
-  Scene scene() { return {shown(), index_, selection_, mailbox_, session_, time_, mirror_, shares_}; }
+  Scene scene() { return {shown(), index_, selection_, mailbox_, session_, time_, mirror_, figures_, shares_}; }
   TreePanel& tree_panel() { return panel<TreePanel>(); }
   const TreePanel& tree_panel() const { return panel<TreePanel>(); }
   /// Returns the list of sources; null while it is closed.
@@ -85,8 +85,8 @@ class App {
       if (auto* found = dynamic_cast<Kind*>(each.get())) return *found;
     std::abort();
   }
-  /// Shows the panel or tab with this key: brings a tab to the front, or lets a panel or page fill the window; if it
-  /// already does, shows all panels again.
+  /// Shows the panel or tab with this key: brings a tab to the front, or lets a panel, a page or the tab in front fill
+  /// the window; if it already does, shows all panels again.
   void show_panel(char key);
   /// Brings the tab with this title to the front. Returns false if there is none.
   bool open_tab(std::string_view title);
@@ -125,8 +125,10 @@ class App {
   Timeline time_;
   TreeIndex index_;
   TierShares shares_;
-  std::vector<std::unique_ptr<Panel>> panels_;      ///< in the order of the table
-  std::optional<std::size_t> full_window_, front_;  ///< indices in the table; front_: the tab to bring to the front
+  Figured figures_;
+  std::vector<std::unique_ptr<Panel>> panels_;  ///< in the order of the table
+  /// Indices in the table. front_: the tab to bring to the front; shown_tab_: the one that is there.
+  std::optional<std::size_t> full_window_, front_, shown_tab_;
   std::chrono::steady_clock::time_point rests_until_{};
   bool theme_changed_ = true;
   bool behind_ = false;  ///< a recording is being read, see loading()

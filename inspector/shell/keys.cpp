@@ -94,6 +94,8 @@ constexpr KeyLine kLines[] = {
     {"f", "the tree: fold or unfold the selected node", "f", fold},
     {"wheel, drag", "the tree: zoom and pan; with Ctrl the wheel scrolls up and down"},
     {"double click", "the tree: go into a node, right click folds it; a title: the panel fills the window"},
+    {"timeline: drag", "a range, for which every panel shows figures; Esc clears it"},
+    {"timeline: wheel, Shift drag", "zoom at the mouse, pan; a double click zooms in, or to the range"},
     {"drag a gap", "resize the panels or rows beside it; a double click restores their sizes"},
     {"p", "pin or unpin the selected node's path, if the engine takes controls", "p", pin},
     {"e  w", "let the engine continue until it evicts from this group, or until a request misses", "ew", run_until},
@@ -103,7 +105,7 @@ constexpr KeyLine kLines[] = {
     {"t", "dark or light theme", "t", theme, true},
     {"+  -", "larger or smaller", "+-", scale, true},
     {"Ctrl Q", "quit"},
-    {"Esc", "back: close this, show all panels, show the whole tree, clear the selection"}};
+    {"Esc", "back: close this, show all panels, show the whole tree, clear the selection, the range, the tenant"}};
 
 bool pressed(ImGuiKey key) { return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key)); }
 

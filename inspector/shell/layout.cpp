@@ -7,7 +7,7 @@ namespace canopy::inspector {
 namespace {
 
 /// Share of the bottom row's width for the tabs, which share one place at its end.
-constexpr float kShareOfTabs = 38;
+constexpr float kShareOfTabs = 46;
 constexpr const char* kTabs = "TABS";
 
 /// One of several parts of a length.
@@ -72,9 +72,9 @@ Layout lay_out_panels(std::span<const PanelInfo> panels, float width, float heig
   const float gap = std::round(em * 0.3F);
   const float header = std::round(em * 2.1F), health = std::round(em * 3.6F), time = std::round(em * 2.8F);
   // The tree needs the most room; the panels below it need only some lines.
-  const std::vector<Part> parts = {{"top", share_of(shares, "top", 42)},
-                                   {"middle", share_of(shares, "middle", 31)},
-                                   {"bottom", share_of(shares, "bottom", 27)}};
+  const std::vector<Part> parts = {{"top", share_of(shares, "top", 38)},
+                                   {"middle", share_of(shares, "middle", 33)},
+                                   {"bottom", share_of(shares, "bottom", 29)}};
   const std::vector<float> tall = divide(parts, std::max(0.F, height - header - health - time - 7 * gap));
   Layout layout;
   layout.panels.resize(panels.size());

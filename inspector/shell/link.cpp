@@ -42,13 +42,12 @@ class FileLink final : public Link {
     while (time.at < time.wanted) {
       constexpr std::uint64_t kChunk = 256;
       const std::uint64_t next = std::min({time.wanted, time.at + kChunk, checkpoints_.next(time.at)});
-      mirror.take(recording_->events(time.at, next));
-      time.at = next;
+      advance(mirror, time, next);
       checkpoints_.pass(time.at, mirror);
       if (Clock::now() - began > budget) break;
     }
     session.reading.clear();
-    if (time.whole.empty() || time.whole.back().commit < mirror.samples().back().commit) time.whole = mirror.samples();
+    look_closer(time);
     if (time.at == time.wanted) return true;
     session.reading = "commit " + grouped(time.at) + " of " + grouped(time.wanted);
     session.done = static_cast<double>(time.at) / static_cast<double>(time.wanted);
@@ -69,6 +68,30 @@ class FileLink final : public Link {
     return true;
   }
 
+  /// Moves on to commit `next`. The history sees each commit once, when it is first read.
+  void advance(Mirror& mirror, Timeline& time, std::uint64_t next) const {
+    while (time.at < next) {
+      const bool fresh = time.at >= time.history.commits();
+      const std::uint64_t until = fresh ? next : std::min(next, time.history.commits());
+      mirror.take(recording_->events(time.at, until), fresh ? time.history.watch(mirror) : nullptr);
+      time.at = until;
+    }
+  }
+
+  /// Reads the wanted range again, commit by commit, beginning with the checkpoint before it.
+  void look_closer(Timeline& time) const {
+    const CommitRange wanted = time.detail_wanted;
+    if (wanted.empty() || wanted.last > time.history.commits()) return;
+    if (time.detail && time.detail->all() == wanted) return;
+    Mirror mirror(recording_->header());
+    std::uint64_t at = checkpoints_.copy_before(wanted.first - 1, mirror);
+    mirror.take(recording_->events(at, wanted.first - 1));
+    auto detail = std::make_shared<History>(mirror);
+    mirror.take(recording_->events(wanted.first - 1, wanted.last), detail->watch(mirror));
+    detail->forget_mirror();
+    time.detail = std::move(detail);
+  }
+
   /// Plays at the recorded pace times `speed`.
   void play(Mirror& mirror, Timeline& time, Clock::time_point now) {
     if (!std::exchange(resumed_, true) || time.wanted != time.at) from_us_ = mirror.us(), from_ = now;
@@ -76,8 +99,7 @@ class FileLink final : public Link {
         std::chrono::duration<double, std::micro>(now - from_).count() * static_cast<double>(time.speed);
     const std::uint64_t until = from_us_ + static_cast<std::uint64_t>(passed);
     while (time.at < time.end && mirror.us() <= until) {
-      mirror.take(recording_->events(time.at, time.at + 1));
-      ++time.at;
+      advance(mirror, time, time.at + 1);
     }
     time.wanted = time.at;
     if (time.at == time.end) time.playing = false;

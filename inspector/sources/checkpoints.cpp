@@ -43,4 +43,11 @@ std::uint64_t Checkpoints::go_back(std::uint64_t commit, Mirror& mirror) {
   return at;
 }
 
+std::uint64_t Checkpoints::copy_before(std::uint64_t commit, Mirror& mirror) const {
+  const auto after = kept_.upper_bound(commit);
+  if (after == kept_.begin()) return 0;
+  mirror = std::prev(after)->second;
+  return std::prev(after)->first;
+}
+
 }  // namespace canopy::inspector

@@ -25,6 +25,10 @@ class Checkpoints {
   /// Sets `mirror` to the latest copy at or before `commit` and returns that copy's commit; 0 means the beginning.
   std::uint64_t go_back(std::uint64_t commit, Mirror& mirror);
 
+  /// Sets `mirror` to the latest regular copy at or before `commit`, if there is one. Returns that copy's commit; 0:
+  /// none.
+  std::uint64_t copy_before(std::uint64_t commit, Mirror& mirror) const;
+
   std::uint64_t distance() const { return distance_; }
   std::size_t bytes() const { return bytes_; }
   std::size_t size() const { return kept_.size(); }

@@ -79,7 +79,7 @@ class CompareTab final : public Panel {
 PanelInfo compare_tab() {
   return {
       .title = "COMPARE",
-      .row = Row::tab,
+      .row = Row::page,
       .key = '5',
       .help = "Which nodes were added, evicted or changed between two moments, A and B?",
       .make = make_panel<CompareTab>,

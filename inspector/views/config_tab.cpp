@@ -19,7 +19,7 @@ class ConfigTab final : public Panel {
 PanelInfo config_tab() {
   return {
       .title = "CONFIG",
-      .row = Row::tab,
+      .row = Row::page,
       .key = '4',
       .help = "What is the engine's complete configuration?",
       .make = make_panel<ConfigTab>,

@@ -292,7 +292,7 @@ void storage_legend() {
 void column_heads(std::initializer_list<ColumnHead> heads) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (const ColumnHead& head : heads) {
-    ImGui::TableNextColumn();
+    if (!ImGui::TableNextColumn()) continue;  // it is hidden
     ImGui::PushStyleColor(ImGuiCol_Text, palette().dim);
     if (head.is_number) number(head.name);
     else text(head.name);

@@ -108,6 +108,10 @@ class EventsTab final : public Panel {
         "(transfer), or with these words.");
     list(scene);
     held_.draw_new(new_);
+    if (rows_.empty() && find_[0] == 0 && !range_.empty())
+      return nothing_here(
+          fmt::format("None of the last {} is in the range. In a recording, click into the range to go there.",
+                      plural(scene.mirror.log().size(), "operation")));
     if (rows_.empty())
       return nothing_here(find_[0] == 0 ? "Nothing has happened yet."
                                         : fmt::format("Nothing about '{}' in the last {}.", find_.data(),
@@ -130,10 +134,12 @@ class EventsTab final : public Panel {
   void list(const Scene& scene) {
     const Mirror& mirror = scene.mirror;
     picked_ = picked_ && node_ == scene.selection.node && request_ == scene.selection.request;
-    const bool same = listed_all_ == all_ && listed_ == find_.data();
+    const bool same =
+        listed_all_ == all_ && listed_ == find_.data() && range_ == scene.time.range && space_ == scene.selection.space;
     if (at_ == mirror.commits() && same && new_ == 0) return;
     const bool holds = same && !rows_.empty() && held_.holds(scene.moves(), picked_);
     at_ = mirror.commits(), listed_all_ = all_, listed_ = find_.data(), new_ = 0;
+    range_ = scene.time.range, space_ = scene.selection.space;
     const std::uint64_t last = holds ? rows_.front().commit : 0;
     if (!holds) rows_.clear(), held_.listed();
     const Wanted wanted = wanted_of(mirror);
@@ -141,9 +147,19 @@ class EventsTab final : public Panel {
     for (std::size_t i = log.size(); i-- > 0;) {
       if (holds && log[i].commit <= last) break;
       if (!(all_ || wanted.some || is_change(log[i])) || !wanted.has(log[i])) continue;
+      if (!range_.empty() && !range_.has(log[i].commit)) continue;
+      if (space_ && !is_of(mirror, log[i], *space_)) continue;
       if (holds) ++new_;
       else rows_.push_back(log[i]);
     }
+  }
+
+  /// Returns true if the line's request or node is of a namespace, as far as it is still known.
+  static bool is_of(const Mirror& mirror, const LogLine& line, NamespaceId space) {
+    if (const MirrorRequest* request = line.request ? mirror.request(line.request) : nullptr)
+      return request->space == space;
+    const MirrorNode* node = line.node ? mirror.find(line.node) : nullptr;
+    return node && node->space == space;
   }
 
   /// The filter in the text field.
@@ -186,6 +202,8 @@ class EventsTab final : public Panel {
   bool all_ = false, listed_all_ = false;
   std::array<char, 64> find_{};
   std::string listed_;
+  CommitRange range_;
+  std::optional<NamespaceId> space_;
   std::uint64_t at_ = ~std::uint64_t{0};
   std::vector<LogLine> rows_;
   std::size_t new_ = 0;  ///< number of lines that arrived while the list holds still

@@ -6,8 +6,8 @@
 
 #include "draw.h"
 #include "health.h"
-#include "overview.h"
 #include "panels.h"
+#include "time_columns.h"
 
 namespace canopy::inspector {
 namespace {
@@ -21,20 +21,27 @@ void figure(const char* what, const std::string& value, const char* meaning, ImU
   explain(meaning);
 }
 
-void sparkline(const std::vector<OverviewColumn>& columns, ImVec2 size) {
+/// Draws the hit rate over the whole time.
+void sparkline(const History& history, ImVec2 size) {
   const Palette& colours = palette();
   const ImVec2 from = ImGui::GetCursorScreenPos();
   ImGui::Dummy(size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled({from.x, from.y + size.y - 1}, {from.x + size.x, from.y + size.y}, colours.line);
-  const float width = size.x / static_cast<float>(std::max<std::size_t>(columns.size(), 1));
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].hit_share < 0) continue;
-    const float x = from.x + width * static_cast<float>(i);
-    const auto height = std::max(1.F, static_cast<float>(columns[i].hit_share) * size.y);
-    list->AddRectFilled({x, from.y + size.y - height}, {x + std::max(1.F, width - 1), from.y + size.y}, colours.good);
+  const TimeAxis axis(history);
+  const double all = axis.last() - axis.first();
+  for (const TimeColumn& column : columns_of(history, axis, axis.first(), axis.last(), 48)) {
+    const std::uint64_t prompt = column.counts[Count::prompt];
+    if (prompt == 0) continue;
+    const auto x_of = [&](double value) {
+      return from.x + size.x * static_cast<float>((std::max(value, axis.first()) - axis.first()) / all);
+    };
+    const float share = static_cast<float>(column.counts[Count::hit]) / static_cast<float>(prompt);
+    const float x = x_of(column.from), height = std::max(1.F, share * size.y);
+    list->AddRectFilled({x, from.y + size.y - height}, {std::max(x + 1, x_of(column.to) - 1), from.y + size.y},
+                        colours.good);
   }
-  explain("Share of prompt tokens that were reused, over the remembered time; the full height is 100 %.");
+  explain("Share of prompt tokens that were reused, over the whole time; the full height is 100 %.");
 }
 
 /// Part of a pool's pages.
@@ -139,26 +146,40 @@ class HealthBar final : public Panel {
       ImGui::SameLine(x);
     };
     const ImU32 colour = palette().text;
-    figure(hit_rate_words(health).c_str(), percent(health.hit_tokens, health.prompt_tokens),
-           "Prompt tokens that were found in the cache, of all prompt tokens of the last minute, or since the engine "
-           "began.",
-           health.prompt_tokens == 0 ? palette().dim : colour);
+    const RangeFigures &part = scene.figures.range(), &whole = scene.figures.whole();
+    const auto rate = [](const RangeFigures& of) { return percent(of.counts[Count::hit], of.counts[Count::prompt]); };
+    if (scene.figures.has_range())
+      figure("hit, range | whole", rate(part) + " | " + rate(whole),
+             "Share of prompt tokens that were found, in the selected range and over the whole time.",
+             palette().accent);
+    else
+      figure(hit_rate_words(health).c_str(), percent(health.hit_tokens, health.prompt_tokens),
+             "Prompt tokens that were found in the cache, of all prompt tokens of the last minute, or since the engine "
+             "began.",
+             health.prompt_tokens == 0 ? palette().dim : colour);
     next(9.6F);
     if (spark > 0) {
-      sparkline(Overview(scene.mirror.samples()).columns(scene.selection.group, 48),
-                {em() * spark, ImGui::GetTextLineHeightWithSpacing() + ImGui::GetTextLineHeight()});
+      sparkline(scene.time.history, {em() * spark, ImGui::GetTextLineHeightWithSpacing() + ImGui::GetTextLineHeight()});
       next(spark + 1.4F);
     }
     if (scene.selection.group < scene.mirror.groups()) {
       draw_pages(scene.pool(), em() * pages);
       next(pages + 1.4F);
     }
-    figure("evicted", brief(health.evicted_per_second) + " tok/s",
-           "Tokens evicted per second of the engine's own clock, over the same time as the hit rate.", colour);
+    if (scene.figures.has_range() && part.us() > 0 && whole.us() > 0)
+      figure("evicted",
+             brief(static_cast<double>(part.counts[Count::evicted]) * 1e6 / static_cast<double>(part.us())) + " tok/s",
+             "Tokens evicted per second of the engine's own clock, in the selected range.", palette().accent);
+    else
+      figure("evicted", brief(health.evicted_per_second) + " tok/s",
+             "Tokens evicted per second of the engine's own clock, over the same time as the hit rate.", colour);
     next(room > 76 ? 8.F : 7.4F);
-    const double requests = health.requests_per_second;
+    const bool by_range = scene.figures.has_range() && part.us() > 0;
+    const double requests =
+        by_range ? static_cast<double>(part.counts[Count::requests]) * 1e6 / static_cast<double>(part.us())
+                 : health.requests_per_second;
     figure("requests", (requests < 100 ? fmt::format("{:.1f}", requests) : brief(requests)) + " /s",
-           "Requests that began per second, over the same time as the hit rate.", colour);
+           "Requests that began per second, over the same time as the hit rate.", by_range ? palette().accent : colour);
     next(room > 76 ? 6.6F : 5.6F);
     figure("request p50 / p99",
            health.p50_us < 0 ? "-" : duration(health.p50_us / 1e6) + " / " + duration(health.p99_us / 1e6),

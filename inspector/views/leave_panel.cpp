@@ -125,8 +125,7 @@ class LeavePanel final : public Panel {
 PanelInfo leave_panel() {
   return {
       .title = "NEXT TO EVICT",
-      .row = Row::middle,
-      .share = 34,
+      .row = Row::tab,
       .key = 'L',
       .help = "Which nodes are evicted next, in which order, and why?",
       .make = make_panel<LeavePanel>,

@@ -8,6 +8,7 @@
 #include "draw.h"
 #include "names.h"
 #include "panels.h"
+#include "range_summary.h"
 
 namespace canopy::inspector {
 namespace {
@@ -169,15 +170,16 @@ class NodePanel final : public Panel {
  public:
   std::string note(const Scene& scene) const override {
     const MirrorNode* node = scene.node();
-    return node ? "node " + node_name(node->id) : "";
+    if (node) return "node " + node_name(node->id);
+    if (scene.selection.node != 0) return "";
+    return scene.figures.has_range() ? "nothing; figures of the range" : "nothing; figures of the whole time";
   }
 
   void draw(Scene& scene) override {
     if (std::exchange(shown_, scene.shown()) != scene.shown()) node_ = 0;
     const MirrorNode* node = scene.node();
     if (!node && scene.selection.node != 0) return draw_evicted(scene);
-    if (!node)
-      return nothing_here("Click a node in the tree, a page in the pool, or a request to see its details here.");
+    if (!node) return summary_.draw(scene);
     update(scene.mirror, *node);
     const std::uint32_t place = scene.tree.place_of(slot_of(static_cast<NodeId>(node->id)));
     const TreeIndex::Node* in_tree = place == TreeIndex::kNowhere ? nullptr : &scene.tree[place];
@@ -304,6 +306,7 @@ class NodePanel final : public Panel {
   std::vector<std::uint64_t> lockers_;  ///< running requests that end in the node or below it
   std::vector<NodeMoment> history_;
   Ghost ghost_{};
+  RangeSummary summary_;
 };
 
 }  // namespace

@@ -14,11 +14,13 @@ namespace canopy::inspector {
   PANEL(health_bar)          \
   PANEL(tree_panel)          \
   PANEL(node_panel)          \
-  PANEL(pool_panel)          \
-  PANEL(sizes_panel)         \
-  PANEL(leave_panel)         \
+  PANEL(timeline_panel)      \
   PANEL(requests_panel)      \
+  PANEL(pool_panel)          \
+  PANEL(leave_panel)         \
   PANEL(events_tab)          \
+  PANEL(tenants_tab)         \
+  PANEL(locks_tab)           \
   PANEL(controls_tab)        \
   PANEL(plugins_tab)         \
   PANEL(config_tab)          \

@@ -41,7 +41,7 @@ class PluginsTab final : public Panel {
 PanelInfo plugins_tab() {
   return {
       .title = "PLUGINS",
-      .row = Row::tab,
+      .row = Row::page,
       .key = '3',
       .help = "Which plugins are loaded, which were refused, and why?",
       .make = make_panel<PluginsTab>,

@@ -225,8 +225,7 @@ class PoolPanel final : public Panel {
 PanelInfo pool_panel() {
   return {
       .title = "POOL",
-      .row = Row::middle,
-      .share = 30,
+      .row = Row::tab,
       .key = 'P',
       .help = "Which pages have which owner, and how scattered are the free ones?",
       .make = make_panel<PoolPanel>,

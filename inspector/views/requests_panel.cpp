@@ -63,6 +63,7 @@ bool RequestsPanel::middle_of(Miss miss, ImVec2& at) const {
 bool RequestsPanel::is_listed(const MirrorRequest& request, Units page_size) const {
   if (request.fetch || (filter_.running_only && request.ended())) return false;
   if (filter_.space && request.space != *filter_.space) return false;
+  if (!filter_.range.empty() && !filter_.range.has(request.begun_at)) return false;
   if (!filter_.by_reason) return true;
   if (filter_.miss == Miss::rounding) return request.rounding(page_size) > 0;
   return request.miss == filter_.miss && request.missed_policy == filter_.policy && request.missed(page_size) > 0;
@@ -72,7 +73,9 @@ void RequestsPanel::list(const Scene& scene) {
   const Mirror& mirror = scene.mirror;
   if (at_ == mirror.commits() && listed_ == filter_ && new_ == 0 && !scene.selection.reveal_request) return;
   at_ = mirror.commits();
-  groups_ = mirror.misses(filter_.space);
+  groups_ = mirror.misses(filter_.space, [&](const MirrorRequest& request) {
+    return filter_.range.empty() || filter_.range.has(request.begun_at);
+  });
   const std::vector<MirrorRequest>& requests = mirror.requests();
   const std::uint64_t chosen = scene.selection.request;
   const bool chosen_listed = chosen != 0 && std::find(rows_.begin(), rows_.end(), chosen) != rows_.end();
@@ -132,6 +135,8 @@ void RequestsPanel::draw_filters(Scene& scene) {
   ImGui::SameLine(0, em() * 0.4F);
   if (choice("running", filter_.running_only)) filter_.running_only = true;
   const MirrorRequest* chosen = scene.selection.request ? scene.mirror.request(scene.selection.request) : nullptr;
+  filter_.space = scene.selection.space;
+  filter_.range = scene.time.range;
   const std::optional<NamespaceId> space = scene.node() ? std::optional(scene.node()->space)
                                            : chosen     ? std::optional(chosen->space)
                                                         : filter_.space;
@@ -139,12 +144,12 @@ void RequestsPanel::draw_filters(Scene& scene) {
     ImGui::SameLine(0, em() * 1.2F);
     if (choice(fitted("only " + space_name(scene.mirror, filter_.space.value_or(*space)), em() * 12).c_str(),
                filter_.space.has_value()))
-      filter_.space = filter_.space ? std::nullopt : space;
-    explain("Shows only requests and misses of the namespace of the selected node or request.");
+      scene.selection.space = filter_.space = filter_.space ? std::nullopt : space;
+    explain("Shows only the namespace of the selected node or request, here and in every list, chart and figure.");
   }
-  if (!filter_.by_reason) return;
+  if (!filter_.by_reason && filter_.range.empty()) return;
   ImGui::SameLine(0, em() * 1.2F);
-  dim(plural(rows_.size(), "request"));
+  dim(plural(rows_.size(), "request") + (filter_.range.empty() ? "" : " of the range"));
 }
 
 void RequestsPanel::draw(Scene& scene) {
@@ -155,6 +160,8 @@ void RequestsPanel::draw(Scene& scene) {
   draw_verdict(scene);
   list(scene);
   if (!rows_.empty()) return draw_table(scene);
+  if (!filter_.range.empty() && !filter_.by_reason && !filter_.running_only)
+    return nothing_here("No request that is remembered at this moment began in the range. Esc clears the range.");
   nothing_here(filter_.running_only ? "No request is running at this moment."
                : filter_.by_reason  ? filter_.space ? "No request of this namespace missed for this reason."
                                                     : "No request missed for this reason."
@@ -225,7 +232,7 @@ PanelInfo requests_panel() {
   return {
       .title = "REQUESTS",
       .row = Row::bottom,
-      .share = 62,
+      .share = 54,
       .key = 'R',
       .help = "What did each request find in the cache, and why did it miss the rest?",
       .make = make_panel<RequestsPanel>,

@@ -28,6 +28,7 @@ class RequestsPanel final : public Panel {
     Miss miss{};
     std::string policy;
     std::optional<NamespaceId> space;
+    CommitRange range;  ///< range in which they began; empty: any
     friend bool operator==(const Filter&, const Filter&) = default;
   };
   void list(const Scene& scene);

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include <history/history.h>
 #include <mirror/mirror.h>
+#include "figured.h"
 #include "palette.h"
 #include "tier_shares.h"
 #include "tree_index.h"
@@ -21,6 +25,8 @@ struct Selection {
   std::size_t group = 0;
   bool tier = false;  ///< the tree, its nodes and its pages are those of the tier below, and so is `node`
   ColourBy colour = ColourBy::state;
+  /// Namespace to which lists, charts and figures are restricted; empty: all namespaces.
+  std::optional<NamespaceId> space;
   bool reveal = false;               ///< the tree must bring the node into sight
   bool pause_wanted = false;         ///< space, or its button, was pressed
   bool help = false;                 ///< the sheet of keys is open
@@ -94,14 +100,20 @@ struct Session {
   std::uint64_t laps = 0;        ///< times that events were lost because they came faster than they were read
 };
 
-/// The moment of a recording that is shown, and the one that is wanted. A live feed has only the present.
+/// Time as the user sees it: the past, the selected range of it, and the moment that is shown. A recording can show any
+/// moment; a live feed has only the present.
 struct Timeline {
   static constexpr std::uint64_t kFirst = 1;
   bool seekable = false, playing = false;
   std::uint64_t at = 0, end = 0;  ///< commits
   std::uint64_t wanted = 0;       ///< commit to show from the next frame on
-  std::vector<Sample> whole;      ///< recording: Mirror::samples of the latest moment that was ever read
-  float speed = 1;                ///< playback speed relative to the recorded time
+  History history;                ///< everything that was ever read, wherever the playhead is
+  CommitRange range;              ///< selected range; empty: the whole time
+  double from = 0, to = 0;        ///< window of the time axis that is in sight (TimeAxis); to <= from: all of it
+  /// Range to read again commit by commit, because the history merges commits; empty: none. The result is `detail`.
+  CommitRange detail_wanted;
+  std::shared_ptr<const History> detail;  ///< May be null (not read yet, or a live feed).
+  float speed = 1;                        ///< playback speed relative to the recorded time
   std::vector<std::uint64_t> bookmarks;
   std::uint64_t a = 0, b = 0;  ///< commits of the comparison; 0: not set
   Mirror::Moment moment_a, moment_b;
@@ -110,6 +122,12 @@ struct Timeline {
   /// Returns the commit with which a request began; 0 if the recording does not contain it. Empty for a live feed.
   std::function<std::uint64_t(std::uint64_t request)> begun;
 
+  /// Enlarges the range to the steps that the history keeps, so that lists and figures agree. A range that was read
+  /// again commit by commit stays as it is.
+  void snap_range() {
+    const bool exact = detail && detail->all().first <= range.first && detail->all().last >= range.last;
+    if (!range.empty() && !exact) range = history.snapped(range);
+  }
   /// Sets the wanted commit, at least the first: before it there is nothing to show.
   void seek(std::uint64_t commit) { wanted = std::clamp(commit, std::min(end, kFirst), end); }
 };
@@ -123,6 +141,7 @@ struct Scene {
   const Session& session;
   Timeline& time;
   const Mirror& pools;       ///< mirror of the pools: `mirror`, unless that is the tier below
+  const Figured& figures;    ///< figures of the whole time and of the selected range
   const TierShares& shares;  ///< shares of `mirror`'s nodes; valid while nodes are coloured by tier
 
   /// Returns true if the moment changes by itself: lists must then hold still while they are read.

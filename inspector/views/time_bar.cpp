@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "draw.h"
-#include "overview.h"
 #include "panels.h"
+#include "time_columns.h"
 
 namespace canopy::inspector {
 namespace {
@@ -16,40 +16,69 @@ void remember(Timeline& time, const Mirror& mirror, bool first) {
   if (time.a != 0 && time.b != 0) time.difference = Mirror::difference(time.moment_a, time.moment_b);
 }
 
+/// Places on the line of time, which is always the whole time.
+struct Line {
+  const TimeAxis& axis;
+  ImVec2 from, size;
+  float x_of(double value) const {
+    const double all = axis.last() - axis.first();
+    return from.x + size.x * static_cast<float>(all > 0 ? std::clamp((value - axis.first()) / all, 0.0, 1.0) : 0.0);
+  }
+  float x_of(std::uint64_t commit) const { return x_of(axis.value_of(commit)); }
+  std::uint64_t commit_at(float x) const {
+    const double share = std::clamp(static_cast<double>((x - from.x) / size.x), 0.0, 1.0);
+    return axis.commit_at(axis.first() + share * (axis.last() - axis.first()));
+  }
+};
+
 /// Draws the hit rate upwards and evictions downwards, over the whole time.
-void draw_overview(const std::vector<OverviewColumn>& columns, ImVec2 from, ImVec2 size) {
+void draw_overview(const std::vector<TimeColumn>& columns, const Line& line) {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const float width = size.x / static_cast<float>(std::max<std::size_t>(columns.size(), 1));
-  const float middle = from.y + size.y / 2, tall = size.y / 2;
-  const double most = usual_most(columns);
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const float x0 = from.x + width * static_cast<float>(i), x1 = std::max(x0 + 1, x0 + width - 0.5F);
-    if (columns[i].hit_share > 0)
-      list->AddRectFilled({x0, middle - static_cast<float>(columns[i].hit_share) * tall}, {x1, middle},
-                          with_alpha(colours.good, 0.7F));
-    if (columns[i].evicted > 0)
-      list->AddRectFilled(
-          {x0, middle},
-          {x1, middle + std::max(1.F, static_cast<float>(std::min(1.0, columns[i].evicted / most)) * tall)},
-          with_alpha(colours.bad, 0.8F));
+  const float middle = line.from.y + line.size.y / 2, tall = line.size.y / 2;
+  std::vector<double> densities;
+  for (const TimeColumn& column : columns) densities.push_back(column.density(column.counts[Count::evicted]));
+  const double most = usual_most(std::move(densities));
+  for (const TimeColumn& column : columns) {
+    const float x0 = line.x_of(column.from), x1 = std::max(x0 + 1, line.x_of(column.to) - 0.5F);
+    if (const std::uint64_t prompt = column.counts[Count::prompt]; prompt > 0) {
+      const float share = static_cast<float>(column.counts[Count::hit]) / static_cast<float>(prompt);
+      list->AddRectFilled({x0, middle - share * tall}, {x1, middle}, with_alpha(colours.good, 0.7F));
+    }
+    if (const double evicted = column.density(column.counts[Count::evicted]); evicted > 0)
+      list->AddRectFilled({x0, middle},
+                          {x1, middle + std::max(1.F, static_cast<float>(std::min(1.0, evicted / most)) * tall)},
+                          with_alpha(colours.bad, 0.8F));
   }
 }
 
-void draw_marks_on(const Timeline& time, const Overview& overview, ImVec2 from, ImVec2 size) {
+/// Draws the range and the part of the time that the timeline shows.
+void draw_windows(const Timeline& time, const Line& line) {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const auto x_of = [&](std::uint64_t commit) {
-    return from.x + size.x * static_cast<float>(overview.share_of(commit));
-  };
+  const float top = line.from.y, bottom = line.from.y + line.size.y;
+  if (!time.range.empty())
+    list->AddRectFilled({line.x_of(time.range.first - 1), top},
+                        {std::max(line.x_of(time.range.last), line.x_of(time.range.first - 1) + 2), bottom},
+                        with_alpha(colours.accent, 0.35F));
+  if (time.to > time.from)
+    list->AddRect({line.x_of(time.from), top}, {std::max(line.x_of(time.to), line.x_of(time.from) + 3), bottom},
+                  colours.text);
+}
+
+void draw_marks_on(const Timeline& time, const Line& line) {
+  const Palette& colours = palette();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 from = line.from, size = line.size;
   const float middle = from.y + size.y / 2;
   for (const std::uint64_t mark : time.bookmarks)
-    list->AddTriangleFilled({x_of(mark) - em() * 0.3F, from.y}, {x_of(mark) + em() * 0.3F, from.y},
-                            {x_of(mark), middle}, colours.warn);
+    list->AddTriangleFilled({line.x_of(mark) - em() * 0.3F, from.y}, {line.x_of(mark) + em() * 0.3F, from.y},
+                            {line.x_of(mark), middle}, colours.warn);
   for (const auto& [commit, name] : {std::pair(time.a, "A"), std::pair(time.b, "B")})
     if (commit != 0) {
-      list->AddLine({x_of(commit), from.y}, {x_of(commit), from.y + size.y}, colours.text);
-      const ImVec2 letter{x_of(commit) + em() * 0.2F, from.y};
+      const float x = line.x_of(commit);
+      list->AddLine({x, from.y}, {x, from.y + size.y}, colours.text);
+      const ImVec2 letter{x + em() * 0.2F, from.y};
       const ImVec2 size_of_letter = ImGui::CalcTextSize(name);
       list->AddRectFilled(letter, {letter.x + size_of_letter.x, letter.y + size_of_letter.y}, colours.panel);
       list->AddText(letter, colours.text, name);
@@ -57,15 +86,15 @@ void draw_marks_on(const Timeline& time, const Overview& overview, ImVec2 from, 
 }
 
 /// Draws the playhead of a recording, which can be dragged. A live feed has none.
-void draw_playhead(Timeline& time, const Overview& overview, ImVec2 from, ImVec2 size) {
+void draw_playhead(Timeline& time, const Line& line) {
   const Palette& colours = palette();
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const float x = from.x + size.x * static_cast<float>(overview.share_of(time.at)), middle = from.y + size.y / 2;
+  const ImVec2 from = line.from, size = line.size;
+  const float x = line.x_of(time.at), middle = from.y + size.y / 2;
   list->AddRectFilled({x, from.y}, {from.x + size.x, from.y + size.y}, with_alpha(colours.panel, 0.55F));
   list->AddLine({x, from.y}, {x, from.y + size.y}, colours.accent, em() * 0.14F);
   list->AddCircleFilled({x, middle}, em() * 0.38F, colours.accent);
-  const double share = std::clamp((ImGui::GetIO().MousePos.x - from.x) / size.x, 0.F, 1.F);
-  const std::uint64_t under = std::max(overview.commit_at(share), Timeline::kFirst);
+  const std::uint64_t under = std::max(line.commit_at(ImGui::GetIO().MousePos.x), Timeline::kFirst);
   if (ImGui::IsItemActive()) time.seek(under);
   if (ImGui::IsItemHovered()) explain(fmt::format("commit {} of {}", grouped(under), grouped(time.end)));
 }
@@ -159,29 +188,29 @@ class TimeBar final : public Panel {
   void draw_line(Scene& scene, ImVec2 size) {
     const ImVec2 from = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("line of time", size);
-    const Overview overview(scene);
+    const History& history = scene.time.history;
+    const TimeAxis axis(history);
+    const Line line{axis, from, size};
     ImGui::GetWindowDrawList()->AddRectFilled({from.x, from.y + size.y / 2}, {from.x + size.x, from.y + size.y / 2 + 1},
                                               palette().line);
-    if (!overview.empty()) {
-      const auto most = static_cast<std::size_t>(std::max(1.F, size.x / std::max(2.F, em() / 7)));
-      const std::uint64_t known = scene.time.whole.empty() ? scene.mirror.commits() : scene.time.whole.back().commit;
-      if (known_ != known || most_ != most) {
-        columns_ = overview.columns(0, most);
-        known_ = known, most_ = most;
-      }
-      draw_overview(columns_, from, size);
+    const auto most = static_cast<std::size_t>(std::max(1.F, size.x / std::max(2.F, em() / 7)));
+    if (known_ != history.commits() || most_ != most) {
+      columns_ = columns_of(history, axis, axis.first(), axis.last(), most);
+      known_ = history.commits(), most_ = most;
     }
-    if (scene.time.seekable) draw_playhead(scene.time, overview, from, size);
+    draw_overview(columns_, line);
+    draw_windows(scene.time, line);
+    if (scene.time.seekable) draw_playhead(scene.time, line);
     else
       explain(
           "Hit rate upwards, evictions downwards, since the engine began or the inspector attached. A live feed has no "
           "past to go back to: record it (feed: { file: ... }) for that.");
-    draw_marks_on(scene.time, overview, from, size);
+    draw_marks_on(scene.time, line);
   }
 
   std::uint64_t known_ = ~std::uint64_t{0};
   std::size_t most_ = 0;
-  std::vector<OverviewColumn> columns_;
+  std::vector<TimeColumn> columns_;
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ class RingLink : public Link {
           mirror.lost();
           ++session.laps;
         } else {
-          mirror.take({buffer_.data(), count});
+          mirror.take({buffer_.data(), count}, time.history.watch(mirror));
         }
         if (Clock::now() > until) return false;
       }

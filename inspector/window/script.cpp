@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include <history/time_axis.h>
 #include <views/names.h>
 
 namespace canopy::inspector {
@@ -38,6 +39,8 @@ class Line {
     else if (verb == "colour") colour();
     else if (verb == "view") view();
     else if (verb == "seek") seek();
+    else if (verb == "range") range();
+    else if (verb == "zoom") zoom();
     else if (verb == "screenshot") screenshot();
     else complaint_ = fmt::format("'{}' is not a command", verb);
     if (complaint_.empty()) settle(canvas_, app_);
@@ -218,6 +221,33 @@ class Line {
     if (error != std::errc() || end != to.data() + to.size() - share || value < 0)
       return complain(fmt::format("'{}' is not a moment; expected a commit, or a share such as 50%", to));
     app_.time().seek(static_cast<std::uint64_t>(share ? value / 100 * static_cast<double>(app_.time().end) : value));
+  }
+  /// Reads two commits, or shares of the time's length.
+  CommitRange two_commits() {
+    const std::string first = word();
+    if (first == "none" || !complaint_.empty()) return {};
+    const TimeAxis axis(app_.time().history);
+    const auto commit_of = [&](const std::string& text) -> std::uint64_t {
+      double value = 0;
+      const bool share = text.ends_with('%');
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - share, value);
+      if (error != std::errc() || end != text.data() + text.size() - share || value < 0) {
+        complain(fmt::format("'{}' is not a moment; expected a commit, or a share such as 50%", text));
+        return 0;
+      }
+      if (!share) return static_cast<std::uint64_t>(value);
+      return axis.commit_at(axis.first() + value / 100 * (axis.last() - axis.first()));
+    };
+    const std::uint64_t from = commit_of(first), to = commit_of(word());
+    return {std::max<std::uint64_t>(from, 1), to};
+  }
+  void range() { app_.time().range = two_commits(); }
+  void zoom() {
+    const CommitRange window = two_commits();
+    const TimeAxis axis(app_.time().history);
+    Timeline& time = app_.time();
+    time.from = window.empty() ? 0 : axis.value_of(window.first);
+    time.to = window.empty() ? 0 : axis.value_of(window.last);
   }
   void screenshot() {
     const std::string path = rest();

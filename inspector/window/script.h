@@ -21,6 +21,8 @@ namespace canopy::inspector {
 ///   colour hits            or state, last use, namespace, tier
 ///   view nodes             or icicle
 ///   seek 50%               or a commit; in a recording
+///   range 20% 30%          or commits; `range none`
+///   zoom 20% 30%           the timeline's window; `zoom none`
 ///   screenshot out.png
 ///   # begins a comment; empty lines are skipped
 struct Script {

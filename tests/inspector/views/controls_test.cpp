@@ -340,7 +340,8 @@ TEST_CASE("controls without room are listed by name, and only those") {
     App app(std::make_unique<ScriptLink>(script, script.commit()), Settings{});
     Headless screen(1280, height);
     app.pump(std::chrono::milliseconds(10));
-    for (int i = 0; i < 3; ++i) screen.key(app, '2');
+    screen.key(app, '2');
+    for (int i = 0; i < 3; ++i) screen.frame(app);
     CAPTURE(height);
     CHECK(app.panel<ControlsTab>().above().empty());
     if (height > 1000) CHECK(app.panel<ControlsTab>().below().empty());

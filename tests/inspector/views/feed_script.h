@@ -69,7 +69,7 @@ class ScriptLink final : public inspector::Link {
   const FeedHeader& header() const override { return script_.header(); }
   bool pump(inspector::Mirror& mirror, inspector::Session& session, inspector::Timeline& time,
             std::chrono::milliseconds) override {
-    mirror.take(events_);
+    mirror.take(events_, time.history.watch(mirror));
     events_.clear();
     session.name = "a script", session.source = "test";
     if (session.state != inspector::Session::State::stopped)

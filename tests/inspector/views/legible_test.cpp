@@ -38,7 +38,7 @@ TEST_CASE("no words are printed over others or cut at a side, from the least win
                                       {2560.F, 1080.F}}) {
     Stage shown(width, height);
     busy(shown);
-    for (const char tab : {'1', '2', '3', '4', '5'}) {
+    for (const char tab : {'1', '2', '8', '9', 'P', 'L'}) {
       CAPTURE(width);
       CAPTURE(tab);
       shown.screen.key(*shown.app, tab);
@@ -46,8 +46,18 @@ TEST_CASE("no words are printed over others or cut at a side, from the least win
       const Ink ink;
       CHECK(ink.overprinted() == std::vector<std::string>{});
       CHECK(ink.cut() == std::vector<std::string>{});
-      for (const char* words : {"hit rate", "request p50 / p99", "evictable", "CONTROLS", "COMPARE", "drift 0", "live"})
+      for (const char* words : {"hit rate", "request p50 / p99", "evictable", "CONTROLS", "LOCKS", "drift 0", "live"})
         CHECK_MESSAGE(ink.has(words), words);
+    }
+    for (const char page : {'3', '4', '5', '6', '7', 'M', 'S', 'R'}) {
+      CAPTURE(width);
+      CAPTURE(page);
+      shown.screen.key(*shown.app, page);
+      shown.draw();
+      const Ink ink;
+      CHECK(ink.overprinted() == std::vector<std::string>{});
+      CHECK(ink.cut() == std::vector<std::string>{});
+      shown.screen.key(*shown.app, page);
     }
   }
 }

@@ -31,7 +31,7 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
   const auto path = std::filesystem::temp_directory_path() / "canopy-inspector-picture.png";
   std::filesystem::remove(path);
   std::istringstream lines(
-      "# a comment\n\nclick node 3\ncolour hits\nkey t\nwheel 300 200 3\nkey Escape\ntab PLUGINS\n"
+      "# a comment\n\nclick node 3\ncolour hits\nkey t\nwheel 300 200 3\nkey Escape\ntab EVENTS\n"
       "key ?\nkey Escape\nview nodes\nclick node 2\nclick node 3\nscreenshot " +
       path.string() + "\n");
   CHECK(Script{}.run(lines, *canvas, app) == "");
@@ -47,7 +47,7 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
   CHECK(colours.size() > 50);
 
   // Across, then down: the gap below the tree, 20 pixels down.
-  std::istringstream drag("drag 1000 333 1000 353\n");
+  std::istringstream drag("drag 1000 311 1000 331\n");
   CHECK(Script{}.run(drag, *canvas, app) == "");
   CHECK(app.settings().shares.contains("top"));
 
@@ -58,7 +58,9 @@ TEST_CASE("a script selects, zooms and takes pictures that are not blank, withou
         {"view forest", "1: 'forest' is not a view of the tree; expected icicle or nodes"},
         {"seek 50%", "1: 'seek' needs a recording"},
         {"requests 5", "1: there is no demo engine to run"},
-        {"tab POOL", "1: there is no tab 'POOL'"}}) {
+        {"tab TREE", "1: there is no tab 'TREE'"},
+        {"range 5", "1: a word is missing"},
+        {"zoom 5 x", "1: 'x' is not a moment; expected a commit, or a share such as 50%"}}) {
     std::istringstream wrong(line);
     CHECK(Script{}.run(wrong, *canvas, app) == complaint);
   }

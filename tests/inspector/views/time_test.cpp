@@ -1,6 +1,6 @@
-/// A recording over its time: how it opens, what SIZES and the time bar show of it, and where a click goes.
+/// A recording over its time: how it opens, what the timeline shows of it, and where clicks and drags go.
 #include <doctest/doctest.h>
-#include <views/sizes_panel.h>
+#include <views/timeline_panel.h>
 
 #include <support/sanitizers.h>
 #include <chrono>
@@ -52,13 +52,13 @@ TEST_CASE("a long recording opens with frames between in at most twice the time 
         CHECK(app.loading());
         const Ink ink;
         loaded_with_bar |= ink.has("stop here") && ink.has(kSanitized ? "of 20,000" : "of 200,000");
-        CHECK_FALSE(ink.has("NEXT TO EVICT"));  // nothing that costs more the more there is
+        CHECK_FALSE(ink.has("REQUESTS"));  // nothing that costs more the more there is
       }
     const double took = cpu_seconds() - began;
     screen.frame(app);
     CHECK(app.time().at == commits);
     CHECK(app.mirror().drift() == 0);
-    CHECK(Ink().has("NEXT TO EVICT"));
+    CHECK(Ink().has("REQUESTS"));
     return took;
   };
   bool bar = false, none = false;
@@ -88,7 +88,7 @@ TEST_CASE("reading a recording can be stopped, by click and by Esc, and goes on 
     CHECK(stopped > 0);
     CHECK(stopped < 60'000);
     screen.frame(app);
-    CHECK(Ink().has("NEXT TO EVICT"));
+    CHECK(Ink().has("REQUESTS"));
     CHECK(app.mirror().drift() == 0);
     screen.press(app, ImGuiKey_End);
     while (!app.pump(1000ms)) continue;
@@ -109,77 +109,169 @@ TEST_CASE("the whole recording stays in sight, and the same place of a chart is 
     screen.frame(app);
   };
   turn();
-  const SizesPanel& panel = app.panel<SizesPanel>();
+  const TimelinePanel& panel = app.panel<TimelinePanel>();
   const auto place = [&](float share) {
-    return ImVec2{panel.stack().from.x + (panel.stack().to.x - panel.stack().from.x) * share,
-                  (panel.stack().from.y + panel.stack().to.y) / 2};
+    return ImVec2{panel.scale().left + (panel.scale().right - panel.scale().left) * share,
+                  (panel.pool_track().top + panel.pool_track().bottom) / 2};
   };
   const std::size_t columns = panel.columns().size();
-  const std::uint64_t last = panel.columns().back().commit;
+  const std::uint64_t last = panel.columns().back().commits.last;
   for (int again = 0; again < 3; ++again) {
     screen.click(app, place(0.25F));
     turn();
+    for (int i = 0; i < 30; ++i) screen.frame(app);  // no double click
     CHECK(app.time().at > 700);
     CHECK(app.time().at < 800);
     CHECK(panel.columns().size() == columns);
-    CHECK(panel.columns().back().commit == last);
+    CHECK(panel.columns().back().commits.last == last);
   }
   const std::uint64_t there = app.time().at;
   screen.click(app, place(0.75F));
   turn();
+  for (int i = 0; i < 30; ++i) screen.frame(app);
   CHECK(app.time().at > 2200);
   screen.click(app, place(0.25F));
   turn();
   CHECK(app.time().at == there);
 }
 
-TEST_CASE("a place in a chart over time is a moment of the engine's clock, and back") {
-  std::vector<Sample> samples(4);
-  const std::uint64_t us[] = {0, 1'000'000, 9'000'000, 10'000'000}, commits[] = {1, 101, 111, 211};
-  for (std::size_t i = 0; i < 4; ++i) samples[i].us = us[i], samples[i].commit = commits[i];
-  const Overview overview(samples);
-  CHECK(overview.by_clock());
-  CHECK(overview.share_of(101) == doctest::Approx(0.1));
-  CHECK(overview.share_of(111) == doctest::Approx(0.9));
-  CHECK(overview.share_of(106) == doctest::Approx(0.5));
-  CHECK(overview.share_of(1) == 0);
-  CHECK(overview.share_of(999) == 1);
-  for (std::uint64_t commit = 1; commit <= 211; ++commit)
-    CHECK(overview.commit_at(overview.share_of(commit)) == commit);
-  // An idle stretch is as wide as a busy one.
-  const auto columns = overview.columns(0, 4);
-  REQUIRE(columns.size() == 4);
-  CHECK(columns[0].commit == 101);
-  CHECK(columns[1].commit == 101);
-  CHECK(columns[2].commit == 101);
-  CHECK(columns[3].commit == 211);
+namespace {
+
+/// A history whose commits end at these times.
+History history_at(const std::vector<std::uint64_t>& us) {
+  FeedScript script;
+  Mirror mirror(script.header());
+  History history;
+  for (const std::uint64_t at : us) {
+    std::vector<Event> events = script.commit();
+    auto end = std::bit_cast<event::Commit>(events.back());
+    end.us = at;
+    events.back() = std::bit_cast<Event>(end);
+    mirror.take(events, history.watch(mirror));
+  }
+  return history;
 }
 
-TEST_CASE("sizes are on one scale up to the highest limit, and one resize does not flatten the evictions") {
+}  // namespace
+
+TEST_CASE("a place on the time axis is a moment of the engine's clock, and back") {
+  std::vector<std::uint64_t> us;
+  for (std::uint64_t i = 0; i < 100; ++i) us.push_back(i * 10'000);
+  us.push_back(9'000'000);  // an idle time
+  for (std::uint64_t i = 1; i <= 100; ++i) us.push_back(9'000'000 + i * 10'000);
+  const History history = history_at(us);
+  const TimeAxis axis(history);
+  CHECK(axis.by_clock());
+  CHECK(axis.first() == 0);
+  CHECK(axis.last() == 10'000'000);
+  for (std::uint64_t commit = 1; commit <= us.size(); ++commit) CHECK(axis.commit_at(axis.value_of(commit)) == commit);
+  CHECK(axis.value_of(std::uint64_t{999}) == axis.last());
+  // An idle time is as wide as a busy one, and stays alone.
+  const auto columns = columns_of(history, axis, axis.first(), axis.last(), 10);
+  const auto idle = std::find_if(columns.begin(), columns.end(), [](const auto& c) { return c.to - c.from > 5e6; });
+  REQUIRE(idle != columns.end());
+  CHECK(idle->commits.commits() == 1);
+  CHECK(columns.back().commits.last == us.size());
+  std::uint64_t next = 1;
+  for (const TimeColumn& column : columns) {
+    CHECK(column.commits.first == next);
+    next = column.commits.last + 1;
+  }
+  // Without a clock, commits are the axis.
+  const History still = history_at(std::vector<std::uint64_t>(50, 7));
+  const TimeAxis commits(still);
+  CHECK_FALSE(commits.by_clock());
+  for (std::uint64_t commit = 1; commit <= 50; ++commit) CHECK(commits.commit_at(commits.value_of(commit)) == commit);
+}
+
+TEST_CASE("the pool is on one scale up to the highest limit, and one resize does not flatten the evictions") {
   Stage shown(1600, 900, 1'000);
   shown.script.add(0, 100);
   shown.open();
   for (int i = 0; i < 50; ++i) shown.turn();
   shown.script.pool(4'000, 6'000);
-  for (int i = 0; i < 50; ++i) shown.turn();
-  shown.script.pool(2'000, 2'000);
-  for (int i = 0; i < 50; ++i) shown.turn();
-  const SizesPanel& panel = shown.app->panel<SizesPanel>();
-  const auto& columns = panel.columns();
-  const float all = panel.stack().to.y - panel.stack().from.y;
-  CHECK(sizes_top(columns) == 6'000);
-  CHECK(panel.height_of(columns.front().all()) == doctest::Approx(all / 6));
-  CHECK(panel.height_of(columns[columns.size() / 2].all()) == doctest::Approx(all * 4 / 6));
-  CHECK(panel.height_of(columns.back().all()) == doctest::Approx(all * 2 / 6));
-  const Ink ink;
-  CHECK(ink.find("96.0 k") == nullptr);  // round figures
-  CHECK((ink.has("80.0 k") || ink.has("50.0 k")));
-  CHECK(ink.overprinted() == std::vector<std::string>{});
+  for (int i = 0; i < 50; ++i) shown.turn(Operation::resize);
+  CHECK(pool_top(shown.app->time().history, 0) == 6'000);
+  CHECK(shown.app->time().history.marks().size() == 1);
+  CHECK(Ink().has("limit"));
+  CHECK(Ink().overprinted() == std::vector<std::string>{});
 
-  std::vector<OverviewColumn> bars(100);
-  for (std::size_t i = 0; i < bars.size(); ++i) bars[i].evicted = 10 + static_cast<double>(i % 5);
-  bars[50].evicted = 10'000;
+  std::vector<double> bars(100);
+  for (std::size_t i = 0; i < bars.size(); ++i) bars[i] = 10 + static_cast<double>(i % 5);
+  bars[50] = 10'000;
   CHECK(usual_most(bars) < 20);
-  bars[50].evicted = 15;
+  bars[50] = 15;
   CHECK(usual_most(bars) == 15);
+}
+
+TEST_CASE("a drag selects a range of which every panel shows figures, and Esc clears it") {
+  FeedScript script(100'000);
+  const RecordedFile file(script, long_story(script, 3'000), "range");
+  auto recording = Recording::open(file.path());
+  REQUIRE(recording);
+  App app(link_to(std::move(*recording), file.path()), Settings{});
+  Headless screen;
+  const auto turn = [&] {
+    while (!app.pump(1000ms)) continue;
+    for (int i = 0; i < 3; ++i) screen.frame(app);
+  };
+  turn();
+  const TimelinePanel& panel = app.panel<TimelinePanel>();
+  const auto place = [&](float share) {
+    return ImVec2{panel.scale().left + (panel.scale().right - panel.scale().left) * share,
+                  (panel.pool_track().top + panel.pool_track().bottom) / 2};
+  };
+  CHECK(Ink().has("figures of the whole time"));
+  screen.drag(app, place(0.75F), place(0.25F));
+  turn();
+  const CommitRange range = app.time().range;
+  CHECK(range.first > 700);
+  CHECK(range.first < 800);
+  CHECK(range.last > 2'200);
+  CHECK(range.last < 2'300);
+  CHECK(app.time().at == 3'000);  // a drag does not move the playhead
+  const std::uint64_t begun = app.scene().figures.range().counts[Count::requests];
+  CHECK(begun == 15);
+  CHECK(app.scene().figures.whole().counts[Count::requests] == 29);  // the first is in the keyframe
+  CHECK(Ink().has("figures of the range"));
+  CHECK(Ink().has("15 requests of the range"));
+  screen.press(app, ImGuiKey_Escape);
+  turn();
+  CHECK(app.time().range.empty());
+  CHECK(Ink().has("figures of the whole time"));
+}
+
+TEST_CASE("the wheel zooms to single commits, which are read again, and Esc shows the whole time") {
+  FeedScript script(8'000'000);
+  const RecordedFile file(script, long_story(script, 20'000), "zoom");
+  auto recording = Recording::open(file.path());
+  REQUIRE(recording);
+  App app(link_to(std::move(*recording), file.path()), Settings{});
+  Headless screen;
+  const auto turn = [&] {
+    while (!app.pump(1000ms)) continue;
+    for (int i = 0; i < 3; ++i) screen.frame(app);
+  };
+  turn();
+  REQUIRE(app.time().history.stride() > 1);
+  const TimelinePanel& panel = app.panel<TimelinePanel>();
+  ImGui::GetIO().MousePos = {(panel.scale().left + panel.scale().right) / 2,
+                             (panel.pool_track().top + panel.pool_track().bottom) / 2};
+  const double under = panel.scale().value_at(ImGui::GetIO().MousePos.x);
+  for (int i = 0; i < 28; ++i) {
+    ImGui::GetIO().MouseWheel = 1;
+    screen.frame(app);
+    ImGui::GetIO().MouseWheel = 0;
+  }
+  turn();
+  turn();
+  CHECK(panel.scale().value_at(ImGui::GetIO().MousePos.x) == doctest::Approx(under));
+  REQUIRE(app.time().detail);
+  CHECK(app.time().detail->stride() == 1);
+  for (const TimeColumn& column : panel.columns()) CHECK(column.commits.commits() == 1);
+  CHECK(panel.columns().size() < 100);
+  screen.press(app, ImGuiKey_Escape);
+  turn();
+  CHECK(app.time().to == 0);
+  CHECK(panel.columns().size() > 100);
 }

@@ -2,7 +2,6 @@
 #include <views/names.h>
 #include <views/pool_map.h>
 #include <views/requests_panel.h>
-#include <views/sizes_panel.h>
 #include <window/settings_file.h>
 
 #include <algorithm>
@@ -106,26 +105,6 @@ TEST_CASE("the pool's map follows what changed, equals one made anew, and counts
   before = followed.counted();
   followed.update(show.mirror, show.index, 0, 4000, 1);
   CHECK(followed.counted() - before == followed.cells().size());
-}
-
-TEST_CASE("columns over time end with now, and say hits and evictions since the one before") {
-  std::vector<Sample> samples(100);
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    samples[i].commit = i + 1;
-    samples[i].prompt_tokens = i * 10;
-    samples[i].hit_tokens = i * 4;
-    samples[i].evicted_tokens = i * 3;
-    samples[i].pools[0].free = 100 - i;
-  }
-  const auto columns = Overview(samples).columns(0, 20);
-  REQUIRE(columns.size() == 20);
-  CHECK(columns.back().commit == 100);
-  CHECK(columns.back().pages.free == 1);
-  CHECK(columns[0].hit_share < 0);
-  CHECK(columns[7].hit_share == doctest::Approx(0.4));
-  CHECK(columns[7].evicted == doctest::Approx(15));
-  CHECK(Overview(samples).columns(0, 1000).size() == 100);
-  CHECK(Overview(std::vector<Sample>{}).columns(0, 20).empty());
 }
 
 TEST_CASE("whatever cannot be shown is a sentence with the next thing to do") {

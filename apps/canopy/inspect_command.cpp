@@ -1,0 +1,183 @@
+#include "inspect_command.h"
+
+#include <canopy/base/atomic_file.h>
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
+#include <canopy/base/run_files.h>
+#include <fmt/format.h>
+#include <history/chrome_trace.h>
+#include <history/range_page.h>
+#include <history/tables.h>
+#include <history/time_axis.h>
+#include <sources/recording.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli_options.h"
+#include "program.h"
+
+namespace canopy::app {
+namespace {
+
+using namespace inspector;
+
+struct InspectArguments {
+  std::string file, range, report, csv, trace;
+};
+
+/// A recording that was read to its end.
+struct Past {
+  std::unique_ptr<Recording> recording;
+  Mirror mirror;  ///< state at the end of the range
+  History history;
+  RangeFigures range, whole;
+  bool has_range = false;
+};
+
+/// Reads a moment: a commit, a share of the time such as 20%, or seconds after the start such as 1.5s.
+bool read_moment(std::string_view text, const TimeAxis& axis, std::uint64_t& commit) {
+  const bool share = text.ends_with('%'), seconds = text.ends_with('s');
+  const std::string_view digits = text.substr(0, text.size() - (share || seconds));
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() || !(value >= 0)) return false;
+  if (share) commit = axis.commit_at(axis.first() + std::min(value, 100.0) / 100 * (axis.last() - axis.first()));
+  else if (seconds) commit = axis.commit_at(value * 1e6);
+  else commit = static_cast<std::uint64_t>(std::min(value, 1e15));
+  return !seconds || axis.by_clock();
+}
+
+Result<CommitRange> range_of(const std::string& text, const History& history) {
+  const TimeAxis axis(history);
+  const std::size_t dots = text.find("..");
+  const auto cannot = [&](const char* why) { return Error{fmt::format("--range {}: {}", text, why)}; };
+  CommitRange range;
+  if (dots == std::string::npos || !read_moment(std::string_view(text).substr(0, dots), axis, range.first) ||
+      !read_moment(std::string_view(text).substr(dots + 2), axis, range.last))
+    return cannot("expected A..B: two commits, shares such as 20%..30%, or seconds such as 1.5s..3s");
+  range.first = std::max(range.first, history.all().first);
+  range.last = std::min(range.last, history.all().last);
+  if (range.empty()) return cannot("nothing of the recording is in it");
+  return range;
+}
+
+/// Takes commits (`from`, `to`] in parts: a long recording is not read at once.
+void take(const Recording& recording, Mirror& mirror, std::uint64_t from, std::uint64_t to, History* history) {
+  constexpr std::uint64_t kPart = 4096;
+  for (std::uint64_t at = from; at < to; at = std::min(at + kPart, to))
+    mirror.take(recording.events(at, std::min(at + kPart, to)), history ? history->watch(mirror) : nullptr);
+}
+
+Result<std::unique_ptr<Past>> read(const std::string& path, const std::string& range_text) {
+  auto recording = Recording::open(path);
+  if (!recording) return recording.error();
+  auto past = std::unique_ptr<Past>(new Past{std::move(*recording), Mirror(FeedShape{}), {}, {}, {}});
+  const Recording& file = *past->recording;
+  past->mirror = Mirror(file.header());
+  past->mirror.learn();
+  take(file, past->mirror, 0, file.commits(), &past->history);
+  past->history.forget_mirror();
+  if (past->history.empty()) return Error{path + ": the recording contains no state of an engine"};
+  past->whole = past->range = figures_of(past->history, {});
+  if (range_text.empty()) return past;
+  const auto range = range_of(range_text, past->history);
+  if (!range) return range.error();
+  // The history keeps steps of several commits: the range itself is read again, commit by commit as far as possible.
+  past->mirror.reset();
+  take(file, past->mirror, 0, range->first - 1, nullptr);
+  History part(past->mirror);
+  take(file, past->mirror, range->first - 1, range->last, &part);
+  past->range = figures_of(part, {});
+  // Requests that began before the range had locks in it too.
+  const RangeFigures around = figures_of(past->history, *range);
+  for (TenantFigures& tenant : past->range.tenants)
+    for (const TenantFigures& same : around.tenants)
+      if (same.name == tenant.name) tenant.locked_us = same.locked_us;
+  past->has_range = true;
+  return past;
+}
+
+void print_line(const char* label, const std::string& range, const std::string& whole, bool has_range) {
+  if (has_range) fmt::print("  {:<24} {:>16} {:>16}\n", label, range, whole);
+  else fmt::print("  {:<24} {:>16}\n", label, whole);
+}
+
+void print_figures(const Past& past) {
+  const RangeFigures &range = past.range, &whole = past.whole;
+  const bool both = past.has_range;
+  print_line("", "range", both ? "whole time" : "", both);
+  print_line("commits", grouped(range.commits.commits()), grouped(whole.commits.commits()), both);
+  print_line("time", duration(static_cast<double>(range.us()) / 1e6), duration(static_cast<double>(whole.us()) / 1e6),
+             both);
+  const auto rate = [](const RangeFigures& of) { return percent(of.counts[Count::hit], of.counts[Count::prompt]); };
+  print_line("hit rate", rate(range), rate(whole), both);
+  for (std::size_t i = 0; i < std::size(kCounts); ++i)
+    print_line(kCounts[i].words, grouped(range.counts[static_cast<Count>(i)]),
+               grouped(whole.counts[static_cast<Count>(i)]), both);
+  fmt::print("missed tokens, by reason\n");
+  for (std::size_t reason = 0; reason < kReasons; ++reason)
+    if (whole.missed[reason] > 0)
+      print_line(reason_name(reason), grouped(range.missed[reason]), grouped(whole.missed[reason]), both);
+  fmt::print("tenants{}\n", both ? ", in the range" : "");
+  std::vector<TenantFigures> tenants = range.tenants;
+  std::stable_sort(tenants.begin(), tenants.end(), [](const TenantFigures& a, const TenantFigures& b) {
+    return a.counts[Count::prompt] > b.counts[Count::prompt];
+  });
+  constexpr std::size_t kMost = 12;
+  fmt::print("  {:<20} {:>9} {:>14} {:>8} {:>12} {:>12} {:>12}\n", "", "requests", "prompt tokens", "hit", "cached",
+             "waste", "regret");
+  for (std::size_t i = 0; i < tenants.size() && i < kMost; ++i)
+    fmt::print("  {:<20} {:>9} {:>14} {:>8} {:>12} {:>12} {:>12}\n", printable(tenants[i].name).substr(0, 20),
+               grouped(tenants[i].counts[Count::requests]), grouped(tenants[i].counts[Count::prompt]),
+               percent(tenants[i].counts[Count::hit], tenants[i].counts[Count::prompt]), grouped(tenants[i].held),
+               grouped(tenants[i].counts[Count::wasted]), grouped(tenants[i].counts[Count::regretted]));
+  if (tenants.size() > kMost) fmt::print("  and {} more\n", tenants.size() - kMost);
+}
+
+int inspect(const InspectArguments& arguments) {
+  const RunFile outputs[] = {{"--report", arguments.report}, {"--trace", arguments.trace}};
+  const RunFile inputs[] = {{"the recording", arguments.file}};
+  if (const auto files = check_run_files(inputs, outputs); !files) return unusable(files.error().text);
+  const auto past = read(arguments.file, arguments.range);
+  if (!past) return unusable(past.error().text);
+  const Past& found = **past;
+  if (!arguments.report.empty()) {
+    const std::string page =
+        page_of({printable(arguments.file), found.history, found.range, found.whole, found.mirror});
+    if (const auto done = write_file_atomically(arguments.report, page); !done) return unusable(done.error().text);
+  }
+  if (!arguments.trace.empty()) {
+    const std::string trace = chrome_trace(found.history, found.has_range ? found.range.commits : CommitRange{});
+    if (const auto done = write_file_atomically(arguments.trace, trace); !done) return unusable(done.error().text);
+  }
+  if (!arguments.csv.empty())
+    fmt::print("{}", csv_of(table_of(arguments.csv, found.history, found.range, found.mirror)));
+  else if (arguments.report.empty() && arguments.trace.empty()) print_figures(found);
+  return kFine;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& program, int& status) {
+  auto arguments = std::make_shared<InspectArguments>();
+  auto* command = program.add_subcommand("inspect", "Print or export the figures of a recording, or of a range of it");
+  command->group("Look");
+  command->footer(
+      "Waste is tokens that were computed, found by no request, and evicted; regret, tokens that were evicted and "
+      "computed again (docs/inspector.md).");
+  command->add_option("file", arguments->file, "recording, made with `canopy replay --record FILE`")->required();
+  command->add_option("--range", arguments->range,
+                      "A..B: two commits, shares of the time such as 20%..30%, or seconds such as 1.5s..3s");
+  command->add_option("--report", arguments->report, "write an HTML page to this file");
+  command->add_option("--trace", arguments->trace, "write a trace for ui.perfetto.dev to this file");
+  std::vector<std::string> names(table_names().begin(), table_names().end());
+  command->add_option("--csv", arguments->csv, "print this table as CSV")->check(CLI::IsMember(names));
+  command->callback([=, &status] { status = inspect(*arguments); });
+}
+
+}  // namespace canopy::app

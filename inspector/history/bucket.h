@@ -1,0 +1,52 @@
+#pragma once
+
+#include <mirror/mirror_pool.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "counts.h"
+#include "top_prefixes.h"
+
+namespace canopy::inspector {
+
+/// Consecutive commits, from `first` to `last`, both included. `last` 0: no range.
+struct CommitRange {
+  std::uint64_t first = 0, last = 0;
+  bool empty() const { return last == 0 || last < first; }
+  bool has(std::uint64_t commit) const { return commit >= first && commit <= last; }
+  std::uint64_t commits() const { return empty() ? 0 : last - first + 1; }
+  friend bool operator==(const CommitRange&, const CommitRange&) = default;
+};
+
+/// Counts of a tenant; `row` is a row of History::tenants().
+struct TenantCounts {
+  std::uint32_t row = 0;
+  Counts counts;
+};
+
+/// Counts of some consecutive commits, and the state after the last of them.
+struct Bucket {
+  CommitRange commits;
+  std::uint64_t first_us = 0, last_us = 0;
+  Counts counts;
+  std::array<std::uint64_t, kReasons> missed{};          ///< tokens
+  std::array<std::uint64_t, kEvictionCauses> evicted{};  ///< tokens, by EvictionCause
+  TrafficCounts traffic{};
+  std::uint32_t running = 0;          ///< requests, at the end
+  std::vector<TenantCounts> tenants;  ///< only those with a count, in no particular order
+  struct Pool {
+    MirrorPool::Sums pages;
+    std::uint64_t limit = 0;  ///< pages; may be kUnlimited
+  };
+  std::vector<Pool> pools;          ///< by group, at the end
+  std::vector<std::uint64_t> held;  ///< tokens in the tree at the end, by tenant's row; shorter: the rest have none
+  TopPrefixes hits, waste, regret;
+
+  Counts& of(std::uint32_t row);
+  /// Adds the bucket that follows.
+  void add(const Bucket& next);
+};
+
+}  // namespace canopy::inspector

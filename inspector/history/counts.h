@@ -1,0 +1,86 @@
+#pragma once
+
+#include <canopy/feed/event.h>
+#include <mirror/mirror_past.h>
+#include <mirror/mirror_request.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+namespace canopy::inspector {
+
+/// The only place that names the counts of a range of time. Tables, charts and files loop over it.
+#define CANOPY_RANGE_COUNTS(X)                                                                           \
+  X(requests, "requests", "Requests that began.")                                                        \
+  X(prompt, "prompt tokens", "Tokens of the prompts of requests that began.")                            \
+  X(hit, "hit tokens", "Prompt tokens that were found in the cache.")                                    \
+  X(inserted, "inserted tokens", "Tokens of nodes that were added to the tree.")                         \
+  X(evicted, "evicted tokens", "Tokens that left the pool of the first group, for any cause.")           \
+  X(wasted, "wasted tokens", "Evicted tokens of nodes that no request had found since they were added.") \
+  X(regretted, "regretted tokens", "Tokens that were inserted again after they had been evicted.")
+
+// clang-format off
+enum class Count : std::uint8_t {
+#define CANOPY_NAME(name, ...) name,
+  CANOPY_RANGE_COUNTS(CANOPY_NAME)
+#undef CANOPY_NAME
+};
+// clang-format on
+
+struct CountInfo {
+  const char *name, *words, *help;
+};
+inline constexpr CountInfo kCounts[] = {
+#define CANOPY_ROW(name, words, help) {#name, words, help},
+    CANOPY_RANGE_COUNTS(CANOPY_ROW)
+#undef CANOPY_ROW
+};
+
+/// Values of all counts.
+class Counts {
+ public:
+  constexpr std::uint64_t& operator[](Count count) { return values_[static_cast<std::size_t>(count)]; }
+  constexpr std::uint64_t operator[](Count count) const { return values_[static_cast<std::size_t>(count)]; }
+  constexpr Counts& operator+=(const Counts& other) {
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += other.values_[i];
+    return *this;
+  }
+  friend bool operator==(const Counts&, const Counts&) = default;
+
+ private:
+  std::array<std::uint64_t, std::size(kCounts)> values_{};
+};
+
+/// Reasons of missed tokens: those of Miss, and last the flush that removed them.
+inline constexpr std::size_t kReasons = static_cast<std::size_t>(Miss::no_nodes) + 2, kFlushedReason = kReasons - 1;
+/// Returns the reason of a verdict as a number below kReasons.
+std::size_t reason_of(const Verdict& verdict);
+/// Returns a reason in a few words.
+const char* reason_name(std::size_t reason);
+
+/// Cause of an eviction.
+enum class EvictionCause : std::uint8_t {
+  room,   ///< a request or a caller needed pages
+  limit,  ///< the pool's limit was lowered
+  flush,
+  other,  ///< with another operation: a window moved on, or another server removed it
+};
+inline constexpr std::array<const char*, 4> kEvictionCauseNames = {"for room", "lower limit", "flush", "other"};
+inline constexpr std::size_t kEvictionCauses = kEvictionCauseNames.size();
+EvictionCause cause_of(Operation operation);
+
+/// Traffic between the pools and the tiers below.
+enum class Traffic : std::uint8_t {
+  fetches,         ///< fetches that were started
+  loaded_host,     ///< tokens from the host to the pools
+  stored_host,     ///< tokens from the pools to the host
+  loaded_storage,  ///< tokens from the storage to the host
+  stored_storage,  ///< tokens from the host to the storage
+};
+inline constexpr std::array<const char*, 5> kTrafficNames = {"fetches", "from the host", "to the host",
+                                                             "from the storage", "to the storage"};
+using TrafficCounts = std::array<std::uint64_t, kTrafficNames.size()>;
+
+}  // namespace canopy::inspector

@@ -1,0 +1,82 @@
+/// Functions that record the state after a commit.
+#include <canopy/base/figures.h>
+#include <canopy/feed/counters.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "history.h"
+
+namespace canopy::inspector {
+namespace {
+
+std::string limit_words(std::uint64_t pages, std::uint32_t page_size) {
+  return pages == kUnlimited ? "none" : grouped(pages * page_size) + " tokens";
+}
+
+/// Returns the engine's totals.
+TrafficCounts totals_of(const CounterValues& counters) {
+  const auto sum = [&](Counter counter) {
+    const std::span<const std::uint64_t> all = counters.all(counter);
+    return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
+  };
+  return {sum(Counter::fetches), sum(Counter::loaded_tokens_host), sum(Counter::written_tokens_host),
+          sum(Counter::loaded_tokens_storage), sum(Counter::written_tokens_storage)};
+}
+
+}  // namespace
+
+void History::committed(const LogLine& line) {
+  last_ = {mirror_->commits(), mirror_->us()};
+  Bucket& bucket = bucket_for(last_.commit);
+  bucket.commits.last = last_.commit, bucket.last_us = last_.us;
+  bucket.running = mirror_->running();
+  bucket.pools.resize(mirror_->groups());
+  for (std::size_t g = 0; g < bucket.pools.size(); ++g)
+    bucket.pools[g] = {mirror_->pool(g).counted, mirror_->pool(g).limit};
+  page_size_ = mirror_->page_size();
+  has_tiers_ = has_tiers_ || mirror_->has_host();
+  has_requests_ = !mirror_->is_from_events();
+  count_traffic(bucket);
+  // To lower a limit, the engine first evicts and then resizes.
+  if (line.operation == Operation::resize && evicted_at_ + 1 == last_.commit)
+    if (Bucket* before = bucket_of(evicted_at_)) {
+      before->evicted[static_cast<std::size_t>(EvictionCause::room)] -= evicted_;
+      before->evicted[static_cast<std::size_t>(EvictionCause::limit)] += evicted_;
+    }
+  mark_changes(line);
+  keyframe_ = false;
+}
+
+void History::count_traffic(Bucket& bucket) {
+  if (!mirror_->has_host()) return;
+  const TrafficCounts before = std::exchange(traffic_, totals_of(mirror_->counters()));
+  if (keyframe_) return;  // what came before is not known
+  for (std::size_t i = 0; i < traffic_.size(); ++i) bucket.traffic[i] += traffic_[i] - std::min(traffic_[i], before[i]);
+}
+
+void History::mark_changes(const LogLine& line) {
+  const auto mark = [&](HistoryMark::Kind kind, std::string text) {
+    add_mark(kind, std::move(text));
+    marks_.back().at = last_;
+  };
+  const bool may_differ = keyframe_ || line.operation == Operation::resize || line.operation == Operation::policy ||
+                          groups_.size() != mirror_->groups();
+  if (may_differ) {
+    groups_.resize(mirror_->groups());
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const MirrorPool& pool = mirror_->pool(g);
+      const Group before = std::exchange(groups_[g], {pool.name, pool.policy, pool.limit});
+      if (before.name.empty()) continue;
+      if (before.policy != pool.policy)
+        mark(HistoryMark::Kind::policy, "policy of " + pool.name + ": " + before.policy + " to " + pool.policy);
+      if (before.limit != pool.limit)
+        mark(HistoryMark::Kind::limit, "limit of " + pool.name + ": " + limit_words(before.limit, page_size_) + " to " +
+                                           limit_words(pool.limit, page_size_));
+    }
+  }
+  if (line.operation == Operation::flush) mark(HistoryMark::Kind::flush, "flush");
+}
+
+}  // namespace canopy::inspector

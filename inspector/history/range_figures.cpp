@@ -1,0 +1,105 @@
+#include "range_figures.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace canopy::inspector {
+namespace {
+
+constexpr std::size_t kMostPrefixes = 100;
+
+/// Sums prefixes over buckets.
+class PrefixSums {
+ public:
+  void add(const TopPrefixes& some) {
+    for (const PrefixFigure& figure : some.all()) {
+      PrefixFigure& sum = sums_[figure.lineage];
+      const PrefixFigure before = sum;
+      sum = figure;
+      sum.times += before.times, sum.tokens += before.tokens, sum.over += before.over;
+    }
+  }
+  std::vector<PrefixFigure> most() const {
+    std::vector<PrefixFigure> all;
+    for (const auto& [lineage, figure] : sums_)
+      if (figure.sure() > 0) all.push_back(figure);
+    std::sort(all.begin(), all.end(), [](const PrefixFigure& a, const PrefixFigure& b) {
+      return a.sure() != b.sure() ? a.sure() > b.sure() : a.lineage < b.lineage;
+    });
+    if (all.size() > kMostPrefixes) all.resize(kMostPrefixes);
+    return all;
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, PrefixFigure> sums_;
+};
+
+std::uint64_t overlap(std::uint64_t from, std::uint64_t to, std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t begin = std::max(from, first), end = std::min(to, last);
+  return end > begin ? end - begin : 0;
+}
+
+/// Returns the time within the range in which the request ran, and so had locks.
+std::uint64_t locked_us(const RequestSpan& span, std::uint64_t first_us, std::uint64_t last_us) {
+  const std::uint64_t end = span.ended ? span.ended.us : last_us;
+  std::uint64_t locked = overlap(span.begun.us, end, first_us, last_us);
+  if (span.retracted)
+    locked -= std::min(locked, overlap(span.retracted.us, span.resumed ? span.resumed.us : end, first_us, last_us));
+  return locked;
+}
+
+/// Leaves only the figures of one tenant.
+void keep_only(const History& history, std::uint32_t tenant, RangeFigures& sum) {
+  std::erase_if(sum.tenants, [&](const TenantFigures& each) { return each.row != tenant; });
+  sum.counts = sum.tenants.empty() ? Counts{} : sum.tenants.front().counts;
+  sum.held = sum.tenants.empty() ? 0 : sum.tenants.front().held;
+  sum.missed = {}, sum.evicted = {}, sum.traffic = {};
+  for (const RequestSpan& span : history.spans()) {
+    if (span.tenant != tenant || !sum.commits.has(span.begun.commit)) continue;
+    sum.missed[span.reason] += span.missed;
+    sum.missed[static_cast<std::size_t>(Miss::rounding)] += span.prompt - span.matched - span.missed;
+  }
+  for (std::vector<PrefixFigure>* prefixes : {&sum.hits, &sum.waste, &sum.regret})
+    std::erase_if(*prefixes, [&](const PrefixFigure& each) { return history.row_of(each.space) != tenant; });
+}
+
+}  // namespace
+
+RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant, bool prefixes) {
+  RangeFigures sum;
+  const auto [first, end] = history.places(range.empty() ? history.all() : range);
+  if (first >= end) return sum;
+  const std::vector<Bucket>& buckets = history.buckets();
+  sum.commits = {buckets[first].commits.first, buckets[end - 1].commits.last};
+  // The first operation of the range took the time since the one before it.
+  sum.first_us = first > 0 ? buckets[first - 1].last_us : buckets[first].first_us;
+  sum.last_us = buckets[end - 1].last_us;
+  std::vector<TenantFigures> rows(history.tenants().size());
+  PrefixSums hits, waste, regret;
+  for (std::size_t i = first; i < end; ++i) {
+    const Bucket& bucket = buckets[i];
+    sum.counts += bucket.counts;
+    for (std::size_t r = 0; r < kReasons; ++r) sum.missed[r] += bucket.missed[r];
+    for (std::size_t c = 0; c < kEvictionCauses; ++c) sum.evicted[c] += bucket.evicted[c];
+    for (std::size_t t = 0; t < sum.traffic.size(); ++t) sum.traffic[t] += bucket.traffic[t];
+    for (const TenantCounts& each : bucket.tenants) rows[each.row].counts += each.counts;
+    if (prefixes) hits.add(bucket.hits), waste.add(bucket.waste), regret.add(bucket.regret);
+  }
+  const std::vector<std::uint64_t>& held = history.held(end - 1);
+  for (std::size_t row = 0; row < held.size() && row < rows.size(); ++row)
+    rows[row].held = held[row], sum.held += held[row];
+  for (const RequestSpan& span : history.spans())
+    if (!span.ended || span.ended.commit >= sum.commits.first)
+      rows[span.tenant].locked_us += locked_us(span, sum.first_us, sum.last_us);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    TenantFigures& each = rows[row];
+    if (each.counts == Counts{} && each.held == 0 && each.locked_us == 0) continue;
+    each.row = static_cast<std::uint32_t>(row), each.name = history.tenants()[row].name;
+    sum.tenants.push_back(std::move(each));
+  }
+  sum.hits = hits.most(), sum.waste = waste.most(), sum.regret = regret.most();
+  if (tenant) keep_only(history, *tenant, sum);
+  return sum;
+}
+
+}  // namespace canopy::inspector

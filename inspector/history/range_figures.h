@@ -1,0 +1,45 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "history.h"
+
+namespace canopy::inspector {
+
+/// Figures of a tenant in a range.
+struct TenantFigures {
+  std::uint32_t row = 0;  ///< place in History::tenants()
+  std::string name;
+  Counts counts;
+  std::uint64_t held = 0;  ///< tokens in the tree at the end of the range
+  std::uint64_t locked_us =
+      0;  ///< time that its requests ran, and so had locks, within the range; summed over requests
+};
+
+/// Figures of a range of commits, or of the whole past.
+struct RangeFigures {
+  CommitRange commits;  ///< whole buckets (History::snapped)
+  std::uint64_t first_us = 0, last_us = 0;
+  Counts counts;
+  std::array<std::uint64_t, kReasons> missed{};
+  std::array<std::uint64_t, kEvictionCauses> evicted{};
+  TrafficCounts traffic{};
+  std::uint64_t held = 0;                         ///< tokens in the tree at the end of the range
+  std::vector<TenantFigures> tenants;             ///< those with a figure that is not 0, by row
+  std::vector<PrefixFigure> hits, waste, regret;  ///< most tokens first
+
+  std::uint64_t us() const { return last_us > first_us ? last_us - first_us : 0; }
+};
+
+/// Sums the buckets of a range; of the whole past if it is empty. `tenant`: a row of History::tenants(), to count only
+/// that namespace: missed tokens are then those of the requests that are kept (History::spans), and evictions by cause
+/// and traffic, which are not counted by namespace, are 0. `prefixes`: false leaves the lists of prefixes
+/// empty, which saves most of the time. O(buckets + spans).
+RangeFigures figures_of(const History& history, CommitRange range, std::optional<std::uint32_t> tenant = {},
+                        bool prefixes = true);
+
+}  // namespace canopy::inspector

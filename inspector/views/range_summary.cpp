@@ -1,0 +1,193 @@
+#include "range_summary.h"
+
+#include <canopy/base/figures.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "draw.h"
+#include "names.h"
+
+namespace canopy::inspector {
+namespace {
+
+constexpr ImGuiTableFlags kTableFlags = ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_RowBg;
+
+/// One line: a figure of the range, and of the whole time.
+struct Line {
+  const char* label;
+  std::string range, whole;
+  const char* help;
+};
+
+std::vector<Line> lines_of(const RangeFigures& range, const RangeFigures& whole) {
+  std::vector<Line> lines;
+  const auto add = [&](const char* label, const char* help, auto&& words) {
+    lines.push_back({label, words(range), words(whole), help});
+  };
+  const auto tokens = [](Count count) {
+    return [count](const RangeFigures& of) { return brief(static_cast<double>(of.counts[count])); };
+  };
+  add("time", "Time on the engine's clock.",
+      [](const RangeFigures& of) { return duration(static_cast<double>(of.us()) / 1e6); });
+  add("hit rate", "Share of prompt tokens that were found in the cache.",
+      [](const RangeFigures& of) { return percent(of.counts[Count::hit], of.counts[Count::prompt]); });
+  add("requests", "Requests that began.", [](const RangeFigures& of) { return grouped(of.counts[Count::requests]); });
+  add("prompts", "Tokens of their prompts.", tokens(Count::prompt));
+  add("inserted", "Tokens that were added to the tree.", tokens(Count::inserted));
+  add("evicted", "Tokens that left the pool, for any cause.", tokens(Count::evicted));
+  add("  never hit", "Waste: tokens that were computed, never hit, and evicted.", tokens(Count::wasted));
+  add("came back", "Regret: tokens that were evicted and then computed again.", tokens(Count::regretted));
+  for (std::size_t cause = 1; cause < kEvictionCauses; ++cause) {
+    if (whole.evicted[cause] == 0) continue;
+    add(cause == static_cast<std::size_t>(EvictionCause::limit)   ? "evicted by limit"
+        : cause == static_cast<std::size_t>(EvictionCause::flush) ? "flushed"
+                                                                  : "evicted, other",
+        "Evicted tokens by cause.",
+        [cause](const RangeFigures& of) { return brief(static_cast<double>(of.evicted[cause])); });
+  }
+  return lines;
+}
+
+void heads(bool both, const char* label) {
+  if (both) column_heads({{label}, {"range", true}, {"whole", true}});
+  else column_heads({{label}, {"whole", true}});
+}
+
+/// Draws a row: the range's figure, and in a faint colour that of the whole time.
+void draw_line(const std::string& label, const std::string& range, const std::string& whole, bool both,
+               const char* help) {
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  dim(fitted(label, ImGui::GetContentRegionAvail().x));
+  explain(help);
+  ImGui::TableNextColumn();
+  number(range);
+  if (!both) return;
+  ImGui::TableNextColumn();
+  ImGui::PushStyleColor(ImGuiCol_Text, palette().dim);
+  number(whole);
+  ImGui::PopStyleColor();
+}
+
+bool begin_table(const char* name, bool both) {
+  if (!ImGui::BeginTable(name, both ? 3 : 2, kTableFlags)) return false;
+  ImGui::TableSetupColumn("");
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
+  if (both) ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
+  return true;
+}
+
+}  // namespace
+
+void RangeSummary::draw(Scene& scene) {
+  if (scene.time.history.empty())
+    return nothing_here("Click a node in the tree, a page in the pool, or a request to see its details here.");
+  const float width = ImGui::GetContentRegionAvail().x, gap = em();
+  const bool beside = width > em() * 30;
+  const float left = beside ? std::max(em() * 16, std::min(width * 0.5F, em() * 20)) : width;
+  ImGui::BeginChild("summary");
+  ImGui::BeginGroup();
+  ImGui::BeginChild("range", {left, beside ? 0 : em() * 13});
+  draw_figures(scene);
+  draw_reasons(scene);
+  ImGui::EndChild();
+  ImGui::EndGroup();
+  if (beside) ImGui::SameLine(0, gap);
+  ImGui::BeginChild("prefixes", {0, 0});
+  draw_prefixes(scene);
+  ImGui::EndChild();
+  ImGui::EndChild();
+}
+
+void RangeSummary::draw_figures(const Scene& scene) {
+  const bool both = scene.figures.has_range();
+  if (!begin_table("figures", both)) return;
+  heads(both, scene.selection.space ? "this tenant" : "all tenants");
+  for (const Line& line : lines_of(scene.figures.range(), scene.figures.whole()))
+    draw_line(line.label, line.range, line.whole, both, line.help);
+  ImGui::EndTable();
+}
+
+void RangeSummary::draw_reasons(const Scene& scene) {
+  const RangeFigures &range = scene.figures.range(), &whole = scene.figures.whole();
+  const auto missed = [](const RangeFigures& of) { return of.counts[Count::prompt] - of.counts[Count::hit]; };
+  if (missed(whole) == 0) return;
+  const bool both = scene.figures.has_range();
+  if (!begin_table("reasons", both)) return;
+  heads(both, "missed tokens");
+  std::vector<std::size_t> reasons;
+  for (std::size_t reason = 0; reason < kReasons; ++reason)
+    if (whole.missed[reason] > 0) reasons.push_back(reason);
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [&](std::size_t a, std::size_t b) { return whole.missed[a] > whole.missed[b]; });
+  for (const std::size_t reason : reasons)
+    draw_line(reason_name(reason), percent(range.missed[reason], missed(range)),
+              percent(whole.missed[reason], missed(whole)), both, "Share of the missed prompt tokens, by reason.");
+  ImGui::EndTable();
+}
+
+void RangeSummary::draw_prefixes(Scene& scene) {
+  const RangeFigures& figures = scene.figures.range();
+  struct Choice {
+    const char* name;
+    List list;
+    const char *help, *none;
+  };
+  constexpr Choice kChoices[] = {
+      {"most hits", List::hits, "Prefixes whose tokens were found most often.", "Nothing was hit."},
+      {"waste", List::waste, "Prefixes that were computed, never hit, and evicted.", "Nothing was evicted unused."},
+      {"regret", List::regret, "Prefixes that were evicted and then computed again.",
+       "Nothing that was evicted came back."}};
+  for (const Choice& each : kChoices) {
+    if (each.list != List::hits) ImGui::SameLine(0, em() * 0.4F);
+    if (choice(each.name, list_ == each.list)) list_ = each.list;
+    explain(each.help);
+  }
+  const std::vector<PrefixFigure>& rows = list_ == List::hits    ? figures.hits
+                                          : list_ == List::waste ? figures.waste
+                                                                 : figures.regret;
+  if (rows.empty()) return nothing_here(kChoices[static_cast<std::size_t>(list_)].none);
+  const bool narrow = ImGui::GetContentRegionAvail().x < em() * 18;
+  if (!ImGui::BeginTable("most", 4, kTableFlags | ImGuiTableFlags_ScrollY)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.6F);
+  ImGui::TableSetupColumn("");
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 3.4F);
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.2F);
+  column_heads({{"prefix"}, {narrow ? "" : "tenant"}, {"times", true}, {"tokens", true}});
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(rows.size()));
+  while (clipper.Step())
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const PrefixFigure& prefix = rows[static_cast<std::size_t>(i)];
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      ImGui::PushID(i);
+      if (ImGui::Selectable("##prefix", false, ImGuiSelectableFlags_SpanAllColumns)) {
+        // An evicted node is seen just before it left.
+        if (scene.mirror.find(prefix.node) == nullptr && scene.time.seekable)
+          scene.time.seek(list_ == List::waste ? prefix.commit - 1 : prefix.commit);
+        scene.selection.show_tier(false);
+        scene.selection.select_node(prefix.node);
+      }
+      ImGui::PopID();
+      explain(fmt::format("Depth {} to {}, {}: at least {} tokens{}. Last at commit {}.", grouped(prefix.begin),
+                          grouped(std::uint64_t{prefix.begin} + prefix.length), space_name(scene.mirror, prefix.space),
+                          grouped(prefix.sure()),
+                          prefix.over > 0 ? fmt::format(", at most {}", grouped(prefix.tokens)) : "",
+                          grouped(prefix.commit)));
+      ImGui::SameLine(0, 0);
+      text(node_name(prefix.node));
+      ImGui::TableNextColumn();
+      dim(fitted(space_name(scene.mirror, prefix.space), ImGui::GetContentRegionAvail().x));
+      ImGui::TableNextColumn();
+      number(grouped(prefix.times));
+      ImGui::TableNextColumn();
+      number(brief(static_cast<double>(prefix.sure())));
+    }
+  ImGui::EndTable();
+}
+
+}  // namespace canopy::inspector

@@ -1,0 +1,243 @@
+#include "timeline_tracks.h"
+
+#include <canopy/base/figures.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "draw.h"
+
+namespace canopy::inspector {
+namespace {
+
+/// Draws parts upon each other within a column, from the bottom up, cut to the scale's edges.
+class Stack {
+ public:
+  Stack(const TrackInput& in, const TimeColumn& column, const TrackArea& area) : y_(area.bottom), top_(area.top) {
+    const TimeScale& scale = in.scale;
+    x0_ = std::max(scale.left, scale.x_of(column.from));
+    x1_ = std::min(scale.right, std::max(scale.x_of(column.to), x0_ + 1));
+    // Wide columns stay apart; narrow ones form one surface.
+    if (x1_ - x0_ > em() * 0.4F) x1_ -= 1;
+  }
+  void add(float height, ImU32 colour) {
+    if (!(height > 0) || x1_ <= x0_) return;
+    const float y = std::max(top_, y_ - height);
+    if (y < y_) ImGui::GetWindowDrawList()->AddRectFilled({x0_, y}, {x1_, y_}, colour);
+    y_ = y;
+  }
+  /// Marks a column that was cut off.
+  void cut() const {
+    ImGui::GetWindowDrawList()->AddRectFilled({x0_, top_}, {x1_, top_ + std::max(1.F, em() * 0.15F)}, palette().text);
+  }
+
+ private:
+  float x0_ = 0, x1_ = 0, y_ = 0, top_ = 0;
+};
+
+/// Missed tokens that a cache could have had, and those that it never had.
+struct Missed {
+  std::uint64_t lost = 0, other = 0;
+};
+Missed missed_of(const std::array<std::uint64_t, kReasons>& missed) {
+  Missed sum;
+  for (std::size_t reason = 0; reason < kReasons; ++reason) {
+    const auto miss = static_cast<Miss>(reason);
+    const bool lost =
+        reason == kFlushedReason || miss == Miss::evicted || miss == Miss::tombstone || miss == Miss::never_kept;
+    (lost ? sum.lost : sum.other) += missed[reason];
+  }
+  return sum;
+}
+
+std::string tokens(std::uint64_t count) { return brief(static_cast<double>(count)) + " tok"; }
+
+}  // namespace
+
+void draw_track(const TrackInput& in, const TrackArea& area, const char* name, const std::string& words, ImU32 colour) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled({in.scale.left, area.top}, {in.scale.right, area.bottom}, with_alpha(palette().background, 0.7F));
+  const float room = in.scale.left - area.words - em() * 0.6F, line = ImGui::GetTextLineHeight();
+  const bool both = area.height() >= 1.9F * line;
+  const float y = area.top + (both ? (area.height() - 2 * line) / 2 : (area.height() - line) / 2);
+  const std::string first = fitted(name, room);
+  list->AddText({area.words, y}, palette().dim, first.c_str());
+  if (both) return list->AddText({area.words, y + line}, colour, fitted(words, room).c_str());
+  const float wide = ImGui::CalcTextSize(first.c_str()).x + em() * 0.5F;
+  list->AddText({area.words + wide, y}, colour, fitted(words, room - wide).c_str());
+}
+
+void draw_rate(const TrackInput& in, const TrackArea& area) {
+  const Palette& colours = palette();
+  const Counts& of = in.at ? in.at->counts : in.scene.figures.range().counts;
+  draw_track(in, area, "hit rate", percent(of[Count::hit], of[Count::prompt]), colours.text);
+  for (const TimeColumn& column : in.columns) {
+    const std::uint64_t prompt = column.counts[Count::prompt];
+    if (prompt == 0) continue;
+    const auto share = [&](std::uint64_t part) {
+      return area.height() * static_cast<float>(static_cast<double>(part) / static_cast<double>(prompt));
+    };
+    const Missed missed = missed_of(column.missed);
+    Stack stack(in, column, area);
+    stack.add(share(column.counts[Count::hit]), with_alpha(colours.good, 0.9F));
+    stack.add(share(missed.lost), with_alpha(colours.bad, 0.75F));
+    stack.add(share(missed.other), with_alpha(colours.free, 0.6F));
+  }
+  const float middle = (area.top + area.bottom) / 2;
+  ImGui::GetWindowDrawList()->AddLine({in.scale.left, middle}, {in.scale.right, middle},
+                                      with_alpha(colours.text, 0.18F));
+}
+
+std::uint64_t pool_top(const History& history, std::size_t group) {
+  std::uint64_t top = 1;
+  for (const Bucket& bucket : history.buckets()) {
+    if (group >= bucket.pools.size()) continue;
+    const auto& [pages, limit] = bucket.pools[group];
+    top =
+        std::max({top, pages.free + pages.evictable + pages.protected_ + pages.owned, limit == kUnlimited ? 0 : limit});
+  }
+  return top;
+}
+
+namespace {
+
+void draw_states(const TrackInput& in, const TrackArea& area, std::uint64_t top) {
+  const Palette& colours = palette();
+  const auto height = [&](std::uint64_t pages) {
+    return area.height() * static_cast<float>(static_cast<double>(pages) / static_cast<double>(top));
+  };
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (const TimeColumn& column : in.columns) {
+    const Bucket& bucket = in.history.buckets()[column.bucket];
+    if (in.scene.selection.group >= bucket.pools.size()) continue;
+    const auto& [pages, limit] = bucket.pools[in.scene.selection.group];
+    Stack stack(in, column, area);
+    stack.add(height(pages.evictable), with_alpha(colours.evictable, 0.75F));
+    stack.add(height(pages.protected_), with_alpha(colours.protected_, 0.9F));
+    stack.add(height(pages.owned), with_alpha(colours.owned, 0.9F));
+    stack.add(height(pages.free), colours.free);
+    if (limit == kUnlimited || limit == 0) continue;
+    const float y = area.bottom - height(limit);
+    list->AddRectFilled({std::max(in.scale.left, in.scale.x_of(column.from)), y - 1},
+                        {std::min(in.scale.right, in.scale.x_of(column.to)), y + 1}, with_alpha(colours.text, 0.8F));
+  }
+}
+
+void draw_tenants_held(const TrackInput& in, const TrackArea& area, std::uint64_t top_tokens) {
+  const std::vector<History::Tenant>& tenants = in.history.tenants();
+  for (const TimeColumn& column : in.columns) {
+    const std::vector<std::uint64_t>& held = in.history.held(column.bucket);
+    Stack stack(in, column, area);
+    for (std::size_t row = 1; row <= held.size(); ++row) {
+      const std::size_t place = row == held.size() ? 0 : row;  // the others last
+      if (place >= held.size()) continue;
+      const bool chosen = !in.scene.selection.space || tenants[place].space == *in.scene.selection.space;
+      const ImU32 colour = place == 0 ? palette().tombstone : palette().of(tenants[place].space);
+      stack.add(area.height() * static_cast<float>(static_cast<double>(held[place]) / static_cast<double>(top_tokens)),
+                with_alpha(colour, chosen ? 0.9F : 0.25F));
+    }
+  }
+}
+
+}  // namespace
+
+void draw_pool(const TrackInput& in, const TrackArea& area, bool by_tenant) {
+  const std::size_t group = in.scene.selection.group;
+  const std::vector<Bucket>& buckets = in.history.buckets();
+  const Bucket* bucket = in.at ? &buckets[in.at->bucket] : buckets.empty() ? nullptr : &buckets.back();
+  std::string words = "-";
+  std::uint64_t held = 0;
+  if (bucket) {
+    for (const std::uint64_t each : in.history.held(static_cast<std::size_t>(bucket - buckets.data()))) held += each;
+    words = tokens(held);
+  }
+  if (bucket && group < bucket->pools.size() && !by_tenant) {
+    const MirrorPool::Sums& pages = bucket->pools[group].pages;
+    words = percent(pages.evictable + pages.protected_, pages.free + pages.evictable + pages.protected_ + pages.owned) +
+            " cached";
+  }
+  draw_track(in, area, by_tenant ? "cached, by tenant" : "pool", words, palette().text);
+  const std::uint64_t top = pool_top(in.scene.time.history, group);
+  if (by_tenant) draw_tenants_held(in, area, std::max<std::uint64_t>(1, top * in.history.page_size()));
+  else draw_states(in, area, top);
+}
+
+void draw_evictions(const TrackInput& in, const TrackArea& area) {
+  const Palette& colours = palette();
+  const std::array<ImU32, kEvictionCauses> of = {colours.bad, colours.warn, colours.accent, colours.tombstone};
+  const Counts& counts = in.at ? in.at->counts : in.scene.figures.range().counts;
+  draw_track(in, area, "evicted", tokens(counts[Count::evicted]), colours.text);
+  std::vector<double> densities;
+  for (const TimeColumn& column : in.columns) densities.push_back(column.density(column.counts[Count::evicted]));
+  const double most = usual_most(std::move(densities));
+  for (const TimeColumn& column : in.columns) {
+    Stack stack(in, column, area);
+    for (std::size_t cause = 0; cause < kEvictionCauses; ++cause)
+      stack.add(area.height() * static_cast<float>(std::min(1.0, column.density(column.evicted[cause]) / most)),
+                with_alpha(of[cause], 0.85F));
+    if (column.density(column.counts[Count::evicted]) > most) stack.cut();
+  }
+}
+
+void draw_traffic(const TrackInput& in, const TrackArea& area) {
+  const Palette& colours = palette();
+  const TrafficCounts& of = in.at ? in.at->traffic : in.scene.figures.range().traffic;
+  const auto at = [&](const TrafficCounts& counts, Traffic which) { return counts[static_cast<std::size_t>(which)]; };
+  const auto up = [&](const TrafficCounts& c) { return at(c, Traffic::loaded_host) + at(c, Traffic::loaded_storage); };
+  const auto down = [&](const TrafficCounts& c) {
+    return at(c, Traffic::stored_host) + at(c, Traffic::stored_storage);
+  };
+  draw_track(in, area, "tiers",
+             fmt::format("{} up, {} down", brief(static_cast<double>(up(of))), brief(static_cast<double>(down(of)))),
+             colours.text);
+  std::vector<double> densities;
+  for (const TimeColumn& column : in.columns)
+    densities.push_back(std::max(column.density(up(column.traffic)), column.density(down(column.traffic))));
+  const double most = usual_most(std::move(densities));
+  const float middle = (area.top + area.bottom) / 2;
+  const auto half = [&](const TimeColumn& column, std::uint64_t count) {
+    return area.height() / 2 * static_cast<float>(std::min(1.0, column.density(count) / most));
+  };
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (const TimeColumn& column : in.columns) {
+    Stack stack(in, column, {area.words, area.top, middle});
+    stack.add(half(column, at(column.traffic, Traffic::loaded_host)), colours.on_host);
+    stack.add(half(column, at(column.traffic, Traffic::loaded_storage)), colours.in_both);
+    const float x0 = std::max(in.scale.left, in.scale.x_of(column.from));
+    const float x1 = std::min(in.scale.right, std::max(in.scale.x_of(column.to), x0 + 1));
+    if (const float height = half(column, down(column.traffic)); height > 0 && x1 > x0)
+      list->AddRectFilled({x0, middle}, {x1, middle + height}, with_alpha(colours.owned, 0.8F));
+  }
+  list->AddLine({in.scale.left, middle}, {in.scale.right, middle}, colours.line);
+}
+
+const HistoryMark* draw_marks(const TrackInput& in, const TrackArea& area) {
+  const Palette& colours = palette();
+  const std::array<ImU32, kMarkNames.size()> of = {colours.accent, colours.warn, colours.text,
+                                                   colours.bad,    colours.good, colours.dim};
+  const TimeAxis axis(in.scene.time.history);
+  draw_track(in, area, "marks", "", colours.text);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const HistoryMark* under = nullptr;
+  float free_from = in.scale.left;
+  for (const HistoryMark& mark : in.scene.time.history.marks()) {
+    const float x = in.scale.x_of(axis.value_of(mark.at));
+    if (x < in.scale.left || x > in.scale.right) continue;
+    const ImU32 colour = of[static_cast<std::size_t>(mark.kind)];
+    const float half = em() * 0.32F, middle = (area.top + area.bottom) / 2;
+    list->AddQuadFilled({x, middle - half}, {x + half, middle}, {x, middle + half}, {x - half, middle}, colour);
+    if (std::abs(mouse.x - x) < half * 1.5F && mouse.y >= area.top && mouse.y <= area.bottom) under = &mark;
+    const char* name = kMarkNames[static_cast<std::size_t>(mark.kind)];
+    const float wide = ImGui::CalcTextSize(name).x, left = x + half * 1.4F;
+    if (x - half < free_from || left + wide > in.scale.right) continue;
+    list->AddText({left, middle - ImGui::GetTextLineHeight() / 2}, colours.dim, name);
+    free_from = left + wide + em() * 0.5F;
+  }
+  return under;
+}
+
+}  // namespace canopy::inspector

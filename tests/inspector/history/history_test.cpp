@@ -1,0 +1,409 @@
+/// The past of a feed: every range's figures equal a count over its raw events, and memory stays bounded.
+#include <canopy/feed/reader.h>
+#include <conformance/model/effort.h>
+#include <doctest/doctest.h>
+#include <history/chrome_trace.h>
+#include <history/range_page.h>
+#include <history/tables.h>
+#include <support/engines.h>
+#include <support/random_requests.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace canopy;
+using namespace canopy::inspector;
+using namespace canopy::test;
+
+namespace {
+
+constexpr const char* kYaml =
+    "page_size: 4\nindex: radix\n"
+    "groups:\n"
+    "  full: { reach: path, capacity: 400, allocator: free_list, eviction: lru }\n"
+    "  window: { reach: 10, capacity: 200, allocator: free_list, eviction: lru }\n"
+    "feed: { heap: { events: 65536 } }\n";
+
+/// What one commit did, counted from its events and from the state before it, without the history.
+struct Plain {
+  Counts counts;
+  std::map<NamespaceId, Counts> tenants;
+  std::array<std::uint64_t, kEvictionCauses> evicted{};
+};
+
+/// A feed's events, commit by commit.
+struct Story {
+  FeedShape shape;
+  std::vector<std::vector<Event>> commits;
+
+  void take(FeedReader& reader) {
+    Event events[512];
+    for (std::size_t count = 0;;) {
+      const auto outcome = reader.read(events, std::size(events), count);
+      REQUIRE(outcome != FeedReader::Outcome::lapped);
+      if (outcome == FeedReader::Outcome::nothing) return;
+      for (const Event& event : std::span(events, count)) {
+        open.push_back(event);
+        if (is<event::Commit>(event)) commits.push_back(std::exchange(open, {}));
+      }
+    }
+  }
+  std::vector<Event> open;
+};
+
+Story random_story(std::size_t requests, const char* yaml = kYaml) {
+  const auto engine = engine_of(yaml);
+  FeedReader reader(engine->feed()->writer().header());
+  Story story;
+  story.shape = engine->feed()->writer().header();
+  engine->poll();
+  story.take(reader);
+  RandomRequests random(*engine, plugins(), 7, 3, true, false);
+  for (std::size_t i = 0; i < requests; ++i) {
+    random.run(1);
+    if (i == requests / 2) engine->resize(0, 60);
+    if (i == requests * 3 / 4) engine->flush(NamespaceId{});
+    engine->poll();
+    story.take(reader);
+  }
+  random.finish();
+  engine->poll();
+  story.take(reader);
+  return story;
+}
+
+/// Counts a commit. `before` is the state before it.
+Plain count(const std::vector<Event>& events, const Mirror& before, std::set<std::uint64_t>& begun) {
+  Plain plain;
+  if (is<event::Keyframe>(events.front())) return plain;
+  const auto operation = std::bit_cast<event::Commit>(events.back()).operation;
+  const auto both = [&](NamespaceId space, Count what, std::uint64_t amount) {
+    plain.counts[what] += amount, plain.tenants[space][what] += amount;
+  };
+  const auto leaves = [&](const MirrorNode& node) {
+    const EvictionCause cause = cause_of(operation);
+    both(node.space, Count::evicted, node.length);
+    plain.evicted[static_cast<std::size_t>(cause)] += node.length;
+    if (node.matches == 0 && cause != EvictionCause::flush) both(node.space, Count::wasted, node.length);
+  };
+  for (const Event& event : events) {
+    if (is<event::RequestBegun>(event)) {
+      const auto one = std::bit_cast<event::RequestBegun>(event);
+      if (one.fetch || !begun.insert(one.request).second) continue;
+      both(one.space, Count::requests, 1);
+      both(one.space, Count::prompt, one.prompt);
+      both(one.space, Count::hit, one.matched);
+    } else if (is<event::NodeAdded>(event)) {
+      const auto one = std::bit_cast<event::NodeAdded>(event);
+      both(one.space, Count::inserted, one.length);
+    } else if (is<event::NodeRemoved>(event)) {
+      const MirrorNode* node = before.find(static_cast<std::uint64_t>(std::bit_cast<event::NodeRemoved>(event).node));
+      if (node && node->has(0)) leaves(*node);
+    } else if (is<event::NodeTombstoned>(event) && event.group == 0) {
+      const auto one = std::bit_cast<event::NodeTombstoned>(event);
+      const MirrorNode* node = before.find(static_cast<std::uint64_t>(one.node));
+      if (node && node->has(0)) leaves(*node);
+    } else if (is<event::Cleared>(event)) {
+      before.each_node([&](const MirrorNode& node) {
+        if (node.has(0)) leaves(node);
+      });
+    }
+  }
+  return plain;
+}
+
+/// Everything that the events say, by commit.
+struct Told {
+  History history;
+  Mirror mirror;
+  std::vector<Plain> plain;
+  explicit Told(const Story& story) : mirror(story.shape) {
+    Mirror other(story.shape);  // has no watcher, and so knows nothing of the history
+    std::set<std::uint64_t> begun;
+    for (const std::vector<Event>& commit : story.commits) {
+      plain.push_back(count(commit, other, begun));
+      other.take(commit);
+      mirror.take(commit, history.watch(mirror));
+      // To lower a limit, the engine first evicts and then resizes.
+      if (std::bit_cast<event::Commit>(commit.back()).operation == Operation::resize && plain.size() > 1) {
+        auto& evicted = plain[plain.size() - 2].evicted;
+        evicted[static_cast<std::size_t>(EvictionCause::limit)] += std::exchange(evicted[0], 0);
+      }
+    }
+  }
+};
+
+void check_range(const Told& told, CommitRange range) {
+  const RangeFigures figures = figures_of(told.history, range);
+  const CommitRange real = told.history.snapped(range.empty() ? told.history.all() : range);
+  REQUIRE(figures.commits == real);
+  Plain sum;
+  for (std::uint64_t commit = real.first; commit <= real.last; ++commit) {
+    const Plain& one = told.plain[commit - 1];
+    sum.counts += one.counts;
+    for (const auto& [space, counts] : one.tenants) sum.tenants[space] += counts;
+    for (std::size_t i = 0; i < kEvictionCauses; ++i) sum.evicted[i] += one.evicted[i];
+  }
+  for (std::size_t i = 0; i < std::size(kCounts); ++i)
+    if (const auto what = static_cast<Count>(i); what != Count::regretted)
+      CHECK_MESSAGE(figures.counts[what] == sum.counts[what], kCounts[i].name);
+  CHECK(figures.evicted == sum.evicted);
+  std::uint64_t missed = 0;
+  for (const std::uint64_t tokens : figures.missed) missed += tokens;
+  CHECK(missed == figures.counts[Count::prompt] - figures.counts[Count::hit]);
+  for (const TenantFigures& tenant : figures.tenants)
+    for (std::size_t i = 0; i < std::size(kCounts); ++i)
+      if (const auto what = static_cast<Count>(i); what != Count::regretted)
+        CHECK(tenant.counts[what] == sum.tenants[told.history.tenants()[tenant.row].space][what]);
+}
+
+}  // namespace
+
+TEST_CASE("history: figures of any range equal a count over its raw events") {
+  const Story story = random_story(std::max<std::size_t>(400, with_effort(400)));
+  const Told told(story);
+  REQUIRE(told.history.commits() == story.commits.size());
+  check_range(told, {});
+  check_range(told, told.history.all());
+  std::mt19937 random(3);
+  for (int i = 0; i < 60; ++i) {
+    const std::uint64_t first = random() % story.commits.size() + 1;
+    check_range(told, {first, first + random() % (story.commits.size() - first + 1)});
+  }
+  const RangeFigures whole = figures_of(told.history, {});
+  CHECK(whole.counts[Count::evicted] > 0);
+  CHECK(whole.counts[Count::wasted] > 0);
+  CHECK(whole.evicted[static_cast<std::size_t>(EvictionCause::room)] > 0);
+  CHECK(whole.evicted[static_cast<std::size_t>(EvictionCause::flush)] > 0);
+  std::uint64_t held = 0;
+  for (const MirrorSpace& space : told.mirror.spaces()) held += space.tokens;
+  CHECK(whole.held == held);
+  std::map<std::size_t, std::uint64_t> missed;
+  for (const MissGroup& group : told.mirror.misses())
+    missed[group.policy == kFlushPolicy ? kFlushedReason : static_cast<std::size_t>(group.miss)] += group.tokens;
+  for (std::size_t reason = 0; reason < kReasons; ++reason)
+    CHECK_MESSAGE(whole.missed[reason] == missed[reason], reason_name(reason));
+}
+
+TEST_CASE("history: buckets merge when there are too many, and no figure is lost") {
+  const Story story = random_story(4500);
+  const Told told(story);
+  REQUIRE(story.commits.size() > History::kMostBuckets);
+  CHECK(told.history.stride() > 1);
+  CHECK(told.history.buckets().size() <= History::kMostBuckets);
+  std::uint64_t next = 1;
+  for (const Bucket& bucket : told.history.buckets()) {
+    CHECK(bucket.commits.first == next);
+    next = bucket.commits.last + 1;
+  }
+  CHECK(next == story.commits.size() + 1);
+  check_range(told, {});
+  std::mt19937 random(4);
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t first = random() % story.commits.size() + 1;
+    check_range(told, {first, first + random() % (story.commits.size() - first + 1)});
+  }
+}
+
+TEST_CASE("history: a range read on its own has the same figures, to the commit") {
+  const Story story = random_story(300);
+  const Told told(story);
+  const std::uint64_t first = story.commits.size() / 3, last = story.commits.size() / 2;
+  Mirror mirror(story.shape);
+  for (std::uint64_t commit = 1; commit < first; ++commit) mirror.take(story.commits[commit - 1]);
+  History detail(mirror);
+  for (std::uint64_t commit = first; commit <= last; ++commit)
+    mirror.take(story.commits[commit - 1], detail.watch(mirror));
+  const RangeFigures apart = figures_of(detail, {first, last}), part = figures_of(told.history, {first, last});
+  CHECK(apart.counts == part.counts);
+  CHECK(apart.evicted == part.evicted);
+  CHECK(apart.held == part.held);
+  for (const TenantFigures& tenant : apart.tenants)
+    for (const TenantFigures& same : part.tenants)
+      if (same.name == tenant.name) CHECK(tenant.held == same.held);
+  CHECK(apart.commits == part.commits);
+}
+
+TEST_CASE("history: lives of requests and marks are those that the events tell") {
+  const Story story = random_story(400);
+  const Told told(story);
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> lives;
+  for (std::size_t c = 0; c < story.commits.size(); ++c)
+    for (const Event& event : story.commits[c]) {
+      if (is<event::RequestBegun>(event))
+        lives.try_emplace(std::bit_cast<event::RequestBegun>(event).request, c + 1, 0);
+      if (!is<event::RequestProgress>(event)) continue;
+      const auto one = std::bit_cast<event::RequestProgress>(event);
+      if (one.phase == RequestPhase::finished || one.phase == RequestPhase::aborted) lives[one.request].second = c + 1;
+    }
+  REQUIRE(told.history.spans().size() == lives.size());
+  for (const RequestSpan& span : told.history.spans()) {
+    CHECK(span.begun.commit == lives[span.id].first);
+    CHECK(span.ended.commit == lives[span.id].second);
+    if (span.started && span.computed) CHECK(span.started.commit <= span.computed.commit);
+    if (span.computed && span.ended) CHECK(span.computed.commit <= span.ended.commit);
+  }
+  const auto marked = [&](HistoryMark::Kind kind) {
+    return std::count_if(told.history.marks().begin(), told.history.marks().end(),
+                         [&](const HistoryMark& mark) { return mark.kind == kind; });
+  };
+  std::int64_t flushes = 0;
+  for (const std::vector<Event>& commit : story.commits)
+    flushes += std::bit_cast<event::Commit>(commit.back()).operation == Operation::flush;
+  CHECK(flushes > 0);
+  CHECK(marked(HistoryMark::Kind::flush) == flushes);
+  CHECK(marked(HistoryMark::Kind::limit) > 0);
+  CHECK(marked(HistoryMark::Kind::lost) == 0);
+}
+
+TEST_CASE("history: what was evicted and comes back is regret, of its prefix and its namespace") {
+  const auto engine = engine_of(
+      "page_size: 4\nindex: radix\ngroups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } "
+      "}\n"
+      "feed: { heap: { events: 65536 } }\n");
+  FeedReader reader(engine->feed()->writer().header());
+  Story story;
+  story.shape = engine->feed()->writer().header();
+  const auto serve = [&](Token first, std::size_t length) {
+    const auto prompt = tokens(first, length);
+    Request request = engine->begin(arrival(prompt));
+    REQUIRE(request.reserve(static_cast<std::uint32_t>(length)));
+    request.finish(static_cast<std::uint32_t>(length));
+  };
+  serve(1, 40);
+  serve(101, 40);  // evicts some of the first
+  serve(1, 40);
+  story.take(reader);
+  const Told told(story);
+  const RangeFigures whole = figures_of(told.history, {});
+  const std::uint64_t regretted = whole.counts[Count::regretted];
+  CHECK(regretted > 0);
+  CHECK(regretted <= whole.counts[Count::evicted]);
+  REQUIRE(whole.regret.size() == 1);
+  CHECK(whole.regret.front().tokens == regretted);
+  CHECK(whole.missed[static_cast<std::size_t>(Miss::evicted)] > 0);
+  REQUIRE(whole.tenants.size() == 1);
+  CHECK(whole.tenants.front().counts[Count::regretted] == regretted);
+  const RangeFigures alone = figures_of(told.history, {}, whole.tenants.front().row);
+  CHECK(alone.counts == whole.counts);
+  CHECK(alone.missed == whole.missed);
+  CHECK(figures_of(told.history, {}, 0).counts == Counts{});
+
+  engine->resize(0, 4);  // evicts first, and then lowers the limit
+  story.take(reader);
+  const Told lower(story);
+  const RangeFigures after = figures_of(lower.history, {});
+  CHECK(after.evicted[static_cast<std::size_t>(EvictionCause::limit)] > 0);
+  CHECK(after.evicted[static_cast<std::size_t>(EvictionCause::room)] ==
+        whole.evicted[static_cast<std::size_t>(EvictionCause::room)]);
+  REQUIRE(lower.history.marks().size() == 1);
+  CHECK(lower.history.marks().front().text.find("to 16 tokens") != std::string::npos);
+}
+
+TEST_CASE("history: tables and the trace have what the history has, and foreign names stay text") {
+  const auto engine = engine_of(kYaml);
+  FeedReader reader(engine->feed()->writer().header());
+  engine->poll();
+  Story story;
+  story.shape = engine->feed()->writer().header();
+  story.take(reader);
+  for (const char* name : {"=1+1", "a,\"b\"\nc", "<script>"}) {
+    RequestSpec spec = arrival(tokens(1, 12));
+    spec.space = engine->intern({name, {}, {}});
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(12));
+    request.finish(12);
+  }
+  engine->poll();
+  story.take(reader);
+  const Told told(story);
+  const RangeFigures whole = figures_of(told.history, {});
+  const std::string csv = csv_of(tenants_table(whole));
+  CHECK(csv.starts_with("tenant,requests,prompt,hit,"));
+  CHECK(csv.find("\n'=1+1,1,12,") != std::string::npos);
+  CHECK(csv.find("\"a,\"\"b\"\"") != std::string::npos);
+  CHECK(requests_table(told.history, {}).rows.size() == 3);
+  for (const char* name : table_names()) {
+    const Table table = table_of(name, told.history, whole, told.mirror);
+    for (const auto& row : table.rows) CHECK(row.size() == table.heads.size());
+  }
+  const std::string trace = chrome_trace(told.history, {});
+  CHECK(trace.find("\"name\":\"tenant a,\\\"b\\\"") != std::string::npos);
+  const std::string page = page_of({"<title>", told.history, whole, whole, told.mirror});
+  CHECK(page.find("<script") == std::string::npos);
+  CHECK(page.find("&lt;script&gt;") != std::string::npos);
+}
+
+TEST_CASE("history: the nodes of a match have the tokens that were found, with either way of counting hits") {
+  struct Matches final : MirrorWatcher {
+    void matched(const MirrorNode& node) override { tokens += node.length; }
+    void begun(const MirrorRequest& request) override {
+      CHECK(std::exchange(tokens, 0) == request.matched);
+      ++requests, found += request.matched > 0;
+    }
+    std::uint64_t tokens = 0, requests = 0, found = 0;
+  };
+  for (const char* index : {"radix", "{ radix: { accounting: sglang } }"}) {
+    std::string yaml(kYaml);
+    yaml.replace(yaml.find("index: radix"), 12, std::string("index: ") + index);
+    const Story story = random_story(300, yaml.c_str());
+    Mirror mirror(story.shape);
+    Matches matches;
+    for (const std::vector<Event>& commit : story.commits) mirror.take(commit, &matches);
+    CHECK(matches.requests > 20);
+    CHECK(matches.found > 10);
+  }
+}
+
+TEST_CASE("history: the heaviest prefixes are found in a stream that has many more, and no figure is too high") {
+  std::mt19937 random(5);
+  TopPrefixes top;
+  std::map<std::uint64_t, std::uint64_t> real;
+  std::uint64_t all = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::uint64_t lineage = random() % 3 ? random() % 4 + 1 : random() % 5000 + 10;
+    const std::uint64_t tokens = random() % 100 + 1;
+    real[lineage] += tokens, all += tokens;
+    top.add({.lineage = lineage, .times = 1, .tokens = tokens});
+  }
+  std::size_t heavy = 0;
+  for (const PrefixFigure& figure : top.all()) {
+    CHECK(figure.sure() <= real[figure.lineage]);
+    CHECK(figure.tokens >= real[figure.lineage]);
+    heavy += figure.lineage <= 4;
+    if (figure.lineage <= 4) CHECK(figure.sure() > real[figure.lineage] / 2);
+  }
+  CHECK(heavy == 4);
+  CHECK(all > 0);
+}
+
+TEST_CASE("history: more namespaces than rows share the row of the others") {
+  const auto engine = engine_of(kYaml);
+  FeedReader reader(engine->feed()->writer().header());
+  Story story;
+  story.shape = engine->feed()->writer().header();
+  engine->poll();
+  story.take(reader);
+  for (std::uint32_t i = 0; i < 2 * History::kMostTenants; ++i) {
+    RequestSpec spec = arrival(tokens(1, 12));
+    spec.space = engine->intern({"tenant " + std::to_string(i), {}, {}});
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(12));
+    request.finish(12);
+    engine->poll();
+    story.take(reader);
+  }
+  const Told told(story);
+  CHECK(told.history.tenants().size() == History::kMostTenants + 1);
+  const RangeFigures whole = figures_of(told.history, {});
+  REQUIRE(!whole.tenants.empty());
+  CHECK(whole.tenants.front().name == History::kOthers);
+  CHECK(whole.tenants.front().counts[Count::requests] == History::kMostTenants);
+  CHECK(whole.tenants.back().name == "tenant " + std::to_string(History::kMostTenants - 1));
+  CHECK(whole.counts[Count::requests] == 2 * History::kMostTenants);
+}
