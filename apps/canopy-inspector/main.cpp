@@ -25,6 +25,7 @@ const char* const kAbout =
 
 struct Arguments {
   std::string name, file;  ///< for attach, open
+  std::string beside;      ///< second recording; empty: none
   std::string screenshot, script, size = "1600x900", theme;
   double scale = 0;
   bool read_only = false;
@@ -78,6 +79,20 @@ Result<std::unique_ptr<Link>> recording_at(const std::string& path, bool whole) 
   return link_to(std::move(*recording), path);
 }
 
+/// Reads a recording to its end.
+Result<std::shared_ptr<const OtherPast>> past_of(const std::string& path) {
+  auto recording = Recording::open(path);
+  if (!recording) return recording.error();
+  constexpr std::uint64_t kPart = 4096;
+  auto past = std::make_shared<OtherPast>();
+  past->name = path;
+  Mirror mirror((*recording)->header());
+  for (std::uint64_t at = 0; at < (*recording)->commits(); at += kPart)
+    mirror.take((*recording)->events(at, at + kPart), past->history.watch(mirror));
+  past->history.forget_mirror();
+  return std::shared_ptr<const OtherPast>(std::move(past));
+}
+
 int look(const Arguments& arguments, bool attach, bool open) {
   const bool in_memory = !arguments.screenshot.empty() || !arguments.script.empty();
   // A picture is the same on every machine: it does not use the settings that a window saves.
@@ -109,6 +124,12 @@ int look(const Arguments& arguments, bool attach, bool open) {
   App app = link ? App(std::move(link), settings)
                  : App(std::make_unique<Picker>(Attachment::found, attach_to, open_recording), settings);
   app.offer({Attachment::found, attach_to, open_recording});
+  if (!arguments.beside.empty()) {
+    auto other = past_of(arguments.beside);
+    if (!other) return unusable(other.error().text);
+    app.time().other = std::move(*other);
+    app.show_panel('0');
+  }
   app.mailbox().read_only = app.mailbox().locked = arguments.read_only;
   if (!in_memory) {
     const std::string why = show_in_window(app, settings);
@@ -146,6 +167,7 @@ int run(int argc, char** argv) {
                      "name of its feed; without one, choose from a list, or wait for the first feed");
   auto* open = program.add_subcommand("open", "Show a recording");
   open->add_option("file", arguments.file, "recording made with `feed: { file: { path: FILE } }`")->required();
+  open->add_option("--beside", arguments.beside, "another recording of the same requests, to compare with it (key 0)");
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

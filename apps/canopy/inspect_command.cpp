@@ -9,6 +9,7 @@
 #include <history/range_page.h>
 #include <history/tables.h>
 #include <history/time_axis.h>
+#include <history/two_pasts.h>
 #include <sources/recording.h>
 
 #include <CLI/CLI.hpp>
@@ -27,7 +28,7 @@ namespace {
 using namespace inspector;
 
 struct InspectArguments {
-  std::string file, range, report, csv, trace;
+  std::string file, beside, range, report, csv, trace;
 };
 
 /// A recording that was read to its end.
@@ -139,7 +140,38 @@ void print_figures(const Past& past) {
   if (tenants.size() > kMost) fmt::print("  and {} more\n", tenants.size() - kMost);
 }
 
+/// Prints the figures of two recordings, and how they differ.
+int compare(const InspectArguments& arguments) {
+  const auto first = read(arguments.file, {}), second = read(arguments.beside, {});
+  if (!first) return unusable(first.error().text);
+  if (!second) return unusable(second.error().text);
+  const RangeFigures &a = (*first)->whole, &b = (*second)->whole;
+  const auto line = [](const std::string& label, const std::string& x, const std::string& y, const std::string& by) {
+    fmt::print("  {:<28} {:>16} {:>16} {:>16}\n", label, x, y, by);
+  };
+  const auto rate = [](const Counts& of) { return percent(of[Count::hit], of[Count::prompt]); };
+  const auto points = [](const Counts& x, const Counts& y) -> std::string {
+    if (x[Count::prompt] == 0 || y[Count::prompt] == 0) return "-";
+    const auto share = [](const Counts& of) {
+      return static_cast<double>(of[Count::hit]) / static_cast<double>(of[Count::prompt]);
+    };
+    return fmt::format("{:+.2f} points", (share(y) - share(x)) * 100);
+  };
+  const auto apart = [](std::uint64_t x, std::uint64_t y) {
+    return x == y ? std::string("=") : (y > x ? "+" : "-") + grouped(y > x ? y - x : x - y);
+  };
+  line("", "first", "second", "difference");
+  line("hit rate", rate(a.counts), rate(b.counts), points(a.counts, b.counts));
+  for (const TwoFigures& each : compared(a, b))
+    line(each.name, grouped(each.first), grouped(each.second), apart(each.first, each.second));
+  fmt::print("tenants' hit rates\n");
+  for (const TwoTenants& tenant : compared_tenants(a, b))
+    line(printable(tenant.name), rate(tenant.first), rate(tenant.second), points(tenant.first, tenant.second));
+  return kFine;
+}
+
 int inspect(const InspectArguments& arguments) {
+  if (!arguments.beside.empty()) return compare(arguments);
   const RunFile outputs[] = {{"--report", arguments.report}, {"--trace", arguments.trace}};
   const RunFile inputs[] = {{"the recording", arguments.file}};
   if (const auto files = check_run_files(inputs, outputs); !files) return unusable(files.error().text);
@@ -171,12 +203,16 @@ void add_inspect(CLI::App& program, int& status) {
       "Waste is tokens that were computed, found by no request, and evicted; regret, tokens that were evicted and "
       "computed again (docs/inspector.md).");
   command->add_option("file", arguments->file, "recording, made with `canopy replay --record FILE`")->required();
-  command->add_option("--range", arguments->range,
-                      "A..B: two commits, shares of the time such as 20%..30%, or seconds such as 1.5s..3s");
-  command->add_option("--report", arguments->report, "write an HTML page to this file");
-  command->add_option("--trace", arguments->trace, "write a trace for ui.perfetto.dev to this file");
+  auto* beside = command->add_option("--beside", arguments->beside,
+                                     "another recording of the same requests: print how its figures differ");
+  auto* range =
+      command->add_option("--range", arguments->range,
+                          "A..B: two commits, shares of the time such as 20%..30%, or seconds such as 1.5s..3s");
+  auto* report = command->add_option("--report", arguments->report, "write an HTML page to this file");
+  auto* trace = command->add_option("--trace", arguments->trace, "write a trace for ui.perfetto.dev to this file");
   std::vector<std::string> names(table_names().begin(), table_names().end());
-  command->add_option("--csv", arguments->csv, "print this table as CSV")->check(CLI::IsMember(names));
+  auto* csv = command->add_option("--csv", arguments->csv, "print this table as CSV")->check(CLI::IsMember(names));
+  for (auto* other : {range, report, trace, csv}) beside->excludes(other);
   command->callback([=, &status] { status = inspect(*arguments); });
 }
 

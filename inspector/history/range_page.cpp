@@ -25,7 +25,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .22rem .9rem .22rem 0; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { color: var(--dim); font-weight: 500; } th:first-child, td:first-child { text-align: left; }
 td.faint { color: var(--dim); }
-.two { display: flex; flex-wrap: wrap; gap: 0 3.5rem; }
+.two { display: flex; flex-wrap: wrap; align-items: flex-start; gap: 0 3.5rem; }
 svg { display: block; width: 100%; background: var(--field); margin: .15rem 0; } figure { margin: 1rem 0; }
 figcaption { color: var(--dim); font-size: .9rem; } .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 1em; }
 @media print { body { margin: 0; max-width: none; } }

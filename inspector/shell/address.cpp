@@ -30,16 +30,28 @@ std::optional<Choice> choice_of(const std::array<const char*, kCount>& names, st
   return std::nullopt;
 }
 
+void go_to_range(Timeline& time, std::string_view value) {
+  const std::size_t dash = value.find('-');
+  if (dash == std::string_view::npos) return;
+  const auto first = whole(value.substr(0, dash)), last = whole(value.substr(dash + 1));
+  if (!first || !last || *first > *last || *last > time.history.commits()) return;
+  time.range = {*first, *last};
+  time.snap_range();
+}
+
 void go_to(App& app, std::string_view key, std::string_view value) {
   Selection& selection = app.selection();
   const auto number = whole(value);
   if (key == "colour") selection.colour = choice_of<ColourBy>(kColourNames, value).value_or(selection.colour);
   else if (key == "tree") app.tree_panel().show(choice_of<TreeView>(kTreeViewNames, value).value_or(TreeView::icicle));
   else if (key == "panel" && value.size() == 1 && value.front() != app.full_window()) app.show_panel(value.front());
+  else if (key == "range") go_to_range(app.time(), value);
   else if (!number) return;
   else if (key == "at" && app.time().seekable) app.time().seek(*number);
   else if (key == "group" && *number < app.mirror().groups()) selection.group = static_cast<std::size_t>(*number);
   else if (key == "tier") selection.tier = *number != 0 && app.mirror().below();
+  else if (key == "space" && *number < app.mirror().spaces().size())
+    selection.space = static_cast<NamespaceId>(static_cast<std::uint32_t>(*number));
   else if (key == "node") selection.select_node(*number);
   else if (key == "request") selection.request_wanted = *number;
 }
@@ -54,6 +66,8 @@ std::string address_of(const App& app) {
   const Selection& selection = app.selection();
   const Timeline& time = app.time();
   if (time.seekable && time.wanted != time.end) add("at", time.wanted);
+  if (!time.range.empty()) add("range", fmt::format("{}-{}", time.range.first, time.range.last));
+  if (selection.space) add("space", static_cast<std::uint32_t>(*selection.space));
   if (selection.group != 0) add("group", selection.group);
   if (selection.tier) add("tier", 1);
   if (selection.request != 0) add("request", selection.request);
@@ -69,7 +83,8 @@ std::string address_of(const App& app) {
 void go_to(App& app, std::string_view address) {
   Selection& selection = app.selection();
   app.leave_full_window();
-  selection.select_node(0), selection.request = 0;
+  selection.select_node(0), selection.request = 0, selection.space.reset();
+  app.time().range = {};
   if (address.find("at=") == std::string_view::npos && app.time().seekable) app.time().seek(app.time().end);
   while (!address.empty()) {
     const std::string_view part = address.substr(0, address.find('&'));

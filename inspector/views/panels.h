@@ -25,6 +25,7 @@ namespace canopy::inspector {
   PANEL(plugins_tab)         \
   PANEL(config_tab)          \
   PANEL(compare_tab)         \
+  PANEL(beside_panel)        \
   PANEL(tiers_panel)         \
   PANEL(servers_tab)         \
   PANEL(time_bar)

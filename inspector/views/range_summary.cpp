@@ -12,7 +12,7 @@
 namespace canopy::inspector {
 namespace {
 
-constexpr ImGuiTableFlags kTableFlags = ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_RowBg;
+constexpr ImGuiTableFlags kSummaryFlags = ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_RowBg;
 
 /// One line: a figure of the range, and of the whole time.
 struct Line {
@@ -72,7 +72,7 @@ void draw_line(const std::string& label, const std::string& range, const std::st
 }
 
 bool begin_table(const char* name, bool both) {
-  if (!ImGui::BeginTable(name, both ? 3 : 2, kTableFlags)) return false;
+  if (!ImGui::BeginTable(name, both ? 3 : 2, kSummaryFlags)) return false;
   ImGui::TableSetupColumn("");
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
   if (both) ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.4F);
@@ -150,7 +150,7 @@ void RangeSummary::draw_prefixes(Scene& scene) {
                                                                  : figures.regret;
   if (rows.empty()) return nothing_here(kChoices[static_cast<std::size_t>(list_)].none);
   const bool narrow = ImGui::GetContentRegionAvail().x < em() * 18;
-  if (!ImGui::BeginTable("most", 4, kTableFlags | ImGuiTableFlags_ScrollY)) return;
+  if (!ImGui::BeginTable("most", 4, kSummaryFlags | ImGuiTableFlags_ScrollY)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 4.6F);
   ImGui::TableSetupColumn("");

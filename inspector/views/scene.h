@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <history/history.h>
+#include <history/two_pasts.h>
 #include <mirror/mirror.h>
 #include "figured.h"
 #include "palette.h"
@@ -105,11 +106,12 @@ struct Session {
 struct Timeline {
   static constexpr std::uint64_t kFirst = 1;
   bool seekable = false, playing = false;
-  std::uint64_t at = 0, end = 0;  ///< commits
-  std::uint64_t wanted = 0;       ///< commit to show from the next frame on
-  History history;                ///< everything that was ever read, wherever the playhead is
-  CommitRange range;              ///< selected range; empty: the whole time
-  double from = 0, to = 0;        ///< window of the time axis that is in sight (TimeAxis); to <= from: all of it
+  std::uint64_t at = 0, end = 0;           ///< commits
+  std::uint64_t wanted = 0;                ///< commit to show from the next frame on
+  History history;                         ///< everything that was ever read, wherever the playhead is
+  std::shared_ptr<const OtherPast> other;  ///< May be null (there is no second recording).
+  CommitRange range;                       ///< selected range; empty: the whole time
+  double from = 0, to = 0;  ///< window of the time axis that is in sight (TimeAxis); to <= from: all of it
   /// Range to read again commit by commit, because the history merges commits; empty: none. The result is `detail`.
   CommitRange detail_wanted;
   std::shared_ptr<const History> detail;  ///< May be null (not read yet, or a live feed).

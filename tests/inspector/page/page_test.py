@@ -131,6 +131,16 @@ def time_and_address(page, folder):
         page.until("the request that was pasted", lambda report: report["request"] == 13)
         page.keys(Keys.ESCAPE)
         page.until("nothing is selected", lambda report: report["request"] == 0)
+        canvas = page.driver.find_element("id", "inspector")
+        # A range, dragged on the timeline, is in the address too.
+        ActionChains(page.driver).move_to_element_with_offset(canvas, -200, 20).click_and_hold().move_by_offset(
+            50, 0).move_by_offset(150, 0).release().perform()
+        page.until_address("range=")
+        page.open(page.driver.current_url)
+        page.until("shown again", shown)
+        time.sleep(1)
+        assert "range=" in page.driver.current_url, page.driver.current_url
+        page.keys(Keys.ESCAPE)
         before = page.driver.get_screenshot_as_png()
         canvas = page.driver.find_element("id", "inspector")
         ActionChains(page.driver).scroll_from_origin(ScrollOrigin.from_element(canvas, -300, -250), 0, -400).perform()

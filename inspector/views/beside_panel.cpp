@@ -1,0 +1,195 @@
+#include <canopy/base/figures.h>
+#include <fmt/format.h>
+#include <history/two_pasts.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "draw.h"
+#include "panels.h"
+
+namespace canopy::inspector {
+namespace {
+
+double rate_of(const Counts& counts) {
+  const std::uint64_t prompt = counts[Count::prompt];
+  return prompt == 0 ? -1 : static_cast<double>(counts[Count::hit]) / static_cast<double>(prompt);
+}
+
+std::string rate_words(const Counts& counts) { return percent(counts[Count::hit], counts[Count::prompt]); }
+
+/// Returns the difference in hit rate, in points: "+1.3".
+std::string points(const Counts& first, const Counts& second) {
+  const double a = rate_of(first), b = rate_of(second);
+  return a < 0 || b < 0 ? "-" : fmt::format("{:+.1f}", (b - a) * 100);
+}
+
+std::string difference(std::uint64_t first, std::uint64_t second) {
+  if (first == second) return "=";
+  const double by = static_cast<double>(second > first ? second - first : first - second);
+  return (second > first ? "+" : "-") + brief(by);
+}
+
+/// Two recordings on one axis: what the second does otherwise.
+class BesidePanel final : public Panel {
+ public:
+  std::string note(const Scene& scene) const override {
+    return scene.time.other ? scene.session.name + "  and  " + scene.time.other->name : "";
+  }
+
+  void draw(Scene& scene) override {
+    if (!scene.time.other)
+      return nothing_here(
+          "There is no second recording. Start the inspector with one:\n\n"
+          "canopy-inspector open FIRST --beside SECOND\n\n"
+          "canopy replay ... --policy lfu --record SECOND records another policy on the same requests.");
+    update(scene);
+    const ImVec2 from = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+    const float charts = std::clamp(room.y * 0.45F, em() * 10, em() * 26);
+    ImGui::Dummy({room.x, charts});
+    draw_charts(scene, from, {from.x + room.x, from.y + charts});
+    const float half = (room.x - em() * 2) / 2;
+    ImGui::BeginChild("figures", {half, 0});
+    draw_figures();
+    ImGui::EndChild();
+    ImGui::SameLine(0, em() * 2);
+    ImGui::BeginChild("tenants", {0, 0});
+    draw_tenants();
+    ImGui::EndChild();
+  }
+
+ private:
+  void update(const Scene& scene) {
+    const History &mine = scene.time.history, &other = scene.time.other->history;
+    if (of_ == &other && commits_ == mine.commits() && range_ == scene.time.range) return;
+    of_ = &other, commits_ = mine.commits(), range_ = scene.time.range;
+    work_ = std::max<std::uint64_t>(1, std::max(work_of(mine), work_of(other)));
+    first_columns_ = by_work(mine, work_, kColumns), second_columns_ = by_work(other, work_, kColumns);
+    first_ = figures_of(mine, range_);
+    second_ = figures_of(other, range_.empty() ? CommitRange{} : same_work(mine, range_, other));
+    tenants_ = compared_tenants(first_, second_);
+  }
+
+  /// Draws three tracks: the hit rate of each, and the difference.
+  void draw_charts(const Scene& scene, ImVec2 from, ImVec2 to) const {
+    const Palette& colours = palette();
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const float words = em() * 9, left = from.x + words, foot = ImGui::GetTextLineHeight() * 1.2F, gap = em() * 0.3F;
+    const float tall = (to.y - from.y - foot - 2 * gap) / 3, step = (to.x - left) / static_cast<float>(kColumns);
+    const auto name = [&](float top, const std::string& label, const std::string& value, ImU32 colour) {
+      const float line = ImGui::GetTextLineHeight(), y = top + (tall - 2 * line) / 2;
+      list->AddText({from.x, y}, colours.dim, fitted(label, words - em()).c_str());
+      list->AddText({from.x, y + line}, colour, value.c_str());
+    };
+    const auto track = [&](float top) {
+      list->AddRectFilled({left, top}, {to.x, top + tall}, with_alpha(colours.background, 0.7F));
+    };
+    float top = from.y;
+    for (const auto& [columns, label, figures] : {std::tuple(&first_columns_, scene.session.name, &first_),
+                                                  std::tuple(&second_columns_, scene.time.other->name, &second_)}) {
+      track(top);
+      name(top, tail_of(label), rate_words(figures->counts), colours.text);
+      for (std::size_t i = 0; i < kColumns; ++i) {
+        const double rate = rate_of((*columns)[i]);
+        const float x = left + step * static_cast<float>(i);
+        if (rate > 0)
+          list->AddRectFilled({x, top + tall * static_cast<float>(1 - rate)}, {x + std::max(1.F, step), top + tall},
+                              with_alpha(colours.good, 0.9F));
+      }
+      top += tall + gap;
+    }
+    track(top);
+    name(top, "difference", points(first_.counts, second_.counts) + " points", colours.text);
+    const float middle = top + tall / 2;
+    double most = 0.01;
+    for (std::size_t i = 0; i < kColumns; ++i)
+      if (const double a = rate_of(first_columns_[i]), b = rate_of(second_columns_[i]); a >= 0 && b >= 0)
+        most = std::max(most, std::abs(b - a));
+    for (std::size_t i = 0; i < kColumns; ++i) {
+      const double a = rate_of(first_columns_[i]), b = rate_of(second_columns_[i]);
+      if (a < 0 || b < 0 || a == b) continue;
+      const float x = left + step * static_cast<float>(i), height = static_cast<float>((b - a) / most) * tall / 2;
+      list->AddRectFilled({x, std::min(middle, middle - height)},
+                          {x + std::max(1.F, step), std::max(middle, middle - height)},
+                          b > a ? colours.good : colours.bad);
+    }
+    list->AddLine({left, middle}, {to.x, middle}, colours.line);
+    const std::string unit = fmt::format("prompt tokens that had arrived, 0 to {}", brief(static_cast<double>(work_)));
+    list->AddText({left, to.y - foot + em() * 0.1F}, colours.dim, unit.c_str());
+    const std::string scale = fmt::format("full height of the difference: {:.1f} points", most * 100);
+    list->AddText({to.x - ImGui::CalcTextSize(scale.c_str()).x, to.y - foot + em() * 0.1F}, colours.dim, scale.c_str());
+  }
+
+  void draw_figures() const {
+    if (!begin("two", 4)) return;
+    column_heads({{range_.empty() ? "whole time" : "same work as the range"},
+                  {"first", true},
+                  {"second", true},
+                  {"difference", true}});
+    row("hit rate", rate_words(first_.counts), rate_words(second_.counts), points(first_.counts, second_.counts));
+    for (const TwoFigures& line : compared(first_, second_))
+      row(line.name, grouped(line.first), grouped(line.second), difference(line.first, line.second));
+    ImGui::EndTable();
+  }
+
+  void draw_tenants() const {
+    if (!begin("tenants", 5)) return;
+    column_heads({{"tenant"}, {"first", true}, {"second", true}, {"points", true}, {"hit tokens", true}});
+    for (const TwoTenants& tenant : tenants_) {
+      row(tenant.name, rate_words(tenant.first), rate_words(tenant.second), points(tenant.first, tenant.second));
+      ImGui::TableNextColumn();
+      number(difference(tenant.first[Count::hit], tenant.second[Count::hit]));
+    }
+    ImGui::EndTable();
+  }
+
+  static bool begin(const char* name, int columns) {
+    constexpr ImGuiTableFlags kFlags =
+        ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
+    if (!ImGui::BeginTable(name, columns, kFlags)) return false;
+    ImGui::TableSetupScrollFreeze(0, 1);
+    ImGui::TableSetupColumn("");
+    for (int i = 1; i < columns; ++i) ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, em() * 7);
+    return true;
+  }
+
+  static void row(const std::string& label, const std::string& first, const std::string& second,
+                  const std::string& apart) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    dim(fitted(label, ImGui::GetContentRegionAvail().x));
+    for (const std::string* cell : {&first, &second, &apart}) {
+      ImGui::TableNextColumn();
+      number(*cell);
+    }
+  }
+
+  /// Returns the last part of a path.
+  static std::string tail_of(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+  static constexpr std::size_t kColumns = 300;
+  const History* of_ = nullptr;
+  std::uint64_t commits_ = 0, work_ = 1;
+  CommitRange range_;
+  std::vector<Counts> first_columns_, second_columns_;
+  RangeFigures first_, second_;
+  std::vector<TwoTenants> tenants_;
+};
+
+}  // namespace
+
+PanelInfo beside_panel() {
+  return {
+      .title = "BESIDE",
+      .row = Row::page,
+      .key = '0',
+      .help = "What does a second recording of the same requests, such as another policy's, do otherwise?",
+      .make = make_panel<BesidePanel>,
+      .not_in_events = "Not known: KV events report neither requests nor hits.",
+  };
+}
+
+}  // namespace canopy::inspector
