@@ -3,6 +3,10 @@
 #include <views/requests_panel.h>
 #include <views/tenants_tab.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "ink.h"
 #include "show.h"
 
@@ -105,4 +109,34 @@ TEST_CASE("locks are listed with their owners, and one that no request explains 
   shown.turn();
   CHECK(Ink().has("1 that no request explains"));
   CHECK(Ink().has("no request"));
+}
+
+TEST_CASE("buttons write tables and a trace, only where files can be written") {
+  Stage shown;
+  busy(shown);
+  CHECK_FALSE(Ink().has("trace"));
+  std::map<std::string, std::string> files;
+  shown.app->offer_exports([&](const std::string& name, const std::string& text) {
+    files[name] = text;
+    return "wrote " + name;
+  });
+  shown.draw();
+  const auto click = [&](const char* words, std::size_t which) {
+    const Ink ink;
+    std::vector<const Ink::Line*> found;
+    for (const Ink::Line& line : ink.lines())
+      if (line.text == words) found.push_back(&line);
+    REQUIRE(found.size() > which);
+    shown.screen.click(
+        *shown.app, {(found[which]->from.x + found[which]->to.x) / 2, (found[which]->from.y + found[which]->to.y) / 2});
+    shown.draw();
+  };
+  for (std::size_t i = 0; i < 4; ++i) click("CSV", i);
+  click("trace", 0);
+  CHECK(Ink().has("wrote canopy-trace.json"));
+  CHECK(files["canopy-tenants.csv"].find("\nlarge,1,5000,16,") != std::string::npos);
+  CHECK(files["canopy-requests.csv"].find("\n7,large,5000,16,") != std::string::npos);
+  CHECK(files["canopy-timeline.csv"].starts_with("first_commit,"));
+  CHECK(files["canopy-hits.csv"].starts_with("node,"));
+  CHECK(files["canopy-trace.json"].find("\"request 7\"") != std::string::npos);
 }

@@ -1,0 +1,20 @@
+#include "export_button.h"
+
+#include <fmt/format.h>
+
+#include "draw.h"
+
+namespace canopy::inspector {
+
+void export_button(Scene& scene, const char* label, const std::string& file, const char* help,
+                   const std::function<std::string()>& text) {
+  if (!scene.selection.exports.possible) return;
+  ImGui::SameLine(0, em() * 0.6F);
+  if (ImGui::GetContentRegionAvail().x < ImGui::CalcTextSize(label).x + ImGui::GetStyle().FramePadding.x * 2) return;
+  ImGui::PushID(file.c_str());
+  if (button(label)) scene.selection.exports.wanted.push_back({file, text()});
+  ImGui::PopID();
+  explain(fmt::format("Writes {} to {}.", help, file));
+}
+
+}  // namespace canopy::inspector
