@@ -27,7 +27,7 @@ struct Exports {
     std::string name, text;
   };
   std::vector<File> wanted;
-  std::string result;  ///< what became of the last one; empty: nothing to say
+  std::string result;  ///< message about the last one; empty: none
   double until = 0;    ///< time of ImGui's clock until which `result` is shown
 };
 
