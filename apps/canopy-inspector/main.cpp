@@ -1,3 +1,4 @@
+#include <canopy/base/atomic_file.h>
 #include <canopy/base/file.h>
 #include <canopy/base/printable.h>
 #include <demo/live_demo.h>
@@ -123,6 +124,10 @@ int look(const Arguments& arguments, bool attach, bool open) {
   const auto open_recording = [in_memory](const std::string& path) { return recording_at(path, in_memory); };
   App app = link ? App(std::move(link), settings)
                  : App(std::make_unique<Picker>(Attachment::found, attach_to, open_recording), settings);
+  app.offer_exports([](const std::string& name, const std::string& text) {
+    const auto done = write_file_atomically(name, text);
+    return done ? "wrote " + name : done.error().text;
+  });
   app.offer({Attachment::found, attach_to, open_recording});
   if (!arguments.beside.empty()) {
     auto other = past_of(arguments.beside);

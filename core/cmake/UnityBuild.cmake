@@ -33,7 +33,7 @@ canopy_alone(test_tiers)
 # Planted faults replace single files of these libraries: a program's own objects come before those of an archive.
 if(TARGET test_faults)
   foreach(library canopy_base canopy_cache canopy_tiers canopy_engine canopy_kv_events canopy_lab canopy_metrics
-                  canopy_bridge canopy_serve canopy_slots redis_parts hazard_parts)
+                  canopy_history canopy_bridge canopy_serve canopy_slots redis_parts hazard_parts)
     canopy_alone(${library})
   endforeach()
 endif()

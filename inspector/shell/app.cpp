@@ -40,6 +40,7 @@ void App::connect(std::unique_ptr<Link> link) {
   session_ = std::move(session);
   Selection selection;
   selection.colour = selection_.colour;
+  selection.exports.possible = selection_.exports.possible;
   selection_ = std::move(selection);
   const TreeView view = tree_panel().view();
   make_panels();
@@ -54,6 +55,11 @@ void App::connect(std::unique_ptr<Link> link) {
 }
 
 void App::offer(Sources sources) { sources_ = std::move(sources); }
+
+void App::offer_exports(Save save) {
+  save_ = std::move(save);
+  selection_.exports.possible = save_ != nullptr;
+}
 
 void App::choose() {
   if (picker_ && link_) picker_.reset();
@@ -123,6 +129,10 @@ void App::update() {
   }
   if (std::exchange(selection_.pause_wanted, false)) toggle_pause();
   if (std::exchange(selection_.choose_wanted, false)) choose();
+  constexpr double kShown = 8;  // seconds
+  for (const Exports::File& file : std::exchange(selection_.exports.wanted, {}))
+    if (save_)
+      selection_.exports.result = save_(file.name, file.text), selection_.exports.until = ImGui::GetTime() + kShown;
   if (selection_.group >= mirror_.groups()) selection_.group = 0;
   if (!mirror_.below()) selection_.show_tier(false);
   if (selection_.request_wanted != 0 && (!time_.seekable || time_.at == time_.wanted))

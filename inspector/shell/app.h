@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -39,6 +41,11 @@ class App {
   void connect(std::unique_ptr<Link> link);
   /// Shows the source that came back after its end: the list of sources stays open if it is.
   void connect_again(std::unique_ptr<Link> link);
+  /// Function that writes a file with a text. Returns a message for the user: where it is, or why it could not be
+  /// written.
+  using Save = std::function<std::string(const std::string& name, const std::string& text)>;
+  /// Lets the user export tables and traces from now on.
+  void offer_exports(Save save);
   /// Opens the list of sources; closes it if it is open and there is a current source.
   void choose();
 
@@ -114,6 +121,7 @@ class App {
   void draw_tabs(Scene& scene, const Area& area);
 
   Sources sources_;
+  Save save_;
   std::unique_ptr<Picker> picker_;
   std::unique_ptr<Link> link_;
   std::chrono::steady_clock::time_point next_look_{};  ///< next look for an engine with an ended engine's name

@@ -1,10 +1,12 @@
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <history/tables.h>
 #include <mirror/held_locks.h>
 
 #include <vector>
 
 #include "draw.h"
+#include "export_button.h"
 #include "health.h"
 #include "names.h"
 #include "panels.h"
@@ -22,6 +24,8 @@ class LocksTab final : public Panel {
     list(scene);
     if (rows_.empty()) return nothing_here("Nothing is locked at this moment.");
     dim(plural(rows_.size(), "lock"));
+    export_button(scene, "CSV", "canopy-locks.csv", "the locks of this moment",
+                  [&] { return csv_of(locks_table(mirror, group_)); });
     const auto left = [] {
       ImGui::SameLine(0, em());
       return ImGui::GetContentRegionAvail().x;

@@ -25,6 +25,10 @@ ImU32 colour_of_cell(const Scene& scene, const PoolMap::Cell& cell) {
     default:
       break;
   }
+  const bool left_out = scene.selection.space && cell.sample > 0 &&
+                        static_cast<std::size_t>(cell.sample) < scene.mirror.slots() &&
+                        scene.mirror.node(static_cast<std::uint32_t>(cell.sample)).space != *scene.selection.space;
+  if (left_out) return mixed(colours.evictable, colours.panel, 0.72F);
   if (scene.selection.colour != ColourBy::state && scene.selection.colour != ColourBy::tier && cell.sample > 0 &&
       static_cast<std::size_t>(cell.sample) < scene.mirror.slots())
     return colour_of(scene.mirror.node(static_cast<std::uint32_t>(cell.sample)), NodeState::evictable,

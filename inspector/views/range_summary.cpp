@@ -2,11 +2,13 @@
 
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <history/tables.h>
 
 #include <algorithm>
 #include <string>
 
 #include "draw.h"
+#include "export_button.h"
 #include "names.h"
 
 namespace canopy::inspector {
@@ -148,6 +150,10 @@ void RangeSummary::draw_prefixes(Scene& scene) {
   const std::vector<PrefixFigure>& rows = list_ == List::hits    ? figures.hits
                                           : list_ == List::waste ? figures.waste
                                                                  : figures.regret;
+  export_button(
+      scene, "CSV",
+      std::string("canopy-") + (list_ == List::hits ? "hits" : kChoices[static_cast<std::size_t>(list_)].name) + ".csv",
+      "these prefixes", [&] { return csv_of(prefixes_table(scene.time.history, rows)); });
   if (rows.empty()) return nothing_here(kChoices[static_cast<std::size_t>(list_)].none);
   const bool narrow = ImGui::GetContentRegionAvail().x < em() * 18;
   if (!ImGui::BeginTable("most", 4, kSummaryFlags | ImGuiTableFlags_ScrollY)) return;

@@ -2,11 +2,13 @@
 
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <history/tables.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "draw.h"
+#include "export_button.h"
 #include "names.h"
 #include "panels.h"
 
@@ -147,6 +149,9 @@ void RequestsPanel::draw_filters(Scene& scene) {
       scene.selection.space = filter_.space = filter_.space ? std::nullopt : space;
     explain("Shows only the namespace of the selected node or request, here and in every list, chart and figure.");
   }
+  export_button(scene, "CSV", "canopy-requests.csv",
+                filter_.range.empty() ? "the requests of the whole time" : "the requests of the range",
+                [&] { return csv_of(requests_table(scene.time.history, filter_.range)); });
   if (!filter_.by_reason && filter_.range.empty()) return;
   ImGui::SameLine(0, em() * 1.2F);
   dim(plural(rows_.size(), "request") + (filter_.range.empty() ? "" : " of the range"));

@@ -20,6 +20,17 @@
 
 namespace canopy::inspector {
 
+/// Files that the user wants to have. The shell writes them.
+struct Exports {
+  bool possible = false;  ///< true if the shell can write files
+  struct File {
+    std::string name, text;
+  };
+  std::vector<File> wanted;
+  std::string result;  ///< message about the last one; empty: none
+  double until = 0;    ///< time of ImGui's clock until which `result` is shown
+};
+
 /// The selection: at most one item of each kind, shown by every panel.
 struct Selection {
   std::uint64_t node = 0, request = 0;  ///< ids; 0: none
@@ -28,6 +39,7 @@ struct Selection {
   ColourBy colour = ColourBy::state;
   /// Namespace to which lists, charts and figures are restricted; empty: all namespaces.
   std::optional<NamespaceId> space;
+  Exports exports;
   bool reveal = false;               ///< the tree must bring the node into sight
   bool pause_wanted = false;         ///< space, or its button, was pressed
   bool help = false;                 ///< the sheet of keys is open

@@ -2,10 +2,12 @@
 
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <history/tables.h>
 
 #include <algorithm>
 
 #include "draw.h"
+#include "export_button.h"
 #include "names.h"
 #include "panels.h"
 
@@ -72,6 +74,8 @@ void TenantsTab::draw(Scene& scene) {
   } else {
     dim(fitted(plural(rows_.size(), "tenant"), ImGui::GetContentRegionAvail().x));
   }
+  export_button(scene, "CSV", "canopy-tenants.csv", "all tenants' figures",
+                [&] { return csv_of(tenants_table(scene.figures.all_tenants())); });
   if (rows_.empty())
     return nothing_here(found_.empty() ? "No namespace has done anything yet."
                                        : fmt::format("No namespace has '{}' in its name.", found_));

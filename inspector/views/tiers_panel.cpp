@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 #include <mirror/tier_words.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "draw.h"
 #include "panels.h"
+#include "timeline_tracks.h"
 
 namespace canopy::inspector {
 namespace {
@@ -45,10 +48,56 @@ class TiersPanel final : public Panel {
       draw_health(mirror);
       draw_lines(mirror, "storage");
     }
+    draw_lanes(scene);
     ImGui::EndChild();
   }
 
  private:
+  /// Draws each kind of traffic over the whole time. A click goes to that moment of a recording.
+  void draw_lanes(Scene& scene) {
+    const History& history = scene.time.history;
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const TimeAxis axis(history);
+    if (room.y < em() * 8 || history.empty() || !(axis.last() > axis.first())) return;
+    ImGui::Dummy({0, em() * 0.8F});
+    const ImVec2 from = ImGui::GetCursorScreenPos();
+    const TimeScale scale{axis.first(), axis.last(), from.x + em() * kLabels, from.x + room.x};
+    if (commits_ != history.commits() || width_ != room.x) {
+      commits_ = history.commits(), width_ = room.x;
+      columns_ = columns_of(history, axis, axis.first(), axis.last(),
+                            static_cast<std::size_t>(std::max(1.F, room.x / std::max(2.F, em() / 6))));
+    }
+    const bool storage = !scene.pools.storage().empty();
+    const std::size_t lanes = storage ? kTrafficNames.size() : 3;
+    const float foot = ImGui::GetTextLineHeight() * 1.2F, gap = em() * 0.3F;
+    const float tall = std::min(em() * 8, (room.y - em() - foot) / static_cast<float>(lanes) - gap);
+    ImGui::InvisibleButton("lanes", {room.x, (tall + gap) * static_cast<float>(lanes) + foot});
+    TrackInput in{scene, history, scale, columns_};
+    const float mouse = ImGui::GetIO().MousePos.x;
+    if (ImGui::IsItemHovered() && mouse >= scale.left)
+      for (const TimeColumn& column : columns_)
+        if (scale.x_of(column.to) >= mouse) {
+          in.at = &column;
+          break;
+        }
+    if (ImGui::IsItemActivated() && mouse >= scale.left && scene.time.seekable)
+      scene.time.seek(axis.commit_at(scale.value_at(mouse)));
+    const Palette& colours = palette();
+    const ImU32 of[] = {colours.accent, colours.on_host, colours.owned, colours.in_both, colours.protected_};
+    float y = from.y;
+    for (std::size_t lane = 0; lane < lanes; ++lane, y += tall + gap)
+      draw_lane(in, {from.x, y, y + tall}, static_cast<Traffic>(lane), of[lane]);
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    for (const TimeAxis::Mark& mark : axis.marks(scale.from, scale.to, static_cast<std::size_t>(room.x / em() / 8))) {
+      const float wide = ImGui::CalcTextSize(mark.words.c_str()).x;
+      list->AddText({std::clamp(scale.x_of(mark.value) - wide / 2, scale.left, scale.right - wide), y}, colours.dim,
+                    mark.words.c_str());
+    }
+    if (!scene.time.seekable) return;
+    const float x = scale.x_of(axis.value_of(scene.time.at));
+    list->AddLine({x, from.y}, {x, y}, colours.selected, std::max(1.5F, em() / 8));
+  }
+
   static constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp;
 
   static void draw_pools(const Mirror& mirror) {
@@ -104,6 +153,9 @@ class TiersPanel final : public Panel {
   }
 
   static constexpr float kLabels = 9;  // width of the first column, in ems
+  std::uint64_t commits_ = 0;
+  float width_ = 0;
+  std::vector<TimeColumn> columns_;
 };
 
 }  // namespace

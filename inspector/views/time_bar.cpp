@@ -180,6 +180,7 @@ class TimeBar final : public Panel {
       return scene.session.detail + (scene.session.waits_for_again
                                          ? fmt::format("; waiting for '{}' to start again", scene.session.name)
                                          : "");
+    if (const Exports& exports = scene.selection.exports; ImGui::GetTime() < exports.until) return exports.result;
     if (scene.time.seekable) return fmt::format("commit {} of {}", grouped(scene.time.at), grouped(scene.time.end));
     return fmt::format("commit {}   {} since the engine began", grouped(scene.mirror.commits()),
                        duration(static_cast<double>(scene.mirror.us()) / 1e6));

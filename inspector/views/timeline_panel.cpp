@@ -2,11 +2,14 @@
 
 #include <canopy/base/figures.h>
 #include <fmt/format.h>
+#include <history/chrome_trace.h>
+#include <history/tables.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "draw.h"
+#include "export_button.h"
 #include "names.h"
 #include "panels.h"
 
@@ -81,6 +84,14 @@ void TimelinePanel::draw_legend(Scene& scene) {
     swatch(colours.free, "never here");
     ImGui::SameLine(0, em() * 1.2F);
   }
+  const bool ranged = !time.range.empty();
+  export_button(scene, "CSV", "canopy-timeline.csv",
+                ranged ? "the range, step by step," : "the whole time, step by step,",
+                [&] { return csv_of(timeline_table(time.history, time.range)); });
+  export_button(scene, "trace", "canopy-trace.json",
+                ranged ? "the range as a trace for ui.perfetto.dev" : "the whole time as a trace for ui.perfetto.dev",
+                [&] { return chrome_trace(time.history, time.range); });
+  if (scene.selection.exports.possible) ImGui::SameLine(0, em() * 1.2F);
   if (scene.selection.space) {
     const std::string name = "only " + space_name(scene.mirror, *scene.selection.space) + "  x";
     if (choice(fitted(name, em() * 14).c_str(), true)) scene.selection.space.reset();

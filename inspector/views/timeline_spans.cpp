@@ -53,6 +53,16 @@ void draw_span(const TrackInput& in, const TimeAxis& axis, const RequestSpan& sp
     label(list, {started, from.y}, {computed, to.y}, std::to_string(span.id), ink_on(colour));
 }
 
+/// Says how many tenants have no room.
+void draw_more(const TrackInput& in, const TrackArea& area, std::size_t tenants) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const std::string more = fmt::format("{} more", tenants);
+  const ImVec2 size = ImGui::CalcTextSize(more.c_str());
+  const ImVec2 at{in.scale.right - size.x - em() * 0.3F, area.bottom - size.y};
+  list->AddRectFilled({at.x - em() * 0.2F, at.y}, {in.scale.right, area.bottom}, with_alpha(palette().panel, 0.85F));
+  list->AddText(at, palette().dim, more.c_str());
+}
+
 }  // namespace
 
 bool TimelineSpans::middle_of(std::uint64_t request, ImVec2& at) const {
@@ -105,12 +115,7 @@ void TimelineSpans::draw_heat(const TrackInput& in, const TrackArea& area) {
     }
     name_row(in, area.words, top, bottom, rows[i]);
   }
-  if (left_out == 0) return;
-  const std::string more = fmt::format("{} more", left_out);
-  const ImVec2 size = ImGui::CalcTextSize(more.c_str());
-  const ImVec2 at{in.scale.right - size.x - em() * 0.3F, area.bottom - size.y};
-  list->AddRectFilled({at.x - em() * 0.2F, at.y}, {in.scale.right, area.bottom}, with_alpha(colours.panel, 0.85F));
-  list->AddText(at, colours.dim, more.c_str());
+  if (left_out > 0) draw_more(in, area, left_out);
 }
 
 const RequestSpan* TimelineSpans::draw_near(const TrackInput& in, const TrackArea& area) {
@@ -141,13 +146,20 @@ const RequestSpan* TimelineSpans::draw_near(const TrackInput& in, const TrackAre
   const float step = std::clamp(room / static_cast<float>(all), 3.F, em() * 1.4F);
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   const RequestSpan* under = nullptr;
-  float top = area.top;
+  float top = area.top, named = area.top;
+  std::size_t left_out = tenants.size();
   ImDrawList* list = ImGui::GetWindowDrawList();
   for (const auto& [tenant, lanes] : tenants) {
     const float bottom = std::min(area.bottom, top + step * static_cast<float>(lanes.free_from.size()));
     if (bottom - top < 2) break;
+    --left_out;
     list->AddRectFilled({in.scale.left, top}, {in.scale.right, bottom}, with_alpha(palette().background, 0.7F));
-    name_row(in, area.words, top, std::max(bottom, std::min(area.bottom, top + em())), tenant);
+    // A name needs a line, and goes below the name before it.
+    const float line = ImGui::GetTextLineHeight(), at = std::max(top, named);
+    if (at < bottom + line / 2 && at + line <= area.bottom + line * 0.2F) {
+      name_row(in, area.words, at, std::max(bottom, at + line), tenant);
+      named = at + line;
+    }
     for (const auto& [lane, span] : lanes.spans) {
       const float y0 = top + step * static_cast<float>(lane), y1 = y0 + step - 1;
       if (y1 > area.bottom) continue;
@@ -160,6 +172,7 @@ const RequestSpan* TimelineSpans::draw_near(const TrackInput& in, const TrackAre
     }
     top = bottom + gap;
   }
+  if (left_out > 0) draw_more(in, area, left_out);
   return under;
 }
 

@@ -214,6 +214,21 @@ void draw_traffic(const TrackInput& in, const TrackArea& area) {
   list->AddLine({in.scale.left, middle}, {in.scale.right, middle}, colours.line);
 }
 
+void draw_lane(const TrackInput& in, const TrackArea& area, Traffic which, ImU32 colour) {
+  const auto lane = static_cast<std::size_t>(which);
+  const std::uint64_t all = (in.at ? in.at->traffic : in.scene.figures.whole_tenants().traffic)[lane];
+  draw_track(in, area, kTrafficNames[lane], which == Traffic::fetches ? grouped(all) : tokens(all), palette().text);
+  std::vector<double> densities;
+  for (const TimeColumn& column : in.columns) densities.push_back(column.density(column.traffic[lane]));
+  const double most = usual_most(std::move(densities));
+  for (const TimeColumn& column : in.columns) {
+    const double density = column.density(column.traffic[lane]);
+    Stack stack(in, column, area);
+    stack.add(area.height() * static_cast<float>(std::min(1.0, density / most)), colour);
+    if (density > most) stack.cut();
+  }
+}
+
 const HistoryMark* draw_marks(const TrackInput& in, const TrackArea& area) {
   const Palette& colours = palette();
   const std::array<ImU32, kMarkNames.size()> of = {colours.accent, colours.warn, colours.text,

@@ -46,6 +46,8 @@ void draw_pool(const TrackInput& in, const TrackArea& area, bool by_tenant);
 void draw_evictions(const TrackInput& in, const TrackArea& area);
 /// Tokens from the tiers below upwards, and to them downwards.
 void draw_traffic(const TrackInput& in, const TrackArea& area);
+/// One kind of traffic between the tiers.
+void draw_lane(const TrackInput& in, const TrackArea& area, Traffic which, ImU32 colour);
 /// Policy, limit, flush, lost events, servers that came and went. Returns the mark under the mouse; null if there is
 /// none.
 const HistoryMark* draw_marks(const TrackInput& in, const TrackArea& area);

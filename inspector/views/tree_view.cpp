@@ -69,9 +69,12 @@ std::string stored_words(const Scene& scene, const TreeIndex::Node& place) {
   return fmt::format("{} tokens came from the storage", grouped(static_cast<std::uint64_t>(units + 0.5F)));
 }
 
-}  // namespace
+/// Returns true if another namespace is selected: its nodes are then faint.
+bool is_left_out(const Scene& scene, std::uint32_t place) {
+  return scene.selection.space && NamespaceId{scene.tree[place].space} != *scene.selection.space;
+}
 
-void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, std::uint32_t place) {
+void draw_full(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, std::uint32_t place) {
   const Palette& colours = palette();
   const TreeIndex::Node& node = scene.tree[place];
   const float width = to.x - from.x;
@@ -136,7 +139,7 @@ void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, st
   label(list, from, {right, to.y}, words, ink);
 }
 
-ImU32 colour_of_many(const Scene& scene, const TreeIndex::Mix& mix, std::uint32_t one) {
+ImU32 full_colour(const Scene& scene, const TreeIndex::Mix& mix, std::uint32_t one) {
   const std::uint32_t slot = scene.tree[one].slot;
   if (slot == 0) return palette().line;
   if (scene.selection.colour == ColourBy::tier && scene.shares.known())
@@ -144,6 +147,18 @@ ImU32 colour_of_many(const Scene& scene, const TreeIndex::Mix& mix, std::uint32_
   return scene.selection.colour == ColourBy::state || scene.selection.colour == ColourBy::tier
              ? palette().of(mix.most())
              : colour_of(scene.mirror.node(slot), mix.most(), scene.selection.colour, scene.mirror.tick());
+}
+
+}  // namespace
+
+void draw_place(const Scene& scene, ImDrawList* list, ImVec2 from, ImVec2 to, std::uint32_t place) {
+  draw_full(scene, list, from, to, place);
+  if (is_left_out(scene, place)) list->AddRectFilled(from, to, with_alpha(palette().panel, 0.72F));
+}
+
+ImU32 colour_of_many(const Scene& scene, const TreeIndex::Mix& mix, std::uint32_t one) {
+  const ImU32 colour = full_colour(scene, mix, one);
+  return is_left_out(scene, one) ? mixed(colour, palette().panel, 0.72F) : colour;
 }
 
 void tell_many(const TreeIndex::Mix& mix, std::size_t count, const char* why) {

@@ -52,16 +52,17 @@ using Words = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("canopy alone lists its eleven commands in groups, in twelve lines") {
+TEST_CASE("canopy alone lists its commands in groups, a line each") {
   const Workshop workshop;
   const Ended alone = canopy(workshop, "");
   CHECK(alone.status == 0);
   CHECK(alone.out == canopy(workshop, "--help").out);
-  CHECK(std::count(alone.out.begin(), alone.out.end(), '\n') == 12);
-  for (const char* begin : {"Try      demo ", "\n         replay ", "\nMeasure  compare ", "\n         trace ",
-                            "\nLook     top ", "\n         export ", "\n         serve ", "\n         inspect ",
-                            "\n         events ", "\nCompose  config ", "\n         plugins "})
-    CHECK_MESSAGE(has(alone.out, begin), begin);
+  const std::vector<const char*> begins = {"Try      demo ",     "\n         replay ",  "\nMeasure  compare ",
+                                           "\n         trace ",  "\nLook     top ",     "\n         export ",
+                                           "\n         serve ",  "\n         inspect ", "\n         events ",
+                                           "\nCompose  config ", "\n         plugins "};
+  for (const char* begin : begins) CHECK_MESSAGE(has(alone.out, begin), begin);
+  CHECK(std::count(alone.out.begin(), alone.out.end(), '\n') == static_cast<std::ptrdiff_t>(begins.size()) + 1);
   CHECK(canopy(workshop, "--completion tcsh").status == 2);
 }
 

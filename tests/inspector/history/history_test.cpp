@@ -156,6 +156,14 @@ void check_range(const Told& told, CommitRange range) {
   std::uint64_t missed = 0;
   for (const std::uint64_t tokens : figures.missed) missed += tokens;
   CHECK(missed == figures.counts[Count::prompt] - figures.counts[Count::hit]);
+  // By reason, of the requests that began in the range.
+  std::array<std::uint64_t, kReasons> reasons{};
+  for (const MirrorRequest& request : told.mirror.requests()) {
+    if (!real.has(request.begun_at)) continue;
+    reasons[reason_of(request)] += request.missed(told.mirror.page_size());
+    reasons[static_cast<std::size_t>(Miss::rounding)] += request.rounding(told.mirror.page_size());
+  }
+  CHECK(figures.missed == reasons);
   for (const TenantFigures& tenant : figures.tenants)
     for (std::size_t i = 0; i < std::size(kCounts); ++i)
       if (const auto what = static_cast<Count>(i); what != Count::regretted)

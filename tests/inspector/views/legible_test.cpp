@@ -19,6 +19,7 @@ void busy(Stage& shown) {
     shown.script.say(TextKind::plugin, 0, std::string("canopy.EvictionStrategy/1\t") + name + "\ta policy\tx.so");
   for (std::uint32_t i = 0; i < 12; ++i) shown.script.add(0, 100 + i, i, 1234 * i, i);
   shown.open();
+  shown.app->offer_exports([](const std::string&, const std::string&) { return std::string(); });
   const auto node = shown.script.add(0, 40, 1, 123'456, 7);
   shown.script.lock(node, 11);
   for (std::uint64_t id = 999'990; id < 1'000'010; ++id) shown.script.begin_request(id, 123'456, 1'216, 3, 1);

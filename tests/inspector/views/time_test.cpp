@@ -275,3 +275,25 @@ TEST_CASE("the wheel zooms to single commits, which are read again, and Esc show
   CHECK(app.time().to == 0);
   CHECK(panel.columns().size() > 100);
 }
+
+TEST_CASE("servers that come and go, and lost events, are marks on the timeline") {
+  Stage shown;
+  shown.script.add(0, 10);
+  shown.script.say(TextKind::origin, 0, "KV events");
+  shown.script.say(TextKind::worker, 0, "first\t100\t0\twhole");
+  shown.open();
+  const auto texts = [&] {
+    std::vector<std::string> all;
+    for (const HistoryMark& mark : shown.app->time().history.marks()) all.push_back(mark.text);
+    return all;
+  };
+  CHECK(texts().empty());
+  shown.script.say(TextKind::worker, 1, "second\t0\t0\twhole");
+  shown.turn();
+  shown.script.say(TextKind::worker, 0, "first\t120\t0\twhole, 1 gap");  // other figures, but no other state
+  shown.turn();
+  shown.script.say(TextKind::worker, 0, "first\t120\t0\twaits for messages that are missing");
+  shown.turn();
+  CHECK(texts() == std::vector<std::string>{"second came: whole", "first: waits for messages that are missing"});
+  CHECK(Ink().has("server"));
+}

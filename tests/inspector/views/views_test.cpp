@@ -242,7 +242,8 @@ TEST_CASE("every panel draws every state, and a picture of a million nodes costs
     Headless screen;
     const double take = seconds_of([&] { app.pump(std::chrono::milliseconds(10)); });
     const double first = seconds_of([&] { screen.frame(app); });
-    for (const char tab : {'1', '2', '3', '4', '5', 'c', 'c', 'c', 'c', 't'}) {
+    for (const char tab :
+         {'1', '2', '8', '9', 'L', 'P', '3', '3', '4', '4', '5', '5', '0', '0', 'c', 'c', 'c', 'c', 't'}) {
       screen.key(app, tab);
       screen.frame(app);
     }

@@ -1,0 +1,142 @@
+/// Tenants and locks: a table sorts and filters, and a click shows only one namespace everywhere.
+#include <doctest/doctest.h>
+#include <views/requests_panel.h>
+#include <views/tenants_tab.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ink.h"
+#include "show.h"
+
+using namespace canopy;
+using namespace canopy::inspector;
+using namespace canopy::test;
+
+namespace {
+
+/// Three tenants: many small requests, some large ones, one that is found.
+void busy(Stage& shown) {
+  shown.script.name_space(1, "many");
+  shown.script.name_space(2, "large");
+  shown.script.name_space(3, "found");
+  shown.open();
+  std::uint64_t id = 1;
+  for (int i = 0; i < 6; ++i) {
+    shown.script.begin_request(id++, 100, 0, 0, 1);
+    shown.turn(Operation::begin);
+  }
+  shown.script.begin_request(id++, 5'000, 16, 0, 2);
+  shown.turn(Operation::begin);
+  shown.script.begin_request(id++, 1'000, 960, 0, 3);
+  shown.turn(Operation::begin);
+  shown.screen.key(*shown.app, '8');
+  shown.draw();
+}
+
+std::vector<std::string> names(const TenantsTab& tab) {
+  std::vector<std::string> all;
+  for (const TenantFigures& row : tab.rows()) all.push_back(row.name);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("tenants are sorted by any column, both ways, and filtered by a part of their name") {
+  Stage shown;
+  busy(shown);
+  TenantsTab& tab = shown.app->panel<TenantsTab>();
+  CHECK(names(tab) == std::vector<std::string>{"large", "found", "many"});  // prompt tokens
+  const auto click_head = [&](const char* words) {
+    const Ink ink;
+    const Ink::Line* head = ink.find(words);
+    REQUIRE(head);
+    shown.screen.click(*shown.app, {(head->from.x + head->to.x) / 2, (head->from.y + head->to.y) / 2});
+    shown.draw();
+  };
+  click_head("requests");
+  shown.app->panel<TenantsTab>().order() = {1, true};
+  shown.draw();
+  CHECK(names(tab).front() == "many");
+  tab.order() = {3, true};  // hit rate
+  shown.draw();
+  CHECK(names(tab).front() == "found");
+  tab.order() = {3, false};
+  shown.draw();
+  CHECK(names(tab).back() == "found");
+  tab.order() = {0, false};
+  shown.draw();
+  CHECK(names(tab) == std::vector<std::string>{"found", "large", "many"});
+}
+
+TEST_CASE("a click on a tenant restricts every list and figure to it, and Esc shows all again") {
+  Stage shown;
+  busy(shown);
+  const Ink ink;
+  const Ink::Line* row = nullptr;
+  for (const Ink::Line& line : ink.lines())
+    if (line.text == "large" && line.from.x > 860) row = &line;
+  REQUIRE(row);
+  shown.screen.click(*shown.app, {row->from.x + 2, (row->from.y + row->to.y) / 2});
+  shown.draw();
+  REQUIRE(shown.app->selection().space);
+  CHECK(*shown.app->selection().space == NamespaceId{2});
+  CHECK(shown.app->scene().figures.whole().counts[Count::requests] == 1);
+  CHECK(shown.app->scene().figures.whole().counts[Count::prompt] == 5'000);
+  CHECK(shown.app->panel<RequestsPanel>().rows() == std::vector<std::uint64_t>{7});
+  CHECK(shown.app->panel<TenantsTab>().rows().size() == 3);  // the table itself keeps all
+  shown.screen.press(*shown.app, ImGuiKey_Escape);
+  shown.draw();
+  CHECK_FALSE(shown.app->selection().space);
+  CHECK(shown.app->panel<RequestsPanel>().rows().size() == 8);
+}
+
+TEST_CASE("locks are listed with their owners, and one that no request explains is named") {
+  Stage shown;
+  const auto node = shown.script.add(0, 10);
+  const auto other = shown.script.add(0, 20);
+  shown.open();
+  shown.script.lock(node);
+  shown.script.begin_request(41, 200, 160);
+  shown.turn(Operation::begin);
+  shown.screen.key(*shown.app, '9');
+  shown.draw();
+  CHECK(Ink().has("1 lock"));
+  CHECK(Ink().has("req 41"));
+  CHECK_FALSE(Ink().has("no request explains"));
+  shown.script.lock(other);
+  shown.turn();
+  CHECK(Ink().has("1 that no request explains"));
+  CHECK(Ink().has("no request"));
+}
+
+TEST_CASE("buttons write tables and a trace, only where files can be written") {
+  Stage shown;
+  busy(shown);
+  CHECK_FALSE(Ink().has("trace"));
+  std::map<std::string, std::string> files;
+  shown.app->offer_exports([&](const std::string& name, const std::string& text) {
+    files[name] = text;
+    return "wrote " + name;
+  });
+  shown.draw();
+  const auto click = [&](const char* words, std::size_t which) {
+    const Ink ink;
+    std::vector<const Ink::Line*> found;
+    for (const Ink::Line& line : ink.lines())
+      if (line.text == words) found.push_back(&line);
+    REQUIRE(found.size() > which);
+    shown.screen.click(
+        *shown.app, {(found[which]->from.x + found[which]->to.x) / 2, (found[which]->from.y + found[which]->to.y) / 2});
+    shown.draw();
+  };
+  for (std::size_t i = 0; i < 4; ++i) click("CSV", i);
+  click("trace", 0);
+  CHECK(Ink().has("wrote canopy-trace.json"));
+  CHECK(files["canopy-tenants.csv"].find("\nlarge,1,5000,16,") != std::string::npos);
+  CHECK(files["canopy-requests.csv"].find("\n7,large,5000,16,") != std::string::npos);
+  CHECK(files["canopy-timeline.csv"].starts_with("first_commit,"));
+  CHECK(files["canopy-hits.csv"].starts_with("node,"));
+  CHECK(files["canopy-trace.json"].find("\"request 7\"") != std::string::npos);
+}
