@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 
+#include "chunks.h"
 #include "engine.h"
 #include "feed.h"
 #include "index.h"
@@ -18,6 +19,7 @@ NB_MODULE(_core, module) {
   bind_policy(module);
   bind_index(module);
   bind_key_matcher(module);
+  bind_chunks(module);
   bind_engine(module);
   bind_replay(module);
   bind_lab(module);
