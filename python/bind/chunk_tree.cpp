@@ -219,9 +219,12 @@ void ChunkTree::drop(Slot slot) {
   resend();
 }
 
-void ChunkTree::remove(Slot slot) {
+std::vector<ChunkTree::Slot> ChunkTree::remove(Slot slot) {
   ++now_;
+  std::vector<Slot> children;
+  for (Slot child = nodes_[slot].child; child != 0; child = nodes_[child].next) children.push_back(child);
   drop(slot);
+  return children;
 }
 
 void ChunkTree::pin(Slot slot) {

@@ -48,8 +48,8 @@ class ChunkTree final : public PrefixIndex {
   Slot add(const Added& chunk);
   /// Puts a chunk whose parent was not here below `parent`. REQUIRES: it has no parent.
   void adopt(Slot parent, Slot child);
-  /// Removes a chunk whose bytes never came. Chunks that continue it stay, without a parent.
-  void remove(Slot slot);
+  /// Removes a chunk whose bytes never came. Returns the chunks that continue it: they stay, without a parent.
+  std::vector<Slot> remove(Slot slot);
   void pin(Slot slot);
   void unpin(Slot slot);
 

@@ -221,14 +221,13 @@ void Chunks::insert(nb::handle key, nb::handle chunk, nb::handle context) {
   const Units position = number ? tokens_of(number) : 0;
   const std::string_view bytes = bytes_of(key);
   ChunkTree::Added added;
-  Slot below = 0;
+  PyObject* before = nullptr;  // key of the chunk that this one continues
   if (position != 0) {
     const ChunkRequest::Line& line = line_of(request, key, position);
     const std::size_t chunks = (position - 1) / line.page;  // before this one
     added.begin = static_cast<Units>(chunks * line.page);
-    if (chunks > 0 && chunks <= line.keys.size() && line.keys[chunks - 1]) added.parent = find(line.keys[chunks - 1]);
-    if (position % line.page == 0 && chunks + 1 < line.keys.size() && line.keys[chunks + 1])
-      below = find(line.keys[chunks + 1]);
+    if (chunks > 0 && chunks <= line.keys.size()) before = line.keys[chunks - 1];
+    if (before) added.parent = find(before);
   } else if (!tree_) {
     open(1);
     request.tick = tree_->tick();
@@ -241,23 +240,47 @@ void Chunks::insert(nb::handle key, nb::handle chunk, nb::handle context) {
   if (PyDict_SetItem(chunks_.ptr(), key.ptr(), chunk.ptr()) != 0) nb::raise_python_error();
   const Slot slot = tree().add(added);
   if (slot >= held_.size()) held_.resize(slot + 1);
-  held_[slot] = nb::borrow(key);
+  held_[slot].key = nb::borrow(key);
   slots_.emplace(bytes, slot);
-  if (below && tree().parent(below) == 0) tree().adopt(slot, below);
+  if (before && added.parent == 0) wait_for(before, slot);
+  if (!orphans_.empty()) adopt_orphans(slot);
   end_operation(Operation::insert);
 }
 
+/// Records that a chunk has no parent because the chunk with this key is not here.
+void Chunks::wait_for(nb::handle key, Slot slot) {
+  held_[slot].before = nb::borrow(key);
+  orphans_.emplace(bytes_of(key), slot);
+}
+
+void Chunks::adopt_orphans(Slot parent) {
+  const auto [first, last] = orphans_.equal_range(bytes_of(held_[parent].key));
+  std::vector<nb::object> keys;  // the views in orphans_ are of these
+  for (auto orphan = first; orphan != last; ++orphan) {
+    tree().adopt(parent, orphan->second);
+    keys.push_back(std::move(held_[orphan->second].before));
+  }
+  orphans_.erase(first, last);
+}
+
+/// Removes what is kept beside the tree for a chunk.
 void Chunks::forget(Slot slot) {
-  slots_.erase(bytes_of(held_[slot]));
-  held_[slot].reset();
+  Held& held = held_[slot];
+  if (held.before.is_valid()) {
+    const auto [first, last] = orphans_.equal_range(bytes_of(held.before));
+    orphans_.erase(std::find_if(first, last, [&](const auto& orphan) { return orphan.second == slot; }));
+  }
+  slots_.erase(bytes_of(held.key));
+  held = {};
 }
 
 void Chunks::remove(nb::handle key) {
   const Busy busy(busy_);
   if (PyDict_DelItem(chunks_.ptr(), key.ptr()) != 0) nb::raise_python_error();
   const Slot slot = find(key);
-  tree().remove(slot);
+  const std::vector<Slot> children = tree().remove(slot);
   forget(slot);
+  for (const Slot child : children) wait_for(key, child);
   end_operation(Operation::flush);
 }
 
@@ -290,14 +313,19 @@ void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle conte
     const std::size_t seen = std::min<std::size_t>(tokens_of(number) / line.page, line.keys.size());
     path_.clear(), prints_.clear(), hit.clear();
     std::uint32_t matched = 0;  // chunks
+    Py_ssize_t next = 0;        // key of the group that comes next on the path
     for (std::size_t i = 0; i < seen; ++i) {
+      const bool observed = line.keys[i] && next < static_cast<Py_ssize_t>(count) &&
+                            bytes_of(nb::object(keys[next])) == bytes_of(line.keys[i]);
+      if (observed) ++next;
       const Slot slot = line.keys[i] ? find(line.keys[i]) : 0;
       if (slot == 0) continue;
-      path_.push_back(slot);
+      if (matched == i && tree().created(slot) < request.tick) ++matched;
+      if (!observed && next > 0) continue;  // another request was storing it, so this one did not use it
       const int used = PySet_Contains(reused.ptr(), line.keys[i]);
       if (used < 0) nb::raise_python_error();
+      path_.push_back(slot);
       hit.push_back(used != 0);
-      if (matched == i && tree().created(slot) < request.tick) ++matched;
     }
     const auto prompt = static_cast<std::uint32_t>(line.keys.size() * line.page);
     for (std::size_t stride = 0; (stride + 1) * kPrintStride <= prompt; ++stride) {
@@ -337,7 +365,7 @@ nb::object Chunks::evict(std::size_t count, nb::handle protected_keys) {
   try {
     for (std::size_t i = 0; i < count; ++i) {
       const Slot slot = tree().evict_one();
-      const nb::object key = held_[slot];
+      const nb::object key = held_[slot].key;
       forget(slot);
       gone.append(nb::make_tuple(key, nb::borrow(PyDict_GetItem(chunks_.ptr(), key.ptr()))));
       if (PyDict_DelItem(chunks_.ptr(), key.ptr()) != 0) nb::raise_python_error();
@@ -357,6 +385,7 @@ void Chunks::clear() {
   chunks_.clear();
   slots_.clear();
   held_.clear();
+  orphans_.clear();
   last_ = nullptr;
   if (!tree_) return;
   tree().clear();

@@ -16,7 +16,7 @@ namespace canopy::python {
 
 namespace nb = nanobind;
 
-/// What is known about a request of vLLM, kept in its context: the keys of its chunks in the order of its prompt.
+/// A request of vLLM, kept in its context: the keys of its chunks in the order of its prompt.
 struct ChunkRequest {
   /// The keys of one KV cache group. They are borrowed from the context's dictionary of positions.
   struct Line {
@@ -66,6 +66,11 @@ class Chunks {
     std::size_t operator()(std::string_view key) const;
   };
 
+  struct Held {
+    nb::object key;
+    nb::object before;  ///< key of its parent while that is not here
+  };
+
   Slot find(nb::handle key) const;
   ChunkRequest& request_of(nb::handle context);
   void read_positions(ChunkRequest& request);
@@ -73,6 +78,8 @@ class Chunks {
   void open(Units page);
   NamespaceId space_of(std::uint32_t group);
   void forget(Slot slot);
+  void wait_for(nb::handle key, Slot slot);
+  void adopt_orphans(Slot parent);
   void end_operation(Operation operation);
   ChunkTree& tree() const { return *tree_; }
 
@@ -84,8 +91,9 @@ class Chunks {
   std::uint64_t generation_;
   std::uint64_t last_request_ = 0;
   nb::dict chunks_;
-  std::unordered_map<std::string_view, Slot, KeyHash> slots_;  ///< views of the keys in held_
-  std::vector<nb::object> held_;                               ///< keys by slot
+  std::unordered_map<std::string_view, Slot, KeyHash> slots_;         ///< views of the keys in held_
+  std::vector<Held> held_;                                            ///< by slot
+  std::unordered_multimap<std::string_view, Slot, KeyHash> orphans_;  ///< by Held::before
   std::vector<NamespaceId> spaces_;
   nb::object last_object_;  ///< request of the last call; it refers to no context, so that there is no cycle
   ChunkRequest* last_ = nullptr;
