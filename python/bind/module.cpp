@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 
+#include "chunk_storage_bind.h"
 #include "chunks.h"
 #include "engine.h"
 #include "feed.h"
@@ -20,6 +21,7 @@ NB_MODULE(_core, module) {
   bind_index(module);
   bind_key_matcher(module);
   bind_chunks(module);
+  bind_chunk_storage(module);
   bind_engine(module);
   bind_replay(module);
   bind_lab(module);
