@@ -263,11 +263,10 @@ void ChunkTree::touch(Slot slot, Tick tick) {
   if (queue_.contains(slot)) requeue(slot);
 }
 
-void ChunkTree::ended(RequestFacts request, std::span<const Slot> path, std::span<const std::uint8_t> hit) {
-  ++now_;
+void ChunkTree::ended(RequestFacts request, std::span<const Slot> path, std::span<const std::uint8_t> hit, Tick tick) {
   for (std::size_t i = 0; i < path.size(); ++i) {
     Node& node = nodes_[path[i]];
-    node.last_access = now_;
+    node.last_access = tick;
     node.hits += hit[i];
   }
   if (!path.empty()) ++nodes_[path.back()].inserts;

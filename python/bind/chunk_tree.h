@@ -66,8 +66,8 @@ class ChunkTree final : public PrefixIndex {
   /// Makes a chunk as recent as `tick`, if it is not more recent.
   void touch(Slot slot, Tick tick);
   /// Ends a request. `path`: the resident chunks of its prompt, first to last. hit[i]: the request used
-  /// chunk i, which was there before. Makes the path recent.
-  void ended(RequestFacts request, std::span<const Slot> path, std::span<const std::uint8_t> hit);
+  /// chunk i, which was there before. Makes the path as recent as `tick`.
+  void ended(RequestFacts request, std::span<const Slot> path, std::span<const std::uint8_t> hit, Tick tick);
 
   /// Begins an eviction: ranks drift, chunks of `stay` cannot leave until end_eviction().
   void begin_eviction(std::span<const Slot> stay);

@@ -113,20 +113,22 @@ void Chunks::open(Units page) {
 
 std::string Chunks::take_failure() {
   std::string text = std::exchange(failure_, {});
-  if (!text.empty() || told_) return text;
+  if (!text.empty() || !tree_) return text;
   if (policy_.in_python && policy_.in_python->failed()) {
-    told_ = true;
     try {
       policy_.in_python->raise_failure();
     } catch (nb::python_error& error) {
       text = "the policy '" + policy_.name + "' raised " + std::string(nb::str(error.type().attr("__name__")).c_str()) +
              ": " + nb::str(error.value()).c_str();
     }
-  } else if (tree_ && !tree_->failure().empty()) {
-    told_ = true;
+  } else if (!tree_->failure().empty()) {
     text = "the policy '" + policy_.name + "' failed: " + tree_->failure();
   }
-  return text;
+  if (text.empty()) return text;
+  Policy plain = make_policy(nb::str("lru"));
+  session_->use_policy(plain.strategy, plain.name);
+  std::swap(policy_, plain);
+  return text + "; chunks leave in the order of lru from now on";
 }
 
 void Chunks::end_operation(Operation operation) {
@@ -300,6 +302,7 @@ void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle conte
   const Busy busy(busy_);
   ChunkRequest& request = request_of(context);
   std::vector<std::uint8_t> hit;
+  Tick tick = 0;  // one for all groups, so that what ends later in the prompt leaves first
   for (const nb::handle keys : key_groups) {
     const auto count = nb::len(keys);
     if (count == 0) continue;
@@ -339,7 +342,8 @@ void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle conte
     facts.prefix_prints = prints_;
     facts.id = line.id;
     facts.ending = Ending::finished;
-    tree().ended(facts, path_, hit);
+    if (tick == 0) tick = tree().tick();
+    tree().ended(facts, path_, hit, tick);
     if (session_->feed()) {
       const std::uint64_t fed = session_->begin_request(facts.space, prompt, facts.matched);
       const auto kept = static_cast<std::uint32_t>(path_.size() * line.page);

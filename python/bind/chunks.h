@@ -46,7 +46,8 @@ class Chunks {
   nb::dict chunks() const { return chunks_; }
   const std::string& policy() const { return policy_.name; }
   const std::string& feed() const { return feed_; }
-  /// Returns the error of the policy or of the feed that was not returned before; empty if there is none.
+  /// Returns the error of the policy or of the feed that was not returned before; empty if there is none. A policy that
+  /// failed is replaced by lru.
   std::string take_failure();
 
   void accessed(nb::handle keys, nb::handle context);
@@ -98,7 +99,7 @@ class Chunks {
   nb::object last_object_;  ///< request of the last call; it refers to no context, so that there is no cycle
   ChunkRequest* last_ = nullptr;
   std::string failure_;
-  bool told_ = false, busy_ = false;
+  bool busy_ = false;
   std::vector<Slot> path_;
   std::vector<std::uint64_t> prints_;
 };

@@ -52,22 +52,25 @@ def nothing():
     pass
 
 
+def objects(kind):
+    gc.unfreeze()  # vLLM hides what it made at its start from the collector
+    return [one for one in gc.get_objects() if isinstance(one, kind)]
+
+
 def broken_policy():
     """Every call of the order in C++ fails from now on."""
     from canopy.engines.vllm_policy import CanopyCachePolicy
 
-    for policy in gc.get_objects():
-        if isinstance(policy, CanopyCachePolicy):
-            policy._core = Broken(policy._core.chunks)
+    for policy in objects(CanopyCachePolicy):
+        policy._core = Broken(policy._core.chunks)
 
 
 def broken_tier():
     """Every call of the tier in C++ fails from now on."""
     from canopy.engines.vllm_tier import CanopyTier
 
-    for tier in gc.get_objects():
-        if isinstance(tier, CanopyTier):
-            tier._held, tier._core = tier._core, Broken(None)
+    for tier in objects(CanopyTier):
+        tier._held, tier._core = tier._core, Broken(None)
 
 
 def damage():

@@ -54,8 +54,8 @@ class Cases:
         text = log.read_text() + done.stdout
         log.write_text(text)
         try:
-            result = json.loads(done.stdout.strip().splitlines()[-1])
-        except (IndexError, ValueError):
+            result = json.loads(next(line for line in done.stdout.splitlines() if line.startswith('{"answers"')))
+        except StopIteration:
             return self.report(name, f"no answers (exit code {done.returncode}); see {log}", {}, begun)
         why = "" if done.returncode == 0 else f"exit code {done.returncode}"
         if self.answers is None:
@@ -110,7 +110,7 @@ def main():
         run(policy.replace("/", ""), options(policy if policy != "arc" else "canopy:arc"), says=["canopy: the CPU tier"], least=1)
     run("policy in Python", options("vllm_faults:Mine"), says=["in the order of Mine"], least=1)
     run("policy in Python that raises", options("vllm_faults:Raising"),
-        says=["this policy fails on purpose", "the server goes on"], least=1)
+        says=["this policy fails on purpose", "in the order of lru from now on"], least=1)
     run("every call of ours fails", options("hazard"), says=["a fault on purpose", "vLLM's own order of lru"], least=1,
         CANOPY_FAULT="broken_policy")
     seen = folder / "seen.json"

@@ -12,7 +12,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests/golden"))
 from unified_lockstep import EmptyModule, EmptyModules  # noqa: E402
 
-REAL = ("vllm.v1.kv_offload", "vllm.v1.metrics.cache_hit_source", "vllm.utils.math_utils", "vllm._version")
+REAL = ("vllm.v1.kv_offload", "vllm.fs_io_C", "vllm.v1.metrics.cache_hit_source", "vllm.utils.math_utils", "vllm._version")
 PACKAGES = ("vllm", "vllm.v1", "vllm.v1.metrics", "vllm.utils")
 
 

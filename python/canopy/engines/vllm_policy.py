@@ -135,7 +135,7 @@ class CanopyCachePolicy(CachePolicy):
 
     def _tell(self) -> None:
         if text := self._core.take_failure():
-            logger.warning("canopy: %s; the server goes on without it", text)
+            logger.warning("canopy: %s", text)
 
     def _give_up(self, error: Exception) -> CachePolicy:
         """Hands the chunks to vLLM's own lru, which serves all later calls. Returns it."""

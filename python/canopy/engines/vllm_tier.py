@@ -79,7 +79,7 @@ class CanopyTier(SecondaryTierManager):
 
     def have(self, keys: list[OffloadKey]) -> list[bool]:
         """Returns which of the keys the storage has. Called by the thread of the lookups."""
-        core = self._core
+        core = self._core  # it may be given up meanwhile
         return core.have(keys) if core is not None else [False] * len(keys)
 
     def lookup(self, key: OffloadKey, req_context: ReqContext) -> LookupResult:
@@ -153,16 +153,23 @@ class CanopyTier(SecondaryTierManager):
         self._lookups.flush()
 
     def drain_jobs(self) -> None:
-        if self._core is not None:
-            self._core.drain()
+        try:
+            if self._core is not None:
+                self._core.drain()
+        except Exception as error:
+            self._give_up(error)
 
     def shutdown(self) -> None:
         core, self._core = self._core, None
         self._lookups.shutdown()
-        if core is not None:
+        if core is None:
+            return
+        try:
             figures = core.figures()
             core.close()
             logger.info("canopy: the tier below the CPU is closed: %s", text_of(figures))
+        except Exception as error:
+            logger.error("canopy: %s: %s; the tier below the CPU could not be closed", type(error).__name__, error)
 
     def figures(self) -> dict[str, Any]:
         """Returns counts of chunks: stored, known, loaded, absent, damaged, failed, refused; pauses; and the flaw of the
@@ -193,9 +200,12 @@ class CanopyTier(SecondaryTierManager):
         logger.error("canopy: %s: %s; the tier below the CPU is empty from now on", type(error).__name__, error,
                      exc_info=error)
         core, self._core = self._core, None
-        if core is not None:
-            core.close()
         self._failed = list(self._jobs)
+        try:
+            if core is not None:
+                core.close()
+        except Exception as another:
+            logger.error("canopy: %s: %s; its storage could not be closed", type(another).__name__, another)
 
 
 def of_replica(storage: dict[str, Any], spec: OffloadingSpec) -> dict[str, Any]:
