@@ -76,7 +76,7 @@ class Tier {
     settings.fingerprint = fingerprint_of(meaning);
     settings.rows = buffer_->bytes();
     settings.row_bytes = row_bytes;
-    settings.staging = std::max<std::size_t>(staging_bytes / settings.record_bytes, 2);
+    settings.staging = std::max<std::size_t>(staging_bytes / settings.record_bytes, 4);
     settings.limit = std::chrono::microseconds(static_cast<std::int64_t>(limit_s * 1e6));
     settings.storage = take(registry().make<PageStorage>(
         name, {.record_bytes = settings.record_bytes, .fingerprint = settings.fingerprint}, options));

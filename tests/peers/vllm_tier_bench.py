@@ -105,6 +105,7 @@ def main():
     parser.add_argument("--chunk", type=int, default=2 << 20)
     parser.add_argument("--job", type=int, default=32)
     parser.add_argument("--under-way", type=int, default=4)
+    parser.add_argument("--staging", type=int, default=64 << 20)
     parser.add_argument("--slots", default="{}", help="more options of `slots`, as JSON")
     args = parser.parse_args()
     vllm_wheel.load(args.wheel)
@@ -124,7 +125,7 @@ def main():
     storage = {"slots": {"path": str(folder / "slots"), "capacity": capacity, **json.loads(args.slots)}}
     native = getattr(files, "_HAS_FSIO_C", False)
     makers = [
-        ("canopy slots", lambda view: CanopyTier(spec(), view, "canopy", storage, limit_s=30)),
+        ("canopy slots", lambda view: CanopyTier(spec(), view, "canopy", storage, args.staging, limit_s=30)),
         (f"vLLM fs{'' if native else ' (Python)'}",
          lambda view: FileSystemTierManager(spec(), view, "fs", str(folder / "fs"))),
     ]

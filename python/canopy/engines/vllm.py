@@ -37,7 +37,7 @@ from typing import Any
 
 from .. import _core
 
-RELEASES = ("0.32.0", "0.33.0")
+RELEASES = ("0.31.0", "0.32.0", "0.33.0")
 """Releases of vLLM with which this module was tested."""
 
 DEFAULT = "hazard"
@@ -62,6 +62,23 @@ INTERFACES = {
     "0.32": COMMON | {"insert": ("self", "key", "chunk")},
     "0.33": COMMON
     | {"insert": ("self", "key", "chunk", "req_context"), "on_request_access": ("self", "keys", "req_context")},
+}
+
+
+# The functions of SecondaryTierManager that the tier below is called by, or calls.
+TIER = {
+    "__init__": ("self", "offloading_spec", "primary_kv_view", "tier_type", "backpressure_detector"),
+    "lookup": ("self", "key", "req_context"),
+    "submit_store": ("self", "job_metadata"),
+    "submit_load": ("self", "job_metadata"),
+    "get_finished_jobs": ("self",),
+    "on_new_request": ("self", "req_context"),
+    "on_request_finished": ("self", "req_context"),
+    "on_schedule_end": ("self", "context"),
+    "take_events": ("self",),
+    "touch": ("self", "keys", "req_context"),
+    "drain_jobs": ("self",),
+    "shutdown": ("self",),
 }
 
 
@@ -117,7 +134,7 @@ def policy_class(policy: str) -> type:
 
 def tier_class() -> type:
     """Returns the tier below the CPU. Raises RuntimeError if the release of vLLM cannot be served."""
-    why = reason_of_release()
+    why = reason_of_release() or reason_of_tier()
     if why:
         raise RuntimeError(f"canopy: {why}; remove the tier of type CanopyTier, or install a release that is known")
     from .vllm_tier import CanopyTier
@@ -142,6 +159,22 @@ def reason_of_release() -> str:
     )
 
 
+def reason_of_tier() -> str:
+    """Returns the reason why the tier below the CPU cannot be served; empty if there is none."""
+    from vllm.v1.kv_offload.tiering.base import SecondaryTierManager
+
+    theirs = parameters_of(SecondaryTierManager)
+    wrong = sorted(name for name, ours in TIER.items() if theirs.get(name) != ours)
+    wrong += sorted(SecondaryTierManager.__abstractmethods__ - TIER.keys())
+    return f"the tiers of vLLM {release()} have another interface ({', '.join(wrong)})" if wrong else ""
+
+
+def parameters_of(kind: type) -> dict[str, tuple[str, ...]]:
+    """Returns the parameters of the functions that a class defines."""
+    functions = {name: function for name, function in vars(kind).items() if inspect.isfunction(function)}
+    return {name: tuple(inspect.signature(function).parameters) for name, function in functions.items()}
+
+
 def reason_against() -> str:
     """Returns the reason for using vLLM's own order; empty if there is none."""
     return reason_of_release() or ("" if interface() else f"the cache policies of vLLM {release()} have another interface")
@@ -157,12 +190,5 @@ def interface() -> str:
         return ""
     if not {"ref_cnt", "chunk_id"} <= {name for name, *_ in ChunkStatus._fields_}:
         return ""
-    theirs = {
-        name: tuple(inspect.signature(function).parameters)
-        for name, function in vars(CachePolicy).items()
-        if inspect.isfunction(function)
-    }
-    for name, ours in INTERFACES.items():
-        if theirs == ours:
-            return name
-    return ""
+    theirs = parameters_of(CachePolicy)
+    return next((name for name, ours in INTERFACES.items() if theirs == ours), "")

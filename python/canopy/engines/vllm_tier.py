@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vllm.v1.kv_offload.base import OffloadingSpec, OffloadKey, ReqContext
     from vllm.v1.kv_offload.tiering.base import TransferJob
 
-STAGING = 256 << 20  # bytes of memory for records under way
+STAGING = 64 << 20  # bytes of memory for records under way
 LIMIT = 2.0  # seconds that a call of the storage may take
 
 
