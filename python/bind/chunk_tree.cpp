@@ -263,11 +263,11 @@ void ChunkTree::touch(Slot slot, Tick tick) {
   if (queue_.contains(slot)) requeue(slot);
 }
 
-void ChunkTree::ended(RequestFacts request, std::span<const Slot> path, std::span<const std::uint8_t> hit, Tick tick) {
+void ChunkTree::ended(RequestFacts request, std::span<const Slot> path, std::span<const Use> uses, Tick tick) {
   for (std::size_t i = 0; i < path.size(); ++i) {
     Node& node = nodes_[path[i]];
-    node.last_access = tick;
-    node.hits += hit[i];
+    if (uses[i] != Use::none) node.last_access = tick;
+    node.hits += uses[i] == Use::hit;
   }
   if (!path.empty()) ++nodes_[path.back()].inserts;
   request.clock = clock();
@@ -314,10 +314,7 @@ ChunkTree::Slot ChunkTree::evict_one() {
       if (policy_->reads_prints() == Prints::all) eviction.prefix_prints = prints_of(slot);
       policy_->evicted(facts(slot), eviction);
     });
-    if (const Slot above = node.parent) {  // it takes over what is known about its continuation
-      nodes_[above].inserts += node.inserts;
-      nodes_[above].last_access = std::max(nodes_[above].last_access, node.last_access);
-    }
+    if (node.parent) nodes_[node.parent].inserts += node.inserts;  // it takes over what ended below it
     drop(slot);
     return slot;
   }

@@ -65,9 +65,15 @@ class ChunkTree final : public PrefixIndex {
   void arrived(RequestFacts request);
   /// Makes a chunk as recent as `tick`, if it is not more recent.
   void touch(Slot slot, Tick tick);
-  /// Ends a request. `path`: the resident chunks of its prompt, first to last. hit[i]: the request used
-  /// chunk i, which was there before. Makes the path as recent as `tick`.
-  void ended(RequestFacts request, std::span<const Slot> path, std::span<const std::uint8_t> hit, Tick tick);
+  /// What a request did with a chunk of its prompt.
+  enum class Use : std::uint8_t {
+    none,    ///< nothing here: the server had it above this tier
+    stored,  ///< it brought the chunk
+    hit,     ///< it found the chunk
+  };
+  /// Ends a request. `path`: the resident chunks of its prompt, first to last, and what it did with each; those that it
+  /// used become as recent as `tick`.
+  void ended(RequestFacts request, std::span<const Slot> path, std::span<const Use> uses, Tick tick);
 
   /// Begins an eviction: ranks drift, chunks of `stay` cannot leave until end_eviction().
   void begin_eviction(std::span<const Slot> stay);

@@ -231,7 +231,7 @@ void Chunks::insert(nb::handle key, nb::handle chunk, nb::handle context) {
     if (chunks > 0 && chunks <= line.keys.size()) before = line.keys[chunks - 1];
     if (before) added.parent = find(before);
   } else if (!tree_) {
-    open(1);
+    open(16);  // no chunk of a known length has come yet
     request.tick = tree_->tick();
   }
   added.space = space_of(group_of(bytes));
@@ -301,7 +301,7 @@ void Chunks::unpin(nb::handle key) {
 void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle context) {
   const Busy busy(busy_);
   ChunkRequest& request = request_of(context);
-  std::vector<std::uint8_t> hit;
+  std::vector<ChunkTree::Use> uses;
   Tick tick = 0;  // one for all groups, so that what ends later in the prompt leaves first
   for (const nb::handle keys : key_groups) {
     const auto count = nb::len(keys);
@@ -314,7 +314,7 @@ void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle conte
     }
     ChunkRequest::Line& line = line_of(request, last, tokens_of(number));
     const std::size_t seen = std::min<std::size_t>(tokens_of(number) / line.page, line.keys.size());
-    path_.clear(), prints_.clear(), hit.clear();
+    path_.clear(), prints_.clear(), uses.clear();
     std::uint32_t matched = 0;  // chunks
     Py_ssize_t next = 0;        // key of the group that comes next on the path
     for (std::size_t i = 0; i < seen; ++i) {
@@ -328,7 +328,7 @@ void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle conte
       const int used = PySet_Contains(reused.ptr(), line.keys[i]);
       if (used < 0) nb::raise_python_error();
       path_.push_back(slot);
-      hit.push_back(used != 0);
+      uses.push_back(!observed ? ChunkTree::Use::none : used ? ChunkTree::Use::hit : ChunkTree::Use::stored);
     }
     const auto prompt = static_cast<std::uint32_t>(line.keys.size() * line.page);
     for (std::size_t stride = 0; (stride + 1) * kPrintStride <= prompt; ++stride) {
@@ -343,7 +343,7 @@ void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle conte
     facts.id = line.id;
     facts.ending = Ending::finished;
     if (tick == 0) tick = tree().tick();
-    tree().ended(facts, path_, hit, tick);
+    tree().ended(facts, path_, uses, tick);
     if (session_->feed()) {
       const std::uint64_t fed = session_->begin_request(facts.space, prompt, facts.matched);
       const auto kept = static_cast<std::uint32_t>(path_.size() * line.page);
