@@ -30,8 +30,8 @@ class ChunkStorage {
  public:
   struct Settings {
     std::shared_ptr<PageStorage> storage;
-    std::uint64_t record_bytes = 0;  ///< of the storage
-    Fingerprint fingerprint{};       ///< of the storage
+    std::uint64_t record_bytes = 0;  ///< Bytes of a record; record_bytes(row_bytes).
+    Fingerprint fingerprint{};       ///< Hash of the meaning of the bytes, as the storage has it.
     std::span<std::byte> rows;       ///< outlives this object
     std::size_t row_bytes = 0;
     std::size_t staging = 0;          ///< records that may be under way at a time
@@ -59,7 +59,7 @@ class ChunkStorage {
   struct Figures {
     std::uint64_t stored = 0, known = 0, loaded = 0, absent = 0, damaged = 0, failed = 0, refused = 0;  ///< chunks
     std::uint64_t pauses = 0;  ///< times that the storage was left alone
-    std::string flaw;          ///< of the last record that was not as it should be
+    std::string flaw;          ///< Short error message about the last record that was not as it should be.
   };
 
   /// Returns which of the chunks the storage has. Waits for the storage, at most twice the time limit. Of a storage

@@ -65,7 +65,7 @@ class ChunkTree final : public PrefixIndex {
   void arrived(RequestFacts request);
   /// Makes a chunk as recent as `tick`, if it is not more recent.
   void touch(Slot slot, Tick tick);
-  /// What a request did with a chunk of its prompt.
+  /// The use that a request made of a chunk of its prompt.
   enum class Use : std::uint8_t {
     none,    ///< nothing here: the server had it above this tier
     stored,  ///< it brought the chunk

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "chunk_keys.h"
 #include "hold.h"
 
 extern "C" const CanopyPlugin canopy_plugin_;  // of chunk_tree.cpp
@@ -15,8 +16,6 @@ extern "C" const CanopyPlugin canopy_plugin_;  // of chunk_tree.cpp
 namespace canopy::python {
 
 namespace {
-
-constexpr std::size_t kGroupBytes = 4;
 
 /// Returns the registry with the one index that this class uses. Configurations do not see it.
 const Registry& own_registry() {
@@ -26,40 +25,6 @@ const Registry& own_registry() {
     return made;
   }();
   return own;
-}
-
-std::string_view bytes_of(nb::handle key) {
-  if (!PyBytes_Check(key.ptr())) throw nb::type_error("a key of vLLM must be bytes");
-  return {PyBytes_AS_STRING(key.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(key.ptr()))};
-}
-
-std::uint32_t group_of(std::string_view key) {
-  if (key.size() < kGroupBytes) throw nb::value_error("a key of vLLM ends with the 4 bytes of its group");
-  std::uint32_t group = 0;
-  for (const char byte : key.substr(key.size() - kGroupBytes)) group = group << 8 | static_cast<unsigned char>(byte);
-  return group;
-}
-
-/// Returns the first 8 bytes of the hash, and the group mixed into them.
-std::uint64_t print_of(std::string_view key) {
-  std::uint64_t print = 0;
-  std::memcpy(&print, key.data(), std::min(sizeof(print), key.size()));
-  return print ^ std::uint64_t{group_of(key)} << 56;
-}
-
-Units tokens_of(PyObject* number) {
-  const unsigned long tokens = PyLong_AsUnsignedLong(number);
-  if (PyErr_Occurred()) nb::raise_python_error();
-  if (tokens == 0 || tokens > UINT32_MAX) throw nb::value_error("a chunk ends at a position from 1 to 2**32 - 1");
-  return static_cast<Units>(tokens);
-}
-
-long number_of(nb::handle object, PyObject* name) {
-  const nb::object value = nb::steal(PyObject_GetAttr(object.ptr(), name));
-  if (!value.is_valid()) nb::raise_python_error();
-  const long number = PyLong_AsLong(value.ptr());
-  if (number == -1 && PyErr_Occurred()) nb::raise_python_error();
-  return number;
 }
 
 /// Marks the time of a call. A policy in Python may run other threads meanwhile, whose calls must not come in between.
@@ -409,34 +374,6 @@ nb::dict Chunks::facts() const {
   row["evictable"] = sizes.evictable;
   row["protected"] = sizes.protected_;
   return row;
-}
-
-void bind_chunks(nb::module_& module) {
-  using namespace nb::literals;
-  nb::class_<ChunkRequest>(module, "ChunkRequest", "What Chunks keeps in the context of a request.");
-  nb::class_<Chunks>(module, "Chunks",
-                     "The chunks of vLLM's CPU tier and their order of eviction, for canopy.engines.vllm. The "
-                     "functions are those of vLLM's CachePolicy.")
-      .def(nb::init<std::uint64_t, nb::handle, const std::string&>(), "capacity"_a, "policy"_a, "feed"_a = "",
-           "capacity: chunks.\npolicy: as for Index.\nfeed: a name under which an inspector can attach; empty: none.")
-      .def_prop_ro("chunks", &Chunks::chunks, "the chunks by key; only this object may change it")
-      .def_prop_ro("policy", &Chunks::policy)
-      .def_prop_ro("feed", &Chunks::feed)
-      .def("take_failure", &Chunks::take_failure, "Returns an error of the policy or the feed, once.")
-      .def("accessed", &Chunks::accessed, "keys"_a, "context"_a)
-      .def("insert", &Chunks::insert, "key"_a, "chunk"_a, "context"_a)
-      .def("remove", &Chunks::remove, "key"_a)
-      .def("mark_evictable", &Chunks::unpin, "key"_a)
-      .def("mark_non_evictable", &Chunks::pin, "key"_a)
-      .def("finished", &Chunks::finished, "key_groups"_a, "reused"_a, "context"_a)
-      .def("evict", &Chunks::evict, "count"_a, "protected"_a,
-           "Evicts exactly `count` chunks, none of them protected, and returns them as (key, chunk); None, and nothing "
-           "is evicted, if that many cannot leave.")
-      .def("clear", &Chunks::clear)
-      .def("poll", &Chunks::poll, "Serves an inspector that attached while there were no calls.")
-      .def("facts", &Chunks::facts,
-           "Returns chunks, movable (chunks that evictions could remove), page_size, and evictable and protected "
-           "tokens.");
 }
 
 }  // namespace canopy::python
