@@ -90,7 +90,11 @@ class ChunkTree final : public PrefixIndex {
   Lock hold(NodeId, const RequestFacts*) override { return {}; }
   GroupPages pages(const Lock&, Units) override { return {}; }
   GroupPages pages(NodeId, Units) override { return {}; }
-  Inserted insert(const Lock& lock, const Key&, const GroupPages&, InsertFacts) override { return {.lock = lock}; }
+  Inserted insert(const Lock& lock, const Key&, const GroupPages&, InsertFacts) override {
+    Inserted none;
+    none.lock = lock;
+    return none;
+  }
   void relax(Lock&, std::size_t, Units) override {}
   GroupPages release(const Lock&, const RequestFacts*) override { return {}; }
   GroupPages evict(std::size_t, std::size_t, Cause, LeavingVisitor*) override { return {}; }
