@@ -19,7 +19,7 @@ namespace {
 constexpr Units kPage = 64;
 
 /// The least recently used chunk first; tells what it was asked.
-struct Lru : EvictionStrategy {
+struct Lru final : EvictionStrategy {
   Rank rank(const NodeFacts& node) override {
     if (raises) throw std::runtime_error("on purpose");
     return {0, std::max(node.last_access, node.spared)};
@@ -96,7 +96,7 @@ struct Model {
     CHECK(tree.movable() == parent.size() - held({}).size());
     CHECK(tree.sizes(0).protected_ == pins.size() * kPage);
     CHECK(tree.sizes(0).evictable == (parent.size() - pins.size()) * kPage);
-    struct Parents : NodeVisitor {
+    struct Parents final : NodeVisitor {
       void node(const NodeView& node) override {
         CHECK((node.parent == NodeId::none || before.contains(slot_of(node.parent))));  // parents come first
         before[slot_of(node.facts.id)] = slot_of(node.parent);
