@@ -6,6 +6,9 @@ namespace canopy::python {
 
 void bind_chunks(nb::module_& module) {
   using namespace nb::literals;
+  module.def(
+      "quiet_exit", [] { nb::set_leak_warnings(false); },
+      "Prints no list of objects that are alive when Python ends: a server ends with its caches alive.");
   nb::class_<ChunkRequest>(module, "ChunkRequest", "What Chunks keeps in the context of a request.");
   nb::class_<Chunks>(module, "Chunks",
                      "The chunks of vLLM's CPU tier and their order of eviction, for canopy.engines.vllm. The "

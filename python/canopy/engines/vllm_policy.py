@@ -49,6 +49,7 @@ class CanopyCachePolicy(CachePolicy):
 
     def __init__(self, cache_capacity: int) -> None:
         super().__init__(cache_capacity)
+        _core.quiet_exit()
         self._core = _core.Chunks(cache_capacity, policy_of(self.policy), os.environ.get("CANOPY_FEED") or "")
         self._context: ReqContext | None = None  # 0.32 gives an insert none: it is that of the store miss before
         self.get = self._core.chunks.get

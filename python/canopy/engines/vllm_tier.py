@@ -61,6 +61,7 @@ class CanopyTier(SecondaryTierManager):
         """storage: one storage with its options, as in an engine's file. staging_bytes: memory for records under way.
         limit_s: seconds after which a call of the storage is given up."""
         super().__init__(offloading_spec, primary_kv_view, tier_type, backpressure_detector)
+        _core.quiet_exit()
         self.locality = Locality(locality) if locality is not None else None
         events = enable_kv_events and offloading_spec.kv_events_config.enable_kv_cache_events
         self._events: list[OffloadingEvent] | None = [] if events else None
