@@ -1,5 +1,7 @@
 #include <nanobind/nanobind.h>
 
+#include "chunk_storage_bind.h"
+#include "chunks.h"
 #include "engine.h"
 #include "feed.h"
 #include "index.h"
@@ -18,6 +20,8 @@ NB_MODULE(_core, module) {
   bind_policy(module);
   bind_index(module);
   bind_key_matcher(module);
+  bind_chunks(module);
+  bind_chunk_storage(module);
   bind_engine(module);
   bind_replay(module);
   bind_lab(module);

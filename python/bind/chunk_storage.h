@@ -1,0 +1,143 @@
+#pragma once
+
+#include <canopy/page_storage.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <tiers/page_record.h>
+
+namespace canopy::python {
+
+/// Chunks of bytes on a storage, as records: a header with the chunk's name and checksums before the bytes, checked
+/// when a record is read. Chunks live in rows of one memory; records are made and checked in memory of its own, by one
+/// thread, which alone calls the storage.
+///
+/// A storage that fails several times in a row is left alone for a while: what is asked meanwhile is not there, and
+/// what is stored is refused. So a storage that has gone costs a caller no waiting.
+///
+/// Thread: any; each function but have() and drain() returns at once.
+/// Errors: a job that fails ends all the same, with the chunks that succeeded.
+class ChunkStorage {
+ public:
+  struct Settings {
+    std::shared_ptr<PageStorage> storage;
+    std::uint64_t record_bytes = 0;  ///< Bytes of a record; record_bytes(row_bytes).
+    Fingerprint fingerprint{};       ///< Hash of the meaning of the bytes, as the storage has it.
+    std::span<std::byte> rows;       ///< outlives this object
+    std::size_t row_bytes = 0;
+    std::size_t staging = 0;          ///< records that may be under way at a time
+    std::chrono::microseconds limit;  ///< time limit of a call of the storage
+  };
+  explicit ChunkStorage(Settings settings);
+  ~ChunkStorage();
+  /// Fails the jobs that have not begun, and waits for the others: afterwards nothing touches the rows. Called by one
+  /// thread; the destructor calls it as well.
+  void stop();
+  ChunkStorage(const ChunkStorage&) = delete;
+
+  /// A chunk by its name, and the row that it is copied from or to.
+  struct Chunk {
+    std::string name;
+    std::size_t row = 0;
+  };
+  struct Ended {
+    std::uint64_t job = 0;
+    bool load = false;
+    std::vector<std::uint8_t> good;  ///< one for each chunk: 1 if it was kept or read
+    double seconds = 0;
+    bool ok() const;
+  };
+  struct Figures {
+    std::uint64_t stored = 0, known = 0, loaded = 0, absent = 0, damaged = 0, failed = 0, refused = 0;  ///< chunks
+    std::uint64_t pauses = 0;  ///< times that the storage was left alone
+    std::string flaw;          ///< Short error message about the last record that was not as it should be.
+  };
+
+  /// Returns which of the chunks the storage has. Waits for the storage, at most twice the time limit. Of a storage
+  /// with other writers, only the chunks before the first that is not there are found.
+  std::vector<std::uint8_t> have(std::vector<std::string> names);
+  /// Begins a job. REQUIRES: its rows stay as they are until it has ended.
+  void begin(std::uint64_t job, bool load, std::vector<Chunk> chunks);
+  std::vector<Ended> ended();
+  /// Waits until all jobs have ended.
+  void drain();
+  Figures figures() const;
+
+  static std::uint64_t record_bytes(std::size_t row_bytes) {
+    return kRecordHeader + (row_bytes + kAlign - 1) / kAlign * kAlign;
+  }
+
+ private:
+  static constexpr std::size_t kAlign = 4096;
+  using Clock = std::chrono::steady_clock;
+  struct Question;
+  struct Job {
+    Ended result;
+    std::vector<Chunk> chunks;
+    std::vector<PageKey> keys;
+    std::size_t next = 0, pending = 0;
+    bool looked = false;  ///< store: the chunks that the storage has already are known
+    Clock::time_point began;
+  };
+  struct Call {
+    Job* job = nullptr;
+    std::shared_ptr<Question> question;
+    std::size_t first = 0, count = 0;
+    std::vector<std::byte*> buffers;
+  };
+
+  void run();
+  void serve();
+  bool take(bool& stopping);
+  bool begin_calls();
+  bool begin_job(Job& job);
+  void ask(std::shared_ptr<Question> question);
+  void answer(Call& call, const StorageDone& done);
+  void moved(Call& call, const StorageDone& done);
+  bool read(Call& call, std::size_t i);
+  void end_if_done(Job& job);
+  void judge(Fate fate);
+  bool paused() const { return Clock::now() < paused_until_; }
+  void wait();
+  void wake() const;
+  PageKey key_of(const std::string& name) const;
+  std::byte* row(const Chunk& chunk) const { return settings_.rows.data() + chunk.row * settings_.row_bytes; }
+  RecordFacts facts(const Job& job, std::size_t at, std::vector<std::uint32_t>& words) const;
+  std::uint64_t limit_us() const { return static_cast<std::uint64_t>(settings_.limit.count()); }
+
+  Settings settings_;
+  PageKey space_;
+  std::byte* memory_ = nullptr;
+  std::size_t memory_bytes_ = 0;
+  int wake_ = -1;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Under the mutex:
+  std::deque<std::unique_ptr<Job>> new_jobs_;
+  std::deque<std::shared_ptr<Question>> new_questions_;
+  std::vector<Ended> ended_;
+  std::size_t open_ = 0;  ///< jobs that have not ended
+  bool stop_ = false;
+  Figures figures_;
+
+  // Only for the thread:
+  std::deque<std::unique_ptr<Job>> jobs_;
+  std::unordered_map<std::uint64_t, Call> calls_;
+  std::vector<std::byte*> free_;
+  std::uint64_t ticket_ = 0;
+  unsigned strikes_ = 0;
+  Clock::time_point paused_until_{};
+  std::thread thread_;
+};
+
+}  // namespace canopy::python

@@ -1,0 +1,379 @@
+#include "chunks.h"
+
+#include <canopy/engine/request_spec.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "chunk_keys.h"
+#include "hold.h"
+
+extern "C" const CanopyPlugin canopy_plugin_;  // of chunk_tree.cpp
+
+namespace canopy::python {
+
+namespace {
+
+/// Returns the registry with the one index that this class uses. Configurations do not see it.
+const Registry& own_registry() {
+  static const Registry& own = *[] {
+    auto* const made = new Registry;
+    made->add(canopy_plugin_, "chunks");
+    return made;
+  }();
+  return own;
+}
+
+/// Marks the time of a call. A policy in Python may run other threads meanwhile, whose calls must not come in between.
+struct Busy {
+  explicit Busy(bool& flag) : flag(flag) { flag = true; }
+  ~Busy() { flag = false; }
+  Busy(const Busy&) = delete;
+  bool& flag;
+};
+
+std::uint64_t next_generation() {
+  static std::uint64_t last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+std::size_t Chunks::KeyHash::operator()(std::string_view key) const {
+  std::uint64_t hash = 0;
+  std::memcpy(&hash, key.data(), std::min(sizeof(hash), key.size()));
+  return hash ^ static_cast<unsigned char>(key.empty() ? 0 : key.back()) * 0x9e3779b97f4a7c15;
+}
+
+Chunks::Chunks(std::uint64_t capacity, nb::handle policy, const std::string& feed)
+    : capacity_(capacity), policy_(make_policy(policy)), feed_(feed), generation_(next_generation()) {
+  if (feed.empty()) return;
+  if (const std::string flaw = flaw_of_name({FeedConfig::Kind::shm, feed}); !flaw.empty())
+    throw nb::value_error(("the feed's name" + flaw).c_str());
+}
+
+/// Makes the tree, as soon as the length of a chunk is known.
+void Chunks::open(Units page) {
+  IndexSession::Config config;
+  config.page_size = page;
+  config.capacity = capacity_ * page;
+  config.index = "chunks";
+  config.policy = policy_.strategy;
+  config.policy_name = policy_.name;
+  config.text = "the CPU tier of vLLM\n";
+  if (!feed_.empty()) config.feed = {FeedConfig::Kind::shm, feed_};
+  auto made = IndexSession::open(config, own_registry());
+  if (!made && !feed_.empty()) {
+    failure_ = "no feed: " + made.error().text;
+    feed_.clear();
+    config.feed = {};
+    made = IndexSession::open(std::move(config), own_registry());
+  }
+  session_ = take(std::move(made));
+  tree_ = &static_cast<ChunkTree&>(session_->index());
+}
+
+std::string Chunks::take_failure() {
+  std::string text = std::exchange(failure_, {});
+  if (!text.empty() || !tree_) return text;
+  if (policy_.in_python && policy_.in_python->failed()) {
+    try {
+      policy_.in_python->raise_failure();
+    } catch (nb::python_error& error) {
+      text = "the policy '" + policy_.name + "' raised " + std::string(nb::str(error.type().attr("__name__")).c_str()) +
+             ": " + nb::str(error.value()).c_str();
+    }
+  } else if (!tree_->failure().empty()) {
+    text = "the policy '" + policy_.name + "' failed: " + tree_->failure();
+  }
+  if (text.empty()) return text;
+  Policy plain = make_policy(nb::str("lru"));
+  session_->use_policy(plain.strategy, plain.name);
+  std::swap(policy_, plain);
+  return text + "; chunks leave in the order of lru from now on";
+}
+
+void Chunks::end_operation(Operation operation) {
+  if (session_->feed()) session_->set_pool(capacity_, capacity_ - std::min(capacity_, tree().size()));
+  session_->end_operation(operation);
+}
+
+ChunkTree::Slot Chunks::find(nb::handle key) const {
+  const auto found = slots_.find(bytes_of(key));
+  return found == slots_.end() ? 0 : found->second;
+}
+
+ChunkRequest& Chunks::request_of(nb::handle context) {
+  static PyObject* const name = PyUnicode_InternFromString("_offload_key_positions");
+  static const nb::handle type = nb::type<ChunkRequest>();
+  nb::object positions = nb::steal(PyObject_GetAttr(context.ptr(), name));
+  if (!positions.is_valid()) nb::raise_python_error();
+  if (last_ && last_->positions.ptr() == positions.ptr() && last_->owner == generation_) {
+    read_positions(*last_);
+    return *last_;
+  }
+  nb::object state = context.attr("get_state")(type);
+  if (state.is_none() || nb::inst_ptr<ChunkRequest>(state)->owner != generation_) {
+    if (!PyDict_Check(positions.ptr())) throw nb::type_error("_offload_key_positions is no dictionary");
+    state = made<ChunkRequest>();
+    auto& fresh = *nb::inst_ptr<ChunkRequest>(state);
+    fresh.owner = generation_;
+    fresh.positions = std::move(positions);
+    context.attr("set_state")(state);
+  }
+  last_ = nb::inst_ptr<ChunkRequest>(state);
+  last_object_ = std::move(state);
+  read_positions(*last_);
+  if (last_->tick == 0 && tree_) last_->tick = tree_->tick();
+  return *last_;
+}
+
+/// Reads the keys that came since the last call. vLLM only adds keys, group by group in the order of the prompt.
+void Chunks::read_positions(ChunkRequest& request) {
+  PyObject *key = nullptr, *number = nullptr;
+  while (PyDict_Next(request.positions.ptr(), &request.read, &key, &number)) {
+    const Units position = tokens_of(number);
+    ChunkRequest::Line& line = line_of(request, key, position);
+    if (position % line.page != 0) continue;  // the part of a chunk at the end of a prompt
+    const std::size_t at = position / line.page - 1;
+    if (at >= line.keys.size()) line.keys.resize(at + 1);
+    line.keys[at] = key;
+  }
+}
+
+ChunkRequest::Line& Chunks::line_of(ChunkRequest& request, nb::handle key, Units position) {
+  const std::uint32_t group = group_of(bytes_of(key));
+  for (ChunkRequest::Line& line : request.lines)
+    if (line.group == group) return line;
+  if (!tree_) {
+    open(position);
+    request.tick = tree_->tick();
+  }
+  ChunkRequest::Line line;
+  line.group = group;
+  line.page = position;  // the first key of a group ends its first chunk
+  line.id = ++last_request_;
+  request.lines.push_back(std::move(line));
+  tree().arrived({.space = space_of(group), .id = last_request_});
+  return request.lines.back();
+}
+
+/// Returns the namespace of a KV cache group: its chunks continue only chunks of the same group.
+NamespaceId Chunks::space_of(std::uint32_t group) {
+  if (group >= spaces_.size()) spaces_.resize(group + 1, NamespaceId::shared);
+  if (group == 0 || spaces_[group] != NamespaceId::shared) return spaces_[group];
+  bool is_new = false;
+  const std::string name = "group " + std::to_string(group);
+  return spaces_[group] = session_->intern({name, {}, {}}, is_new);
+}
+
+void Chunks::accessed(nb::handle keys, nb::handle context) {
+  const Busy busy(busy_);
+  ChunkRequest& request = request_of(context);
+  for (const nb::handle key : keys)
+    if (const Slot slot = find(key)) tree().touch(slot, request.tick);
+}
+
+void Chunks::insert(nb::handle key, nb::handle chunk, nb::handle context) {
+  static PyObject* const ref_cnt = PyUnicode_InternFromString("ref_cnt");
+  static PyObject* const chunk_id = PyUnicode_InternFromString("chunk_id");
+  const Busy busy(busy_);
+  if (find(key)) throw nb::value_error("insert: the tier has this chunk");
+  ChunkRequest& request = request_of(context);
+  PyObject* const number = PyDict_GetItemWithError(request.positions.ptr(), key.ptr());
+  if (PyErr_Occurred()) nb::raise_python_error();
+  const Units position = number ? tokens_of(number) : 0;
+  const std::string_view bytes = bytes_of(key);
+  ChunkTree::Added added;
+  PyObject* before = nullptr;  // key of the chunk that this one continues
+  if (position != 0) {
+    const ChunkRequest::Line& line = line_of(request, key, position);
+    const std::size_t chunks = (position - 1) / line.page;  // before this one
+    added.begin = static_cast<Units>(chunks * line.page);
+    if (chunks > 0 && chunks <= line.keys.size()) before = line.keys[chunks - 1];
+    if (before) added.parent = find(before);
+  } else if (!tree_) {
+    open(16);  // no chunk of a known length has come yet
+    request.tick = tree_->tick();
+  }
+  added.space = space_of(group_of(bytes));
+  added.page = static_cast<Page>(number_of(chunk, chunk_id) + 1);
+  added.pinned = number_of(chunk, ref_cnt) != 0;
+  added.tick = request.tick;
+  added.print = print_of(bytes);
+  if (PyDict_SetItem(chunks_.ptr(), key.ptr(), chunk.ptr()) != 0) nb::raise_python_error();
+  const Slot slot = tree().add(added);
+  if (slot >= held_.size()) held_.resize(slot + 1);
+  held_[slot].key = nb::borrow(key);
+  slots_.emplace(bytes, slot);
+  if (before && added.parent == 0) wait_for(before, slot);
+  if (!orphans_.empty()) adopt_orphans(slot);
+  end_operation(Operation::insert);
+}
+
+/// Records that a chunk has no parent because the chunk with this key is not here.
+void Chunks::wait_for(nb::handle key, Slot slot) {
+  held_[slot].before = nb::borrow(key);
+  orphans_.emplace(bytes_of(key), slot);
+}
+
+void Chunks::adopt_orphans(Slot parent) {
+  const auto [first, last] = orphans_.equal_range(bytes_of(held_[parent].key));
+  std::vector<nb::object> keys;  // the views in orphans_ are of these
+  for (auto orphan = first; orphan != last; ++orphan) {
+    tree().adopt(parent, orphan->second);
+    keys.push_back(std::move(held_[orphan->second].before));
+  }
+  orphans_.erase(first, last);
+}
+
+/// Removes what is kept beside the tree for a chunk.
+void Chunks::forget(Slot slot) {
+  Held& held = held_[slot];
+  if (held.before.is_valid()) {
+    const auto [first, last] = orphans_.equal_range(bytes_of(held.before));
+    orphans_.erase(std::find_if(first, last, [&](const auto& orphan) { return orphan.second == slot; }));
+  }
+  slots_.erase(bytes_of(held.key));
+  held = {};
+}
+
+void Chunks::remove(nb::handle key) {
+  const Busy busy(busy_);
+  if (PyDict_DelItem(chunks_.ptr(), key.ptr()) != 0) nb::raise_python_error();
+  const Slot slot = find(key);
+  const std::vector<Slot> children = tree().remove(slot);
+  forget(slot);
+  for (const Slot child : children) wait_for(key, child);
+  end_operation(Operation::flush);
+}
+
+void Chunks::pin(nb::handle key) {
+  const Busy busy(busy_);
+  if (const Slot slot = find(key)) tree().pin(slot);
+  else throw nb::key_error("mark_non_evictable: the tier does not have this chunk");
+}
+
+void Chunks::unpin(nb::handle key) {
+  const Busy busy(busy_);
+  if (const Slot slot = find(key)) tree().unpin(slot);
+  else throw nb::key_error("mark_evictable: the tier does not have this chunk");
+}
+
+void Chunks::finished(nb::handle key_groups, nb::handle reused, nb::handle context) {
+  const Busy busy(busy_);
+  ChunkRequest& request = request_of(context);
+  std::vector<ChunkTree::Use> uses;
+  Tick tick = 0;  // one for all groups, so that what ends later in the prompt leaves first
+  for (const nb::handle keys : key_groups) {
+    const auto count = nb::len(keys);
+    if (count == 0) continue;
+    const nb::object last = keys[count - 1];
+    PyObject* const number = PyDict_GetItemWithError(request.positions.ptr(), last.ptr());
+    if (!number) {
+      if (PyErr_Occurred()) nb::raise_python_error();
+      continue;  // a key without a position
+    }
+    ChunkRequest::Line& line = line_of(request, last, tokens_of(number));
+    const std::size_t seen = std::min<std::size_t>(tokens_of(number) / line.page, line.keys.size());
+    path_.clear(), prints_.clear(), uses.clear();
+    std::uint32_t matched = 0;  // chunks
+    Py_ssize_t next = 0;        // key of the group that comes next on the path
+    for (std::size_t i = 0; i < seen; ++i) {
+      const bool observed = line.keys[i] && next < static_cast<Py_ssize_t>(count) &&
+                            bytes_of(nb::object(keys[next])) == bytes_of(line.keys[i]);
+      if (observed) ++next;
+      const Slot slot = line.keys[i] ? find(line.keys[i]) : 0;
+      if (slot == 0) continue;
+      if (matched == i && tree().created(slot) < request.tick) ++matched;
+      if (!observed && next > 0) continue;  // another request was storing it, so this one did not use it
+      const int used = PySet_Contains(reused.ptr(), line.keys[i]);
+      if (used < 0) nb::raise_python_error();
+      path_.push_back(slot);
+      uses.push_back(!observed ? ChunkTree::Use::none : used ? ChunkTree::Use::hit : ChunkTree::Use::stored);
+    }
+    const auto prompt = static_cast<std::uint32_t>(line.keys.size() * line.page);
+    for (std::size_t stride = 0; (stride + 1) * kPrintStride <= prompt; ++stride) {
+      PyObject* const key = line.keys[chunk_of_stride(stride, line.page)];
+      if (!key) break;
+      prints_.push_back(stride_print(print_of(bytes_of(key)), stride));
+    }
+    RequestFacts facts;
+    facts.space = space_of(line.group);
+    facts.prompt = prompt, facts.matched = matched * line.page;
+    facts.prefix_prints = prints_;
+    facts.id = line.id;
+    facts.ending = Ending::finished;
+    if (tick == 0) tick = tree().tick();
+    tree().ended(facts, path_, uses, tick);
+    if (session_->feed()) {
+      const std::uint64_t fed = session_->begin_request(facts.space, prompt, facts.matched);
+      const auto kept = static_cast<std::uint32_t>(path_.size() * line.page);
+      session_->progress(fed, RequestPhase::finished, prompt, std::min(kept, prompt), prompt);
+    }
+  }
+  if (tree_) end_operation(Operation::advance);
+}
+
+nb::object Chunks::evict(std::size_t count, nb::handle protected_keys) {
+  const Busy busy(busy_);
+  nb::list gone;
+  if (count == 0) return gone;
+  if (!tree_) return nb::none();
+  path_.clear();
+  for (const nb::handle key : protected_keys)
+    if (const Slot slot = find(key)) path_.push_back(slot);
+  tree().begin_eviction(path_);
+  if (tree().movable() < count) {
+    tree().end_eviction();
+    return nb::none();
+  }
+  try {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Slot slot = tree().evict_one();
+      const nb::object key = held_[slot].key;
+      forget(slot);
+      gone.append(nb::make_tuple(key, nb::borrow(PyDict_GetItem(chunks_.ptr(), key.ptr()))));
+      if (PyDict_DelItem(chunks_.ptr(), key.ptr()) != 0) nb::raise_python_error();
+    }
+  } catch (...) {
+    for (const nb::handle pair : gone) PyDict_SetItem(chunks_.ptr(), pair[0].ptr(), pair[1].ptr());
+    throw;
+  }
+  tree().end_eviction();
+  end_operation(Operation::evict);
+  return gone;
+}
+
+void Chunks::clear() {
+  const Busy busy(busy_);
+  generation_ = next_generation();
+  chunks_.clear();
+  slots_.clear();
+  held_.clear();
+  orphans_.clear();
+  last_ = nullptr;
+  if (!tree_) return;
+  tree().clear();
+  end_operation(Operation::flush);
+}
+
+void Chunks::poll() {
+  if (session_ && !busy_) session_->poll();
+}
+
+nb::dict Chunks::facts() const {
+  nb::dict row;
+  const Sizes sizes = tree_ ? tree_->sizes(0) : Sizes{};
+  row["chunks"] = tree_ ? tree_->size() : 0;
+  row["movable"] = tree_ ? tree_->movable() : 0;
+  row["page_size"] = session_ ? session_->page_size() : 0;
+  row["evictable"] = sizes.evictable;
+  row["protected"] = sizes.protected_;
+  return row;
+}
+
+}  // namespace canopy::python

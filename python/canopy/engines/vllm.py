@@ -1,0 +1,194 @@
+"""Canopy inside vLLM's KV offloading: install the package beside vLLM, and name it in the offloading connector's options.
+
+The order in which the CPU tier evicts, for example `hazard`:
+
+    --kv-transfer-config '{"kv_connector": "OffloadingConnector", "kv_role": "kv_both", "kv_connector_extra_config":
+        {"cpu_bytes_to_use": 100000000000, "eviction_policy": "hazard", "cache_policy_module_path": "canopy.engines.vllm"}}'
+
+`eviction_policy` is
+
+    canopy              the policy of $CANOPY_POLICY, or hazard
+    hazard, lfu, ...    a policy of canopy.plugins()
+    canopy:lru          the same, for names that vLLM has itself (lru, arc)
+    canopy:{"slru": {"protect_after": 3}}   a policy with options
+    my_policies:Mine    a class of a module: a canopy.Policy
+
+vLLM imports it from here as an attribute of this module. A tier below the CPU, on a disk or on Redis, is CanopyTier (see
+vllm_tier.py). If this module cannot serve a release of vLLM, the CPU tier evicts in vLLM's own order of lru, and the log has
+the reason; a tier below is refused.
+
+Environment:
+
+    CANOPY_POLICY       the policy for `canopy`, in one of the forms above
+    CANOPY_FEED         a name under which canopy-inspector and `canopy top` attach to the CPU tier
+    CANOPY_ANY_RELEASE  1: a release that is not in RELEASES may be tried, if its interface is one that is known
+    CANOPY_STRICT       1: raises an exception instead of using vLLM's own order
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import json
+import logging
+import os
+from typing import Any
+
+from .. import _core
+
+RELEASES = ("0.31.0", "0.32.0", "0.33.0")
+"""Releases of vLLM with which this module was tested."""
+
+DEFAULT = "hazard"
+PREFIX = "canopy:"
+
+logger = logging.getLogger("vllm.canopy")  # below vLLM's own logger, whose lines are shown
+
+# The functions of CachePolicy and their parameters, by release. Another interface is not served.
+COMMON = {
+    "__init__": ("self", "cache_capacity"),
+    "get": ("self", "key"),
+    "remove": ("self", "key"),
+    "touch": ("self", "keys", "req_context"),
+    "on_store_miss": ("self", "keys", "req_context"),
+    "on_request_finished": ("self", "key_groups", "insertion_only_keys", "reused_keys", "req_context"),
+    "evict": ("self", "n", "protected"),
+    "clear": ("self",),
+    "mark_evictable": ("self", "key"),
+    "mark_non_evictable": ("self", "key"),
+}
+INTERFACES = {
+    "0.32": COMMON | {"insert": ("self", "key", "chunk")},
+    "0.33": COMMON
+    | {"insert": ("self", "key", "chunk", "req_context"), "on_request_access": ("self", "keys", "req_context")},
+}
+
+
+# The functions of SecondaryTierManager that the tier below is called by, or calls.
+TIER = {
+    "__init__": ("self", "offloading_spec", "primary_kv_view", "tier_type", "backpressure_detector"),
+    "lookup": ("self", "key", "req_context"),
+    "submit_store": ("self", "job_metadata"),
+    "submit_load": ("self", "job_metadata"),
+    "get_finished_jobs": ("self",),
+    "on_new_request": ("self", "req_context"),
+    "on_request_finished": ("self", "req_context"),
+    "on_schedule_end": ("self", "context"),
+    "take_events": ("self",),
+    "touch": ("self", "keys", "req_context"),
+    "drain_jobs": ("self",),
+    "shutdown": ("self",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CanopyTier":
+        return tier_class()
+    try:
+        policy = policy_named(name)
+    except ValueError as wrong:
+        raise AttributeError(f"canopy.engines.vllm: {wrong}") from None
+    return policy_class(policy)
+
+
+def policy_named(name: str) -> str:
+    """Returns the policy that `eviction_policy` names, as text. Raises ValueError if it names none."""
+    if name.startswith(PREFIX):
+        return name.removeprefix(PREFIX)
+    if name == "canopy":
+        return os.environ.get("CANOPY_POLICY") or DEFAULT
+    known = known_policies()
+    if name in known or ":" in name:
+        return name
+    raise ValueError(f"there is no policy '{name}'; expected one of {', '.join(known)}, or MODULE:CLASS")
+
+
+def known_policies() -> list[str]:
+    return sorted(row["name"] for row in _core.plugins() if row["interface"] == "EvictionStrategy")
+
+
+def policy_of(text: str) -> Any:
+    """Returns a policy as canopy.Index takes it: a name, a dictionary with options, or an object."""
+    if text.startswith("{"):
+        return json.loads(text)
+    module, colon, name = text.partition(":")
+    return getattr(importlib.import_module(module), name)() if colon else text
+
+
+@functools.cache
+def policy_class(policy: str) -> type:
+    """Returns the class for vLLM's CPU tier: one that evicts in the order of the policy, or vLLM's own lru."""
+    why = reason_against()
+    if why:
+        if os.environ.get("CANOPY_STRICT") == "1":
+            raise RuntimeError(f"canopy: {why}, and CANOPY_STRICT=1 forbids vLLM's own order")
+        logger.warning("canopy: %s; the CPU tier evicts in vLLM's own order of lru", why)
+        from vllm.v1.kv_offload.cpu.policies.lru import LRUCachePolicy
+
+        return LRUCachePolicy
+    from .vllm_policy import CanopyCachePolicy
+
+    return type("CanopyCachePolicy", (CanopyCachePolicy,), {"policy": policy, "__module__": __name__})
+
+
+def tier_class() -> type:
+    """Returns the tier below the CPU. Raises RuntimeError if the release of vLLM cannot be served."""
+    why = reason_of_release() or reason_of_tier()
+    if why:
+        raise RuntimeError(f"canopy: {why}; remove the tier of type CanopyTier, or install a release that is known")
+    from .vllm_tier import CanopyTier
+
+    return CanopyTier
+
+
+def release() -> str:
+    """Returns the release of vLLM that is imported."""
+    try:
+        return importlib.import_module("vllm._version").__version__.partition("+")[0]
+    except (ImportError, AttributeError):
+        return "of an unknown release"
+
+
+def reason_of_release() -> str:
+    if release() in RELEASES or os.environ.get("CANOPY_ANY_RELEASE") == "1":
+        return ""
+    return (
+        f"vLLM {release()} is not a release that this package was tested with ({', '.join(RELEASES)}); "
+        "CANOPY_ANY_RELEASE=1 tries it all the same"
+    )
+
+
+def reason_of_tier() -> str:
+    """Returns the reason why the tier below the CPU cannot be served; empty if there is none."""
+    from vllm.v1.kv_offload.tiering.base import SecondaryTierManager
+
+    theirs = parameters_of(SecondaryTierManager)
+    wrong = sorted(name for name, ours in TIER.items() if theirs.get(name) != ours)
+    wrong += sorted(SecondaryTierManager.__abstractmethods__ - TIER.keys())
+    return f"the tiers of vLLM {release()} have another interface ({', '.join(wrong)})" if wrong else ""
+
+
+def parameters_of(kind: type) -> dict[str, tuple[str, ...]]:
+    """Returns the parameters of the functions that a class defines."""
+    functions = {name: function for name, function in vars(kind).items() if inspect.isfunction(function)}
+    return {name: tuple(inspect.signature(function).parameters) for name, function in functions.items()}
+
+
+def reason_against() -> str:
+    """Returns the reason for using vLLM's own order; empty if there is none."""
+    return reason_of_release() or ("" if interface() else f"the cache policies of vLLM {release()} have another interface")
+
+
+@functools.cache
+def interface() -> str:
+    """Returns the name of vLLM's interface for cache policies in INTERFACES; empty if it is another one."""
+    from vllm.v1.kv_offload.base import ReqContext
+    from vllm.v1.kv_offload.cpu.policies.base import CachePolicy, ChunkStatus
+
+    if not isinstance(getattr(ReqContext("canopy"), "_offload_key_positions", None), dict):
+        return ""
+    if not {"ref_cnt", "chunk_id"} <= {name for name, *_ in ChunkStatus._fields_}:
+        return ""
+    theirs = parameters_of(CachePolicy)
+    return next((name for name, ours in INTERFACES.items() if theirs == ours), "")

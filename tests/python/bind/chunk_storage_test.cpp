@@ -1,0 +1,216 @@
+/// Chunks on a storage that does what the tests say: late, damaged, full and broken.
+#include <chunk_storage.h>
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+
+using namespace canopy;
+using namespace canopy::python;
+
+namespace {
+
+constexpr std::size_t kRow = 8192, kRows = 64;
+
+/// Records in memory. Each call ends in a later poll.
+class Shelf final : public PageStorage {
+ public:
+  StorageTraits traits() const override { return {.exact = true, .batch = 4, .calls = 3}; }
+  void find(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::uint64_t) override {
+    std::uint32_t found = 0;
+    while (found < keys.size() && records.contains(keys[found].bits[0])) ++found;
+    ended_.push_back({ticket, fate, found, {}});
+  }
+  void get(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<std::byte* const> into,
+           std::uint64_t) override {
+    CHECK(keys.size() <= 4);
+    std::vector<Fate> fates;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto record = records.find(keys[i].bits[0]);
+      fates.push_back(record == records.end() ? Fate::absent : fate.load());
+      if (fates.back() == Fate::done) std::memcpy(into[i], record->second.data(), record->second.size());
+    }
+    end(ticket, std::move(fates));
+  }
+  void put(std::uint64_t ticket, const PageKey&, std::span<const PageKey> keys, std::span<const std::byte* const> from,
+           std::uint64_t, std::uint32_t) override {
+    std::vector<Fate> fates;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const bool room = records.size() < most;
+      fates.push_back(fate != Fate::done ? fate.load() : room ? Fate::done : Fate::full);
+      if (fates.back() == Fate::done)
+        records[keys[i].bits[0]].assign(from[i], from[i] + ChunkStorage::record_bytes(kRow));
+    }
+    end(ticket, std::move(fates));
+  }
+  void remove(const PageKey&, std::span<const PageKey> keys) override {
+    for (const PageKey& key : keys) records.erase(key.bits[0]);
+  }
+  bool flush(const PageKey&) override { return true; }
+  std::size_t poll(std::span<StorageDone> done) override {
+    if (ended_.empty() || hold) return 0;
+    done[0] = ended_.front();
+    ended_.pop_front();
+    if (done[0].fates.empty() && !fates_.contains(done[0].ticket)) return 1;
+    last_ = std::move(fates_[done[0].ticket]);
+    fates_.erase(done[0].ticket);
+    done[0].fates = last_;
+    done[0].fate = fate_of(last_);
+    return 1;
+  }
+  StorageUse use() const override { return {}; }
+
+  std::atomic<Fate> fate{Fate::done};
+  std::atomic<bool> hold{false};
+  std::size_t most = 1000;
+  std::map<std::uint64_t, std::vector<std::byte>> records;  // the tests touch it only while nothing is under way
+
+ private:
+  void end(std::uint64_t ticket, std::vector<Fate> fates) {
+    fates_[ticket] = std::move(fates);
+    ended_.push_back({ticket, Fate::done, 0, {}});
+  }
+  std::deque<StorageDone> ended_;
+  std::map<std::uint64_t, std::vector<Fate>> fates_;
+  std::vector<Fate> last_;
+};
+
+struct World {
+  World() : shelf(std::make_shared<Shelf>()), rows(kRow * kRows), storage(settings()) {}
+  ChunkStorage::Settings settings() {
+    return {.storage = shelf,
+            .record_bytes = ChunkStorage::record_bytes(kRow),
+            .rows = rows,
+            .row_bytes = kRow,
+            .staging = 8,
+            .limit = std::chrono::milliseconds(200)};
+  }
+  static std::string name(int chunk) { return "chunk " + std::to_string(chunk); }
+  static std::byte byte_of(int chunk, std::size_t at) { return std::byte(chunk * 7 + static_cast<int>(at % 251)); }
+  std::byte* row(int number) { return rows.data() + static_cast<std::size_t>(number) * kRow; }
+  void fill(int number, int chunk) {
+    for (std::size_t at = 0; at < kRow; ++at) row(number)[at] = byte_of(chunk, at);
+  }
+  bool has(int number, int chunk) {
+    for (std::size_t at = 0; at < kRow; ++at)
+      if (row(number)[at] != byte_of(chunk, at)) return false;
+    return true;
+  }
+  static std::vector<ChunkStorage::Chunk> chunks(int first, int count) {
+    std::vector<ChunkStorage::Chunk> all;
+    for (int i = 0; i < count; ++i) all.push_back({name(first + i), static_cast<std::size_t>(i)});
+    return all;
+  }
+  std::vector<std::uint8_t> run(bool load, int first, int count) {
+    storage.begin(++jobs, load, chunks(first, count));
+    storage.drain();
+    const std::vector<ChunkStorage::Ended> ended = storage.ended();
+    REQUIRE(ended.size() == 1);
+    CHECK(ended[0].job == jobs);
+    CHECK(ended[0].load == load);
+    return ended[0].good;
+  }
+  void store(int first, int count) {
+    for (int i = 0; i < count; ++i) fill(i, first + i);
+    run(false, first, count);
+  }
+
+  std::shared_ptr<Shelf> shelf;
+  std::vector<std::byte> rows;
+  ChunkStorage storage;
+  std::uint64_t jobs = 0;
+};
+
+const std::vector<std::uint8_t> kAll(20, 1), kNone(20, 0);
+
+}  // namespace
+
+TEST_CASE("chunk storage: what is stored comes back, and only once to the storage") {
+  World world;
+  world.store(0, 20);
+  CHECK(world.shelf->records.size() == 20);
+  world.store(0, 20);
+  CHECK(world.storage.figures().stored == 20);
+  CHECK(world.storage.figures().known == 20);
+  std::ranges::fill(world.rows, std::byte{0xee});
+  CHECK(world.run(true, 0, 20) == kAll);
+  for (int i = 0; i < 20; ++i) CHECK(world.has(i, i));
+  CHECK(world.storage.have({World::name(3), World::name(99), World::name(4)}) == std::vector<std::uint8_t>{1, 0, 1});
+}
+
+TEST_CASE("chunk storage: a damaged record is removed, and its row stays as it is") {
+  World world;
+  world.store(0, 20);
+  for (const std::size_t place : {std::size_t{3}, std::size_t{130}, std::size_t{4096 + 77}}) {
+    auto& record = std::next(world.shelf->records.begin(), static_cast<std::ptrdiff_t>(place % 5))->second;
+    record[place] ^= std::byte{4};
+  }
+  std::ranges::fill(world.rows, std::byte{0xee});
+  const auto good = world.run(true, 0, 20);
+  int bad = 0;
+  for (int i = 0; i < 20; ++i) {
+    bad += !good[static_cast<std::size_t>(i)];
+    CHECK(world.has(i, i) == (good[static_cast<std::size_t>(i)] == 1));
+    if (!good[static_cast<std::size_t>(i)]) CHECK(world.row(i)[100] == std::byte{0xee});
+  }
+  CHECK(bad >= 1);
+  CHECK(world.storage.figures().damaged == static_cast<std::uint64_t>(bad));
+  CHECK(world.shelf->records.size() == static_cast<std::size_t>(20 - bad));
+}
+
+TEST_CASE("chunk storage: a full storage keeps what it has") {
+  World world;
+  world.shelf->most = 7;
+  world.store(0, 20);
+  CHECK(world.run(true, 0, 20) != kNone);
+  CHECK(world.shelf->records.size() == 7);
+  CHECK(world.storage.figures().pauses == 0);
+}
+
+TEST_CASE("chunk storage: a storage that fails is left alone") {
+  World world;
+  world.store(0, 20);
+  world.shelf->fate = Fate::failed;
+  CHECK(world.run(true, 0, 20) == kNone);
+  CHECK(world.storage.figures().pauses >= 1);
+  world.shelf->fate = Fate::done;
+  CHECK(world.run(true, 0, 20) == kNone);  // not asked
+  CHECK(world.storage.figures().refused >= 20);
+  CHECK(world.storage.have({World::name(0)}) == std::vector<std::uint8_t>{0});
+}
+
+TEST_CASE("chunk storage: a storage that does not answer costs its time limit, and stop() waits for it") {
+  World world;
+  world.store(0, 20);
+  world.shelf->hold = true;
+  CHECK(world.storage.have({World::name(0)}) == std::vector<std::uint8_t>{0});
+  world.storage.begin(100, true, World::chunks(0, 20));
+  world.storage.begin(101, false, World::chunks(20, 20));
+  std::thread answers([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    world.shelf->hold = false;
+  });
+  world.storage.stop();
+  answers.join();
+  const auto ended = world.storage.ended();
+  REQUIRE(ended.size() == 2);  // each job ends
+  for (const auto& job : ended)
+    for (std::size_t i = 0; i < job.good.size(); ++i)
+      if (job.load && job.good[i]) CHECK(world.has(static_cast<int>(i), static_cast<int>(i)));
+  CHECK(world.storage.have({World::name(0)}) == std::vector<std::uint8_t>{0});
+}
+
+TEST_CASE("chunk storage: threads ask while jobs run") {
+  World world;
+  world.store(0, 20);
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 3; ++number)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) CHECK(world.storage.have({World::name(i % 20)}) == std::vector<std::uint8_t>{1});
+    });
+  for (int i = 0; i < 100; ++i) CHECK(world.run(i % 2 == 0, 0, 20) == kAll);
+  for (std::thread& thread : threads) thread.join();
+}
