@@ -182,8 +182,9 @@ std::string figures(const RangeFigures& range, const RangeFigures& whole) {
 
 std::string tenants(const RangeFigures& range) {
   std::vector<TenantFigures> rows = range.tenants;
-  std::stable_sort(rows.begin(), rows.end(), [](const TenantFigures& a, const TenantFigures& b) {
-    return a.counts[Count::prompt] > b.counts[Count::prompt];
+  std::sort(rows.begin(), rows.end(), [](const TenantFigures& a, const TenantFigures& b) {
+    const std::uint64_t first = a.counts[Count::prompt], second = b.counts[Count::prompt];
+    return first != second ? first > second : a.name < b.name;
   });
   std::string html =
       "<h2>Tenants in the range</h2><table><tr><th>tenant</th><th>requests</th><th>prompt tokens</th>"

@@ -66,8 +66,9 @@ std::vector<TwoTenants> compared_tenants(const RangeFigures& first, const RangeF
     const std::uint64_t a = both.first[Count::hit], b = both.second[Count::hit];
     return a > b ? a - b : b - a;
   };
-  std::stable_sort(tenants.begin(), tenants.end(),
-                   [&](const TwoTenants& a, const TwoTenants& b) { return apart(a) > apart(b); });
+  std::sort(tenants.begin(), tenants.end(), [&](const TwoTenants& a, const TwoTenants& b) {
+    return apart(a) != apart(b) ? apart(a) > apart(b) : a.name < b.name;
+  });
   return tenants;
 }
 

@@ -122,8 +122,9 @@ void RangeSummary::draw_reasons(const Scene& scene) {
   std::vector<std::size_t> reasons;
   for (std::size_t reason = 0; reason < kReasons; ++reason)
     if (whole.missed[reason] > 0) reasons.push_back(reason);
-  std::stable_sort(reasons.begin(), reasons.end(),
-                   [&](std::size_t a, std::size_t b) { return whole.missed[a] > whole.missed[b]; });
+  std::sort(reasons.begin(), reasons.end(), [&](std::size_t a, std::size_t b) {
+    return whole.missed[a] != whole.missed[b] ? whole.missed[a] > whole.missed[b] : a < b;
+  });
   for (const std::size_t reason : reasons)
     draw_line(reason_name(reason), percent(range.missed[reason], missed(range)),
               percent(whole.missed[reason], missed(whole)), both, "Share of the missed prompt tokens, by reason.");

@@ -52,10 +52,11 @@ void TenantsTab::list(const Scene& scene) {
   version_ = scene.figures.version(), ordered_ = order_, found_ = find_.data();
   rows_ = scene.figures.all_tenants().tenants;
   std::erase_if(rows_, [&](const TenantFigures& tenant) { return name_of(tenant).find(found_) == std::string::npos; });
-  std::stable_sort(rows_.begin(), rows_.end(), [&](const TenantFigures& a, const TenantFigures& b) {
+  std::sort(rows_.begin(), rows_.end(), [&](const TenantFigures& a, const TenantFigures& b) {
     const TenantFigures &first = order_.falling ? a : b, &second = order_.falling ? b : a;
     if (order_.column == kName) return name_of(first) > name_of(second);
-    return value_of(first, order_.column) > value_of(second, order_.column);
+    const auto one = value_of(first, order_.column), other = value_of(second, order_.column);
+    return one != other ? one > other : a.name < b.name;
   });
 }
 

@@ -22,7 +22,9 @@ std::vector<std::uint32_t> heaviest(const std::vector<TimeColumn>& columns) {
       if (const std::uint64_t prompt = each.counts[Count::prompt]) prompts[each.row] += prompt;
   std::vector<std::uint32_t> rows;
   for (const auto& [row, prompt] : prompts) rows.push_back(row);
-  std::stable_sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) { return prompts[a] > prompts[b]; });
+  std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return prompts[a] != prompts[b] ? prompts[a] > prompts[b] : a < b;
+  });
   return rows;
 }
 
