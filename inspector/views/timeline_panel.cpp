@@ -76,7 +76,7 @@ void TimelinePanel::draw_legend(Scene& scene) {
   Timeline& time = scene.time;
   const float end = ImGui::GetWindowWidth() - ImGui::GetStyle().WindowPadding.x;
   ImGui::SameLine(0, em() * 1.2F);
-  if (ImGui::GetWindowWidth() > em() * 60) {
+  if (ImGui::GetWindowWidth() > em() * 60 && time.history.has_requests()) {
     swatch(colours.good, "found");
     ImGui::SameLine(0, em() * 0.7F);
     swatch(colours.bad, "evicted before");

@@ -103,6 +103,8 @@ void TimelineSpans::draw_heat(const TrackInput& in, const TrackArea& area) {
     for (const TimeColumn& column : in.columns)
       if (const Counts* counts = column.of(rows[i])) densities.push_back(column.density((*counts)[Count::prompt]));
     const double most = usual_most(std::move(densities));
+    const std::optional<NamespaceId>& only = in.scene.selection.space;
+    const float chosen = !only || in.history.tenants()[rows[i]].space == *only ? 1 : 0.3F;
     for (const TimeColumn& column : in.columns) {
       const Counts* counts = column.of(rows[i]);
       if (!counts || (*counts)[Count::prompt] == 0) continue;
@@ -113,7 +115,8 @@ void TimelineSpans::draw_heat(const TrackInput& in, const TrackArea& area) {
       if (x1 <= x0) continue;
       const ImU32 colour = share < 0.5F ? mixed(colours.bad, colours.spaces[4], share * 2)
                                         : mixed(colours.spaces[4], colours.good, share * 2 - 1);
-      list->AddRectFilled({x0, top}, {x1, bottom}, with_alpha(colour, 0.25F + 0.7F * static_cast<float>(load)));
+      list->AddRectFilled({x0, top}, {x1, bottom},
+                          with_alpha(colour, chosen * (0.25F + 0.7F * static_cast<float>(load))));
     }
     name_row(in, area.words, top, bottom, rows[i]);
   }
