@@ -34,6 +34,8 @@ WEB_IMPORT(draw) void page_draw(float x0, float y0, float x1, float y1, int coun
 WEB_IMPORT(cursor) void page_cursor(int shape);
 WEB_IMPORT(copy) void page_copy(const char* text, std::size_t bytes);
 WEB_IMPORT(attach) void page_attach(const char* name, std::size_t bytes);
+/// Gives the user a file to keep.
+WEB_IMPORT(save) void page_save(const char* name, std::size_t name_bytes, const char* text, std::size_t bytes);
 WEB_IMPORT(command) void page_command(const void* command, std::size_t bytes);
 
 namespace {
@@ -93,6 +95,10 @@ struct InspectorPage {
     offer();
   }
   void offer() {
+    app->offer_exports([](const std::string& name, const std::string& content) {
+      page_save(name.data(), name.size(), content.data(), content.size());
+      return "downloaded as " + name;
+    });
     if (!feeds.empty()) app->offer({[this] { return feeds; }, ask, {}});
   }
   /// Asks the server for a feed. Its link comes with the feed's header.

@@ -61,6 +61,15 @@ function watchServer(token) {
   });
 }
 
+/// Gives the user a file to keep: a table, a trace.
+function download(name, content) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([content]));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
 const frames = {count: 0, ms: []};  // of frames that were drawn
 let lastSettings = '';
 
@@ -99,6 +108,7 @@ async function begin() {
       cursor: shape => setCursor(canvas, shape),
       copy: (at, size) => copy(text(at, size)),
       attach: (at, size) => server?.attach(text(at, size)),
+      save: (name, nameSize, at, size) => download(text(name, nameSize), bytes(at, size).slice()),
       command: (at, size) => server?.command(bytes(at, size).slice()),
     });
     const font = new Uint8Array(await (await fetch('font.ttf')).arrayBuffer());

@@ -148,6 +148,27 @@ def time_and_address(page, folder):
         assert page.driver.get_screenshot_as_png() != before, "the wheel zooms the tree"
 
 
+def downloads(page, folder):
+    """The button CSV of the timeline gives a file."""
+    with folder_server(folder) as server:
+        page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": folder})
+        page.open(f"{server}/?open=run.feed")
+        page.until("shown", shown)
+        time.sleep(0.5)
+        target = os.path.join(folder, "canopy-timeline.csv")
+        width, height = page.driver.execute_script("return [innerWidth, innerHeight]")
+        # The row of the panel's title, wherever the button stands in it.
+        for y in range(int(0.35 * height), int(0.5 * height), 10):
+            page.click(362, y)
+            time.sleep(0.05)
+        end = time.monotonic() + 10
+        while not os.path.exists(target):
+            assert time.monotonic() < end, f"no file in {os.listdir(folder)}, page {width} x {height}"
+            time.sleep(0.05)
+        with open(target) as file:
+            assert "," in file.readline()
+
+
 def touch(page, folder):
     """Two fingers zoom the tree."""
     with folder_server(folder) as server:
@@ -259,7 +280,7 @@ def main():
         shutil.copy(os.environ["CANOPY_PAGE_FONT"], os.path.join(folder, "font.ttf"))
         record(folder)
         try:
-            for test in (a_recording_by_its_server, time_and_address, touch, dense_displays, dropped_files,
+            for test in (a_recording_by_its_server, time_and_address, downloads, touch, dense_displays, dropped_files,
                          damaged_recordings, a_live_feed, a_wrong_token, the_server_goes_and_comes):
                 if len(sys.argv) > 4 and test.__name__ not in sys.argv[4:]:
                     continue
