@@ -126,8 +126,9 @@ void print_figures(const Past& past) {
       print_line(reason_name(reason), grouped(range.missed[reason]), grouped(whole.missed[reason]), both);
   fmt::print("tenants{}\n", both ? ", in the range" : "");
   std::vector<TenantFigures> tenants = range.tenants;
-  std::stable_sort(tenants.begin(), tenants.end(), [](const TenantFigures& a, const TenantFigures& b) {
-    return a.counts[Count::prompt] > b.counts[Count::prompt];
+  std::sort(tenants.begin(), tenants.end(), [](const TenantFigures& a, const TenantFigures& b) {
+    const std::uint64_t first = a.counts[Count::prompt], second = b.counts[Count::prompt];
+    return first != second ? first > second : a.name < b.name;
   });
   constexpr std::size_t kMost = 12;
   fmt::print("  {:<20} {:>9} {:>14} {:>8} {:>12} {:>12} {:>12}\n", "", "requests", "prompt tokens", "hit", "cached",
