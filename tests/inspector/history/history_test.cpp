@@ -320,8 +320,9 @@ TEST_CASE("history: tables and the trace have what the history has, and foreign 
   Story story;
   story.shape = engine->feed()->writer().header();
   story.take(reader);
+  const std::vector<Token> prompt = tokens(1, 12);
   for (const char* name : {"=1+1", "a,\"b\"\nc", "<script>"}) {
-    RequestSpec spec = arrival(tokens(1, 12));
+    RequestSpec spec = arrival(prompt);
     spec.space = engine->intern({name, {}, {}});
     Request request = engine->begin(spec);
     REQUIRE(request.reserve(12));
@@ -397,8 +398,9 @@ TEST_CASE("history: more namespaces than rows share the row of the others") {
   story.shape = engine->feed()->writer().header();
   engine->poll();
   story.take(reader);
+  const std::vector<Token> prompt = tokens(1, 12);
   for (std::uint32_t i = 0; i < 2 * History::kMostTenants; ++i) {
-    RequestSpec spec = arrival(tokens(1, 12));
+    RequestSpec spec = arrival(prompt);
     spec.space = engine->intern({"tenant " + std::to_string(i), {}, {}});
     Request request = engine->begin(spec);
     REQUIRE(request.reserve(12));
