@@ -1,7 +1,8 @@
 #include "chrome_trace.h"
 
+#include <canopy/base/printable.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <string_view>
 #include <vector>
 
@@ -11,24 +12,6 @@ namespace {
 /// Process number of the counters and marks; tenants follow.
 constexpr std::uint32_t kCacheProcess = 1;
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      char code[8];
-      std::snprintf(code, sizeof(code), "\\u%04x", byte);
-      out += code;
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
 /// Writes the events of a trace, one a line.
 class Writer {
  public:
@@ -36,7 +19,7 @@ class Writer {
 
   std::uint64_t time(const HistoryMoment& moment) const { return by_clock_ ? moment.us : moment.commit; }
   void name(const char* what, std::uint32_t process, std::uint32_t thread, std::string_view text) {
-    add("M", what, process, thread, 0, ",\"args\":{\"name\":" + quoted(text) + "}");
+    add("M", what, process, thread, 0, ",\"args\":{\"name\":" + json_text(text) + "}");
   }
   void slice(std::string_view text, std::uint32_t process, std::uint32_t thread, std::uint64_t from, std::uint64_t to,
              const std::string& args = {}) {
@@ -54,7 +37,7 @@ class Writer {
   void add(const char* phase, std::string_view text, std::uint32_t process, std::uint32_t thread, std::uint64_t at,
            const std::string& rest) {
     if (!events_.empty()) events_ += ",\n";
-    events_ += std::string("{\"ph\":\"") + phase + "\",\"name\":" + quoted(text) +
+    events_ += std::string("{\"ph\":\"") + phase + "\",\"name\":" + json_text(text) +
                ",\"pid\":" + std::to_string(process) + ",\"tid\":" + std::to_string(thread) +
                ",\"ts\":" + std::to_string(at) + rest + "}";
   }
@@ -65,7 +48,7 @@ class Writer {
 
 void write_counters(Writer& writer, const History& history, std::size_t first, std::size_t end) {
   const auto pair = [](const std::string& name, std::uint64_t value) {
-    return quoted(name) + ":" + std::to_string(value);
+    return json_text(name) + ":" + std::to_string(value);
   };
   for (std::size_t i = first; i < end; ++i) {
     const Bucket& bucket = history.buckets()[i];
@@ -90,7 +73,7 @@ void write_request(Writer& writer, const RequestSpan& span, std::uint32_t thread
   const std::uint64_t started = std::min(or_now(span.started), end), computed = std::min(or_now(span.computed), end);
   writer.slice("request " + std::to_string(span.id), process, thread, begun, end,
                "\"prompt\":" + std::to_string(span.prompt) + ",\"hit\":" + std::to_string(span.matched) +
-                   ",\"missed\":" + std::to_string(span.missed) + ",\"reason\":" + quoted(reason_name(span.reason)) +
+                   ",\"missed\":" + std::to_string(span.missed) + ",\"reason\":" + json_text(reason_name(span.reason)) +
                    ",\"retractions\":" + std::to_string(span.retractions));
   if (started > begun) writer.slice("waiting", process, thread, begun, started);
   if (computed > started) writer.slice("prefill", process, thread, started, computed);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <canopy/base/result.h>
+#include <sources/feed_source.h>
 
 #include <chrono>
 #include <functional>
@@ -9,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "feed_source.h"
 #include "outbox.h"
 #include "pieces.h"
 #include "protocol.h"

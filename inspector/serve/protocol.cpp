@@ -9,15 +9,6 @@
 
 namespace canopy::inspector::protocol {
 
-std::string json_text(std::string_view text) {
-  std::string json = "\"";
-  for (const char c : printable(text)) {  // which has no control characters, and is UTF-8
-    if (c == '"' || c == '\\') json += '\\';
-    json += c;
-  }
-  return json + "\"";
-}
-
 std::string welcome(const Welcome& welcome) {
   static constexpr const char* kNames[] = {"feeds", "feed", "recording", "demo"};
   std::string json = fmt::format(R"({{"serves":"{}","name":{},"controls":{},"version":{})",

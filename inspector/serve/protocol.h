@@ -95,9 +95,6 @@ struct Welcome {
   std::optional<std::uint64_t> bytes{};  ///< size of the recording
 };
 
-/// Returns the text in double quotes, as JSON: printable, and in UTF-8.
-std::string json_text(std::string_view text);
-
 // Texts to the page.
 std::string welcome(const Welcome& welcome);
 std::string feeds(std::span<const FoundFeed> found);

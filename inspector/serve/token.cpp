@@ -1,21 +1,15 @@
 #include "token.h"
 
-#include <sys/random.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
 
-#include <cerrno>
-#include <cstddef>
-#include <system_error>
+#include <stdexcept>
 
 namespace canopy::inspector {
 
 std::string make_token() {
   unsigned char bytes[16];
-  for (std::size_t have = 0; have < sizeof(bytes);) {
-    const ssize_t got = ::getrandom(bytes + have, sizeof(bytes) - have, 0);
-    if (got > 0) have += static_cast<std::size_t>(got);
-    else if (errno != EINTR)
-      throw std::system_error(errno, std::generic_category(), "the system has no random numbers");
-  }
+  if (RAND_bytes(bytes, sizeof(bytes)) != 1) throw std::runtime_error("the system has no random numbers");
   std::string token;
   for (const unsigned char byte : bytes) {
     token += "0123456789abcdef"[byte >> 4];
@@ -25,10 +19,8 @@ std::string make_token() {
 }
 
 bool same_token(std::string_view secret, std::string_view given) {
-  if (secret.empty()) return false;
-  int differs = secret.size() == given.size() ? 0 : 1;
-  for (std::size_t i = 0; i < given.size(); ++i) differs |= secret[i % secret.size()] ^ given[i];
-  return differs == 0;
+  if (secret.empty() || secret.size() != given.size()) return false;
+  return CRYPTO_memcmp(secret.data(), given.data(), given.size()) == 0;
 }
 
 }  // namespace canopy::inspector

@@ -12,7 +12,7 @@ struct FoundFeed {
   std::string program;  ///< name of the process's program; empty if unknown
   std::uint32_t page_size = 0, groups = 0;
   bool controls = false;
-  std::string ended;  ///< reason why it has ended; empty: a reader can attach
+  std::string ended;    ///< reason why it has ended; empty: a reader can attach
   bool tokens = false;  ///< true if it contains tokens of prompts
 };
 

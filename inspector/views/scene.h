@@ -102,7 +102,7 @@ struct Session {
   enum class State : std::uint8_t { choosing, attaching, live, stopped, gone, recording };
   State state = State::attaching;
   std::string name;        ///< name of the feed or file
-  std::string source;      ///< "in this process", "shared memory" or "recording"
+  std::string source;      ///< "in this process", "shared memory", "from a server" or "recording"
   std::string detail;      ///< gone: the reason; recording: what is unusual about it
   std::uint64_t feed = 0;  ///< number of the feed, counted from the start of the program
   /// Stage of reading a recording, in words; `done` is the part that was read, 0..1. Empty: everything needed is read.

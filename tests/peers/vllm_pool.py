@@ -10,7 +10,6 @@ by empty modules, and a request is the few lines below. Requests come one after 
 """
 import argparse
 import json
-import logging
 import pathlib
 import sys
 import time
@@ -18,7 +17,8 @@ import types
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests/golden"))
-from unified_lockstep import Anything, EmptyModule, EmptyModules  # noqa: E402
+import vllm_wheel  # noqa: E402
+from unified_lockstep import Anything  # noqa: E402
 
 REAL = ("vllm.v1.core", "vllm.v1.kv_cache_interface", "vllm.v1.kv_cache_spec_registry", "vllm.utils.math_utils",
         "vllm.v1.hisparse.block_pool")
@@ -28,24 +28,7 @@ BLOCK = 512  # tokens that an id of the trace stands for
 
 def load(folder):
     """Imports vLLM's manager. Ends with 77 where something is missing."""
-    folder = pathlib.Path(folder)
-    if not (folder / "vllm/v1/core/kv_cache_manager.py").exists():
-        print(f"SKIPPED: {folder} is no unpacked wheel of vllm", file=sys.stderr)
-        raise SystemExit(77)
-    try:
-        import torch  # noqa: F401
-    except ImportError as missing:
-        print(f"SKIPPED: {missing}", file=sys.stderr)
-        raise SystemExit(77) from None
-    sys.path.insert(0, str(folder))
-    sys.meta_path.insert(0, EmptyModules(REAL, "vllm"))
-    for name in PACKAGES:
-        module = types.ModuleType(name)
-        module.__path__ = [str(folder / name.replace(".", "/"))]
-        sys.modules[name] = module
-    logger = EmptyModule("vllm.logger")
-    logger.init_logger = logging.getLogger
-    sys.modules["vllm.logger"] = logger
+    vllm_wheel.load(folder, "vllm/v1/core/kv_cache_manager.py", REAL, PACKAGES)
     from vllm.v1.core.kv_cache_manager import KVCacheManager
     from vllm.v1.core.kv_cache_utils import hash_block_tokens, init_none_hash
     from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec

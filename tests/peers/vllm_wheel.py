@@ -1,4 +1,4 @@
-"""vLLM's offloading code from its wheel, on a machine without a GPU.
+"""vLLM's own code from its wheel, such as its offloading, on a machine without a GPU.
 
 The managers, policies, tiers and their base classes are the wheel's own, and torch is real. All else that they import is
 replaced by empty modules.
@@ -16,11 +16,12 @@ REAL = ("vllm.v1.kv_offload", "vllm.fs_io_C", "vllm.v1.metrics.cache_hit_source"
 PACKAGES = ("vllm", "vllm.v1", "vllm.v1.metrics", "vllm.utils")
 
 
-def load(folder):
-    """Makes vllm importable from an unpacked wheel. Ends with 77 where something is missing."""
+def load(folder, needs="vllm/v1/kv_offload/cpu/policies/base.py", real=REAL, packages=PACKAGES):
+    """Makes vllm importable from an unpacked wheel. Ends with 77 where something is missing, such as the file `needs`.
+    `real`: modules that are the wheel's own. `packages`: those whose __init__ is not run."""
     folder = pathlib.Path(folder)
-    if not (folder / "vllm/v1/kv_offload/cpu/policies/base.py").exists():
-        print(f"SKIPPED: {folder} is no unpacked wheel of vllm with KV offloading", file=sys.stderr)
+    if not (folder / needs).exists():
+        print(f"SKIPPED: {folder} is no unpacked wheel of vllm with {needs}", file=sys.stderr)
         raise SystemExit(77)
     try:
         import torch  # noqa: F401
@@ -28,8 +29,8 @@ def load(folder):
         print(f"SKIPPED: {missing}", file=sys.stderr)
         raise SystemExit(77) from None
     sys.path.insert(0, str(folder))
-    sys.meta_path.insert(0, EmptyModules(REAL, "vllm"))
-    for name in PACKAGES:
+    sys.meta_path.insert(0, EmptyModules(real, "vllm"))
+    for name in packages:
         module = types.ModuleType(name)
         module.__path__ = [str(folder / name.replace(".", "/"))]
         sys.modules[name] = module

@@ -61,6 +61,15 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string json_text(std::string_view text) {
+  std::string json = "\"";
+  for (const char c : printable(text)) {  // which has no control characters, and is UTF-8
+    if (c == '"' || c == '\\') json += '\\';
+    json += c;
+  }
+  return json + "\"";
+}
+
 std::string printable_lines(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {

@@ -170,6 +170,16 @@ void check_range(const Told& told, CommitRange range) {
         CHECK(tenant.counts[what] == sum.tenants[told.history.tenants()[tenant.row].space][what]);
 }
 
+/// A request of a namespace, from its begin to its end.
+void run_once(Engine& engine, const std::vector<Token>& prompt, const std::string& space) {
+  const auto tokens = static_cast<Units>(prompt.size());
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine.intern({space, {}, {}});
+  Request request = engine.begin(spec);
+  REQUIRE(request.reserve(tokens));
+  request.finish(tokens);
+}
+
 }  // namespace
 
 TEST_CASE("history: figures of any range equal a count over its raw events") {
@@ -321,13 +331,7 @@ TEST_CASE("history: tables and the trace have what the history has, and foreign 
   story.shape = engine->feed()->writer().header();
   story.take(reader);
   const std::vector<Token> prompt = tokens(1, 12);
-  for (const char* name : {"=1+1", "a,\"b\"\nc", "<script>"}) {
-    RequestSpec spec = arrival(prompt);
-    spec.space = engine->intern({name, {}, {}});
-    Request request = engine->begin(spec);
-    REQUIRE(request.reserve(12));
-    request.finish(12);
-  }
+  for (const char* name : {"=1+1", "a,\"b\"\nc", "<script>"}) run_once(*engine, prompt, name);
   engine->poll();
   story.take(reader);
   const Told told(story);
@@ -400,11 +404,7 @@ TEST_CASE("history: more namespaces than rows share the row of the others") {
   story.take(reader);
   const std::vector<Token> prompt = tokens(1, 12);
   for (std::uint32_t i = 0; i < 2 * History::kMostTenants; ++i) {
-    RequestSpec spec = arrival(prompt);
-    spec.space = engine->intern({"tenant " + std::to_string(i), {}, {}});
-    Request request = engine->begin(spec);
-    REQUIRE(request.reserve(12));
-    request.finish(12);
+    run_once(*engine, prompt, "tenant " + std::to_string(i));
     engine->poll();
     story.take(reader);
   }

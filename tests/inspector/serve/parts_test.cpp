@@ -1,4 +1,5 @@
 /// The parts of `canopy serve` that need no sockets.
+#include <canopy/base/printable.h>
 #include <doctest/doctest.h>
 #include <serve/host_check.h>
 #include <serve/outbox.h>
@@ -73,8 +74,8 @@ TEST_CASE("serve: Accept-Encoding") {
 }
 
 TEST_CASE("serve: texts are JSON, whatever a name contains") {
-  CHECK(protocol::json_text("a\"b\\c") == R"("a\"b\\c")");
-  CHECK(protocol::json_text("\x1b[2J\n\xff") == R"("\\x1b[2J\\x0a\\xff")");
+  CHECK(json_text("a\"b\\c") == R"("a\"b\\c")");
+  CHECK(json_text("\x1b[2J\n\xff") == R"("\\x1b[2J\\x0a\\xff")");
   CHECK(protocol::feeds({}) == R"({"feeds":[]})");
   const FoundFeed found[] = {{"a", 1, "p\"", 16, 2, true, "", true}, {"b", 2, "", 1, 1, false, "gone", false}};
   CHECK(protocol::feeds(found) ==

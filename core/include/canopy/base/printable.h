@@ -18,6 +18,9 @@ std::string printable_lines(std::string_view text);
 /// Returns printable() text in single quotes, shortened after 48 bytes: for a value in a message.
 std::string in_quotes(std::string_view text);
 
+/// Returns printable() text in double quotes, as JSON.
+std::string json_text(std::string_view text);
+
 /// Returns the length in bytes of the well-formed UTF-8 sequence at the start of a text; 0 if there is none. Surrogates
 /// and overlong forms are not well-formed: they could hide a forbidden character from a check.
 std::size_t utf8_length(std::string_view text);

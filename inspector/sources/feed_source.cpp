@@ -11,6 +11,7 @@ class SharedSource final : public FeedSource {
   const FeedShape& shape() const override { return attachment_->header(); }
   FeedReader& reader() override { return attachment_->reader(); }
   std::string gone() const override { return attachment_->gone(); }
+  bool is_shared() const override { return true; }
   bool send(const Command& command) override { return attachment_->send(command); }
 
  private:
@@ -23,6 +24,7 @@ class OwnSource final : public FeedSource {
   const FeedShape& shape() const override { return header_; }
   FeedReader& reader() override { return reader_; }
   std::string gone() const override { return {}; }
+  bool is_shared() const override { return false; }
   bool send(const Command& command) override { return Attachment::post(header_, command); }
 
  private:

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <sources/attachment.h>
-
 #include <memory>
 #include <string>
 
+#include "attachment.h"
+
 namespace canopy::inspector {
 
-/// A feed with the one reader that all pages share.
+/// A living feed, wherever it is, with a reader.
 class FeedSource {
  public:
   virtual ~FeedSource() = default;
@@ -15,7 +15,10 @@ class FeedSource {
   virtual FeedReader& reader() = 0;
   /// Returns the reason why the feed has ended; empty while its writer is alive.
   virtual std::string gone() const = 0;
-  /// Posts a command for the engine. Returns false if the engine has not read the last ones yet.
+  /// Returns true if it is in shared memory: after its end another engine may publish under the same name.
+  virtual bool is_shared() const = 0;
+  /// Posts a command for the engine. Returns false if the feed takes none, or the engine has not read the last ones
+  /// yet.
   virtual bool send(const Command& command) = 0;
 };
 
