@@ -2,9 +2,11 @@
 
 #include <canopy/helpers/prefetch.h>
 
+#include <algorithm>
 #include <array>
 #include <new>
 #include <span>
+#include <utility>
 
 namespace canopy::radix {
 
@@ -20,7 +22,8 @@ Groups::Groups(const PrefixIndex::Context& context, const NodeTable& nodes, Hold
       one_whole_path_(size_ == 1 && context.groups[0].reach == kWholePath) {
   groups_.reserve(context.groups.size());
   for (const Group& group : context.groups) {
-    groups_.push_back({group, VictimQueue({&holds, groups_.size()})});
+    const QueuePlaces places{&holds, groups_.size()};
+    groups_.push_back({group, VictimQueue(places), TenantQueues(places)});
     groups_.back().reads_prints = group.eviction->reads_prints();
     any_path_limit_ |= group.max_per_path > 0;
   }
@@ -53,19 +56,23 @@ NodeFacts Groups::facts(Slot slot, std::size_t group, const PolicyClock& clock) 
 }
 
 void Groups::requeue(Slot slot, std::size_t group) {
-  VictimQueue& queue = groups_[group].queue;
-  const bool waits = queue.contains(slot);
+  GroupState& state = groups_[group];
+  const NamespaceId space = nodes_[slot].space;
+  const bool waits = state.queue.contains(slot);
   if (!may_evict(slot, group)) {
-    if (waits) queue.erase(slot);
+    if (!waits) return;
+    if (apart_) state.of_tenants.erase(spaces_.tenant(space), slot);
+    else state.queue.erase(slot);
     return;
   }
-  const Rank rank = groups_[group].group.eviction->rank(facts(slot, group));
+  const Rank rank = policy(group, space).rank(facts(slot, group));
   if (IndexEvents* to = events_.all()) to->ranked(nodes_.id(slot), group, rank);
   // Nodes that one request added to a window have the same age, and the end of the window is worth more than nodes
   // nearer to the root.
-  const std::uint32_t order = groups_[group].whole_path() ? 0 : nodes_[slot].begin;
-  if (waits) queue.update(slot, rank, order);
-  else queue.push(slot, rank, order);
+  const std::uint32_t order = state.whole_path() ? 0 : nodes_[slot].begin;
+  if (apart_) state.of_tenants.put(spaces_.tenant(space), {rank, order, slot});
+  else if (waits) state.queue.update(slot, rank, order);
+  else state.queue.push(slot, rank, order);
 }
 
 void Groups::requeue(Slot slot) {
@@ -73,41 +80,96 @@ void Groups::requeue(Slot slot) {
 }
 
 void Groups::use_policy(std::size_t group, EvictionStrategy* policy) {
+  const EvictionStrategy* const had = groups_[group].group.eviction;
+  for (std::size_t slot = 0; slot < holds_.slots(); ++slot)
+    if (!apart_ || &this->policy(group, nodes_[static_cast<Slot>(slot)].space) == had)
+      holds_.word(static_cast<Slot>(slot), group) = {};
   groups_[group].group.eviction = policy;
-  groups_[group].reads_prints = policy->reads_prints();
-  for (std::size_t slot = 0; slot < holds_.slots(); ++slot) holds_.word(static_cast<Slot>(slot), group) = {};
+  look_for_prints(group);
   rank_all(group);
 }
 
-void Groups::rank_all(std::size_t group) {
+void Groups::use_policy(std::size_t group, TenantId tenant, EvictionStrategy* policy) {
+  for (std::size_t slot = 0; slot < holds_.slots(); ++slot)
+    if (spaces_.tenant(nodes_[static_cast<Slot>(slot)].space) == tenant)
+      holds_.word(static_cast<Slot>(slot), group) = {};
+  groups_[group].policies[static_cast<std::size_t>(tenant)] = policy;
+  look_for_prints(group);
+  rank_all(group);
+}
+
+EvictionStrategy& Groups::policy_of(std::size_t group, TenantId tenant, EvictionStrategy& common) const {
+  EvictionStrategy* const own = groups_[group].policies[static_cast<std::size_t>(tenant)];
+  return own ? *own : common;
+}
+
+void Groups::look_for_prints(std::size_t group) {
+  Prints& reads = groups_[group].reads_prints = Prints::none;
+  each_policy(group, [&](const EvictionStrategy& policy) { reads = std::max(reads, policy.reads_prints()); });
+}
+
+/// Gives each entry the rank that the policy has for it now.
+void Groups::rank(EvictionStrategy& policy, std::size_t group, const PolicyClock& clock,
+                  std::span<QueuedNode> entries) {
   union Batch {  // its nodes are constructed in place
     Batch() {}
     std::array<NodeFacts, RankHeap::kBatch> nodes;
   } batch;
   std::array<Rank, RankHeap::kBatch> ranks;
-  const PolicyClock clock = this->clock(group);
   IndexEvents* const to = events_.all();
-  groups_[group].ranked_at = groups_[group].allocated;
-  groups_[group].queue.rerank([&](std::span<QueuedNode> entries) {
-    constexpr std::size_t kAhead = 8;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (i + kAhead < entries.size()) {
-        const Slot next = entries[i + kAhead].slot;
-        nodes_.prefetch(next);
-        prefetch(&holds_(next, group));
-        prefetch(&holds_.word(next, group));
-      }
-      ::new (&batch.nodes[i]) NodeFacts(facts(entries[i].slot, group, clock));
+  constexpr std::size_t kAhead = 8;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (i + kAhead < entries.size()) {
+      const Slot next = entries[i + kAhead].slot;
+      nodes_.prefetch(next);
+      prefetch(&holds_(next, group));
+      prefetch(&holds_.word(next, group));
     }
-    groups_[group].group.eviction->rank_many({batch.nodes.data(), entries.size()}, {ranks.data(), entries.size()});
-    for (std::size_t i = 0; i < entries.size(); ++i) entries[i].rank = ranks[i];
-    for (std::size_t i = 0; to && i < entries.size(); ++i) to->ranked(nodes_.id(entries[i].slot), group, ranks[i]);
-  });
+    ::new (&batch.nodes[i]) NodeFacts(facts(entries[i].slot, group, clock));
+  }
+  policy.rank_many({batch.nodes.data(), entries.size()}, {ranks.data(), entries.size()});
+  for (std::size_t i = 0; i < entries.size(); ++i) entries[i].rank = ranks[i];
+  for (std::size_t i = 0; to && i < entries.size(); ++i) to->ranked(nodes_.id(entries[i].slot), group, ranks[i]);
+}
+
+void Groups::rank_all(std::size_t group) {
+  GroupState& state = groups_[group];
+  const PolicyClock clock = this->clock(group);
+  state.ranked_at = state.allocated;
+  if (apart_) return rank_all_apart(group, clock);
+  state.queue.rerank([&](std::span<QueuedNode> entries) { rank(*state.group.eviction, group, clock, entries); });
+}
+
+/// Ranks the nodes in the queues of tenants, those of one policy together.
+void Groups::rank_all_apart(std::size_t group, const PolicyClock& clock) {
+  TenantQueues& queues = groups_[group].of_tenants;
+  std::array<QueuedNode, RankHeap::kBatch> entries;
+  std::size_t count = 0;
+  EvictionStrategy* ranks = nullptr;
+  queues.forget();
+  const auto put_all = [&] {
+    if (count > 0) rank(*ranks, group, clock, {entries.data(), count});
+    for (const QueuedNode& entry : std::span(entries).first(count)) {
+      holds_(entry.slot, group).place = QueuePlaces::kNone;
+      queues.put(spaces_.tenant(nodes_[entry.slot].space), entry);
+    }
+    count = 0;
+  };
+  for (Slot slot = 1; slot < holds_.slots(); ++slot) {
+    if (holds_(slot, group).place == QueuePlaces::kNone) continue;
+    EvictionStrategy* const by = &policy(group, nodes_[slot].space);
+    if (by != ranks || count == entries.size()) put_all();
+    ranks = by;
+    entries[count++] = queues.entry(slot);
+  }
+  put_all();
 }
 
 void Groups::rank_drifted(std::size_t group) {
   const GroupState& state = groups_[group];
-  if (state.group.eviction->volatility() != Volatility::epoch) return;
+  bool drifts = false;
+  each_policy(group, [&](const EvictionStrategy& policy) { drifts |= policy.volatility() == Volatility::epoch; });
+  if (!drifts) return;
   const Sizes& sizes = spaces_.sizes(group);
   const std::uint64_t pool =
       state.group.capacity != kUnlimited ? state.group.capacity : sizes.evictable + sizes.protected_;
@@ -115,13 +177,64 @@ void Groups::rank_drifted(std::size_t group) {
 }
 
 void Groups::clear_queues() {
-  for (GroupState& state : groups_) state.queue.clear();
+  for (std::size_t g = 0; g < size_; ++g) {
+    each_waiting(g, [&](const QueuedNode& entry) { holds_(entry.slot, g).place = QueuePlaces::kNone; });
+    groups_[g].queue.clear();
+    groups_[g].of_tenants.forget();
+  }
 }
 
 std::size_t Groups::resident() const {
   std::size_t bytes = 0;
-  for (const GroupState& state : groups_) bytes += state.queue.resident();
+  for (const GroupState& state : groups_)
+    bytes += state.queue.resident() + state.of_tenants.resident() + state.policies.resident();
   return bytes;
+}
+
+bool Groups::promise(std::size_t slots) {
+  for (GroupState& state : groups_)
+    if (apart_ ? !state.of_tenants.reserve(slots) : !state.queue.promise(slots)) return false;
+  return true;
+}
+
+Slot Groups::front(std::size_t group) const {
+  const GroupState& state = groups_[group];
+  if (!apart_) return state.queue.empty() ? 0 : state.queue.front().slot;
+  Slot least = 0;
+  for (std::size_t tenant = 0; tenant < state.of_tenants.tenants(); ++tenant)
+    if (const Slot first = front(group, static_cast<TenantId>(tenant));
+        first && (least == 0 || state.of_tenants.entry(first) < state.of_tenants.entry(least)))
+      least = first;
+  return least;
+}
+
+bool Groups::reserve(TenantId tenant) {
+  for (GroupState& state : groups_) {
+    const std::size_t count = static_cast<std::size_t>(tenant) + 1;
+    if (!state.of_tenants.reserve(tenant) || !state.of_tenants.reserve(nodes_.slots())) return false;
+    if (count > state.policies.size() && !state.policies.resize(count)) return false;
+  }
+  if (apart_) return true;
+  apart_ = true;
+  for (std::size_t g = 0; g < size_; ++g) {
+    VictimQueue all = std::move(groups_[g].queue);
+    groups_[g].queue = VictimQueue({&holds_, g});
+    all.each([&](const QueuedNode& entry) {
+      holds_(entry.slot, g).place = QueuePlaces::kNone;
+      groups_[g].of_tenants.put(TenantId::unnamed, entry);
+    });
+  }
+  return true;
+}
+
+void Groups::move(Slot slot, TenantId to) {
+  for (std::size_t g = 0; g < size_; ++g) {
+    if (holds_(slot, g).place == QueuePlaces::kNone) continue;
+    TenantQueues& queues = groups_[g].of_tenants;
+    const QueuedNode entry = queues.entry(slot);
+    queues.erase(spaces_.tenant(nodes_[slot].space), slot);
+    queues.put(to, entry);
+  }
 }
 
 }  // namespace canopy::radix

@@ -8,6 +8,7 @@
 #include "node_events.h"
 #include "node_table.h"
 #include "spaces.h"
+#include "tenant_queues.h"
 #include "victim_queue.h"
 
 namespace canopy::radix {
@@ -15,10 +16,12 @@ namespace canopy::radix {
 /// One KV cache group and the nodes that it may evict.
 struct GroupState {
   Group group;
-  VictimQueue queue;
-  std::uint64_t allocated = 0;         ///< units inserted so far
-  std::uint64_t ranked_at = 0;         ///< value of `allocated` when all nodes were last ranked (Volatility::epoch)
-  Prints reads_prints = Prints::none;  ///< prints that its policy reads
+  VictimQueue queue;                     ///< empty once tenants are kept apart
+  TenantQueues of_tenants;               ///< empty before that
+  Column<EvictionStrategy*> policies{};  ///< by tenant; null: the group's
+  std::uint64_t allocated = 0;           ///< units inserted so far
+  std::uint64_t ranked_at = 0;           ///< value of `allocated` when all nodes were last ranked (Volatility::epoch)
+  Prints reads_prints = Prints::none;    ///< prints that its policy reads
 
   bool whole_path() const { return group.reach == kWholePath; }
   /// Returns the depth from which a lock of `length` units holds pages: the beginning of a page, so that it holds at
@@ -37,7 +40,18 @@ class Groups {
   std::size_t size() const { return size_; }
   GroupState& operator[](std::size_t group) { return groups_[group]; }
   const GroupState& operator[](std::size_t group) const { return groups_[group]; }
-  EvictionStrategy& policy(std::size_t group) { return *groups_[group].group.eviction; }
+  /// Returns the policy that ranks the nodes of a namespace.
+  EvictionStrategy& policy(std::size_t group, NamespaceId space) const {
+    EvictionStrategy& common = *groups_[group].group.eviction;
+    return apart_ ? policy_of(group, spaces_.tenant(space), common) : common;
+  }
+  /// Calls visit(policy) for each policy of a group, once.
+  template <class Visit>
+  void each_policy(std::size_t group, Visit&& visit) const {
+    visit(*groups_[group].group.eviction);
+    for (std::size_t i = 0; i < groups_[group].policies.size(); ++i)
+      if (EvictionStrategy* policy = groups_[group].policies[i]) visit(*policy);
+  }
   /// Returns the mask of all groups.
   std::uint32_t all() const { return all_; }
   /// Returns true if a group has a Group::max_per_path.
@@ -66,8 +80,10 @@ class Groups {
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (!groups_[g].whole_path() && holds_(slot, g).place != QueuePlaces::kNone) requeue(slot, g);
   }
-  /// Replaces the group's policy: all its words become zero, and the new policy ranks the nodes in the queue.
+  /// Replaces the group's policy: the words of its nodes become zero, and the new policy ranks the nodes in the queue.
   void use_policy(std::size_t group, EvictionStrategy* policy);
+  /// Does the same for one tenant. Null: the group's policy.
+  void use_policy(std::size_t group, TenantId tenant, EvictionStrategy* policy);
   /// Ranks all nodes in the group's queue again.
   void rank_all(std::size_t group);
   /// Calls rank_all if the policy's ranks drift and 2 % of the pool's units were inserted since the last time.
@@ -75,17 +91,44 @@ class Groups {
   void clear_queues();
   std::size_t resident() const;
 
+  /// Makes room in the queues for the nodes of slots below `slots`. Returns false if the system has no memory.
+  bool promise(std::size_t slots);
+  /// Returns the node that the group evicts next; 0 if there is none.
+  Slot front(std::size_t group) const;
+  /// Returns the tenant's node that the group evicts next; 0 if there is none.
+  Slot front(std::size_t group, TenantId tenant) const { return groups_[group].of_tenants.front(tenant); }
+  /// Calls visit(entry) for each node in the group's queues, in no particular order.
+  template <class Visit>
+  void each_waiting(std::size_t group, Visit&& visit) const {
+    const GroupState& state = groups_[group];
+    state.queue.each(visit);
+    for (Slot slot = 1; apart_ && slot < holds_.slots(); ++slot)
+      if (holds_(slot, group).place != QueuePlaces::kNone) visit(state.of_tenants.entry(slot));
+  }
+  /// Returns true if tenants are kept apart.
+  bool apart() const { return apart_; }
+  /// Makes room for a tenant, and keeps tenants apart from now on. Returns false, and changes nothing, if the system
+  /// has no memory.
+  bool reserve(TenantId tenant);
+  /// Moves a node to the queues of the tenant that its namespace is about to get. REQUIRES: reserve.
+  void move(Slot slot, TenantId to);
+
  private:
   const NodeTable& nodes_;
   HoldTable& holds_;
   const Spaces& spaces_;
   const NodeEvents& events_;
+  EvictionStrategy& policy_of(std::size_t group, TenantId tenant, EvictionStrategy& common) const;
+  void look_for_prints(std::size_t group);
+  void rank(EvictionStrategy& policy, std::size_t group, const PolicyClock& clock, std::span<QueuedNode> entries);
+  void rank_all_apart(std::size_t group, const PolicyClock& clock);
+
   const Tick& now_;
   std::vector<GroupState> groups_;
   // These are read in every call.
   std::size_t size_;
   std::uint32_t all_;
-  bool one_whole_path_, any_path_limit_ = false;
+  bool one_whole_path_, any_path_limit_ = false, apart_ = false;
 };
 
 }  // namespace canopy::radix

@@ -9,22 +9,26 @@ GroupPages RadixIndex::evict(std::size_t group, std::size_t pages, Cause cause, 
   if (accounting_.tick_per_operation) ++now_;
   clear_results();
   groups_.rank_drifted(group);
-  EvictionStrategy& policy = groups_.policy(group);
-  const VictimQueue& queue = groups_[group].queue;
   if (visitor) leaving_.begin();
-  while (results_[group].size() < pages && !queue.empty()) {
-    const Slot victim = queue.front().slot;
-    Tick& spared = holds_.word(victim, group).spared;
-    if (spared != now_ && policy.spare(groups_.facts(victim, group))) {
-      spared = now_;
-      groups_.requeue(victim, group);
-    } else {
-      if (visitor) [[unlikely]]
-        report_leaving(victim, group, *visitor);
-      evict_node(victim, group, cause);
-    }
-  }
+  while (results_[group].size() < pages)
+    if (const Slot victim = groups_.front(group); victim == 0) break;
+    else if (!spare(victim, group)) evict_next(victim, group, cause, visitor);
   return results_.result();
+}
+
+/// Returns true if the policy keeps the node that is next, which then has another place in the queue.
+bool RadixIndex::spare(Slot victim, std::size_t group) {
+  Tick& spared = holds_.word(victim, group).spared;
+  if (spared == now_ || !groups_.policy(group, nodes_[victim].space).spare(groups_.facts(victim, group))) return false;
+  spared = now_;
+  groups_.requeue(victim, group);
+  return true;
+}
+
+void RadixIndex::evict_next(Slot victim, std::size_t group, Cause cause, LeavingVisitor* visitor) {
+  if (visitor) [[unlikely]]
+    report_leaving(victim, group, *visitor);
+  evict_node(victim, group, cause);
 }
 
 void RadixIndex::report_leaving(Slot slot, std::size_t group, LeavingVisitor& visitor) {
@@ -71,8 +75,8 @@ void RadixIndex::make_tombstone(Slot slot, std::size_t group, Cause cause) {
 void RadixIndex::drop_pages(Slot slot, std::size_t group, Cause cause) {
   Eviction eviction{cause, {}};
   if (groups_[group].reads_prints == Prints::all) eviction.prefix_prints = prints_.of(slot);
-  groups_.policy(group).evicted(groups_.facts(slot, group), eviction);
   Node& node = nodes_[slot];
+  groups_.policy(group, node.space).evicted(groups_.facts(slot, group), eviction);
   Page* pages = runs_.pages(node);
   const std::size_t count = node.length / page_, width = groups_.size();
   if (groups_.one_whole_path()) results_[group].append(pages, count);  // the node is removed as well
@@ -176,7 +180,8 @@ GroupPages RadixIndex::clear() {
   spaces_.clear();
   node_count_ = 0;
   if (IndexEvents* to = events_.nodes()) to->cleared();
-  for (std::size_t g = 0; g < groups_.size(); ++g) groups_.policy(g).cleared();
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    groups_.each_policy(g, [](EvictionStrategy& policy) { policy.cleared(); });
   return results_.result();
 }
 

@@ -127,7 +127,7 @@ void RadixIndex::report_arrival(const RequestFacts& request) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     RequestFacts facts = request;
     facts.clock = groups_.clock(g);
-    groups_.policy(g).arrived(facts);
+    groups_.policy(g, request.space).arrived(facts);
   }
 }
 

@@ -23,7 +23,7 @@ namespace canopy::radix {
 ///  - recency, priority and inserts are written to the node where a request ends, and an evicted node hands them to
 ///    its parent: until then no policy reads them on an inner node;
 ///  - no function recurses, and only visit, flush, remap and clear take time proportional to the size of the tree.
-class RadixIndex final : public PrefixIndex, public SchedulingIndex {
+class RadixIndex final : public PrefixIndex, public SchedulingIndex, public TenantIndex {
  public:
   struct Config {
     AccountingName accounting = AccountingName::standard;
@@ -59,6 +59,18 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex {
   const SchedulingIndex* scheduling() const override { return this; }
   void order_by_weight(std::span<const NodeId> ends, std::span<std::uint32_t> order) const override;
   void visit(NodeVisitor& visitor) const override;
+
+  TenantIndex* tenants() override { return this; }
+  bool assign(NamespaceId space, TenantId tenant) override;
+  Sizes sizes(std::size_t group, TenantId tenant) const override { return spaces_.sizes(group, tenant); }
+  void use_policy(std::size_t group, TenantId tenant, EvictionStrategy* policy) override {
+    groups_.use_policy(group, tenant, policy);
+  }
+  GroupPages evict(TenantId tenant, std::size_t group, std::size_t pages, std::size_t most, Cause cause,
+                   LeavingVisitor* visitor) override;
+  Units keep(const Lock& lock) override;
+  Units unkeep(const Lock& lock) override;
+  Units unkept(NodeId node) const override;
 
  private:
   /// The end of a walk: the first `matched` units of `node`, or all of it, agree with the key.
@@ -105,6 +117,8 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex {
   void set_protected(Slot slot, std::size_t group, bool is_protected);
 
   // Evicting: radix_eviction.cpp.
+  bool spare(Slot victim, std::size_t group);
+  void evict_next(Slot victim, std::size_t group, Cause cause, LeavingVisitor* visitor);
   void report_leaving(Slot slot, std::size_t group, LeavingVisitor& visitor);
   void evict_node(Slot slot, std::size_t group, Cause cause);
   void evict_above(Slot tail, std::size_t group);
@@ -129,6 +143,8 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex {
   Tick now_;
   Groups groups_;
   std::uint64_t node_count_ = 0, refused_ = 0, cut_short_ = 0;
+  /// By slot, once tenants are kept apart: keeps that end in the node, and children that are kept.
+  Column<std::uint32_t> kept_;
   Column<Slot> path_;    ///< nodes that the current match walked down
   ResultPages results_;  ///< page lists that the last result refers to
 };

@@ -10,9 +10,7 @@ namespace canopy::radix {
 bool RadixIndex::make_room(std::size_t count) {
   const std::size_t slots = nodes_.slots() + count;
   if (!nodes_.reserve(count) || !holds_.reserve(slots)) return false;
-  for (std::size_t g = 0; g < groups_.size(); ++g)
-    if (!groups_[g].queue.promise(slots)) return false;
-  return true;
+  return groups_.promise(slots) && (!groups_.apart() || kept_.resize(std::max(slots, kept_.size())));
 }
 
 /// Makes room for any result: at most all resident pages and those that the caller passes.
@@ -41,6 +39,7 @@ Slot RadixIndex::make_node(NamespaceId space) {
     holds_(slot, g) = {0, QueuePlaces::kNone, now_};
     holds_.word(slot, g) = {};
   }
+  if (groups_.apart()) kept_[slot] = 0;
   nodes_[slot].space = space;
   nodes_[slot].created = now_;
   return slot;
@@ -75,6 +74,7 @@ Slot RadixIndex::split(Slot lower, Units at) {
     holds_(upper, g).last_access = from.last_access;
     holds_.word(upper, g) = holds_.word(lower, g);
   }
+  if (groups_.apart()) kept_[upper] = kept_[lower] > 0;
   const bool is_new = accounting_.split == Accounting::Split::upper_is_new;
   if (is_new) {
     const Tick used = read_clock();

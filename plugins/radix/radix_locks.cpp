@@ -88,7 +88,7 @@ GroupPages RadixIndex::release(const Lock& lock, const RequestFacts* ended) {
     RequestFacts facts = *ended;
     facts.clock = groups_.clock(g);
     PathUp path(nodes_, groups_, node, g);
-    groups_.policy(g).ended(facts, path);
+    groups_.policy(g, ended->space).ended(facts, path);
   }
   for (std::size_t g = 0; node && g < groups_.size(); ++g) {
     if (IndexEvents* to = events_.all()) to->unlocked(nodes_.id(node), g, lock.from[g]);

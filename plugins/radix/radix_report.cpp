@@ -13,13 +13,13 @@ IndexUse RadixIndex::use() const {
   use.refused = refused_;
   use.inserts_cut_short = cut_short_;
   use.bytes = nodes_.resident() + holds_.resident() + runs_.resident() + spaces_.resident() + groups_.resident() +
-              path_.resident() + results_.resident() + leaving_.resident();
+              path_.resident() + results_.resident() + leaving_.resident() + kept_.resident();
   return use;
 }
 
 void RadixIndex::waiting(std::size_t group, QueueVisitor& visitor) const {
-  groups_[group].queue.each(
-      [&](const QueuedNode& entry) { visitor.waiting(groups_.facts(entry.slot, group), entry.rank); });
+  groups_.each_waiting(group,
+                       [&](const QueuedNode& entry) { visitor.waiting(groups_.facts(entry.slot, group), entry.rank); });
 }
 
 void RadixIndex::remap(std::size_t group, std::span<const Page> from, std::span<const Page> to) {

@@ -2,6 +2,7 @@
 
 #include <canopy/prefix_index.h>
 
+#include <algorithm>
 #include <array>
 
 #include "column.h"
@@ -9,8 +10,8 @@
 
 namespace canopy::radix {
 
-/// The root and the sizes of each namespace, and the sizes of all together. A namespace without nodes costs only its
-/// counters.
+/// The root, the tenant and the sizes of each namespace, the sizes of each tenant once one was assigned, and the sizes
+/// of all together. A namespace without nodes costs only its counters.
 class Spaces {
  public:
   /// Returns the root of a namespace; 0 if it has no nodes.
@@ -22,41 +23,80 @@ class Spaces {
   /// Returns a number above the number of every namespace.
   std::size_t count() const { return spaces_.size(); }
 
+  TenantId tenant(NamespaceId space) const { return known(space) ? at(space).tenant : TenantId::unnamed; }
+  /// Makes room for the sizes of a tenant. Returns false if the system has no memory.
+  bool reserve(TenantId tenant) {
+    const std::size_t count = static_cast<std::size_t>(tenant) + 1;
+    return count <= tenants_.size() || tenants_.resize(count);
+  }
+  /// Moves a namespace and its sizes to a tenant. REQUIRES: both are reserved.
+  void assign(NamespaceId space, TenantId tenant) {
+    Space& moved = at(space);
+    for (std::size_t g = 0; g < kMaxGroups; ++g) {
+      Sizes &from = of(moved.tenant).sizes[g], &to = of(tenant).sizes[g];
+      from.evictable -= moved.sizes[g].evictable, from.protected_ -= moved.sizes[g].protected_;
+      to.evictable += moved.sizes[g].evictable, to.protected_ += moved.sizes[g].protected_;
+    }
+    moved.tenant = tenant;
+  }
+  /// Counts all present namespaces for the unnamed tenant. REQUIRES: reserve(TenantId::unnamed), no assign so far.
+  void begin_tenants() { std::copy(all_.begin(), all_.end(), of(TenantId::unnamed).sizes); }
+
   const Sizes& sizes(std::size_t group) const { return all_[group]; }
   Sizes sizes(std::size_t group, NamespaceId space) const { return known(space) ? at(space).sizes[group] : Sizes{}; }
+  Sizes sizes(std::size_t group, TenantId tenant) const {
+    const auto number = static_cast<std::size_t>(tenant);
+    return number < tenants_.size() ? tenants_[number].sizes[group] : Sizes{};
+  }
   /// Adds units that became resident.
   void add_resident(NamespaceId space, std::size_t group, Units units, bool is_protected) {
-    for (Sizes* sizes : {&all_[group], &at(space).sizes[group]})
-      (is_protected ? sizes->protected_ : sizes->evictable) += units;
+    change(space, group, [&](Sizes& sizes) { (is_protected ? sizes.protected_ : sizes.evictable) += units; });
   }
   /// Removes evictable units that are no longer resident.
   void remove_resident(NamespaceId space, std::size_t group, Units units) {
-    for (Sizes* sizes : {&all_[group], &at(space).sizes[group]}) sizes->evictable -= units;
+    change(space, group, [&](Sizes& sizes) { sizes.evictable -= units; });
   }
   /// Moves resident units from evictable to protected, or back.
   void set_protected(NamespaceId space, std::size_t group, Units units, bool is_protected) {
-    for (Sizes* sizes : {&all_[group], &at(space).sizes[group]}) {
-      (is_protected ? sizes->protected_ : sizes->evictable) += units;
-      (is_protected ? sizes->evictable : sizes->protected_) -= units;
-    }
+    change(space, group, [&](Sizes& sizes) {
+      (is_protected ? sizes.protected_ : sizes.evictable) += units;
+      (is_protected ? sizes.evictable : sizes.protected_) -= units;
+    });
   }
+  /// Forgets roots and sizes. A namespace stays with its tenant.
   void clear() {
-    spaces_.clear_to_zero();
+    if (tenants_.size() == 0) spaces_.clear_to_zero();
+    for (std::size_t i = 0; i < spaces_.size(); ++i) spaces_[i] = {0, spaces_[i].tenant, {}};
+    for (std::size_t i = 0; i < tenants_.size(); ++i) tenants_[i] = {};
     all_ = {};
   }
-  std::size_t resident() const { return spaces_.resident(); }
+  std::size_t resident() const { return spaces_.resident() + tenants_.resident(); }
 
  private:
   struct Space {
     Slot root;
+    TenantId tenant;
     Sizes sizes[kMaxGroups];
   };
+  struct Tenant {
+    Sizes sizes[kMaxGroups];
+  };
+  template <class Change>
+  void change(NamespaceId space, std::size_t group, Change&& change) {
+    Space& of_space = at(space);
+    change(all_[group]);
+    change(of_space.sizes[group]);
+    if (tenants_.size() > 0) [[unlikely]]
+      change(of(of_space.tenant).sizes[group]);
+  }
+  Tenant& of(TenantId tenant) { return tenants_[static_cast<std::size_t>(tenant)]; }
   bool known(NamespaceId space) const { return static_cast<std::size_t>(space) < spaces_.size(); }
   Space& at(NamespaceId space) { return spaces_[static_cast<std::size_t>(space)]; }
   const Space& at(NamespaceId space) const { return spaces_[static_cast<std::size_t>(space)]; }
 
   std::array<Sizes, kMaxGroups> all_{};
   Column<Space> spaces_;
+  Column<Tenant> tenants_;  ///< empty before the first assign
 };
 
 }  // namespace canopy::radix

@@ -5,6 +5,8 @@
 
 namespace canopy {
 
+class TenantIndex;
+
 /// Resident units of a group: those that may be evicted, and those that locks protect.
 struct Sizes {
   std::uint64_t evictable = 0, protected_ = 0;
@@ -63,7 +65,8 @@ class SchedulingIndex {
 };
 
 /// The part of an index that does not serve requests. By default each function does nothing, which is right for an
-/// index that keeps nothing. An index that keeps nodes overrides all of them; only scheduling() is optional.
+/// index that keeps nothing. An index that keeps nodes overrides all of them; only scheduling() and tenants() are
+/// optional.
 class IndexUpkeep {
  public:
   virtual ~IndexUpkeep() = default;
@@ -102,6 +105,8 @@ class IndexUpkeep {
   virtual void visit(NodeVisitor& visitor) const { static_cast<void>(visitor); }
   /// Returns the interface for ordering requests, valid as long as the index. May be null (the index has none).
   virtual const SchedulingIndex* scheduling() const { return nullptr; }
+  /// Returns the interface for tenants, valid as long as the index. May be null (the index keeps no tenants apart).
+  virtual TenantIndex* tenants() { return nullptr; }
 };
 
 }  // namespace canopy

@@ -69,6 +69,7 @@ enum class Cause : std::uint32_t {
   path_limit,   ///< its path has more of the group's pages than it may keep (Group::max_per_path)
   flush,        ///< the node's namespace was flushed
   dead_leaf,    ///< the pages of another group left, or never came, so that no match can end in the node
+  ceiling,      ///< its tenant had more pages than its ceiling
 };
 
 struct Eviction {

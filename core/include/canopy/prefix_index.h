@@ -3,6 +3,7 @@
 #include <canopy/eviction_strategy.h>
 #include <canopy/index_events.h>
 #include <canopy/index_upkeep.h>
+#include <canopy/tenant_index.h>
 #include <canopy/types.h>
 
 namespace canopy {
@@ -102,7 +103,7 @@ class LeavingVisitor {
 /// (IndexUse::inserts_cut_short); evict, release and clear never fail for lack of memory.
 class PrefixIndex : public IndexUpkeep {
  public:
-  static constexpr const char* kInterface = "canopy.PrefixIndex/9.0";
+  static constexpr const char* kInterface = "canopy.PrefixIndex/10.0";
   struct Context {
     Units page_size = 1;
     Units overlap = 0;  ///< KeyCodec::overlap of the index's keys

@@ -31,6 +31,10 @@ constexpr std::uint32_t life_of(NodeId id) { return static_cast<std::uint32_t>(s
 /// A namespace (tenant, adapter, salt), numbered by the engine from 0 without gaps. Two namespaces share no prefix.
 enum class NamespaceId : std::uint32_t { shared = 0 };
 
+/// A tenant, numbered by the engine from 0 without gaps: the namespaces whose pages count against one share of the
+/// pools. The unnamed one has the requests without a tenant.
+enum class TenantId : std::uint32_t { unnamed = 0 };
+
 inline constexpr std::size_t kMaxGroups = 4;
 inline constexpr Units kWholePath = ~Units{0};                  ///< a reach: the whole path must be resident
 inline constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};  ///< no limit

@@ -1,0 +1,65 @@
+/// Tenants: their namespaces, their evictions, and the paths that are kept for them.
+#include "radix_index.h"
+
+namespace canopy::radix {
+
+bool RadixIndex::assign(NamespaceId space, TenantId tenant) {
+  const bool first = !groups_.apart();
+  if (!spaces_.reserve(space) || !spaces_.reserve(tenant) || !kept_.resize(nodes_.slots()) || !groups_.reserve(tenant))
+    return false;
+  if (first) spaces_.begin_tenants();
+  const Slot root = spaces_.root(space);
+  for (Slot slot = root ? nodes_.after(root, root) : 0; slot; slot = nodes_.after(slot, root))
+    groups_.move(slot, tenant);
+  spaces_.assign(space, tenant);
+  for (std::size_t g = 0; root && g < groups_.size(); ++g) groups_.rank_all(g);  // the tenants may have other policies
+  return true;
+}
+
+GroupPages RadixIndex::evict(TenantId tenant, std::size_t group, std::size_t pages, std::size_t most, Cause cause,
+                             LeavingVisitor* visitor) {
+  if (accounting_.tick_per_operation) ++now_;
+  clear_results();
+  groups_.rank_drifted(group);
+  if (visitor) leaving_.begin();
+  std::size_t left = 0;  // pages of the nodes that were chosen: dead leaves above them do not count
+  while (left < std::min(pages, most)) {
+    const Slot victim = groups_.front(group, tenant);
+    if (victim == 0) break;
+    if (spare(victim, group)) continue;
+    if (const std::size_t more = nodes_[victim].length / page_; left + more > most) {
+      if (!make_room(1)) break;
+      split(victim, static_cast<Units>(left + more - most) * page_);
+    }
+    left += nodes_[victim].length / page_;
+    evict_next(victim, group, cause, visitor);
+  }
+  return results_.result();
+}
+
+Units RadixIndex::keep(const Lock& lock) {
+  Units units = 0;
+  for (Slot at = nodes_.find(lock.node); at && nodes_[at].parent; at = nodes_[at].parent) {
+    if (kept_[at]++ > 0) break;
+    units += nodes_[at].length;
+  }
+  return units;
+}
+
+Units RadixIndex::unkeep(const Lock& lock) {
+  Units units = 0;
+  for (Slot at = nodes_.find(lock.node); at && nodes_[at].parent; at = nodes_[at].parent) {
+    if (--kept_[at] > 0) break;
+    units += nodes_[at].length;
+  }
+  return units;
+}
+
+Units RadixIndex::unkept(NodeId node) const {
+  Units units = 0;
+  for (Slot at = nodes_.find(node); at && nodes_[at].parent && kept_[at] == 0; at = nodes_[at].parent)
+    units += nodes_[at].length;
+  return units;
+}
+
+}  // namespace canopy::radix
