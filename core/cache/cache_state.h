@@ -24,6 +24,7 @@ namespace canopy {
 class CodecPort;
 class IndexPort;
 class RequestFlow;
+class Tenants;
 
 /// A running request. The row of a group, in token order:
 ///
@@ -50,6 +51,22 @@ struct RequestState {
   std::size_t own_from = 0;                     ///< pages at the start of the rows that belong to the index or are gone
   bool fetches = false;  ///< true for a fetch: it computes nothing, its pages are filled from a lower tier
   bool moving = false;   ///< its pages count as CacheState::moving, not as owned
+
+  struct Promise {
+    Units units = 0;
+    std::uint64_t us = 0;
+  };
+  std::vector<Promise> promises;  ///< prefixes to keep after its end, and for how long
+  Units retained = 0;             ///< units of the longest of them
+  std::uint64_t promised = 0;     ///< units of it that are charged and not kept yet
+  Lock kept;                      ///< keeps the part that was resident when it began
+};
+
+/// A prefix under retention.
+struct KeptPath {
+  Lock lock;
+  NamespaceId space{};
+  std::uint64_t until_us = 0;  ///< on the clock of Engine::turn
 };
 
 /// Texts about a KV cache group.
@@ -67,6 +84,7 @@ struct CacheState {
   std::shared_ptr<CodecPort> codec;
   std::vector<GroupLabel> groups;
   std::vector<Pool> pools;  ///< one per group
+  std::shared_ptr<Tenants> tenants;  ///< may be null (no tenant has a share)
   std::shared_ptr<IndexPort> index;
   Spaces spaces;
   std::vector<RequestState*> live;
@@ -74,6 +92,7 @@ struct CacheState {
   std::array<std::uint64_t, kMaxGroups> owned{};    ///< pages that requests own, counted as their rows change
   std::array<std::uint64_t, kMaxGroups> moving{};   ///< pages that a transfer from another tier fills
   std::unordered_map<NodeId, Lock> pins;
+  std::unordered_map<NodeId, KeptPath> kept;
   Counters counters;
   const CacheState* below = nullptr;  ///< tier below: its index, pools and counters; may be null (none)
   CounterValues tiers;                ///< counters of that tier and the storage below it; see tier_counters()

@@ -8,6 +8,7 @@
 #include <cache/guard/index_port.h>
 #include <cache/guard/policy_guard.h>
 #include <cache/guard/ports.h>
+#include "create_tenants.h"
 #include "create_tier.h"
 #include "engine_flaws.h"
 #include "impl.h"
@@ -132,6 +133,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineConfig& config, const
   auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
   if (!index) return index.error();
   state.index = make_port<IndexPort>(*index, config.index.name, registry, state);
+  if (auto opened = open_tenants(config, state, registry, true); !opened) return opened.error();
   if (config.host_tier.capacity > 0) {
     FeedWriter* const below = impl->publisher ? impl->publisher->writer_below() : nullptr;
     auto host = create_host_tier(config, state, registry, below);

@@ -1,4 +1,5 @@
 #include "create_tier.h"
+#include "create_tenants.h"
 
 #include <fmt/format.h>
 
@@ -56,6 +57,7 @@ Result<std::unique_ptr<HostTier>> create_host_tier(const EngineConfig& config, C
   auto index = make_component<PrefixIndex>(config.index, registry, {config.page_size, state.overlap, groups, feed});
   if (!index) return index.error();
   state.index = make_port<IndexPort>(*index, config.index.name, registry, state);
+  if (auto opened = open_tenants(config, state, registry, false); !opened) return opened.error();
   tier->open(config.storage_tier.in.name.empty() ? 0 : kRecordHeader);
   return tier;
 }

@@ -1,3 +1,4 @@
+#include <canopy/base/printable.h>
 #include <canopy/engine/engine.h>
 #include <fmt/format.h>
 
@@ -88,7 +89,11 @@ Request Engine::begin(const RequestSpec& spec, Fetch fetched) {
   });
 }
 void Engine::turn(std::uint64_t now_us) {
-  guarded("Engine::turn", [&] { impl_->tiers.turn(now_us); });
+  guarded("Engine::turn", [&] {
+    impl_->tiers.turn(now_us);
+    // Ranks agree on one time.
+    impl_->retentions.turn(impl_->tiers.host() ? impl_->state.tiers[Counter::turn_us] : now_us);
+  });
 }
 Found Engine::find(const RequestSpec& spec) {
   return guarded("Engine::find", [&] { return impl_->requests.find(spec); });
@@ -113,7 +118,10 @@ bool Engine::make_free(std::size_t group, std::uint64_t pages) {
   return guarded("Engine::make_free", group, [&] { return impl_->pages.make_free(group, pages); });
 }
 std::uint64_t Engine::flush(NamespaceId space) {
-  return guarded("Engine::flush", [&] { return impl_->pages.flush(space); });
+  return guarded("Engine::flush", [&] {
+    impl_->retentions.flush(space);
+    return impl_->pages.flush(space);
+  });
 }
 void Engine::resize(std::size_t group, std::uint64_t pages) {
   guarded("Engine::resize", group, [&] {
@@ -123,6 +131,27 @@ void Engine::resize(std::size_t group, std::uint64_t pages) {
 }
 std::vector<Blocker> Engine::blockers(std::size_t group) const {
   return guarded("Engine::blockers", group, [&] { return impl_->drainer.blockers(group); });
+}
+Result<std::monostate> Engine::set_share(std::string_view tenant, const TenantShare& share) {
+  std::string why = "another call of the engine is running";
+  guarded("Engine::set_share", [&] {
+    CacheState& state = impl_->state;
+    if (!state.tenants) return static_cast<void>(why = "this engine has no tenants; expected `tenants` in its file");
+    if (tenant.empty() || tenant == "*")
+      return static_cast<void>(why = fmt::format("{} is no tenant's name", in_quotes(tenant)));
+    why = state.tenants->set_share(tenant, share);
+    if (why.empty()) why = impl_->tiers.set_share(tenant, share);
+    if (!why.empty()) why = fmt::format("tenant {}: {}", in_quotes(tenant), why);
+    else impl_->pages.end_operation(Operation::control);
+  });
+  if (!why.empty()) return Error{std::move(why)};
+  return std::monostate{};
+}
+std::vector<TenantFigures> Engine::tenants() const {
+  return impl_->state.tenants ? impl_->state.tenants->figures() : std::vector<TenantFigures>();
+}
+std::vector<TenantPayment> Engine::payments() const {
+  return impl_->state.tenants ? impl_->state.tenants->payments() : std::vector<TenantPayment>();
 }
 bool Engine::pin(NodeId node) {
   return guarded("Engine::pin", [&] { return impl_->pins.pin(node); });

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include <cache/tenants/tenants.h>
+
 namespace canopy {
 namespace {
 
@@ -94,6 +96,36 @@ std::string flaw_of_groups(const EngineConfig& engine) {
       if (groups[j].name == groups[i].name) return fmt::format("groups: {} is there twice", in_quotes(groups[i].name));
   }
   return {};
+}
+
+std::string flaw_of_tenants(const EngineConfig& engine) {
+  std::uint64_t promised = 0;
+  for (std::size_t i = 0; i < engine.tenants.size(); ++i) {
+    const TenantConfig& tenant = engine.tenants[i];
+    const std::string name = in_quotes(tenant.name);
+    for (std::size_t j = 0; j < i; ++j)
+      if (engine.tenants[j].name == tenant.name) return fmt::format("tenants: {} is there twice", name);
+    if (tenant.name.empty())
+      return "tenants: \"\" cannot name a tenant; expected its name, or \"*\" for every other one";
+    if (std::string why = flaw_of(tenant.share); !why.empty()) return fmt::format("tenants.{}: {}", name, why);
+    const bool others = tenant.name == "*";
+    if (tenant.together && !others) return fmt::format("tenants.{}: together is for \"*\", every other tenant", name);
+    if (others && !tenant.together) {
+      const char* const key = tenant.share.floor             ? "floor"
+                              : tenant.share.pins            ? "pins"
+                              : tenant.eviction.name.empty() ? nullptr
+                                                             : "eviction";
+      if (key)
+        return fmt::format(
+            "tenants.\"*\": no {} can be given to each of the other tenants, whose number is not known; "
+            "expected `together: true` beside it, or a tenant's name",
+            key);
+    }
+    promised += std::max(tenant.share.floor, tenant.share.pins);
+  }
+  if (engine.groups.empty() || promised <= engine.groups[0].capacity) return {};
+  return fmt::format("tenants: floors and pins promise {} tokens, and the pool of group {} has {}", grouped(promised),
+                     in_quotes(engine.groups[0].name), grouped(engine.groups[0].capacity));
 }
 
 std::string flaw_of_tiers(const EngineConfig& engine) {

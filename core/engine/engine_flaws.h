@@ -21,6 +21,7 @@ bool is_group_name(std::string_view name);
 std::string flaw(const GroupConfig& group, Units page_size);
 std::string flaw(const KvEventsConfig& events);
 std::string flaw(const ModelConfig& model);
+std::string flaw_of_tenants(const EngineConfig& engine);
 std::string flaw_of_groups(const EngineConfig& engine);
 std::string flaw_of_tiers(const EngineConfig& engine);
 std::string flaw_of_host_tier(const EngineConfig& engine);

@@ -86,6 +86,33 @@ class Groups final : public Entries {
   std::string why_;
 };
 
+void visit(Options& o, TenantConfig& tenant) {
+  TenantShare& share = tenant.share;
+  o.number("floor", share.floor, 0, kAnything - 1, "tokens that no other tenant's need evicts");
+  o.real("weight", share.weight, 0.001, 1e6,
+         "above the floors, the tenant with the most tokens per weight loses first");
+  o.optional("ceiling", share.ceiling, kUnlimited, "the whole pool", 1, kAnything - 1,
+             "tokens; with more, the tenant evicts its own");
+  o.number("pins", share.pins, 0, kAnything - 1, "tokens that retention may keep; 0: none");
+  component<EvictionStrategy>(o, "eviction", tenant.eviction, "chooses what this tenant loses", "that of the group");
+  o.flag("together", tenant.together, "only for \"*\": whether all other tenants have one share; else each has it");
+}
+
+class TenantEntries final : public Entries {
+ public:
+  explicit TenantEntries(std::vector<TenantConfig>& tenants) : tenants_(tenants) {}
+  std::size_t size() const override { return tenants_.size(); }
+  const char* key(std::size_t i) const override { return tenants_[i].name.c_str(); }
+  const char* add(const char* key) override {
+    tenants_.emplace_back().name = key;
+    return nullptr;
+  }
+  void visit(std::size_t i, Options& options) override { canopy::visit(options, tenants_[i]); }
+
+ private:
+  std::vector<TenantConfig>& tenants_;
+};
+
 void visit(Options& o, ModelConfig& model) {
   o.required("name", "the model's name");
   o.optional("name", model.name, "in every key");
@@ -210,6 +237,9 @@ void visit(Options& o, EngineConfig& engine) {
   Groups groups(engine.groups, engine.page_size);
   o.entries("groups", groups, "one to four KV cache groups; the figures of a run are those of the first");
   o.rule(flaw_of_groups(engine));
+  TenantEntries tenants(engine.tenants);
+  o.entries("tenants", tenants, "shares of the pools by tenant; \"*\": every other tenant");
+  o.rule(flaw_of_tenants(engine));
   component<KVStore>(o, "store", engine.store, "keeps the rows of the groups; none: index and page numbers only",
                      "none");
   o.section("model", !engine.model.name.empty(), "what the rows are of; needed with a storage",

@@ -8,6 +8,8 @@
 #include <cache/pages/page_flow.h>
 #include <cache/publish/publisher.h>
 #include <cache/request/request_flow.h>
+#include <cache/tenants/retentions.h>
+#include <cache/tenants/tenants.h>
 #include <tiers/tier_flow.h>
 
 namespace canopy {
@@ -19,6 +21,7 @@ struct Engine::Impl {
   CacheState state;
   PageFlow pages{state};
   Drainer drainer{pages};
+  Retentions retentions{pages, drainer};
   RequestFlow requests;
   TierFlow tiers;
   Tiers tiers_handle{tiers};
@@ -26,7 +29,7 @@ struct Engine::Impl {
   RemoteControl control;
 
   Impl(const Registry& registry, const EngineConfig& config)
-      : requests(pages, drainer, config.insert_at_finish),
+      : requests(pages, drainer, retentions, config.insert_at_finish),
         tiers(requests, pages, drainer, config.recompute),
         control(pages, drainer, pins, registry) {}
 };

@@ -124,7 +124,7 @@ Lock FetchFlow::look_up(const Key& key, RequestFacts& facts) {
   }
   facts.matched = found.length;
   facts.ending = Ending::finished;
-  tier_.pages().release(found, &facts);
+  tier_.pages().release(found, key.space, &facts);
   return found;
 }
 
@@ -224,7 +224,7 @@ void FetchFlow::arrive(FetchState& fetch) {
   fetch.stage = FetchState::Stage::arrived;
   tier_.count_copy(HostLane::load, fetch.bytes, false);
   requests_.commit_fetch(*fetch.request, fetch.until);
-  tier_.pages().release(std::exchange(fetch.source, Lock{}), nullptr);
+  tier_.pages().release(std::exchange(fetch.source, Lock{}), fetch.spec.space, nullptr);
   tier_.pages().end_operation(Operation::release);
   if (fetch.handles > 0) arrived_.push_back(&fetch);
   else end(fetch);
@@ -263,7 +263,7 @@ void FetchFlow::end(FetchState& fetch) {
   std::erase(arrived_, &fetch);
   if (fetch.request && !fetch.begun && fetch.until > fetch.from)
     ++device_.tiers.at(Counter::fetch_ends, FetchEnd::unused);
-  tier_.pages().release(std::exchange(fetch.source, Lock{}), nullptr);
+  tier_.pages().release(std::exchange(fetch.source, Lock{}), fetch.spec.space, nullptr);
   if (RequestState* const request = std::exchange(fetch.request, nullptr)) requests_.end_fetch(*request);
 }
 

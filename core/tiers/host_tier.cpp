@@ -92,7 +92,7 @@ Lock HostTier::lock_on(const Key& key, Units length) {
     if (found.length == length) lock = state_.index->hold(found.node);
   }
   if (lock.length == length) return lock;
-  pages_.release(lock, nullptr);
+  pages_.release(lock, key.space, nullptr);
   return {};
 }
 
@@ -112,14 +112,14 @@ void HostTier::copy(NamespaceId space, std::vector<std::uint32_t> words, const G
   copy.from = std::max(copy.lock.length, on_its_way(key));
   const std::size_t first = copy.from / state_.page_size, wanted = (units - copy.from) / state_.page_size;
   std::size_t count = copies_.size() < kMostCopies ? wanted : 0;
-  if (count > 0) count = make_room(from, first, count);
+  if (count > 0) count = make_room(space, from, first, count);
   if (count > 0) {
     words.resize(copy.from + count * state_.page_size + state_.overlap);
     copy.words = std::move(words);
     if (!take_pages(copy, from, count)) count = 0;
   }
   device_.tiers[Counter::dropped_tokens_host] += (wanted - count) * state_.page_size;
-  if (count == 0) return pages_.release(copy.lock, nullptr);
+  if (count == 0) return pages_.release(copy.lock, copy.space, nullptr);
   copy.ends_us = store_lane_.begin(now_us_, copy.lane_bytes);
   count_copy(HostLane::store, copy.bytes, true);
   device_.tiers[Counter::written_tokens_host] += count * state_.page_size;
@@ -130,7 +130,7 @@ void HostTier::copy(NamespaceId space, std::vector<std::uint32_t> words, const G
 }
 
 /// Returns how many of the pages [first, first + count) of a path this tier has room for, from the first on.
-std::size_t HostTier::make_room(const GroupPages& from, std::size_t first, std::size_t count) {
+std::size_t HostTier::make_room(NamespaceId space, const GroupPages& from, std::size_t first, std::size_t count) {
   std::uint64_t bytes = 0;
   for (std::size_t g = 0; g < state_.pools.size(); ++g)
     bytes += pages_in(from[g].subspan(first, count)) * images_[g].image_bytes();
@@ -141,7 +141,7 @@ std::size_t HostTier::make_room(const GroupPages& from, std::size_t first, std::
                             std::min(config_.in_flight, device_.tiers.at(Counter::queued_bytes_host, HostLane::store));
   if (bytes > room) count = static_cast<std::size_t>(room / (bytes / count + 1));
   for (std::size_t g = 0; g < state_.pools.size() && count > 0; ++g) {
-    if (pages_.make_free(g, pages_in(from[g].subspan(first, count)))) continue;
+    if (pages_.make_free(g, pages_in(from[g].subspan(first, count)), space)) continue;
     std::uint64_t free = state_.pools[g].free_pages();
     std::size_t fits = 0;
     while (fits < count && (from[g][first + fits] == 0 || free-- > 0)) ++fits;
@@ -258,13 +258,13 @@ void HostTier::arrive(Copy& copy) {
   const Key key{copy.space, copy.words};
   if (!copy.unwanted && copy.lock.length < copy.from) {  // an earlier copy has brought the part between
     const Lock deeper = lock_on(key, copy.from);
-    pages_.release(copy.lock, nullptr);
+    pages_.release(copy.lock, copy.space, nullptr);
     copy.lock = deeper;
   }
   if (copy.unwanted || copy.lock.length < copy.from) {
     device_.tiers[Counter::lost_tokens_host] += copy.pages[0].size() * state_.page_size;
     free(copy, 0);
-    pages_.release(copy.lock, nullptr);
+    pages_.release(copy.lock, copy.space, nullptr);
     return pages_.end_operation(Operation::release);
   }
   GroupPages brought;
@@ -283,7 +283,8 @@ void HostTier::arrive(Copy& copy) {
   if (TierListener* const storage = pages_.tier(); storage && kept > 0)
     storage->inserted({copy.space, std::span(copy.words).first(inserted.lock.length + state_.overlap)}, inserted.lock,
                       copy.priority);
-  pages_.release(inserted.lock, nullptr);
+  pages_.release(inserted.lock, copy.space, nullptr);
+  pages_.keep_ceiling(copy.space);
   pages_.end_operation(Operation::insert);
 }
 

@@ -99,7 +99,7 @@ class HostTier final : public TierListener {
   };
 
   void copy(NamespaceId space, std::vector<std::uint32_t> words, const GroupPages& from, std::int32_t priority);
-  std::size_t make_room(const GroupPages& from, std::size_t first, std::size_t count);
+  std::size_t make_room(NamespaceId space, const GroupPages& from, std::size_t first, std::size_t count);
   bool take_pages(Copy& copy, const GroupPages& from, std::size_t count);
   bool save(Copy& copy, const GroupPages& from);
   void arrive(Copy& copy);

@@ -233,7 +233,7 @@ bool StorageReader::has_prefix(StorageRead& read) {
   if (read.lock.length >= from) return true;
   const Lock deeper = host_.lock_on({read.space, read.words}, from);
   if (deeper.length < from) return false;
-  host_.pages().release(std::exchange(read.lock, deeper), nullptr);
+  host_.pages().release(std::exchange(read.lock, deeper), read.space, nullptr);
   return true;
 }
 
@@ -278,7 +278,8 @@ void StorageReader::insert(StorageRead& read, std::size_t count) {
   read.until = from + link_.depth(kept);
   if (feed_ && feed_->on() && kept > 0)
     feed_->push(event::NodeBrought{.from = read.from, .node = inserted.lock.node, .until = read.until});
-  pages.release(inserted.lock, nullptr);
+  pages.release(inserted.lock, read.space, nullptr);
+  pages.keep_ceiling(read.space);
 }
 
 /// Frees the pages that a read still holds.
@@ -294,7 +295,7 @@ void StorageReader::free_pages(StorageRead& read) {
 void StorageReader::close(StorageRead& read, BringOutcome outcome) {
   read.stage = StorageRead::Stage::done;
   ++device_.tiers.at(Counter::fetches_storage, outcome);
-  host_.pages().release(std::exchange(read.lock, Lock{}), nullptr);
+  host_.pages().release(std::exchange(read.lock, Lock{}), read.space, nullptr);
   host_.pages().end_operation(Operation::release);
 }
 

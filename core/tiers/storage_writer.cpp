@@ -53,7 +53,7 @@ void StorageWriter::inserted(const Key& key, const Lock& lock) {
   Run run{key.space, key.words, state_.index->pages(held), 0, held.length / state_.page_size};
   while (run.first < run.end && is_stored(run.pages, run.first)) ++run.first;
   run.end = std::min<std::size_t>(run.end, run.first + most);
-  if (!put(run, held)) host_.pages().release(held, nullptr);
+  if (!put(run, held)) host_.pages().release(held, key.space, nullptr);
 }
 
 bool StorageWriter::is_stored(const GroupPages& pages, std::size_t page) const {
@@ -159,7 +159,7 @@ void StorageWriter::ended(Put& put, const StorageCall& call, const CallEnd& end)
     if (put.lost) return;
     for (std::size_t g = 0; put.refused && g < link_.groups(); ++g)  // put again when more of the path arrives
       for (const Page page : put.pages[g]) host_.images(g).set_stored(page, false);
-    host_.pages().release(put.lock, nullptr);
+    host_.pages().release(put.lock, put.space, nullptr);
     if (put.unwanted) host_.pages().flush(put.space);  // the part that the lock has kept from the flush
     return host_.pages().end_operation(Operation::release);
   }

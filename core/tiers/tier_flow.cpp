@@ -6,6 +6,7 @@
 
 #include <cache/guard/index_port.h>
 #include <cache/publish/publisher.h>
+#include <cache/tenants/tenants.h>
 
 namespace canopy {
 
@@ -21,6 +22,10 @@ bool TierFlow::agree_by(Agreement& agreement) {
   if (host_ && !host_->take_memory()) return false;
   board_ = std::make_unique<TurnBoard>(agreement);
   return true;
+}
+
+std::string TierFlow::set_share(std::string_view tenant, const TenantShare& share) {
+  return host_ ? host_->state().tenants->set_share(tenant, share) : std::string();
 }
 
 void TierFlow::turn(std::uint64_t now_us) {

@@ -107,6 +107,8 @@ class Groups {
   }
   /// Returns true if tenants are kept apart.
   bool apart() const { return apart_; }
+  /// Returns true if there is room for the tenant.
+  bool knows(TenantId tenant) const { return static_cast<std::size_t>(tenant) < groups_[0].of_tenants.tenants(); }
   /// Makes room for a tenant, and keeps tenants apart from now on. Returns false, and changes nothing, if the system
   /// has no memory.
   bool reserve(TenantId tenant);

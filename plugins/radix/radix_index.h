@@ -63,9 +63,7 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex, public Tena
   TenantIndex* tenants() override { return this; }
   bool assign(NamespaceId space, TenantId tenant) override;
   Sizes sizes(std::size_t group, TenantId tenant) const override { return spaces_.sizes(group, tenant); }
-  void use_policy(std::size_t group, TenantId tenant, EvictionStrategy* policy) override {
-    groups_.use_policy(group, tenant, policy);
-  }
+  bool use_policy(std::size_t group, TenantId tenant, EvictionStrategy* policy) override;
   GroupPages evict(TenantId tenant, std::size_t group, std::size_t pages, std::size_t most, Cause cause,
                    LeavingVisitor* visitor) override;
   Units keep(const Lock& lock) override;
@@ -115,6 +113,9 @@ class RadixIndex final : public PrefixIndex, public SchedulingIndex, public Tena
   void unlock(Slot node, std::size_t group, Units from);
   void add_resident(Slot slot, std::size_t group);
   void set_protected(Slot slot, std::size_t group, bool is_protected);
+
+  // Tenants: radix_tenants.cpp.
+  bool keep_apart(TenantId tenant);
 
   // Evicting: radix_eviction.cpp.
   bool spare(Slot victim, std::size_t group);

@@ -1,13 +1,28 @@
 /// Tenants: their namespaces, their evictions, and the paths that are kept for them.
 #include "radix_index.h"
 
+#include <algorithm>
+
 namespace canopy::radix {
 
-bool RadixIndex::assign(NamespaceId space, TenantId tenant) {
+/// Makes room for a tenant, and keeps tenants apart from now on. Returns false, and changes nothing, if the system has
+/// no memory.
+bool RadixIndex::keep_apart(TenantId tenant) {
   const bool first = !groups_.apart();
-  if (!spaces_.reserve(space) || !spaces_.reserve(tenant) || !kept_.resize(nodes_.slots()) || !groups_.reserve(tenant))
+  if (!spaces_.reserve(tenant) || !kept_.resize(std::max(kept_.size(), nodes_.slots())) || !groups_.reserve(tenant))
     return false;
   if (first) spaces_.begin_tenants();
+  return true;
+}
+
+bool RadixIndex::use_policy(std::size_t group, TenantId tenant, EvictionStrategy* policy) {
+  if (!keep_apart(tenant)) return false;
+  groups_.use_policy(group, tenant, policy);
+  return true;
+}
+
+bool RadixIndex::assign(NamespaceId space, TenantId tenant) {
+  if (!spaces_.reserve(space) || !keep_apart(tenant)) return false;
   const Slot root = spaces_.root(space);
   for (Slot slot = root ? nodes_.after(root, root) : 0; slot; slot = nodes_.after(slot, root))
     groups_.move(slot, tenant);
@@ -20,6 +35,7 @@ GroupPages RadixIndex::evict(TenantId tenant, std::size_t group, std::size_t pag
                              LeavingVisitor* visitor) {
   if (accounting_.tick_per_operation) ++now_;
   clear_results();
+  if (!groups_.knows(tenant)) return {};
   groups_.rank_drifted(group);
   if (visitor) leaving_.begin();
   std::size_t left = 0;  // pages of the nodes that were chosen: dead leaves above them do not count

@@ -46,7 +46,7 @@ struct EvictionView {
   nb::object prints;
 };
 
-const char* const kCauses[] = {"room", "other_group", "limit", "path_limit", "flush", "dead_leaf"};
+const char* const kCauses[] = {"room", "other_group", "limit", "path_limit", "flush", "dead_leaf", "ceiling"};
 const char* const kEndings[] = {"none", "finished", "aborted", "retracted"};
 
 /// Returns the facts of nodes as columns: an object with a NumPy array for each property of Node.
@@ -308,7 +308,7 @@ void bind_policy(nb::module_& module) {
   nb::class_<EvictionView>(module, "Eviction", "The eviction of a node.")
       .def_prop_ro(
           "cause", [](const EvictionView& view) { return kCauses[static_cast<std::size_t>(view.cause)]; },
-          "'room', 'other_group', 'limit', 'path_limit', 'flush' or 'dead_leaf'")
+          "'room', 'other_group', 'limit', 'path_limit', 'flush', 'dead_leaf' or 'ceiling'")
       .def_prop_ro("prefix_prints", [](const EvictionView& view) { return view.prints; });
 }
 

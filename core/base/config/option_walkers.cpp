@@ -55,6 +55,7 @@ class DumpOptions final : public Options {
   }
   void on_entries(const char* name, Entries& value, const char* help) override {
     if (first_) first_->on_entries(name, value, help);
+    if (value.size() == 0) return;
     Written all{to_yaml(name), {}, {}};
     for (std::size_t i = 0; i < value.size(); ++i)
       all.entries.push_back(fmt::format("{}: {}", to_yaml(value.key(i)),
@@ -123,7 +124,8 @@ class HelpOptions final : public Options {
   void on_entries(const char* name, Entries& value, const char* help) override {
     const std::string text = dump_options([&](Options& o) { o.entries(name, value, help); }, components_);
     const std::size_t begin = text.find(": ") + 2;  // { name: ... }
-    add(name, "a map with names of your choice", text.substr(begin, text.size() - begin - 2), help);
+    const std::string now = value.size() == 0 ? "none" : text.substr(begin, text.size() - begin - 2);
+    add(name, "a map with names of your choice", now, help);
     // Only an existing entry can be described.
     if (value.size() == 0 && value.add("name") != nullptr) return;
     if (value.size() > 0) inside(fmt::format("{}.<name>", name), [&](Options& o) { value.visit(0, o); });

@@ -2,6 +2,7 @@
 
 #include <cache/guard/index_port.h>
 #include <cache/publish/publisher.h>
+#include <cache/tenants/tenants.h>
 
 namespace canopy {
 
@@ -19,9 +20,10 @@ bool Pins::unpin(NodeId node) {
   const auto found = state_.pins.find(node);
   if (found == state_.pins.end()) return false;
   drainer_.releasing(found->second);
-  pages_.release(found->second, nullptr);
+  pages_.release(found->second, NamespaceId::shared, nullptr);
+  if (state_.tenants) state_.tenants->all_changed();  // the namespace of a node is not known here
   state_.pins.erase(found);
-  if (Publisher* publisher = pages_.publisher()) publisher->pinned(node, false);
+  if (Publisher* publisher = pages_.publisher()) publisher->pinned(node, state_.kept.contains(node));
   pages_.end_operation(Operation::control);
   drainer_.go_on();
   return true;

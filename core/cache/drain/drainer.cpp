@@ -121,6 +121,8 @@ std::vector<Blocker> Drainer::blockers(std::size_t group) const {
       found.push_back({request->id, NodeId::none, pages});
   for (const auto& [node, lock] : state_.pins)
     if (const std::uint64_t pages = draining_under(lock, group); pages > 0) found.push_back({0, node, pages});
+  for (const auto& [node, path] : state_.kept)
+    if (const std::uint64_t pages = draining_under(path.lock, group); pages > 0) found.push_back({0, node, pages});
   return found;
 }
 

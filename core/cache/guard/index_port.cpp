@@ -20,7 +20,9 @@ std::string lock_words(const Lock& lock) {
 }  // namespace
 
 IndexPort::IndexPort(std::shared_ptr<PrefixIndex> index, std::string name, CacheState& state)
-    : Port(std::move(index), std::move(name), state.ledger), state_(state) {}
+    : Port(std::move(index), std::move(name), state.ledger),
+      state_(state),
+      tenants_(call("tenants", &PrefixIndex::tenants)) {}
 
 Units IndexPort::units_of(const Key& key) const {
   const std::size_t words = key.words.size();
@@ -163,12 +165,24 @@ class CheckedLeaving final : public LeavingVisitor {
 
 }  // namespace
 
-GroupPages IndexPort::evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* visitor) {
-  if (!visitor) return counted("evict", call("evict", &PrefixIndex::evict, group, pages, cause, nullptr));
+/// Calls evict(index, visitor) with a visitor that checks what it passes on.
+template <class Evict>
+GroupPages IndexPort::visited(LeavingVisitor* visitor, Evict&& evict) {
+  if (!visitor) return counted("evict", call("evict", [&](PrefixIndex& index) { return evict(index, nullptr); }));
   CheckedLeaving checked(state_, *visitor);
-  const GroupPages evicted = call("evict", &PrefixIndex::evict, group, pages, cause, &checked);
+  const GroupPages evicted = call("evict", [&](PrefixIndex& index) { return evict(index, &checked); });
   if (!checked.flaw.empty()) wrong("evict", checked.flaw);
   return counted("evict", evicted);
+}
+
+GroupPages IndexPort::evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* visitor) {
+  return visited(visitor, [&](PrefixIndex& index, LeavingVisitor* to) { return index.evict(group, pages, cause, to); });
+}
+
+GroupPages IndexPort::evict_one(TenantId tenant, std::size_t group, std::size_t most, Cause cause,
+                                LeavingVisitor* visitor) {
+  return visited(visitor,
+                 [&](PrefixIndex&, LeavingVisitor* to) { return tenants_->evict(tenant, group, 1, most, cause, to); });
 }
 
 GroupPages IndexPort::counted(const char* function, GroupPages pages) const {

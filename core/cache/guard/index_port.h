@@ -30,6 +30,29 @@ class IndexPort final : public Port<PrefixIndex> {
   }
   /// `visitor` may be null (no tier below).
   GroupPages evict(std::size_t group, std::size_t pages, Cause cause, LeavingVisitor* visitor);
+  // Tenants. REQUIRES: keeps_tenants().
+  bool keeps_tenants() const { return tenants_ != nullptr; }
+  bool assign(NamespaceId space, TenantId tenant) {
+    return call("assign", [&](PrefixIndex&) { return tenants_->assign(space, tenant); });
+  }
+  bool use_policy(std::size_t group, TenantId tenant, EvictionStrategy* policy) {
+    return call("use_policy", [&](PrefixIndex&) { return tenants_->use_policy(group, tenant, policy); });
+  }
+  Sizes sizes(std::size_t group, TenantId tenant) const {
+    return summed(read("sizes", [&](PrefixIndex&) { return tenants_->sizes(group, tenant); }));
+  }
+  /// Evicts a node of the tenant, or its last `most` pages.
+  GroupPages evict_one(TenantId tenant, std::size_t group, std::size_t most, Cause cause, LeavingVisitor* visitor);
+  Units keep(const Lock& lock) {
+    return call("keep", [&](PrefixIndex&) { return tenants_->keep(lock); });
+  }
+  Units unkeep(const Lock& lock) {
+    return call("unkeep", [&](PrefixIndex&) { return tenants_->unkeep(lock); });
+  }
+  Units unkept(NodeId node) const {
+    return call("unkept", [&](PrefixIndex&) { return tenants_->unkept(node); });
+  }
+
   GroupPages flush(NamespaceId space) { return counted("flush", call("flush", &PrefixIndex::flush, space)); }
   Sizes sizes(std::size_t group) const {
     return summed(read("sizes", [&](PrefixIndex& index) { return index.sizes(group); }));
@@ -50,7 +73,11 @@ class IndexPort final : public Port<PrefixIndex> {
   GroupPages counted(const char* function, GroupPages pages) const;
   Sizes summed(Sizes reported) const;
 
+  template <class Evict>
+  GroupPages visited(LeavingVisitor* visitor, Evict&& evict);
+
   CacheState& state_;
+  TenantIndex* tenants_;        ///< may be null (the index keeps no tenants apart)
   std::vector<Page> no_pages_;  ///< Zeros that replace a row of wrong length.
 };
 

@@ -9,6 +9,7 @@
 #include <cache/guard/index_port.h>
 #include <cache/guard/policy_guard.h>
 #include <cache/publish/publisher.h>
+#include <cache/tenants/tenants.h>
 
 namespace canopy {
 namespace {
@@ -40,25 +41,66 @@ bool PageFlow::may_be_free(std::size_t group, std::uint64_t pages) {
   return state_.pools[group].shortfall(pages) == 0 || room(group) >= pages;
 }
 
-GroupPages PageFlow::evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* visitor) {
+GroupPages PageFlow::evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* visitor,
+                                      std::optional<NamespaceId> taker) {
   if (state_.policy_failed) replace_failed_policies();
-  const GroupPages evicted = timed(state_, [&] { return state_.index->evict(group, pages, cause, visitor); });
+  GroupPages evicted;
+  if (Tenants* const tenants = state_.tenants.get()) {
+    const std::optional<TenantId> by = taker ? std::optional(tenants->of(*taker)) : std::nullopt;
+    const auto loser = tenants->loser(group, by, pages);
+    if (!loser) return {};
+    evicted = timed(state_, [&] { return state_.index->evict_one(loser->tenant, group, loser->most, cause, visitor); });
+    tenants->evicted(*loser, by, evicted[0].size());
+  } else {
+    evicted = timed(state_, [&] { return state_.index->evict(group, pages, cause, visitor); });
+  }
   if (group == 0) ++state_.counters.evict_calls;
   digest_.take(Digest::Step::evict, group, pages, evicted[group].size());
   return evicted;
 }
 
-std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause) {
-  const GroupPages evicted = evict_from_index(group, pages, cause, tier_ ? tier_->eviction_visitor() : nullptr);
+/// Frees pages that the index has evicted, after the tier below has copied them.
+void PageFlow::take_from_index(const GroupPages& evicted) {
   if (tier_) tier_->evicted();
-  const std::size_t count = evicted[group].size();
   take_evicted(evicted, "evict");
+}
+
+std::size_t PageFlow::evict(std::size_t group, std::uint64_t pages, Cause cause, std::optional<NamespaceId> taker) {
+  LeavingVisitor* const visitor = tier_ ? tier_->eviction_visitor() : nullptr;
+  std::size_t count = 0, more = 0;
+  do {
+    const GroupPages evicted = evict_from_index(group, pages - count, cause, visitor, taker);
+    count += more = evicted[group].size();
+    take_from_index(evicted);
+  } while (state_.tenants && more > 0 && count < pages);
   end_operation(Operation::evict);
   return count;
 }
 
-void PageFlow::release(const Lock& lock, const RequestFacts* ended) {
+void PageFlow::keep_ceiling(NamespaceId space) {
+  if (!state_.tenants) return;
+  const TenantId tenant = state_.tenants->of(space);
+  state_.tenants->changed(tenant);
+  LeavingVisitor* const visitor = tier_ ? tier_->eviction_visitor() : nullptr;
+  bool any = false;
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    for (std::uint64_t above = state_.tenants->above_ceiling(g, tenant); above > 0;
+         above = state_.tenants->above_ceiling(g, tenant)) {
+      const GroupPages evicted =
+          timed(state_, [&] { return state_.index->evict_one(tenant, g, above, Cause::ceiling, visitor); });
+      if (evicted[g].empty()) break;
+      any = true;
+      state_.tenants->evicted({tenant}, tenant, evicted[0].size());
+      digest_.take(Digest::Step::evict, g, above, evicted[g].size());
+      take_from_index(evicted);
+    }
+  }
+  if (any) end_operation(Operation::evict);
+}
+
+void PageFlow::release(const Lock& lock, NamespaceId space, const RequestFacts* ended) {
   take_evicted(timed(state_, [&] { return state_.index->release(lock, ended); }), "release");
+  if (state_.tenants) state_.tenants->changed(space);
 }
 
 void PageFlow::take_evicted(const GroupPages& evicted, const char* by) {
@@ -69,13 +111,13 @@ void PageFlow::take_evicted(const GroupPages& evicted, const char* by) {
     state_.stop.evicted(g, evicted[g].size());
 }
 
-bool PageFlow::make_free(std::size_t group, std::uint64_t pages) {
+bool PageFlow::make_free(std::size_t group, std::uint64_t pages, std::optional<NamespaceId> taker) {
   Pool& pool = state_.pools[group];
   const std::uint64_t changes = pool.changes();
   std::uint64_t missing = pool.shortfall(pages);
   for (bool more = true; missing > 0 && more; missing = pool.shortfall(pages))
-    more = evict(group, missing) > 0 && pool.draining();             // some pages may have come from a draining segment
-  if (pool.changes() != changes) end_operation(Operation::reserve);  // the pool grew
+    more = evict(group, missing, Cause::room, taker) > 0 && pool.draining();  // some may be of a draining segment
+  if (pool.changes() != changes) end_operation(Operation::reserve);           // the pool grew
   return missing == 0;
 }
 
@@ -84,6 +126,7 @@ std::uint64_t PageFlow::flush(NamespaceId space) {
   const std::uint64_t tokens = flushed[0].size() * state_.page_size;
   digest_.take(Digest::Step::flush, static_cast<std::uint64_t>(space), tokens);
   free(flushed, "flush");
+  if (state_.tenants) state_.tenants->changed(space);
   if (tier_) tier_->flushed(space);
   end_operation(Operation::flush);
   return tokens;
@@ -118,10 +161,12 @@ void PageFlow::replace_failed_policies() {
     look_for_prints();
     if (publisher_) publisher_->policy(g);
   }
+  if (state_.tenants) state_.tenants->replace_failed_policies();
 }
 
 void PageFlow::look_for_prints() {
-  prints_wanted_ = std::any_of(state_.pools.begin(), state_.pools.end(),
+  prints_wanted_ = (state_.tenants && state_.tenants->reads_prints()) ||
+                   std::any_of(state_.pools.begin(), state_.pools.end(),
                                [](const Pool& pool) { return pool.eviction()->reads_prints() != Prints::none; });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -49,15 +50,20 @@ class PageFlow {
   /// Returns true if `pages` pages of a group are free or evictable, after growing the pool as far as allowed.
   bool may_be_free(std::size_t group, std::uint64_t pages);
   /// Evicts until `pages` pages of a group are free, or nothing more may be evicted. Returns true if they are free.
-  bool make_free(std::size_t group, std::uint64_t pages);
+  /// `taker`: the namespace that needs them. Nothing: none in particular.
+  bool make_free(std::size_t group, std::uint64_t pages, std::optional<NamespaceId> taker = {});
   /// Evicts at least `pages` pages of a group, or all that may be evicted. Returns the number evicted.
-  std::size_t evict(std::size_t group, std::uint64_t pages, Cause cause = Cause::room);
-  /// Does the first half of evict: the returned pages then have no owner and are not free. They are valid until the
-  /// next call of the index.
-  GroupPages evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* visitor);
-  /// Releases a lock, and frees pages that only the lock kept. `ended`: facts about its request's end, for the
-  /// policies. May be null (the request continues).
-  void release(const Lock& lock, const RequestFacts* ended);
+  std::size_t evict(std::size_t group, std::uint64_t pages, Cause cause = Cause::room,
+                    std::optional<NamespaceId> taker = {});
+  /// Does the first half of evict, or a part of it if tenants have shares: call it again until it returns nothing. The
+  /// returned pages have no owner and are not free. They are valid until the next call of the index.
+  GroupPages evict_from_index(std::size_t group, std::uint64_t pages, Cause cause, LeavingVisitor* visitor,
+                              std::optional<NamespaceId> taker = {});
+  /// Evicts what a tenant has above its ceiling, after an operation of one of its namespaces.
+  void keep_ceiling(NamespaceId space);
+  /// Releases a lock of a namespace, and frees pages that only the lock kept. `ended`: facts about its request's end,
+  /// for the policies. May be null (the request continues).
+  void release(const Lock& lock, NamespaceId space, const RequestFacts* ended);
   /// Evicts everything in a namespace that is not locked. Returns the tokens freed in the first group.
   std::uint64_t flush(NamespaceId space);
   /// Replaces the policy of a group. `component`: its name in error messages; may be empty (`name` is used). All
@@ -91,6 +97,7 @@ class PageFlow {
  private:
   void replace_failed_policies();
   void pause_if_met();
+  void take_from_index(const GroupPages& evicted);
 
   CacheState& state_;
   Digest digest_;

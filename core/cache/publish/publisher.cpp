@@ -171,6 +171,8 @@ void Publisher::keyframe() {
     progress(*request, request->rows[0].empty() ? RequestPhase::retracted : RequestPhase::running);
   }
   for (const auto& [node, lock] : state_.pins) pinned(node, true);
+  for (const auto& [node, path] : state_.kept)
+    if (!state_.pins.contains(node)) pinned(node, true);
   if (callers_pool_.pages != 0) feed_.push(callers_pool_);
   for (Sent& sent : sent_) sent.pages = sent.changes = kUnlimited;
   if (state_.below && below_) tier_keyframe(*state_.below);

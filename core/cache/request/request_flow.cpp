@@ -8,6 +8,7 @@
 
 #include <cache/guard/index_port.h>
 #include <cache/publish/publisher.h>
+#include <cache/tenants/tenants.h>
 
 namespace canopy {
 RequestFlow::~RequestFlow() {
@@ -63,9 +64,11 @@ RequestState* RequestFlow::begin(const RequestSpec& spec) {
   if (refuses(spec, "Engine::begin")) return nullptr;
   RequestState& request = make(spec, spec.prompt);
   match(request);
+  retentions_.begin(request, spec.retention);
   ++state_.counters.requests;
   state_.counters.prompt_tokens += request.prompt;
   state_.counters.hit_tokens += request.matched;
+  if (state_.tenants) state_.tenants->begun(request.space, request.prompt, request.matched);
   pages_.digest().take(Digest::Step::begin, request.id, request.prompt, request.matched);
   if (Publisher* publisher = pages_.publisher()) publisher->request_begun(request);
   if (state_.stop.waiting())
@@ -94,6 +97,7 @@ RequestState& RequestFlow::make(const RequestSpec& spec, std::span<const Token> 
   request.output_limit = spec.output_limit;
   request.chunk = spec.chunk;
   request.fetches = request.moving = false;
+  request.retained = 0;
   state_.live.push_back(&request);
   return request;
 }
@@ -159,13 +163,13 @@ std::uint32_t RequestFlow::rematch(RequestState& request) {
   }
   // There was no memory for a split, or the index contradicts itself.
   if (deeper.length != found.length || deeper.length <= request.computed) {
-    pages_.release(deeper, nullptr);
+    pages_.release(deeper, request.space, nullptr);
     return 0;
   }
   const std::size_t until = deeper.length / state_.page_size;
   for (std::size_t g = 0; g < state_.pools.size(); ++g) free_owned(request, g, 0, until, "a rematch");
   drainer_.releasing(request.lock);
-  pages_.release(request.lock, nullptr);
+  pages_.release(request.lock, request.space, nullptr);
   request.lock = deeper;
   request.own_from = until;
   const GroupPages resident = timed(state_, [&] { return state_.index->pages(deeper); });
@@ -219,6 +223,7 @@ void RequestFlow::finish(RequestState& request, std::uint32_t tokens) {
 void RequestFlow::end(RequestState& request, Ending ending) {
   const bool finished = ending == Ending::finished, fetch = ending == Ending::none;
   if (!fetch) ++(finished ? state_.counters.finished : state_.counters.aborted);
+  if (finished) retentions_.finish(request);
   release_all(request, ending);
   publish(request, finished || fetch ? RequestPhase::finished : RequestPhase::aborted);
   if (!fetch) pages_.digest().take(Digest::Step::end, request.id, finished);
@@ -271,7 +276,7 @@ std::size_t RequestFlow::reserve_fetch(RequestState& request, std::span<const st
   const bool may_cut =
       std::all_of(state_.pools.begin(), state_.pools.end(), [](const Pool& pool) { return pool.needs().whole_path(); });
   for (std::size_t g = 0; g < groups && count > 0; ++g) {
-    if (pages_.make_free(g, wanted(g))) continue;
+    if (pages_.make_free(g, wanted(g), request.space)) continue;
     count = may_cut ? std::min<std::size_t>(count, state_.pools[g].free_pages()) : 0;
   }
   std::size_t extended = 0;

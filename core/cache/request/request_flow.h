@@ -11,14 +11,19 @@
 #include <cache/drain/drainer.h>
 #include <cache/guard/ports.h>
 #include <cache/pages/page_flow.h>
+#include <cache/tenants/retentions.h>
 
 namespace canopy {
 
 /// Implements Request and the request functions of Engine over the plain state.
 class RequestFlow {
  public:
-  RequestFlow(PageFlow& pages, Drainer& drainer, bool insert_at_finish)
-      : pages_(pages), state_(pages.state()), drainer_(drainer), insert_at_finish_(insert_at_finish) {}
+  RequestFlow(PageFlow& pages, Drainer& drainer, Retentions& retentions, bool insert_at_finish)
+      : pages_(pages),
+        state_(pages.state()),
+        drainer_(drainer),
+        retentions_(retentions),
+        insert_at_finish_(insert_at_finish) {}
   ~RequestFlow();
   RequestFlow(const RequestFlow&) = delete;
 
@@ -116,6 +121,7 @@ class RequestFlow {
   PageFlow& pages_;
   CacheState& state_;
   Drainer& drainer_;
+  Retentions& retentions_;
   bool insert_at_finish_;
   std::uint64_t next_request_ = 1;
   std::vector<RequestState*> ended_;  ///< requests that have ended but are not destroyed

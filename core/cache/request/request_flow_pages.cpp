@@ -7,6 +7,7 @@
 #include <cache/guard/index_port.h>
 
 #include <cache/publish/publisher.h>
+#include <cache/tenants/tenants.h>
 #include "request_flow.h"
 
 namespace canopy {
@@ -75,7 +76,7 @@ bool RequestFlow::reserve(RequestState& request, std::uint32_t tokens, std::uint
   if (pages == 0) return true;
   bool fits = true;
   for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.may_be_free(g, more[g]);
-  for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.make_free(g, more[g]);
+  for (std::size_t g = 0; fits && g < groups; ++g) fits = pages_.make_free(g, more[g], request.space);
   std::size_t extended = 0;
   while (fits && extended < groups) {
     fits = extend(request, extended, length[extended]);
@@ -146,6 +147,7 @@ std::uint32_t RequestFlow::insert(RequestState& request, std::uint32_t tokens, b
   if (deeper) transfer_to_index(request, inserted, brought);
   if (TierListener* tier = pages_.tier(); tier && deeper && !request.fetches)
     tier->inserted({request.space, words.first(inserted.lock.length + state_.overlap)}, request.lock, request.priority);
+  pages_.keep_ceiling(request.space);
   publish(request, RequestPhase::committed);
   return deeper ? inserted.had - static_cast<std::uint32_t>(before) * state_.page_size : 0;
 }
@@ -181,6 +183,7 @@ void RequestFlow::trim(RequestState& request, std::size_t group, std::size_t pag
       from > request.lock.from[group]) {
     IndexTimer timer(state_);
     state_.index->relax(request.lock, group, from);
+    if (state_.tenants) state_.tenants->changed(request.space);
   }
   free_owned(request, group, first, page, "a window that moved on");
   std::vector<Page>& row = request.rows[group];
@@ -206,8 +209,9 @@ void RequestFlow::release_all(RequestState& request, Ending ending) {
   RequestFacts facts;
   if (ending != Ending::none)
     facts = facts_of(request, std::span<const Token>(request.tokens).first(request.prompt), ending);
+  retentions_.drop(request);
   drainer_.releasing(request);
-  pages_.release(request.lock, ending == Ending::none ? nullptr : &facts);
+  pages_.release(request.lock, request.space, ending == Ending::none ? nullptr : &facts);
   request.lock = {};
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     free_owned(request, g, 0, request.rows[g].size(), "a request that ended or was retracted");
@@ -215,6 +219,7 @@ void RequestFlow::release_all(RequestState& request, Ending ending) {
     request.first[g] = 0;
   }
   request.own_from = 0;
+  pages_.keep_ceiling(request.space);
 }
 
 /// Moves the windows on to the computed tokens. Returns true if a group has a window.

@@ -21,17 +21,17 @@ class TenantIndex {
   /// Returns the resident units of a tenant.
   virtual Sizes sizes(std::size_t group, TenantId tenant) const = 0;
   /// Replaces the policy of a tenant in a group: the words of its nodes become zero, and the policy ranks those that
-  /// wait. Null: the group's policy. REQUIRES: a namespace was assigned to the tenant; the policy outlives the index or
-  /// the next call for this tenant and group.
-  virtual void use_policy(std::size_t group, TenantId tenant, EvictionStrategy* policy) = 0;
+  /// wait. Null: the group's policy. Returns false, and changes nothing, if the system has no memory. REQUIRES: the
+  /// policy outlives the index or the next call for this tenant and group.
+  virtual bool use_policy(std::size_t group, TenantId tenant, EvictionStrategy* policy) = 0;
   /// Evicts like PrefixIndex::evict, but only nodes of the tenant, in the order of its policy, and at most `most` pages
   /// of the group: a node with more pages is split, and its end leaves. Dead leaves do not count. `cause` and `visitor`
-  /// as there. Evicts less if the system has no memory for the split. REQUIRES: a namespace was assigned to the tenant.
+  /// as there. Evicts less if the system has no memory for the split. Evicts nothing of a tenant that has no namespace.
   virtual GroupPages evict(TenantId tenant, std::size_t group, std::size_t pages, std::size_t most, Cause cause,
                            LeavingVisitor* visitor) = 0;
 
   /// Counts the path of a lock as kept once more. Returns its units that were not kept before. REQUIRES: the lock holds
-  /// its path until unkeep(); some namespace was assigned.
+  /// its path until unkeep(); a namespace was assigned to a tenant.
   virtual Units keep(const Lock& lock) = 0;
   /// Undoes keep(). Returns the units that are no longer kept.
   virtual Units unkeep(const Lock& lock) = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <canopy/engine/tenants.h>
 #include <canopy/feed/kv_events_config.h>
 #include <canopy/feed/sink.h>
 #include <canopy/types.h>
@@ -108,6 +109,14 @@ struct StorageTierConfig {
   std::uint64_t trust_again = 3'600'000'000;           ///< microseconds without storage calls after damaged records
 };
 
+/// A tenant and its share.
+struct TenantConfig {
+  std::string name = {};  ///< as in Space::tenant; "*": every other tenant, each for itself
+  TenantShare share = {};
+  bool together = false;          ///< only for "*": all other tenants have one share
+  ComponentConfig eviction = {};  ///< policy of its nodes in the pools; without a name: that of each group
+};
+
 /// The parts of an engine and their settings. Filled by a program, or read from a file (engine_file.h):
 ///
 ///   EngineConfig config;
@@ -120,13 +129,14 @@ struct EngineConfig {
   Units page_size = 1;    ///< tokens
   ComponentConfig key = {"token"};
   ComponentConfig index = {"radix"};
-  std::vector<GroupConfig> groups = {};  ///< 1..kMaxGroups groups; a run reports the figures of the first
-  ComponentConfig store = {"none"};      ///< "none": index and page numbers only
-  HostTierConfig host_tier = {};         ///< `tiers: { host: ... }` in a file
-  StorageTierConfig storage_tier = {};   ///< `tiers: { storage: ... }` in a file
-  RecomputeConfig recompute = {};        ///< `tiers: { recompute: ... }` in a file
-  PrefetchConfig prefetch = {};          ///< `tiers: { prefetch: ... }` in a file
-  ModelConfig model = {};                ///< required with a storage
+  std::vector<GroupConfig> groups = {};    ///< 1..kMaxGroups groups; a run reports the figures of the first
+  ComponentConfig store = {"none"};        ///< "none": index and page numbers only
+  HostTierConfig host_tier = {};           ///< `tiers: { host: ... }` in a file
+  StorageTierConfig storage_tier = {};     ///< `tiers: { storage: ... }` in a file
+  std::vector<TenantConfig> tenants = {};  ///< shares of the pools; empty: no tenant has a share
+  RecomputeConfig recompute = {};          ///< `tiers: { recompute: ... }` in a file
+  PrefetchConfig prefetch = {};            ///< `tiers: { prefetch: ... }` in a file
+  ModelConfig model = {};                  ///< required with a storage
   FeedConfig feed = {};
   /// Settings for the listener that a program passes to Engine::create. The engine itself opens no socket.
   KvEventsConfig events = {};

@@ -72,7 +72,8 @@ struct PoolSegment {
   }
 };
 
-/// A holder of pages that a draining pool waits for: a request, or, if `request` is 0, a pinned node.
+/// A holder of pages that a draining pool waits for: a request, or, if `request` is 0, a node that is pinned or under
+/// retention.
 struct Blocker {
   std::uint64_t request = 0;
   NodeId pinned{};

@@ -45,6 +45,9 @@ class Request {
   /// larger if a window or a state is missing; the next state of this prefix is best kept near that length.
   std::uint32_t full_length() const;
   std::uint32_t computed() const;  ///< tokens reported as computed, or matched
+  /// Returns the tokens of the prompt that the engine promised to keep after it finishes: those of the longest
+  /// RequestSpec::retention within the budget of its tenant.
+  std::uint32_t retained() const;
   bool ended() const;
   std::uint32_t committed() const;  ///< tokens whose pages belong to the index; 0 after the end
   std::uint32_t reserved() const;   ///< tokens that may be written: computed, or with a page in every group

@@ -13,6 +13,14 @@ struct Space {
   std::string_view tenant, adapter, salt;
 };
 
+/// A wish to keep the first tokens of a prompt in the cache after the request has finished. A cache of prefixes keeps
+/// no range without the tokens before it, so a range of TensorRT-LLM's KvCacheRetentionConfig is `tokens` = its end.
+struct Retention {
+  std::uint32_t tokens = 0;   ///< kept in whole pages
+  std::uint64_t us = 0;       ///< microseconds from the end of the request on, on the clock of Engine::turn
+  std::int32_t priority = 0;  ///< if the budget is short, higher ones are promised first
+};
+
 /// The parameters of a request before it runs.
 struct RequestSpec {
   std::span<const Token> prompt;
@@ -23,6 +31,9 @@ struct RequestSpec {
   /// Prompt tokens to compute even if all are resident. A model needs at least one to continue from.
   std::uint32_t min_uncached = 1;
   std::uint32_t chunk = 0;  ///< most prompt tokens computed in one step; 0: all
+  /// Prefixes to keep, within TenantShare::pins; Request::retained tells what was promised. A request that ends
+  /// otherwise than by finish() keeps nothing.
+  std::span<const Retention> retention = {};
 };
 
 /// Result of Engine::admits.

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <canopy/engine/request_spec.h>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <cache/cache_state.h>
+#include <cache/drain/drainer.h>
+#include <cache/guard/ports.h>
+#include <cache/pages/page_flow.h>
+
+namespace canopy {
+
+/// Keeps the prefixes that requests asked to retain (RequestSpec::retention), within the budget of their tenant. A kept
+/// prefix is locked, so its pages count as protected in the ledger. Several retentions of one tenant charge a page that
+/// they share once. What was promised to a running request is charged from its begin on.
+class Retentions {
+ public:
+  Retentions(PageFlow& pages, Drainer& drainer) : pages_(pages), state_(pages.state()), drainer_(drainer) {}
+
+  /// Promises a request what its tenant's budget allows, and keeps the part that is resident. Call it after the match.
+  void begin(RequestState& request, std::span<const Retention> wanted);
+  /// Keeps what was promised and committed, from now on for the promised time. Call it before the lock is released.
+  void finish(RequestState& request);
+  /// Drops what was promised.
+  void drop(RequestState& request);
+  /// Ends the retentions whose time is over. `now_us`: as told to Engine::turn.
+  void turn(std::uint64_t now_us);
+  /// Ends all retentions of a namespace.
+  void flush(NamespaceId space);
+
+ private:
+  Lock hold(const RequestState& request, Units units);
+  void keep(const RequestState& request, Units units, std::uint64_t us);
+  void end(NodeId node);
+
+  struct Words final : Scratch {
+    std::vector<std::uint32_t> room;
+    std::span<std::uint32_t> words(std::size_t count) override {
+      if (room.size() < count) room.resize(count);
+      return {room.data(), count};
+    }
+  };
+
+  PageFlow& pages_;
+  CacheState& state_;
+  Drainer& drainer_;
+  std::set<std::pair<std::uint64_t, NodeId>> ends_;  ///< kept paths by the time at which they end
+  std::vector<std::uint64_t> promised_;  ///< by tenant: tokens promised to running requests and not kept yet
+  std::vector<Retention> wanted_;
+  Words words_;
+  std::uint64_t now_us_ = 0;
+};
+
+}  // namespace canopy

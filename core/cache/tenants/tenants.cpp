@@ -1,0 +1,252 @@
+#include "tenants.h"
+
+#include <canopy/base/figures.h>
+#include <canopy/base/printable.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <cache/cache_state.h>
+#include <cache/guard/index_port.h>
+#include <cache/guard/policy_guard.h>
+
+namespace canopy {
+
+std::string flaw_of(const TenantShare& share) {
+  if (!(share.weight >= 0.001 && share.weight <= 1e6))
+    return fmt::format("weight = {}: expected 0.001 to 1,000,000", share.weight);
+  if (share.ceiling < std::max<std::uint64_t>(share.floor, 1))
+    return fmt::format("ceiling = {} is below its floor, {}", share.ceiling, share.floor);
+  if (share.pins > share.ceiling)
+    return fmt::format("pins = {}: what retention keeps must fit below its ceiling, {}", share.pins, share.ceiling);
+  return {};
+}
+
+Tenants::Tenants(const std::vector<TenantConfig>& config, CacheState& state, std::uint64_t base) : state_(state) {
+  losers_.resize(state.pools.size());
+  for (std::size_t g = 0; g < state.pools.size(); ++g) {
+    const std::uint64_t limit = state.pools[g].limit();
+    part_[g] = limit == kUnlimited || base == kUnlimited
+                   ? 1
+                   : static_cast<double>(limit * state.page_size) / static_cast<double>(base);
+  }
+  for (const TenantConfig& tenant : config)
+    if (tenant.name == "*") others_ = tenant.share, together_ = tenant.together;
+  add(together_ ? "*" : "", others_);  // TenantId::unnamed
+  for (const TenantConfig& tenant : config)
+    if (tenant.name != "*") add(tenant.name, tenant.share);
+}
+
+/// Adds a tenant with the next number.
+TenantId Tenants::add(std::string_view name, const TenantShare& share) {
+  const auto number = static_cast<TenantId>(all_.size());
+  Tenant& tenant = all_.emplace_back();
+  tenant.figures.name = name;
+  tenant.figures.share = share;
+  set_units(tenant);
+  if (!name.empty() && number != TenantId::unnamed) ids_.emplace(name, number);
+  if (share.floor > 0) with_floor_.push_back(number);
+  floors_ += share.floor;
+  for (Losers& losers : losers_) losers.grow(all_.size());
+  return number;
+}
+
+/// Converts the tokens of a share into units of each group.
+void Tenants::set_units(Tenant& tenant) {
+  const TenantShare& share = tenant.figures.share;
+  tenant.micro_weight = static_cast<std::uint64_t>(std::llround(share.weight * 1e6));
+  for (std::size_t g = 0; g < state_.pools.size(); ++g) {
+    const auto units = [&](std::uint64_t tokens) {
+      return tokens == kUnlimited ? kUnlimited : static_cast<std::uint64_t>(static_cast<double>(tokens) * part_[g]);
+    };
+    tenant.floor[g] = units(share.floor);
+    tenant.ceiling[g] = units(share.ceiling);
+  }
+}
+
+bool Tenants::open(std::size_t number, Policies policies) {
+  const auto tenant = static_cast<TenantId>(number);
+  if (policies.empty()) return state_.index->use_policy(0, tenant, nullptr);
+  for (std::size_t g = 0; g < policies.size(); ++g)
+    if (!state_.index->use_policy(g, tenant, policies[g].get())) return false;
+  at(tenant).policies = std::move(policies);
+  return true;
+}
+
+std::optional<TenantId> Tenants::find(std::string_view name) const {
+  const auto found = ids_.find(std::string(name));
+  if (found != ids_.end()) return found->second;
+  if (together_ || name.empty()) return TenantId::unnamed;
+  return {};
+}
+
+TenantId Tenants::of(NamespaceId space) {
+  const auto number = static_cast<std::size_t>(space);
+  if (number < of_space_.size() && of_space_[number]) return *of_space_[number];
+  if (!state_.spaces.knows(space)) return TenantId::unnamed;
+  const std::string_view name = state_.spaces.tuple_of(space).tenant;
+  const auto known = find(name);
+  TenantId tenant = known ? *known : add(name, others_);
+  // Without memory for its queue its pages count for the requests without a tenant.
+  if (!state_.index->assign(space, tenant)) tenant = TenantId::unnamed;
+  if (of_space_.size() <= number) of_space_.resize(number + 1);
+  of_space_[number] = tenant;
+  return tenant;
+}
+
+std::string Tenants::set_share(std::string_view name, const TenantShare& share) {
+  if (std::string why = flaw_of(share); !why.empty()) return why;
+  const auto known = ids_.find(std::string(name));
+  const std::uint64_t had = known == ids_.end() ? 0 : at(known->second).figures.share.floor;
+  const std::uint64_t floors = floors_ - had + share.floor;
+  const std::uint64_t limit = state_.pools[0].limit();
+  if (const auto has = static_cast<std::uint64_t>(static_cast<double>(limit * state_.page_size) / part_[0]);
+      limit != kUnlimited && floors > has)
+    return fmt::format("floor = {}: the floors of all tenants would be {} tokens, and the pool has {}", share.floor,
+                       grouped(floors), grouped(has));
+  if (known == ids_.end()) {
+    const TenantId tenant = add(name, share);
+    if (!open(static_cast<std::size_t>(tenant), {})) return "the system has no memory for another tenant";
+    for (std::size_t i = 0; i < of_space_.size(); ++i) {
+      const auto space = static_cast<NamespaceId>(i);
+      if (!of_space_[i] || state_.spaces.tuple_of(space).tenant != name) continue;
+      if (state_.index->assign(space, tenant)) of_space_[i] = tenant;
+    }
+    all_changed();
+    return {};
+  }
+  Tenant& tenant = at(known->second);
+  floors_ = floors;
+  if (had == 0 && share.floor > 0) with_floor_.push_back(known->second);
+  if (had > 0 && share.floor == 0) std::erase(with_floor_, known->second);
+  tenant.figures.share = share;
+  set_units(tenant);
+  changed(known->second);
+  return {};
+}
+
+std::uint64_t Tenants::held(std::size_t group, TenantId tenant) const {
+  const Sizes sizes = state_.index->sizes(group, tenant);
+  return sizes.evictable + sizes.protected_;
+}
+
+/// Returns the units that a tenant's floor protects now: less than was configured while the pool is smaller than the
+/// sum of the floors.
+std::uint64_t Tenants::floor(std::size_t group, const Tenant& tenant) const {
+  const std::uint64_t limit = state_.pools[group].limit(), floor = tenant.floor[group];
+  if (floor == 0 || limit == kUnlimited) return floor;
+  const double all = static_cast<double>(floors_) * part_[group], has = static_cast<double>(limit * state_.page_size);
+  return all <= has ? floor : static_cast<std::uint64_t>(static_cast<double>(floor) * has / all);
+}
+
+/// Returns the distance of a tenant above its weighted share, in units for a weight of 1; 0 if it has nothing to lose.
+std::uint64_t Tenants::above(std::size_t group, TenantId number) const {
+  const Tenant& tenant = at(number);
+  const Sizes sizes = state_.index->sizes(group, number);
+  const std::uint64_t held = sizes.evictable + sizes.protected_, floor = this->floor(group, tenant);
+  // Less than a page above the floor is nothing to lose.
+  if (sizes.evictable == 0 || held < floor + state_.page_size) return 0;
+  return std::max<std::uint64_t>((held - floor) * 1'000'000 / tenant.micro_weight, 1);
+}
+
+void Tenants::changed(NamespaceId space) { changed(of(space)); }
+
+void Tenants::changed(TenantId tenant) {
+  for (std::size_t g = 0; g < losers_.size(); ++g) losers_[g].set(tenant, above(g, tenant));
+}
+
+void Tenants::all_changed() {
+  for (std::size_t i = 0; i < all_.size(); ++i) changed(static_cast<TenantId>(i));
+}
+
+std::optional<Tenants::Loser> Tenants::loser(std::size_t group, std::optional<TenantId> taker, std::uint64_t pages) {
+  const std::uint64_t page = state_.page_size;
+  const auto evictable = [&](TenantId tenant) { return state_.index->sizes(group, tenant).evictable / page; };
+  if (taker && evictable(*taker) > 0) {
+    const std::uint64_t then = held(group, *taker) + pages * page, ceiling = at(*taker).ceiling[group];
+    if (then > ceiling) return Loser{*taker, std::max<std::uint64_t>((then - ceiling) / page, 1)};
+  }
+  Losers& losers = losers_[group];
+  for (auto furthest = losers.furthest(); furthest; furthest = losers.furthest()) {
+    // Locks taken since its last change may have left it less.
+    if (const std::uint64_t now = above(group, *furthest); now > 0) {
+      losers.set(*furthest, now);
+      if (losers.furthest() == furthest)
+        return Loser{*furthest, (held(group, *furthest) - floor(group, at(*furthest))) / page};
+    } else {
+      losers.set(*furthest, 0);
+    }
+  }
+  if (taker && evictable(*taker) > 0) return Loser{*taker, kUnlimited};
+  std::optional<Loser> most;
+  double most_part = -1;
+  for (const TenantId tenant : with_floor_) {
+    if (evictable(tenant) == 0) continue;
+    const double part = static_cast<double>(held(group, tenant)) / static_cast<double>(at(tenant).floor[group]);
+    if (part > most_part) most = Loser{tenant, pages, true}, most_part = part;
+  }
+  return most;
+}
+
+void Tenants::evicted(const Loser& loser, std::optional<TenantId> taker, std::uint64_t pages) {
+  const std::uint64_t tokens = pages * state_.page_size;
+  TenantFigures& from = at(loser.tenant).figures;
+  from.evicted += tokens;
+  if (loser.floor_gives_way) from.below_floor += tokens;
+  changed(loser.tenant);
+  if (!taker || *taker == loser.tenant || tokens == 0) return;
+  from.paid += tokens;
+  at(*taker).figures.taken += tokens;
+  const std::pair pair(loser.tenant, *taker);
+  if (const auto found = payments_.find(pair); found != payments_.end()) found->second += tokens;
+  else if (payments_.size() < kMostPairs) payments_.emplace(pair, tokens);
+  else other_payments_ += tokens;
+}
+
+std::uint64_t Tenants::above_ceiling(std::size_t group, TenantId tenant) const {
+  const std::uint64_t held = this->held(group, tenant), ceiling = at(tenant).ceiling[group];
+  return held > ceiling ? (held - ceiling + state_.page_size - 1) / state_.page_size : 0;
+}
+
+void Tenants::replace_failed_policies() {
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    for (std::size_t g = 0; g < all_[i].policies.size(); ++g)
+      if (all_[i].policies[g]->has_thrown())
+        state_.index->use_policy(g, static_cast<TenantId>(i), all_[i].policies[g].get());
+}
+
+bool Tenants::reads_prints() const {
+  return std::any_of(all_.begin(), all_.end(), [](const Tenant& tenant) {
+    return std::any_of(tenant.policies.begin(), tenant.policies.end(),
+                       [](const auto& policy) { return policy->reads_prints() != Prints::none; });
+  });
+}
+
+void Tenants::begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {
+  TenantFigures& figures = at(of(space)).figures;
+  ++figures.requests;
+  figures.prompt_tokens += prompt;
+  figures.hit_tokens += matched;
+}
+
+std::vector<TenantFigures> Tenants::figures() const {
+  std::vector<TenantFigures> figures;
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    figures.push_back(all_[i].figures);
+    const Sizes sizes = state_.index->sizes(0, static_cast<TenantId>(i));
+    figures.back().cached = sizes.evictable + sizes.protected_;
+    figures.back().locked = sizes.protected_;
+  }
+  return figures;
+}
+
+std::vector<TenantPayment> Tenants::payments() const {
+  std::vector<TenantPayment> payments;
+  for (const auto& [pair, tokens] : payments_)
+    payments.push_back({at(pair.first).figures.name, at(pair.second).figures.name, tokens});
+  if (other_payments_ > 0) payments.push_back({"*", "*", other_payments_});
+  return payments;
+}
+
+}  // namespace canopy
