@@ -147,8 +147,8 @@ Result<std::monostate> Engine::set_share(std::string_view tenant, const TenantSh
   if (!why.empty()) return Error{std::move(why)};
   return std::monostate{};
 }
-std::vector<TenantFigures> Engine::tenants() const {
-  return impl_->state.tenants ? impl_->state.tenants->figures() : std::vector<TenantFigures>();
+std::vector<TenantUse> Engine::tenants() const {
+  return impl_->state.tenants ? impl_->state.tenants->figures() : std::vector<TenantUse>();
 }
 std::vector<TenantPayment> Engine::payments() const {
   return impl_->state.tenants ? impl_->state.tenants->payments() : std::vector<TenantPayment>();

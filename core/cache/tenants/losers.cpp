@@ -8,7 +8,7 @@ namespace canopy {
 namespace {
 
 struct Entry {
-  std::uint64_t above;
+  double above;
   std::uint32_t tenant;
   bool operator<(const Entry& other) const {
     return above != other.above ? above < other.above : tenant > other.tenant;
@@ -32,7 +32,7 @@ void Losers::grow(std::size_t tenants) {
     heap_->handles.push_back(heap_->entries.push({0, static_cast<std::uint32_t>(heap_->handles.size())}));
 }
 
-void Losers::set(TenantId tenant, std::uint64_t above) {
+void Losers::set(TenantId tenant, double above) {
   const auto number = static_cast<std::uint32_t>(tenant);
   const Heap::Entries::handle_type handle = heap_->handles[number];
   if ((*handle).above != above) heap_->entries.update(handle, {above, number});

@@ -19,7 +19,7 @@ class Losers {
   /// Adds tenants, up to this number of them. A new one is not above its share.
   void grow(std::size_t tenants);
   /// Sets how far a tenant is above its share; 0: it loses nothing.
-  void set(TenantId tenant, std::uint64_t above);
+  void set(TenantId tenant, double above);
   /// Returns the tenant that is the furthest above its share, of equals the one with the smallest number; nothing if
   /// none is above it.
   std::optional<TenantId> furthest() const;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include <cache/cache_state.h>
 #include <cache/guard/index_port.h>
@@ -55,7 +54,6 @@ TenantId Tenants::add(std::string_view name, const TenantShare& share) {
 /// Converts the tokens of a share into units of each group.
 void Tenants::set_units(Tenant& tenant) {
   const TenantShare& share = tenant.figures.share;
-  tenant.micro_weight = static_cast<std::uint64_t>(std::llround(share.weight * 1e6));
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     const auto units = [&](std::uint64_t tokens) {
       return tokens == kUnlimited ? kUnlimited : static_cast<std::uint64_t>(static_cast<double>(tokens) * part_[g]);
@@ -141,13 +139,13 @@ std::uint64_t Tenants::floor(std::size_t group, const Tenant& tenant) const {
 }
 
 /// Returns the distance of a tenant above its weighted share, in units for a weight of 1; 0 if it has nothing to lose.
-std::uint64_t Tenants::above(std::size_t group, TenantId number) const {
+double Tenants::above(std::size_t group, TenantId number) const {
   const Tenant& tenant = at(number);
   const Sizes sizes = state_.index->sizes(group, number);
   const std::uint64_t held = sizes.evictable + sizes.protected_, floor = this->floor(group, tenant);
   // Less than a page above the floor is nothing to lose.
   if (sizes.evictable == 0 || held < floor + state_.page_size) return 0;
-  return std::max<std::uint64_t>((held - floor) * 1'000'000 / tenant.micro_weight, 1);
+  return static_cast<double>(held - floor) / tenant.figures.share.weight;
 }
 
 void Tenants::changed(NamespaceId space) { changed(of(space)); }
@@ -170,7 +168,7 @@ std::optional<Tenants::Loser> Tenants::loser(std::size_t group, std::optional<Te
   Losers& losers = losers_[group];
   for (auto furthest = losers.furthest(); furthest; furthest = losers.furthest()) {
     // Locks taken since its last change may have left it less.
-    if (const std::uint64_t now = above(group, *furthest); now > 0) {
+    if (const double now = above(group, *furthest); now > 0) {
       losers.set(*furthest, now);
       if (losers.furthest() == furthest)
         return Loser{*furthest, (held(group, *furthest) - floor(group, at(*furthest))) / page};
@@ -191,7 +189,7 @@ std::optional<Tenants::Loser> Tenants::loser(std::size_t group, std::optional<Te
 
 void Tenants::evicted(const Loser& loser, std::optional<TenantId> taker, std::uint64_t pages) {
   const std::uint64_t tokens = pages * state_.page_size;
-  TenantFigures& from = at(loser.tenant).figures;
+  TenantUse& from = at(loser.tenant).figures;
   from.evicted += tokens;
   if (loser.floor_gives_way) from.below_floor += tokens;
   changed(loser.tenant);
@@ -224,14 +222,14 @@ bool Tenants::reads_prints() const {
 }
 
 void Tenants::begun(NamespaceId space, std::uint32_t prompt, std::uint32_t matched) {
-  TenantFigures& figures = at(of(space)).figures;
+  TenantUse& figures = at(of(space)).figures;
   ++figures.requests;
   figures.prompt_tokens += prompt;
   figures.hit_tokens += matched;
 }
 
-std::vector<TenantFigures> Tenants::figures() const {
-  std::vector<TenantFigures> figures;
+std::vector<TenantUse> Tenants::figures() const {
+  std::vector<TenantUse> figures;
   for (std::size_t i = 0; i < all_.size(); ++i) {
     figures.push_back(all_[i].figures);
     const Sizes sizes = state_.index->sizes(0, static_cast<TenantId>(i));

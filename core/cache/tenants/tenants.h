@@ -78,16 +78,15 @@ class Tenants {
   std::uint64_t kept_tokens(TenantId tenant) const { return at(tenant).figures.kept; }
   void refused_pins(TenantId tenant, std::uint64_t tokens) { at(tenant).figures.refused_pins += tokens; }
   /// Returns the figures of all tenants, by number.
-  std::vector<TenantFigures> figures() const;
+  std::vector<TenantUse> figures() const;
   /// Returns what tenants paid for one another. Pairs after the first kMostPairs are one, from "*" to "*".
   std::vector<TenantPayment> payments() const;
 
  private:
   static constexpr std::size_t kMostPairs = 1024;
   struct Tenant {
-    TenantFigures figures;
+    TenantUse figures;
     std::array<std::uint64_t, kMaxGroups> floor{}, ceiling{};  ///< units of each group
-    std::uint64_t micro_weight = 1'000'000;
     Policies policies;
   };
   Tenant& at(TenantId tenant) { return all_[static_cast<std::size_t>(tenant)]; }
@@ -96,7 +95,7 @@ class Tenants {
   void set_units(Tenant& tenant);
   std::uint64_t held(std::size_t group, TenantId tenant) const;
   std::uint64_t floor(std::size_t group, const Tenant& tenant) const;
-  std::uint64_t above(std::size_t group, TenantId tenant) const;
+  double above(std::size_t group, TenantId tenant) const;
 
   CacheState& state_;
   std::array<double, kMaxGroups> part_{};  ///< units of each group for a token of a share

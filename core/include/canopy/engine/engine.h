@@ -123,7 +123,7 @@ class Engine {
   /// was configured without `tenants`. REQUIRES: `tenant` is not empty and not "*".
   Result<std::monostate> set_share(std::string_view tenant, const TenantShare& share);
   /// Return what became of each tenant's share in the pools, and which tenant paid for which. Empty without `tenants`.
-  std::vector<TenantFigures> tenants() const;
+  std::vector<TenantUse> tenants() const;
   std::vector<TenantPayment> payments() const;
 
   /// Protects a node and its path like a request's lock until unpin(). Pinned pages cannot be evicted or flushed; a

@@ -10,7 +10,7 @@ namespace canopy {
 
 /// A namespace: only requests with the same tuple may share a prefix.
 struct Space {
-  std::string_view tenant, adapter, salt;
+  std::string_view tenant = {}, adapter = {}, salt = {};
 };
 
 /// A wish to keep the first tokens of a prompt in the cache after the request has finished. A cache of prefixes keeps

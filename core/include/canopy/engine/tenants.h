@@ -23,7 +23,7 @@ struct TenantShare {
 };
 
 /// What became of a tenant's share so far, in tokens of the first group.
-struct TenantFigures {
+struct TenantUse {
   std::string name;  ///< "*" for the other tenants, if they have one share together; empty: requests without a tenant
   TenantShare share;
   std::uint64_t requests = 0, prompt_tokens = 0, hit_tokens = 0;

@@ -1,0 +1,138 @@
+#include <support/engines.h>
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+std::string file_with(const std::string& tenants, const std::string& index = "radix") {
+  return "page_size: 4\nindex: " + index +
+         "\ngroups: { full: { reach: path, capacity: 64, allocator: free_list, eviction: lru } }\ntenants: " + tenants +
+         "\n";
+}
+
+std::string error_of(const std::string& tenants, const std::string& index = "radix") {
+  const auto document = parse_yaml(file_with(tenants, index), "test");
+  REQUIRE(document);
+  const auto config = read_engine_config(*document, plugins());
+  if (!config) return config.error().text;
+  const auto engine = Engine::create(*config, plugins());
+  return engine ? "" : engine.error().text;
+}
+
+}  // namespace
+
+TEST_CASE("tenants: what is promised must fit, and an error tells what does not") {
+  CHECK(error_of("{ a: { floor: 32 }, b: { floor: 32 } }").empty());
+  CHECK(error_of("{ a: 32, b: 32, \"*\": { weight: 0.5 } }").empty());
+  const auto tells = [](const std::string& tenants, const std::string& what) {
+    const std::string error = error_of(tenants);
+    CHECK_MESSAGE(error.find(what) != std::string::npos, error);
+  };
+  tells("{ a: { floor: 40 }, b: { pins: 32 } }",
+        "tenants: floors and pins promise 72 tokens, and the pool of group 'full' has 64");
+  tells("{ a: { floor: 8, ceiling: 4 } }", "tenants.'a': ceiling = 4 is below its floor, 8");
+  tells("{ a: { pins: 8, ceiling: 4 } }", "what retention keeps must fit below its ceiling, 4");
+  tells("{ a: { weight: 0 } }", "weight");
+  tells("{ a: { flor: 8 } }", "floor");
+  tells("{ a: { together: true } }", "together is for \"*\"");
+  tells("{ \"*\": { floor: 8 } }", "no floor can be given to each of the other tenants");
+  tells("{ \"*\": { pins: 8 } }", "no pins can be given to each of the other tenants");
+  tells("{ \"*\": { eviction: fifo } }", "no eviction can be given to each of the other tenants");
+  CHECK(error_of("{ \"*\": { floor: 8, eviction: fifo, together: true } }").empty());
+  const std::string error = error_of("{ a: { floor: 8 } }", "null");
+  CHECK_MESSAGE(error.find("keeps no tenants apart; expected index: radix") != std::string::npos, error);
+}
+
+TEST_CASE("tenants: a configuration reads back as it was written, and without tenants has no word about them") {
+  const auto read = [](const std::string& text) {
+    const auto document = parse_yaml(text, "test");
+    REQUIRE(document);
+    const auto config = read_engine_config(*document, plugins());
+    REQUIRE_MESSAGE(config, (config ? "" : config.error().text));
+    return *config;
+  };
+  const EngineConfig config =
+      read(file_with("{ acme: { floor: 8, weight: 2, ceiling: 32, pins: 4, eviction: fifo } }"));
+  const std::string text = dump_engine_config(config, plugins());
+  CHECK_MESSAGE(text.find("acme: { floor: 8, weight: 2, ceiling: 32, pins: 4, eviction: fifo") != std::string::npos,
+                text);
+  CHECK(dump_engine_config(read(text), plugins()) == text);
+  CHECK(dump_engine_config(read(kSmall), plugins()).find("tenant") == std::string::npos);
+}
+
+TEST_CASE("tenants: shares change while the engine runs") {
+  const auto engine = engine_of(file_with("{ a: { floor: 32 } }"));
+  const NamespaceId b = engine->intern({.tenant = "b"});
+  const auto prompt = tokens(1, 17);
+  RequestSpec spec = arrival(prompt);
+  spec.space = b;
+  {
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(17));
+    request.finish(17);
+  }
+  REQUIRE(engine->tenants().size() == 3);
+  CHECK(engine->tenants()[2].name == "b");
+  CHECK(engine->tenants()[2].cached == 16);
+  CHECK(engine->set_share("b", {.floor = 40}).error().text ==
+        "tenant 'b': floor = 40: the floors of all tenants would be 72 tokens, and the pool has 64");
+  CHECK(engine->set_share("b", {.floor = 8, .ceiling = 4}).error().text ==
+        "tenant 'b': ceiling = 4 is below its floor, 8");
+  CHECK(engine->set_share("*", {}).error().text == "'*' is no tenant's name");
+  REQUIRE(engine->set_share("b", {.ceiling = 8}));
+  {
+    Request request = engine->begin(spec);
+    CHECK(request.matched() == 16);
+    request.abort();
+  }
+  CHECK(engine->tenants()[2].cached == 8);
+  check_settled(*engine);
+  CHECK(!engine_of(kSmall)->set_share("a", {}));
+}
+
+TEST_CASE("tenants: others that are together have one share, and one of them may get its own") {
+  const auto engine = engine_of(file_with("{ a: { floor: 16 }, \"*\": { floor: 32, together: true } }"));
+  const auto leave_for = [&](const char* tenant, Token first, std::uint32_t count) {
+    const auto prompt = tokens(first, count);
+    RequestSpec spec = arrival(prompt);
+    spec.space = engine->intern({.tenant = tenant});
+    Request request = engine->begin(spec);
+    REQUIRE(request.reserve(count));
+    request.finish(count);
+  };
+  leave_for("b", 1, 17);
+  leave_for("c", 100, 17);
+  leave_for("", 200, 9);
+  REQUIRE(engine->tenants().size() == 2);
+  CHECK(engine->tenants()[0].name == "*");
+  CHECK(engine->tenants()[0].cached == 40);
+  leave_for("a", 300, 29);  // takes what is free and what "*" has above its floor
+  CHECK(engine->tenants()[0].cached == 32);
+  REQUIRE(engine->set_share("c", {.floor = 8}));
+  const auto figures = engine->tenants();
+  REQUIRE(figures.size() == 3);
+  CHECK(figures[2].name == "c");
+  CHECK(figures[2].cached == 16);
+  CHECK(figures[0].cached == 16);
+  check_settled(*engine);
+}
+
+TEST_CASE("tenants: each loses by its own policy, and a policy that throws costs only its own order") {
+  const auto engine = engine_of(file_with("{ a: { eviction: mru }, b: {} }"));
+  const auto leave_for = [&](const char* tenant, Token first) {
+    const auto prompt = tokens(first, 8);
+    RequestSpec spec = arrival(prompt, 0);
+    spec.space = engine->intern({.tenant = tenant});
+    Request request = engine->begin(spec);
+    const bool fits = request.reserve(8);
+    request.finish(fits ? 8 : 0);
+    return request.matched();
+  };
+  for (const Token first : {100U, 200U, 300U, 400U}) leave_for("a", first), leave_for("b", first);
+  leave_for("b", 500);  // b has the most after its insert, or a: both have 32; the first named loses
+  leave_for("b", 600);
+  CHECK(leave_for("a", 100) == 8);  // mru lost the last
+  CHECK(leave_for("b", 100) == 0);  // lru lost the first
+  check_settled(*engine);
+}
