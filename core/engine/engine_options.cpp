@@ -93,6 +93,8 @@ void visit(Options& o, TenantConfig& tenant) {
          "above the floors, the tenant with the most tokens per weight loses first");
   o.optional("ceiling", share.ceiling, kUnlimited, "the whole pool", 1, kAnything - 1,
              "tokens; with more, the tenant evicts its own");
+  o.optional("puts", share.puts, kUnlimited, "no limit", 0, kAnything - 1,
+             "tokens per minute that may be put into the storage");
   o.number("pins", share.pins, 0, kAnything - 1, "tokens that retention may keep; 0: none");
   component<EvictionStrategy>(o, "eviction", tenant.eviction, "chooses what this tenant loses", "that of the group");
   o.flag("together", tenant.together, "only for \"*\": whether all other tenants have one share; else each has it");

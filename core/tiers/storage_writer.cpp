@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <cache/tenants/tenants.h>
+
 namespace canopy {
 
 void StorageWriter::evict_early() {
@@ -67,7 +69,7 @@ bool StorageWriter::is_stored(const GroupPages& pages, std::size_t page) const {
 bool StorageWriter::put(const Run& run, const Lock& lock) {
   auto put = std::make_unique<Put>();
   link_.keys.follow(link_.space_key(run.space), run.words);
-  const std::size_t end = seal(run, *put);
+  const std::size_t end = seal(run, within_budget(run), *put);
   if (end == run.first) return false;
   put->job = ++link_.jobs;
   put->space = run.space;
@@ -93,17 +95,29 @@ bool StorageWriter::put(const Run& run, const Lock& lock) {
   return true;
 }
 
-/// Writes the headers of a run's records, up to the first page that has none. Returns the end of the run.
-std::size_t StorageWriter::seal(const Run& run, Put& put) {
-  for (std::size_t page = run.first; page < run.end; ++page) {
+/// Returns the end of the part of a run that the budget of its tenant allows.
+std::size_t StorageWriter::within_budget(const Run& run) {
+  if (!device_.tenants || run.end == run.first) return run.end;
+  const std::uint64_t pages = device_.tenants->may_put(run.space, link_.now_us) / state_.page_size;
+  return run.first + static_cast<std::size_t>(std::min<std::uint64_t>(pages, run.end - run.first));
+}
+
+/// Writes the headers of a run's records up to `most`, or to the first page that has none. Returns the end of the run.
+std::size_t StorageWriter::seal(const Run& run, std::size_t most, Put& put) {
+  const auto charge = [&](std::size_t end) {
+    if (device_.tenants)
+      device_.tenants->charge_puts(run.space, link_.depth(end - run.first), link_.depth(run.end - most));
+    return end;
+  };
+  for (std::size_t page = run.first; page < most; ++page) {
     for (std::size_t g = 0; g < link_.groups(); ++g)
-      if (run.pages[g][page] == 0 || !host_.images(g).record(run.pages[g][page])) return page;
+      if (run.pages[g][page] == 0 || !host_.images(g).record(run.pages[g][page])) return charge(page);
     for (std::size_t g = 0; g < link_.groups(); ++g) {
       put.pages[g].push_back(run.pages[g][page]);
       if (puts_here_) seal_record(host_.images(g).record(run.pages[g][page]), link_.facts_of(page, g, run.words));
     }
   }
-  return run.end;
+  return charge(most);
 }
 
 void StorageWriter::send(Put& put, std::size_t group, std::size_t first) {

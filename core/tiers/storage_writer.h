@@ -77,7 +77,8 @@ class StorageWriter {
   std::uint64_t to_evict(std::size_t group) const;
   std::uint64_t may_put() const;
   bool put(const Run& run, const Lock& lock);
-  std::size_t seal(const Run& run, Put& put);
+  std::size_t seal(const Run& run, std::size_t most, Put& put);
+  std::size_t within_budget(const Run& run);
   void send(Put& put, std::size_t group, std::size_t first);
   bool is_stored(const GroupPages& pages, std::size_t page) const;
   void free_the_others(const GroupPages& evicted);

@@ -65,6 +65,8 @@ constexpr Check kChecks[] = {
     {"planted_test_inspector", {"--source-file=*serve/*"}, {"inspector/serve"}},
     {"planted_test_inspector", {"--source-file=*history_test*"}, {"inspector/history"}},
     {"planted_test_radix", {"--source-file=*hash_chain_test*"}, {"plugins/hash_chain"}},
+    {"planted_test_tenants", {"--test-case=*"}, {"core/cache/tenants", "core/cache/pages/page_flow"}},
+    {"planted_test_tiers", {"--source-file=*tenants_test*"}, {"core/cache/tenants"}},
     {"planted_test_tiers", {"--source-file=*tiers_*,*ranks_*"}, {"core/tiers"}},
     {"planted_test_policies",
      {"--test-case-exclude=*conversation trace*,*shipped workloads*"},

@@ -90,11 +90,12 @@ std::uint64_t Drainer::draining_under(const Lock& lock, std::size_t group) const
       locked.begin(), locked.end(), [&](Page page) { return page != 0 && state_.pools[group].drains(page); }));
 }
 
-/// Returns those, and the pages in draining segments that the request owns.
+/// Returns those, the pages in draining segments that the request owns, and those of a window that it retains.
 std::uint64_t Drainer::draining_under(const RequestState& request, std::size_t group) const {
   const std::vector<Page>& row = request.rows[group];
   const auto owned = row.begin() + static_cast<std::ptrdiff_t>(std::min(request.own_from, row.size()));
-  return draining_under(request.lock, group) +
+  const bool whole = state_.pools[group].needs().whole_path();  // its lock covers what it retains there
+  return draining_under(request.lock, group) + (whole ? 0 : draining_under(request.kept, group)) +
          static_cast<std::uint64_t>(
              std::count_if(owned, row.end(), [&](Page page) { return page != 0 && state_.pools[group].drains(page); }));
 }

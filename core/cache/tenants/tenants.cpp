@@ -54,6 +54,7 @@ TenantId Tenants::add(std::string_view name, const TenantShare& share) {
 /// Converts the tokens of a share into units of each group.
 void Tenants::set_units(Tenant& tenant) {
   const TenantShare& share = tenant.figures.share;
+  tenant.puts_left = std::min(tenant.puts_left, share.puts);
   for (std::size_t g = 0; g < state_.pools.size(); ++g) {
     const auto units = [&](std::uint64_t tokens) {
       return tokens == kUnlimited ? kUnlimited : static_cast<std::uint64_t>(static_cast<double>(tokens) * part_[g]);
@@ -226,6 +227,26 @@ void Tenants::begun(NamespaceId space, std::uint32_t prompt, std::uint32_t match
   ++figures.requests;
   figures.prompt_tokens += prompt;
   figures.hit_tokens += matched;
+}
+
+std::uint64_t Tenants::may_put(NamespaceId space, std::uint64_t now_us) {
+  Tenant& tenant = at(of(space));
+  const std::uint64_t budget = tenant.figures.share.puts;
+  if (budget == kUnlimited) return kUnlimited;
+  constexpr double kMinuteUs = 60e6;
+  const double more = static_cast<double>(budget) * static_cast<double>(now_us - tenant.counted_us) / kMinuteUs;
+  if (more >= 1) {
+    const double left = static_cast<double>(tenant.puts_left) + more;
+    tenant.puts_left = left >= static_cast<double>(budget) ? budget : static_cast<std::uint64_t>(left);
+    tenant.counted_us = now_us;
+  }
+  return tenant.puts_left;
+}
+
+void Tenants::charge_puts(NamespaceId space, std::uint64_t put, std::uint64_t refused) {
+  Tenant& tenant = at(of(space));
+  if (tenant.figures.share.puts != kUnlimited) tenant.puts_left -= put;
+  tenant.figures.refused_puts += refused;
 }
 
 std::vector<TenantUse> Tenants::figures() const {

@@ -77,6 +77,11 @@ class Tenants {
   void kept(TenantId tenant, std::int64_t tokens) { at(tenant).figures.kept += static_cast<std::uint64_t>(tokens); }
   std::uint64_t kept_tokens(TenantId tenant) const { return at(tenant).figures.kept; }
   void refused_pins(TenantId tenant, std::uint64_t tokens) { at(tenant).figures.refused_pins += tokens; }
+  /// Returns how many tokens of a namespace may be put into the storage at `now_us`. A budget that was not used for a
+  /// minute has the tokens of one minute.
+  std::uint64_t may_put(NamespaceId space, std::uint64_t now_us);
+  /// Charges tokens that are put, and counts those that were not put for lack of a budget. REQUIRES: may_put of `put`.
+  void charge_puts(NamespaceId space, std::uint64_t put, std::uint64_t refused);
   /// Returns the figures of all tenants, by number.
   std::vector<TenantUse> figures() const;
   /// Returns what tenants paid for one another. Pairs after the first kMostPairs are one, from "*" to "*".
@@ -88,6 +93,8 @@ class Tenants {
     TenantUse figures;
     std::array<std::uint64_t, kMaxGroups> floor{}, ceiling{};  ///< units of each group
     Policies policies;
+    std::uint64_t puts_left = kUnlimited;  ///< tokens of the budget of puts at `counted_us`
+    std::uint64_t counted_us = 0;
   };
   Tenant& at(TenantId tenant) { return all_[static_cast<std::size_t>(tenant)]; }
   const Tenant& at(TenantId tenant) const { return all_[static_cast<std::size_t>(tenant)]; }

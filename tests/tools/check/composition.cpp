@@ -69,6 +69,37 @@ std::string tier_of(std::uint64_t seed, Units page, const std::string& engine) {
                      some_pages(random) * page, one_of(random, kWrites), random.one_in(2) ? 0 : 50, random.below(100));
 }
 
+/// Returns tenants for one engine in three that keeps them apart. Their names are those of Trial's namespaces.
+std::string tenants_of(std::uint64_t seed, Units page, const std::string& engine, const Registry& registry) {
+  Random random(splitmix64(seed ^ 0x7465'6e61'6e74));  // its own random numbers: engines are the same as without
+  if (!random.one_in(3) || engine.find("index: \"null\"") != std::string::npos) return {};
+  constexpr std::string_view kCapacity = "capacity: ";
+  const std::string_view first = std::string_view(engine).substr(engine.find(kCapacity) + kCapacity.size());
+  const std::uint64_t tokens = first.starts_with('u') ? 400 * page : std::stoull(std::string(first));
+  const auto part = [&] { return random.below(static_cast<std::uint32_t>(tokens / 4 + 1)); };
+  constexpr double kWeights[] = {1, 1, 0.25, 3};
+  const auto share = [&](bool promises) {
+    std::string text = fmt::format("{{ weight: {}", one_of(random, kWeights));
+    std::uint64_t floor = 0;
+    if (promises && random.one_in(2)) text += fmt::format(", floor: {}", floor = part());
+    if (random.one_in(3)) text += fmt::format(", ceiling: {}", std::max<std::uint64_t>(floor, tokens / 4) + part() + 1);
+    if (promises && random.one_in(2)) text += fmt::format(", pins: {}", tokens / 4);
+    return text;
+  };
+  std::string text = fmt::format("tenants:\n  a: {} }}\n", share(true));
+  if (random.one_in(2)) {
+    text += fmt::format("  ax: {}", share(true));
+    if (random.one_in(2))
+      text += fmt::format(", eviction: {}", one_of(random, registry.names(EvictionStrategy::kInterface)));
+    text += " }\n";
+  }
+  if (random.one_in(2)) {
+    const bool together = random.one_in(2);
+    text += fmt::format("  \"*\": {}{} }}\n", share(together), together ? ", together: true" : "");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string made_up_engine(std::uint64_t seed, const Registry& registry) {
@@ -88,6 +119,7 @@ std::string made_up_engine(std::uint64_t seed, const Registry& registry) {
   yaml += fmt::format("store: {}\n", random.one_in(8) ? "none" : kStore);
   if (random.one_in(8)) yaml += "feed: { heap: { events: 4096, tokens: true, controls: true } }\n";
   yaml += tier_of(seed, page, yaml);
+  yaml += tenants_of(seed, page, yaml, registry);
   yaml += fmt::format("segment_pages: {}\nidle_segments: {}\ninsert_at_finish: {}\n",
                       random.one_in(3) ? 64 : 3 + random.below(12), random.below(3), !random.one_in(6));
   return yaml;

@@ -170,6 +170,7 @@ class FaultyIndex final : public PrefixIndex {
     inner_->remap(group, from, to);
   }
   const SchedulingIndex* scheduling() const override { return inner_->scheduling(); }
+  TenantIndex* tenants() override { return inner_->tenants(); }
   void visit(NodeVisitor& visitor) const override { inner_->visit(visitor); }
 
  private:

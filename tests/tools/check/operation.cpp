@@ -19,7 +19,7 @@ struct Shape {
   const char* settings;  ///< allowed settings, separated by blanks
 };
 constexpr Shape kShapes[kVerbs] = {
-    {"begin", "rt", "space priority leave"},
+    {"begin", "rt", "space priority leave keep us"},
     {"serve", "t", "space output chunk commits"},
     {"reserve", "rc", "soon"},
     {"append", "rt", ""},
@@ -39,6 +39,7 @@ constexpr Shape kShapes[kVerbs] = {
     {"poll", "", ""},
     {"fetch", "rt", "space leave"},
     {"turn", "c", ""},
+    {"floor", "nc", ""},
     {"refuse_pages", "gc", ""},
     {"refuse_memory", "gc", ""},
     {"refuse_insert", "c", ""},
@@ -93,6 +94,8 @@ bool set(Operation& operation, std::string_view key, std::string_view value) {
   if (key == "output") return number(operation.output, kMostTokens);
   if (key == "chunk") return number(operation.chunk, kMostTokens);
   if (key == "soon") return number(operation.soon, kMostTokens);
+  if (key == "keep") return number(operation.keep, kMostTokens);
+  if (key == "us") return number(operation.us, ~std::uint64_t{0} >> 2);
   return false;
 }
 
@@ -141,6 +144,8 @@ std::string text_of(const Operation& operation, std::span<const std::string> gro
   setting("output", operation.output);
   setting("chunk", operation.chunk);
   setting("soon", static_cast<std::int64_t>(operation.soon));
+  setting("keep", operation.keep);
+  setting("us", static_cast<std::int64_t>(operation.us));
   if (operation.commits) text += " commits";
   return text;
 }

@@ -14,6 +14,7 @@ namespace canopy::check {
 /// request that does not exist, or that is impossible now, does nothing, so any part of a program is a program.
 ///
 ///   begin 3 0 1 2 space=1 priority=2 leave=1   # request 3 with its prompt; `leave`: tokens that it must compute
+///   begin 4 0 1 2 keep=2 us=50                 # its first 2 tokens are to stay for 50 us after its end
 ///   reserve 3 9 soon=4      # pages for its first 9 tokens, in groups with a reach only for the first 4
 ///   append 3 0 1            # more tokens
 ///   advance 3 4             # its first 4 tokens are computed
@@ -30,6 +31,7 @@ namespace canopy::check {
 ///   poll
 ///   fetch 3 0 1 2 space=1   # copies what a tier below has for request 3, which begins later
 ///   turn 500                # 500 microseconds later: copies that have ended become visible
+///   floor ax 40             # another floor for a tenant, in tokens
 /// and, for the components around those of the engine:
 ///   refuse_pages full 2     # the second allocation from now in the group finds no page
 ///   refuse_memory full 1    # the next segment of the group's store finds no memory
@@ -56,6 +58,7 @@ enum class Verb : std::uint8_t {
   poll,
   fetch,
   turn,
+  floor,
   refuse_pages,
   refuse_memory,
   refuse_insert,
@@ -71,7 +74,9 @@ struct Operation {
   std::uint64_t request = 0;
   std::uint64_t count = 0;  ///< last number of a line: tokens, pages, calls, the place of a node
   std::uint64_t soon = 0;
-  std::string name;  ///< name of a policy or a lie
+  std::uint32_t keep = 0;  ///< tokens to retain
+  std::uint64_t us = 0;    ///< microseconds for which they are to stay
+  std::string name;        ///< name of a policy, a tenant or a lie
   std::vector<Token> tokens;
 };
 

@@ -116,6 +116,9 @@ void RandomOperations::begin(const Trial& trial) {
   prompt(trial);
   operation_.priority = static_cast<std::int32_t>(random_.below(4));
   operation_.leave = random_.below(2);
+  if (!trial.tenants() || !random_.one_in(3)) return;
+  operation_.keep = random_.below(static_cast<std::uint32_t>(operation_.tokens.size() + 1));
+  operation_.us = random_.below(3000);
 }
 
 void RandomOperations::serve(const Trial& trial) {
@@ -160,6 +163,12 @@ void RandomOperations::progress(const Trial& trial) {
 /// Makes the operations that are rare in a server. They are rare here too, to leave time for their effects.
 void RandomOperations::now_and_then(const Trial& trial) {
   const std::uint32_t lot = random_.below(100);
+  if (trial.tenants() && random_.one_in(3)) {
+    again(random_.one_in(2) ? Verb::turn : Verb::floor);
+    operation_.name = random_.one_in(2) ? "a" : "ax";
+    operation_.count = random_.below(operation_.verb == Verb::turn ? 2000 : 40 * trial.engine().page_size());
+    return;
+  }
   if (lot < 20) {
     again(Verb::policy);
     operation_.group = group(trial);

@@ -30,7 +30,8 @@ Trial::Trial(Engine& engine, const Registry& registry, Faults* faults, bool inse
       faults_(faults),
       inserts_at_finish_(inserts_at_finish),
       content_(engine),
-      residence_(engine) {
+      residence_(engine),
+      tenancy_(engine) {
   lives_.reserve(16);
 }
 
@@ -39,8 +40,10 @@ bool Trial::apply(const Operation& operation) {
   left_.clear();
   ++reached_.operations;
   bool done = false;
+  const auto tenant = tenant_of(operation);
   try {
     done = do_it(operation);
+    if (!faults_ || !faults_->lied) tenancy_.check(tenant, operation.verb == Verb::reserve);
   } catch (const test::Mismatch&) {
     if (!faults_ || !faults_->lied) throw;
     over_ = true;  // noticed here
@@ -50,6 +53,29 @@ bool Trial::apply(const Operation& operation) {
   if (reached_.operations % kAuditEvery == 0 || (faults_ && faults_->lied)) audit();
   look("an operation");
   return done;
+}
+
+/// Returns the tenant whose operation it is; nothing if it is no tenant's, or of several.
+std::optional<std::string_view> Trial::tenant_of(const Operation& operation) const {
+  switch (operation.verb) {
+    case Verb::begin:
+    case Verb::serve:
+    case Verb::fetch:
+      return tuple_of(operation.space).tenant;
+    case Verb::reserve:
+    case Verb::advance:
+    case Verb::commit:
+    case Verb::rematch:
+    case Verb::finish:
+    case Verb::abort:
+    case Verb::retract:
+    case Verb::resume:
+      for (const Live& live : lives_)
+        if (live.name == operation.request) return tuple_of(live.space).tenant;
+      return {};
+    default:
+      return {};
+  }
 }
 
 bool Trial::do_it(const Operation& operation) {
@@ -80,6 +106,8 @@ bool Trial::do_it(const Operation& operation) {
     case Verb::turn:
       turn(count);
       return true;
+    case Verb::floor:
+      return set_floor(operation.name, count);
     case Verb::refuse_pages:
     case Verb::refuse_memory:
     case Verb::refuse_insert:
@@ -122,6 +150,7 @@ void Trial::finish() {
   fetches_.clear();
   while (engine_.tiers().next_end_us() != kUnlimited) turn(1'000'000);
   while (!pins_.empty()) unpin(0);
+  if (tenancy_.any()) turn(kUnlimited / 4);  // all retention ends
   for (std::uint32_t i = 0; i < engine_.spaces(); ++i) engine_.flush(static_cast<NamespaceId>(i));
   audit();
   look("the end");
@@ -241,6 +270,17 @@ Fetch Trial::fetched_for(std::uint64_t name) {
   Fetch fetch = std::move(found->second);
   fetches_.erase(found);
   return fetch;
+}
+
+/// Gives a tenant another floor, if it fits beside the others.
+bool Trial::set_floor(const std::string& tenant, std::uint64_t floor) {
+  for (const TenantUse& of : engine_.tenants()) {
+    if (of.name != tenant || tenant == "*" || tenant.empty()) continue;
+    TenantShare share = of.share;
+    share.floor = floor;
+    return static_cast<bool>(engine_.set_share(tenant, share));
+  }
+  return false;
 }
 
 void Trial::turn(std::uint64_t us) { engine_.turn(now_us_ += us); }

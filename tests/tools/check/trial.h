@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "operation.h"
 #include "reached.h"
 #include "residence.h"
+#include "tenancy.h"
 
 namespace canopy::check {
 
@@ -44,6 +46,8 @@ class Trial {
   const Engine& engine() const { return engine_; }
   std::span<const Live> lives() const { return lives_; }
   std::size_t pins() const { return pins_.size(); }
+  /// Returns true if the engine has tenants.
+  bool tenants() const { return tenancy_.any(); }
   /// Returns true if the last operation was a refused reservation.
   bool refused() const { return refused_; }
   /// Returns true if a lie of a component was detected. The engine is wrong from then on, and the program must end.
@@ -71,6 +75,7 @@ class Trial {
   bool fetch(const Operation& operation);
   Fetch fetched_for(std::uint64_t name);
   void turn(std::uint64_t us);
+  bool set_floor(const std::string& tenant, std::uint64_t floor);
   bool arm(const Operation& operation);
   void everything_leaves();
 
@@ -85,6 +90,7 @@ class Trial {
   bool may_fail(std::uint64_t happened) const { return faults_ && (faults_->armed() || faults_->happened != happened); }
   std::uint64_t happened() const { return faults_ ? faults_->happened : 0; }
   void audit();
+  std::optional<std::string_view> tenant_of(const Operation& operation) const;
   void look(const char* after);
 
   Engine& engine_;
@@ -93,6 +99,7 @@ class Trial {
   bool inserts_at_finish_, refused_ = false, over_ = false;
   replay::Content content_;
   Residence residence_;
+  Tenancy tenancy_;
   std::vector<Live> lives_;
   std::vector<NodeId> pins_;
   std::vector<std::pair<std::uint64_t, Fetch>> fetches_;  ///< by the number of their request

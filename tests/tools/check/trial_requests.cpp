@@ -47,7 +47,10 @@ bool Trial::begin(const Operation& operation) {
   RequestSpec spec{operation.tokens, space_of(operation.space)};
   spec.priority = operation.priority;
   spec.min_uncached = operation.leave;
-  start(spec, operation.request, operation.space);
+  const Retention retention{operation.keep, operation.us};
+  if (operation.keep > 0) spec.retention = {&retention, 1};
+  const Live& live = start(spec, operation.request, operation.space);
+  reached_.kept += live.request.retained() > 0;
   return true;
 }
 
@@ -61,7 +64,8 @@ bool Trial::serve(const Operation& operation) {
   const std::uint64_t had = happened();
   // A fetch runs to its end even without a handle, and has pages until then.
   const bool fetches = !fetches_.empty() || engine_.tiers().next_end_us() != kUnlimited;
-  if (admission.verdict == Admission::Verdict::wait && lives_.empty() && pins_.empty() && !fetches && !may_fail(had))
+  if (admission.verdict == Admission::Verdict::wait && lives_.empty() && pins_.empty() && !fetches && !may_fail(had) &&
+      !tenancy_.keeps())
     disagree("nothing runs and nothing is pinned, but a request has to wait: {}", admission.reason);
   if (admission.verdict != Admission::Verdict::now) return false;
   start(spec, kName, operation.space);
@@ -169,7 +173,8 @@ bool Trial::finish(Live& live, std::uint64_t tokens) {
   const PageNeeds& needs = engine_.pool(0).needs();
   const std::uint32_t period = engine_.page_size() * needs.grid;
   const std::uint32_t boundary = (until - std::min(until, needs.overlap)) / period * period;
-  const bool keeps = inserts_at_finish_ && engine_.index().now() > 0;  // the null index has no clock
+  const bool keeps = inserts_at_finish_ && engine_.index().now() > 0 &&  // the null index has no clock
+                     !tenancy_.any_ceiling();
   if (keeps && !was_draining && !may_fail(had) && boundary > committed && residence_.of(left_, space) < boundary)
     disagree("a request finished with {} tokens, but only {} of them can be matched", until,
              residence_.of(left_, space));

@@ -19,6 +19,7 @@ struct TenantShare {
   std::uint64_t floor = 0;             ///< cached tokens that are not evicted for other tenants
   double weight = 1;                   ///< above the floors, the tenant with the most tokens per weight loses first
   std::uint64_t ceiling = kUnlimited;  ///< most cached tokens; running requests may exceed it until they end
+  std::uint64_t puts = kUnlimited;     ///< most tokens per minute of Engine::turn that are put into the storage
   std::uint64_t pins = 0;              ///< most tokens that retention keeps (RequestSpec::retention)
 };
 
@@ -34,6 +35,7 @@ struct TenantUse {
   std::uint64_t taken = 0;               ///< tokens that left other tenants for this one
   std::uint64_t below_floor = 0;         ///< those of `paid` that its floor protected: locks had left nothing else
   std::uint64_t refused_pins = 0;        ///< tokens whose retention was refused
+  std::uint64_t refused_puts = 0;        ///< tokens that were not put into the storage, since its budget was spent
 };
 
 /// Tokens of the first group that left one tenant for another.

@@ -1,0 +1,71 @@
+/// Shares of tenants in the host tier, and their budgets of puts.
+#include <cache/tenants/tenants.h>
+
+#include "by_hand.h"
+
+using namespace canopy;
+using namespace canopy::test;
+
+namespace {
+
+void leave_for(Engine& engine, const char* tenant, const std::vector<Token>& prompt) {
+  RequestSpec spec = arrival(prompt);
+  spec.space = engine.intern({.tenant = tenant});
+  Request request = engine.begin(spec);
+  REQUIRE(request.reserve(static_cast<std::uint32_t>(prompt.size())));
+  request.finish(static_cast<std::uint32_t>(prompt.size()));
+}
+
+std::uint64_t in_host(const Engine& engine, const std::string& tenant) {
+  for (const TenantUse& of : state_of(engine).below->tenants->figures())
+    if (of.name == tenant) return of.cached;
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("tenants: a floor holds in the host tier, in proportion to its capacity") {
+  for (const bool shares : {false, true}) {
+    const auto engine = engine_of(std::string(kSmall) + "tiers: { host: { capacity: 48 } }\ntenants: { a: { floor: " +
+                                  (shares ? "32" : "0") + ", weight: 0.01 }, b: {} }\n");
+    std::uint64_t now = 0;
+    const auto all_down = [&] {
+      engine->make_free(0, 16);
+      engine->turn(++now);
+    };
+    leave_for(*engine, "a", tokens(1, 33));
+    all_down();
+    CHECK(in_host(*engine, "a") == 32);
+    for (Token first = 1000; first < 6000; first += 1000) {
+      leave_for(*engine, "b", tokens(first, 41));
+      all_down();
+    }
+    CHECK(in_host(*engine, "a") == (shares ? 24 : 0));  // 32 of 64 tokens above are 24 of 48 here
+    check_settled(*engine);
+  }
+}
+
+TEST_CASE("tenants: a budget of puts is spent, refills with time, and what it refuses is counted") {
+  const auto engine = stored_engine({"tiers.storage.write=through", "tenants={ a: { puts: 16 }, b: {} }"});
+  ByHand& storage = *ByHand::last;
+  std::uint64_t records = 0;
+  const auto put = [&](const char* tenant, Token first, std::uint64_t now_us) {
+    leave_for(*engine, tenant, tokens(first, 25));
+    engine->make_free(0, 16);
+    engine->turn(now_us);
+    storage.end('p');
+    engine->turn(now_us);
+    const std::uint64_t had = std::exchange(records, storage.kept.size());
+    return records - had;
+  };
+  const auto refused = [&] { return engine->tenants()[1].refused_puts; };
+  CHECK(put("a", 100, 1) == 4);
+  CHECK(refused() == 8);
+  CHECK(put("a", 200, 2) == 0);
+  CHECK(refused() == 32);
+  CHECK(put("b", 300, 3) == 6);
+  CHECK(put("a", 400, 30'000'003) == 2);  // half a minute: half of the budget
+  CHECK(put("a", 500, 900'000'000) == 4);
+  CHECK(engine->tenants()[2].refused_puts == 0);
+  check_settled(*engine);
+}
