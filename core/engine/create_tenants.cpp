@@ -10,16 +10,16 @@
 namespace canopy {
 
 Result<std::monostate> open_tenants(const EngineConfig& config, CacheState& state, const Registry& registry,
-                                    bool with_policies) {
+                                    bool serves) {
   if (config.tenants.empty()) return std::monostate{};
   if (!state.index->keeps_tenants())
     return Error{config.message(fmt::format("tenants: {} keeps no tenants apart; expected index: radix",
                                             registry.component(PrefixIndex::kInterface, config.index.name)))};
-  state.tenants = std::make_unique<Tenants>(config.tenants, state, config.groups[0].capacity);
+  state.tenants = std::make_unique<Tenants>(config.tenants, state, config.groups[0].capacity, serves);
   std::size_t next = 1;
   for (const TenantConfig& tenant : config.tenants) {
     Tenants::Policies policies;
-    for (std::size_t g = 0; with_policies && !tenant.eviction.name.empty() && g < state.pools.size(); ++g) {
+    for (std::size_t g = 0; serves && !tenant.eviction.name.empty() && g < state.pools.size(); ++g) {
       auto policy = make_component<EvictionStrategy>(tenant.eviction, registry, {});
       if (!policy) return policy.error();
       policies.push_back(

@@ -9,9 +9,10 @@
 
 namespace canopy {
 
-/// Gives the cache the tenants of the configuration, if there are any. `with_policies`: tenants order their nodes by
-/// policies of their own. REQUIRES: the cache has its pools and its index.
+/// Gives the cache the tenants of the configuration, if there are any. `serves`: true for the pools, where tenants
+/// order their nodes by policies of their own; false for the host tier. REQUIRES: the cache has its pools and its
+/// index.
 Result<std::monostate> open_tenants(const EngineConfig& config, CacheState& state, const Registry& registry,
-                                    bool with_policies);
+                                    bool serves);
 
 }  // namespace canopy

@@ -22,7 +22,8 @@ std::string flaw_of(const TenantShare& share) {
   return {};
 }
 
-Tenants::Tenants(const std::vector<TenantConfig>& config, CacheState& state, std::uint64_t base) : state_(state) {
+Tenants::Tenants(const std::vector<TenantConfig>& config, CacheState& state, std::uint64_t base, bool serves)
+    : state_(state), serves_(serves) {
   losers_.resize(state.pools.size());
   for (std::size_t g = 0; g < state.pools.size(); ++g) {
     const std::uint64_t limit = state.pools[g].limit();
@@ -179,6 +180,7 @@ std::optional<Tenants::Loser> Tenants::loser(std::size_t group, std::optional<Te
   }
   if (taker && evictable(*taker) > 0) return Loser{*taker, kUnlimited};
   std::optional<Loser> most;
+  if (!serves_) return most;
   double most_part = -1;
   for (const TenantId tenant : with_floor_) {
     if (evictable(tenant) == 0) continue;

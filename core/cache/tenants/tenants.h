@@ -29,9 +29,10 @@ class Tenants {
  public:
   using Policies = std::vector<std::shared_ptr<PolicyGuard>>;  ///< one per group; empty: the groups' own
 
-  /// `base`: units of the first group's pool that shares are in proportion to. REQUIRES: `state` outlives this object,
-  /// and has its pools and an index with PrefixIndex::tenants before any other call.
-  Tenants(const std::vector<TenantConfig>& config, CacheState& state, std::uint64_t base);
+  /// `base`: units of the first group's pool that shares are in proportion to. `serves`: the cache of running requests,
+  /// which must go on; where there are none, floors never give way. REQUIRES: `state` outlives this object, and has its
+  /// pools and an index with PrefixIndex::tenants before any other call.
+  Tenants(const std::vector<TenantConfig>& config, CacheState& state, std::uint64_t base, bool serves);
 
   /// Makes a tenant of the configuration known to the index, with its policies. Call it once for each, in order.
   /// Returns false if the system has no memory.
@@ -105,6 +106,7 @@ class Tenants {
   double above(std::size_t group, TenantId tenant) const;
 
   CacheState& state_;
+  bool serves_;
   std::array<double, kMaxGroups> part_{};  ///< units of each group for a token of a share
   TenantShare others_;                     ///< share of each tenant that is not named
   bool together_ = false;                  ///< these tenants are one

@@ -50,6 +50,7 @@ TEST_CASE("tenants: a budget of puts is spent, refills with time, and what it re
   ByHand& storage = *ByHand::last;
   std::uint64_t records = 0;
   const auto put = [&](const char* tenant, Token first, std::uint64_t now_us) {
+    engine->turn(now_us);
     leave_for(*engine, tenant, tokens(first, 25));
     engine->make_free(0, 16);
     engine->turn(now_us);
