@@ -26,7 +26,7 @@ class Retentions {
   void finish(RequestState& request);
   /// Drops what was promised.
   void drop(RequestState& request);
-  /// Ends the retentions whose time is over. `now_us`: as told to Engine::turn.
+  /// Ends the retentions whose time is over. `now_us`: the time of Engine::turn.
   void turn(std::uint64_t now_us);
   /// Ends all retentions of a namespace.
   void flush(NamespaceId space);

@@ -23,7 +23,7 @@ struct TenantShare {
   std::uint64_t pins = 0;              ///< most tokens that retention keeps (RequestSpec::retention)
 };
 
-/// What became of a tenant's share so far, in tokens of the first group.
+/// The use of a tenant's share so far, in tokens of the first group.
 struct TenantUse {
   std::string name;  ///< "*" for the other tenants, if they have one share together; empty: requests without a tenant
   TenantShare share;
