@@ -25,6 +25,7 @@ void run_groups(const std::vector<Units>& reaches, bool windows) {
       config.walk_every = 10;
       config.overlap = seed % 5 == 0;
       config.namespaces = seed % 3 == 0 ? 3 : 1;
+      config.tenants = seed % 2 == 0 ? 0 : 3;
       for (std::size_t g = 0; g < reaches.size(); ++g) {
         Units reach = reaches[g];
         if (reach != kWholePath && reach > 1) reach = reach * page_size - (seed % 2 == 0 ? 0 : page_size / 2);
