@@ -30,6 +30,7 @@ GroupPages RadixIndex::evict(TenantId tenant, std::size_t group, std::size_t pag
     if (const std::size_t more = nodes_[victim].length / page_; left + more > most) {
       if (!make_room(1)) break;
       split(victim, static_cast<Units>(left + more - most) * page_);
+      leaving_.begin();  // the upper half may have the slot of a node that left
     }
     left += nodes_[victim].length / page_;
     evict_next(victim, group, cause, visitor);

@@ -270,7 +270,9 @@ RequestFacts World::facts_of(const Key& key) {
   std::uint64_t print = first_print(key.space);
   for (std::size_t end = kPrintStride; end <= key.words.size(); end += kPrintStride)
     prints_.push_back(print = next_print(print, key.words.data() + end - kPrintStride));
-  if (parts_[0].policies[0]->reads_prints() != Prints::none) facts.prefix_prints = prints_;
+  bool read = parts_[0].policies[0]->reads_prints() != Prints::none;
+  for (const auto& [tenant, policy] : parts_[0].own) read |= policy.second->reads_prints() != Prints::none;
+  if (read) facts.prefix_prints = prints_;
   return facts;
 }
 

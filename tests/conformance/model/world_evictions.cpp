@@ -70,19 +70,21 @@ std::optional<NodeId> World::first_victim(std::size_t group, std::optional<Tenan
     const World& world;
     std::size_t group;
     std::optional<TenantId> of;
-    std::optional<std::pair<Rank, NodeId>> first;
+    std::optional<std::tuple<Rank, Units, std::uint32_t>> first;  ///< rank, depth in a window, slot
+    NodeId node{};
     bool known = true;
     First(const World& all, std::size_t g, std::optional<TenantId> tenant) : world(all), group(g), of(tenant) {}
-    void waiting(const NodeFacts& node, Rank rank) override {
-      const TenantId tenant = world.flat_.tenant_of(node.space);
+    void waiting(const NodeFacts& facts, Rank rank) override {
+      const TenantId tenant = world.flat_.tenant_of(facts.space);
       if (of && tenant != *of) return;
       known &= has_known_order(world.parts_[group].policy_name_of(tenant));
-      const auto place = [](Rank r, NodeId id) { return std::tuple(r, slot_of(id)); };
-      if (!first || place(rank, node.id) < place(first->first, first->second)) first.emplace(rank, node.id);
+      const Units depth = world.parts_[group].reach == kWholePath ? 0 : facts.begin;
+      const std::tuple place(rank, depth, slot_of(facts.id));
+      if (!first || place < *first) first = place, node = facts.id;
     }
   } queue(*this, group, of);
   index_->waiting(group, queue);
-  return queue.known && queue.first ? std::optional(queue.first->second) : std::nullopt;
+  return queue.known && queue.first ? std::optional(queue.node) : std::nullopt;
 }
 
 Outcome World::evict(std::size_t group, std::size_t count, std::optional<TenantId> of, std::size_t most) {
