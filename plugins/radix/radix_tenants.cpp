@@ -10,9 +10,9 @@ bool RadixIndex::assign(NamespaceId space, TenantId tenant) {
   if (first) spaces_.begin_tenants();
   const Slot root = spaces_.root(space);
   for (Slot slot = root ? nodes_.after(root, root) : 0; slot; slot = nodes_.after(slot, root))
-    groups_.move(slot, tenant);
+    groups_.leave(slot, tenant);
   spaces_.assign(space, tenant);
-  for (std::size_t g = 0; root && g < groups_.size(); ++g) groups_.rank_all(g);  // the tenants may have other policies
+  for (Slot slot = root ? nodes_.after(root, root) : 0; slot; slot = nodes_.after(slot, root)) groups_.requeue(slot);
   return true;
 }
 
