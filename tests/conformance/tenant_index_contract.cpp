@@ -249,7 +249,7 @@ TENANT_CASE("an assignment looks at the nodes of its namespace only") {
   REQUIRE(bench.tenants.assign(kFirst, kBatch));
   CHECK(others == 0);
   CHECK(asked <= 2);
-  CHECK(bench.evict(kBatch, 1'000) == 202);
+  CHECK(bench.evict(kBatch, 1'000) == 112);
 }
 
 TENANT_CASE("a page is kept until the last keep of its path is undone, also after splits") {
