@@ -95,7 +95,7 @@ class VictimOrder {
     std::string policy;
     LeavesBefore before;
   };
-  std::vector<Order> orders_;            ///< of each policy in use so far, the group's first
+  std::vector<Order> orders_;            ///< one for each policy in use so far, the group's first
   std::map<TenantId, std::size_t> own_;  ///< index into orders_ for tenants that have their own policy
   std::vector<TenantId> tenants_;        ///< by namespace
   Tick now_ = 0;
